@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/*
+ * The log handler in C, for eBPF programs: same calls in, same bytes out as src/handler.rs.
+ *
+ * It runs on the processor that the area belongs to and is not preempted by another handler of
+ * the same processor, or says so (mete_log_nested). The includer defines
+ *
+ *	METE_CLOCK(source)	the time stamp of that source (METE_STAMP_HARDWARE, _TICK, _RUN_QUEUE);
+ *				it may use `r`, the record at hand
+ *
+ * and may define METE_PUBLISH(p, v), a store with release semantics (the default is enough on x86),
+ * and METE_RECORD_EXTRA, members that its clock needs in a record.
+ */
+#ifndef METE_HANDLER_H
+#define METE_HANDLER_H
+
+#include "mete_layout.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#define METE_BARRIER() asm volatile("" ::: "memory")
+
+#ifndef METE_PUBLISH
+#define METE_PUBLISH(p, v)                    \
+	do {                                  \
+		METE_BARRIER();               \
+		*(volatile __u64 *)(p) = (v); \
+	} while (0)
+#endif
+
+#define METE_READ(x) (*(volatile __typeof__(x) *)&(x))
+
+/* What one occurrence says; correspondent METE_NO_DOMAIN where there is none. */
+struct mete_record {
+	__u16 event;
+	__u16 domain;
+	__u16 correspondent;
+	__u64 counter;
+#ifdef METE_RECORD_EXTRA
+	METE_RECORD_EXTRA
+#endif
+};
+
+static __always_inline struct mete_pair *mete_pair_of(struct mete_area *area, __u32 domain, __u32 event)
+{
+	return &area->pair[domain & (METE_DOMAINS - 1)][event & (METE_EVENTS - 1)];
+}
+
+/* Thesis 3.6.2: what stays inside a domain is not logged, unless the pair asks for it. */
+static __always_inline int mete_is_internal(const struct mete_pair *pair, const struct mete_record *r)
+{
+	return r->domain == r->correspondent && !(METE_READ(pair->flags) & METE_PAIR_KEEP_INTERNAL);
+}
+
+/* Counts one occurrence; true if it makes a row (thesis 4.3.5). */
+static __always_inline int mete_reaches_threshold(struct mete_pair *pair)
+{
+	__u32 threshold = METE_READ(pair->threshold);
+	__u32 count;
+
+	if (threshold <= 1)
+		return 1;
+	count = METE_READ(pair->count) + 1;
+	if (count < threshold) {
+		pair->count = count;
+		return 0;
+	}
+	pair->count = 0;
+	return 1;
+}
+
+static __always_inline __u64 mete_stamp(struct mete_area *area, __u32 source, const struct mete_record *r)
+{
+	if (source == METE_STAMP_VIRTUAL)
+		return area->header.virtual_clock++;
+	return METE_CLOCK(source);
+}
+
+static __always_inline __u64 mete_who(const struct mete_record *r)
+{
+	return r->event | (__u64)r->domain << 16 | (__u64)r->correspondent << 32;
+}
+
+/* Where in the data row number `index` lies. Masked where it is used, not here. */
+static __always_inline __u64 mete_place(__u64 control, __u64 index)
+{
+	__u64 ring_bytes = 1ull << (control >> METE_RING_SHIFT & 63);
+
+	return (control >> METE_OFFSET_SHIFT) * METE_OFFSET_UNIT +
+	       ((index << (control >> METE_ROW_SHIFT & 63)) & (ring_bytes - 1));
+}
+
+#define METE_WORD(area, place, nth) \
+	(*(volatile __u64 *)&(area)->data[((place) & (METE_DATA_BYTES - 1) & ~7ull) + 8 * (nth)])
+
+static __always_inline void mete_refuse(struct mete_register *file)
+{
+	__sync_fetch_and_add(&file->lost, 1);
+}
+
+/* One row into a file whose control word and index were read before. */
+static __always_inline void mete_put_row(struct mete_area *area, struct mete_register *file, __u64 control,
+					 const struct mete_record *r)
+{
+	__u64 index = METE_READ(file->index);
+	__u64 place = mete_place(control, index) & (METE_DATA_BYTES - 1) & ~7ull;
+	__u64 counter = r->counter;
+	__u32 source = (control & METE_STAMP_MASK) >> METE_STAMP_SHIFT;
+	int word = 0;
+
+	if (control & METE_ADD) {
+		__u64 before = mete_place(control, index - 1) & (METE_DATA_BYTES - 1) & ~7ull;
+
+		counter += METE_WORD(area, before, !!(control & METE_ENTRY_WHO));
+	}
+	if (control & METE_ENTRY_WHO)
+		METE_WORD(area, place, word++) = mete_who(r);
+	if (control & METE_ENTRY_COUNTER)
+		METE_WORD(area, place, word++) = counter;
+	if (source)
+		METE_WORD(area, place, word) = mete_stamp(area, source, r);
+	METE_PUBLISH(&file->index, index + 1);
+}
+
+/*
+ * Routes and writes one row, threshold already passed. `can_nest`: another handler may interrupt
+ * this one on the same processor; it will then find the file busy and count its row as lost.
+ */
+static __always_inline void mete_write_row(struct mete_area *area, struct mete_pair *pair,
+					   const struct mete_record *r, int can_nest)
+{
+	struct mete_register *file = &area->file[METE_READ(pair->selector) & (METE_FILES - 1)];
+	__u64 control = METE_READ(file->control);
+
+	if (!(control & METE_ENABLED))
+		return;
+	if (control & METE_FROZEN || METE_READ(file->busy)) {
+		mete_refuse(file);
+		return;
+	}
+	if (can_nest)
+		*(volatile __u32 *)&file->busy = 1;
+	mete_put_row(area, file, control, r);
+	if (can_nest)
+		*(volatile __u32 *)&file->busy = 0;
+}
+
+/* The whole handler: filter, threshold, routing, row. */
+static __always_inline void mete_log_nested(struct mete_area *area, const struct mete_record *r, int can_nest)
+{
+	struct mete_pair *pair = mete_pair_of(area, r->domain, r->event);
+
+	if (mete_is_internal(pair, r) || !mete_reaches_threshold(pair))
+		return;
+	mete_write_row(area, pair, r, can_nest);
+}
+
+static __always_inline void mete_log(struct mete_area *area, const struct mete_record *r)
+{
+	mete_log_nested(area, r, 0);
+}
+
+/*
+ * Entry and exit of a phase of use (thesis 4.3.5). The threshold is counted at the entry;
+ * mete_enter says whether this phase is to be logged, so that what is costly to read need not be
+ * read for nothing. The caller remembers the answer and calls mete_exit only for such a phase.
+ */
+static __always_inline int mete_enter(struct mete_area *area, __u32 domain, __u32 event)
+{
+	return mete_reaches_threshold(mete_pair_of(area, domain, event));
+}
+
+static __always_inline void mete_exit(struct mete_area *area, const struct mete_record *r, int can_nest)
+{
+	struct mete_pair *pair = mete_pair_of(area, r->domain, r->event);
+
+	if (!mete_is_internal(pair, r))
+		mete_write_row(area, pair, r, can_nest);
+}
+
+#endif

@@ -1,0 +1,179 @@
+//! A view of one log area's memory. All access is by atomics and masked indices, so the view is
+//! safe to use whatever the other side writes.
+
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use crate::control::Control;
+use crate::layout::{self, Shape};
+use crate::{DomainId, EventId, FileId};
+
+/// One control register (thesis §4.3.3), a cache line.
+#[repr(C, align(64))]
+pub struct Register {
+    /// Rows ever written. Producer.
+    pub index: AtomicU64,
+    control: AtomicU64,
+    /// Rows refused because the file was frozen or in use. Producer.
+    pub lost: AtomicU64,
+    /// Non-zero while an interruptible producer writes. Producer.
+    pub busy: AtomicU32,
+    _reserved: [u32; 9],
+}
+
+impl Register {
+    /// The control word at this moment.
+    #[inline(always)]
+    pub fn control(&self) -> Control {
+        Control::from_bits(self.control.load(Ordering::Relaxed))
+    }
+
+    /// Changes the control word; producers obey from their next row on.
+    pub fn set_control(&self, control: Control) {
+        // Release: a producer that sees the new word also sees the rows that were cleared for it.
+        self.control.store(control.to_bits(), Ordering::Release);
+    }
+}
+
+/// One entry of the domain table: where an (event, domain) pair goes, and how often (thesis §4.3.4).
+#[repr(C, align(8))]
+pub struct Pair {
+    /// The log file. Scheduler.
+    pub selector: AtomicU16,
+    /// [`PAIR_KEEP_INTERNAL`](layout::PAIR_KEEP_INTERNAL). Scheduler.
+    pub flags: AtomicU16,
+    /// Occurrences that make one row. Scheduler.
+    pub threshold: AtomicU32,
+    /// Occurrences since the last row. Producer.
+    pub count: AtomicU32,
+    _reserved: u32,
+}
+
+/// One component's log on one processor.
+///
+/// Invariant, kept by [`Area::new`]: `base` points to `shape.area_bytes()` bytes, aligned to 64,
+/// that stay mapped and writable for `'a` and are accessed only by atomics.
+#[derive(Clone, Copy)]
+pub struct Area<'a> {
+    base: NonNull<u8>,
+    shape: Shape,
+    memory: PhantomData<&'a AtomicU64>,
+}
+
+// SAFETY: the view gives access through atomics alone (invariant of `Area`).
+unsafe impl Send for Area<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Area<'_> {}
+
+impl<'a> Area<'a> {
+    /// A view of the area at `base`.
+    ///
+    /// # Safety
+    ///
+    /// `base` must point to `shape.area_bytes()` bytes, aligned to 64, that stay mapped readable
+    /// and writable for `'a`, and that this process touches only through atomics.
+    pub const unsafe fn new(base: NonNull<u8>, shape: Shape) -> Area<'a> {
+        Area { base, shape, memory: PhantomData }
+    }
+
+    /// The area's sizes, from private memory.
+    pub const fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Where the area begins.
+    pub const fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Writes the header of a fresh, zeroed area. The scheduler does it before handing it over.
+    pub fn initialise(&self, processor: u32) {
+        let shape = u32::from_le_bytes(self.shape.to_bytes());
+        let low = u64::from(shape) | u64::from(processor) << 32;
+        self.word(layout::HEADER_SHAPE).store(low, Ordering::Relaxed);
+        self.word(layout::HEADER_MAGIC).store(layout::MAGIC, Ordering::Release);
+    }
+
+    /// Whether the header says what [`Area::initialise`] wrote. Only a check against mistakes.
+    pub fn is_initialised(&self) -> bool {
+        self.word(layout::HEADER_MAGIC).load(Ordering::Acquire) == layout::MAGIC
+    }
+
+    /// The control register of a file; the number is taken modulo [`Shape::files`].
+    #[inline(always)]
+    pub fn register(&self, file: FileId) -> &'a Register {
+        let file = usize::from(file) & (self.shape.files() - 1);
+        let offset = layout::PAGE + file * layout::REGISTER_BYTES;
+        // SAFETY: masked, so inside the registers, which lie inside the area (invariant of `Area`).
+        unsafe { self.base.byte_add(offset).cast::<Register>().as_ref() }
+    }
+
+    /// The domain-table entry of a pair; both numbers are masked to the area's shape.
+    #[inline(always)]
+    pub fn pair(&self, domain: DomainId, event: EventId) -> &'a Pair {
+        let domain = usize::from(domain) & (self.shape.domains() - 1);
+        let event = usize::from(event) & (self.shape.events() - 1);
+        let entry = domain << self.shape.events_log2() | event;
+        let offset = self.shape.table_offset() + entry * layout::PAIR_BYTES;
+        // SAFETY: masked, so inside the table, which lies inside the area (invariant of `Area`).
+        unsafe { self.base.byte_add(offset).cast::<Pair>().as_ref() }
+    }
+
+    /// The scheduler's part of a pair in one load: selector in bits 0–15, flags in 16–31,
+    /// threshold in 32–63.
+    #[inline(always)]
+    pub fn pair_word(&self, domain: DomainId, event: EventId) -> u64 {
+        let pair = core::ptr::from_ref(self.pair(domain, event)).cast::<AtomicU64>();
+        // SAFETY: a pair has 16 bytes and is aligned to 8 because the table is; the fields are
+        // atomics of this process's own types, loaded relaxed, so mixing sizes tears nothing.
+        unsafe { (*pair).load(Ordering::Relaxed) }
+    }
+
+    /// The area's virtual clock.
+    #[inline(always)]
+    pub fn virtual_clock(&self) -> &'a AtomicU64 {
+        self.word(layout::HEADER_VIRTUAL_CLOCK)
+    }
+
+    /// Word number `nth` of the row that lies at `place`, which is masked to the data; a row may
+    /// run over into the slack.
+    #[inline(always)]
+    pub fn row_word(&self, place: u64, nth: usize) -> &'a AtomicU64 {
+        debug_assert!(nth < 4);
+        let place = place as usize & (self.shape.data_bytes() - 1) & !7;
+        self.word(self.shape.data_offset() + place + (nth & 3) * 8)
+    }
+
+    /// Up to `count` words that lie in the data from `place` on; fewer where the data ends.
+    #[inline]
+    pub fn row_words(&self, place: u64, count: usize) -> &'a [AtomicU64] {
+        let place = place as usize & (self.shape.data_bytes() - 1) & !7;
+        let count = count.min((self.shape.data_bytes() - place) / 8);
+        let first = NonNull::from(self.word(self.shape.data_offset() + place));
+        // SAFETY: `place` is masked and `count` cut to the data, which lies inside the area
+        // (invariant of `Area`); the words are aligned and atomic.
+        unsafe { core::slice::from_raw_parts(first.as_ptr(), count) }
+    }
+
+    #[inline(always)]
+    fn word(&self, offset: usize) -> &'a AtomicU64 {
+        debug_assert!(offset.is_multiple_of(8) && offset + 8 <= self.shape.area_bytes());
+        // SAFETY: every caller passes a header constant or a masked data offset plus at most 24
+        // bytes, which the slack covers; so inside the area (invariant of `Area`), aligned to 8.
+        unsafe { self.base.byte_add(offset).cast::<AtomicU64>().as_ref() }
+    }
+}
+
+const _: () = {
+    assert!(size_of::<Register>() == layout::REGISTER_BYTES);
+    assert!(core::mem::offset_of!(Register, index) == layout::REGISTER_INDEX);
+    assert!(core::mem::offset_of!(Register, control) == layout::REGISTER_CONTROL);
+    assert!(core::mem::offset_of!(Register, lost) == layout::REGISTER_LOST);
+    assert!(core::mem::offset_of!(Register, busy) == layout::REGISTER_BUSY);
+    assert!(size_of::<Pair>() == layout::PAIR_BYTES);
+    assert!(core::mem::offset_of!(Pair, selector) == layout::PAIR_SELECTOR);
+    assert!(core::mem::offset_of!(Pair, flags) == layout::PAIR_FLAGS);
+    assert!(core::mem::offset_of!(Pair, threshold) == layout::PAIR_THRESHOLD);
+    assert!(core::mem::offset_of!(Pair, count) == layout::PAIR_COUNT);
+};

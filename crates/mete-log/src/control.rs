@@ -1,0 +1,215 @@
+//! The control word: everything a producer needs to know about a log file, in one 64-bit word, so
+//! that a change takes effect between two rows and never within one (LOG-4, LOG-5).
+//!
+//! ```text
+//!   bit 0–3    entries: event, domain, correspondent, counter
+//!   bit 4–6    time stamp source, 0 for none
+//!   bit 7      add: each row carries the sum so far
+//!   bit 8      enabled
+//!   bit 9      frozen
+//!   bit 16–21  log2 of the file's bytes
+//!   bit 24–29  log2 of the row's bytes
+//!   bit 32–63  where the file begins in the data, in units of 64 bytes
+//! ```
+
+/// Which of the five entries (thesis §3.4) a row holds; the time stamp is chosen by [`Stamp`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Entries(u8);
+
+impl Entries {
+    /// No entry: rows are empty and only the index counts.
+    pub const NONE: Entries = Entries(0);
+    /// Which characteristic the row is about.
+    pub const EVENT: Entries = Entries(1);
+    /// The accounting domain that is charged ("current", the resource principal).
+    pub const DOMAIN: Entries = Entries(2);
+    /// The domain at the other end of a shared resource.
+    pub const CORRESPONDENT: Entries = Entries(4);
+    /// The alteration: 1 on access, the delta on exit, the present value on an asynchronous event.
+    pub const COUNTER: Entries = Entries(8);
+    /// All four.
+    pub const ALL: Entries = Entries(15);
+
+    /// Both sets together.
+    pub const fn and(self, other: Entries) -> Entries {
+        Entries(self.0 | other.0)
+    }
+
+    /// Whether every entry of `other` is in the set.
+    pub const fn has(self, other: Entries) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The set as bits 0–3 of a control word.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// The set from bits 0–3 of a control word; other bits are dropped.
+    pub const fn from_bits(bits: u8) -> Entries {
+        Entries(bits & 15)
+    }
+}
+
+/// Where the time stamp of a row comes from (thesis §4.3.3; run-queue clock: design decision D4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Stamp {
+    /// The row has no time stamp.
+    #[default]
+    None = 0,
+    /// The finest clock of the component: the time-stamp counter in user space, in raw ticks; the
+    /// monotonic clock in the kernel, in nanoseconds.
+    Hardware = 1,
+    /// The periodic tick: coarse and cheap. Nanoseconds in user space, jiffies in the kernel.
+    Tick = 2,
+    /// A counter of the area, incremented at each reading: an order without a time.
+    Virtual = 3,
+    /// The run-queue clock, nanoseconds; the kernel only, exact at a context switch.
+    RunQueue = 4,
+}
+
+impl Stamp {
+    /// The source from bits 4–6 of a control word; what is not defined reads as [`Stamp::None`].
+    pub const fn from_bits(bits: u8) -> Stamp {
+        match bits & 7 {
+            1 => Stamp::Hardware,
+            2 => Stamp::Tick,
+            3 => Stamp::Virtual,
+            4 => Stamp::RunQueue,
+            _ => Stamp::None,
+        }
+    }
+}
+
+/// A log file's control word.
+///
+/// Any 64-bit pattern is a control word: the accessors mask, and a producer that follows a
+/// garbled one stays inside its area.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Control(u64);
+
+/// Bits 0–2: the entries that share the row's first word.
+pub const WHO_BITS: u64 = 7;
+/// Bit 3: the counter.
+pub const COUNTER_BIT: u64 = 8;
+/// Bits 4–6: the time stamp's source.
+pub const STAMP_SHIFT: u32 = 4;
+/// See [`STAMP_SHIFT`].
+pub const STAMP_BITS: u64 = 7 << STAMP_SHIFT;
+/// Bit 7: add.
+pub const ADD_BIT: u64 = 1 << 7;
+/// Bit 8: enabled.
+pub const ENABLED_BIT: u64 = 1 << 8;
+/// Bit 9: frozen.
+pub const FROZEN_BIT: u64 = 1 << 9;
+/// Bits 16–21: log2 of the file's bytes.
+pub const RING_SHIFT: u32 = 16;
+/// Bits 24–29: log2 of the row's bytes.
+pub const ROW_SHIFT: u32 = 24;
+/// Bits 32–63: the offset.
+pub const OFFSET_SHIFT: u32 = 32;
+/// The unit of the offset, in bytes.
+pub const OFFSET_UNIT: u64 = 64;
+
+impl Control {
+    /// The null file's word: not enabled.
+    pub const OFF: Control = Control(0);
+
+    /// An enabled file of `1 << rows_log2` rows that begins `offset` bytes into the data.
+    /// `offset` is rounded down to a multiple of 64, `rows_log2` taken modulo 32. A file without
+    /// entries takes no room, so the two do not matter for it.
+    pub const fn new(entries: Entries, stamp: Stamp, add: bool, rows_log2: u8, offset: u32) -> Control {
+        let flags = entries.0 as u64 | (stamp as u64) << STAMP_SHIFT | ENABLED_BIT;
+        let flags = if add { flags | ADD_BIT } else { flags };
+        let words = Control(flags).entry_words() as u64;
+        let (row, ring, offset) = match words {
+            0 => (3, 3, 0),
+            _ => (2 + words, 2 + words + (rows_log2 & 31) as u64, offset as u64 / OFFSET_UNIT),
+        };
+        Control(flags | ring << RING_SHIFT | row << ROW_SHIFT | offset << OFFSET_SHIFT)
+    }
+
+    /// The word as it stands in memory.
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// Any word from memory.
+    pub const fn from_bits(bits: u64) -> Control {
+        Control(bits)
+    }
+
+    /// Whether rows are written at all.
+    pub const fn is_enabled(self) -> bool {
+        self.0 & ENABLED_BIT != 0
+    }
+
+    /// Whether rows are refused and counted for the moment.
+    pub const fn is_frozen(self) -> bool {
+        self.0 & FROZEN_BIT != 0
+    }
+
+    /// The same file, frozen or thawed.
+    pub const fn with_frozen(self, frozen: bool) -> Control {
+        Control(if frozen { self.0 | FROZEN_BIT } else { self.0 & !FROZEN_BIT })
+    }
+
+    /// The entries beside the time stamp.
+    pub const fn entries(self) -> Entries {
+        Entries::from_bits(self.0 as u8)
+    }
+
+    /// The time stamp's source.
+    pub const fn stamp(self) -> Stamp {
+        Stamp::from_bits((self.0 >> STAMP_SHIFT) as u8)
+    }
+
+    /// Whether each row carries the sum of the counters so far (the papers' `counter_add`).
+    pub const fn is_adding(self) -> bool {
+        self.0 & ADD_BIT != 0
+    }
+
+    /// Number of rows; 1 if a garbled word says that a row is larger than its file.
+    pub const fn rows(self) -> u64 {
+        1 << self.ring_log2().saturating_sub(self.row_log2())
+    }
+
+    /// Words of 64 bits that the entries take, without padding: 0 to 3.
+    pub const fn entry_words(self) -> u32 {
+        (self.0 & WHO_BITS != 0) as u32
+            + (self.0 & COUNTER_BIT != 0) as u32
+            + (self.0 & STAMP_BITS != 0) as u32
+    }
+
+    const fn ring_log2(self) -> u32 {
+        (self.0 >> RING_SHIFT) as u32 & 63
+    }
+
+    const fn row_log2(self) -> u32 {
+        (self.0 >> ROW_SHIFT) as u32 & 63
+    }
+
+    /// Bytes from one row to the next: 8, 16 or 32; any power of two if the word is garbled.
+    pub const fn row_bytes(self) -> u64 {
+        1 << self.row_log2()
+    }
+
+    /// Bytes of all rows together.
+    #[inline(always)]
+    pub const fn ring_bytes(self) -> u64 {
+        1 << self.ring_log2()
+    }
+
+    /// Bytes into the data at which the file begins.
+    #[inline(always)]
+    pub const fn offset(self) -> u64 {
+        (self.0 >> OFFSET_SHIFT) * OFFSET_UNIT
+    }
+
+    /// Bytes into the data of row number `index`, before masking to the data's size.
+    #[inline(always)]
+    pub const fn place(self, index: u64) -> u64 {
+        self.offset().wrapping_add((index << self.row_log2()) & (self.ring_bytes() - 1))
+    }
+}

@@ -1,0 +1,169 @@
+//! The portable handler: what an occurrence becomes, from the domain table to the committed row.
+//!
+//! It is the reference for the other two: [`rseq`](crate::rseq) (x86-64 assembly with the same
+//! decisions) and `include/mete_handler.h` (BPF C). Components without restartable sequences use
+//! it directly; the row is then guarded by the register's busy word, taken with one locked
+//! instruction and never waited for.
+
+use core::sync::atomic::Ordering;
+
+use crate::area::{Area, Pair, Register};
+use crate::control::{ADD_BIT, COUNTER_BIT, Control, Stamp, WHO_BITS};
+use crate::layout::PAIR_KEEP_INTERNAL;
+use crate::{DomainId, EventId, row};
+
+/// One occurrence of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The characteristic.
+    pub event: EventId,
+    /// The domain that is charged.
+    pub domain: DomainId,
+    /// The other end, or [`NO_DOMAIN`](crate::NO_DOMAIN).
+    pub correspondent: DomainId,
+    /// The alteration, delta or value.
+    pub counter: u64,
+}
+
+/// What became of an occurrence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A row was committed.
+    Logged,
+    /// It stayed inside its domain and was dropped on purpose (thesis §3.6.2).
+    Internal,
+    /// It was counted towards the pair's threshold.
+    Counted,
+    /// The pair's file is not enabled.
+    Off,
+    /// The file was frozen or busy; the register's lost count went up.
+    Refused,
+}
+
+/// The time sources of a component (thesis §4.3.3).
+pub trait Clock {
+    /// The finest clock.
+    fn hardware(&self) -> u64;
+    /// The periodic tick.
+    fn tick(&self) -> u64;
+    /// The run-queue clock; components without one return 0.
+    fn run_queue(&self) -> u64 {
+        0
+    }
+}
+
+/// The whole handler: filter, threshold, routing, row (thesis §4.3.3, §4.3.5).
+#[inline]
+pub fn log(area: Area<'_>, clock: &impl Clock, record: Record) -> Outcome {
+    let pair = area.pair(record.domain, record.event);
+    if is_internal(pair, record) {
+        return Outcome::Internal;
+    }
+    if !reaches_threshold(pair) {
+        return Outcome::Counted;
+    }
+    route(area, clock, pair, record)
+}
+
+/// The entry into a phase of continuous use: counts it towards the threshold and says whether its
+/// exit is to be logged, so that the value at entry is read only if needed (thesis §4.3.5).
+///
+/// The papers ask the counter again at the exit; here the caller keeps the answer, so that phases
+/// may overlap and may end on another processor than they began.
+#[inline]
+pub fn enter(area: Area<'_>, domain: DomainId, event: EventId) -> bool {
+    reaches_threshold(area.pair(domain, event))
+}
+
+/// The exit from a phase whose [`enter`] said yes: logs the delta.
+#[inline]
+pub fn exit(area: Area<'_>, clock: &impl Clock, record: Record) -> Outcome {
+    let pair = area.pair(record.domain, record.event);
+    if is_internal(pair, record) { Outcome::Internal } else { route(area, clock, pair, record) }
+}
+
+#[inline]
+fn route(area: Area<'_>, clock: &impl Clock, pair: &Pair, record: Record) -> Outcome {
+    let register = area.register(pair.selector.load(Ordering::Relaxed));
+    let control = register.control();
+    if !control.is_enabled() {
+        return Outcome::Off;
+    }
+    if control.is_frozen() || !try_take(register) {
+        register.lost.fetch_add(1, Ordering::Relaxed);
+        return Outcome::Refused;
+    }
+    put_row(area, clock, register, control, record);
+    // Release: the row and its commit come before the next writer's.
+    register.busy.store(0, Ordering::Release);
+    Outcome::Logged
+}
+
+fn try_take(register: &Register) -> bool {
+    // Acquire: what the last writer committed is seen before this row is placed.
+    register.busy.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+}
+
+#[inline(always)]
+pub(crate) fn is_internal(pair: &Pair, record: Record) -> bool {
+    record.domain == record.correspondent && pair.flags.load(Ordering::Relaxed) & PAIR_KEEP_INTERNAL == 0
+}
+
+/// One locked instruction at most, and only on pairs that have a threshold: without restartable
+/// sequences several threads of one processor may count at the same time.
+#[inline(always)]
+fn reaches_threshold(pair: &Pair) -> bool {
+    let threshold = pair.threshold.load(Ordering::Relaxed);
+    if threshold <= 1 {
+        return true;
+    }
+    let is_reached = |count: u32| count.wrapping_add(1) >= threshold;
+    let step = |count: u32| Some(if is_reached(count) { 0 } else { count.wrapping_add(1) });
+    pair.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step).is_ok_and(is_reached)
+}
+
+/// One row into a file that this thread has to itself.
+#[inline(always)]
+fn put_row(area: Area<'_>, clock: &impl Clock, register: &Register, control: Control, record: Record) {
+    let index = register.index.load(Ordering::Relaxed);
+    let place = control.place(index);
+    let bits = control.to_bits();
+    let (has_who, has_counter) = (bits & WHO_BITS != 0, bits & COUNTER_BIT != 0);
+    let who = row::who(record.event, record.domain, record.correspondent);
+    let stamp = stamp(area, clock, control.stamp());
+
+    let mut words = [(0, 0); 3];
+    let mut used = 0;
+    let selected =
+        [(has_who, who), (has_counter, counter(area, control, index, record)), (stamp.is_some(), stamp.unwrap_or(0))];
+    for (_, word) in selected.into_iter().filter(|(is_selected, _)| *is_selected) {
+        words[used] = (used, word);
+        used += 1;
+    }
+    let row = words[..used].iter().map(|&(nth, word)| (area.row_word(place, nth), word));
+    crate::ring::publish(&register.index, index, row);
+}
+
+/// The counter to write: the occurrence's own, or in an adding file the sum so far (the papers'
+/// `counter_add`). Each row of an adding file carries the running total, so that the commit of one
+/// index is enough and the newest row is the answer.
+#[inline(always)]
+pub(crate) fn counter(area: Area<'_>, control: Control, index: u64, record: Record) -> u64 {
+    if control.to_bits() & ADD_BIT == 0 {
+        return record.counter;
+    }
+    let nth = usize::from(control.to_bits() & WHO_BITS != 0);
+    let before = area.row_word(control.place(index.wrapping_sub(1)), nth).load(Ordering::Relaxed);
+    before.wrapping_add(record.counter)
+}
+
+#[inline(always)]
+fn stamp(area: Area<'_>, clock: &impl Clock, source: Stamp) -> Option<u64> {
+    match source {
+        Stamp::None => None,
+        Stamp::Hardware => Some(clock.hardware()),
+        Stamp::Tick => Some(clock.tick()),
+        Stamp::Virtual => Some(area.virtual_clock().fetch_add(1, Ordering::Relaxed)),
+        Stamp::RunQueue => Some(clock.run_queue()),
+    }
+}

@@ -1,0 +1,280 @@
+//! A plan: which log files exist, what they hold and which (event, domain) pair goes to which
+//! (LOG-4, LOG-7, LOG-8). Made once by the scheduler, applied to any number of areas, also while
+//! producers run (LOG-5).
+//!
+//! ```
+//! use mete_log::{Entries, FileSpec, Plan, Shape, Stamp};
+//!
+//! let mut plan = Plan::new(Shape::COMPONENT);
+//! // A global log of event 0 for every domain, with all five entries …
+//! let all = FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows: 1024 };
+//! let global = plan.file(all)?;
+//! plan.route_event(0, global)?;
+//! // … and a running total of event 1 of domain 7.
+//! let total = FileSpec { entries: Entries::COUNTER, stamp: Stamp::None, add: true, rows: 2 };
+//! let total = plan.file(total)?;
+//! plan.route(1, 7, total)?;
+//! # Ok::<(), mete_log::PlanError>(())
+//! ```
+
+use core::sync::atomic::Ordering;
+
+use crate::area::Area;
+use crate::control::{Control, Entries, OFFSET_UNIT, Stamp};
+use crate::layout::{PAIR_KEEP_INTERNAL, Shape};
+use crate::{DomainId, EventId, FileId};
+
+/// What a log file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSpec {
+    /// Entries beside the time stamp.
+    pub entries: Entries,
+    /// The time stamp's source.
+    pub stamp: Stamp,
+    /// Whether rows carry running totals instead of single counters.
+    pub add: bool,
+    /// Number of rows, a power of two from 2 to 2³¹; one less can be read.
+    pub rows: u32,
+}
+
+/// Why something cannot be planned.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// A ring needs a power of two of rows.
+    #[error("a log file of {rows} rows: the number must be a power of two, 2 at least")]
+    Rows {
+        /// What was asked for.
+        rows: u32,
+    },
+    /// The data part is full.
+    #[error("a log file of {wanted} bytes does not fit: {free} of {total} bytes are left in the log area")]
+    Full {
+        /// Bytes asked for.
+        wanted: u64,
+        /// Bytes left.
+        free: u64,
+        /// Bytes in all.
+        total: u64,
+    },
+    /// All control registers are taken.
+    #[error("no control register is left: the log area has {files}, the null file included")]
+    Files {
+        /// Registers in all.
+        files: usize,
+    },
+    /// The area has no such event.
+    #[error("event {event} is out of range: the log area has room for {events}")]
+    Event {
+        /// What was asked for.
+        event: EventId,
+        /// Events in all.
+        events: usize,
+    },
+    /// The area has no such domain.
+    #[error("domain {domain} is out of range: the log area has room for {domains}")]
+    Domain {
+        /// What was asked for.
+        domain: DomainId,
+        /// Domains in all.
+        domains: usize,
+    },
+    /// A selector names no file of this plan.
+    #[error("log file {file} is not in the plan, which has {files}, the null file included")]
+    File {
+        /// What was asked for.
+        file: FileId,
+        /// Files in the plan.
+        files: usize,
+    },
+    /// An adding file sums counters and holds none.
+    #[error("a log file that adds needs the counter entry")]
+    AddWithoutCounter,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Route {
+    selector: FileId,
+    flags: u16,
+    threshold: u32,
+}
+
+/// The configuration of a log area. See the [module](self).
+#[derive(Clone, Debug)]
+pub struct Plan {
+    shape: Shape,
+    files: Vec<Control>,
+    used: u64,
+    routes: Vec<Route>,
+}
+
+impl Plan {
+    /// A plan without files: everything is routed to the null file.
+    pub fn new(shape: Shape) -> Plan {
+        let routes = vec![Route::default(); shape.domains() * shape.events()];
+        Plan { shape, files: vec![Control::OFF], used: 0, routes }
+    }
+
+    /// Adds a log file.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError`] if the specification is no file or the area has no room for it.
+    pub fn file(&mut self, spec: FileSpec) -> Result<FileId, PlanError> {
+        if !spec.rows.is_power_of_two() || spec.rows < 2 {
+            return Err(PlanError::Rows { rows: spec.rows });
+        }
+        if spec.add && !spec.entries.has(Entries::COUNTER) {
+            return Err(PlanError::AddWithoutCounter);
+        }
+        if self.files.len() >= self.shape.files() {
+            return Err(PlanError::Files { files: self.shape.files() });
+        }
+        let rows_log2 = spec.rows.trailing_zeros() as u8;
+        let probe = Control::new(spec.entries, spec.stamp, spec.add, rows_log2, 0);
+        let offset = self.reserve(probe)?;
+        self.files.push(Control::new(spec.entries, spec.stamp, spec.add, rows_log2, offset));
+        Ok((self.files.len() - 1) as FileId)
+    }
+
+    fn reserve(&mut self, file: Control) -> Result<u32, PlanError> {
+        let total = self.shape.data_bytes() as u64;
+        let wanted = file_bytes(file).next_multiple_of(OFFSET_UNIT);
+        if wanted > total - self.used {
+            return Err(PlanError::Full { wanted, free: total - self.used, total });
+        }
+        let offset = self.used as u32;
+        self.used += wanted;
+        Ok(offset)
+    }
+
+    /// The control word of a file; [`Control::OFF`] if the plan has no such file.
+    pub fn control(&self, file: FileId) -> Control {
+        self.files.get(usize::from(file)).copied().unwrap_or(Control::OFF)
+    }
+
+    /// The files of the plan, the null file first.
+    pub fn files(&self) -> impl Iterator<Item = (FileId, Control)> + '_ {
+        self.files.iter().enumerate().map(|(number, &control)| (number as FileId, control))
+    }
+
+    /// Sends one pair to a file.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError`] if the pair or the file is out of range.
+    pub fn route(&mut self, event: EventId, domain: DomainId, file: FileId) -> Result<(), PlanError> {
+        self.check_file(file)?;
+        self.pair(event, domain)?.selector = file;
+        Ok(())
+    }
+
+    /// Sends an event of every domain to one file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::route`].
+    pub fn route_event(&mut self, event: EventId, file: FileId) -> Result<(), PlanError> {
+        (0..self.shape.domains()).try_for_each(|domain| self.route(event, domain as DomainId, file))
+    }
+
+    /// Sends every event of a domain to one file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::route`].
+    pub fn route_domain(&mut self, domain: DomainId, file: FileId) -> Result<(), PlanError> {
+        (0..self.shape.events()).try_for_each(|event| self.route(event as EventId, domain, file))
+    }
+
+    /// Makes one row of every `occurrences` of a pair; 1 (the default) logs each.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError`] if the pair is out of range.
+    pub fn threshold(&mut self, event: EventId, domain: DomainId, occurrences: u32) -> Result<(), PlanError> {
+        self.pair(event, domain)?.threshold = occurrences;
+        Ok(())
+    }
+
+    /// Whether a pair also logs what stays inside the domain.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError`] if the pair is out of range.
+    pub fn keep_internal(&mut self, event: EventId, domain: DomainId, keep: bool) -> Result<(), PlanError> {
+        self.pair(event, domain)?.flags = if keep { PAIR_KEEP_INTERNAL } else { 0 };
+        Ok(())
+    }
+
+    /// Programs an area. Producers may run meanwhile: files are cleared and set up before pairs are
+    /// sent to them, and files that the area had before are switched off first.
+    ///
+    /// # Panics
+    ///
+    /// If the area has another shape than the plan.
+    pub fn apply(&self, area: Area<'_>) {
+        assert_eq!(area.shape(), self.shape, "the plan was made for another shape of area");
+        for file in 0..self.shape.files() {
+            area.register(file as FileId).set_control(Control::OFF);
+        }
+        self.clear_rows(area);
+        for (file, control) in self.files() {
+            area.register(file).set_control(control);
+        }
+        self.apply_routes(area);
+    }
+
+    fn apply_routes(&self, area: Area<'_>) {
+        let events = self.shape.events();
+        for (number, route) in self.routes.iter().enumerate() {
+            let pair = area.pair((number / events) as DomainId, (number % events) as EventId);
+            pair.threshold.store(route.threshold, Ordering::Relaxed);
+            pair.flags.store(route.flags, Ordering::Relaxed);
+            pair.selector.store(route.selector, Ordering::Release);
+        }
+    }
+
+    /// Zeroes the rows of the adding files, whose sums build on the row before.
+    fn clear_rows(&self, area: Area<'_>) {
+        for (_, control) in self.files().filter(|(_, control)| control.is_adding()) {
+            let words = (file_bytes(control) / 8) as usize;
+            for word in area.row_words(control.offset(), words) {
+                word.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn check_file(&self, file: FileId) -> Result<(), PlanError> {
+        let files = self.files.len();
+        if usize::from(file) < files { Ok(()) } else { Err(PlanError::File { file, files }) }
+    }
+
+    fn pair(&mut self, event: EventId, domain: DomainId) -> Result<&mut Route, PlanError> {
+        let (events, domains) = (self.shape.events(), self.shape.domains());
+        if usize::from(event) >= events {
+            return Err(PlanError::Event { event, events });
+        }
+        if usize::from(domain) >= domains {
+            return Err(PlanError::Domain { domain, domains });
+        }
+        Ok(&mut self.routes[usize::from(domain) * events + usize::from(event)])
+    }
+}
+
+/// Freezes a file: rows are refused and counted until it is thawed (thesis §4.5.2). A producer that
+/// is in the middle of a row finishes it, so the index may still grow by one row per processor.
+pub fn freeze(area: Area<'_>, file: FileId) {
+    let register = area.register(file);
+    register.set_control(register.control().with_frozen(true));
+}
+
+/// Lets a frozen file go on.
+pub fn thaw(area: Area<'_>, file: FileId) {
+    let register = area.register(file);
+    register.set_control(register.control().with_frozen(false));
+}
+
+/// Bytes that a file's rows take; a file without entries takes none.
+fn file_bytes(control: Control) -> u64 {
+    if control.entry_words() == 0 { 0 } else { control.ring_bytes() }
+}

@@ -1,0 +1,265 @@
+//! The reader: one pass over what is new in a log file, without a lock and without stopping the
+//! producer (LOG-10, design decision D2).
+//!
+//! The papers' reader restarts when the index moved while it read, and must disable the producer
+//! lest it starve (thesis §4.5.2). Here the index counts rows for ever, so the reader can tell
+//! which of the rows that it copied may have been overwritten: it drops exactly these, counts
+//! them, and goes on. It copies a piece before it checks and looks at rows only afterwards, so
+//! nothing that the producer does later can change a row that was found good (LOG-11).
+
+use core::sync::atomic::Ordering;
+
+use crate::area::{Area, Register};
+use crate::control::Control;
+use crate::{FileId, Row, ring};
+
+/// Words copied before the index is checked again: small enough to stay in the first-level cache.
+const CHUNK_WORDS: usize = 512;
+
+/// What one pass found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "loss is never silent: `overwritten` and `refused` are part of the result"]
+pub struct Poll {
+    /// Rows that were good and were handed out.
+    pub rows: u64,
+    /// Rows that were written and overwritten before they could be read.
+    pub overwritten: u64,
+    /// Rows that the producer could not write since the last pass: the file was frozen or busy.
+    pub refused: u64,
+}
+
+impl core::ops::AddAssign for Poll {
+    fn add_assign(&mut self, other: Poll) {
+        self.rows += other.rows;
+        self.overwritten = self.overwritten.saturating_add(other.overwritten);
+        self.refused = self.refused.saturating_add(other.refused);
+    }
+}
+
+/// The producer's side of the file is not what a producer writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// The count of rows went down. The reader goes on from the new value at the next pass.
+    #[error("log file {file}: the count of rows went back from {before} to {now}; its producer garbled it")]
+    IndexWentBack {
+        /// The file.
+        file: FileId,
+        /// Rows written as of the last pass.
+        before: u64,
+        /// Rows written as the producer says now.
+        now: u64,
+    },
+}
+
+/// Good rows that lie one behind the other, copied out of the shared memory.
+pub struct Rows<'a> {
+    control: Control,
+    words: &'a [u64],
+    first: u64,
+}
+
+impl<'a> Rows<'a> {
+    /// The number, since the file began, of the first row here.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The rows' words, [`Control::row_bytes`] apart.
+    pub fn words(&self) -> &'a [u64] {
+        self.words
+    }
+
+    /// The rows, decoded, oldest first.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Row> + use<'a> {
+        let control = self.control;
+        self.words.chunks_exact(row_words(control)).map(move |words| Row::decode(control, words))
+    }
+}
+
+/// Reads one log file on one processor: an [`Area`] and a [`Cursor`] in it.
+pub struct Reader<'a> {
+    area: Area<'a>,
+    cursor: Cursor,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of what is written from now on.
+    pub fn new(area: Area<'a>, file: FileId, control: Control) -> Reader<'a> {
+        Reader { area, cursor: Cursor::new(area, file, control) }
+    }
+
+    /// A reader of what is still there, too.
+    pub fn from_oldest(area: Area<'a>, file: FileId, control: Control) -> Reader<'a> {
+        Reader { area, cursor: Cursor::from_oldest(area, file, control) }
+    }
+
+    /// The number of the next row to be read.
+    pub fn next_row(&self) -> u64 {
+        self.cursor.next
+    }
+
+    /// One pass, row by row. See [`Cursor::poll_rows`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Cursor::poll_rows`].
+    pub fn poll(&mut self, mut each: impl FnMut(Row)) -> Result<Poll, ReadError> {
+        self.poll_rows(|rows| rows.iter().for_each(&mut each))
+    }
+
+    /// One pass, piece by piece. See [`Cursor::poll_rows`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Cursor::poll_rows`].
+    pub fn poll_rows(&mut self, each: impl FnMut(&Rows<'_>)) -> Result<Poll, ReadError> {
+        self.cursor.poll_rows(self.area, each)
+    }
+
+    /// The newest row. See [`Cursor::newest`].
+    pub fn newest(&self) -> Option<Row> {
+        self.cursor.newest(self.area)
+    }
+}
+
+/// How far a log file has been read: a [`Reader`] without its area, for whoever owns the memory too.
+///
+/// The control word is the reader's own copy, taken when the file was configured; it is never read
+/// back from shared memory. A cursor belongs to one area; with another it reads nonsense, safely.
+#[derive(Clone, Debug)]
+pub struct Cursor {
+    file: FileId,
+    control: Control,
+    next: u64,
+    refused: u64,
+}
+
+impl Cursor {
+    /// A cursor at what is written from now on.
+    pub fn new(area: Area<'_>, file: FileId, control: Control) -> Cursor {
+        let register = area.register(file);
+        let refused = register.lost.load(Ordering::Relaxed);
+        Cursor { file, control, next: ring::written(&register.index), refused }
+    }
+
+    /// A cursor at the oldest row that is still there.
+    pub fn from_oldest(area: Area<'_>, file: FileId, control: Control) -> Cursor {
+        let mut cursor = Cursor::new(area, file, control);
+        cursor.next = ring::first_intact(cursor.next, control.rows());
+        cursor
+    }
+
+    /// The file.
+    pub fn file(&self) -> FileId {
+        self.file
+    }
+
+    /// The file's control word.
+    pub fn control(&self) -> Control {
+        self.control
+    }
+
+    /// One pass: every row written before the pass began and not overwritten by now, oldest first,
+    /// in pieces. Takes time proportional to the file's size at most, whatever the producer does.
+    ///
+    /// Files without entries have no rows to hand out; their occurrences are counted in
+    /// [`Poll::rows`].
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] if the producer's count went back. Nothing was handed out then.
+    pub fn poll_rows(&mut self, area: Area<'_>, mut each: impl FnMut(&Rows<'_>)) -> Result<Poll, ReadError> {
+        let register = area.register(self.file);
+        let end = self.check_index(ring::written(&register.index))?;
+        let mut poll = Poll { refused: self.newly_refused(register), ..Poll::default() };
+        if self.control.entry_words() == 0 {
+            poll.rows = end - self.next;
+            self.next = end;
+        }
+        // By the index as of now, so that at most one ring is left to read whatever it says later.
+        self.skip_to_intact(end, end, &mut poll);
+        while self.next < end {
+            self.pass_piece(area, end, &mut poll, &mut each);
+        }
+        Ok(poll)
+    }
+
+    /// The newest row that is intact, without moving on: the answer of an adding file.
+    pub fn newest(&self, area: Area<'_>) -> Option<Row> {
+        let register = area.register(self.file);
+        let mut words = [0; 4];
+        let row = &mut words[..row_words(self.control)];
+        // The writer would have to lap the whole file during one copy: a few tries settle it.
+        for _ in 0..16 {
+            let last = ring::written(&register.index).checked_sub(1)?;
+            self.copy(area, last, row);
+            if last >= ring::first_intact(ring::written_by_now(&register.index), self.control.rows()) {
+                return Some(Row::decode(self.control, row));
+            }
+        }
+        None
+    }
+
+    fn check_index(&mut self, now: u64) -> Result<u64, ReadError> {
+        let before = self.next;
+        if now >= before {
+            return Ok(now);
+        }
+        self.next = now;
+        Err(ReadError::IndexWentBack { file: self.file, before, now })
+    }
+
+    fn newly_refused(&mut self, register: &Register) -> u64 {
+        let refused = register.lost.load(Ordering::Relaxed);
+        let newly = refused.wrapping_sub(self.refused);
+        self.refused = refused;
+        newly
+    }
+
+    /// Copies the next piece, finds out what of it is good, and hands that out.
+    fn pass_piece(&mut self, area: Area<'_>, end: u64, poll: &mut Poll, each: &mut impl FnMut(&Rows<'_>)) {
+        let register = area.register(self.file);
+        self.skip_to_intact(ring::written(&register.index), end, poll);
+        let row = row_words(self.control);
+        let first = self.next;
+        let count = (end - first).min((CHUNK_WORDS / row) as u64).min(self.rows_to_the_end(first));
+        let mut piece = [0; CHUNK_WORDS];
+        let piece = &mut piece[..count as usize * row];
+        self.copy(area, first, piece);
+
+        self.skip_to_intact(ring::written_by_now(&register.index), first + count, poll);
+        let good = &piece[(self.next - first) as usize * row..];
+        if !good.is_empty() {
+            each(&Rows { control: self.control, words: good, first: self.next });
+        }
+        poll.rows += first + count - self.next;
+        self.next = first + count;
+    }
+
+    /// Moves on past what has been overwritten, `end` at most, and counts it.
+    fn skip_to_intact(&mut self, written: u64, end: u64, poll: &mut Poll) {
+        let intact = ring::first_intact(written, self.control.rows()).clamp(self.next, end);
+        poll.overwritten += intact - self.next;
+        self.next = intact;
+    }
+
+    /// Rows from this one up to where the ring begins anew.
+    fn rows_to_the_end(&self, first: u64) -> u64 {
+        let rows = self.control.rows();
+        rows - (first & (rows - 1))
+    }
+
+    /// Copies the words that lie from row `first` on.
+    #[inline]
+    fn copy(&self, area: Area<'_>, first: u64, out: &mut [u64]) {
+        let words = area.row_words(self.control.place(first), out.len());
+        for (to, word) in out.iter_mut().zip(words) {
+            *to = word.load(Ordering::Relaxed);
+        }
+    }
+}
+
+/// 64-bit words from one row to the next. A reader's control word is its own, so one to four.
+fn row_words(control: Control) -> usize {
+    (control.row_bytes() as usize / 8).clamp(1, 4)
+}

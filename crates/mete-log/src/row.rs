@@ -1,0 +1,57 @@
+//! A row: the five selectable entries, packed into at most three 64-bit words.
+//!
+//! ```text
+//!   who      bits 0–15 event, 16–31 domain, 32–47 correspondent, 48–63 zero
+//!   counter  64 bits
+//!   stamp    64 bits
+//! ```
+//!
+//! A word is there if an entry in it is selected; the three entries of `who` come together, and a
+//! reader shows those that the file was asked for. One word makes a row of 8 bytes, two of 16,
+//! three of 32: a power of two, as the paper's padding asks (thesis §4.3.3).
+
+use crate::control::{Control, Entries, Stamp};
+use crate::{DomainId, EventId};
+
+/// One row as a reader sees it. An entry that the file does not hold is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// The characteristic.
+    pub event: Option<EventId>,
+    /// The domain that is charged.
+    pub domain: Option<DomainId>,
+    /// The domain at the other end; [`NO_DOMAIN`](crate::NO_DOMAIN) where the event has none.
+    pub correspondent: Option<DomainId>,
+    /// The alteration, delta or value.
+    pub counter: Option<u64>,
+    /// The time stamp, in the unit of the file's [`Stamp`].
+    pub stamp: Option<u64>,
+}
+
+/// The first word: who did what to whom.
+#[inline(always)]
+pub const fn who(event: EventId, domain: DomainId, correspondent: DomainId) -> u64 {
+    event as u64 | (domain as u64) << 16 | (correspondent as u64) << 32
+}
+
+impl Row {
+    /// Decodes the words of one row of a file with this control word. Missing words read as zero.
+    pub fn decode(control: Control, words: &[u64]) -> Row {
+        let mut rest = words.iter().copied();
+        let entries = control.entries();
+        let mut row = Row::default();
+        if u64::from(entries.bits()) & crate::control::WHO_BITS != 0 {
+            let who = rest.next().unwrap_or(0);
+            row.event = entries.has(Entries::EVENT).then_some(who as u16);
+            row.domain = entries.has(Entries::DOMAIN).then_some((who >> 16) as u16);
+            row.correspondent = entries.has(Entries::CORRESPONDENT).then_some((who >> 32) as u16);
+        }
+        if entries.has(Entries::COUNTER) {
+            row.counter = Some(rest.next().unwrap_or(0));
+        }
+        if control.stamp() != Stamp::None {
+            row.stamp = Some(rest.next().unwrap_or(0));
+        }
+        row
+    }
+}

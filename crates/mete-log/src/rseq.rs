@@ -1,0 +1,443 @@
+//! The handler for user-level components on x86-64 Linux: the decisions of
+//! [`handler`](crate::handler), committed by a restartable sequence (design decision D3).
+//!
+//! A restartable sequence is a few instructions that the kernel aborts when the thread is
+//! preempted, migrated or signalled inside them. It ends in one store, here to the file's index;
+//! so either the whole row is there or nothing is, and no other thread of the processor can have
+//! written to the file in between. No locked instruction, no system call.
+//!
+//! Everything is worked out before the sequence, from words that may change meanwhile: inside, it
+//! only compares what matters (the processor, the index), stamps, stores and commits. The time
+//! stamp is read inside, so stamps in a file never go back. What is derived from shared memory is
+//! masked first, so a garbled control word leads to some other place in the same data.
+//!
+//! There are two ways through. [`log`] tries the common case in some sixty instructions, in the
+//! shadow of reading the time-stamp counter; whatever is unusual (a threshold, an adding file,
+//! another clock, a sequence that was aborted) takes the general way, which decides anew.
+
+use core::arch::asm;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::area::{Area, Pair, Register};
+use crate::control::{ADD_BIT, COUNTER_BIT, Control, ENABLED_BIT, FROZEN_BIT, STAMP_BITS, STAMP_SHIFT, Stamp, WHO_BITS};
+use crate::handler::{Clock, Outcome, Record, is_internal};
+use crate::layout::Shape;
+use crate::{DomainId, EventId, handler, row};
+
+/// What the kernel and a thread share, the part that is used here (`struct rseq` of linux/rseq.h).
+#[repr(C, align(32))]
+pub struct Abi {
+    processor_start: u32,
+    processor: u32,
+    sequence: u64,
+}
+
+/// The areas of one user-level component, one per processor, of [`Shape::COMPONENT`].
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    base: NonNull<u8>,
+    processors: u32,
+}
+
+/// The bit of a control word that asks for the time-stamp counter.
+const HARDWARE_BIT: u64 = (Stamp::Hardware as u64) << STAMP_SHIFT;
+/// What keeps a file from the fast way, and the bit that it must have.
+const UNUSUAL_BITS: u64 = FROZEN_BIT | ADD_BIT | (STAMP_BITS & !HARDWARE_BIT);
+
+impl Target {
+    /// The areas that begin at `base`, `Shape::COMPONENT.area_bytes()` apart.
+    ///
+    /// # Safety
+    ///
+    /// `processors` areas must lie there, as [`Area::new`] asks for, for as long as the target or
+    /// a copy of it is used.
+    pub const unsafe fn new(base: NonNull<u8>, processors: u32) -> Target {
+        Target { base, processors }
+    }
+
+    /// The area of a processor, if there is one.
+    #[inline(always)]
+    fn area(&self, processor: u32) -> Option<Area<'_>> {
+        if processor >= self.processors {
+            return None;
+        }
+        let offset = processor as usize * Shape::COMPONENT.area_bytes();
+        // SAFETY: the processor is one of those that `new`'s caller vouched for.
+        Some(unsafe { Area::new(self.base.byte_add(offset), Shape::COMPONENT) })
+    }
+}
+
+/// The whole handler. [`Outcome::Off`] also where the thread runs on a processor without an area.
+///
+/// # Safety
+///
+/// `abi` must be the calling thread's own registered rseq structure, registered with the signature
+/// 0x53053053 (glibc does, from 2.35 on).
+#[inline(always)]
+pub unsafe fn log(target: &Target, abi: *mut Abi, clock: &impl Clock, record: Record) -> Outcome {
+    // One register for three numbers: the common case has none to spare.
+    let who = row::who(record.event, record.domain, record.correspondent);
+    // SAFETY: passed on from the caller.
+    if unsafe { log_common_case(target, abi, who, record.counter) } {
+        return Outcome::Logged;
+    }
+    // SAFETY: passed on from the caller.
+    unsafe { log_general(target, abi, clock, who, record.counter) }
+}
+
+/// The entry into a phase of use; see [`handler::enter`](crate::handler::enter).
+///
+/// # Safety
+///
+/// As [`log`].
+#[inline]
+pub unsafe fn enter(target: &Target, abi: *mut Abi, domain: DomainId, event: EventId) -> bool {
+    loop {
+        // SAFETY: `abi` is the caller's own.
+        let processor = unsafe { processor(abi) };
+        let Some(area) = target.area(processor) else { return false };
+        let pair = area.pair(domain, event);
+        let threshold = pair.threshold.load(Ordering::Relaxed);
+        if threshold <= 1 {
+            return true;
+        }
+        // SAFETY: `abi` is the caller's own.
+        match unsafe { count(abi, processor, pair, threshold) } {
+            Counted::Reached => return true,
+            Counted::NotYet => return false,
+            Counted::Aborted => {}
+        }
+    }
+}
+
+/// The exit from a phase; see [`handler::exit`](crate::handler::exit).
+///
+/// # Safety
+///
+/// As [`log`].
+#[inline]
+pub unsafe fn exit(target: &Target, abi: *mut Abi, clock: &impl Clock, record: Record) -> Outcome {
+    // SAFETY: `abi` is the caller's own.
+    let processor = unsafe { processor(abi) };
+    match target.area(processor) {
+        Some(area) if is_internal(area.pair(record.domain, record.event), record) => Outcome::Internal,
+        // SAFETY: passed on from the caller.
+        _ => unsafe { put(target, abi, clock, record) },
+    }
+}
+
+/// One row without threshold, stamped by the time-stamp counter or not at all; false if the case
+/// is another one or the sequence was aborted, and then nothing has happened.
+#[inline(always)]
+unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64) -> bool {
+    // SAFETY: `abi` is the caller's own.
+    let processor = unsafe { processor(abi) };
+    let Some(area) = target.area(processor) else { return false };
+    let (domain, correspondent) = ((who >> 16) as u16, (who >> 32) as u16);
+    let pair = area.pair_word(domain, who as u16);
+    if pair >> 32 > 1 || domain == correspondent {
+        return false;
+    }
+    let register = area.register(pair as u16);
+    let control = register.control();
+    if control.to_bits() & (ENABLED_BIT | UNUSUAL_BITS) != ENABLED_BIT {
+        return false;
+    }
+    let index = register.index.load(Ordering::Relaxed);
+    // SAFETY: `abi` is the caller's own; `row_word` masks the place to the data, and a row's three
+    // words from there run at most 16 bytes on, into the slack. The commit is the index's increment.
+    unsafe {
+        asm!(
+            sequence!("jmp {aborted}",
+                "cmp [{register}], rdx",
+                "jne {aborted}",
+                "test {control:e}, {hardware}",
+                "jz 7f",
+                "rdtsc",
+                "shl rdx, 32",
+                "or rax, rdx",
+                "7: test {control:e}, {who_bits}",
+                "jz 7f",
+                "mov [{place}], {who}",
+                "add {place}, 8",
+                "7: test {control:e}, {counter_bit}",
+                "jz 7f",
+                "mov [{place}], {counter}",
+                "add {place}, 8",
+                "7: test {control:e}, {hardware}",
+                "jz 7f",
+                "mov [{place}], rax",
+                "7: inc qword ptr [{register}]",
+                "2:",
+            ),
+            hardware = const HARDWARE_BIT,
+            who_bits = const WHO_BITS,
+            counter_bit = const COUNTER_BIT,
+            abi = in(reg) abi,
+            processor = in(reg) processor,
+            register = in(reg) register.index.as_ptr(),
+            control = in(reg) control.to_bits() as u32,
+            who = in(reg) who,
+            counter = in(reg) counter,
+            place = inout(reg) area.row_word(control.place(index), 0).as_ptr() => _,
+            out("rax") _,
+            // Compared before the time-stamp counter takes its place.
+            inout("rdx") index => _,
+            aborted = label { return false },
+            options(nostack),
+        );
+    }
+    true
+}
+
+/// Every case, decided step by step. `who` holds all three numbers.
+///
+/// # Safety
+///
+/// As [`log`].
+#[cold]
+#[inline(never)]
+unsafe fn log_general(target: &Target, abi: *mut Abi, clock: &impl Clock, who: u64, counter: u64) -> Outcome {
+    let (event, domain, correspondent) = (who as u16, (who >> 16) as u16, (who >> 32) as u16);
+    let record = Record { event, domain, correspondent, counter };
+    // SAFETY: `abi` is the caller's own.
+    let Some(area) = target.area(unsafe { processor(abi) }) else { return Outcome::Off };
+    if is_internal(area.pair(record.domain, record.event), record) {
+        return Outcome::Internal;
+    }
+    // SAFETY: passed on from the caller.
+    if !unsafe { enter(target, abi, record.domain, record.event) } {
+        return Outcome::Counted;
+    }
+    // SAFETY: passed on from the caller.
+    unsafe { put(target, abi, clock, record) }
+}
+
+/// Routing and row, on whatever processor the thread is by now.
+unsafe fn put(target: &Target, abi: *mut Abi, clock: &impl Clock, record: Record) -> Outcome {
+    loop {
+        // SAFETY: `abi` is the caller's own.
+        let processor = unsafe { processor(abi) };
+        let Some(area) = target.area(processor) else { return Outcome::Off };
+        let register = area.register(area.pair_word(record.domain, record.event) as u16);
+        let control = register.control();
+        if !control.is_enabled() {
+            return Outcome::Off;
+        }
+        if control.is_frozen() {
+            register.lost.fetch_add(1, Ordering::Relaxed);
+            return Outcome::Refused;
+        }
+        let row = NewRow::new(area, processor, register, control, record);
+        // SAFETY: `abi` is the caller's own and `new` placed the row inside the data.
+        if unsafe { commit(abi, area, clock, control, row) } {
+            return Outcome::Logged;
+        }
+    }
+}
+
+/// The processor that the thread runs on, for the moment.
+#[inline(always)]
+unsafe fn processor(abi: *mut Abi) -> u32 {
+    // SAFETY: the caller's own structure; volatile because the kernel writes it.
+    unsafe { (&raw const (*abi).processor_start).read_volatile() }
+}
+
+/// The parts that every sequence has. `3` is its descriptor, `21` its begin, `2` the end behind the
+/// commit, `4` where the kernel sends an aborted thread and where `$aborted` is done.
+macro_rules! sequence {
+    ($aborted:literal, $($body:literal),+ $(,)?) => {
+        concat!(
+            ".pushsection __rseq_cs, \"aw\"\n",
+            ".balign 32\n",
+            "3: .long 0, 0\n",
+            ".quad 21f, 2f - 21f, 4f\n",
+            ".popsection\n",
+            // The kernel jumps only to an address that carries the signature in front.
+            ".pushsection __rseq_failure, \"ax\"\n",
+            ".byte 0x0f, 0xb9, 0x3d\n",
+            ".long 0x53053053\n",
+            "4: ", $aborted, "\n",
+            ".popsection\n",
+            "lea rax, [rip + 3b]\n",
+            "mov [{abi} + 8], rax\n",
+            "21:\n",
+            "cmp [{abi} + 4], {processor:e}\n",
+            "jne 4b\n",
+            $($body, "\n",)+
+        )
+    };
+}
+use sequence;
+
+enum Counted {
+    Reached,
+    NotYet,
+    Aborted,
+}
+
+/// One occurrence towards the threshold.
+unsafe fn count(abi: *mut Abi, processor: u32, pair: &Pair, threshold: u32) -> Counted {
+    let is_reached: u32;
+    // SAFETY: the sequence stores into its own descriptor field and, as its commit, into the pair's
+    // count, both of which outlive it; the abort label lies outside of the sequence.
+    unsafe {
+        asm!(
+            sequence!("mov {is_reached:e}, 2\njmp 5f",
+                "mov {next:e}, [{count}]",
+                "inc {next:e}",
+                "xor {is_reached:e}, {is_reached:e}",
+                "cmp {next:e}, {threshold:e}",
+                "cmovae {next:e}, {is_reached:e}",
+                "setae {is_reached:l}",
+                "mov [{count}], {next:e}",
+                "2:",
+                "5:",
+            ),
+            abi = in(reg) abi,
+            processor = in(reg) processor,
+            count = in(reg) pair.count.as_ptr(),
+            threshold = in(reg) threshold,
+            next = out(reg) _,
+            is_reached = out(reg) is_reached,
+            out("rax") _,
+            options(nostack),
+        );
+    }
+    match is_reached {
+        0 => Counted::NotYet,
+        1 => Counted::Reached,
+        _ => Counted::Aborted,
+    }
+}
+
+/// A row on its way: all that its sequence needs.
+struct NewRow<'a> {
+    processor: u32,
+    register: &'a Register,
+    /// The index for which the place and the counter were worked out.
+    index: u64,
+    place: *mut u64,
+    control: u32,
+    who: u64,
+    counter: u64,
+}
+
+impl<'a> NewRow<'a> {
+    fn new(area: Area<'a>, processor: u32, register: &'a Register, control: Control, record: Record) -> NewRow<'a> {
+        let index = register.index.load(Ordering::Relaxed);
+        NewRow {
+            processor,
+            register,
+            index,
+            place: area.row_word(control.place(index), 0).as_ptr(),
+            control: control.to_bits() as u32,
+            who: row::who(record.event, record.domain, record.correspondent),
+            counter: handler::counter(area, control, index, record),
+        }
+    }
+}
+
+/// Commits a row with the time stamp that the file asks for; false if the sequence was aborted.
+///
+/// # Safety
+///
+/// `abi` is the thread's own; `row.place` begins a row inside an area's data.
+unsafe fn commit(abi: *mut Abi, area: Area<'_>, clock: &impl Clock, control: Control, row: NewRow<'_>) -> bool {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        match control.stamp() {
+            Stamp::Hardware => commit_now(abi, row),
+            Stamp::Virtual => commit_in_order(abi, row, area.virtual_clock()),
+            Stamp::Tick => commit_given(abi, row, clock.tick()),
+            Stamp::RunQueue => commit_given(abi, row, clock.run_queue()),
+            Stamp::None => commit_given(abi, row, 0),
+        }
+    }
+}
+
+/// A sequence that writes a row, with one way to come by the time stamp, which ends up in `stamp`.
+macro_rules! commit_row {
+    ($abi:expr, $row:expr, [$($stamp:literal),*], $($operands:tt)*) => {{
+        let status: u32;
+        asm!(
+            sequence!("mov {status:e}, 1\njmp 5f",
+                // Somebody else of this processor may have logged since the index was read.
+                "cmp [{register}], {index}",
+                "jne 4b",
+                $($stamp,)*
+                "test {control:e}, {who_bits}",
+                "jz 7f",
+                "mov [{place}], {who}",
+                "add {place}, 8",
+                "7: test {control:e}, {counter_bit}",
+                "jz 7f",
+                "mov [{place}], {counter}",
+                "add {place}, 8",
+                "7: test {control:e}, {stamp_bits}",
+                "jz 7f",
+                "mov [{place}], rdx",
+                "7: xor {status:e}, {status:e}",
+                "inc qword ptr [{register}]",
+                "2:",
+                "5:",
+            ),
+            who_bits = const WHO_BITS,
+            counter_bit = const COUNTER_BIT,
+            stamp_bits = const STAMP_BITS,
+            abi = in(reg) $abi,
+            processor = in(reg) $row.processor,
+            register = in(reg) $row.register.index.as_ptr(),
+            index = in(reg) $row.index,
+            control = in(reg) $row.control,
+            who = in(reg) $row.who,
+            counter = in(reg) $row.counter,
+            place = inout(reg) $row.place => _,
+            status = out(reg) status,
+            out("rax") _,
+            $($operands)*
+            options(nostack),
+        );
+        status == 0
+    }};
+}
+
+/// A row with the processor's time-stamp counter, read inside the sequence.
+///
+/// # Safety
+///
+/// As [`commit`].
+unsafe fn commit_now(abi: *mut Abi, row: NewRow<'_>) -> bool {
+    // SAFETY: at most 24 bytes are stored from `place` on, which the slack covers; the commit is
+    // the increment of the register's index.
+    unsafe { commit_row!(abi, row, ["rdtsc", "shl rdx, 32", "or rdx, rax"], out("rdx") _,) }
+}
+
+/// A row with a time stamp that was read before, or without one.
+///
+/// # Safety
+///
+/// As [`commit`].
+unsafe fn commit_given(abi: *mut Abi, row: NewRow<'_>, stamp: u64) -> bool {
+    // SAFETY: as in `commit_now`.
+    unsafe { commit_row!(abi, row, [], in("rdx") stamp,) }
+}
+
+/// A row stamped by the area's virtual clock. The clock's store is not the commit: a sequence that
+/// is aborted after it leaves a gap in an order, which is still one.
+///
+/// # Safety
+///
+/// As [`commit`].
+unsafe fn commit_in_order(abi: *mut Abi, row: NewRow<'_>, clock: &AtomicU64) -> bool {
+    // SAFETY: as in `commit_now`; the clock is a word of the area.
+    unsafe {
+        commit_row!(
+            abi,
+            row,
+            ["mov rax, rdx", "mov rdx, [rax]", "inc qword ptr [rax]"],
+            inout("rdx") clock.as_ptr() => _,
+        )
+    }
+}
