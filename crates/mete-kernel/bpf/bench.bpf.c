@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
+/*
+ * What a row costs beside its peers, on two tracepoints: the entry of a system call and the
+ * context switch. Each program does one thing under the same conditions; the maps are its own, so
+ * that measuring disturbs no log.
+ */
+#include "area.h"
+
+#define BENCH_EVENT 0
+
+struct bench_row {
+	__u64 words[4];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} output SEC(".maps");
+
+/* The clock's answer goes here, so that the compiler keeps the call. */
+__u64 last_clock SEC(".bss.clock");
+
+static __always_inline int clock_alone(void)
+{
+	*(volatile __u64 *)&last_clock = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* The whole handler; which entries and which clock, the log file says. */
+static __always_inline int row(struct task_struct *task)
+{
+	struct mete_area *area = area_here();
+	struct mete_record r = { BENCH_EVENT, 1, 2, 1, task };
+
+	if (area)
+		mete_log(area, &r);
+	return 0;
+}
+
+/* A full ring takes no more; the bench empties it by mapping, or counts what was taken. */
+static __always_inline int ring_buffer(void)
+{
+	struct bench_row *row = bpf_ringbuf_reserve(&ring, sizeof(*row), 0);
+
+	if (!row)
+		return 0;
+	row->words[0] = BENCH_EVENT;
+	row->words[1] = 1;
+	row->words[2] = bpf_ktime_get_ns();
+	row->words[3] = 0;
+	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+static __always_inline int perf_output(void *ctx)
+{
+	struct bench_row row = { { BENCH_EVENT, 1, 0, 0 } };
+
+	row.words[2] = bpf_ktime_get_ns();
+	bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, &row, sizeof(row));
+	return 0;
+}
+
+#define BENCH(tracepoint, name, body)  \
+	SEC("tp_btf/" #tracepoint)     \
+	int tracepoint##_##name(__u64 *ctx) \
+	{                              \
+		return body;           \
+	}
+
+BENCH(sys_enter, empty, 0)
+BENCH(sys_enter, clock, clock_alone())
+BENCH(sys_enter, row, row((void *)0))
+BENCH(sys_enter, ring, ring_buffer())
+BENCH(sys_enter, perf, perf_output(ctx))
+BENCH(sched_switch, empty, 0)
+BENCH(sched_switch, clock, clock_alone())
+BENCH(sched_switch, row, row((void *)ctx[2]))
+BENCH(sched_switch, ring, ring_buffer())
+BENCH(sched_switch, perf, perf_output(ctx))
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/*
+ * Processor service time and performance counters: events of the type entry/exit, at the context
+ * switch (thesis 4.3.1). A domain enters when a task of another domain leaves the processor to one
+ * of its own; at its exit the difference is charged to it.
+ *
+ * A second program on a tracepoint costs more than the first one's work, so there is one program
+ * for each combination of characteristics and never two at a time.
+ */
+#ifndef METE_SWITCH_H
+#define METE_SWITCH_H
+
+#include "domain.h"
+
+#define COUNTERS 16
+#define SERVICE (1 << COUNTERS)
+
+/* What this processor remembers from the entry. Private: nobody but these programs sees it. */
+struct phase {
+	__u64 begin[COUNTERS + 1]; /* counters, then the run-queue clock in nanoseconds */
+	__u32 armed; /* of which the exit will be logged: bit n of counter n, or SERVICE */
+	__u32 generation; /* the attachment that it was written in */
+	__u16 domain;
+	__u16 reserved[3];
+	__u64 padding[5]; /* to whole cache lines */
+};
+
+_Static_assert(sizeof(struct phase) % 64 == 0, "no cache line is shared by two processors");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct phase);
+} phases SEC(".maps");
+
+/* Counter n of processor p at n * processors + p. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} counters SEC(".maps");
+
+/* The loader's word to the switch programs; nobody else writes it. */
+struct {
+	__u32 generation; /* changes with each attachment: what was remembered before it is void */
+	__u32 counters; /* bit n: counter n is open */
+} switching SEC(".bss.switching");
+
+static __always_inline __u64 read_counter(__u32 nth)
+{
+	struct bpf_perf_event_value value;
+	__u32 at = nth * settings.processors + bpf_get_smp_processor_id();
+
+	if (bpf_perf_event_read_value(&counters, at, &value, sizeof(value)))
+		return 0;
+	return value.counter;
+}
+
+/* One switch as all its events see it. */
+struct passage {
+	struct mete_area *area;
+	struct phase *phase;
+	struct task_struct *next;
+	__u64 now; /* on the run-queue clock */
+	__u16 from;
+	__u16 to;
+};
+
+static __always_inline _Bool stays(const struct passage *p, __u16 event)
+{
+	return p->from == p->to &&
+	       !(METE_READ(mete_pair_of(p->area, p->to, event)->flags) & METE_PAIR_KEEP_INTERNAL);
+}
+
+static __always_inline void leave(const struct passage *p, __u16 event, __u64 delta)
+{
+	struct mete_record r = { event, p->from, p->to, delta, p->next };
+
+	mete_exit(p->area, &r, 0);
+}
+
+static __always_inline void pass_service(const struct passage *p)
+{
+	if (stays(p, METE_SERVICE_TIME))
+		return;
+	if (p->phase->armed & SERVICE)
+		leave(p, METE_SERVICE_TIME, p->now - p->phase->begin[COUNTERS]);
+	p->phase->armed &= ~SERVICE;
+	if (!mete_enter(p->area, p->to, METE_SERVICE_TIME))
+		return;
+	p->phase->begin[COUNTERS] = p->now;
+	p->phase->armed |= SERVICE;
+}
+
+static __always_inline void pass_counter(const struct passage *p, __u32 nth)
+{
+	__u16 event = METE_COUNTERS + nth;
+	__u32 bit = 1u << nth;
+	_Bool is_armed = p->phase->armed & bit;
+	__u64 value = 0;
+
+	if (stays(p, event))
+		return;
+	if (is_armed) {
+		value = read_counter(nth);
+		leave(p, event, value - p->phase->begin[nth & (COUNTERS - 1)]);
+	}
+	p->phase->armed &= ~bit;
+	if (!mete_enter(p->area, p->to, event))
+		return;
+	p->phase->begin[nth & (COUNTERS - 1)] = is_armed ? value : read_counter(nth);
+	p->phase->armed |= bit;
+}
+
+static __always_inline int on_switch(__u64 *ctx, _Bool has_service, _Bool has_counters)
+{
+	__u32 processor = bpf_get_smp_processor_id();
+	volatile __u16 *table = pid_table();
+	struct passage p = { .next = (void *)ctx[2] };
+
+	p.area = area_of(processor);
+	p.phase = bpf_map_lookup_elem(&phases, &processor);
+	if (!table || !p.area || !p.phase)
+		return 0;
+	if (p.phase->generation != switching.generation) {
+		p.phase->generation = switching.generation;
+		p.phase->armed = 0;
+		p.phase->domain = METE_NO_DOMAIN;
+	}
+	p.from = p.phase->domain;
+	p.to = domain_of(table, p.next);
+	p.phase->domain = p.to;
+	if (has_service) {
+		p.now = run_queue_clock(p.next);
+		pass_service(&p);
+	}
+	if (has_counters) {
+		for (__u32 nth = 0; nth < COUNTERS; nth++) {
+			if (switching.counters & 1u << nth)
+				pass_counter(&p, nth);
+		}
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int switch_service(__u64 *ctx)
+{
+	return on_switch(ctx, 1, 0);
+}
+
+SEC("tp_btf/sched_switch")
+int switch_counters(__u64 *ctx)
+{
+	return on_switch(ctx, 0, 1);
+}
+
+SEC("tp_btf/sched_switch")
+int switch_both(__u64 *ctx)
+{
+	return on_switch(ctx, 1, 1);
+}
+
+#endif

@@ -1,0 +1,128 @@
+//! What can go wrong, said to people.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the kernel component could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KernelError {
+    /// The process may not load programs.
+    #[error("loading eBPF programs needs {missing}, which this process lacks; run it as root")]
+    Privilege {
+        /// The capabilities that are missing.
+        missing: String,
+    },
+    /// The kernel does not describe its types.
+    #[error("this kernel has no type information at /sys/kernel/btf/vmlinux; it needs CONFIG_DEBUG_INFO_BTF=y")]
+    NoTypeInformation,
+    /// The kernel refuses the programs.
+    #[error("the kernel refused the eBPF programs ({source}){detail}")]
+    Refused {
+        /// What the loader said, on lines of its own, or nothing.
+        detail: String,
+        /// The error.
+        source: libbpf_rs::Error,
+    },
+    /// The running kernel lacks a hook.
+    #[error("{characteristic} cannot be logged: this kernel has no {hook}")]
+    NoHook {
+        /// What was to be enabled.
+        characteristic: &'static str,
+        /// What is missing.
+        hook: &'static str,
+    },
+    /// A program did not attach.
+    #[error("cannot attach the eBPF program {program}: {source}")]
+    Attach {
+        /// The program.
+        program: &'static str,
+        /// The error.
+        source: libbpf_rs::Error,
+    },
+    /// A map could not be written or mapped.
+    #[error("cannot use the eBPF map {map}: {source}")]
+    Map {
+        /// The map.
+        map: &'static str,
+        /// The error.
+        source: io::Error,
+    },
+    /// Nobody knows this counter.
+    #[error("no performance counter is called {0:?}; `perf list hw sw cache` shows the names")]
+    UnknownCounter(String),
+    /// The machine cannot count this.
+    #[error("this machine cannot count {counter}: {reason}")]
+    CounterAbsent {
+        /// The counter's name.
+        counter: String,
+        /// What is missing.
+        reason: String,
+    },
+    /// All places are taken.
+    #[error("cannot count {counter}: {max} performance counters are open already; disable one first")]
+    TooManyCounters {
+        /// The counter's name.
+        counter: String,
+        /// The limit.
+        max: usize,
+    },
+    /// The tick rate is out of range.
+    #[error("a tick rate of {0} Hz is not possible; choose 1 to 10000")]
+    TickRate(u32),
+    /// A perf event could not be opened.
+    #[error("cannot open the perf event {event} on processor {processor}: {source}")]
+    PerfEvent {
+        /// What for.
+        event: &'static str,
+        /// Where.
+        processor: usize,
+        /// The error.
+        source: io::Error,
+    },
+    /// The tracing file system cannot be reached.
+    #[error("cannot find the tracepoint {tracepoint}: {source}")]
+    Tracefs {
+        /// Which one.
+        tracepoint: &'static str,
+        /// The error.
+        source: io::Error,
+    },
+    /// The domain does not exist.
+    #[error("domain {domain} is out of range; the kernel component has domains 0 to {max}")]
+    NoSuchDomain {
+        /// The number.
+        domain: u16,
+        /// The largest one.
+        max: u16,
+    },
+    /// There is no such task, or it belongs to somebody else.
+    #[error("cannot bind task {pid} to a domain: {source}")]
+    Task {
+        /// The task.
+        pid: i32,
+        /// Why.
+        source: io::Error,
+    },
+    /// Pids mean something else here than to the kernel.
+    #[error(
+        "tasks cannot be bound from inside a pid namespace: the kernel's programs see other numbers; run mete outside the container"
+    )]
+    PidNamespace,
+    /// The path is no cgroup, or cannot be read.
+    #[error("cannot bind the cgroup {}: {source}", path.display())]
+    Cgroup {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Identifiers of cgroups are unique in one hierarchy only.
+    #[error(
+        "cannot bind the cgroup {}: cgroups of another hierarchy are bound already; unbind them or use theirs", path.display()
+    )]
+    OtherHierarchy {
+        /// The path.
+        path: PathBuf,
+    },
+}

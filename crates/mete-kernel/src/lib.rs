@@ -1,0 +1,59 @@
+//! The kernel component: characteristics of the running kernel, logged by eBPF handlers (LOG-13,
+//! design decision D4).
+//!
+//! The handlers are known at build time, checked by the kernel's verifier when they are loaded, and
+//! attached only while their characteristic is enabled; a disabled one does not exist for the
+//! kernel (thesis §3.3.2, §4.3.2, by today's means). The log areas are memory-mapped array maps:
+//! the scheduler configures and reads in place what the kernel writes, without a copy, a lock or a
+//! wake-up.
+//!
+//! ```text
+//!   Kernel::load ──▶ bind ──▶ enable ──▶ (rows appear in the areas) ──▶ disable ──▶ drop
+//!    verified        tasks     attached                                 detached     nothing left
+//!                    inherit
+//! ```
+//!
+//! Principles:
+//!
+//! 1. **No word of an area is trusted.** Handlers mask each index in the line that uses it; the
+//!    verifier proves that nothing outside the map can be reached (LOG-11). What a handler must be
+//!    able to rely on lies in maps of its own.
+//! 2. **Nothing outlives the process.** No program, link or map is pinned: the kernel lets go of
+//!    all of them when the last descriptor is closed, also after `kill -9`.
+//! 3. **What is missing is said in one sentence** ([`KernelError`], [`capabilities`]).
+//!
+//! ```no_run
+//! use mete_kernel::{Characteristic, Kernel, Principal};
+//! # fn main() -> Result<(), mete_kernel::KernelError> {
+//! let mut kernel = Kernel::load()?;
+//! kernel.bind(&Principal::Process(1234), 7)?;
+//! let event = kernel.enable(&Characteristic::ServiceTime)?;
+//! for processor in 0..kernel.processors() {
+//!     let area = kernel.area(processor);
+//!     // Plan::apply(area), then Reader::new(area, …): rows with `event` and domain 7
+//! }
+//! # Ok(()) }
+//! ```
+
+#![cfg(target_os = "linux")]
+
+mod attach;
+pub mod bench;
+mod bind;
+mod capability;
+mod cgroup;
+mod characteristic;
+pub mod counter;
+mod error;
+mod load;
+mod map;
+mod memory;
+mod perf;
+mod tracefs;
+
+pub use bind::Principal;
+pub use capability::{Capability, capabilities};
+pub use characteristic::{Characteristic, event};
+pub use counter::Counter;
+pub use error::KernelError;
+pub use load::Kernel;

@@ -1,0 +1,185 @@
+//! From the embedded object to verified programs and mapped log areas.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use libbpf_rs::btf::{Btf, types};
+use libbpf_rs::{Object, ObjectBuilder, OpenObject, PrintLevel};
+use mete_log::{Area, Shape};
+
+use crate::attach::Attached;
+use crate::bind::Bindings;
+use crate::map::Mapping;
+use crate::{KernelError, capability, memory};
+
+/// An object file, aligned as its reader wants it.
+#[repr(C, align(8))]
+pub(crate) struct Aligned<T: ?Sized>(pub(crate) T);
+
+macro_rules! object {
+    ($name:literal) => {{
+        use $crate::load::Aligned;
+        static OBJECT: &Aligned<[u8]> =
+            &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o")));
+        &OBJECT.0
+    }};
+}
+pub(crate) use object;
+
+/// The loaded kernel component. Dropping it detaches and unloads everything.
+pub struct Kernel {
+    // Fields are dropped in this order: first nothing runs any more, then nothing is mapped.
+    pub(crate) attached: Attached,
+    pub(crate) bindings: Bindings,
+    areas: Mapping,
+    pub(crate) object: Object,
+    processors: usize,
+}
+
+impl Kernel {
+    /// Loads the programs and maps the log areas; attaches nothing.
+    ///
+    /// Needs Linux 5.11 with type information, and root or the capabilities `CAP_BPF` and
+    /// `CAP_PERFMON`.
+    pub fn load() -> Result<Kernel, KernelError> {
+        capability::check_privilege()?;
+        let processors = processors()?;
+        let object = load_object(object!("mete"), |open| configure(open, processors))?;
+        let areas = map_areas(&object, processors)?;
+        let bindings = Bindings::new(&object)?;
+        Ok(Kernel { attached: Attached::default(), bindings, areas, object, processors })
+    }
+
+    /// How many processors there may be, and so how many areas there are.
+    pub fn processors(&self) -> usize {
+        self.processors
+    }
+
+    /// The log area of one processor, in [`Shape::KERNEL`]. The number is taken modulo
+    /// [`Kernel::processors`].
+    pub fn area(&self, processor: usize) -> Area<'_> {
+        area_in(&self.areas, processor % self.processors)
+    }
+
+    /// All areas, in the processors' order.
+    pub fn areas(&self) -> impl Iterator<Item = Area<'_>> {
+        (0..self.processors).map(|processor| self.area(processor))
+    }
+
+    /// Address spaces that are missing from the sums of [`Characteristic::Memory`], because more
+    /// than 32,768 counters of address spaces were alive at once.
+    ///
+    /// [`Characteristic::Memory`]: crate::Characteristic::Memory
+    pub fn spaces_missed(&self) -> Result<u64, KernelError> {
+        memory::missed(&self.object)
+    }
+}
+
+/// How many processors this machine may ever have.
+pub(crate) fn processors() -> Result<usize, KernelError> {
+    libbpf_rs::num_possible_cpus().map_err(refused)
+}
+
+/// Opens, configures and verifies one of this crate's objects. What the loader has to say goes into
+/// the error and not to the terminal.
+pub(crate) fn load_object(
+    bytes: &[u8],
+    configure: impl FnOnce(&mut OpenObject) -> libbpf_rs::Result<()>,
+) -> Result<Object, KernelError> {
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return Err(KernelError::NoTypeInformation);
+    }
+    let _quiet = Quiet::begin();
+    let mut open = ObjectBuilder::default().open_memory(bytes).map_err(refused)?;
+    configure(&mut open).map_err(refused)?;
+    open.load().map_err(refused)
+}
+
+/// What is decided between opening and loading: sizes, and programs that this kernel has no hook for.
+fn configure(open: &mut OpenObject, processors: usize) -> libbpf_rs::Result<()> {
+    let pids = crate::bind::table_entries();
+    for mut map in open.maps_mut() {
+        match map.name().to_str() {
+            Some("areas" | "phases") => map.set_max_entries(processors as u32)?,
+            Some("counters") => map.set_max_entries((processors * crate::event::MAX_COUNTERS) as u32)?,
+            Some("domain_of_pid") => map.set_value_size(2 * pids as u32)?,
+            Some(".rodata.settings") => map.set_initial_value(&settings(pids, processors))?,
+            _ => {}
+        }
+    }
+    let btf = Btf::from_vmlinux()?;
+    for mut program in open.progs_mut() {
+        program.set_autoload(has_hook(&btf, program.section().to_str().unwrap_or_default()));
+    }
+    Ok(())
+}
+
+/// `struct settings` of `bpf/area.h`.
+fn settings(pids: usize, processors: usize) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&(pids as u32 - 1).to_ne_bytes());
+    bytes[4..].copy_from_slice(&(processors as u32).to_ne_bytes());
+    bytes
+}
+
+/// Whether the typed tracepoint that a section names exists; other sections always load.
+fn has_hook(btf: &Btf<'_>, section: &str) -> bool {
+    section.strip_prefix("tp_btf/").is_none_or(|tracepoint| {
+        btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{tracepoint}")).is_some()
+    })
+}
+
+/// Maps the areas of an object and writes their headers.
+pub(crate) fn map_areas(object: &Object, processors: usize) -> Result<Mapping, KernelError> {
+    let areas = Mapping::of_map(object, "areas", processors * Shape::KERNEL.area_bytes())?;
+    for processor in 0..processors {
+        area_in(&areas, processor).initialise(processor as u32);
+    }
+    Ok(areas)
+}
+
+/// One processor's area in such a mapping.
+pub(crate) fn area_in(areas: &Mapping, processor: usize) -> Area<'_> {
+    let offset = processor * Shape::KERNEL.area_bytes();
+    assert!(offset < areas.bytes(), "processors are counted before the areas are mapped");
+    // SAFETY: the mapping holds whole areas and outlives the view; elements begin on pages; only
+    // `Area` touches them.
+    unsafe { Area::new(areas.base().byte_add(offset), Shape::KERNEL) }
+}
+
+fn refused(source: libbpf_rs::Error) -> KernelError {
+    KernelError::Refused { detail: std::mem::take(&mut said()), source }
+}
+
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+fn said() -> MutexGuard<'static, String> {
+    SAID.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps the loader library's warnings, of which the last lines explain an error.
+fn keep(_: PrintLevel, text: String) {
+    const ENOUGH: usize = 4096;
+    let mut said = said();
+    said.push('\n');
+    said.push_str(text.trim_end());
+    let excess = said.len().saturating_sub(ENOUGH);
+    let cut = (excess..said.len()).find(|&at| said.is_char_boundary(at)).unwrap_or(0);
+    said.drain(..cut);
+}
+
+/// The loader library's output goes to [`keep`] while this lives.
+struct Quiet(Option<(PrintLevel, libbpf_rs::PrintCallback)>);
+
+impl Quiet {
+    fn begin() -> Quiet {
+        said().clear();
+        Quiet(libbpf_rs::set_print(Some((PrintLevel::Warn, keep))))
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        libbpf_rs::set_print(self.0.take());
+    }
+}

@@ -1,0 +1,130 @@
+//! The one system call that opens counters, clocks and tracepoints: perf_event_open(2).
+
+use std::fs;
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+
+use crate::KernelError;
+use crate::counter::Counter;
+
+const TYPE_SOFTWARE: u32 = 1;
+const TYPE_TRACEPOINT: u32 = 2;
+const CPU_CLOCK: u64 = 0;
+const BPF_OUTPUT: u64 = 10;
+const SAMPLE_RAW: u64 = 1 << 10;
+const FLAG_CLOEXEC: libc::c_ulong = 1 << 3;
+
+/// `struct perf_event_attr` as of its first version, which every kernel takes.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    breakpoint_type: u32,
+    config1: u64,
+}
+
+/// Opens an event of the whole processor.
+fn open(attributes: Attributes, processor: usize) -> io::Result<OwnedFd> {
+    let attributes = Attributes { size: size_of::<Attributes>() as u32, ..attributes };
+    let (any_task, no_group) = (-1, -1);
+    // SAFETY: the attributes live across the call and say their own size.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            any_task,
+            processor as libc::c_int,
+            no_group,
+            FLAG_CLOEXEC,
+        )
+    };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a descriptor that the kernel just made and nobody else knows.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) })
+}
+
+/// A performance counter of one processor, counting.
+pub(crate) fn open_counter(counter: &Counter, processor: usize) -> Result<OwnedFd, KernelError> {
+    let attributes = Attributes { kind: counter.kind(), config: counter.config(), ..Attributes::default() };
+    open(attributes, processor)
+        .map_err(|error| KernelError::CounterAbsent { counter: counter.name().into(), reason: why(counter, &error) })
+}
+
+fn why(counter: &Counter, error: &io::Error) -> String {
+    let is_unknown = matches!(
+        error.raw_os_error(),
+        Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL | libc::ENXIO)
+    );
+    if is_unknown && !counter.is_software() {
+        "its processor shows no such hardware counter (virtual machines often hide the performance monitoring unit)"
+            .into()
+    } else {
+        error.to_string()
+    }
+}
+
+/// A timer of one processor, `hertz` times a second of its time, idle or not.
+pub(crate) fn open_tick(hertz: u32, processor: usize) -> io::Result<OwnedFd> {
+    let period_ns = 1_000_000_000 / u64::from(hertz);
+    let attributes = Attributes {
+        kind: TYPE_SOFTWARE,
+        config: CPU_CLOCK,
+        sample_period: period_ns,
+        ..Attributes::default()
+    };
+    open(attributes, processor)
+}
+
+/// A tracepoint by its number. What is attached to it runs on every processor.
+pub(crate) fn open_tracepoint(id: u64) -> io::Result<OwnedFd> {
+    open(Attributes { kind: TYPE_TRACEPOINT, config: id, sample_period: 1, ..Attributes::default() }, 0)
+}
+
+/// What bpf_perf_event_output writes into.
+pub(crate) fn open_output(processor: usize) -> io::Result<OwnedFd> {
+    let attributes = Attributes {
+        kind: TYPE_SOFTWARE,
+        config: BPF_OUTPUT,
+        sample_period: 1,
+        sample_type: SAMPLE_RAW,
+        ..Attributes::default()
+    };
+    open(attributes, processor)
+}
+
+/// The processors that run now, of `possible` ones. Others have no events to open.
+pub(crate) fn online_processors(possible: usize) -> Vec<usize> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let online = parse_list(&text);
+    if online.is_empty() { (0..possible).collect() } else { online.into_iter().filter(|&p| p < possible).collect() }
+}
+
+/// A list as the kernel writes it: `0-3,8`.
+fn parse_list(text: &str) -> Vec<usize> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    };
+    text.trim().split(',').filter_map(range).flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_list;
+
+    #[test]
+    fn processor_lists_are_read_as_the_kernel_writes_them() {
+        assert_eq!(parse_list("0-1\n"), [0, 1]);
+        assert_eq!(parse_list("0,2-4,7"), [0, 2, 3, 4, 7]);
+        assert_eq!(parse_list(""), [0; 0]);
+    }
+}
