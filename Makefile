@@ -1,0 +1,52 @@
+# The two commands are `make demo` and `make test`. Each installs what is missing, and asks nothing.
+#
+# ARGS hands arguments on: make demo ARGS="--json"
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test bench check fmt vm-setup vm-test clean
+.NOTPARALLEL:
+
+# Cargo and clang may have been installed a moment ago, so they are looked for in each recipe.
+RUN := . scripts/env.sh &&
+C_FILES = $(shell git ls-files '*.c' '*.h' ':!:*vmlinux*')
+SCRIPTS = $(shell git ls-files '*.sh' .ci/run scripts/vm/init)
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: ## install what the build needs and this machine lacks
+	@scripts/setup.sh
+
+demo: setup ## log real processes, let the scheduler act on it, write a report
+	@$(RUN) cargo run --release --package mete --bin mete -- demo $(ARGS)
+
+test: setup ## run every test that this machine can run
+	@scripts/test.sh $(ARGS)
+
+bench: setup ## measure the costs on this machine
+	@$(RUN) cargo run --release --package mete --bin mete -- bench $(ARGS)
+
+check: setup ## formatting, lints, documentation
+	@$(RUN) cargo fmt --all --check
+	@$(RUN) cargo clippy --workspace --all-targets -- -D warnings
+	@$(RUN) RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps
+	@$(RUN) format=$${CLANG/clang/clang-format}; \
+	if have "$$format"; then $$format --dry-run -Werror $(C_FILES); \
+	else say "C files not checked: $$format is not installed"; fi
+	@$(RUN) if have shellcheck; then shellcheck -x $(SCRIPTS); \
+	else say "scripts not checked: shellcheck is not installed"; fi
+
+fmt: setup ## format Rust and C
+	@$(RUN) cargo fmt --all
+	@$(RUN) $${CLANG/clang/clang-format} -i $(C_FILES)
+
+vm-setup: setup ## install QEMU and build the test kernel, unless they are there
+	@scripts/setup.sh vm
+	@scripts/vm/run.sh --check 2>/dev/null || scripts/vm/build-kernel.sh
+
+vm-test: setup ## the kernel tests in a virtual machine with cgroup v2, fentry and sched_ext
+	@scripts/test.sh vm
+
+clean: ## remove what was built here
+	@$(RUN) cargo clean

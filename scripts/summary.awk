@@ -1,0 +1,80 @@
+# Reads what scripts/test.sh logged: the output of `cargo test -- --show-output`, stage by stage.
+# Prints what failed, what was skipped and why, and the closing line.
+#
+# A test that cannot run here prints "SKIPPED: reason" or "SKIPPED: its name: reason" and returns;
+# to cargo it has passed. A test that was skipped on the host but ran in the virtual machine is
+# not listed.
+
+function crashed() {
+	if (running) fail("a test program of stage " stage " ended without a result")
+	running = 0
+}
+
+function fail(what) {
+	failures[++failed] = what
+	stage_failed = 1
+}
+
+function skip(name, reason) {
+	if ((stage, name) in seen) return 0
+	seen[stage, name] = 1
+	sub("^" last_part(name) ": ", "", reason)
+	skips++
+	skip_stage[skips] = stage
+	skip_name[skips] = name
+	skip_reason[skips] = reason
+	return 1
+}
+
+function last_part(path) {
+	sub(/^.*::/, "", path)
+	return path
+}
+
+/^== .* ==$/ { crashed(); stage = $2; section = ""; stage_failed = 0; next }
+/^== .* == failed/ { crashed(); if (!stage_failed) fail("stage " stage ": " $NF); next }
+
+/^running [0-9]+ tests?$/ { crashed(); running = 1; in_failures = 0; next }
+/^test result: / { running = 0; section = ""; passed += $4; next }
+/^successes:$/ { in_failures = 0; section = ""; next }
+/^failures:$/ { in_failures = 1; section = ""; next }
+
+/^---- .* stdout ----$/ {
+	section = in_failures ? "" : substr($0, 6, length($0) - 17)
+	next
+}
+
+/^test .* \.\.\. FAILED/ { fail($2); next }
+/^test .* \.\.\. ignored/ {
+	reason = $0
+	if (!sub(/^.* ignored, /, "", reason)) reason = "marked as ignored"
+	skip($2, reason)
+	next
+}
+/^test .* \.\.\. ok$/ && stage == "vm" { ran_in_vm[$2] = 1; next }
+
+/SKIPPED: / && !in_failures {
+	reason = $0
+	sub(/^.*SKIPPED: /, "", reason)
+	if (section == "") {
+		name = reason
+		sub(/: .*/, "", name)
+		sub(/^[^:]*: /, "", reason)
+		skip(name, reason)
+	} else if (skip(section, reason)) {
+		passed--
+		if (stage == "vm") delete ran_in_vm[section]
+	}
+}
+
+END {
+	crashed()
+	if (failed) print "\nFailed:"
+	for (i = 1; i <= failed; i++) print "  " failures[i]
+	for (i = 1; i <= skips; i++) {
+		if (skip_stage[i] != "vm" && skip_name[i] in ran_in_vm) continue
+		if (!skipped++) print "\nSkipped:"
+		print "  " skip_name[i] ": " skip_reason[i]
+	}
+	printf "\n%d passed, %d failed, %d skipped\n", passed, failed, skipped
+}

@@ -1,0 +1,85 @@
+#!/bin/bash
+# Runs every test that this machine can run; says at the end what was skipped and why.
+#
+#   scripts/test.sh [STAGE…]      stages: workspace loom miri vm (default: all)
+#
+# METE_STAGE_LIMIT bounds each stage, in seconds (default 1500).
+# shellcheck disable=SC2329 # the stages are called by name
+set -uo pipefail
+# shellcheck source=scripts/env.sh
+. "$(dirname "$0")/env.sh"
+cd "$root" || exit
+
+target=${CARGO_TARGET_DIR:-$root/target}
+log=$target/test.log
+summary=$target/test-summary.txt
+worst=0
+
+# Its own process group and a limit: neither Ctrl-C nor a test that hangs leaves anything behind.
+bounded() (
+	trap 'kill "$child"' INT TERM
+	timeout --kill-after=10 "${METE_STAGE_LIMIT:-1500}" env --default-signal=INT,QUIT "$@" </dev/null &
+	child=$!
+	wait "$child"
+)
+
+stage() {
+	local name=$1 status
+	printf '\n== %s ==\n' "$name" | tee -a "$log"
+	bounded "${@:2}" | tee -ia "$log"
+	status=${PIPESTATUS[0]}
+	[ "$status" = 0 ] && return
+	worst=$status
+	[ "$status" = 124 ] && status="time limit reached"
+	printf '== %s == failed with status: %s\n' "$name" "${status// /-}" | tee -a "$log"
+}
+
+# skip STAGE REASON
+skip() { printf '\n== %s ==\nSKIPPED: %s: %s\n' "$1" "$1" "$2" | tee -a "$log"; }
+
+workspace() {
+	stage workspace cargo test --workspace --no-fail-fast -- --show-output
+}
+
+# Models of the memory ordering, in every crate that has some; loom explores the interleavings.
+loom() {
+	local file crate
+	for file in crates/*/tests/loom.rs; do
+		[ -e "$file" ] || continue
+		crate=$(basename "$(dirname "$(dirname "$file")")")
+		stage loom env CARGO_TARGET_DIR="$target/loom" RUSTFLAGS="${RUSTFLAGS:-} --cfg loom" \
+			LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-3}" \
+			cargo test --package "$crate" --test loom --release -- --show-output
+	done
+}
+
+miri() {
+	if ! RUSTUP_TOOLCHAIN=nightly cargo miri --version >/dev/null 2>&1; then
+		skip miri "no nightly toolchain with Miri; rustup toolchain install nightly --component miri,rust-src"
+		return
+	fi
+	stage miri env RUSTUP_TOOLCHAIN=nightly CARGO_TARGET_DIR="$target/miri" \
+		MIRIFLAGS="${MIRIFLAGS:-} -Zmiri-disable-isolation" \
+		cargo miri test --package mete-log --no-default-features --lib -- --show-output
+}
+
+vm() {
+	local reason
+	if reason=$(scripts/vm/run.sh --check 2>&1); then
+		stage vm scripts/vm/test.sh
+	else
+		skip vm "${reason#mete: }"
+	fi
+}
+
+mkdir -p "$target"
+: >"$log"
+[ $# -gt 0 ] || set -- workspace loom miri vm
+for name; do
+	case $name in
+	workspace | loom | miri | vm) "$name" ;;
+	*) give_up "no such test stage: $name (workspace, loom, miri, vm)" ;;
+	esac
+done
+awk -f scripts/summary.awk "$log" | tee "$summary"
+exit "$worst"

@@ -1,0 +1,96 @@
+#!/bin/bash
+# Runs a command as root in a small virtual machine: a test kernel of its own, this machine's root
+# file system underneath (read-only, changes stay in memory). Output and exit status come back.
+#
+#   scripts/vm/run.sh [--share DIR] [--limit SECONDS] COMMAND [ARGUMENT…]
+#   scripts/vm/run.sh --check       can this machine do that? exit status 77 and the reason if not
+#
+# QEMU emulates the processor (no hardware virtualisation needed): some 25 times slower than the
+# host. --share makes DIR writable from inside. Exit status 124: the limit (default 300 s) was
+# reached; 125: the machine did not get as far as the command, its console is printed.
+# The kernel image: METE_VM_KERNEL, or ../shared/vm/bzImage, or .cache/vm/bzImage beside the
+# sources (scripts/vm/build-kernel.sh makes the last).
+set -uo pipefail
+# shellcheck source=scripts/env.sh
+. "$(dirname "$0")/../env.sh"
+
+limit=300
+shared=
+
+find_kernel() {
+	local image
+	for image in "${METE_VM_KERNEL:-}" "$root/../shared/vm/bzImage" "$root/.cache/vm/bzImage"; do
+		[ -r "$image" ] && realpath "$image" && return
+	done
+	return 1
+}
+
+cannot() {
+	say "$*"
+	exit 77
+}
+
+check() {
+	[ "$(uname -m)" = x86_64 ] || cannot "the test kernel is for x86-64 machines"
+	have qemu-system-x86_64 || cannot "QEMU is not installed; make vm-setup installs it"
+	kernel=$(find_kernel) || cannot "there is no test kernel; make vm-setup builds one (about ten minutes)"
+}
+
+# What the machine's first process, scripts/vm/init, reads: where to be and what to run.
+write_orders() {
+	printf 'cd %q || exit 125\n' "$PWD"
+	[ -z "$shared" ] || printf 'mount_shared %q\n' "$shared"
+	printf 'run %s\n' "$(printf '%q ' "$@")"
+}
+
+# 9p: the host's root, read-only, and the folder with the orders. One emulation thread, because
+# QEMU 7.2 with several was seen to crash a guest while the kernel patched its own code.
+qemu_arguments() {
+	printf '%s\n' \
+		-machine q35 -accel tcg,thread=single -cpu max -smp 2 -m 2G \
+		-nodefaults -display none -monitor none -no-reboot \
+		-kernel "$kernel" \
+		-append "console=ttyS0 loglevel=4 panic=-1 ro root=root rootfstype=9p rootflags=trans=virtio,version=9p2000.L,msize=524288,cache=loose init=$root/scripts/vm/init" \
+		-serial "file:$orders/console" \
+		-device virtio-rng-pci \
+		-chardev stdio,id=output,signal=off -device virtio-serial-pci -device virtserialport,chardev=output,name=output \
+		-virtfs "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap" \
+		-virtfs "local,path=$orders,mount_tag=orders,security_model=none,multidevs=remap"
+	[ -z "$shared" ] || printf '%s\n' -virtfs "local,path=$shared,mount_tag=shared,security_model=none,multidevs=remap"
+}
+
+boot() {
+	local arguments status
+	orders=$(mktemp -d "${TMPDIR:-/tmp}/mete-vm.XXXXXX") || exit
+	trap 'rm -rf "$orders"' EXIT
+	write_orders "$@" >"$orders/orders"
+	mapfile -t arguments < <(qemu_arguments)
+	# An input that never ends: at its end QEMU would close the port and the command's output block.
+	mkfifo "$orders/no-input"
+	timeout --foreground --kill-after=5 "$limit" qemu-system-x86_64 "${arguments[@]}" <>"$orders/no-input"
+	status=$?
+	[ "$status" != 124 ] && status=$(cat "$orders/status" 2>/dev/null || echo 125)
+	case $status in
+	124) say "the virtual machine was stopped after $limit s; the end of its console:" ;;
+	125) say "the virtual machine did not get as far as the command; the end of its console:" ;;
+	*) exit "$status" ;;
+	esac
+	tail -n 40 "$orders/console" >&2
+	exit "$status"
+}
+
+while :; do
+	case ${1:-} in
+	--check)
+		check
+		exit
+		;;
+	--share) shared=$(realpath "$2") && shift 2 || exit ;;
+	--limit) limit=$2 && shift 2 ;;
+	-*) give_up "unknown option $1; see the top of $0" ;;
+	*) break ;;
+	esac
+done
+[ $# -gt 0 ] || give_up "no command given; see the top of $0"
+check
+boot "$@"

@@ -1,0 +1,44 @@
+#!/bin/bash
+# Runs the integration tests of crates in the virtual machine, where fentry, cgroup v2 and
+# sched_ext work on any host. Built here, run inside.
+#
+#   scripts/vm/test.sh [CRATE…]     default: mete-kernel
+#
+# METE_VM_LIMIT bounds the run inside, in seconds (default 600).
+set -uo pipefail
+# shellcheck source=scripts/env.sh
+. "$(dirname "$0")/../env.sh"
+
+# What cargo says it built, one path a line; the build's own messages go to stderr.
+test_programs() {
+	(
+		set -o pipefail
+		cargo test --manifest-path "$root/Cargo.toml" --package "$1" --test '*' --no-run --message-format=json-render-diagnostics |
+			sed -n 's/.*"executable":"\([^"]*\)".*/\1/p'
+	)
+}
+
+# One after another: two emulated processors are not worth sharing.
+# shellcheck disable=SC2016 # expanded inside
+run_all='
+status=0
+for program; do
+	"$program" --show-output --test-threads=1 || status=$?
+done
+exit $status'
+
+run_crate() {
+	local programs
+	programs=$(test_programs "$1") || give_up "the tests of $1 do not build"
+	[ -n "$programs" ] || give_up "$1 has no integration tests to run"
+	mapfile -t programs <<<"$programs"
+	cd "$root/crates/$1" || exit
+	"$root/scripts/vm/run.sh" --limit "${METE_VM_LIMIT:-600}" bash -c "$run_all" tests "${programs[@]}"
+}
+
+[ $# -gt 0 ] || set -- mete-kernel
+worst=0
+for crate; do
+	(run_crate "$crate") || worst=$?
+done
+exit "$worst"
