@@ -2,8 +2,8 @@
 # Prints what failed, what was skipped and why, and the closing line.
 #
 # A test that cannot run here prints "SKIPPED: reason" or "SKIPPED: its name: reason" and returns;
-# to cargo it has passed. A test that was skipped on the host but ran in the virtual machine is
-# not listed.
+# to cargo it has passed. What the virtual machine says about a test that was skipped on the host
+# replaces what the host said.
 
 function crashed() {
 	if (running) fail("a test program of stage " stage " ended without a result")
@@ -72,7 +72,7 @@ END {
 	if (failed) print "\nFailed:"
 	for (i = 1; i <= failed; i++) print "  " failures[i]
 	for (i = 1; i <= skips; i++) {
-		if (skip_stage[i] != "vm" && skip_name[i] in ran_in_vm) continue
+		if (skip_stage[i] != "vm" && (skip_name[i] in ran_in_vm || ("vm", skip_name[i]) in seen)) continue
 		if (!skipped++) print "\nSkipped:"
 		print "  " skip_name[i] ": " skip_reason[i]
 	}
