@@ -1,0 +1,38 @@
+//! A server with probes. Prints nothing and runs until it is killed or its time is up:
+//!
+//! ```sh
+//! cargo run --example requests -- 5      # seconds
+//! ```
+
+use std::time::{Duration, Instant};
+
+use mete_probe::{enter, event, exit, probe, sample};
+
+event! {
+    /// A request was taken.
+    static REQUEST: access "request";
+    /// From taking a request to its answer.
+    static SERVICE: phase "service";
+    /// Requests that wait.
+    static QUEUE: sample "queue length";
+}
+
+fn main() {
+    let seconds = std::env::args().nth(1).and_then(|seconds| seconds.parse().ok()).unwrap_or(2);
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let mut served = 0_u64;
+    while Instant::now() < end {
+        serve(1000 + (served % 3) as u32, served % 5);
+        served += 1;
+    }
+}
+
+/// Serves one client; the domain at the other end is whatever the scheduler bound the client to.
+fn serve(client: u32, waiting: u64) {
+    let domain = mete_probe::domain_of_process(client).unwrap_or(mete_probe::NO_DOMAIN);
+    sample!(QUEUE, waiting);
+    probe!(REQUEST, domain);
+    let phase = enter!(SERVICE);
+    std::hint::black_box(client);
+    exit!(SERVICE, phase, domain);
+}

@@ -1,0 +1,348 @@
+//! The scheduler's side: find components, take one, hand it memory, switch its events.
+//!
+//! Nothing here waits longer than it was told to: a component may be stopped, hostile or dead at
+//! any moment (LOG-11).
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mete_log::{DomainId, EventId, Region};
+use rustix::event::{PollFd, PollFlags};
+use rustix::net::{SocketAddrUnix, SocketFlags};
+
+use crate::channel::{Channel, Received};
+use crate::event::Kind;
+use crate::registry::MAX_EVENTS;
+use crate::wire::{Message, Packet, Refusal, WireError};
+use crate::{directory, endpoint};
+
+/// Why a component could not be taken or did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum AttachError {
+    /// Nobody listens: the program has ended.
+    #[error("{}: nobody listens there (the program has ended)", path.display())]
+    Gone {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// The socket cannot be used.
+    #[error("cannot {what} component {component}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// The component.
+        component: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The component did not answer in time.
+    #[error("component {component} did not answer within {limit:?} (is it stopped?)")]
+    Silent {
+        /// The component.
+        component: String,
+        /// How long was waited.
+        limit: Duration,
+    },
+    /// Another scheduler has the component.
+    #[error("component {component} is already read by process {scheduler}; stop that one first")]
+    Busy {
+        /// The component.
+        component: String,
+        /// The other scheduler.
+        scheduler: u32,
+    },
+    /// The socket belongs to somebody whom this user should not listen to.
+    #[error(
+        "component {component} belongs to user {user}, not to this one; only root may read others' components"
+    )]
+    NotOurs {
+        /// The component.
+        component: String,
+        /// Its owner.
+        user: u32,
+    },
+    /// What came back makes no sense.
+    #[error("component {component} sent garbage: {source}")]
+    Garbled {
+        /// The component.
+        component: String,
+        /// In which way.
+        source: WireError,
+    },
+    /// What came back does not belong here.
+    #[error("component {component} does not keep to the protocol: it sent {message:?}")]
+    Unexpected {
+        /// The component.
+        component: String,
+        /// What it sent.
+        message: Message,
+    },
+    /// The component refused.
+    #[error("component {component} refused to {what}: {reason}")]
+    Refused {
+        /// The component.
+        component: String,
+        /// What it was asked.
+        what: String,
+        /// Its reason.
+        reason: Refusal,
+    },
+}
+
+/// One event of a component.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventInfo {
+    /// Its number in rows.
+    pub id: EventId,
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: Kind,
+}
+
+/// A component that this process has taken. Dropped, it switches its probes off and waits for the
+/// next scheduler.
+#[derive(Debug)]
+pub struct Component {
+    channel: Channel,
+    limit: Duration,
+    path: PathBuf,
+    pid: u32,
+    user: u32,
+    name: String,
+    events: Vec<EventInfo>,
+    region: Option<Arc<Region>>,
+    token: u32,
+}
+
+impl Component {
+    /// Takes the component that listens at `path`. No step takes longer than `limit`.
+    ///
+    /// # Errors
+    ///
+    /// [`AttachError`]; the component is as it was then.
+    pub fn connect(path: &Path, limit: Duration) -> Result<Component, AttachError> {
+        let channel = open(path, limit).map_err(|source| cannot_connect(path, source))?;
+        let failed = |source| system("connect to", path.display().to_string(), source);
+        let peer = channel.peer().map_err(failed)?;
+        let mut component = Component {
+            channel,
+            limit,
+            path: path.to_owned(),
+            pid: peer.pid.as_raw_nonzero().get() as u32,
+            user: peer.uid.as_raw(),
+            name: String::new(),
+            events: Vec::new(),
+            region: None,
+            token: 0,
+        };
+        component.check_owner()?;
+        component.hear_introduction()?;
+        Ok(component)
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Its user.
+    pub fn user(&self) -> u32 {
+        self.user
+    }
+
+    /// Its program's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its events, in the order of their numbers.
+    pub fn events(&self) -> &[EventInfo] {
+        &self.events
+    }
+
+    /// The event of that name.
+    pub fn event(&self, name: &str) -> Option<&EventInfo> {
+        self.events.iter().find(|event| event.name == name)
+    }
+
+    /// The memory that it was given.
+    pub fn region(&self) -> Option<&Arc<Region>> {
+        self.region.as_ref()
+    }
+
+    /// Hands over memory for its logs.
+    ///
+    /// # Errors
+    ///
+    /// [`AttachError`], for example if it has memory already.
+    pub fn provide(&mut self, region: Arc<Region>) -> Result<(), AttachError> {
+        let message = Message::Provide { shape: region.shape(), processors: region.processors() as u32 };
+        self.ask(message, Some(region.fd()))?;
+        self.region = Some(region);
+        Ok(())
+    }
+
+    /// Has an event logged from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`AttachError`]; nothing was switched then.
+    pub fn enable(&mut self, event: EventId) -> Result<(), AttachError> {
+        self.ask(Message::Enable { event }, None)
+    }
+
+    /// Has an event logged no longer. No row of it is written once this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`AttachError`]
+    pub fn disable(&mut self, event: EventId) -> Result<(), AttachError> {
+        self.ask(Message::Disable { event }, None)
+    }
+
+    /// Binds the whole process to a domain.
+    ///
+    /// # Errors
+    ///
+    /// [`AttachError`]
+    pub fn bind(&mut self, domain: DomainId) -> Result<(), AttachError> {
+        self.ask(Message::Bind { tid: 0, domain }, None)
+    }
+
+    /// Binds one thread to a domain, whatever the process is bound to.
+    ///
+    /// # Errors
+    ///
+    /// [`AttachError`], for example if it has no such thread.
+    pub fn bind_thread(&mut self, tid: u32, domain: DomainId) -> Result<(), AttachError> {
+        self.ask(Message::Bind { tid, domain }, None)
+    }
+
+    /// Whether it still runs. Does not wait. Its last rows can be read in any case.
+    pub fn is_alive(&self) -> bool {
+        let mut poll = [PollFd::new(&self.channel, PollFlags::IN)];
+        let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+        let answer = rustix::event::poll(&mut poll, Some(&now));
+        answer.is_ok() && !poll[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+    }
+
+    fn check_owner(&self) -> Result<(), AttachError> {
+        let own = directory::user();
+        if own == 0 || self.user == own || self.user == 0 {
+            return Ok(());
+        }
+        Err(AttachError::NotOurs { component: self.label(), user: self.user })
+    }
+
+    fn hear_introduction(&mut self) -> Result<(), AttachError> {
+        let expected = match self.hear()?.message {
+            Message::Hello { events, name, .. } => {
+                self.name = name.as_str().to_owned();
+                events
+            }
+            Message::Busy { pid } => {
+                return Err(AttachError::Busy { component: self.label(), scheduler: pid });
+            }
+            message => return Err(self.unexpected(message)),
+        };
+        for _ in 0..expected.min(MAX_EVENTS as u32) {
+            let packet = self.hear()?;
+            self.note_event(packet.message)?;
+        }
+        Ok(())
+    }
+
+    fn note_event(&mut self, message: Message) -> Result<(), AttachError> {
+        let Message::Event { id, kind, name } = message else { return Err(self.unexpected(message)) };
+        if usize::from(id) != self.events.len() {
+            return Err(self.unexpected(message));
+        }
+        self.events.push(EventInfo { id, name: name.as_str().to_owned(), kind });
+        Ok(())
+    }
+
+    /// One request and its answer. Late answers to requests that were given up are skipped.
+    fn ask(&mut self, message: Message, descriptor: Option<BorrowedFd<'_>>) -> Result<(), AttachError> {
+        self.token = self.token.wrapping_add(1);
+        let packet = Packet { token: self.token, message };
+        self.channel.send(packet, descriptor).map_err(|source| self.failed("send to", source))?;
+        // Bounded: a component that talks without answering is not listened to for ever.
+        for _ in 0..64 {
+            let answer = self.hear()?;
+            match answer.message {
+                _ if answer.token != self.token => {}
+                Message::Ack => return Ok(()),
+                Message::Error(reason) => {
+                    let what = format!("do {message:?}");
+                    return Err(AttachError::Refused { component: self.label(), what, reason });
+                }
+                message => return Err(self.unexpected(message)),
+            }
+        }
+        Err(AttachError::Silent { component: self.label(), limit: self.limit })
+    }
+
+    fn hear(&self) -> Result<Packet, AttachError> {
+        match self.channel.receive().map_err(|source| self.failed("receive from", source))? {
+            Received::Packet(packet, _) => Ok(packet),
+            Received::Garbled(source) => Err(AttachError::Garbled { component: self.label(), source }),
+            Received::End => Err(AttachError::Gone { path: self.path.clone() }),
+        }
+    }
+
+    fn unexpected(&self, message: Message) -> AttachError {
+        AttachError::Unexpected { component: self.label(), message }
+    }
+
+    fn failed(&self, what: &'static str, source: io::Error) -> AttachError {
+        match source.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                AttachError::Silent { component: self.label(), limit: self.limit }
+            }
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+                AttachError::Gone { path: self.path.clone() }
+            }
+            _ => system(what, self.label(), source),
+        }
+    }
+
+    fn label(&self) -> String {
+        if self.name.is_empty() {
+            format!("of process {}", self.pid)
+        } else {
+            format!("{} ({})", self.name, self.pid)
+        }
+    }
+}
+
+impl AsFd for Component {
+    /// The connection; it hangs up when the component ends.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.channel.as_fd()
+    }
+}
+
+fn open(path: &Path, limit: Duration) -> io::Result<Channel> {
+    let channel = Channel::new(endpoint::socket(SocketFlags::CLOEXEC)?);
+    // Before connecting: the limit holds for that, too.
+    channel.limit_waiting(limit)?;
+    rustix::net::connect(channel.as_fd(), &SocketAddrUnix::new(path)?)?;
+    Ok(channel)
+}
+
+fn cannot_connect(path: &Path, source: io::Error) -> AttachError {
+    match source.kind() {
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
+            AttachError::Gone { path: path.to_owned() }
+        }
+        _ => system("connect to", path.display().to_string(), source),
+    }
+}
+
+fn system(what: &'static str, component: String, source: io::Error) -> AttachError {
+    AttachError::System { what, component, source }
+}

@@ -1,0 +1,94 @@
+//! One connection: packets out and in, with a descriptor where one belongs, and with time limits,
+//! so that neither side can hold up the other (LOG-11).
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, sockopt,
+};
+
+use crate::wire::{PACKET_BYTES, Packet, WireError};
+
+/// What came in.
+#[derive(Debug)]
+pub(crate) enum Received {
+    /// A packet, and the descriptor that came with it.
+    Packet(Packet, Option<OwnedFd>),
+    /// Something that is no packet.
+    Garbled(WireError),
+    /// The other side is gone.
+    End,
+}
+
+/// A connected socket.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    socket: OwnedFd,
+}
+
+impl Channel {
+    /// A channel on a connected socket, without time limits.
+    pub fn new(socket: OwnedFd) -> Channel {
+        Channel { socket }
+    }
+
+    /// From now on, sending and receiving give up after `limit`.
+    pub fn limit_waiting(&self, limit: Duration) -> io::Result<()> {
+        sockopt::set_socket_timeout(&self.socket, sockopt::Timeout::Send, Some(limit))?;
+        Ok(sockopt::set_socket_timeout(&self.socket, sockopt::Timeout::Recv, Some(limit))?)
+    }
+
+    /// Sends a packet, a descriptor with it if there is one.
+    pub fn send(&self, packet: Packet, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        let bytes = packet.encode();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let descriptors = descriptor.as_slice();
+        if !descriptors.is_empty() {
+            control.push(SendAncillaryMessage::ScmRights(descriptors));
+        }
+        rustix::net::sendmsg(&self.socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
+        Ok(())
+    }
+
+    /// Receives a packet. Descriptors beyond the first are closed.
+    pub fn receive(&self) -> io::Result<Received> {
+        // One byte more than a packet, so that a longer one shows.
+        let mut bytes = [0; PACKET_BYTES + 1];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let into = &mut [IoSliceMut::new(&mut bytes)];
+        let length = rustix::net::recvmsg(&self.socket, into, &mut control, RecvFlags::CMSG_CLOEXEC)?.bytes;
+        let descriptor = first_descriptor(&mut control);
+        if length == 0 {
+            return Ok(Received::End);
+        }
+        Ok(match Packet::decode(&bytes[..length]) {
+            Ok(packet) => Received::Packet(packet, descriptor),
+            Err(error) => Received::Garbled(error),
+        })
+    }
+
+    /// Who is at the other end, by the kernel's word.
+    pub fn peer(&self) -> io::Result<rustix::net::UCred> {
+        Ok(sockopt::socket_peercred(&self.socket)?)
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn first_descriptor(control: &mut RecvAncillaryBuffer<'_>) -> Option<OwnedFd> {
+    let mut descriptors = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+        _ => None,
+    });
+    descriptors.by_ref().flatten().reduce(|first, _| first)
+}

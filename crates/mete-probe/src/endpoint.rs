@@ -1,0 +1,86 @@
+//! The socket at which a component waits for its scheduler.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::directory;
+use crate::state::{self, State};
+
+/// Two copies of this library in one process (two shared objects, say) are two components.
+const MAX_COPIES: u32 = 8;
+
+/// A listening socket in the directory of this user.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    socket: OwnedFd,
+}
+
+impl Endpoint {
+    /// Binds the socket and shows it. It is bound under another name and renamed once it listens,
+    /// so whoever finds it refused knows that its process is gone.
+    pub fn open() -> io::Result<Endpoint> {
+        let directory = directory::own();
+        directory::prepare(&directory)?;
+        let state = &mut *state::lock();
+        let hidden = directory.join(format!(".{}.{:p}", std::process::id(), state));
+        let _ = fs::remove_file(&hidden);
+        let socket = socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
+        rustix::net::bind(&socket, &SocketAddrUnix::new(&hidden)?)?;
+        let shown = allow_owner_only(&hidden)
+            .and_then(|()| Ok(rustix::net::listen(&socket, 8)?))
+            .and_then(|()| show(&hidden, &directory));
+        state.socket_file = Some(shown.inspect_err(|_| drop(fs::remove_file(&hidden)))?);
+        state.opened(&socket);
+        Ok(Endpoint { socket })
+    }
+
+    /// A scheduler that has connected, noted in the state.
+    pub fn accept(&self, state: &mut State) -> io::Result<OwnedFd> {
+        let socket = rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC)?;
+        state.opened(&socket);
+        Ok(socket)
+    }
+}
+
+impl AsFd for Endpoint {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// A socket of the kind that components and schedulers use.
+pub(crate) fn socket(flags: SocketFlags) -> io::Result<OwnedFd> {
+    Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
+}
+
+/// Removes this process' socket file: it exits.
+pub(crate) fn remove() {
+    if let Some(path) = state::lock().socket_file.take() {
+        let _ = fs::remove_file(path);
+    }
+}
+
+fn allow_owner_only(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+}
+
+/// Renames to the first name that no other copy of this library listens at.
+fn show(hidden: &Path, directory: &Path) -> io::Result<PathBuf> {
+    let pid = std::process::id();
+    let name = |copy| if copy == 0 { format!("{pid}.sock") } else { format!("{pid}-{copy}.sock") };
+    let free = (0..MAX_COPIES).map(|copy| directory.join(name(copy))).find(|path| is_free(path));
+    let path = free.ok_or(io::ErrorKind::AddrInUse)?;
+    fs::rename(hidden, &path)?;
+    Ok(path)
+}
+
+/// Whether nobody listens there: nothing is there, or what another process left behind.
+fn is_free(path: &Path) -> bool {
+    let Ok(address) = SocketAddrUnix::new(path) else { return false };
+    let Ok(socket) = socket(SocketFlags::CLOEXEC) else { return false };
+    rustix::net::connect(&socket, &address).is_err()
+}

@@ -1,0 +1,200 @@
+//! Events: the predefined points where a characteristic accrues, known when the program is built
+//! (LOG-1, LOG-2; thesis §3.3).
+
+use core::ffi::{CStr, c_char};
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+
+use mete_log::EventId;
+
+/// How an event's rows come about (thesis §3.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Kind {
+    /// On change or access: each occurrence counts one, or what the probe says.
+    Access = 0,
+    /// On entry and exit of a phase of use: the delta is charged at the exit.
+    Phase = 1,
+    /// Asynchronous: the present value of something, whenever the probe is passed.
+    Sample = 2,
+}
+
+impl Kind {
+    /// The kind from its number, as it stands in messages and in C.
+    pub const fn from_number(number: u16) -> Option<Kind> {
+        match number {
+            0 => Some(Kind::Access),
+            1 => Some(Kind::Phase),
+            2 => Some(Kind::Sample),
+            _ => None,
+        }
+    }
+}
+
+/// Type-level [`Kind`]: a probe of the wrong kind for its event does not compile.
+pub trait EventKind {
+    /// The same as a value.
+    const KIND: Kind;
+}
+
+/// See [`Kind::Access`].
+#[derive(Clone, Copy, Debug)]
+pub enum Access {}
+/// See [`Kind::Phase`].
+#[derive(Clone, Copy, Debug)]
+pub enum Phase {}
+/// See [`Kind::Sample`].
+#[derive(Clone, Copy, Debug)]
+pub enum Sample {}
+
+impl EventKind for Access {
+    const KIND: Kind = Kind::Access;
+}
+impl EventKind for Phase {
+    const KIND: Kind = Kind::Phase;
+}
+impl EventKind for Sample {
+    const KIND: Kind = Kind::Sample;
+}
+
+/// Not yet published: no scheduler can know it.
+const UNPUBLISHED: EventId = EventId::MAX;
+
+/// What every event is, whatever its kind: `struct mete_event` of `mete.h`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct RawEvent {
+    name: *const c_char,
+    kind: u16,
+    id: AtomicU16,
+    enabled: AtomicBool,
+}
+
+// SAFETY: `name` points to a static string that nobody writes; the rest is atomic.
+unsafe impl Sync for RawEvent {}
+
+impl RawEvent {
+    /// The event's name.
+    pub fn name(&self) -> &'static CStr {
+        // SAFETY: made from a `&'static CStr` by `Event::new`, or from a literal by `mete.h`.
+        unsafe { CStr::from_ptr(self.name) }
+    }
+
+    /// The event's kind; a number that C code made up reads as [`Kind::Access`].
+    pub fn kind(&self) -> Kind {
+        Kind::from_number(self.kind).unwrap_or(Kind::Access)
+    }
+
+    /// The event's number in rows, from publication on.
+    #[inline(always)]
+    pub fn id(&self) -> EventId {
+        self.id.load(Ordering::Relaxed)
+    }
+
+    /// Whether somebody reads the event now. What a probe tests where code is not patched.
+    #[inline(always)]
+    pub fn is_enabled(&self) -> bool {
+        self.enabled.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_published(&self) -> bool {
+        self.id() != UNPUBLISHED
+    }
+
+    pub(crate) fn publish(&self, id: EventId) {
+        self.id.store(id, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_enabled(&self, on: bool) {
+        self.enabled.store(on, Ordering::Relaxed);
+    }
+}
+
+/// An event of one kind, declared by [`event!`](crate::event!).
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Event<K> {
+    raw: RawEvent,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K: EventKind> Event<K> {
+    /// An event that no section lists: [`event!`](crate::event!) makes it and lists it.
+    #[doc(hidden)]
+    pub const fn new(name: &'static CStr) -> Event<K> {
+        let raw = RawEvent {
+            name: name.as_ptr(),
+            kind: K::KIND as u16,
+            id: AtomicU16::new(UNPUBLISHED),
+            enabled: AtomicBool::new(false),
+        };
+        Event { raw, kind: PhantomData }
+    }
+}
+
+impl<K> core::ops::Deref for Event<K> {
+    type Target = RawEvent;
+
+    #[inline(always)]
+    fn deref(&self) -> &RawEvent {
+        &self.raw
+    }
+}
+
+/// Declares events as statics and lists them for publication.
+///
+/// ```
+/// mete_probe::event! {
+///     /// A client's request was taken from the queue.
+///     pub static REQUEST: access "request";
+///     /// From taking a request to answering it.
+///     pub static SERVICE: phase "service";
+///     /// Length of the request queue.
+///     static QUEUE: sample "queue length";
+/// }
+/// ```
+#[macro_export]
+macro_rules! event {
+    ($($(#[$meta:meta])* $vis:vis static $ident:ident : $kind:ident $name:literal;)+) => {$(
+        $(#[$meta])*
+        $vis static $ident: $crate::event::Event<$crate::__event_kind!($kind)> =
+            $crate::event::Event::new(match ::core::ffi::CStr::from_bytes_with_nul(concat!($name, "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => panic!("an event's name must not contain NUL"),
+            });
+        $crate::__list_event!($ident);
+    )+};
+}
+
+/// The kinds' names in [`event!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __event_kind {
+    (access) => {
+        $crate::event::Access
+    };
+    (phase) => {
+        $crate::event::Phase
+    };
+    (sample) => {
+        $crate::event::Sample
+    };
+}
+
+/// Puts an event's address into the section that [`registry`](crate::registry) walks.
+///
+/// By assembly, because the section needs the flag R (retain): nothing refers to an entry but the
+/// section's bounds, and linkers that collect garbage would drop it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __list_event {
+    ($ident:ident) => {
+        ::core::arch::global_asm!(
+            ".pushsection mete_events, \"awR\", @progbits",
+            ".balign 8",
+            ".quad {event}",
+            ".popsection",
+            event = sym $ident,
+        );
+    };
+}

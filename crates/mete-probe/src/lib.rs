@@ -1,0 +1,71 @@
+//! The user-level component: probes in programs, off until a scheduler wants them.
+//!
+//! A program declares [events](event!) and puts probes where they happen. Built so, it runs
+//! unchanged: a probe that is off is one no-op. A scheduler that connects hands over memory for
+//! the logs, switches events on, and reads the rows in place; nothing is copied or sent.
+//!
+//! ```text
+//!        program start          scheduler connects       Enable              scheduler gone
+//!   ──────────┬────────────────────────┬────────────────────┬──────────────────────┬──────▶
+//!    sections are registered,     its memory is        sites become         sites become no-ops,
+//!    one thread listens at     mapped where the      jumps, rows are      zero pages replace the
+//!    DIR/PID.sock              handlers will log     written in place     memory; listen again
+//! ```
+//!
+//! ```
+//! use mete_probe::{enter, event, exit, probe, sample};
+//!
+//! event! {
+//!     static REQUEST: access "request";
+//!     static SERVICE: phase "service";
+//!     static QUEUE: sample "queue length";
+//! }
+//!
+//! fn serve(client: u32, waiting: usize) {
+//!     let domain = mete_probe::domain_of_process(client).unwrap_or(mete_probe::NO_DOMAIN);
+//!     sample!(QUEUE, waiting as u64);
+//!     probe!(REQUEST, domain);
+//!     let phase = enter!(SERVICE);
+//!     // … the work …
+//!     exit!(SERVICE, phase, domain);
+//! }
+//! serve(1, 0);
+//! ```
+//!
+//! Principles, in the order in which they win:
+//!
+//! 1. **The program comes first.** Whatever fails in here, whatever the scheduler sends or writes,
+//!    whoever is killed: the program goes on as if it had no probes (LOG-11).
+//! 2. **Off means free** (LOG-2). **No probe runs without a reader.**
+//! 3. **The scheduler owns the memory** (LOG-12) and names the domains (LOG-6).
+//!
+//! The scheduler's side of the same conversation is [`attach`]. "The thesis" and section numbers
+//! refer to the work on event logging for resource scheduling that the facility implements.
+
+#![cfg(target_os = "linux")]
+
+pub mod attach;
+mod channel;
+mod debug;
+pub mod directory;
+mod domain;
+mod endpoint;
+pub mod event;
+mod fork;
+mod handler;
+mod memory;
+mod patch;
+mod publish;
+mod registry;
+mod sequences;
+mod session;
+pub mod site;
+mod state;
+pub mod wire;
+
+pub use domain::{set_domain, set_process_domain};
+pub use event::{Event, Kind};
+pub use memory::domain_of_process;
+pub use mete_log::{DomainId, EventId, NO_DOMAIN};
+pub use patch::PatchError;
+pub use registry::MAX_EVENTS;

@@ -1,0 +1,192 @@
+//! Switching sites on and off while all threads run through them (LOG-2, LOG-3; thesis §4.3.2).
+//!
+//! What is executed must never be torn, and a processor that has fetched the old instruction must
+//! let go of it at some known time. The second is the same everywhere: after the change,
+//! `membarrier` makes every thread of the process pass a serialising instruction. For the first
+//! the vendors ask for different things, so there are two ways:
+//!
+//! * **By a store**, on AMD (and Hygon). AMD's manual (volume 2, "Cross-Modifying Code") allows to
+//!   change code under execution by one store within a naturally aligned quadword: others execute
+//!   the old or the new instruction. The five bytes of a site never leave such a word.
+//! * **By the page**, on all others. Intel promises nothing for a store to code that another
+//!   processor may be executing ("unsynchronized cross-modifying code" in its specification
+//!   updates), but for one-byte breakpoints; and a breakpoint kills a user-level thread that has
+//!   blocked its signal. So nothing that is executed is ever stored to: a copy of the page is
+//!   changed while no address leads to it as code, and then replaces the page by one `mmap` of a
+//!   memory file. The old page is unmapped and every processor's translation shot down before the
+//!   call returns; no instruction of ours lies in two pages. The price: the page no longer
+//!   belongs to the program's file, so profilers that look up code by file lose that one page.
+//!
+//! The second way also serves where making code writable is refused. Writing through
+//! `/proc/self/mem` is no way: the kernel may copy the word byte by byte.
+
+use std::io;
+
+use crate::site::Site;
+
+/// Why code could not be patched.
+#[derive(Debug, thiserror::Error)]
+pub enum PatchError {
+    /// The kernel cannot make the threads notice the change.
+    #[error(
+        "probes cannot be switched: membarrier(PRIVATE_EXPEDITED_SYNC_CORE) failed ({0}); Linux 4.16 or later has it"
+    )]
+    Membarrier(io::Error),
+    /// Neither way to change a page is open.
+    #[error(
+        "probes cannot be switched: the code page at {address:#x} can be neither made writable nor replaced ({source})"
+    )]
+    Page {
+        /// Where the page is.
+        address: usize,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The bytes at the site are neither the no-op nor the jump.
+    #[error("the probe at {address:#x} is not what was compiled there; left alone")]
+    Foreign {
+        /// Where the site is.
+        address: usize,
+    },
+}
+
+#[cfg(all(target_arch = "x86_64", not(feature = "flag-check")))]
+pub(crate) use x86_64::switch;
+
+/// Sites that are not patched obey the event's flag.
+#[cfg(not(all(target_arch = "x86_64", not(feature = "flag-check"))))]
+pub(crate) fn switch(_sites: Vec<&Site>, _on: bool) -> Result<(), PatchError> {
+    Ok(())
+}
+
+#[cfg(all(target_arch = "x86_64", not(feature = "flag-check")))]
+mod x86_64 {
+    use super::{PatchError, Site, io};
+    use core::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::OnceLock;
+
+    use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
+
+    /// The five-byte no-op that compilers and the kernel use, too.
+    const NOP: [u8; 5] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
+    const PAGE: usize = mete_log::layout::PAGE;
+
+    /// How a page of code is changed; see the module above.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Way {
+        Store,
+        Page,
+    }
+
+    /// A word of code and what it is to become.
+    struct Change {
+        word: usize,
+        bytes: u64,
+    }
+
+    /// Switches sites, all on or all off. Returns once every thread executes the new code.
+    pub(crate) fn switch(mut sites: Vec<&Site>, on: bool) -> Result<(), PatchError> {
+        prepare_membarrier()?;
+        sites.sort_unstable_by_key(|site| site.code);
+        for sites in sites.chunk_by(|a, b| page_of(a.code) == page_of(b.code)) {
+            let changes = sites.iter().map(|site| change(site, on)).collect::<Result<Vec<_>, _>>()?;
+            change_page(page_of(sites[0].code), &changes)?;
+        }
+        serialise_threads()
+    }
+
+    fn page_of(address: usize) -> usize {
+        address & !(PAGE - 1)
+    }
+
+    /// The word that a site lies in, as it is to be.
+    fn change(site: &Site, on: bool) -> Result<Change, PatchError> {
+        let foreign = PatchError::Foreign { address: site.code };
+        let (word, offset) = (site.code & !7, site.code & 7);
+        let Some(jump) = jump(site).filter(|_| offset <= 3) else { return Err(foreign) };
+        // SAFETY: `word` is an aligned word of the code that the linker recorded; only this
+        // module, under the registry's lock, ever changes it.
+        let mut bytes = unsafe { (*(word as *const AtomicU64)).load(Ordering::Relaxed) }.to_le_bytes();
+        let instruction = &mut bytes[offset..offset + 5];
+        if *instruction != NOP && *instruction != jump {
+            return Err(foreign);
+        }
+        instruction.copy_from_slice(if on { &jump } else { &NOP });
+        Ok(Change { word, bytes: u64::from_le_bytes(bytes) })
+    }
+
+    /// `jmp rel32` from the site to its logging code.
+    fn jump(site: &Site) -> Option<[u8; 5]> {
+        let distance = site.target.wrapping_sub(site.code + NOP.len()) as isize;
+        let [a, b, c, d] = i32::try_from(distance).ok()?.to_le_bytes();
+        Some([0xe9, a, b, c, d])
+    }
+
+    fn change_page(page: usize, changes: &[Change]) -> Result<(), PatchError> {
+        let by_store = way() == Way::Store && store(page, changes).is_ok();
+        if by_store { Ok(()) } else { replace(page, changes) }
+            .map_err(|source| PatchError::Page { address: page, source })
+    }
+
+    /// By a store: the page is writable only meanwhile.
+    fn store(page: usize, changes: &[Change]) -> io::Result<()> {
+        let executable = MprotectFlags::READ | MprotectFlags::EXEC;
+        let address = page as *mut core::ffi::c_void;
+        // SAFETY: a page of our own code; it stays readable and executable throughout.
+        unsafe { rustix::mm::mprotect(address, PAGE, executable | MprotectFlags::WRITE)? };
+        for Change { word, bytes } in changes {
+            // SAFETY: an aligned word in that page. One store, so nobody executes half of it.
+            unsafe { (*(*word as *const AtomicU64)).store(*bytes, Ordering::Release) };
+        }
+        // SAFETY: as above. If the kernel refuses, the code is right and only the protection is
+        // laxer than it should be.
+        Ok(unsafe { rustix::mm::mprotect(address, PAGE, executable)? })
+    }
+
+    /// By the page: a changed copy takes its place.
+    fn replace(page: usize, changes: &[Change]) -> io::Result<()> {
+        // SAFETY: a mapped page of code, which nobody changes meanwhile (the registry's lock).
+        let mut copy = unsafe { core::ptr::read(page as *const [u8; PAGE]) };
+        for Change { word, bytes } in changes {
+            let offset = word - page;
+            copy[offset..offset + 8].copy_from_slice(&bytes.to_le_bytes());
+        }
+        let file = rustix::fs::memfd_create("mete-code", rustix::fs::MemfdFlags::CLOEXEC)?;
+        rustix::io::retry_on_intr(|| rustix::io::pwrite(&file, &copy, 0))?;
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::EXEC, MapFlags::PRIVATE | MapFlags::FIXED);
+        // SAFETY: the new page holds the same code but for the sites; the kernel exchanges the
+        // mapping under its lock, so a thread that faults meanwhile waits for the new one.
+        unsafe { rustix::mm::mmap(page as *mut core::ffi::c_void, PAGE, protection, flags, &file, 0)? };
+        Ok(())
+    }
+
+    /// The way for this processor. `METE_PATCH=page` chooses the second way anywhere.
+    fn way() -> Way {
+        static WAY: OnceLock<Way> = OnceLock::new();
+        *WAY.get_or_init(|| {
+            let is_page_wanted = std::env::var_os("METE_PATCH").is_some_and(|way| way == "page");
+            if is_page_wanted || !vendor_allows_stores() { Way::Page } else { Way::Store }
+        })
+    }
+
+    fn vendor_allows_stores() -> bool {
+        let leaf = core::arch::x86_64::__cpuid(0);
+        let vendor = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes).concat();
+        vendor == b"AuthenticAMD" || vendor == b"HygonGenuine"
+    }
+
+    /// Registers the intent, as the kernel demands. Repeated, it does nothing.
+    fn prepare_membarrier() -> Result<(), PatchError> {
+        membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE)
+    }
+
+    fn serialise_threads() -> Result<(), PatchError> {
+        membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE)
+    }
+
+    fn membarrier(command: libc::c_int) -> Result<(), PatchError> {
+        // SAFETY: no memory is passed.
+        let answer = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+        if answer == 0 { Ok(()) } else { Err(PatchError::Membarrier(io::Error::last_os_error())) }
+    }
+}

@@ -1,0 +1,189 @@
+//! Publication: a program with events listens for schedulers (design decision D7).
+//!
+//! A constructor registers the program's events and starts one thread, which sleeps until a
+//! scheduler connects. Whatever fails on the way, the program runs as if it had no probes.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+
+use crate::endpoint::{self, Endpoint};
+use crate::registry::{self, Module};
+use crate::session::{self, Session};
+use crate::site::Site;
+use crate::{debug, fork, sequences, state};
+
+/// Enough for what the thread does, small enough not to be noticed.
+const STACK_BYTES: usize = 128 * 1024;
+
+static IS_STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Registers a module's sections and starts to listen if it has events.
+pub(crate) fn register(module: Module) {
+    let added = registry::lock().add(module);
+    if let Err(error) = added {
+        debug::tell(|| error.to_string());
+    }
+    let has_events = !registry::lock().published().is_empty();
+    if has_events && !IS_STARTED.swap(true, Ordering::AcqRel) {
+        sequences::detect();
+        fork::install();
+        // SAFETY: a function of the right type.
+        unsafe { libc::atexit(at_exit) };
+        start();
+    }
+}
+
+/// Forgets a module that is being unloaded.
+pub(crate) fn unregister(sites: *const Site) {
+    registry::lock().remove(sites);
+}
+
+/// The sections of the program or shared object that this crate is linked into.
+mod own {
+    use super::{Module, Site};
+    use crate::event::RawEvent;
+
+    // One empty record each, so that the linker knows the sections' bounds even if there is
+    // nothing else in them.
+    core::arch::global_asm!(
+        ".pushsection mete_sites, \"awR\", @progbits",
+        ".balign 8",
+        ".quad 0, 0, 0",
+        ".popsection",
+        ".pushsection mete_events, \"awR\", @progbits",
+        ".balign 8",
+        ".quad 0",
+        ".popsection",
+    );
+
+    unsafe extern "C" {
+        #[link_name = "__start_mete_sites"]
+        static SITES: Site;
+        #[link_name = "__stop_mete_sites"]
+        static SITES_END: Site;
+        #[link_name = "__start_mete_events"]
+        static EVENTS: Option<&'static RawEvent>;
+        #[link_name = "__stop_mete_events"]
+        static EVENTS_END: Option<&'static RawEvent>;
+    }
+
+    #[used]
+    #[unsafe(link_section = ".init_array")]
+    static CONSTRUCTOR: extern "C" fn() = construct;
+
+    extern "C" fn construct() {
+        let (sites, events) =
+            (&raw const SITES..&raw const SITES_END, &raw const EVENTS..&raw const EVENTS_END);
+        // SAFETY: the linker sets the bounds; only the macros of this crate and of mete.h put
+        // records in between, all of one layout.
+        super::register(unsafe { Module::new(sites, events) });
+    }
+}
+
+extern "C" fn at_exit() {
+    endpoint::remove();
+}
+
+/// Starts the thread, with all signals blocked: they are the program's.
+pub(crate) fn start() {
+    let endpoint = match Endpoint::open() {
+        Ok(endpoint) => endpoint,
+        Err(error) => return debug::tell(|| format!("not published: {error}")),
+    };
+    let endpoint = Box::into_raw(Box::new(endpoint));
+    if let Err(error) = with_signals_blocked(|| start_thread(endpoint)) {
+        // SAFETY: no thread has taken it.
+        drop(unsafe { Box::from_raw(endpoint) });
+        endpoint::remove();
+        debug::tell(|| format!("not published: no thread: {error}"));
+    }
+}
+
+fn with_signals_blocked<T>(run: impl FnOnce() -> T) -> T {
+    // SAFETY: signal sets are plain data, filled before they are used.
+    unsafe {
+        let (mut all, mut before) = (core::mem::zeroed(), core::mem::zeroed());
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let result = run();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
+        result
+    }
+}
+
+/// By pthread: the constructor runs before the program's own run-time system is set up.
+fn start_thread(endpoint: *mut Endpoint) -> io::Result<()> {
+    // SAFETY: attributes and thread are plain data, set up before use; `listen` takes `endpoint`.
+    let answer = unsafe {
+        let (mut attributes, mut thread) = (core::mem::zeroed(), core::mem::zeroed());
+        libc::pthread_attr_init(&mut attributes);
+        libc::pthread_attr_setstacksize(&mut attributes, STACK_BYTES);
+        libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
+        let mut answer = libc::pthread_create(&mut thread, &attributes, listen, endpoint.cast());
+        if answer == libc::EINVAL {
+            // Thread-local storage alone can need more than a small stack.
+            libc::pthread_attr_setstacksize(&mut attributes, 8 << 20);
+            answer = libc::pthread_create(&mut thread, &attributes, listen, endpoint.cast());
+        }
+        libc::pthread_attr_destroy(&mut attributes);
+        answer
+    };
+    if answer == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(answer)) }
+}
+
+extern "C" fn listen(endpoint: *mut libc::c_void) -> *mut libc::c_void {
+    // SAFETY: `start` made it of a box and gave it away.
+    let endpoint = unsafe { Box::from_raw(endpoint.cast::<Endpoint>()) };
+    let _ = rustix::thread::set_name(c"mete");
+    loop {
+        if let Err(error) = serve(&endpoint) {
+            debug::tell(|| error.to_string());
+        }
+        session::stop_logging();
+    }
+}
+
+/// One scheduler, from its connection to its end.
+fn serve(endpoint: &Endpoint) -> io::Result<()> {
+    wait(&mut [poll_in(endpoint)])?;
+    let session = accept(endpoint)?;
+    session.introduce()?;
+    loop {
+        let mut ready = [poll_in(&session), poll_in(endpoint)];
+        wait(&mut ready)?;
+        let [request, late] = ready.map(|file| !file.revents().is_empty());
+        if late {
+            // Whatever befalls the late one does not concern this session.
+            let _ = accept(endpoint).and_then(|late| late.turn_away(&session));
+        }
+        if request {
+            session.serve()?;
+        }
+    }
+}
+
+fn accept(endpoint: &Endpoint) -> io::Result<Session> {
+    let accepted = endpoint.accept(&mut state::lock());
+    if accepted.as_ref().is_err_and(is_shortage) {
+        // The connection stays pending: do not spin on it.
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    Session::new(accepted?)
+}
+
+fn is_shortage(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS))
+}
+
+fn poll_in<T: AsFd>(file: &T) -> PollFd<'_> {
+    PollFd::new(file, PollFlags::IN)
+}
+
+fn wait(files: &mut [PollFd<'_>]) -> io::Result<()> {
+    rustix::io::retry_on_intr(|| rustix::event::poll(files, None))?;
+    Ok(())
+}

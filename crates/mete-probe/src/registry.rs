@@ -1,0 +1,152 @@
+//! What this process has: its modules' sites and events, and which events are on.
+//!
+//! A *module* is the program or a shared object; each has its own two sections, whose bounds the
+//! linker knows. Events of the same name and kind are one characteristic and share one number,
+//! wherever they are declared (thesis §3.4: identifiers denote the characteristic, not the point).
+
+use core::ops::Range;
+use std::ffi::CString;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use mete_log::EventId;
+
+use crate::event::{Kind, RawEvent};
+use crate::patch::{self, PatchError};
+use crate::site::Site;
+
+/// Events that a process may have: the most that a log area has room for.
+pub const MAX_EVENTS: usize = crate::handler::SHAPE.events();
+
+/// The sections of one module.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Module {
+    pub sites: &'static [Site],
+    pub events: &'static [Option<&'static RawEvent>],
+}
+
+// SAFETY: what the sites point to is code and static events, the same for all threads.
+unsafe impl Send for Module {}
+
+/// One characteristic, as schedulers know it.
+#[derive(Debug)]
+pub(crate) struct Published {
+    pub name: CString,
+    pub kind: Kind,
+    is_on: bool,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Registry {
+    modules: Vec<Module>,
+    published: Vec<Published>,
+}
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { modules: Vec::new(), published: Vec::new() });
+
+/// The registry, for this thread alone.
+pub(crate) fn lock() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Module {
+    /// A module from its sections' bounds.
+    ///
+    /// # Safety
+    ///
+    /// The bounds must be those of the sections `mete_sites` and `mete_events` of a module that
+    /// stays loaded until it is removed from the registry.
+    pub unsafe fn new(sites: Range<*const Site>, events: Range<*const Option<&'static RawEvent>>) -> Module {
+        // SAFETY: passed on from the caller.
+        unsafe { Module { sites: section(sites), events: section(events) } }
+    }
+
+    /// All events that the module declares or uses.
+    fn all_events(&self) -> impl Iterator<Item = &'static RawEvent> + use<> {
+        // SAFETY: a site's event is a static of the program, or null in the empty record.
+        let used = self.sites.iter().filter_map(|site| unsafe { site.event.as_ref() });
+        self.events.iter().copied().flatten().chain(used)
+    }
+
+    fn sites_of(&self, id: EventId) -> impl Iterator<Item = &'static Site> + use<> {
+        // SAFETY: as above.
+        let is_of = move |site: &&Site| unsafe { site.event.as_ref() }.is_some_and(|event| event.id() == id);
+        self.sites.iter().filter(is_of)
+    }
+}
+
+impl Registry {
+    /// Takes a module in, publishes its events, and switches on those that already are.
+    pub fn add(&mut self, module: Module) -> Result<(), PatchError> {
+        if self.modules.iter().any(|known| known.sites.as_ptr() == module.sites.as_ptr()) {
+            return Ok(());
+        }
+        for event in module.all_events().filter(|event| !event.is_published()) {
+            self.publish(event);
+        }
+        self.modules.push(module);
+        let on = self.published.iter().enumerate().filter(|(_, event)| event.is_on);
+        for id in on.map(|(id, _)| id as EventId).collect::<Vec<_>>() {
+            self.switch(id, true)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets the module whose sites begin there: it is being unloaded.
+    pub fn remove(&mut self, sites: *const Site) {
+        self.modules.retain(|module| module.sites.as_ptr() != sites);
+    }
+
+    /// The characteristics, in the order of their numbers.
+    pub fn published(&self) -> &[Published] {
+        &self.published
+    }
+
+    /// Switches an event at all its sites.
+    pub fn switch(&mut self, id: EventId, on: bool) -> Result<(), PatchError> {
+        let sites = self.modules.iter().flat_map(|module| module.sites_of(id)).collect();
+        patch::switch(sites, on)?;
+        for event in self.modules.iter().flat_map(Module::all_events).filter(|event| event.id() == id) {
+            event.set_enabled(on);
+        }
+        if let Some(published) = self.published.get_mut(usize::from(id)) {
+            published.is_on = on;
+        }
+        Ok(())
+    }
+
+    /// Switches everything off: nobody reads any more.
+    pub fn switch_all_off(&mut self) -> Result<(), PatchError> {
+        let is_on = |(_, event): &(usize, &Published)| event.is_on;
+        let on = self.published.iter().enumerate().filter(is_on).map(|(id, _)| id as EventId);
+        for id in on.collect::<Vec<_>>() {
+            self.switch(id, false)?;
+        }
+        Ok(())
+    }
+
+    fn publish(&mut self, event: &'static RawEvent) {
+        let (name, kind) = (event.name(), event.kind());
+        let known =
+            self.published.iter().position(|known| known.name.as_c_str() == name && known.kind == kind);
+        let id = known.unwrap_or(self.published.len());
+        if id < MAX_EVENTS {
+            event.publish(id as EventId);
+        }
+        if known.is_none() && id < MAX_EVENTS {
+            self.published.push(Published { name: name.to_owned(), kind, is_on: false });
+        }
+    }
+}
+
+/// # Safety
+///
+/// The bounds must be those of an array of `T` that lives as long as it is looked at.
+unsafe fn section<T>(bounds: Range<*const T>) -> &'static [T] {
+    let bytes = (bounds.end as usize).saturating_sub(bounds.start as usize);
+    if bounds.start.is_null() || bytes == 0 {
+        return &[];
+    }
+    // SAFETY: passed on from the caller.
+    unsafe { core::slice::from_raw_parts(bounds.start, bytes / size_of::<T>()) }
+}

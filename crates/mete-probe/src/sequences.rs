@@ -1,0 +1,60 @@
+//! Whether this thread may use restartable sequences, and which processor it runs on.
+
+use core::sync::atomic::{AtomicIsize, Ordering};
+
+/// Where a thread's rseq structure lies, from its thread pointer; 0 if there is none.
+static OFFSET: AtomicIsize = AtomicIsize::new(0);
+
+/// Finds out what the C library has registered. glibc says so from 2.35 on, unless the tunable
+/// `glibc.pthread.rseq=0` or the kernel forbids it; other libraries register nothing.
+pub(crate) fn detect() {
+    let Some(size) = symbol::<u32>(c"__rseq_size") else { return };
+    let Some(offset) = symbol::<isize>(c"__rseq_offset") else { return };
+    if size != 0 {
+        OFFSET.store(offset, Ordering::Relaxed);
+    }
+}
+
+fn symbol<T: Copy>(name: &core::ffi::CStr) -> Option<T> {
+    // SAFETY: a look-up by name.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    // SAFETY: glibc documents these two symbols with these types, constant once the program runs.
+    (!address.is_null()).then(|| unsafe { address.cast::<T>().read() })
+}
+
+/// The calling thread's rseq structure, if it is registered.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn abi() -> Option<*mut mete_log::rseq::Abi> {
+    let offset = OFFSET.load(Ordering::Relaxed);
+    if offset == 0 {
+        return None;
+    }
+    let thread: *mut u8;
+    // SAFETY: the first word of a thread's control block is its own address (System V TLS ABI).
+    unsafe {
+        core::arch::asm!("mov {}, fs:[0]", out(reg) thread, options(nostack, pure, readonly, preserves_flags));
+    }
+    let abi = thread.wrapping_offset(offset);
+    // SAFETY: glibc's structure; its second word is the processor, negative in a thread that
+    // nobody registered (one made by a bare clone, say).
+    let processor = unsafe { abi.cast::<i32>().add(1).read_volatile() };
+    (processor >= 0).then_some(abi.cast())
+}
+
+/// The processor that the thread runs on, for the moment.
+pub(crate) fn processor() -> u32 {
+    rustix::thread::sched_getcpu() as u32
+}
+
+/// Restarts every sequence that is under way in this process, so that none goes on with what it
+/// found in memory that is gone.
+pub(crate) fn restart_all() {
+    // Where the kernel knows neither command it knows no sequences either, or has none to restart.
+    for command in
+        [libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ]
+    {
+        // SAFETY: no memory is passed.
+        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+    }
+}

@@ -1,0 +1,275 @@
+//! What component and scheduler say to each other: packets of one fixed size over a
+//! `SOCK_SEQPACKET` socket (design decision D7).
+//!
+//! ```text
+//!   0   magic    "METE"
+//!   4   version  16 bits
+//!   6   kind     16 bits
+//!   8   token    32 bits, chosen by the scheduler, repeated in the answer
+//!   12  a        32 bits, what the kind says
+//!   16  b        32 bits, what the kind says
+//!   20  name     64 bytes of text, padded with NUL
+//! ```
+//!
+//! All numbers are little-endian. Fields that a kind does not use are zero, and a packet whose
+//! unused fields are not is refused: every packet has exactly one form.
+
+use mete_log::{DomainId, EventId, Shape};
+
+use crate::event::Kind;
+
+/// Bytes of every packet.
+pub const PACKET_BYTES: usize = 84;
+/// Bytes of a name; shorter ones are padded, longer ones cut.
+pub const NAME_BYTES: usize = 64;
+/// The protocol's version; the two sides must have the same.
+pub const VERSION: u16 = 1;
+const MAGIC: [u8; 4] = *b"METE";
+
+/// Why bytes are not a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// Too short or too long.
+    #[error("a packet of {found} bytes; all have {PACKET_BYTES}")]
+    Length {
+        /// Bytes received.
+        found: usize,
+    },
+    /// The first word is another program's.
+    #[error("not a packet of this protocol")]
+    Magic,
+    /// Another version of this program is at the other end.
+    #[error(
+        "protocol version {found}; this side speaks {VERSION}: use the same version of mete on both sides"
+    )]
+    Version {
+        /// The other side's version.
+        found: u16,
+    },
+    /// A kind that does not exist, or fields that do not fit the kind.
+    #[error("garbled packet of kind {kind}")]
+    Garbled {
+        /// The kind's number.
+        kind: u16,
+    },
+}
+
+/// A name as it travels: printable text of at most [`NAME_BYTES`] bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Name([u8; NAME_BYTES]);
+
+impl Name {
+    /// No name.
+    pub const EMPTY: Name = Name([0; NAME_BYTES]);
+
+    /// The beginning of a text, with control characters replaced: names are shown on terminals.
+    pub fn new(text: &str) -> Name {
+        let mut bytes = [0; NAME_BYTES];
+        let mut used = 0;
+        for letter in text.chars().map(|letter| if letter.is_control() { '?' } else { letter }) {
+            let Some(place) = bytes.get_mut(used..used + letter.len_utf8()) else { break };
+            letter.encode_utf8(place);
+            used += letter.len_utf8();
+        }
+        Name(bytes)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(NAME_BYTES);
+        core::str::from_utf8(&self.0[..end]).unwrap_or_default()
+    }
+
+    /// The name from its bytes, if it is one that `new` makes.
+    fn decode(bytes: [u8; NAME_BYTES]) -> Option<Name> {
+        let name = Name(bytes);
+        (Name::new(name.as_str()) == name).then_some(name)
+    }
+}
+
+impl core::fmt::Debug for Name {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+/// Why a component did not do what it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The packet was not understood.
+    #[error("it did not understand the request")]
+    NotUnderstood,
+    /// No memory was provided yet: no probe runs without a reader.
+    #[error("no log memory was provided to it yet")]
+    NoMemory,
+    /// Memory came without its descriptor, is not sealed, or has the wrong size.
+    #[error("it refused the offered log memory (it must be one memory file, sealed, of the right size)")]
+    BadMemory,
+    /// Memory was provided before.
+    #[error("it has log memory already")]
+    HasMemory,
+    /// It has no such event, or the log area has no room for it.
+    #[error("it has no such event, or its log area has no room for it")]
+    NoSuchEvent,
+    /// Code could not be patched.
+    #[error("its code could not be patched (METE_DEBUG=1 in its environment tells why)")]
+    NotPatched,
+    /// It has no such thread.
+    #[error("it has no such thread")]
+    NoSuchThread,
+    /// The log area has no such domain.
+    #[error("its log area has no such domain")]
+    NoSuchDomain,
+}
+
+impl Refusal {
+    const ALL: [Refusal; 8] = [
+        Refusal::NotUnderstood,
+        Refusal::NoMemory,
+        Refusal::BadMemory,
+        Refusal::HasMemory,
+        Refusal::NoSuchEvent,
+        Refusal::NotPatched,
+        Refusal::NoSuchThread,
+        Refusal::NoSuchDomain,
+    ];
+}
+
+/// One message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Component: who it is, and how many [`Message::Event`]s follow.
+    Hello {
+        /// Its process, as it sees itself.
+        pid: u32,
+        /// Its events.
+        events: u32,
+        /// The program.
+        name: Name,
+    },
+    /// Component: one of its events.
+    Event {
+        /// Its number in rows.
+        id: EventId,
+        /// Its kind.
+        kind: Kind,
+        /// Its name.
+        name: Name,
+    },
+    /// Scheduler: memory for the logs; the memory file's descriptor travels with the packet.
+    Provide {
+        /// The areas' shape.
+        shape: Shape,
+        /// Number of areas.
+        processors: u32,
+    },
+    /// Scheduler: log this event from now on.
+    Enable {
+        /// Which.
+        event: EventId,
+    },
+    /// Scheduler: do not log this event any more.
+    Disable {
+        /// Which.
+        event: EventId,
+    },
+    /// Scheduler: a thread, or with `tid` 0 the process, belongs to a domain.
+    Bind {
+        /// The thread.
+        tid: u32,
+        /// Its domain.
+        domain: DomainId,
+    },
+    /// Component: done.
+    Ack,
+    /// Component: not done.
+    Error(Refusal),
+    /// Component: another scheduler has it.
+    Busy {
+        /// That scheduler's process.
+        pid: u32,
+    },
+}
+
+/// A message and what ties an answer to its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Chosen by the scheduler; 0 where nobody asked.
+    pub token: u32,
+    /// The content.
+    pub message: Message,
+}
+
+impl Packet {
+    /// The packet's bytes.
+    pub fn encode(&self) -> [u8; PACKET_BYTES] {
+        let (kind, a, b, name) = self.message.to_fields();
+        let mut bytes = [0; PACKET_BYTES];
+        bytes[..4].copy_from_slice(&MAGIC);
+        bytes[4..6].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[6..8].copy_from_slice(&kind.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.token.to_le_bytes());
+        bytes[12..16].copy_from_slice(&a.to_le_bytes());
+        bytes[16..20].copy_from_slice(&b.to_le_bytes());
+        bytes[20..].copy_from_slice(&name.0);
+        bytes
+    }
+
+    /// The packet from its bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError`] for whatever `encode` does not make.
+    pub fn decode(bytes: &[u8]) -> Result<Packet, WireError> {
+        let bytes: &[u8; PACKET_BYTES] =
+            bytes.try_into().map_err(|_| WireError::Length { found: bytes.len() })?;
+        let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        if bytes[..4] != MAGIC {
+            return Err(WireError::Magic);
+        }
+        if half(4) != VERSION {
+            return Err(WireError::Version { found: half(4) });
+        }
+        let mut name = [0; NAME_BYTES];
+        name.copy_from_slice(&bytes[20..]);
+        let message =
+            Name::decode(name).and_then(|name| Message::from_fields(half(6), word(12), word(16), name));
+        // Decoding drops bits that a kind does not use; comparing the bytes brings them to light.
+        let packet = message.map(|message| Packet { token: word(8), message });
+        packet.filter(|packet| packet.encode() == *bytes).ok_or(WireError::Garbled { kind: half(6) })
+    }
+}
+
+impl Message {
+    fn to_fields(self) -> (u16, u32, u32, Name) {
+        match self {
+            Message::Hello { pid, events, name } => (1, pid, events, name),
+            Message::Event { id, kind, name } => (2, id.into(), kind as u32, name),
+            Message::Provide { shape, processors } => {
+                (3, u32::from_le_bytes(shape.to_bytes()), processors, Name::EMPTY)
+            }
+            Message::Enable { event } => (4, event.into(), 0, Name::EMPTY),
+            Message::Disable { event } => (5, event.into(), 0, Name::EMPTY),
+            Message::Bind { tid, domain } => (6, tid, domain.into(), Name::EMPTY),
+            Message::Ack => (7, 0, 0, Name::EMPTY),
+            Message::Error(refusal) => (8, refusal as u32, 0, Name::EMPTY),
+            Message::Busy { pid } => (9, pid, 0, Name::EMPTY),
+        }
+    }
+
+    fn from_fields(kind: u16, a: u32, b: u32, name: Name) -> Option<Message> {
+        Some(match kind {
+            1 => Message::Hello { pid: a, events: b, name },
+            2 => Message::Event { id: a as EventId, kind: Kind::from_number(b as u16)?, name },
+            3 => Message::Provide { shape: Shape::from_bytes(a.to_le_bytes())?, processors: b },
+            4 => Message::Enable { event: a as EventId },
+            5 => Message::Disable { event: a as EventId },
+            6 => Message::Bind { tid: a, domain: b as DomainId },
+            7 => Message::Ack,
+            8 => Message::Error(*Refusal::ALL.get(a as usize)?),
+            9 => Message::Busy { pid: a },
+            _ => return None,
+        })
+    }
+}

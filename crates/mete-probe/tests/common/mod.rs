@@ -1,0 +1,158 @@
+//! What all tests of real processes need.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mete_log::{Entries, FileSpec, Plan, Poll, Reader, Region, Row, Shape, Stamp};
+use mete_probe::attach::Component;
+
+/// Nothing here waits longer.
+pub const LIMIT: Duration = Duration::from_secs(20);
+
+/// A directory of sockets, removed when dropped.
+pub struct Place(PathBuf);
+
+impl Place {
+    pub fn new(name: &str) -> Place {
+        let path = std::env::temp_dir().join(format!("mete-test-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a directory for the test");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(&path, mode).expect("the test's own directory");
+        Place(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A running program with probes. Dropped, it is killed.
+pub struct Subject {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    socket: PathBuf,
+}
+
+impl Subject {
+    pub fn start(place: &Place, arguments: &[&str]) -> Subject {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"));
+        command.args(arguments);
+        Subject::start_command(place, command)
+    }
+
+    pub fn start_command(place: &Place, mut command: Command) -> Subject {
+        command.env("METE_RUNTIME_DIR", place.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("start the subject");
+        let (input, output) = (child.stdin.take(), child.stdout.take().expect("piped"));
+        let socket = place.path().join(format!("{}.sock", child.id()));
+        Subject { child, input, output: BufReader::new(output), socket }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Takes it, once it listens.
+    pub fn connect(&self) -> Component {
+        until(|| self.socket.exists().then_some(()));
+        Component::connect(&self.socket, LIMIT).expect("take the subject")
+    }
+
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("the subject's output");
+        line.trim_end().to_owned()
+    }
+
+    /// Ends it gently and returns what it still had to say; it must have ended well.
+    pub fn finish(mut self) -> Vec<String> {
+        drop(self.input.take());
+        let lines: Vec<String> = self.output.by_ref().lines().map_while(Result::ok).collect();
+        let status = self.child.wait().expect("wait for the subject");
+        assert!(status.success(), "the subject ended with {status}");
+        lines
+    }
+
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("look at the subject").is_none()
+    }
+}
+
+impl Drop for Subject {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Tries until there is an answer, up to [`LIMIT`].
+pub fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + LIMIT;
+    loop {
+        if let Some(answer) = attempt() {
+            return answer;
+        }
+        assert!(Instant::now() < end, "nothing happened within {LIMIT:?}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A region for all processors, with one file of that many rows that every event goes to.
+pub struct Log {
+    pub region: Arc<Region>,
+    pub plan: Plan,
+    pub file: u16,
+}
+
+impl Log {
+    pub fn new(rows: u32, stamp: Stamp) -> Log {
+        let processors = std::thread::available_parallelism().expect("processors").get();
+        let region = Arc::new(Region::create(Shape::COMPONENT, processors).expect("a region"));
+        let mut plan = Plan::new(Shape::COMPONENT);
+        let spec = FileSpec { entries: Entries::ALL, stamp, add: false, rows };
+        let file = plan.file(spec).expect("a file");
+        for event in 0..3 {
+            plan.route_event(event, file).expect("a route");
+        }
+        let log = Log { region, plan, file };
+        log.apply();
+        log
+    }
+
+    pub fn apply(&self) {
+        self.region.areas().for_each(|area| self.plan.apply(area));
+    }
+
+    pub fn readers(&self) -> Vec<Reader<'_>> {
+        self.region.areas().map(|area| Reader::new(area, self.file, self.plan.control(self.file))).collect()
+    }
+}
+
+/// One pass over all processors.
+pub fn poll_all(readers: &mut [Reader<'_>], mut each: impl FnMut(usize, Row)) -> Poll {
+    let mut sum = Poll::default();
+    for (processor, reader) in readers.iter_mut().enumerate() {
+        sum += reader.poll(|row| each(processor, row)).expect("a sound log");
+    }
+    sum
+}
