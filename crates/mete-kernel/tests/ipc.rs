@@ -1,0 +1,103 @@
+//! LOG-13: IPC usage, on both sides and by whom it is caused.
+
+mod support;
+
+use std::time::Duration;
+
+use mete_kernel::{Characteristic, Principal, event};
+use support::{Child, apply, between, kernel, pin, plan, rows, run, spin, voluntary_switches};
+
+const A: u16 = 1;
+const B: u16 = 2;
+const EVENTS: [u16; 2] = [event::IPC_SEND, event::IPC_RECEIVE];
+
+/// Rows of sends and receives between the two domains: A to B, then B to A.
+fn ping_pong(test: &str, rounds: u64, processors: [usize; 2]) {
+    let Some(mut kernel) = kernel(test) else { return };
+    let (plan, files) = plan(&EVENTS);
+    apply(&plan, &kernel);
+    let mut pair = support::ping_pong(rounds, processors);
+    kernel.bind(&Principal::Process(pair[0].pid), A).unwrap();
+    kernel.bind(&Principal::Process(pair[1].pid), B).unwrap();
+    kernel.enable(&Characteristic::Ipc).unwrap();
+    let blocked = run(&mut pair);
+    kernel.disable(&Characteristic::Ipc).unwrap();
+    let (sent, received) = (rows(&kernel, &plan, files[0]), rows(&kernel, &plan, files[1]));
+    for (from, to, blocked) in [(A, B, blocked[1]), (B, A, blocked[0])] {
+        let wakeups = between(&sent, from, to);
+        assert_eq!(wakeups, between(&received, to, from), "both sides say the same");
+        // Who blocked was woken by the other one, and nobody is woken more often than once a round.
+        let range = blocked as usize..=rounds as usize;
+        assert!(blocked > 0 && range.contains(&wakeups), "{from} to {to}: {wakeups}, blocked {blocked} times");
+    }
+}
+
+#[test]
+fn log_13_each_wake_up_is_logged_on_the_senders_and_on_the_receivers_side() {
+    ping_pong("log_13_ipc_one_processor", 1000, [0, 0]);
+}
+
+#[test]
+fn log_13_wake_ups_across_processors_are_logged_too() {
+    ping_pong("log_13_ipc_two_processors", 1000, [0, 1]);
+}
+
+/// What a sleeper is woken by while `hog` runs on its processor: rows from the hog's domain.
+fn wake_ups_by_timer(test: &str, hog: fn()) {
+    const NAPS: u64 = 300;
+    let Some(mut kernel) = kernel(test) else { return };
+    let (plan, files) = plan(&EVENTS);
+    apply(&plan, &kernel);
+    let mut hog = Child::start(|gate| {
+        pin(0);
+        gate.tell(0);
+        hog();
+    });
+    let mut sleeper = Child::start(|gate| {
+        pin(0);
+        let before = voluntary_switches();
+        (0..NAPS).for_each(|_| std::thread::sleep(Duration::from_micros(200)));
+        gate.tell(voluntary_switches() - before);
+        gate.wait();
+    });
+    kernel.bind(&Principal::Process(hog.pid), A).unwrap();
+    kernel.bind(&Principal::Process(sleeper.pid), B).unwrap();
+    kernel.enable(&Characteristic::Ipc).unwrap();
+    hog.release();
+    hog.report();
+    sleeper.release();
+    assert!(sleeper.report() >= NAPS, "the sleeper slept");
+    kernel.disable(&Characteristic::Ipc).unwrap();
+    let (sent, received) = (rows(&kernel, &plan, files[0]), rows(&kernel, &plan, files[1]));
+    assert_eq!(between(&sent, A, B), 0, "the hog sent nothing");
+    assert_eq!(between(&received, B, A), 0, "the sleeper received nothing from it");
+}
+
+#[test]
+fn log_13_a_timer_that_interrupts_a_computing_task_is_not_its_ipc() {
+    wake_ups_by_timer("log_13_ipc_user_mode", || spin_in_user_mode());
+}
+
+#[test]
+fn log_13_a_timer_that_interrupts_a_system_call_is_not_its_ipc() {
+    wake_ups_by_timer("log_13_ipc_kernel_mode", || spin(u64::MAX / 2));
+}
+
+fn spin_in_user_mode() {
+    loop {
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn log_8_wake_ups_inside_a_domain_are_not_logged() {
+    let Some(mut kernel) = kernel("log_8_ipc_internal") else { return };
+    let (plan, files) = plan(&EVENTS);
+    apply(&plan, &kernel);
+    let mut pair = support::ping_pong(200, [0, 0]);
+    pair.iter().for_each(|child| kernel.bind(&Principal::Process(child.pid), A).unwrap());
+    kernel.enable(&Characteristic::Ipc).unwrap();
+    run(&mut pair);
+    assert_eq!(between(&rows(&kernel, &plan, files[0]), A, A), 0);
+    assert_eq!(between(&rows(&kernel, &plan, files[1]), A, A), 0);
+}

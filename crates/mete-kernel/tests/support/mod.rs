@@ -1,0 +1,308 @@
+//! What the tests share: real processes as workloads, and the log as plain lists of rows.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::io::{Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+use std::{fs, ptr};
+
+use mete_kernel::{Kernel, KernelError};
+use mete_log::reader::Cursor;
+use mete_log::{DomainId, Entries, EventId, FileId, FileSpec, Plan, Reader, Row, Shape, Stamp};
+
+/// Nothing waits longer than this; a workload that does is killed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The loaded component, or the reason why a test cannot run here, said aloud.
+pub fn kernel(test: &str) -> Option<Kernel> {
+    match Kernel::load() {
+        Ok(kernel) => Some(kernel),
+        Err(error @ (KernelError::Privilege { .. } | KernelError::NoTypeInformation | KernelError::PidNamespace)) => {
+            println!("SKIPPED: {test}: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A plan with one file for each of these events, all entries, and the files in the same order.
+pub fn plan(events: &[EventId]) -> (Plan, Vec<FileId>) {
+    let mut plan = Plan::new(Shape::KERNEL);
+    // All that the area has room for, at 32 bytes a row.
+    let rows = 1 << (15 - events.len().next_power_of_two().ilog2());
+    let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows };
+    let files = events
+        .iter()
+        .map(|&event| {
+            let file = plan.file(spec).unwrap();
+            // Domain 0 is everybody else on the machine, and would only fill the files.
+            let domains = if event == mete_kernel::event::RUN_QUEUE { 0..1 } else { 1..Shape::KERNEL.domains() };
+            domains.for_each(|domain| plan.route(event, domain as DomainId, file).unwrap());
+            file
+        })
+        .collect();
+    (plan, files)
+}
+
+pub fn apply(plan: &Plan, kernel: &Kernel) {
+    kernel.areas().for_each(|area| plan.apply(area));
+}
+
+/// Every row of a file, of all processors, in the order of their time stamps. Panics if one was lost.
+pub fn rows(kernel: &Kernel, plan: &Plan, file: FileId) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for area in kernel.areas() {
+        let mut reader = Reader::from_oldest(area, file, plan.control(file));
+        assert_eq!(reader.next_row(), 0, "rows were overwritten: the file is too small for this test");
+        let poll = reader.poll(|row| rows.push(row)).unwrap();
+        assert_eq!(poll.overwritten, 0, "rows were overwritten: the file is too small for this test");
+    }
+    rows.sort_by_key(|row| row.stamp);
+    rows
+}
+
+/// The rows of a file on one processor from now on: call the answer to get them.
+pub fn follow(
+    kernel: &Kernel,
+    plan: &Plan,
+    file: FileId,
+    processor: usize,
+) -> impl FnOnce(&Kernel) -> Vec<Row> + use<> {
+    let mut cursor = Cursor::new(kernel.area(processor), file, plan.control(file));
+    move |kernel| {
+        let mut rows = Vec::new();
+        let poll = cursor.poll_rows(kernel.area(processor), |piece| rows.extend(piece.iter())).unwrap();
+        assert_eq!(poll.overwritten, 0, "rows were overwritten: the file is too small for this test");
+        rows
+    }
+}
+
+/// How many rows there are in a file, without looking at them.
+pub fn count(kernel: &Kernel, file: FileId) -> u64 {
+    kernel.areas().map(|area| mete_log::ring::written(&area.register(file).index)).sum()
+}
+
+pub fn of_domain(rows: &[Row], domain: DomainId) -> Vec<Row> {
+    rows.iter().filter(|row| row.domain == Some(domain)).copied().collect()
+}
+
+pub fn between(rows: &[Row], domain: DomainId, correspondent: DomainId) -> usize {
+    of_domain(rows, domain).iter().filter(|row| row.correspondent == Some(correspondent)).count()
+}
+
+pub fn sum(rows: &[Row]) -> u64 {
+    rows.iter().filter_map(|row| row.counter).sum()
+}
+
+/// Waits until something holds, for a bounded time.
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "still waiting: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The child's side of the two pipes between a workload and its test.
+pub struct Gate {
+    go: fs::File,
+    told: fs::File,
+}
+
+impl Gate {
+    /// Blocks until the test calls [`Child::release`].
+    pub fn wait(&mut self) {
+        let mut byte = [0];
+        if self.go.read_exact(&mut byte).is_err() {
+            exit(1);
+        }
+    }
+
+    /// Hands a number to [`Child::report`].
+    pub fn tell(&mut self, number: u64) {
+        if self.told.write_all(&number.to_ne_bytes()).is_err() {
+            exit(1);
+        }
+    }
+}
+
+/// A forked process that does one thing; killed and reaped at the latest when it is dropped.
+pub struct Child {
+    pub pid: i32,
+    go: fs::File,
+    told: fs::File,
+    is_reaped: bool,
+}
+
+impl Child {
+    /// Forks a process that waits at its gate, then works, then ends.
+    pub fn start(work: impl FnOnce(&mut Gate)) -> Child {
+        let ((go_read, go_write), (told_read, told_write)) = (pipe(), pipe());
+        // SAFETY: the child uses what was made before the fork, and ends without returning.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0, "fork failed");
+        if pid == 0 {
+            drop((go_write, told_read));
+            die_with_parent();
+            let mut gate = Gate { go: go_read, told: told_write };
+            gate.wait();
+            work(&mut gate);
+            exit(0);
+        }
+        Child { pid, go: go_write, told: told_read, is_reaped: false }
+    }
+
+    pub fn release(&mut self) {
+        self.go.write_all(&[1]).unwrap();
+    }
+
+    pub fn report(&mut self) -> u64 {
+        let mut bytes = [0; 8];
+        self.told.read_exact(&mut bytes).expect("the workload ended before it reported");
+        u64::from_ne_bytes(bytes)
+    }
+
+    /// Blocks until the child has ended.
+    pub fn wait(&mut self) {
+        // SAFETY: waits for a child of this process that nobody else waits for.
+        unsafe { libc::waitpid(self.pid, ptr::null_mut(), 0) };
+        self.is_reaped = true;
+    }
+
+    pub fn kill(&mut self) {
+        if !self.is_reaped {
+            // SAFETY: not reaped yet, so the pid is still this child's.
+            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            self.wait();
+        }
+    }
+
+    /// Until the child sleeps in a system call: what it did so far is then accounted.
+    pub fn wait_until_blocked(&self) {
+        wait_until("the workload blocks", || stat(self.pid)[0] == "S");
+    }
+
+    /// Minor faults so far, by the kernel's own books.
+    pub fn minor_faults(&self) -> u64 {
+        stat(self.pid)[7].parse().unwrap()
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Lets all of them through their gates, and collects what they report.
+pub fn run(children: &mut [Child]) -> Vec<u64> {
+    children.iter_mut().for_each(Child::release);
+    children.iter_mut().map(Child::report).collect()
+}
+
+/// `/proc/PID/stat` from the state on.
+fn stat(pid: i32) -> Vec<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, rest) = text.rsplit_once(") ").unwrap();
+    rest.split(' ').map(str::to_owned).collect()
+}
+
+pub fn pipe() -> (fs::File, fs::File) {
+    let mut fds = [0; 2];
+    // SAFETY: two descriptors are written into an array of two.
+    assert_eq!(unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) }, 0);
+    // SAFETY: fresh descriptors that nobody else owns.
+    fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }.into()).into()
+}
+
+fn die_with_parent() {
+    // SAFETY: no memory is involved.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::alarm(PATIENCE.as_secs() as u32);
+    }
+}
+
+/// Ends a forked child without running the test harness's own ending.
+pub fn exit(code: i32) -> ! {
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(code) }
+}
+
+/// Pins the calling thread.
+pub fn pin(processor: usize) {
+    // SAFETY: a zeroed set is a set; the pointer is to a set of the size that is said.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(processor, &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
+    }
+}
+
+pub fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes one timespec.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Computes until this thread has run for so long.
+pub fn spin(cpu_ns: u64) {
+    let end = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID) + cpu_ns;
+    while clock_ns(libc::CLOCK_THREAD_CPUTIME_ID) < end {}
+}
+
+/// How often the calling thread has given up the processor by itself.
+pub fn voluntary_switches() -> u64 {
+    // SAFETY: a zeroed rusage is one, and it is written whole.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+        usage.ru_nvcsw as u64
+    }
+}
+
+/// Maps this many bytes and writes to each page.
+pub fn touch(bytes: usize) -> *mut u8 {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a fresh mapping, written within its bounds; small pages, so that faults are countable.
+    unsafe {
+        let base = libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0);
+        assert_ne!(base, libc::MAP_FAILED);
+        libc::madvise(base, bytes, libc::MADV_NOHUGEPAGE);
+        (0..bytes).step_by(4096).for_each(|at| base.cast::<u8>().add(at).write_volatile(1));
+        base.cast()
+    }
+}
+
+/// Two children that send a byte to and fro `rounds` times over pipes; each then reports how often
+/// it blocked. Both pin themselves, to make blocking likely.
+pub fn ping_pong(rounds: u64, processors: [usize; 2]) -> [Child; 2] {
+    let (mut to_b_read, mut to_b) = pipe();
+    let (mut to_a_read, mut to_a) = pipe();
+    let [mut a_in, mut b_out] = [to_a_read.try_clone().unwrap(), to_a.try_clone().unwrap()];
+    let a = Child::start(|gate| {
+        pin(processors[0]);
+        let before = voluntary_switches();
+        for _ in 0..rounds {
+            to_b.write_all(&[1]).unwrap();
+            a_in.read_exact(&mut [0]).unwrap();
+        }
+        gate.tell(voluntary_switches() - before);
+        gate.wait();
+    });
+    let b = Child::start(|gate| {
+        pin(processors[1]);
+        let before = voluntary_switches();
+        for _ in 0..rounds {
+            to_b_read.read_exact(&mut [0]).unwrap();
+            b_out.write_all(&[1]).unwrap();
+        }
+        gate.tell(voluntary_switches() - before);
+        gate.wait();
+    });
+    let _ = (&mut to_a_read, &mut to_a);
+    [a, b]
+}
