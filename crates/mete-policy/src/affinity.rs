@@ -1,0 +1,325 @@
+//! The affinity policy (short paper §4; thesis §5.3): each driver is associated with a processor,
+//! and clients move to the processor of the driver that they talk to most.
+//!
+//! The papers leave it there. Three things keep it from doing harm on a real machine:
+//!
+//! * **Hysteresis.** A client moves only when its best driver leads the best one on its present
+//!   processor by a margin, for some periods in a row, and not again before it has dwelt there.
+//! * **A cap.** What the managed domains bring to a processor, by estimate, never passes a cap
+//!   through a move. A client that finds no room stays, and asks again the next period.
+//! * **Imbalance.** A processor whose run queue is much longer than the present one's takes nobody.
+//!
+//! ```
+//! use mete_policy::{Affinity, Period, Role, Settings};
+//!
+//! // Domain 0 is a driver on processor 1; domain 1, a client on processor 0, talks to it.
+//! let mut policy = Affinity::new(2, 2, Settings { confirm_periods: 2, ..Settings::default() });
+//! let period = Period {
+//!     roles: &[Role::Driver, Role::Client],
+//!     transactions: &[0, 0, 500, 0],
+//!     processors: &[Some(1), Some(0)],
+//!     demand: &[200, 100],
+//!     queue: &[1000, 1000],
+//! };
+//! assert!(policy.decide(&period).is_empty(), "one period may be chance");
+//! let moves = policy.decide(&period);
+//! assert_eq!((moves[0].domain, moves[0].to), (1, 1));
+//! ```
+
+use crate::{DomainIndex, Permille, ProcessorId};
+
+/// What a domain is to this policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// Neither moved nor followed.
+    #[default]
+    Bystander,
+    /// Serves clients; others move to it, it stays.
+    Driver,
+    /// Is moved to its drivers.
+    Client,
+}
+
+/// The constants of the policy. What they stand at by default suits periods of 100 ms to 1 s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// By how much the best driver must lead the best driver on the client's present processor, in
+    /// percent of the latter's transactions. 25: five transactions there against four here are not
+    /// enough, six are.
+    pub margin_percent: u32,
+    /// For how many periods in a row the same processor must be the better one. 3: two periods may
+    /// be one burst that happens to lie across their border.
+    pub confirm_periods: u32,
+    /// How many periods a client stays after a move, whatever happens. 10: a cold cache costs
+    /// microseconds, so this is not about its cost but about clients that chase one another.
+    pub dwell_periods: u32,
+    /// Transactions a period below which a client has no opinion. 10: below that, margins are noise.
+    pub min_transactions: u64,
+    /// What the managed domains together may bring to a processor. 900: a tenth of the processor is
+    /// left for what is not managed.
+    pub cap: Permille,
+    /// By how much the run queue of the new processor may be longer than that of the present one.
+    /// 2000 is two tasks.
+    pub max_imbalance: Permille,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            margin_percent: 25,
+            confirm_periods: 3,
+            dwell_periods: 10,
+            min_transactions: 10,
+            cap: 900,
+            max_imbalance: 2000,
+        }
+    }
+}
+
+/// What the analysis found out about one period. All slices are indexed by domain or by processor;
+/// what is missing at their end reads as nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Period<'a> {
+    /// What each domain is.
+    pub roles: &'a [Role],
+    /// Transactions of this period, client by driver: entry `client * domains + driver`.
+    pub transactions: &'a [u64],
+    /// The processor that each domain ran on, mostly; `None` for one that has not been seen.
+    pub processors: &'a [Option<ProcessorId>],
+    /// How much of one processor each domain used.
+    pub demand: &'a [Permille],
+    /// The mean length of each processor's run queue.
+    pub queue: &'a [Permille],
+}
+
+/// A proposal: let this domain run on that processor only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The client.
+    pub domain: DomainIndex,
+    /// Where it ran, if that is known.
+    pub from: Option<ProcessorId>,
+    /// Where it is to run.
+    pub to: ProcessorId,
+    /// The driver that it follows.
+    pub driver: DomainIndex,
+}
+
+/// What is remembered of one client.
+#[derive(Clone, Copy, Debug, Default)]
+struct Client {
+    /// Where this policy has put it.
+    placed: Option<ProcessorId>,
+    /// Where it had put it before that, should the last move be refused.
+    placed_before: Option<ProcessorId>,
+    /// The processor that was better the last time, and for how many periods in a row.
+    wanted: Option<ProcessorId>,
+    streak: u32,
+    /// Periods until it may move again.
+    dwell: u32,
+    /// The driver it would follow.
+    driver: DomainIndex,
+}
+
+/// The policy. See the [module](self).
+#[derive(Clone, Debug)]
+pub struct Affinity {
+    settings: Settings,
+    clients: Vec<Client>,
+    /// What managed domains bring to each processor in this period, moves included.
+    brought: Vec<Permille>,
+    moves: Vec<Move>,
+}
+
+impl Affinity {
+    /// A policy for so many domains and processors; at most 65,536 of each are used. All memory is
+    /// allocated here.
+    pub fn new(domains: usize, processors: usize, settings: Settings) -> Affinity {
+        let all = usize::from(u16::MAX) + 1;
+        let domains = domains.min(all);
+        Affinity {
+            settings,
+            clients: vec![Client::default(); domains],
+            brought: vec![0; processors.min(all)],
+            moves: Vec::with_capacity(domains),
+        }
+    }
+
+    /// The constants.
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// Where this policy has put a domain, if it has.
+    pub fn placed(&self, domain: DomainIndex) -> Option<ProcessorId> {
+        self.clients.get(usize::from(domain))?.placed
+    }
+
+    /// One period has passed: who should move. Does not allocate.
+    pub fn decide(&mut self, period: &Period<'_>) -> &[Move] {
+        self.moves.clear();
+        self.weigh_processors(period);
+        for domain in 0..self.clients.len() {
+            self.form_opinion(period, domain);
+        }
+        // A client that leaves makes room for another, so as long as somebody moves, ask again.
+        // Each client moves once at most, which bounds it.
+        while self.move_whoever_finds_room(period) {}
+        &self.moves
+    }
+
+    /// A proposal was not carried out: the client stands where it stood, and dwells there.
+    pub fn refused(&mut self, refused: Move) {
+        if let Some(client) = self.clients.get_mut(usize::from(refused.domain))
+            && client.placed == Some(refused.to)
+        {
+            client.placed = client.placed_before;
+        }
+    }
+
+    fn weigh_processors(&mut self, period: &Period<'_>) {
+        self.brought.fill(0);
+        for domain in 0..self.clients.len() {
+            if period.role(domain) != Role::Bystander
+                && let Some(brought) =
+                    self.present(period, domain).and_then(|p| self.brought.get_mut(usize::from(p)))
+            {
+                *brought = brought.saturating_add(period.demand_of(domain));
+            }
+        }
+    }
+
+    /// Where a domain stands: where it was put, else where it was seen.
+    fn present(&self, period: &Period<'_>, domain: usize) -> Option<ProcessorId> {
+        let placed = self.clients.get(domain).and_then(|client| client.placed);
+        placed.or_else(|| period.processor_of(domain))
+    }
+
+    /// Which processor a client would rather be on, and since when.
+    fn form_opinion(&mut self, period: &Period<'_>, domain: usize) {
+        let best = self.better_driver(period, domain);
+        let client = &mut self.clients[domain];
+        client.dwell = client.dwell.saturating_sub(1);
+        let wanted = best.and_then(|driver| period.processor_of(driver));
+        client.streak =
+            if wanted.is_some() && wanted == client.wanted { client.streak.saturating_add(1) } else { 1 };
+        client.wanted = wanted;
+        client.driver = best.unwrap_or(0) as DomainIndex;
+    }
+
+    /// The driver that a client talks to most, if there is a reason to be on its processor.
+    fn better_driver(&self, period: &Period<'_>, domain: usize) -> Option<usize> {
+        if period.role(domain) != Role::Client {
+            return None;
+        }
+        let (best, most) = self.busiest(period, domain, |_| true)?;
+        let target = period.processor_of(best).filter(|&p| usize::from(p) < self.brought.len())?;
+        if most < self.settings.min_transactions.max(1) || self.clients[domain].placed == Some(target) {
+            return None;
+        }
+        let here = self.present(period, domain);
+        if here == Some(target) {
+            return Some(best);
+        }
+        let rival = self.busiest(period, domain, |driver| period.processor_of(driver) == here);
+        self.leads(most, rival.map_or(0, |(_, count)| count)).then_some(best)
+    }
+
+    /// The driver with the most transactions among those that `counts`; the first one of equals.
+    fn busiest(
+        &self,
+        period: &Period<'_>,
+        client: usize,
+        counts: impl Fn(usize) -> bool,
+    ) -> Option<(usize, u64)> {
+        let drivers =
+            (0..self.clients.len()).filter(|&driver| period.role(driver) == Role::Driver && counts(driver));
+        let counted =
+            drivers.map(|driver| (driver, period.transactions_of(client, driver, self.clients.len())));
+        counted.fold(None, |best, next| match best {
+            Some((_, most)) if most >= next.1 => best,
+            _ => Some(next),
+        })
+    }
+
+    fn leads(&self, most: u64, rival: u64) -> bool {
+        let needed = u128::from(rival) * (100 + u128::from(self.settings.margin_percent));
+        u128::from(most) * 100 > needed
+    }
+
+    fn move_whoever_finds_room(&mut self, period: &Period<'_>) -> bool {
+        let before = self.moves.len();
+        for domain in 0..self.clients.len() {
+            if let Some(proposal) = self.possible_move(period, domain) {
+                self.carry_out(period, proposal);
+            }
+        }
+        self.moves.len() > before
+    }
+
+    fn possible_move(&self, period: &Period<'_>, domain: usize) -> Option<Move> {
+        let client = &self.clients[domain];
+        let to = client.wanted?;
+        let is_due = client.streak >= self.settings.confirm_periods && client.dwell == 0;
+        let from = self.present(period, domain);
+        let has_room = from == Some(to) || self.has_room(period, domain, from, to);
+        let driver = client.driver;
+        (is_due && client.placed != Some(to) && has_room).then_some(Move {
+            domain: domain as DomainIndex,
+            from,
+            to,
+            driver,
+        })
+    }
+
+    fn has_room(
+        &self,
+        period: &Period<'_>,
+        domain: usize,
+        from: Option<ProcessorId>,
+        to: ProcessorId,
+    ) -> bool {
+        let brought = self.brought.get(usize::from(to)).copied().unwrap_or(Permille::MAX);
+        let fits = brought.saturating_add(period.demand_of(domain)) <= self.settings.cap;
+        let here = from.map_or(0, |from| period.queue_of(from));
+        fits && period.queue_of(to) <= here.saturating_add(self.settings.max_imbalance)
+    }
+
+    fn carry_out(&mut self, period: &Period<'_>, proposal: Move) {
+        let demand = period.demand_of(usize::from(proposal.domain));
+        if let Some(from) = proposal.from.and_then(|from| self.brought.get_mut(usize::from(from))) {
+            *from = from.saturating_sub(demand);
+        }
+        if let Some(to) = self.brought.get_mut(usize::from(proposal.to)) {
+            *to = to.saturating_add(demand);
+        }
+        let client = &mut self.clients[usize::from(proposal.domain)];
+        client.placed_before = client.placed.replace(proposal.to);
+        client.dwell = self.settings.dwell_periods;
+        client.streak = 0;
+        // One move per domain and call, and room for all domains: no allocation.
+        self.moves.push(proposal);
+    }
+}
+
+impl Period<'_> {
+    fn role(&self, domain: usize) -> Role {
+        self.roles.get(domain).copied().unwrap_or_default()
+    }
+
+    fn processor_of(&self, domain: usize) -> Option<ProcessorId> {
+        self.processors.get(domain).copied().flatten()
+    }
+
+    fn demand_of(&self, domain: usize) -> Permille {
+        self.demand.get(domain).copied().unwrap_or(0)
+    }
+
+    fn queue_of(&self, processor: ProcessorId) -> Permille {
+        self.queue.get(usize::from(processor)).copied().unwrap_or(0)
+    }
+
+    fn transactions_of(&self, client: usize, driver: usize, domains: usize) -> u64 {
+        self.transactions.get(client * domains + driver).copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,40 @@
+//! Scheduling policies: who runs next, where, and for how long. Pure code.
+//!
+//! A policy is a value (design decision D8). Whoever owns it, the live scheduler, a replayer or a
+//! simulator, tells it what happened and carries out what it answers; none of them has a copy of
+//! the logic.
+//!
+//! ```text
+//!   log analysis ─┐                       ┌─▶ actuator (sched_setaffinity, …)
+//!   trace replay ─┼─▶ what happened ─▶ policy ─▶ decision ─┼─▶ replay
+//!   simulator    ─┘                       └─▶ simulated machine
+//! ```
+//!
+//! What every policy in this crate keeps to, and what a new one has to:
+//!
+//! 1. **No clock and no I/O.** Time comes as an argument, in periods or nanoseconds. The same calls
+//!    give the same answers.
+//! 2. **Identifiers are dense indices.** Domains and processors are numbers from 0; all state lies
+//!    in arrays that are made once, in the constructor. A decision allocates nothing.
+//! 3. **No sequence of calls panics.** What makes no sense (a domain out of range, a slice too short)
+//!    is read as "nothing happened". Sums saturate.
+//! 4. **Numbers are integers**, shares of a processor in [`Permille`], so that results do not depend
+//!    on the order of floating-point sums.
+//! 5. **A decision is a proposal.** The owner may fail to carry it out and says so; the policy then
+//!    stands where it stood before.
+//!
+//! There are two kinds of decision. A *placement* policy is asked once a period where domains
+//! should run: [`affinity`]. A *dispatching* policy takes events (wake, block, ran for, tick) and
+//! answers who runs next and for how long; none of them is here yet, and they will stand beside
+//! [`affinity`] as modules of their own.
+
+pub mod affinity;
+
+pub use affinity::{Affinity, Move, Period, Role, Settings};
+
+/// A processor's number, dense from 0.
+pub type ProcessorId = u16;
+/// A domain's number, dense from 0.
+pub type DomainIndex = u16;
+/// Thousandths: of one processor where it is a share, of one task where it is a queue's length.
+pub type Permille = u32;
