@@ -150,10 +150,13 @@ impl<'a> Area<'a> {
     pub fn row_words(&self, place: u64, count: usize) -> &'a [AtomicU64] {
         let place = place as usize & (self.shape.data_bytes() - 1) & !7;
         let count = count.min((self.shape.data_bytes() - place) / 8);
-        let first = NonNull::from(self.word(self.shape.data_offset() + place));
         // SAFETY: `place` is masked and `count` cut to the data, which lies inside the area
-        // (invariant of `Area`); the words are aligned and atomic.
-        unsafe { core::slice::from_raw_parts(first.as_ptr(), count) }
+        // (invariant of `Area`); the words are aligned and atomic. The pointer comes from `base`: one
+        // from a reference to the first word would be good for that word alone.
+        unsafe {
+            let first = self.base.byte_add(self.shape.data_offset() + place).cast::<AtomicU64>();
+            core::slice::from_raw_parts(first.as_ptr(), count)
+        }
     }
 
     #[inline(always)]

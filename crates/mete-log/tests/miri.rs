@@ -1,0 +1,121 @@
+//! What Miri checks: no undefined behaviour and no data race on the way from the handler to the
+//! reader, over ordinary memory, on weakly ordered memory as Miri emulates it. Small enough for an
+//! interpreter; runs natively as well.
+
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+use std::thread;
+
+use mete_log::handler::{Clock, enter, exit, log};
+use mete_log::{Area, Control, Entries, FileId, FileSpec, Outcome, Plan, Poll, Reader, Record, Shape, Stamp};
+
+struct NoClock;
+
+impl Clock for NoClock {
+    fn hardware(&self) -> u64 {
+        0
+    }
+
+    fn tick(&self) -> u64 {
+        0
+    }
+}
+
+/// A cache line, for the alignment that areas need.
+#[repr(align(64))]
+#[derive(Default)]
+struct Line([AtomicU64; 8]);
+
+const ROWS: u32 = 4;
+
+fn shape() -> Shape {
+    Shape::new(1, 1, 1, 12).unwrap()
+}
+
+fn memory() -> Vec<Line> {
+    (0..shape().area_bytes() / size_of::<Line>()).map(|_| Line::default()).collect()
+}
+
+fn area(memory: &[Line]) -> Area<'_> {
+    let base = NonNull::new(memory.as_ptr().cast_mut().cast()).unwrap();
+    // SAFETY: `memory` holds `area_bytes` bytes, aligned to 64, as atomics, for the area's lifetime.
+    unsafe { Area::new(base, shape()) }
+}
+
+/// Sends every occurrence of event 0 of domain 1 to one file of [`ROWS`] rows.
+fn configure(area: Area<'_>, threshold: u32) -> (FileId, Control) {
+    let mut plan = Plan::new(shape());
+    let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::Virtual, add: false, rows: ROWS };
+    let file = plan.file(spec).unwrap();
+    plan.route(0, 1, file).unwrap();
+    plan.threshold(0, 1, threshold).unwrap();
+    area.initialise(0);
+    plan.apply(area);
+    (file, plan.control(file))
+}
+
+/// The counter and the correspondent carry the same number, so that a torn row would show.
+fn numbered(number: u16) -> Record {
+    Record { event: 0, domain: 1, correspondent: number + 2, counter: u64::from(number) }
+}
+
+#[test]
+fn log_10_a_reader_beside_a_writer_gets_whole_rows_and_counts_the_rest() {
+    const WRITTEN: u16 = 40;
+    let memory = memory();
+    let area = area(&memory);
+    let (file, control) = configure(area, 1);
+    let mut reader = Reader::new(area, file, control);
+    let mut total = Poll::default();
+    let mut pass = |reader: &mut Reader<'_>| {
+        total += reader
+            .poll(|row| assert_eq!(row.counter, row.correspondent.map(|number| u64::from(number) - 2)))
+            .unwrap();
+    };
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            (0..WRITTEN)
+                .for_each(|number| assert_eq!(log(area, &NoClock, numbered(number)), Outcome::Logged));
+        });
+        while !writer.is_finished() {
+            pass(&mut reader);
+            thread::yield_now();
+        }
+    });
+    pass(&mut reader);
+    assert_eq!(total.rows + total.overwritten, u64::from(WRITTEN));
+    assert!(total.rows >= u64::from(ROWS) - 1);
+    assert_eq!(total.refused, 0);
+}
+
+#[test]
+fn log_10_writers_that_meet_lose_no_row_uncounted() {
+    const EACH: u16 = 20;
+    let memory = memory();
+    let area = area(&memory);
+    let (file, control) = configure(area, 1);
+    let mut reader = Reader::new(area, file, control);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| (0..EACH).for_each(|number| drop(log(area, &NoClock, numbered(number)))));
+        }
+    });
+    let poll = reader.poll(|_| ()).unwrap();
+    assert_eq!(poll.rows + poll.overwritten + poll.refused, 2 * u64::from(EACH));
+}
+
+#[test]
+fn log_8_phases_reach_their_threshold() {
+    let memory = memory();
+    let area = area(&memory);
+    let (file, control) = configure(area, 3);
+    let mut reader = Reader::new(area, file, control);
+    for phase in 0..6 {
+        if enter(area, 1, 0) {
+            assert_eq!(exit(area, &NoClock, numbered(phase)), Outcome::Logged);
+        }
+    }
+    let mut counters = Vec::new();
+    assert_eq!(reader.poll(|row| counters.push(row.counter)).unwrap().rows, 2);
+    assert_eq!(counters, [Some(2), Some(5)]);
+}
