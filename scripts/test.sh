@@ -3,7 +3,8 @@
 #
 #   scripts/test.sh [STAGE…]      stages: workspace loom miri vm (default: all)
 #
-# METE_STAGE_LIMIT bounds each stage, in seconds (default 1500).
+# METE_STAGE_LIMIT bounds each stage, in seconds (default 1500). METE_TEST_SUDO=1 runs the test
+# programs, not the build, as root by a sudo that asks nothing.
 # shellcheck disable=SC2329 # the stages are called by name
 set -uo pipefail
 # shellcheck source=scripts/env.sh
@@ -41,12 +42,18 @@ workspace() {
 	stage workspace cargo test --workspace --no-fail-fast -- --show-output
 }
 
-# Models of the memory ordering, in every crate that has some; loom explores the interleavings.
+# The crates that have a test file of this name.
+crates_with() {
+	local file
+	for file in crates/*/tests/"$1.rs"; do
+		[ -e "$file" ] && basename "$(dirname "$(dirname "$file")")"
+	done
+}
+
+# Models of the memory ordering; loom explores the interleavings.
 loom() {
-	local file crate
-	for file in crates/*/tests/loom.rs; do
-		[ -e "$file" ] || continue
-		crate=$(basename "$(dirname "$(dirname "$file")")")
+	local crate
+	for crate in $(crates_with loom); do
 		stage loom env CARGO_TARGET_DIR="$target/loom" RUSTFLAGS="${RUSTFLAGS:-} --cfg loom" \
 			LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-3}" \
 			cargo test --package "$crate" --test loom --release -- --show-output
@@ -54,13 +61,15 @@ loom() {
 }
 
 miri() {
+	local crate
 	if ! RUSTUP_TOOLCHAIN=nightly cargo miri --version >/dev/null 2>&1; then
 		skip miri "no nightly toolchain with Miri; rustup toolchain install nightly --component miri,rust-src"
 		return
 	fi
-	stage miri env RUSTUP_TOOLCHAIN=nightly CARGO_TARGET_DIR="$target/miri" \
-		MIRIFLAGS="${MIRIFLAGS:-} -Zmiri-disable-isolation" \
-		cargo miri test --package mete-log --no-default-features --lib -- --show-output
+	for crate in $(crates_with miri); do
+		stage miri env RUSTUP_TOOLCHAIN=nightly CARGO_TARGET_DIR="$target/miri" \
+			cargo miri test --package "$crate" --test miri -- --show-output
+	done
 }
 
 vm() {
@@ -72,8 +81,17 @@ vm() {
 	fi
 }
 
+# Cargo starts test programs by way of the target's runner.
+run_as_root() {
+	sudo -n true 2>/dev/null || give_up "METE_TEST_SUDO is set, but sudo asks for a password here; run sudo true first, or leave it out."
+	local triple
+	triple=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
+	export "CARGO_TARGET_${triple}_RUNNER=sudo -n -E"
+}
+
 mkdir -p "$target"
 : >"$log"
+[ -z "${METE_TEST_SUDO:-}" ] || run_as_root
 [ $# -gt 0 ] || set -- workspace loom miri vm
 for name; do
 	case $name in
