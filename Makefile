@@ -9,8 +9,6 @@ SHELL := /bin/bash
 
 # Cargo and clang may have been installed a moment ago, so they are looked for in each recipe.
 RUN := . scripts/env.sh &&
-C_FILES = $(shell git ls-files '*.c' '*.h' ':!:*vmlinux*')
-SCRIPTS = $(shell git ls-files '*.sh' .ci/run scripts/vm/init)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -28,18 +26,11 @@ bench: setup ## measure the costs on this machine
 	@$(RUN) cargo run --release --package mete --bin mete -- bench $(ARGS)
 
 check: setup ## formatting, lints, documentation
-	@$(RUN) cargo fmt --all --check
-	@$(RUN) cargo clippy --workspace --all-targets -- -D warnings
-	@$(RUN) RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps
-	@$(RUN) format=$${CLANG/clang/clang-format}; \
-	if have "$$format"; then $$format --dry-run -Werror $(C_FILES); \
-	else say "C files not checked: $$format is not installed"; fi
-	@$(RUN) if have shellcheck; then shellcheck -x $(SCRIPTS); \
-	else say "scripts not checked: shellcheck is not installed"; fi
+	@scripts/check.sh
 
 fmt: setup ## format Rust and C
 	@$(RUN) cargo fmt --all
-	@$(RUN) $${CLANG/clang/clang-format} -i $(C_FILES)
+	@$(RUN) $${CLANG/clang/clang-format} -i $$(git ls-files '*.c' '*.h' ':!:*vmlinux*')
 
 vm-setup: setup ## install QEMU and build the test kernel, unless they are there
 	@scripts/setup.sh vm

@@ -26,12 +26,19 @@ function skip(name, reason) {
 	return 1
 }
 
+# The name in a line "test NAME ... result"; doc tests have spaces in theirs.
+function test_name(line) {
+	sub(/^test /, "", line)
+	sub(/ \.\.\. .*/, "", line)
+	return line
+}
+
 function last_part(path) {
 	sub(/^.*::/, "", path)
 	return path
 }
 
-/^== .* ==$/ { crashed(); stage = $2; section = ""; stage_failed = 0; next }
+/^== .* ==$/ { crashed(); stage = $2; section = ""; stage_failed = in_failures = 0; next }
 /^== .* == failed/ { crashed(); if (!stage_failed) fail("stage " stage ": " $NF); next }
 
 /^running [0-9]+ tests?$/ { crashed(); running = 1; in_failures = 0; next }
@@ -44,14 +51,14 @@ function last_part(path) {
 	next
 }
 
-/^test .* \.\.\. FAILED/ { fail($2); next }
+/^test .* \.\.\. FAILED/ { fail(test_name($0)); next }
 /^test .* \.\.\. ignored/ {
 	reason = $0
 	if (!sub(/^.* ignored, /, "", reason)) reason = "marked as ignored"
-	skip($2, reason)
+	skip(test_name($0), reason)
 	next
 }
-/^test .* \.\.\. ok$/ && stage == "vm" { ran_in_vm[$2] = 1; next }
+/^test .* \.\.\. ok$/ && stage == "vm" { ran_in_vm[test_name($0)] = 1; next }
 
 /SKIPPED: / && !in_failures {
 	reason = $0
