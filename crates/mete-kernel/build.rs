@@ -28,7 +28,9 @@ fn compile(here: &Path, include: &Path, name: &str) {
         .clang_args([OsString::from("-I"), include.into(), "-mcpu=v3".into(), "-Wall".into()])
         .build();
     if let Err(error) = built {
-        eprintln!("{error:?}\neBPF needs clang 16 or newer (Debian: apt install clang-19); CLANG names another one.");
+        eprintln!(
+            "{error:?}\neBPF needs clang 16 or newer (Debian: apt install clang-19); CLANG names another one."
+        );
         process::exit(1);
     }
 }

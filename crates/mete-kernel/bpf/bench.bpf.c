@@ -68,11 +68,11 @@ static __always_inline int perf_output(void *ctx)
 	return 0;
 }
 
-#define BENCH(tracepoint, name, body)  \
-	SEC("tp_btf/" #tracepoint)     \
+#define BENCH(tracepoint, name, body)       \
+	SEC("tp_btf/" #tracepoint)          \
 	int tracepoint##_##name(__u64 *ctx) \
-	{                              \
-		return body;           \
+	{                                   \
+		return body;                \
 	}
 
 BENCH(sys_enter, empty, 0)

@@ -98,7 +98,8 @@ impl Kernel {
 
     fn enable_ipc(&mut self) -> Result<EventId, KernelError> {
         if self.attached.ipc.is_none() {
-            self.attached.ipc = Some(attach(&self.object, "on_waking", "IPC usage", "sched_waking tracepoint")?);
+            self.attached.ipc =
+                Some(attach(&self.object, "on_waking", "IPC usage", "sched_waking tracepoint")?);
         }
         Ok(event::IPC_SEND)
     }
@@ -107,8 +108,11 @@ impl Kernel {
         if self.attached.memory.is_none() {
             memory::forget(&self.object)?;
             let id = tracefs::tracepoint_id("kmem/rss_stat")?;
-            let event = perf::open_tracepoint(id)
-                .map_err(|source| KernelError::PerfEvent { event: "kmem:rss_stat", processor: 0, source })?;
+            let event = perf::open_tracepoint(id).map_err(|source| KernelError::PerfEvent {
+                event: "kmem:rss_stat",
+                processor: 0,
+                source,
+            })?;
             self.attached.memory = Some(attach_event(&self.object, "on_rss_stat", event)?);
         }
         Ok(event::MEMORY)
@@ -120,8 +124,11 @@ impl Kernel {
         }
         let mut ticks = Vec::new();
         for processor in perf::online_processors(self.processors()) {
-            let event = perf::open_tick(hertz, processor)
-                .map_err(|source| KernelError::PerfEvent { event: "cpu-clock", processor, source })?;
+            let event = perf::open_tick(hertz, processor).map_err(|source| KernelError::PerfEvent {
+                event: "cpu-clock",
+                processor,
+                source,
+            })?;
             ticks.push(attach_event(&self.object, "on_tick", event)?);
         }
         self.attached.ticks = ticks;
@@ -187,7 +194,8 @@ impl Attached {
         processors: usize,
     ) -> Result<OpenCounter, KernelError> {
         let is_free = |nth: &usize| self.counters.iter().all(|open| open.nth != *nth);
-        let full = || KernelError::TooManyCounters { counter: counter.name().into(), max: event::MAX_COUNTERS };
+        let full =
+            || KernelError::TooManyCounters { counter: counter.name().into(), max: event::MAX_COUNTERS };
         let nth = (0..event::MAX_COUNTERS).find(is_free).ok_or_else(full)?;
         let mut events = Vec::new();
         for processor in perf::online_processors(processors) {

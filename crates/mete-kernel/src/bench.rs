@@ -114,7 +114,8 @@ impl Bench {
     }
 
     fn open_outputs(&self) -> Result<Vec<(Mapping, OwnedFd)>, KernelError> {
-        let failed = |processor| move |source| KernelError::PerfEvent { event: "bpf-output", processor, source };
+        let failed =
+            |processor| move |source| KernelError::PerfEvent { event: "bpf-output", processor, source };
         let open = |processor: usize| {
             let event = perf::open_output(processor).map_err(failed(processor))?;
             // Mapped for reading only, so the kernel overwrites the oldest and never waits for us.

@@ -205,7 +205,7 @@ const CGROUPS: &str = "domain_of_cgroup";
 /// Whoever may not signal a task has no business in accounting it.
 fn check_right(pid: i32) -> Result<(), KernelError> {
     let nobody = KernelError::Task { pid, source: io::ErrorKind::InvalidInput.into() };
-    let task = Pid::from_raw(pid).filter(|_| pid > 0).ok_or(nobody)?;
+    let task = (pid > 0).then(|| Pid::from_raw(pid)).flatten().ok_or(nobody)?;
     test_kill_process(task).map_err(|error| KernelError::Task { pid, source: error.into() })
 }
 

@@ -111,13 +111,19 @@ fn programs() -> [Capability; 2] {
 /// The kernel's lockdown mode, if there is one that may explain a refusal.
 fn lockdown() -> String {
     let text = fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
-    if text.contains("[confidentiality]") { " (the kernel is locked down: confidentiality)".into() } else { String::new() }
+    if text.contains("[confidentiality]") {
+        " (the kernel is locked down: confidentiality)".into()
+    } else {
+        String::new()
+    }
 }
 
 fn try_counter(name: &str) -> Result<String, String> {
     let counter: Counter = name.parse().map_err(|error: KernelError| error.to_string())?;
     let processor = perf::online_processors(1).first().copied().unwrap_or(0);
-    perf::open_counter(&counter, processor).map(|_| format!("{name} counts")).map_err(|error| error.to_string())
+    perf::open_counter(&counter, processor)
+        .map(|_| format!("{name} counts"))
+        .map_err(|error| error.to_string())
 }
 
 fn software_counters() -> Capability {

@@ -82,7 +82,7 @@ fn find_hierarchy(device: &str, mountinfo: &str, own_cgroups: &str) -> Option<i3
         let (mount, filesystem) = line.split_once(" - ")?;
         let mut words = filesystem.split(' ');
         let kind = words.next().filter(|kind| kind.starts_with("cgroup"))?;
-        (mount.split(' ').nth(2)? == device).then(|| (kind, words.last().unwrap_or_default()))
+        (mount.split(' ').nth(2)? == device).then(|| (kind, words.next_back().unwrap_or_default()))
     })?;
     if kind == "cgroup2" {
         return Some(0);

@@ -87,7 +87,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 fn find(table: &[Named], name: &str) -> Option<u64> {
-    table.iter().find(|(_, main, other)| name == *main || (name == *other && !other.is_empty())).map(|entry| entry.0)
+    table
+        .iter()
+        .find(|(_, main, other)| name == *main || (name == *other && !other.is_empty()))
+        .map(|entry| entry.0)
 }
 
 /// `L1-dcache-load-misses` and its like.

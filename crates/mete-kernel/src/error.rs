@@ -14,7 +14,9 @@ pub enum KernelError {
         missing: String,
     },
     /// The kernel does not describe its types.
-    #[error("this kernel has no type information at /sys/kernel/btf/vmlinux; it needs CONFIG_DEBUG_INFO_BTF=y")]
+    #[error(
+        "this kernel has no type information at /sys/kernel/btf/vmlinux; it needs CONFIG_DEBUG_INFO_BTF=y"
+    )]
     NoTypeInformation,
     /// The kernel refuses the programs.
     #[error("the kernel refused the eBPF programs ({source}){detail}")]

@@ -17,7 +17,12 @@ pub(crate) fn find<'a>(object: &'a Object, name: &'static str) -> Result<libbpf_
 }
 
 /// Writes one element.
-pub(crate) fn write(object: &Object, name: &'static str, key: &[u8], value: &[u8]) -> Result<(), KernelError> {
+pub(crate) fn write(
+    object: &Object,
+    name: &'static str,
+    key: &[u8],
+    value: &[u8],
+) -> Result<(), KernelError> {
     find(object, name)?.update(key, value, MapFlags::ANY).map_err(|e| failed(name, e))
 }
 

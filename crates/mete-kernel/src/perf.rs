@@ -55,8 +55,10 @@ fn open(attributes: Attributes, processor: usize) -> io::Result<OwnedFd> {
 /// A performance counter of one processor, counting.
 pub(crate) fn open_counter(counter: &Counter, processor: usize) -> Result<OwnedFd, KernelError> {
     let attributes = Attributes { kind: counter.kind(), config: counter.config(), ..Attributes::default() };
-    open(attributes, processor)
-        .map_err(|error| KernelError::CounterAbsent { counter: counter.name().into(), reason: why(counter, &error) })
+    open(attributes, processor).map_err(|error| KernelError::CounterAbsent {
+        counter: counter.name().into(),
+        reason: why(counter, &error),
+    })
 }
 
 fn why(counter: &Counter, error: &io::Error) -> String {
@@ -105,7 +107,11 @@ pub(crate) fn open_output(processor: usize) -> io::Result<OwnedFd> {
 pub(crate) fn online_processors(possible: usize) -> Vec<usize> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let online = parse_list(&text);
-    if online.is_empty() { (0..possible).collect() } else { online.into_iter().filter(|&p| p < possible).collect() }
+    if online.is_empty() {
+        (0..possible).collect()
+    } else {
+        online.into_iter().filter(|&p| p < possible).collect()
+    }
 }
 
 /// A list as the kernel writes it: `0-3,8`.

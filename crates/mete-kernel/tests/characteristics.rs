@@ -5,7 +5,10 @@ mod support;
 use mete_kernel::{Characteristic, Counter, KernelError, Principal, event};
 use mete_log::layout::PAIR_KEEP_INTERNAL;
 use std::sync::atomic::Ordering;
-use support::{Child, apply, between, clock_ns, count, follow, kernel, of_domain, pin, plan, rows, run, spin, sum, touch, wait_until};
+use support::{
+    Child, apply, between, clock_ns, count, follow, kernel, of_domain, pin, plan, rows, run, spin, sum,
+    touch, wait_until,
+};
 
 const A: u16 = 1;
 const B: u16 = 2;
@@ -26,7 +29,9 @@ fn log_13_service_time_is_the_processor_time_that_the_domain_used() {
     let used_ns = child.report();
     child.wait_until_blocked();
     // Its processor may not have switched yet when /proc says that it sleeps.
-    wait_until("the exit is logged", || sum(&of_domain(&rows(&kernel, &plan, files[0]), A)) * 10 >= used_ns * 9);
+    wait_until("the exit is logged", || {
+        sum(&of_domain(&rows(&kernel, &plan, files[0]), A)) * 10 >= used_ns * 9
+    });
     let logged_ns = sum(&of_domain(&rows(&kernel, &plan, files[0]), A));
     assert!(logged_ns * 9 <= used_ns * 10, "logged {logged_ns} ns, used {used_ns} ns");
     assert_eq!(between(&rows(&kernel, &plan, files[0]), A, A), 0, "switches inside a domain are no exits");
@@ -239,7 +244,8 @@ fn log_8_service_time_is_sampled_by_the_threshold_over_entry_and_exit() {
     // The two alternate, but others may come between them.
     let expected = every / EVERY as usize;
     assert!(sampled >= expected / 2 && sampled <= expected * 2, "{sampled} of {every}");
-    let left: u32 = kernel.areas().map(|area| area.pair(B, event::SERVICE_TIME).count.load(Ordering::Relaxed)).sum();
+    let left: u32 =
+        kernel.areas().map(|area| area.pair(B, event::SERVICE_TIME).count.load(Ordering::Relaxed)).sum();
     assert!(left <= EVERY * kernel.processors() as u32);
 }
 

@@ -1,5 +1,7 @@
 //! LOG-13: IPC usage, on both sides and by whom it is caused.
 
+#![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
+
 mod support;
 
 use std::time::Duration;
@@ -28,7 +30,10 @@ fn ping_pong(test: &str, rounds: u64, processors: [usize; 2]) {
         assert_eq!(wakeups, between(&received, to, from), "both sides say the same");
         // Who blocked was woken by the other one, and nobody is woken more often than once a round.
         let range = blocked as usize..=rounds as usize;
-        assert!(blocked > 0 && range.contains(&wakeups), "{from} to {to}: {wakeups}, blocked {blocked} times");
+        assert!(
+            blocked > 0 && range.contains(&wakeups),
+            "{from} to {to}: {wakeups}, blocked {blocked} times"
+        );
     }
 }
 
@@ -75,7 +80,7 @@ fn wake_ups_by_timer(test: &str, hog: fn()) {
 
 #[test]
 fn log_13_a_timer_that_interrupts_a_computing_task_is_not_its_ipc() {
-    wake_ups_by_timer("log_13_ipc_user_mode", || spin_in_user_mode());
+    wake_ups_by_timer("log_13_ipc_user_mode", spin_in_user_mode);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the tests share: real processes as workloads, and the log as plain lists of rows.
 
 #![allow(dead_code, reason = "each test file uses a part")]
+#![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
 use std::io::{Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -18,7 +19,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub fn kernel(test: &str) -> Option<Kernel> {
     match Kernel::load() {
         Ok(kernel) => Some(kernel),
-        Err(error @ (KernelError::Privilege { .. } | KernelError::NoTypeInformation | KernelError::PidNamespace)) => {
+        Err(
+            error @ (KernelError::Privilege { .. }
+            | KernelError::NoTypeInformation
+            | KernelError::PidNamespace),
+        ) => {
             println!("SKIPPED: {test}: {error}");
             None
         }
@@ -37,7 +42,8 @@ pub fn plan(events: &[EventId]) -> (Plan, Vec<FileId>) {
         .map(|&event| {
             let file = plan.file(spec).unwrap();
             // Domain 0 is everybody else on the machine, and would only fill the files.
-            let domains = if event == mete_kernel::event::RUN_QUEUE { 0..1 } else { 1..Shape::KERNEL.domains() };
+            let domains =
+                if event == mete_kernel::event::RUN_QUEUE { 0..1 } else { 1..Shape::KERNEL.domains() };
             domains.for_each(|domain| plan.route(event, domain as DomainId, file).unwrap());
             file
         })
@@ -277,17 +283,24 @@ pub fn touch(bytes: usize) -> *mut u8 {
     }
 }
 
+/// Who is woken does not take the processor from the one that wakes it, which so comes to block.
+fn do_not_preempt() {
+    let priority = libc::sched_param { sched_priority: 0 };
+    // SAFETY: reads one parameter block.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const priority) };
+}
+
 /// Two children that send a byte to and fro `rounds` times over pipes; each then reports how often
-/// it blocked. Both pin themselves, to make blocking likely.
+/// it blocked, which on one processor is nearly every round.
 pub fn ping_pong(rounds: u64, processors: [usize; 2]) -> [Child; 2] {
-    let (mut to_b_read, mut to_b) = pipe();
-    let (mut to_a_read, mut to_a) = pipe();
-    let [mut a_in, mut b_out] = [to_a_read.try_clone().unwrap(), to_a.try_clone().unwrap()];
+    let (mut b_in, mut a_out) = pipe();
+    let (mut a_in, mut b_out) = pipe();
     let a = Child::start(|gate| {
         pin(processors[0]);
+        do_not_preempt();
         let before = voluntary_switches();
         for _ in 0..rounds {
-            to_b.write_all(&[1]).unwrap();
+            a_out.write_all(&[1]).unwrap();
             a_in.read_exact(&mut [0]).unwrap();
         }
         gate.tell(voluntary_switches() - before);
@@ -295,14 +308,14 @@ pub fn ping_pong(rounds: u64, processors: [usize; 2]) -> [Child; 2] {
     });
     let b = Child::start(|gate| {
         pin(processors[1]);
+        do_not_preempt();
         let before = voluntary_switches();
         for _ in 0..rounds {
-            to_b_read.read_exact(&mut [0]).unwrap();
+            b_in.read_exact(&mut [0]).unwrap();
             b_out.write_all(&[1]).unwrap();
         }
         gate.tell(voluntary_switches() - before);
         gate.wait();
     });
-    let _ = (&mut to_a_read, &mut to_a);
     [a, b]
 }

@@ -1,0 +1,325 @@
+//! LOG-6: principals are bound to domains at run time, and what they start inherits.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
+
+mod support;
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use mete_kernel::{Characteristic, Kernel, KernelError, Principal, event};
+use support::{Child, apply, between, exit, kernel, plan, rows, run, wait_until};
+
+const A: u16 = 1;
+const B: u16 = 2;
+
+/// `struct clone_args`.
+#[repr(C)]
+#[derive(Default)]
+struct CloneArguments {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+    set_tid: u64,
+    set_tid_size: u64,
+    cgroup: u64,
+}
+
+/// Forks a process that waits to be killed.
+fn clone3(arguments: CloneArguments) -> Result<i32, std::io::Error> {
+    let arguments = CloneArguments { exit_signal: libc::SIGCHLD as u64, ..arguments };
+    // SAFETY: without a stack and shared memory this is fork; the child only sleeps.
+    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<CloneArguments>()) };
+    match pid {
+        0 => idle_child(),
+        1.. => Ok(pid as i32),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+fn idle_child() -> ! {
+    // SAFETY: no memory is involved; the alarm ends what nobody kills.
+    unsafe {
+        libc::alarm(30);
+        libc::pause();
+    }
+    exit(0)
+}
+
+/// Kills and reaps a child of the calling process.
+fn end(pid: i32) {
+    // SAFETY: a child that is not reaped yet.
+    unsafe {
+        libc::kill(pid, libc::SIGKILL);
+        libc::waitpid(pid, std::ptr::null_mut(), 0);
+    }
+}
+
+/// A child that forks one of its own, twice, and reports its number.
+fn parent() -> Child {
+    Child::start(|gate| {
+        for _ in 0..2 {
+            let pid = clone3(CloneArguments::default()).unwrap_or(0);
+            gate.tell(pid as u64);
+            gate.wait();
+            end(pid);
+        }
+        gate.tell(0);
+        gate.wait();
+    })
+}
+
+/// A child with four threads, whose numbers it reports.
+fn threaded(count: u64) -> (Child, Vec<i32>) {
+    let mut child = Child::start(move |gate| {
+        let (send, receive) = std::sync::mpsc::channel();
+        for _ in 0..count {
+            let send = send.clone();
+            std::thread::spawn(move || {
+                // SAFETY: asks for a number.
+                send.send(unsafe { libc::gettid() }).unwrap_or_default();
+                std::thread::park();
+            });
+        }
+        (0..count).for_each(|_| gate.tell(receive.recv().unwrap_or(0) as u64));
+        gate.wait();
+    });
+    child.release();
+    let threads = (0..count).map(|_| child.report() as i32).collect();
+    (child, threads)
+}
+
+#[test]
+fn log_6_children_inherit_the_domain_at_the_time_of_the_fork() {
+    let Some(mut kernel) = kernel("log_6_inherit") else { return };
+    let mut parent = parent();
+    kernel.bind(&Principal::Process(parent.pid), A).unwrap();
+    parent.release();
+    let first = parent.report() as i32;
+    assert_eq!(kernel.domain_of(first), A);
+    kernel.bind(&Principal::Process(parent.pid), B).unwrap();
+    parent.release();
+    let second = parent.report() as i32;
+    assert_eq!((kernel.domain_of(first), kernel.domain_of(second)), (A, B));
+}
+
+#[test]
+fn log_6_a_process_is_bound_with_all_its_threads_and_a_thread_alone() {
+    let Some(mut kernel) = kernel("log_6_threads") else { return };
+    let (child, threads) = threaded(4);
+    kernel.bind(&Principal::Thread(threads[1]), B).unwrap();
+    let domains = |kernel: &Kernel| threads.iter().map(|&pid| kernel.domain_of(pid)).collect::<Vec<_>>();
+    assert_eq!(domains(&kernel), [0, B, 0, 0]);
+    kernel.bind(&Principal::Process(child.pid), A).unwrap();
+    assert_eq!(domains(&kernel), [A; 4]);
+    assert_eq!(kernel.domain_of(child.pid), A);
+    kernel.unbind(&Principal::Process(child.pid)).unwrap();
+    assert_eq!(domains(&kernel), [0; 4]);
+}
+
+#[test]
+fn log_6_a_pid_that_is_used_again_does_not_keep_its_old_domain() {
+    let Some(mut kernel) = kernel("log_6_pid_reuse") else { return };
+    let pid = clone3(CloneArguments::default()).unwrap();
+    kernel.bind(&Principal::Process(pid), A).unwrap();
+    end(pid);
+    let wanted = [pid];
+    let again =
+        CloneArguments { set_tid: wanted.as_ptr() as u64, set_tid_size: 1, ..CloneArguments::default() };
+    match clone3(again) {
+        Ok(same) => {
+            assert_eq!((same, kernel.domain_of(same)), (pid, 0));
+            end(same);
+        }
+        Err(error) => println!("SKIPPED: log_6_pid_reuse: a pid cannot be chosen here: {error}"),
+    }
+}
+
+#[test]
+fn log_6_what_cannot_be_bound_is_refused_with_the_reason() {
+    let Some(mut kernel) = kernel("log_6_refusals") else { return };
+    let task = |error| matches!(error, Err(KernelError::Task { .. }));
+    assert!(task(kernel.bind(&Principal::Process(-1), A)));
+    assert!(task(kernel.bind(&Principal::Thread(0), A)));
+    let mut gone = Child::start(|_| {});
+    gone.kill();
+    assert!(task(kernel.bind(&Principal::Process(gone.pid), A)));
+    assert!(matches!(
+        kernel.bind(&Principal::Idle, 256),
+        Err(KernelError::NoSuchDomain { domain: 256, max: 255 })
+    ));
+    let cgroup = |path: &str| Principal::Cgroup(path.into());
+    for path in ["/sys/fs/cgroup/no-such-group", "/tmp", "/dev/null"] {
+        let error = kernel.bind(&cgroup(path), A).unwrap_err();
+        assert!(error.to_string().contains(path), "{error}");
+    }
+}
+
+#[test]
+fn log_6_idle_time_may_have_a_domain() {
+    let Some(mut kernel) = kernel("log_6_idle") else { return };
+    let (plan, files) = plan(&[event::SERVICE_TIME]);
+    apply(&plan, &kernel);
+    kernel.bind(&Principal::Idle, A).unwrap();
+    let mut pair = support::ping_pong(100, [0, 0]);
+    kernel.bind(&Principal::Process(pair[0].pid), B).unwrap();
+    kernel.enable(&Characteristic::ServiceTime).unwrap();
+    run(&mut pair);
+    wait_until("a processor idles", || between(&rows(&kernel, &plan, files[0]), A, 0) > 0);
+    assert_eq!(kernel.domain_of(0), A);
+}
+
+/// A cgroup of this test, removed when it is dropped; who is in it must have gone by then.
+struct TestGroup(PathBuf);
+
+impl TestGroup {
+    fn make(path: PathBuf) -> Option<TestGroup> {
+        match fs::create_dir(&path) {
+            Ok(()) => Some(TestGroup(path)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Some(TestGroup(path)),
+            Err(_) => None,
+        }
+    }
+
+    /// In a hierarchy of this version, wherever one is mounted.
+    fn in_hierarchy(kind: &str, name: &str) -> Option<TestGroup> {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let points = mounts.lines().filter(|line| line.contains(&format!(" - {kind} ")));
+        let paths = points.filter_map(|line| line.split(' ').nth(4));
+        // Children of a cpuset are empty until configured, and take no tasks.
+        let group = |at: &str| Path::new(at).join(format!("mete-{name}-{}", std::process::id()));
+        paths.filter(|at| !at.contains("cpuset")).find_map(|at| TestGroup::make(group(at)))
+    }
+
+    fn child(&self, name: &str) -> TestGroup {
+        TestGroup::make(self.0.join(name)).unwrap()
+    }
+
+    fn principal(&self) -> Principal {
+        Principal::Cgroup(self.0.clone())
+    }
+
+    fn take(&self, pid: i32) {
+        fs::write(self.0.join("cgroup.procs"), pid.to_string()).unwrap();
+    }
+
+    /// Puts a process into the group above.
+    fn give_back(&self, pid: i32) {
+        fs::write(self.0.parent().unwrap().join("cgroup.procs"), pid.to_string()).unwrap();
+    }
+}
+
+impl Drop for TestGroup {
+    fn drop(&mut self) {
+        // A process that was just killed leaves its group a moment later.
+        for _ in 0..100 {
+            if fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        println!("cannot remove {}", self.0.display());
+    }
+}
+
+/// Everything that holds for cgroups of both versions.
+fn cgroups(kind: &str, test: &str) {
+    let Some(mut kernel) = kernel(test) else { return };
+    let Some(group) = TestGroup::in_hierarchy(kind, "bound") else {
+        println!("SKIPPED: {test}: no writable {kind} hierarchy is mounted");
+        return;
+    };
+    let inner = group.child("inner");
+    let (process, threads) = threaded(3);
+    let mut forker = parent();
+    inner.take(process.pid);
+    kernel.bind(&group.principal(), A).unwrap();
+    let domains = |kernel: &Kernel| threads.iter().map(|&pid| kernel.domain_of(pid)).collect::<Vec<_>>();
+    assert_eq!(domains(&kernel), [A; 3], "who is below is bound");
+
+    assert_eq!(kernel.domain_of(forker.pid), 0);
+    group.take(forker.pid);
+    assert_eq!(kernel.domain_of(forker.pid), A, "who is moved in is followed");
+    forker.release();
+    let first = forker.report() as i32;
+    assert_eq!(kernel.domain_of(first), A, "and its children inherit");
+
+    let later = group.child("later");
+    group.give_back(process.pid);
+    assert_eq!(domains(&kernel), [0; 3], "who leaves is followed, with all threads");
+    later.take(process.pid);
+    assert_eq!(domains(&kernel), [A; 3], "also into a group that was made later");
+
+    kernel.bind(&later.principal(), B).unwrap();
+    assert_eq!(domains(&kernel), [B; 3], "the nearest binding counts");
+    kernel.unbind(&later.principal()).unwrap();
+    assert_eq!(domains(&kernel), [A; 3], "and when it ends, the next one");
+
+    kernel.bind(&Principal::Process(forker.pid), B).unwrap();
+    group.give_back(forker.pid);
+    assert_eq!(kernel.domain_of(forker.pid), B, "a task's own binding goes before its group's");
+    group.take(forker.pid);
+    assert_eq!(kernel.domain_of(forker.pid), B);
+
+    kernel.unbind(&group.principal()).unwrap();
+    assert_eq!(domains(&kernel), [0; 3]);
+    group.give_back(process.pid);
+    inner.take(process.pid);
+    assert_eq!(domains(&kernel), [0; 3], "nobody follows any more");
+    forker.release();
+    forker.report();
+    forker.release();
+    forker.report();
+    drop((forker, process));
+    drop((inner, later));
+}
+
+#[test]
+fn log_6_tasks_of_a_version_1_cgroup_are_bound_and_followed() {
+    cgroups("cgroup", "log_6_cgroup_1");
+}
+
+#[test]
+fn log_6_tasks_of_a_version_2_cgroup_are_bound_and_followed() {
+    cgroups("cgroup2", "log_6_cgroup_2");
+}
+
+#[test]
+fn log_6_a_task_that_is_started_in_a_cgroup_has_its_domain() {
+    const CLONE_INTO_CGROUP: u64 = 1 << 33;
+    let Some(mut kernel) = kernel("log_6_clone_into_cgroup") else { return };
+    let Some(group) = TestGroup::in_hierarchy("cgroup2", "into") else {
+        println!("SKIPPED: log_6_clone_into_cgroup: no writable version 2 hierarchy is mounted");
+        return;
+    };
+    kernel.bind(&group.principal(), A).unwrap();
+    let directory = File::open(&group.0).unwrap();
+    let cgroup = directory.as_raw_fd() as u64;
+    let pid =
+        clone3(CloneArguments { flags: CLONE_INTO_CGROUP, cgroup, ..CloneArguments::default() }).unwrap();
+    let domain = kernel.domain_of(pid);
+    end(pid);
+    assert_eq!(domain, A);
+}
+
+#[test]
+fn log_6_cgroups_of_two_hierarchies_are_not_mixed() {
+    let Some(mut kernel) = kernel("log_6_two_hierarchies") else { return };
+    let groups = ["cgroup", "cgroup2"].map(|kind| TestGroup::in_hierarchy(kind, "mixed"));
+    let [Some(first), Some(second)] = groups else {
+        println!("SKIPPED: log_6_two_hierarchies: not both versions of cgroups are mounted");
+        return;
+    };
+    kernel.bind(&first.principal(), A).unwrap();
+    let error = kernel.bind(&second.principal(), B).unwrap_err();
+    assert!(matches!(error, KernelError::OtherHierarchy { .. }), "{error}");
+    kernel.unbind(&first.principal()).unwrap();
+    kernel.bind(&second.principal(), B).unwrap();
+}
