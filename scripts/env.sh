@@ -21,13 +21,16 @@ at_least() { [ -n "$2" ] && printf '%s\n%s\n' "$1" "$2" | sort -VC; }
 cargo_version() { cargo --version 2>/dev/null | sed -n 's/^cargo \([0-9.]*\).*/\1/p'; }
 cargo_is_new_enough() { at_least "$rust_wanted" "$(cargo_version)"; }
 
+# Asked first, because some versions of rustup download a toolchain that is merely named.
+has_toolchain() { rustup toolchain list 2>/dev/null | grep "^$1-" >/dev/null; }
+
 # The user's own choice of toolchain wins where it is new enough.
 find_cargo() {
 	cargo_is_new_enough && return
 	PATH=$cargo_bin:$PATH
 	export PATH
 	cargo_is_new_enough && return
-	have rustup || return 0
+	has_toolchain stable || return 0
 	# A default that is missing or too old: this build alone uses the stable one.
 	export RUSTUP_TOOLCHAIN=stable
 	cargo_is_new_enough || unset RUSTUP_TOOLCHAIN

@@ -62,7 +62,7 @@ loom() {
 
 miri() {
 	local crate
-	if ! RUSTUP_TOOLCHAIN=nightly cargo miri --version >/dev/null 2>&1; then
+	if ! has_toolchain nightly || ! RUSTUP_TOOLCHAIN=nightly cargo miri --version >/dev/null 2>&1; then
 		skip miri "no nightly toolchain with Miri; rustup toolchain install nightly --component miri,rust-src"
 		return
 	fi
