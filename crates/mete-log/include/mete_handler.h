@@ -92,35 +92,33 @@ static __always_inline __u64 mete_place(__u64 control, __u64 index)
 	       ((index << (control >> METE_ROW_SHIFT & 63)) & (ring_bytes - 1));
 }
 
-#define METE_WORD(area, place, nth) \
-	(*(volatile __u64 *)&(area)->data[((place) & (METE_DATA_BYTES - 1) & ~7ull) + 8 * (nth)])
+/* The row at `place`. Its words may run over into the slack. */
+#define METE_ROW(area, place) ((volatile __u64 *)&(area)->data[((place) & (METE_DATA_BYTES - 1)) / 8])
 
 static __always_inline void mete_refuse(struct mete_register *file)
 {
 	__sync_fetch_and_add(&file->lost, 1);
 }
 
-/* One row into a file whose control word and index were read before. */
+/* One row into a file whose control word was read before. The clock comes first: a call in the middle
+ * would push everything else out of the registers. */
 static __always_inline void mete_put_row(struct mete_area *area, struct mete_register *file, __u64 control,
 					 const struct mete_record *r)
 {
-	__u64 index = METE_READ(file->index);
-	__u64 place = mete_place(control, index) & (METE_DATA_BYTES - 1) & ~7ull;
-	__u64 counter = r->counter;
 	__u32 source = (control & METE_STAMP_MASK) >> METE_STAMP_SHIFT;
-	int word = 0;
+	__u64 stamp = source ? mete_stamp(area, source, r) : 0;
+	__u64 index = METE_READ(file->index);
+	volatile __u64 *row = METE_ROW(area, mete_place(control, index));
+	__u64 counter = r->counter;
 
-	if (control & METE_ADD) {
-		__u64 before = mete_place(control, index - 1) & (METE_DATA_BYTES - 1) & ~7ull;
-
-		counter += METE_WORD(area, before, !!(control & METE_ENTRY_WHO));
-	}
+	if (control & METE_ADD)
+		counter += METE_ROW(area, mete_place(control, index - 1))[!!(control & METE_ENTRY_WHO)];
 	if (control & METE_ENTRY_WHO)
-		METE_WORD(area, place, word++) = mete_who(r);
+		*row++ = mete_who(r);
 	if (control & METE_ENTRY_COUNTER)
-		METE_WORD(area, place, word++) = counter;
+		*row++ = counter;
 	if (source)
-		METE_WORD(area, place, word) = mete_stamp(area, source, r);
+		*row = stamp;
 	METE_PUBLISH(&file->index, index + 1);
 }
 

@@ -83,7 +83,7 @@ struct mete_area {
 	struct mete_register file[METE_FILES];
 	struct mete_pair pair[METE_DOMAINS][METE_EVENTS];
 	__u8 gap[METE_DATA_OFFSET - METE_TABLE_OFFSET - 16 * METE_DOMAINS * METE_EVENTS];
-	__u8 data[METE_AREA_BYTES - METE_DATA_OFFSET];
+	__u64 data[(METE_AREA_BYTES - METE_DATA_OFFSET) / 8]; /* words, so that compilers store them whole */
 };
 
 _Static_assert(sizeof(struct mete_area) == METE_AREA_BYTES, "area layout");
