@@ -1,0 +1,303 @@
+//! The periodic analysis: from log rows to what a policy wants to know (LOG-16, thesis §4.5.3).
+//!
+//! ```text
+//!   every poll (20 ms)                          every period (some polls)
+//!   rows ──▶ service time, dealings, queues,    ──▶ load, affinity, demand, transaction matrix,
+//!            memory, counters, loss                 working sets: a mete_policy::Period
+//! ```
+//!
+//! A poll looks at one index for each log file and processor, reads the rows behind those that have
+//! moved, in place, and allocates nothing. All tables are dense and made once.
+
+mod completeness;
+mod matrix;
+mod run_queue;
+mod service;
+mod stream;
+mod tally;
+mod traffic;
+mod working_sets;
+
+use mete_log::{DomainId, NO_DOMAIN, Row};
+use mete_policy::{Period, Permille, ProcessorId, Role};
+
+pub use completeness::{Completeness, FileCount};
+pub use matrix::{Counts, Matrix};
+pub use run_queue::RunQueues;
+pub use service::{Seen, Service};
+pub use tally::{Sum, Tally};
+pub use traffic::Traffic;
+pub use working_sets::WorkingSets;
+
+use crate::configure::Layout;
+use crate::domains::FIRST;
+use crate::sources::{EventUse, Meaning, Source, SourceError};
+use stream::{Stream, Use};
+
+/// What the rows so far add up to.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// Who ran where, for how long.
+    pub service: Service,
+    /// The run queues.
+    pub queues: RunQueues,
+    /// Who deals with whom.
+    pub traffic: Traffic,
+    /// Groups that want to run together.
+    pub working_sets: WorkingSets,
+    /// Everything else that was logged.
+    pub tallies: Vec<Tally>,
+    /// Rows of user-level components, processor by domain: where a domain runs, for want of the
+    /// kernel's word.
+    rows_seen: Counts,
+}
+
+/// The analysis. See the [module](self).
+pub struct Analysis {
+    streams: Vec<Stream>,
+    ended: Vec<FileCount>,
+    findings: Findings,
+    derived: Derived,
+    layout: Layout,
+    domains: usize,
+    began_ns: u64,
+    interval_began_ns: u64,
+    polled_ns: u64,
+    period_began_ns: u64,
+    polls: usize,
+}
+
+/// What a policy is told of the last period.
+#[derive(Clone, Debug)]
+struct Derived {
+    given_roles: Vec<Option<Role>>,
+    roles: Vec<Role>,
+    processors: Vec<Option<ProcessorId>>,
+    demand: Vec<Permille>,
+    queue: Vec<Permille>,
+    utilisation: Vec<Option<Permille>>,
+}
+
+impl Analysis {
+    /// An analysis of so many processors, and of one domain for each role; `None` for a role that is
+    /// to be found out. Time is the monotonic clock's throughout.
+    pub fn new(processors: usize, roles: Vec<Option<Role>>, layout: Layout, now_ns: u64) -> Analysis {
+        let domains = roles.len();
+        let findings = Findings {
+            service: Service::new(processors, domains),
+            queues: RunQueues::new(processors),
+            traffic: Traffic::new(domains),
+            working_sets: WorkingSets::new(domains),
+            tallies: Vec::new(),
+            rows_seen: Counts::new(processors, domains),
+        };
+        let derived = Derived {
+            given_roles: roles,
+            roles: vec![Role::Bystander; domains],
+            processors: vec![None; domains],
+            demand: vec![0; domains],
+            queue: vec![0; processors],
+            utilisation: vec![None; processors],
+        };
+        Analysis {
+            streams: Vec::new(),
+            ended: Vec::new(),
+            findings,
+            derived,
+            layout,
+            domains,
+            began_ns: now_ns,
+            interval_began_ns: now_ns,
+            polled_ns: now_ns,
+            period_began_ns: now_ns,
+            polls: 0,
+        }
+    }
+
+    /// Configures a source's logs and reads them from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError::Plan`] if its areas have no room for the log files.
+    pub fn add(&mut self, source: Box<dyn Source>) -> Result<(), SourceError> {
+        let tallies = &mut self.findings.tallies;
+        let domains = self.domains;
+        let stream = Stream::open(source, domains, self.layout, |event| tally_of(tallies, event, domains))?;
+        self.streams.push(stream);
+        Ok(())
+    }
+
+    /// The sources that are read.
+    pub fn sources(&self) -> impl Iterator<Item = &dyn Source> {
+        self.streams.iter().map(Stream::source)
+    }
+
+    /// The same, to bind processes.
+    pub fn sources_mut(&mut self) -> impl Iterator<Item = &mut dyn Source> {
+        self.streams.iter_mut().map(Stream::source_mut)
+    }
+
+    /// Lets go of sources that have ended, after a last look at their rows. What they logged stays.
+    pub fn drop_ended(&mut self, now_ns: u64) {
+        if self.streams.iter().all(|stream| stream.source().is_alive()) {
+            return;
+        }
+        let (alive, mut ended): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.streams).into_iter().partition(|stream| stream.source().is_alive());
+        self.streams = alive;
+        for stream in &mut ended {
+            stream.poll(|processor, meaning, row| self.findings.take(processor, meaning, row));
+            self.ended.extend(stream.counts());
+        }
+        self.polled_ns = now_ns;
+    }
+
+    /// Reads what is new. Allocates nothing.
+    pub fn poll(&mut self, now_ns: u64) {
+        let findings = &mut self.findings;
+        for stream in &mut self.streams {
+            stream.poll(|processor, meaning, row| findings.take(processor, meaning, row));
+        }
+        findings.service.settle(now_ns);
+        findings.queues.end_poll();
+        self.polled_ns = now_ns;
+        self.polls += 1;
+    }
+
+    /// Ends a period and derives from it what a policy asks for. Allocates nothing.
+    pub fn end_period(&mut self, now_ns: u64) -> Period<'_> {
+        let length_ns = now_ns.saturating_sub(self.period_began_ns).max(1);
+        self.find_roles();
+        let findings = &mut self.findings;
+        findings.service.end_period();
+        findings.rows_seen.end_period();
+        findings.traffic.end_period(&self.derived.roles);
+        findings.working_sets.derive(&findings.traffic);
+        self.derived.follow(findings, length_ns, self.polls.max(1));
+        self.period_began_ns = now_ns;
+        self.polls = 0;
+        self.period()
+    }
+
+    /// What a policy is told of the last whole period.
+    pub fn period(&self) -> Period<'_> {
+        Period {
+            roles: &self.derived.roles,
+            transactions: self.findings.traffic.transactions().cells(),
+            processors: &self.derived.processors,
+            demand: &self.derived.demand,
+            queue: &self.derived.queue,
+        }
+    }
+
+    /// How much of a processor was in use in the last period, as far as it is known.
+    pub fn utilisation(&self, processor: usize) -> Option<Permille> {
+        self.derived.utilisation.get(processor).copied().flatten()
+    }
+
+    /// What the rows so far add up to.
+    pub fn findings(&self) -> &Findings {
+        &self.findings
+    }
+
+    /// What was read and lost since the beginning.
+    pub fn completeness(&self) -> Completeness {
+        let files = self.ended.iter().cloned().chain(self.streams.iter().flat_map(Stream::counts));
+        Completeness {
+            from_ns: self.began_ns,
+            to_ns: self.polled_ns,
+            files: files.filter(has_anything).collect(),
+        }
+    }
+
+    /// What was read and lost since this was asked last.
+    pub fn interval_completeness(&mut self) -> Completeness {
+        let from_ns = std::mem::replace(&mut self.interval_began_ns, self.polled_ns);
+        let files = self.streams.iter_mut().flat_map(Stream::new_counts).filter(has_anything).collect();
+        Completeness { from_ns, to_ns: self.polled_ns, files }
+    }
+
+    /// A domain that reports transactions is a driver; whatever else the user named, a client.
+    fn find_roles(&mut self) {
+        let traffic = &self.findings.traffic;
+        let given = self.derived.given_roles.iter();
+        for (domain, (role, given)) in self.derived.roles.iter_mut().zip(given).enumerate() {
+            let domain = domain as DomainId;
+            let found = if traffic.is_driver(domain) { Role::Driver } else { Role::Client };
+            *role = given.unwrap_or(if domain < FIRST { Role::Bystander } else { found });
+        }
+    }
+}
+
+fn has_anything(count: &FileCount) -> bool {
+    count.rows > 0 || !count.is_complete()
+}
+
+/// Events of one name and meaning are tallied together: a program that starts again goes on.
+fn tally_of(tallies: &mut Vec<Tally>, event: &EventUse, domains: usize) -> usize {
+    let held = tallies.iter().position(|tally| tally.name == event.name && tally.meaning == event.meaning);
+    held.unwrap_or_else(|| {
+        tallies.push(Tally::new(&event.name, event.meaning, domains));
+        tallies.len() - 1
+    })
+}
+
+impl Derived {
+    fn follow(&mut self, findings: &Findings, length_ns: u64, polls: usize) {
+        let share =
+            |ns: u64| (u128::from(ns) * 1000 / u128::from(length_ns)).min(u128::from(u32::MAX)) as Permille;
+        for domain in 0..self.roles.len() {
+            self.processors[domain] = findings.processor_of(domain as DomainId).map(|p| p as ProcessorId);
+            self.demand[domain] = share(findings.service.period_ns(domain as DomainId));
+        }
+        for processor in 0..self.queue.len() {
+            self.utilisation[processor] = findings.service.busy_ns(processor).map(|ns| share(ns).min(1000));
+            // Without samples, a processor in use counts as one task.
+            let fallback = self.utilisation[processor].unwrap_or(0);
+            self.queue[processor] = findings.queues.mean(processor, polls).unwrap_or(fallback);
+        }
+    }
+}
+
+impl Findings {
+    /// The processor that a domain runs on, mostly: by service time, else by its own rows.
+    pub fn processor_of(&self, domain: DomainId) -> Option<usize> {
+        let by_rows = || {
+            let rows = self.rows_seen.recent().column(usize::from(domain)).enumerate();
+            rows.filter(|&(_, rows)| rows > 0).max_by_key(|&(_, rows)| rows).map(|(processor, _)| processor)
+        };
+        self.service.most_run(domain).or_else(by_rows)
+    }
+
+    fn take(&mut self, processor: usize, of: Use, row: Row) {
+        let domain = row.domain.unwrap_or_default();
+        let other = row.correspondent.unwrap_or(NO_DOMAIN);
+        let (counter, stamp) = (row.counter.unwrap_or(1), row.stamp.unwrap_or(0));
+        match of.meaning {
+            Meaning::ServiceTime => self.service.pass(processor, domain, other, counter, stamp),
+            Meaning::Sent => self.traffic.send(domain, other, of.occurrences),
+            Meaning::Received => self.traffic.receive(domain, other, of.occurrences),
+            Meaning::RunQueue => self.queues.sample(processor, counter),
+            Meaning::Memory | Meaning::Counter => self.tally(of, domain, counter, stamp),
+            Meaning::Access => {
+                self.traffic.report(domain, other, counter.saturating_mul(of.occurrences));
+                self.take_own(processor, of, domain, counter, stamp);
+            }
+            Meaning::Phase | Meaning::Sample => self.take_own(processor, of, domain, counter, stamp),
+        }
+    }
+
+    /// A row that a domain wrote itself.
+    fn take_own(&mut self, processor: usize, of: Use, domain: DomainId, counter: u64, stamp: u64) {
+        if usize::from(domain) < self.traffic.domains() {
+            self.rows_seen.add(processor, usize::from(domain), 1);
+        }
+        self.tally(of, domain, counter, stamp);
+    }
+
+    fn tally(&mut self, of: Use, domain: DomainId, counter: u64, stamp: u64) {
+        if let Some(tally) = self.tallies.get_mut(of.tally) {
+            tally.add(domain, counter, of.occurrences, stamp);
+        }
+    }
+}

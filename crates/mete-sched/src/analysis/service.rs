@@ -1,0 +1,195 @@
+//! Processor service time: who ran where, for how long, and who runs now (thesis §4.5.3, processor
+//! affinity).
+//!
+//! A row is written when a domain leaves the processor, so a domain that does not leave is not
+//! heard of. But the row before says who came, and its stamp says when. What that phase has taken
+//! so far is charged at every poll, and the row that ends it is charged for the rest only.
+
+use mete_log::DomainId;
+
+use super::matrix::Counts;
+use crate::domains::IDLE;
+
+/// A stamp so far ahead of the clock is garbage.
+const MAX_AHEAD_NS: u64 = 1_000_000_000;
+
+/// What is known of the phase that a processor is in.
+#[derive(Clone, Copy, Debug, Default)]
+struct Now {
+    /// Who came last, and when.
+    newest: Option<(DomainId, u64)>,
+    /// Who was charged in advance at the last poll, and how much.
+    advance: Option<(DomainId, u64)>,
+}
+
+/// The last time that a domain was seen on a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Where.
+    pub processor: usize,
+    /// When, by the monotonic clock.
+    pub at_ns: u64,
+}
+
+/// Service time of every domain on every processor. See the [module](self).
+#[derive(Clone, Debug)]
+pub struct Service {
+    /// Nanoseconds, processor by domain.
+    used: Counts,
+    now: Vec<Now>,
+    last: Vec<Option<Seen>>,
+    domains: usize,
+}
+
+impl Service {
+    pub(super) fn new(processors: usize, domains: usize) -> Service {
+        let used = Counts::new(processors, domains);
+        Service { used, now: vec![Now::default(); processors], last: vec![None; domains], domains }
+    }
+
+    /// Nanoseconds, processor by domain.
+    pub fn used(&self) -> &Counts {
+        &self.used
+    }
+
+    /// Nanoseconds of a domain on all processors since the beginning.
+    pub fn total_ns(&self, domain: DomainId) -> u64 {
+        self.used.total().column(usize::from(domain)).fold(0, u64::saturating_add)
+    }
+
+    /// Nanoseconds of a domain on all processors in the last period.
+    pub fn period_ns(&self, domain: DomainId) -> u64 {
+        self.used.period().column(usize::from(domain)).fold(0, u64::saturating_add)
+    }
+
+    /// Nanoseconds of a processor that were not idle in the last period; `None` if nothing at all
+    /// was heard of it.
+    pub fn busy_ns(&self, processor: usize) -> Option<u64> {
+        let row = self.used.period().row(processor);
+        let all = row.iter().fold(0u64, |sum, &ns| sum.saturating_add(ns));
+        (all > 0).then(|| all - row.get(usize::from(IDLE)).copied().unwrap_or(0))
+    }
+
+    /// The processor that a domain was on most recently.
+    pub fn last_seen(&self, domain: DomainId) -> Option<Seen> {
+        self.last.get(usize::from(domain)).copied().flatten()
+    }
+
+    /// The processor that a domain was on most, of late.
+    pub fn most_run(&self, domain: DomainId) -> Option<usize> {
+        let of_processors = self.used.recent().column(usize::from(domain)).enumerate();
+        let most = of_processors
+            .filter(|&(_, ns)| ns > 0)
+            .max_by_key(|&(processor, ns)| (ns, usize::MAX - processor));
+        most.map(|(processor, _)| processor)
+    }
+
+    /// A domain has left a processor to the next one. Of one domain, in the order of time; of
+    /// several, in any order: each may have a log file of its own.
+    pub(super) fn pass(&mut self, processor: usize, from: DomainId, to: DomainId, ns: u64, at_ns: u64) {
+        let Some(now) = self.now.get_mut(processor) else { return };
+        let advance = now.advance.take_if(|(domain, _)| *domain == from).map_or(0, |(_, ns)| ns);
+        if now.newest.is_none_or(|(_, newest_ns)| newest_ns <= at_ns) {
+            now.newest = Some((to, at_ns));
+        }
+        self.charge(processor, from, ns.saturating_sub(advance));
+        self.see(processor, from, at_ns);
+        self.see(processor, to, at_ns);
+    }
+
+    /// Charges the phases that go on in advance.
+    pub(super) fn settle(&mut self, now_ns: u64) {
+        for processor in 0..self.now.len() {
+            let now = &mut self.now[processor];
+            now.newest.take_if(|(_, at_ns)| *at_ns > now_ns.saturating_add(MAX_AHEAD_NS));
+            let Some((domain, began_ns)) = now.newest else { continue };
+            let charged = now.advance.take_if(|(charged, _)| *charged == domain).map_or(0, |(_, ns)| ns);
+            let so_far = now_ns.saturating_sub(began_ns).max(charged);
+            now.advance = Some((domain, so_far));
+            self.charge(processor, domain, so_far - charged);
+            self.see(processor, domain, began_ns.saturating_add(so_far));
+        }
+    }
+
+    pub(super) fn end_period(&mut self) {
+        self.used.end_period();
+    }
+
+    fn charge(&mut self, processor: usize, domain: DomainId, ns: u64) {
+        if usize::from(domain) < self.domains {
+            self.used.add(processor, usize::from(domain), ns);
+        }
+    }
+
+    fn see(&mut self, processor: usize, domain: DomainId, at_ns: u64) {
+        if let Some(last) = self.last.get_mut(usize::from(domain))
+            && last.is_none_or(|last| last.at_ns <= at_ns)
+        {
+            *last = Some(Seen { processor, at_ns });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_16_a_domain_that_never_leaves_is_charged_at_every_poll_and_not_twice_at_the_end() {
+        let mut service = Service::new(1, 4);
+        service.pass(0, 3, 2, 10, 1000);
+        service.settle(1500);
+        assert_eq!((service.total_ns(3), service.total_ns(2)), (10, 500));
+        service.settle(1700);
+        assert_eq!(service.total_ns(2), 700);
+        service.pass(0, 2, 1, 900, 1900);
+        assert_eq!(service.total_ns(2), 900);
+    }
+
+    #[test]
+    fn log_16_rows_of_one_file_for_each_domain_may_come_in_any_order_between_domains() {
+        let mut service = Service::new(1, 4);
+        service.pass(0, 3, 2, 10, 100);
+        service.settle(150);
+        // Domain 3's file first, although 2 left at 200 and 3 at 300.
+        service.pass(0, 3, 2, 100, 300);
+        service.pass(0, 2, 3, 100, 200);
+        service.settle(350);
+        assert_eq!((service.total_ns(2), service.total_ns(3)), (150, 110));
+    }
+
+    #[test]
+    fn log_16_busy_time_is_what_was_not_idle() {
+        let mut service = Service::new(2, 4);
+        service.pass(0, 2, IDLE, 300, 300);
+        service.pass(0, IDLE, 2, 700, 1000);
+        service.end_period();
+        assert_eq!((service.busy_ns(0), service.busy_ns(1)), (Some(300), None));
+    }
+
+    #[test]
+    fn log_16_affinity_is_where_a_domain_ran_last_and_most() {
+        let mut service = Service::new(2, 4);
+        service.pass(0, 2, 3, 900, 1000);
+        service.pass(1, 2, 3, 100, 2000);
+        assert_eq!(service.last_seen(2), Some(Seen { processor: 1, at_ns: 2000 }));
+        assert_eq!(service.most_run(2), None, "no period has ended");
+        service.end_period();
+        assert_eq!(service.most_run(2), Some(0));
+        for _ in 0..3 {
+            service.pass(1, 2, 3, 900, 3000);
+            service.end_period();
+        }
+        assert_eq!(service.most_run(2), Some(1), "old periods fade");
+    }
+
+    #[test]
+    fn log_11_domains_and_processors_that_do_not_exist_are_ignored() {
+        let mut service = Service::new(1, 4);
+        service.pass(7, 2, 3, 5, 5);
+        service.pass(0, 9, 60_000, u64::MAX, u64::MAX);
+        service.settle(0);
+        service.end_period();
+        assert_eq!((0..4).map(|domain| service.total_ns(domain)).sum::<u64>(), 0);
+    }
+}

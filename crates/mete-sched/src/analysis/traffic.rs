@@ -1,0 +1,178 @@
+//! Who deals with whom: IPC by the kernel's rows, and transactions by the drivers' own rows. From
+//! both comes the client-to-driver transaction matrix (thesis §5.3: two counter vectors for each
+//! driver).
+
+use mete_log::DomainId;
+use mete_policy::Role;
+
+use super::matrix::{Counts, Matrix};
+use crate::domains::FIRST;
+
+/// All dealings between domains. See the [module](self).
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// Wake-ups, sender by receiver, as logged on the sender's side.
+    sent: Counts,
+    /// Wake-ups, receiver by sender, as logged on the receiver's side.
+    received: Counts,
+    /// Transactions that drivers report, driver by client.
+    reported: Counts,
+    transactions: Matrix,
+    domains: usize,
+}
+
+impl Traffic {
+    pub(super) fn new(domains: usize) -> Traffic {
+        let counts = Counts::new(domains, domains);
+        let transactions = Matrix::new(domains, domains);
+        Traffic { sent: counts.clone(), received: counts.clone(), reported: counts, transactions, domains }
+    }
+
+    pub(super) fn domains(&self) -> usize {
+        self.domains
+    }
+
+    /// Wake-ups, sender by receiver, as logged on the sender's side.
+    pub fn sent(&self) -> &Counts {
+        &self.sent
+    }
+
+    /// Wake-ups, receiver by sender, as logged on the receiver's side.
+    pub fn received(&self) -> &Counts {
+        &self.received
+    }
+
+    /// Transactions that drivers report, driver by client.
+    pub fn reported(&self) -> &Counts {
+        &self.reported
+    }
+
+    /// Transactions of the last period, client by driver. What a driver reports itself goes before
+    /// what the kernel saw of it, because a busy driver takes requests without being woken.
+    pub fn transactions(&self) -> &Matrix {
+        &self.transactions
+    }
+
+    /// Transactions since the beginning between a client and a driver, found in the same way.
+    pub fn total_transactions(&self, client: DomainId, driver: DomainId) -> u64 {
+        let (client, driver) = (usize::from(client), usize::from(driver));
+        self.dealings(Counts::total, client, driver)
+    }
+
+    /// Whether a domain has reported transactions of others, and so is a driver.
+    pub fn is_driver(&self, domain: DomainId) -> bool {
+        self.reported.total().row(usize::from(domain)).iter().any(|&count| count > 0)
+    }
+
+    /// How much two domains have dealt with each other of late, in either direction.
+    pub fn weight(&self, one: usize, other: usize) -> u64 {
+        let both =
+            |counts: &Counts| counts.recent().get(one, other).saturating_add(counts.recent().get(other, one));
+        // The two sides of a wake-up are one dealing; either may be switched off.
+        both(&self.sent).max(both(&self.received)).saturating_add(both(&self.reported))
+    }
+
+    /// The domain's correspondents by weight, heaviest first (thesis §4.5.3, domain locality).
+    pub fn partners(&self, domain: DomainId) -> Vec<(DomainId, u64)> {
+        let weigh = |other: usize| (other as DomainId, self.weight(usize::from(domain), other));
+        let others = (usize::from(FIRST)..self.domains).filter(|&other| other != usize::from(domain));
+        let mut partners: Vec<_> = others.map(weigh).filter(|(_, weight)| *weight > 0).collect();
+        partners.sort_by_key(|&(other, weight)| (std::cmp::Reverse(weight), other));
+        partners
+    }
+
+    pub(super) fn send(&mut self, from: DomainId, to: DomainId, count: u64) {
+        if let Some((from, to)) = self.both(from, to) {
+            self.sent.add(from, to, count);
+        }
+    }
+
+    pub(super) fn receive(&mut self, at: DomainId, from: DomainId, count: u64) {
+        if let Some((at, from)) = self.both(at, from) {
+            self.received.add(at, from, count);
+        }
+    }
+
+    pub(super) fn report(&mut self, driver: DomainId, client: DomainId, count: u64) {
+        if let Some((driver, client)) = self.both(driver, client) {
+            self.reported.add(driver, client, count);
+        }
+    }
+
+    pub(super) fn end_period(&mut self, roles: &[Role]) {
+        for counts in [&mut self.sent, &mut self.received, &mut self.reported] {
+            counts.end_period();
+        }
+        for client in usize::from(FIRST)..self.domains {
+            for driver in usize::from(FIRST)..self.domains {
+                let is_driver = roles.get(driver) == Some(&Role::Driver) && client != driver;
+                let count = if is_driver { self.dealings(Counts::period, client, driver) } else { 0 };
+                self.transactions.set(client, driver, count);
+            }
+        }
+    }
+
+    fn dealings(&self, of: impl Fn(&Counts) -> &Matrix, client: usize, driver: usize) -> u64 {
+        if self.is_driver(driver as DomainId) {
+            return of(&self.reported).get(driver, client);
+        }
+        // A request wakes the driver, an answer the client: the larger one counts the round trips.
+        let requests = of(&self.sent).get(client, driver).max(of(&self.received).get(driver, client));
+        let answers = of(&self.sent).get(driver, client).max(of(&self.received).get(client, driver));
+        requests.max(answers)
+    }
+
+    /// A correspondent may be nobody, and rows may be garbled.
+    fn both(&self, one: DomainId, other: DomainId) -> Option<(usize, usize)> {
+        let (one, other) = (usize::from(one), usize::from(other));
+        (one < self.domains && other < self.domains).then_some((one, other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mete_log::NO_DOMAIN;
+
+    use super::*;
+
+    const ROLES: [Role; 5] = [Role::Bystander, Role::Bystander, Role::Driver, Role::Client, Role::Client];
+
+    #[test]
+    fn log_16_the_matrix_counts_round_trips_by_ipc_until_the_driver_reports_them_itself() {
+        let mut traffic = Traffic::new(5);
+        traffic.send(3, 2, 40);
+        traffic.receive(2, 3, 40);
+        traffic.send(2, 3, 60);
+        traffic.end_period(&ROLES);
+        assert_eq!(traffic.transactions().row(3), [0, 0, 60, 0, 0]);
+        traffic.send(3, 2, 40);
+        traffic.report(2, 3, 75);
+        traffic.report(2, 4, 5);
+        traffic.end_period(&ROLES);
+        assert_eq!((traffic.transactions().get(3, 2), traffic.transactions().get(4, 2)), (75, 5));
+        assert!(traffic.is_driver(2) && !traffic.is_driver(3));
+    }
+
+    #[test]
+    fn log_16_locality_orders_the_correspondents_by_weight() {
+        let mut traffic = Traffic::new(5);
+        traffic.send(3, 4, 10);
+        traffic.receive(4, 3, 10);
+        traffic.send(4, 3, 5);
+        traffic.report(2, 3, 100);
+        traffic.send(3, 0, 1000);
+        traffic.end_period(&ROLES);
+        assert_eq!(traffic.partners(3), [(2, 100), (4, 15)]);
+    }
+
+    #[test]
+    fn log_11_correspondents_that_do_not_exist_are_ignored() {
+        let mut traffic = Traffic::new(3);
+        traffic.send(2, NO_DOMAIN, 1);
+        traffic.receive(900, 2, 1);
+        traffic.report(2, NO_DOMAIN, 1);
+        traffic.end_period(&ROLES);
+        assert!(traffic.sent().total().cells().iter().all(|&count| count == 0));
+        assert!(!traffic.is_driver(2));
+    }
+}

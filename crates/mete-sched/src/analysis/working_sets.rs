@@ -1,0 +1,105 @@
+//! Domain working sets: groups of domains that deal with one another so much that they want to run
+//! together (thesis §4.5.3, with the transitive closure that it leaves out).
+//!
+//! Two domains are connected if what they deal with each other is a tenth of all that either of
+//! them deals with anybody; a group is what is connected, directly or through others.
+
+use mete_log::DomainId;
+
+use super::traffic::Traffic;
+use crate::domains::FIRST;
+
+/// Dealings below which nobody is connected: less is chance.
+const MIN_WEIGHT: u64 = 10;
+/// The share of a domain's dealings that connects, as a divisor.
+const MIN_SHARE: u64 = 10;
+
+/// Groups of domains, in memory that is made once.
+#[derive(Clone, Debug)]
+pub struct WorkingSets {
+    /// The parent of each domain in its group's tree; a root is its own.
+    parents: Vec<DomainId>,
+    sums: Vec<u64>,
+}
+
+impl WorkingSets {
+    pub(super) fn new(domains: usize) -> WorkingSets {
+        WorkingSets { parents: (0..domains as DomainId).collect(), sums: vec![0; domains] }
+    }
+
+    /// The group of a domain, named by its member with the lowest number.
+    pub fn group_of(&self, domain: DomainId) -> DomainId {
+        let mut at = domain;
+        // Trees are flat after a derivation and never longer than there are domains.
+        for _ in 0..self.parents.len() {
+            match self.parents.get(usize::from(at)) {
+                Some(&parent) if parent != at => at = parent,
+                _ => break,
+            }
+        }
+        at
+    }
+
+    /// The groups of more than one domain.
+    pub fn groups(&self) -> Vec<Vec<DomainId>> {
+        let all = FIRST..self.parents.len() as DomainId;
+        let roots = all.clone().filter(|&domain| self.group_of(domain) == domain);
+        let group = |root| all.clone().filter(|&domain| self.group_of(domain) == root).collect::<Vec<_>>();
+        roots.map(group).filter(|group| group.len() > 1).collect()
+    }
+
+    /// Finds the groups anew. Does not allocate.
+    pub(super) fn derive(&mut self, traffic: &Traffic) {
+        let domains = self.parents.len();
+        let all = usize::from(FIRST)..domains;
+        self.parents.iter_mut().enumerate().for_each(|(domain, parent)| *parent = domain as DomainId);
+        for domain in all.clone() {
+            self.sums[domain] =
+                all.clone().map(|other| traffic.weight(domain, other)).fold(0, u64::saturating_add);
+        }
+        for domain in all.clone() {
+            for other in domain + 1..domains {
+                let weight = traffic.weight(domain, other);
+                let least = self.sums[domain].min(self.sums[other]) / MIN_SHARE;
+                if weight >= MIN_WEIGHT.max(least) {
+                    self.join(domain as DomainId, other as DomainId);
+                }
+            }
+        }
+    }
+
+    fn join(&mut self, one: DomainId, other: DomainId) {
+        let (one, other) = (self.group_of(one), self.group_of(other));
+        self.parents[usize::from(one.max(other))] = one.min(other);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_16_domains_that_deal_with_one_another_form_a_working_set() {
+        let mut traffic = Traffic::new(9);
+        for (from, to, count) in [(2, 3, 500), (3, 4, 400), (5, 6, 300), (4, 5, 12), (7, 8, 3), (7, 0, 900)] {
+            traffic.send(from, to, count);
+        }
+        traffic.end_period(&[]);
+        let mut sets = WorkingSets::new(9);
+        sets.derive(&traffic);
+        assert_eq!(sets.groups(), [vec![2, 3, 4], vec![5, 6]], "12 of 312 and 3 at all connect nobody");
+        assert_eq!((sets.group_of(4), sets.group_of(7)), (2, 7));
+    }
+
+    #[test]
+    fn log_16_a_working_set_falls_apart_when_its_dealings_end() {
+        let mut traffic = Traffic::new(4);
+        traffic.send(2, 3, 100);
+        let mut sets = WorkingSets::new(4);
+        for _ in 0..8 {
+            traffic.end_period(&[]);
+            sets.derive(&traffic);
+        }
+        assert!(sets.groups().is_empty());
+    }
+}

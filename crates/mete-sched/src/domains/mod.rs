@@ -1,0 +1,465 @@
+//! Accounting domains by name, and who belongs to them (LOG-6, thesis §3.5).
+//!
+//! Domain 0, "other", is everybody who was bound to none; domain 1, "idle", the processors' idle
+//! time. The user's domains follow. A process belongs to the first domain one of whose selectors
+//! selects it, else to its parent's at the time when it was first seen: the kernel lets children
+//! inherit in the same way.
+//!
+//! Scanning `/proc` costs milliseconds on a large machine, so a [scan](Domains::scan) first looks
+//! whether anything has begun since the last one, and then reads only what is new. A process is
+//! read a second time at the next scan, because between fork and exec it still has its parent's
+//! name, and all are read again every so often.
+
+pub mod process;
+mod selector;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mete_log::DomainId;
+use mete_policy::Role;
+
+use process::Process;
+pub use selector::{DomainSpec, Selector};
+
+/// Everybody who was bound to no domain.
+pub const OTHER: DomainId = 0;
+/// The processors' idle time.
+pub const IDLE: DomainId = 1;
+/// The first domain that a user can name.
+pub const FIRST: DomainId = 2;
+/// How many domains there can be, the two built-in ones included: one log file each, beside the null file.
+pub const MAX_DOMAINS: usize = 255;
+
+/// A process is looked at so often before it is left alone.
+const LOOKS: u8 = 2;
+/// Every so many scans all processes are looked at again, for the sake of a late exec or setuid.
+const FULL_SCAN_EVERY: u32 = 16;
+/// Longest chain of ancestors that is followed.
+const MAX_ANCESTORS: usize = 64;
+
+/// Why domains cannot be set up as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DomainError {
+    /// Not a domain at all.
+    #[error("{text:?} is no domain: write NAME=SELECTOR, for example web=comm:nginx")]
+    Form {
+        /// What was written.
+        text: String,
+    },
+    /// The name has letters that would be mistaken for something else.
+    #[error("{name:?} cannot be a domain's name: a name has letters, digits and any of - _ . / @")]
+    Name {
+        /// What was written.
+        name: String,
+    },
+    /// The name is a built-in domain's.
+    #[error(
+        "the domain name {name:?} is taken: \"other\" is whatever belongs to no domain, \"idle\" the idle time"
+    )]
+    Reserved {
+        /// The name.
+        name: String,
+    },
+    /// Two domains have the same name.
+    #[error(
+        "the domain {name:?} is there twice; give several selectors to one domain as {name}=SELECTOR,SELECTOR"
+    )]
+    Twice {
+        /// The name.
+        name: String,
+    },
+    /// More domains than log areas have room for.
+    #[error("{wanted} domains are too many: log areas have room for {}", MAX_DOMAINS - FIRST as usize)]
+    TooMany {
+        /// How many were given.
+        wanted: usize,
+    },
+    /// The kind of selector is unknown.
+    #[error(
+        "{text:?} selects nothing: write pid:NUMBER, comm:NAME, exe:PATH, cgroup:PATH, user:NAME or children:NUMBER"
+    )]
+    Selector {
+        /// What was written.
+        text: String,
+    },
+    /// The value does not fit the kind of selector.
+    #[error("{text:?} needs {expected}")]
+    Value {
+        /// What was written.
+        text: String,
+        /// What belongs there.
+        expected: &'static str,
+    },
+    /// There is no such user.
+    #[error("there is no user {name:?} in /etc/passwd; a number works for users that are kept elsewhere")]
+    NoUser {
+        /// The name.
+        name: String,
+    },
+    /// There is no such control group.
+    #[error(
+        "there is no control group {}: give its directory, or its path as /proc/PID/cgroup shows it", path.display()
+    )]
+    NoCgroup {
+        /// What was written.
+        path: PathBuf,
+    },
+    /// Nobody is selected.
+    #[error("the domain {name:?} is empty: nothing that runs now matches {selector}")]
+    NoMatch {
+        /// The domain.
+        name: String,
+        /// The selector.
+        selector: String,
+    },
+}
+
+/// One domain.
+#[derive(Clone, Debug)]
+struct Domain {
+    name: String,
+    role: Option<Role>,
+    selectors: Vec<Selector>,
+}
+
+/// What is known of a process.
+#[derive(Clone, Debug)]
+struct Known {
+    start: u64,
+    parent: u32,
+    looks: u8,
+    domain: DomainId,
+}
+
+/// Somebody has come to a domain or left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The process.
+    pub pid: u32,
+    /// Its domain before.
+    pub from: DomainId,
+    /// Its domain now.
+    pub to: DomainId,
+    /// Whether it is still there.
+    pub is_alive: bool,
+}
+
+/// All domains and their processes. See the [module](self).
+#[derive(Clone, Debug)]
+pub struct Domains {
+    domains: Vec<Domain>,
+    known: BTreeMap<u32, Known>,
+    newest: Option<u32>,
+    scans: u32,
+    has_young: bool,
+    changes: Vec<Change>,
+}
+
+impl Domains {
+    /// The two built-in domains and these, without anybody in them yet.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError`] if a name is there twice or taken, or there are too many.
+    pub fn new(specs: impl IntoIterator<Item = DomainSpec>) -> Result<Domains, DomainError> {
+        let built_in = ["other", "idle"];
+        let built_in =
+            built_in.map(|name| Domain { name: name.into(), role: Some(Role::Bystander), selectors: vec![] });
+        let mut domains = Vec::from(built_in);
+        for DomainSpec { name, role, selectors } in specs {
+            match domains.iter().position(|domain| domain.name == name) {
+                Some(0 | 1) => return Err(DomainError::Reserved { name }),
+                Some(_) => return Err(DomainError::Twice { name }),
+                None => domains.push(Domain { name, role, selectors }),
+            }
+        }
+        if domains.len() > MAX_DOMAINS {
+            return Err(DomainError::TooMany { wanted: domains.len() - usize::from(FIRST) });
+        }
+        let (known, changes) = (BTreeMap::new(), Vec::new());
+        Ok(Domains { domains, known, newest: None, scans: 0, has_young: true, changes })
+    }
+
+    /// How many domains there are, "other" and "idle" included.
+    #[expect(clippy::len_without_is_empty, reason = "there are always two")]
+    pub fn len(&self) -> usize {
+        self.domains.len()
+    }
+
+    /// The name of a domain.
+    pub fn name(&self, domain: DomainId) -> &str {
+        self.domains.get(usize::from(domain)).map_or("?", |domain| domain.name.as_str())
+    }
+
+    /// All names, by number.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.domains.iter().map(|domain| domain.name.as_str())
+    }
+
+    /// The domain of that name.
+    pub fn by_name(&self, name: &str) -> Option<DomainId> {
+        self.domains.iter().position(|domain| domain.name == name).map(|number| number as DomainId)
+    }
+
+    /// The role that the user gave a domain.
+    pub fn role(&self, domain: DomainId) -> Option<Role> {
+        self.domains.get(usize::from(domain))?.role
+    }
+
+    /// The domain of a process, as of the last scan.
+    pub fn domain_of(&self, pid: u32) -> DomainId {
+        self.known.get(&pid).map_or(OTHER, |known| known.domain)
+    }
+
+    /// The processes of a domain, as of the last scan.
+    pub fn members(&self, domain: DomainId) -> impl Iterator<Item = u32> {
+        self.known.iter().filter(move |(_, known)| known.domain == domain).map(|(&pid, _)| pid)
+    }
+
+    /// The processes that belong to any of the user's domains.
+    pub fn bound(&self) -> impl Iterator<Item = (u32, DomainId)> {
+        self.known.iter().filter(|(_, known)| known.domain >= FIRST).map(|(&pid, known)| (pid, known.domain))
+    }
+
+    /// Control groups that are bound as such, with their domain.
+    pub fn cgroups(&self) -> impl Iterator<Item = (&Path, DomainId)> {
+        self.domains.iter().enumerate().flat_map(|(number, domain)| {
+            domain.selectors.iter().filter_map(move |selector| match selector {
+                Selector::Cgroup(path) => Some((path.as_path(), number as DomainId)),
+                _ => None,
+            })
+        })
+    }
+
+    /// That every domain has somebody in it.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError::NoMatch`] names the first one that has not.
+    pub fn check_matches(&self) -> Result<(), DomainError> {
+        let is_empty = |number: &usize| self.members(*number as DomainId).next().is_none();
+        let Some(domain) =
+            (usize::from(FIRST)..self.len()).find(is_empty).map(|number| &self.domains[number])
+        else {
+            return Ok(());
+        };
+        let selectors: Vec<_> = domain.selectors.iter().map(Selector::to_string).collect();
+        Err(DomainError::NoMatch { name: domain.name.clone(), selector: selectors.join(" or ") })
+    }
+
+    /// Brings membership up to date and says what has changed. Costs one read of a small file as
+    /// long as nothing begins.
+    pub fn scan(&mut self) -> &[Change] {
+        self.changes.clear();
+        self.scans = self.scans.wrapping_add(1);
+        let newest = process::newest();
+        let is_full = self.scans.is_multiple_of(FULL_SCAN_EVERY) && self.has_patterns();
+        let is_quiet = newest.is_some() && newest == self.newest && !self.has_young;
+        // Tasks move between cgroups without a new process.
+        if is_quiet && !is_full && self.cgroups().next().is_none() {
+            return &self.changes;
+        }
+        self.newest = newest;
+        self.look_at_all(is_full);
+        &self.changes
+    }
+
+    fn has_patterns(&self) -> bool {
+        self.domains.iter().any(|domain| domain.selectors.iter().any(Selector::is_pattern))
+    }
+
+    fn look_at_all(&mut self, is_full: bool) {
+        let present = process::processes();
+        self.forget_missing(&present.iter().copied().collect());
+        let in_cgroups = self.cgroup_members();
+        let fresh: Vec<_> = present.into_iter().filter_map(|pid| self.look_at(pid, is_full)).collect();
+        // Parents first where a number tells; where numbers have begun anew, the chain is followed.
+        for process in &fresh {
+            let domain = self.place(process, &in_cgroups);
+            self.settle(process.pid, domain);
+        }
+        for (&pid, &domain) in &in_cgroups {
+            self.settle(pid, domain);
+        }
+        self.has_young = self.known.values().any(|known| known.looks < LOOKS);
+    }
+
+    fn forget_missing(&mut self, present: &BTreeSet<u32>) {
+        let changes = &mut self.changes;
+        self.known.retain(|pid, known| {
+            let is_there = present.contains(pid);
+            if !is_there && known.domain != OTHER {
+                changes.push(Change { pid: *pid, from: known.domain, to: OTHER, is_alive: false });
+            }
+            is_there
+        });
+    }
+
+    /// Reads a process if it is new, young or everybody's turn.
+    fn look_at(&mut self, pid: u32, is_full: bool) -> Option<Process> {
+        let looks = self.known.get(&pid).map_or(0, |known| known.looks);
+        if looks >= LOOKS && !is_full {
+            return None;
+        }
+        let process = Process::read(pid)?;
+        let before = self.known.get(&pid).filter(|known| known.start == process.start);
+        let (looks, domain) = before.map_or((0, OTHER), |known| (known.looks, known.domain));
+        let known =
+            Known { start: process.start, parent: process.parent, looks: looks.saturating_add(1), domain };
+        self.known.insert(pid, known);
+        Some(process)
+    }
+
+    /// The domain of a process: by selector, else what it has, else an ancestor's.
+    fn place(&self, process: &Process, in_cgroups: &BTreeMap<u32, DomainId>) -> DomainId {
+        let own = process.pid == std::process::id();
+        let selected = self.selected(process, own).or_else(|| in_cgroups.get(&process.pid).copied());
+        selected.unwrap_or_else(|| {
+            let held = self.domain_of(process.pid);
+            if held != OTHER || own { held } else { self.inherited(process.parent) }
+        })
+    }
+
+    /// The scheduler itself is in a domain only if its number was given.
+    fn selected(&self, process: &Process, is_own: bool) -> Option<DomainId> {
+        let selects = |selector: &Selector| {
+            selector.selects(process) && (!is_own || matches!(selector, Selector::Pid(_)))
+        };
+        let found = self.domains.iter().position(|domain| domain.selectors.iter().any(selects));
+        found.map(|number| number as DomainId)
+    }
+
+    fn inherited(&self, mut ancestor: u32) -> DomainId {
+        for _ in 0..MAX_ANCESTORS {
+            let Some(known) = self.known.get(&ancestor) else { return OTHER };
+            if known.domain != OTHER {
+                return known.domain;
+            }
+            ancestor = known.parent;
+        }
+        OTHER
+    }
+
+    fn settle(&mut self, pid: u32, to: DomainId) {
+        let Some(known) = self.known.get_mut(&pid) else { return };
+        let from = std::mem::replace(&mut known.domain, to);
+        if from != to {
+            self.changes.push(Change { pid, from, to, is_alive: true });
+        }
+    }
+
+    fn cgroup_members(&self) -> BTreeMap<u32, DomainId> {
+        let mut members = BTreeMap::new();
+        for (path, domain) in self.cgroups() {
+            collect_cgroup(path, domain, &mut members);
+        }
+        members
+    }
+}
+
+/// Everybody in a control group and below.
+fn collect_cgroup(directory: &Path, domain: DomainId, into: &mut BTreeMap<u32, DomainId>) {
+    let text = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
+    for pid in text.lines().filter_map(|line| line.parse().ok()) {
+        into.entry(pid).or_insert(domain);
+    }
+    let below = fs::read_dir(directory).into_iter().flatten().flatten();
+    for directory in below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        collect_cgroup(&directory.path(), domain, into);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    fn specs(texts: &[&str]) -> Vec<DomainSpec> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    /// A process that is ended with the test, however it ends.
+    struct Running(Child);
+
+    impl Running {
+        fn shell(script: &str) -> Running {
+            Running(Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap())
+        }
+
+        fn pid(&self) -> u32 {
+            self.0.id()
+        }
+    }
+
+    impl Drop for Running {
+        fn drop(&mut self) {
+            // The shell waits for its input and goes when it ends.
+            drop(self.0.stdin.take());
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn log_6_a_name_twice_or_taken_is_refused() {
+        let twice = Domains::new(specs(&["a=pid:1", "a=pid:2"])).unwrap_err();
+        assert_eq!(twice, DomainError::Twice { name: "a".into() });
+        let taken = Domains::new(specs(&["idle=pid:1"])).unwrap_err();
+        assert_eq!(taken, DomainError::Reserved { name: "idle".into() });
+    }
+
+    #[test]
+    fn log_6_more_domains_than_fit_are_refused() {
+        let spec = |number: usize| format!("d{number}=pid:1").parse().unwrap();
+        assert!(Domains::new((0..253).map(spec)).is_ok());
+        assert_eq!(Domains::new((0..254).map(spec)).unwrap_err(), DomainError::TooMany { wanted: 254 });
+    }
+
+    #[test]
+    fn log_6_a_selector_that_matches_nothing_is_named() {
+        let mut domains = Domains::new(specs(&["none=comm:no-such-prog"])).unwrap();
+        domains.scan();
+        let error = domains.check_matches().unwrap_err();
+        assert_eq!(error, DomainError::NoMatch { name: "none".into(), selector: "comm:no-such-prog".into() });
+    }
+
+    #[test]
+    fn log_6_a_process_and_its_descendants_belong_to_its_domain_until_they_end() {
+        let shell = Running::shell("cat | cat; true");
+        let text = format!("a=pid:{}", shell.pid());
+        let mut domains = Domains::new(specs(&[&text])).unwrap();
+        let a = domains.by_name("a").unwrap();
+        let children =
+            || process::processes().into_iter().filter_map(Process::read).filter(|p| p.parent == shell.pid());
+        while children().count() < 2 {
+            std::thread::yield_now();
+        }
+        domains.scan();
+        assert_eq!(domains.members(a).count(), 3);
+        assert_eq!(domains.check_matches(), Ok(()));
+        let pid = shell.pid();
+        drop(shell);
+        // Something begins, so the scan looks again.
+        drop(Running::shell("read x"));
+        let gone: Vec<_> = domains.scan().to_vec();
+        assert!(gone.contains(&Change { pid, from: a, to: OTHER, is_alive: false }), "{gone:?}");
+        assert_eq!(domains.members(a).count(), 0);
+    }
+
+    #[test]
+    fn log_6_a_process_that_appears_later_is_bound_when_it_matches() {
+        let mut domains = Domains::new(specs(&[&format!("later=children:{}", std::process::id())])).unwrap();
+        domains.scan();
+        let shell = Running::shell("read x");
+        let found = domains.scan().iter().any(|change| change.pid == shell.pid() && change.to == FIRST);
+        assert!(found);
+        assert_eq!(domains.domain_of(shell.pid()), FIRST);
+        assert_eq!(
+            domains.domain_of(std::process::id()),
+            OTHER,
+            "the scheduler selects itself only by number"
+        );
+    }
+}
