@@ -18,7 +18,9 @@ const REACH: usize = 64;
 
 /// No slot is free near where the binding belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("process {pid} cannot be published to the component: the table of {SLOTS} bindings is too full near its place")]
+#[error(
+    "process {pid} cannot be published to the component: the table of {SLOTS} bindings is too full near its place"
+)]
 pub struct BindingsFull {
     /// The process.
     pub pid: u32,

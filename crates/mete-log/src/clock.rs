@@ -65,7 +65,8 @@ impl Anchor {
             let ns = monotonic_ns();
             (ticks().wrapping_sub(before), Anchor { ticks: before, ns })
         });
-        let (gap, anchor) = readings.into_iter().fold(readings[0], |best, next| if next.0 < best.0 { next } else { best });
+        let (gap, anchor) =
+            readings.into_iter().fold(readings[0], |best, next| if next.0 < best.0 { next } else { best });
         Anchor { ticks: anchor.ticks.wrapping_add(gap / 2), ns: anchor.ns }
     }
 }
@@ -103,7 +104,8 @@ impl Calibration {
     /// The moment at which the counter stood at `ticks`, in CLOCK_MONOTONIC nanoseconds.
     pub fn to_ns(&self, ticks: u64) -> u64 {
         let distance = i128::from(ticks) - i128::from(self.first.ticks);
-        let slope = (i128::from(self.last.ns - self.first.ns), i128::from(self.last.ticks - self.first.ticks));
+        let slope =
+            (i128::from(self.last.ns - self.first.ns), i128::from(self.last.ticks - self.first.ticks));
         (i128::from(self.first.ns) + distance * slope.0 / slope.1).clamp(0, i128::from(u64::MAX)) as u64
     }
 

@@ -12,6 +12,8 @@
 //!   bit 32–63  where the file begins in the data, in units of 64 bytes
 //! ```
 
+use crate::layout::Shape;
+
 /// Which of the five entries (thesis §3.4) a row holds; the time stamp is chosen by [`Stamp`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entries(u8);
@@ -205,6 +207,15 @@ impl Control {
     #[inline(always)]
     pub const fn offset(self) -> u64 {
         (self.0 >> OFFSET_SHIFT) * OFFSET_UNIT
+    }
+
+    /// Whether this describes rows of the right size in a file that lies inside an area's data, as
+    /// [`Control::new`] makes it and a garbled word does not.
+    pub const fn lies_inside(self, shape: Shape) -> bool {
+        let row = if self.entry_words() == 0 { 3 } else { 2 + self.entry_words() };
+        self.row_log2() == row
+            && self.ring_log2() >= row
+            && self.offset() + (self.ring_bytes() - 1) < shape.data_bytes() as u64
     }
 
     /// Bytes into the data of row number `index`, before masking to the data's size.

@@ -134,8 +134,11 @@ fn put_row(area: Area<'_>, clock: &impl Clock, register: &Register, control: Con
 
     let mut words = [(0, 0); 3];
     let mut used = 0;
-    let selected =
-        [(has_who, who), (has_counter, counter(area, control, index, record)), (stamp.is_some(), stamp.unwrap_or(0))];
+    let selected = [
+        (has_who, who),
+        (has_counter, counter(area, control, index, record)),
+        (stamp.is_some(), stamp.unwrap_or(0)),
+    ];
     for (_, word) in selected.into_iter().filter(|(is_selected, _)| *is_selected) {
         words[used] = (used, word);
         used += 1;

@@ -11,6 +11,7 @@ use core::sync::atomic::Ordering;
 
 use crate::area::{Area, Register};
 use crate::control::Control;
+use crate::copy::copy_words;
 use crate::{FileId, Row, ring};
 
 /// Words copied before the index is checked again: small enough to stay in the first-level cache.
@@ -136,7 +137,11 @@ pub struct Cursor {
 
 impl Cursor {
     /// A cursor at what is written from now on.
+    ///
+    /// A control word that describes no file inside the area's data has no rows to read; what is
+    /// written is counted then.
     pub fn new(area: Area<'_>, file: FileId, control: Control) -> Cursor {
+        let control = if control.lies_inside(area.shape()) { control } else { Control::OFF };
         let register = area.register(file);
         let refused = register.lost.load(Ordering::Relaxed);
         Cursor { file, control, next: ring::written(&register.index), refused }
@@ -178,8 +183,9 @@ impl Cursor {
         }
         // By the index as of now, so that at most one ring is left to read whatever it says later.
         self.skip_to_intact(end, end, &mut poll);
+        let mut piece = [0; CHUNK_WORDS];
         while self.next < end {
-            self.pass_piece(area, end, &mut poll, &mut each);
+            self.pass_piece(area, end, &mut piece, &mut poll, &mut each);
         }
         Ok(poll)
     }
@@ -217,13 +223,19 @@ impl Cursor {
     }
 
     /// Copies the next piece, finds out what of it is good, and hands that out.
-    fn pass_piece(&mut self, area: Area<'_>, end: u64, poll: &mut Poll, each: &mut impl FnMut(&Rows<'_>)) {
+    fn pass_piece(
+        &mut self,
+        area: Area<'_>,
+        end: u64,
+        piece: &mut [u64; CHUNK_WORDS],
+        poll: &mut Poll,
+        each: &mut impl FnMut(&Rows<'_>),
+    ) {
         let register = area.register(self.file);
         self.skip_to_intact(ring::written(&register.index), end, poll);
         let row = row_words(self.control);
         let first = self.next;
         let count = (end - first).min((CHUNK_WORDS / row) as u64).min(self.rows_to_the_end(first));
-        let mut piece = [0; CHUNK_WORDS];
         let piece = &mut piece[..count as usize * row];
         self.copy(area, first, piece);
 
@@ -252,14 +264,11 @@ impl Cursor {
     /// Copies the words that lie from row `first` on.
     #[inline]
     fn copy(&self, area: Area<'_>, first: u64, out: &mut [u64]) {
-        let words = area.row_words(self.control.place(first), out.len());
-        for (to, word) in out.iter_mut().zip(words) {
-            *to = word.load(Ordering::Relaxed);
-        }
+        copy_words(area.row_words(self.control.place(first), out.len()), out);
     }
 }
 
-/// 64-bit words from one row to the next. A reader's control word is its own, so one to four.
+/// 64-bit words from one row to the next: 1, 2 or 4, because the control word lies inside the area.
 fn row_words(control: Control) -> usize {
-    (control.row_bytes() as usize / 8).clamp(1, 4)
+    control.row_bytes() as usize / 8
 }

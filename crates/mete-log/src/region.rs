@@ -146,7 +146,8 @@ impl Region {
         let fixed = if at.is_some() { MapFlags::FIXED } else { MapFlags::empty() };
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping, or one over a range that `attach_at`'s caller has given away.
-        let base = unsafe { rustix::mm::mmap(address, bytes, protection, MapFlags::SHARED | fixed, &file, 0) };
+        let base =
+            unsafe { rustix::mm::mmap(address, bytes, protection, MapFlags::SHARED | fixed, &file, 0) };
         let base = base.map_err(|source| RegionError::System { what: "map", bytes, source })?;
         let base = NonNull::new(base.cast()).ok_or(RegionError::System {
             what: "map",
@@ -171,7 +172,8 @@ impl Region {
     /// The table of bindings.
     pub fn bindings(&self) -> Bindings<'_> {
         // SAFETY: the table is the first thing in the mapping, aligned to a page, atomic words.
-        let slots = unsafe { core::slice::from_raw_parts(self.base.cast::<AtomicU64>().as_ptr(), bindings::SLOTS) };
+        let slots =
+            unsafe { core::slice::from_raw_parts(self.base.cast::<AtomicU64>().as_ptr(), bindings::SLOTS) };
         Bindings::new(slots)
     }
 

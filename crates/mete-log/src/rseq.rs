@@ -20,7 +20,9 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::area::{Area, Pair, Register};
-use crate::control::{ADD_BIT, COUNTER_BIT, Control, ENABLED_BIT, FROZEN_BIT, STAMP_BITS, STAMP_SHIFT, Stamp, WHO_BITS};
+use crate::control::{
+    ADD_BIT, COUNTER_BIT, Control, ENABLED_BIT, FROZEN_BIT, STAMP_BITS, STAMP_SHIFT, Stamp, WHO_BITS,
+};
 use crate::handler::{Clock, Outcome, Record, is_internal};
 use crate::layout::Shape;
 use crate::{DomainId, EventId, handler, row};
@@ -39,6 +41,11 @@ pub struct Target {
     base: NonNull<u8>,
     processors: u32,
 }
+
+// SAFETY: the areas are reached only through `Area`, whose access is atomic, and by sequences.
+unsafe impl Send for Target {}
+// SAFETY: as above.
+unsafe impl Sync for Target {}
 
 /// The bit of a control word that asks for the time-stamp counter.
 const HARDWARE_BIT: u64 = (Stamp::Hardware as u64) << STAMP_SHIFT;
@@ -325,7 +332,13 @@ struct NewRow<'a> {
 }
 
 impl<'a> NewRow<'a> {
-    fn new(area: Area<'a>, processor: u32, register: &'a Register, control: Control, record: Record) -> NewRow<'a> {
+    fn new(
+        area: Area<'a>,
+        processor: u32,
+        register: &'a Register,
+        control: Control,
+        record: Record,
+    ) -> NewRow<'a> {
         let index = register.index.load(Ordering::Relaxed);
         NewRow {
             processor,
@@ -344,7 +357,13 @@ impl<'a> NewRow<'a> {
 /// # Safety
 ///
 /// `abi` is the thread's own; `row.place` begins a row inside an area's data.
-unsafe fn commit(abi: *mut Abi, area: Area<'_>, clock: &impl Clock, control: Control, row: NewRow<'_>) -> bool {
+unsafe fn commit(
+    abi: *mut Abi,
+    area: Area<'_>,
+    clock: &impl Clock,
+    control: Control,
+    row: NewRow<'_>,
+) -> bool {
     // SAFETY: passed on from the caller.
     unsafe {
         match control.stamp() {

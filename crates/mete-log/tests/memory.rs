@@ -1,0 +1,114 @@
+//! Who provides and who shares the memory (LOG-9, LOG-12), and the bindings in it (LOG-6).
+#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+use std::os::fd::OwnedFd;
+
+use mete_log::bindings::SLOTS;
+use mete_log::{Entries, FileSpec, Plan, PlanError, Region, RegionError, Shape, Stamp};
+use proptest::prelude::*;
+
+fn small() -> Shape {
+    Shape::new(2, 2, 2, 12).unwrap()
+}
+
+#[test]
+fn log_12_what_the_scheduler_provides_is_one_memory_for_both() {
+    let scheduler = Region::create(small(), 3).unwrap();
+    let component = Region::attach(scheduler.fd().try_clone_to_owned().unwrap(), small(), 3).unwrap();
+    for (processor, area) in component.areas().enumerate() {
+        assert!(area.is_initialised());
+        area.virtual_clock().store(processor as u64 + 1, std::sync::atomic::Ordering::Relaxed);
+    }
+    let seen: Vec<_> = scheduler
+        .areas()
+        .map(|area| area.virtual_clock().load(std::sync::atomic::Ordering::Relaxed))
+        .collect();
+    assert_eq!(seen, [1, 2, 3]);
+}
+
+#[test]
+fn log_11_memory_that_could_shrink_is_refused() {
+    let bytes = Region::bytes_for(small(), 1) as u64;
+    let file = rustix::fs::memfd_create("unsealed", rustix::fs::MemfdFlags::ALLOW_SEALING).unwrap();
+    rustix::fs::ftruncate(&file, bytes).unwrap();
+    assert!(matches!(Region::attach(file, small(), 1), Err(RegionError::NotSealed { .. })));
+    let pipe: OwnedFd = rustix::pipe::pipe().unwrap().0;
+    assert!(matches!(Region::attach(pipe, small(), 1), Err(RegionError::NotSealed { .. })));
+}
+
+#[test]
+fn log_11_memory_of_the_wrong_size_is_refused() {
+    let region = Region::create(small(), 1).unwrap();
+    let offer = || region.fd().try_clone_to_owned().unwrap();
+    assert!(matches!(Region::attach(offer(), small(), 2), Err(RegionError::WrongSize { .. })));
+    assert!(matches!(Region::attach(offer(), Shape::COMPONENT, 1), Err(RegionError::WrongSize { .. })));
+    assert!(matches!(Region::attach(offer(), small(), 0), Err(RegionError::Processors { .. })));
+}
+
+#[test]
+fn log_6_a_process_is_bound_rebound_and_forgotten() {
+    let region = Region::create(small(), 1).unwrap();
+    let bindings = region.bindings();
+    assert_eq!(bindings.domain_of(4711), None);
+    bindings.bind(4711, 0).unwrap();
+    bindings.bind(4712, 9).unwrap();
+    assert_eq!((bindings.domain_of(4711), bindings.domain_of(4712)), (Some(0), Some(9)));
+    bindings.bind(4711, 3).unwrap();
+    assert_eq!(bindings.domain_of(4711), Some(3));
+    bindings.unbind(4711);
+    assert_eq!((bindings.domain_of(4711), bindings.domain_of(4712)), (None, Some(9)));
+}
+
+#[test]
+fn log_6_a_full_table_refuses_and_keeps_what_it_has() {
+    let region = Region::create(small(), 1).unwrap();
+    let bindings = region.bindings();
+    let bound: Vec<u32> = (1..=SLOTS as u32 * 2).filter(|&pid| bindings.bind(pid, 7).is_ok()).collect();
+    assert!(bound.len() <= SLOTS && bound.len() > SLOTS / 2);
+    assert!(bound.iter().all(|&pid| bindings.domain_of(pid) == Some(7)));
+}
+
+proptest! {
+    #[test]
+    fn log_6_the_table_answers_like_a_map(calls in prop::collection::vec((1u32..60, prop::option::of(0u16..256)), 0..60)) {
+        let region = Region::create(small(), 1).unwrap();
+        let bindings = region.bindings();
+        let mut map = std::collections::HashMap::new();
+        for (pid, domain) in calls {
+            match domain {
+                Some(domain) => {
+                    bindings.bind(pid, domain).unwrap();
+                    map.insert(pid, domain);
+                }
+                None => {
+                    bindings.unbind(pid);
+                    map.remove(&pid);
+                }
+            }
+            for pid in 1..60 {
+                prop_assert_eq!(bindings.domain_of(pid), map.get(&pid).copied());
+            }
+        }
+    }
+}
+
+#[test]
+fn log_7_a_plan_says_what_does_not_fit() {
+    let mut plan = Plan::new(small());
+    let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::None, add: false, rows: 2 };
+    assert_eq!(plan.file(FileSpec { rows: 3, ..spec }), Err(PlanError::Rows { rows: 3 }));
+    assert_eq!(plan.file(FileSpec { rows: 1, ..spec }), Err(PlanError::Rows { rows: 1 }));
+    let adding = FileSpec { entries: Entries::EVENT, add: true, ..spec };
+    assert_eq!(plan.file(adding), Err(PlanError::AddWithoutCounter));
+    assert!(matches!(
+        plan.file(FileSpec { rows: 1 << 20, ..spec }),
+        Err(PlanError::Full { total: 4096, .. })
+    ));
+    let file = plan.file(spec).unwrap();
+    assert_eq!(plan.route(4, 0, file), Err(PlanError::Event { event: 4, events: 4 }));
+    assert_eq!(plan.route(0, 4, file), Err(PlanError::Domain { domain: 4, domains: 4 }));
+    assert_eq!(plan.route(0, 0, 2), Err(PlanError::File { file: 2, files: 2 }));
+    plan.file(spec).unwrap();
+    plan.file(spec).unwrap();
+    assert_eq!(plan.file(spec), Err(PlanError::Files { files: 4 }));
+}

@@ -1,0 +1,268 @@
+//! Rows committed by restartable sequences: the same bytes as the portable handler's, and none lost
+//! uncounted however threads are preempted, migrated and signalled (LOG-9, LOG-10, D3).
+#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
+#![cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+use common::{SetClock, record};
+use mete_log::rseq::{Abi, Target};
+use mete_log::{Area, Cursor, Entries, FileSpec, Plan, Poll, Record, Region, Shape, Stamp, handler, rseq};
+
+/// The calling thread's rseq structure, if the C library has registered one.
+fn registered() -> Option<*mut Abi> {
+    // SAFETY: dlsym of two names; the symbols, if there, are an offset and a size (rseq(2) of glibc).
+    unsafe {
+        let offset = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
+        let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
+        if offset.is_null() || size.is_null() || *size == 0 {
+            return None;
+        }
+        let thread: *mut u8;
+        core::arch::asm!("mov {}, fs:0", out(reg) thread);
+        Some(thread.offset(*offset).cast())
+    }
+}
+
+macro_rules! abi_or_skip {
+    ($name:literal) => {
+        match registered() {
+            Some(abi) => abi,
+            None => {
+                println!("SKIPPED: {}: the C library has not registered restartable sequences", $name);
+                return;
+            }
+        }
+    };
+}
+
+fn processors() -> usize {
+    // SAFETY: sysconf has no precondition.
+    unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) as usize }
+}
+
+fn pin(processor: usize) {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(processor);
+    rustix::thread::sched_setaffinity(None, &set).unwrap();
+}
+
+fn target(region: &Region) -> Target {
+    assert_eq!(region.shape(), Shape::COMPONENT);
+    // SAFETY: the region holds these areas, and every caller drops the target first.
+    unsafe { Target::new(region.area(0).base(), region.processors() as u32) }
+}
+
+/// Every file's data and every register, as far as the plan uses them.
+fn bytes(area: Area<'_>) -> Vec<u64> {
+    let words = area.shape().area_bytes() / 8;
+    // SAFETY: the area's own words, read as atomics.
+    let all = unsafe { std::slice::from_raw_parts(area.base().cast::<AtomicU64>().as_ptr(), words) };
+    all.iter().map(|word| word.load(Ordering::Relaxed)).collect()
+}
+
+#[test]
+fn log_4_7_8_the_rseq_handler_writes_the_same_bytes_as_the_portable_one() {
+    let abi = abi_or_skip!("log_4_7_8_the_rseq_handler_writes_the_same_bytes_as_the_portable_one");
+    pin(0);
+    for entries in common::all_entries() {
+        for stamp in [Stamp::None, Stamp::Tick, Stamp::Virtual, Stamp::RunQueue] {
+            for add in [false, true] {
+                if add && !entries.has(Entries::COUNTER) {
+                    continue;
+                }
+                let mut plan = Plan::new(Shape::COMPONENT);
+                let file = plan.file(FileSpec { entries, stamp, add, rows: 8 }).unwrap();
+                (0..8).for_each(|event| plan.route_event(event, file).unwrap());
+                plan.threshold(2, 1, 3).unwrap();
+                plan.keep_internal(3, 1, true).unwrap();
+                let regions = [(); 2].map(|()| Region::create(Shape::COMPONENT, 1).unwrap());
+                regions.iter().for_each(|region| plan.apply(region.area(0)));
+                let clock = SetClock::default();
+                for call in 0..100 {
+                    clock.0.set(call * 5000);
+                    let record = record((call % 8) as u16, 1, (call % 3) as u16, call);
+                    let portable = handler::log(regions[0].area(0), &clock, record);
+                    // SAFETY: this thread's own structure.
+                    let fast = unsafe { rseq::log(&target(&regions[1]), abi, &clock, record) };
+                    assert_eq!(portable, fast, "{record:?}");
+                }
+                // The portable handler's busy word is free again, so the areas are equal.
+                assert!(
+                    bytes(regions[0].area(0)) == bytes(regions[1].area(0)),
+                    "{entries:?} {stamp:?} {add}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn log_10_hardware_stamps_in_a_file_never_go_back() {
+    let _ = abi_or_skip!("log_10_hardware_stamps_in_a_file_never_go_back");
+    let region = Region::create(Shape::COMPONENT, processors()).unwrap();
+    let (plan, file) =
+        one_file(FileSpec { entries: Entries::COUNTER, stamp: Stamp::Hardware, add: false, rows: 1 << 15 });
+    region.areas().for_each(|area| plan.apply(area));
+    let target = target(&region);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| log_numbered(&target, 0, 30_000));
+        }
+    });
+    for area in region.areas() {
+        let mut last = 0;
+        let mut cursor = Cursor::from_oldest(area, file, plan.control(file));
+        let poll = cursor.poll_rows(area, |rows| {
+            for row in rows.iter() {
+                assert!(row.stamp.unwrap() >= last, "a stamp went back");
+                last = row.stamp.unwrap();
+            }
+        });
+        let _ = poll.unwrap();
+    }
+}
+
+fn one_file(spec: FileSpec) -> (Plan, u16) {
+    let mut plan = Plan::new(Shape::COMPONENT);
+    let file = plan.file(spec).unwrap();
+    plan.route_event(1, file).unwrap();
+    (plan, file)
+}
+
+/// Logs rows numbered from 1 on, in the name of one domain.
+fn log_numbered(target: &Target, domain: u16, rows: u64) {
+    let abi = registered().unwrap();
+    for number in 1..=rows {
+        let record = Record { event: 1, domain, correspondent: domain + 100, counter: number };
+        // SAFETY: this thread's own structure.
+        unsafe { rseq::log(target, abi, &mete_log::clock::UserClock, record) };
+    }
+}
+
+/// Several threads, more than processors and free to migrate, at full speed, against a reader that
+/// is too slow for the small file: every row is accounted for, whole, and in its thread's order.
+#[test]
+fn log_9_10_numbered_rows_of_many_threads_are_all_accounted_for() {
+    let _ = abi_or_skip!("log_9_10_numbered_rows_of_many_threads_are_all_accounted_for");
+    const THREADS: u64 = 6;
+    const ROWS: u64 = 300_000;
+    let region = Region::create(Shape::COMPONENT, processors()).unwrap();
+    let (plan, file) =
+        one_file(FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows: 256 });
+    region.areas().for_each(|area| plan.apply(area));
+    let mut cursors: Vec<_> =
+        region.areas().map(|area| Cursor::new(area, file, plan.control(file))).collect();
+    let target = target(&region);
+    let is_done = AtomicBool::new(false);
+
+    let total = std::thread::scope(|scope| {
+        let (target, is_done) = (&target, &is_done);
+        let writers: Vec<_> = (0..THREADS)
+            .map(|thread| scope.spawn(move || log_numbered(target, thread as u16, ROWS)))
+            .collect();
+        let reader = scope.spawn(|| read_until_done(&region, &mut cursors, is_done));
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        is_done.store(true, Ordering::Release);
+        reader.join().unwrap()
+    });
+    assert_eq!(total.rows + total.overwritten, THREADS * ROWS);
+    assert!(total.rows > 0 && total.overwritten > 0, "{total:?}: the test must see both");
+    assert_eq!(total.refused, 0);
+}
+
+fn read_until_done(region: &Region, cursors: &mut [Cursor], is_done: &AtomicBool) -> Poll {
+    let mut total = Poll::default();
+    let mut last = vec![[0; 16]; cursors.len()];
+    loop {
+        let is_last = is_done.load(Ordering::Acquire);
+        for (processor, cursor) in cursors.iter_mut().enumerate() {
+            let last = &mut last[processor];
+            total += cursor
+                .poll_rows(region.area(processor), |rows| rows.iter().for_each(|row| check(row, last)))
+                .unwrap();
+        }
+        if is_last {
+            return total;
+        }
+        std::thread::sleep(std::time::Duration::from_micros(200));
+    }
+}
+
+fn check(row: mete_log::Row, last: &mut [u64; 16]) {
+    let domain = row.domain.unwrap();
+    assert_eq!(row.event, Some(1));
+    assert_eq!(row.correspondent, Some(domain + 100), "a torn row");
+    let number = row.counter.unwrap();
+    assert!(
+        number > last[usize::from(domain)],
+        "thread {domain}: row {number} came after {}",
+        last[usize::from(domain)]
+    );
+    last[usize::from(domain)] = number;
+}
+
+static SIGNAL_TARGET: AtomicPtr<Target> = AtomicPtr::new(std::ptr::null_mut());
+static SIGNALS: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn log_in_signal(_: libc::c_int) {
+    let number = SIGNALS.fetch_add(1, Ordering::Relaxed) + 1;
+    // SAFETY: the test sets the pointer before the timer and clears the timer before it goes.
+    let target = unsafe { &*SIGNAL_TARGET.load(Ordering::Acquire) };
+    if let Some(abi) = registered() {
+        let record = Record { event: 1, domain: 9, correspondent: 109, counter: number };
+        // SAFETY: this thread's own structure; the interrupted sequence is aborted by the kernel.
+        unsafe { rseq::log(target, abi, &mete_log::clock::UserClock, record) };
+    }
+}
+
+/// A signal handler that logs, in the middle of a thread that logs: nothing torn, nothing lost.
+#[test]
+fn log_10_a_signal_handler_may_log_while_its_thread_does() {
+    let _ = abi_or_skip!("log_10_a_signal_handler_may_log_while_its_thread_does");
+    let region = Region::create(Shape::COMPONENT, processors()).unwrap();
+    let (plan, file) =
+        one_file(FileSpec { entries: Entries::ALL, stamp: Stamp::None, add: false, rows: 1 << 14 });
+    region.areas().for_each(|area| plan.apply(area));
+    let mut cursors: Vec<_> =
+        region.areas().map(|area| Cursor::new(area, file, plan.control(file))).collect();
+    let mut target = target(&region);
+    SIGNAL_TARGET.store(&raw mut target, Ordering::Release);
+    let written = with_interval_timer(50, || {
+        let mut written = 0;
+        while SIGNALS.load(Ordering::Relaxed) < 200 && written < 200_000_000 {
+            log_numbered(&target, 0, 100);
+            written += 100;
+        }
+        written
+    });
+    let mut total = Poll::default();
+    for (processor, cursor) in cursors.iter_mut().enumerate() {
+        let area = region.area(processor);
+        let whole = |row: mete_log::Row| assert_eq!(row.correspondent.unwrap(), row.domain.unwrap() + 100);
+        total += cursor.poll_rows(area, |rows| rows.iter().for_each(whole)).unwrap();
+    }
+    assert!(SIGNALS.load(Ordering::Relaxed) > 0, "no signal came");
+    assert_eq!(total.rows + total.overwritten, written + SIGNALS.load(Ordering::Relaxed));
+}
+
+/// Runs `work` with SIGALRM every `microseconds`, then switches the timer off.
+fn with_interval_timer<T>(microseconds: i64, work: impl FnOnce() -> T) -> T {
+    let set = |microseconds| {
+        let every = libc::timeval { tv_sec: 0, tv_usec: microseconds };
+        let timer = libc::itimerval { it_interval: every, it_value: every };
+        // SAFETY: a valid structure; the old one is not asked for.
+        assert_eq!(unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut()) }, 0);
+    };
+    let handler = log_in_signal as extern "C" fn(libc::c_int);
+    // SAFETY: the handler only logs and counts, which is safe in a signal handler.
+    unsafe { libc::signal(libc::SIGALRM, handler as libc::sighandler_t) };
+    set(microseconds);
+    let result = work();
+    set(0);
+    // SAFETY: as before.
+    unsafe { libc::signal(libc::SIGALRM, libc::SIG_IGN) };
+    result
+}
