@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{SetClock, record};
 use mete_log::handler::{enter, exit, log};
-use mete_log::{Area, Entries, FileSpec, Plan, Shape, Stamp};
+use mete_log::{Area, Entries, FileSpec, Plan, Shape};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
