@@ -117,9 +117,16 @@ fn reaches_threshold(pair: &Pair) -> bool {
     if threshold <= 1 {
         return true;
     }
-    let is_reached = |count: u32| count.wrapping_add(1) >= threshold;
-    let step = |count: u32| Some(if is_reached(count) { 0 } else { count.wrapping_add(1) });
-    pair.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step).is_ok_and(is_reached)
+    let mut count = pair.count.load(Ordering::Relaxed);
+    loop {
+        let next = count.wrapping_add(1);
+        let is_reached = next >= threshold;
+        let next = if is_reached { 0 } else { next };
+        match pair.count.compare_exchange_weak(count, next, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return is_reached,
+            Err(now) => count = now,
+        }
+    }
 }
 
 /// One row into a file that this thread has to itself.
