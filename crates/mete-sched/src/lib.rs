@@ -1,4 +1,5 @@
 //! wip
+pub mod actuator;
 pub mod analysis;
 pub mod configure;
 pub mod domains;

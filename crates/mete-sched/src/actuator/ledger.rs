@@ -1,0 +1,204 @@
+//! What was changed, and how to put it back. Scheduler and watcher keep the same ledger: the
+//! watcher's is built from the [`Record`]s that the scheduler sends before each change.
+
+use std::collections::BTreeMap;
+
+use mete_log::DomainId;
+use rustix::io::Errno;
+
+use super::mask::Mask;
+use crate::domains::process::{self, Process};
+
+/// Passes over what may still be starting threads and processes meanwhile.
+const MAX_PASSES: usize = 16;
+/// Longest chain of parents that is followed.
+const MAX_ANCESTORS: usize = 64;
+
+/// One change to come. Its size is below what a pipe takes whole or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    pub pid: u32,
+    pub thread: u32,
+    /// When the thread began: with its number, its identity.
+    pub start: u64,
+    pub domain: DomainId,
+    /// The mask that its owner gave it.
+    pub original: Mask,
+    /// The mask that it gets now.
+    pub told: Mask,
+}
+
+impl Record {
+    pub const BYTES: usize = 24 + 2 * Mask::BYTES;
+
+    pub fn to_bytes(self) -> [u8; Record::BYTES] {
+        let mut bytes = [0; Record::BYTES];
+        bytes[..4].copy_from_slice(&self.pid.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.thread.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.start.to_le_bytes());
+        bytes[16..18].copy_from_slice(&self.domain.to_le_bytes());
+        bytes[24..24 + Mask::BYTES].copy_from_slice(&self.original.to_bytes());
+        bytes[24 + Mask::BYTES..].copy_from_slice(&self.told.to_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Record::BYTES]) -> Record {
+        let mask = |at: usize| bytes[at..].first_chunk().map(Mask::from_bytes).unwrap_or_default();
+        Record {
+            pid: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+            thread: u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
+            start: bytes[8..].first_chunk().map_or(0, |start| u64::from_le_bytes(*start)),
+            domain: DomainId::from_le_bytes([bytes[16], bytes[17]]),
+            original: mask(24),
+            told: mask(24 + Mask::BYTES),
+        }
+    }
+}
+
+/// A thread whose mask was changed.
+#[derive(Clone, Debug)]
+struct Entry {
+    pid: u32,
+    start: u64,
+    domain: DomainId,
+    original: Mask,
+    /// Every mask that it was ever to get. If it has another one, somebody else has decided since.
+    told: Vec<Mask>,
+}
+
+/// How putting back went, in threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Have their own mask again.
+    pub restored: usize,
+    /// Have ended meanwhile.
+    pub ended: usize,
+    /// Were given another mask by somebody else meanwhile, and keep it.
+    pub left_alone: usize,
+    /// The kernel refused.
+    pub failed: usize,
+}
+
+/// All changes, by thread. See the [module](self).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ledger {
+    entries: BTreeMap<u32, Entry>,
+}
+
+impl Ledger {
+    pub fn note(&mut self, record: Record) {
+        let Record { pid, thread, start, domain, original, told } = record;
+        let fresh = Entry { pid, start, domain, original, told: Vec::new() };
+        let entry = self.entries.entry(thread).or_insert_with(|| fresh.clone());
+        if entry.start != start {
+            *entry = fresh;
+        }
+        (entry.domain, entry.original) = (domain, original);
+        if !entry.told.contains(&told) {
+            entry.told.push(told);
+        }
+    }
+
+    /// The mask that its owner gave a thread. A thread that was born under a changed mask never had
+    /// one of its own: it has inherited from its process, an ancestor, or whoever of its domain.
+    pub fn original(&self, process: &Process, thread: &Process, domain: DomainId, present: Mask) -> Mask {
+        if let Some(entry) = self.entry(thread) {
+            return if entry.told.contains(&present) { entry.original } else { present };
+        }
+        let from_domain = || {
+            let mut entries = self.entries.values();
+            entries.find(|entry| {
+                entry.domain == domain && entry.told.contains(&present) && entry.start <= thread.start
+            })
+        };
+        let parent = self.ancestor(process, present).or_else(from_domain);
+        parent.map_or(present, |entry| entry.original)
+    }
+
+    /// Puts everything back, threads and processes that were born meanwhile included.
+    pub fn restore(&self) -> Restored {
+        let mut result = Restored::default();
+        for (&thread, entry) in &self.entries {
+            match self.restore_thread(thread, entry) {
+                Ok(true) => result.restored += 1,
+                Ok(false) => result.left_alone += 1,
+                Err(Errno::SRCH) => result.ended += 1,
+                Err(_) => result.failed += 1,
+            }
+        }
+        for _ in 0..MAX_PASSES {
+            let born = self.restore_born();
+            result.restored += born;
+            if born == 0 {
+                break;
+            }
+        }
+        result
+    }
+
+    fn restore_thread(&self, thread: u32, entry: &Entry) -> Result<bool, Errno> {
+        let found = Process::read_thread(entry.pid, thread).filter(|found| found.start == entry.start);
+        found.ok_or(Errno::SRCH)?;
+        let is_ours = entry.told.contains(&Mask::of_thread(thread)?);
+        if is_ours {
+            entry.original.give_to(thread)?;
+        }
+        Ok(is_ours)
+    }
+
+    /// One pass over all that were born from changed threads; how many were put right.
+    fn restore_born(&self) -> usize {
+        let fixed = process::processes().into_iter().filter_map(Process::read).map(|process| {
+            let threads = process::threads(process.pid).into_iter();
+            threads.filter(|&thread| self.restore_if_born(&process, thread).is_some()).count()
+        });
+        fixed.sum()
+    }
+
+    fn restore_if_born(&self, process: &Process, thread: u32) -> Option<()> {
+        let present = Mask::of_thread(thread).ok()?;
+        let parent = self.ancestor(process, present)?;
+        let found = Process::read_thread(process.pid, thread)?;
+        if self.entry(&found).is_some() || found.start < parent.start || parent.original == present {
+            return None;
+        }
+        parent.original.give_to(thread).ok()
+    }
+
+    fn entry(&self, thread: &Process) -> Option<&Entry> {
+        self.entries.get(&thread.pid).filter(|entry| entry.start == thread.start)
+    }
+
+    /// The nearest changed thread above, itself included, that was told to have this mask.
+    fn ancestor(&self, process: &Process, present: Mask) -> Option<&Entry> {
+        let mut process = process.clone();
+        for _ in 0..MAX_ANCESTORS {
+            let of_process = self.entries.values().filter(|entry| entry.pid == process.pid);
+            if let Some(entry) = of_process.into_iter().find(|entry| entry.told.contains(&present)) {
+                return Some(entry);
+            }
+            process = Process::read(process.parent)?;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_survive_the_way_through_the_pipe() {
+        let single = |processor| Mask::single(processor).unwrap();
+        let record = Record {
+            pid: 1,
+            thread: 2,
+            start: u64::MAX - 7,
+            domain: 300,
+            original: single(1000),
+            told: single(3),
+        };
+        assert_eq!(Record::from_bytes(&record.to_bytes()), record);
+        const { assert!(Record::BYTES <= 4096, "a pipe writes up to PIPE_BUF bytes whole") };
+    }
+}

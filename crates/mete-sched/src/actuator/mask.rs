@@ -1,0 +1,136 @@
+//! Sets of processors, as threads carry them.
+
+use std::fmt;
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+const WORDS: usize = 16;
+
+/// The processors that a thread may run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mask([u64; WORDS]);
+
+impl Mask {
+    /// How many processors there is room for.
+    pub const PROCESSORS: usize = WORDS * 64;
+    /// Bytes of a mask.
+    pub(super) const BYTES: usize = WORDS * 8;
+
+    /// One processor alone; `None` if there is no room for it.
+    pub fn single(processor: usize) -> Option<Mask> {
+        let mut mask = Mask::default();
+        *mask.0.get_mut(processor / 64)? = 1 << (processor % 64);
+        Some(mask)
+    }
+
+    /// Whether a processor is in it.
+    pub fn has(&self, processor: usize) -> bool {
+        self.0.get(processor / 64).is_some_and(|word| word >> (processor % 64) & 1 == 1)
+    }
+
+    /// The processors in it.
+    pub fn processors(&self) -> impl Iterator<Item = usize> {
+        (0..Mask::PROCESSORS).filter(|&processor| self.has(processor))
+    }
+
+    /// The mask of a thread.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's answer; `ESRCH` if the thread has ended.
+    pub fn of_thread(thread: u32) -> Result<Mask, Errno> {
+        let set = sched_getaffinity(Some(number(thread)?))?;
+        let mut mask = Mask::default();
+        for processor in (0..Mask::PROCESSORS.min(CpuSet::MAX_CPU)).filter(|&processor| set.is_set(processor))
+        {
+            mask.0[processor / 64] |= 1 << (processor % 64);
+        }
+        Ok(mask)
+    }
+
+    /// Gives a thread this mask.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's answer; `ESRCH` if the thread has ended.
+    pub fn give_to(&self, thread: u32) -> Result<(), Errno> {
+        let mut set = CpuSet::new();
+        self.processors()
+            .filter(|&processor| processor < CpuSet::MAX_CPU)
+            .for_each(|processor| set.set(processor));
+        sched_setaffinity(Some(number(thread)?), &set)
+    }
+
+    pub(super) fn to_bytes(self) -> [u8; Mask::BYTES] {
+        let mut bytes = [0; Mask::BYTES];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(self.0) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8; Mask::BYTES]) -> Mask {
+        let mut mask = Mask::default();
+        let (words, _) = bytes.as_chunks::<8>();
+        for (word, bytes) in mask.0.iter_mut().zip(words) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        mask
+    }
+}
+
+/// Thread 0 would mean the caller.
+fn number(thread: u32) -> Result<Pid, Errno> {
+    i32::try_from(thread).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)
+}
+
+impl fmt::Display for Mask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for first in self.processors().filter(|&processor| processor == 0 || !self.has(processor - 1)) {
+            let last = (first..).take_while(|&processor| self.has(processor)).last().unwrap_or(first);
+            write!(f, "{separator}{first}")?;
+            if last > first {
+                write!(f, "-{last}")?;
+            }
+            separator = ",";
+        }
+        if separator.is_empty() { f.write_str("none") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mask(processors: &[usize]) -> Mask {
+        processors.iter().fold(Mask::default(), |mut mask, &processor| {
+            mask.0[processor / 64] |= 1 << (processor % 64);
+            mask
+        })
+    }
+
+    #[test]
+    fn masks_read_as_the_kernel_writes_them() {
+        for (processors, text) in
+            [(&[][..], "none"), (&[0], "0"), (&[0, 1, 2, 7], "0-2,7"), (&[63, 64, 65, 1023], "63-65,1023")]
+        {
+            assert_eq!(mask(processors).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn masks_survive_the_way_through_bytes() {
+        let mask = mask(&[0, 5, 64, 1000]);
+        assert_eq!(Mask::from_bytes(&mask.to_bytes()), mask);
+        assert_eq!(mask.processors().collect::<Vec<_>>(), [0, 5, 64, 1000]);
+    }
+
+    #[test]
+    fn processors_beyond_the_room_are_refused() {
+        assert!(Mask::single(Mask::PROCESSORS - 1).is_some());
+        assert_eq!(Mask::single(Mask::PROCESSORS), None);
+    }
+}
