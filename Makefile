@@ -4,7 +4,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench check fmt vm-setup vm-test clean
+.PHONY: help setup demo test bench fuzz check fmt vm-setup vm-test clean
 .NOTPARALLEL:
 
 # Cargo and clang may have been installed a moment ago, so they are looked for in each recipe.
@@ -17,13 +17,17 @@ setup: ## install what the build needs and this machine lacks
 	@scripts/setup.sh
 
 demo: setup ## log real processes, let the scheduler act on it, write a report
-	@$(RUN) cargo run --release --package mete --bin mete -- demo $(ARGS)
+	@$(RUN) cargo build --release --package mete --bins
+	@$(RUN) cargo run --quiet --release --package mete --bin mete -- demo $(ARGS)
 
 test: setup ## run every test that this machine can run
 	@scripts/test.sh $(ARGS)
 
 bench: setup ## measure the costs on this machine
 	@$(RUN) cargo run --release --package mete --bin mete -- bench $(ARGS)
+
+fuzz: setup ## run a fuzz target (see fuzz/README.md): make fuzz ARGS="reader -- -max_total_time=60"
+	@$(RUN) cargo +nightly fuzz run $(ARGS)
 
 check: setup ## formatting, lints, documentation
 	@scripts/check.sh

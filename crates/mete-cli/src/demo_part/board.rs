@@ -1,0 +1,76 @@
+//! The board: one page of counters that the parts write and the demo reads, so that counting needs
+//! no messages that would themselves be scheduled.
+
+use std::io;
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags};
+
+/// Places on the board.
+pub const PLACES: usize = 64;
+/// Bytes of the board: a cache line for each place.
+pub const BYTES: usize = PLACES * size_of::<Counts>();
+
+/// What one part counts, on a cache line of its own.
+#[repr(C, align(64))]
+#[derive(Default)]
+pub struct Counts {
+    /// Requests answered.
+    pub requests: AtomicU64,
+    /// Of these, requests whose two ends ran on different processors.
+    pub crossings: AtomicU64,
+}
+
+impl Counts {
+    /// Counts one request.
+    #[allow(dead_code, reason = "the demo itself only reads")]
+    pub fn count(&self, crossed: bool) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.crossings.fetch_add(u64::from(crossed), Ordering::Relaxed);
+    }
+}
+
+/// The mapped page. It stays mapped until the process ends.
+#[derive(Clone, Copy)]
+pub struct Board(&'static [Counts; PLACES]);
+
+impl Board {
+    /// Makes a board and returns its memory file, to be inherited by the parts.
+    #[allow(dead_code, reason = "used by the demo")]
+    pub fn create() -> io::Result<(Board, OwnedFd)> {
+        // Not close-on-exec: the parts inherit it.
+        let file = rustix::fs::memfd_create("mete-demo-board", rustix::fs::MemfdFlags::empty())?;
+        rustix::fs::ftruncate(&file, BYTES as u64)?;
+        Ok((Board::map(&file)?, file))
+    }
+
+    /// The board whose descriptor the demo passed on.
+    #[allow(dead_code, reason = "used by the parts")]
+    pub fn inherited(descriptor: Option<i32>) -> io::Result<Board> {
+        let missing = || io::Error::new(io::ErrorKind::InvalidInput, "this part needs --board, which `mete demo` passes");
+        let descriptor = descriptor.filter(|&descriptor| descriptor > 2).ok_or_else(missing)?;
+        // SAFETY: the demo opened it for this process; nobody else here uses or closes it.
+        let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        if rustix::fs::fstat(&file)?.st_size < BYTES as i64 {
+            return Err(missing());
+        }
+        Board::map(&file)
+    }
+
+    fn map(file: &OwnedFd) -> io::Result<Board> {
+        let file: BorrowedFd<'_> = std::os::fd::AsFd::as_fd(file);
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new shared mapping of a file that has BYTES bytes; it is never unmapped.
+        let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), BYTES, protection, MapFlags::SHARED, file, 0)? };
+        let base = NonNull::new(base.cast::<[Counts; PLACES]>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: page-aligned, BYTES long, mapped for ever, and made of atomics.
+        Ok(Board(unsafe { base.as_ref() }))
+    }
+
+    /// A part's counts; the number is taken modulo the number of places.
+    pub fn counts(&self, place: usize) -> &'static Counts {
+        &self.0[place % PLACES]
+    }
+}

@@ -1,0 +1,53 @@
+//! The client: a closed loop of request, answer and a little work of its own.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::board::Counts;
+use crate::driver::{ANSWER_BYTES, REQUEST_BYTES};
+use crate::work::{Buffer, processor};
+
+/// One request in this many goes to another driver than the favourite.
+const STRAY: u64 = 10;
+
+/// Sends requests until the process is ended or a driver goes away.
+pub fn ask(sockets: &[PathBuf], counts: &Counts) -> io::Result<()> {
+    let mut drivers = sockets.iter().map(|path| connect(path)).collect::<io::Result<Vec<_>>>()?;
+    let mut own = Buffer::new(4096);
+    let mut answer = vec![0; ANSWER_BYTES];
+    for number in 1_u64.. {
+        let stray = number.is_multiple_of(STRAY) && drivers.len() > 1;
+        let which = if stray { 1 + (number / STRAY) as usize % (drivers.len() - 1) } else { 0 };
+        let mut request = [0; REQUEST_BYTES];
+        request[..4].copy_from_slice(&processor().to_le_bytes());
+        if exchange(&mut drivers[which], &request, &mut answer).is_err() {
+            // The driver went away: the demo is over.
+            return Ok(());
+        }
+        let driver_ran_on = u32::from_le_bytes([answer[0], answer[1], answer[2], answer[3]]);
+        counts.count(driver_ran_on != processor());
+        own.touch();
+    }
+    Ok(())
+}
+
+fn exchange(driver: &mut UnixStream, request: &[u8], answer: &mut [u8]) -> io::Result<()> {
+    driver.write_all(request)?;
+    driver.read_exact(answer)
+}
+
+/// Connects, waiting a moment for a driver that has not begun to listen.
+fn connect(path: &PathBuf) -> io::Result<UnixStream> {
+    let give_up = Instant::now() + Duration::from_secs(5);
+    loop {
+        match UnixStream::connect(path) {
+            Ok(stream) => return Ok(stream),
+            Err(error) if Instant::now() > give_up => {
+                return Err(io::Error::new(error.kind(), format!("cannot reach the driver at {}: {error}", path.display())));
+            }
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}

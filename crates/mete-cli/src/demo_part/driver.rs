@@ -1,0 +1,94 @@
+//! The driver: serves one request after the other, for all of its clients, on one processor.
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+
+use mete_probe::{DomainId, NO_DOMAIN, enter, event, exit, probe};
+use rustix::event::{PollFd, PollFlags};
+
+use crate::board::Counts;
+use crate::work::{Buffer, processor};
+
+/// Bytes of a request: the processor that the client runs on, and padding.
+pub const REQUEST_BYTES: usize = 64;
+/// Bytes of an answer: the processor that the driver runs on, and data.
+pub const ANSWER_BYTES: usize = 4096;
+
+event! {
+    /// A request was served; the correspondent is the client's domain.
+    static REQUEST: access "request";
+    /// The time it took, in ticks, charged to the driver and naming the client.
+    static SERVICE: phase "service";
+}
+
+struct Client {
+    stream: UnixStream,
+    pid: u32,
+}
+
+impl Client {
+    /// The client's domain. Asked for at every request, because the scheduler may rebind it.
+    fn domain(&self) -> DomainId {
+        mete_probe::domain_of_process(self.pid).unwrap_or(NO_DOMAIN)
+    }
+}
+
+/// Serves until the process is ended.
+pub fn serve(path: &Path, on_processor: usize, counts: &Counts) -> io::Result<()> {
+    pin(on_processor)?;
+    let listener = UnixListener::bind(path)?;
+    let mut clients = HashMap::new();
+    let mut data = Buffer::new(32 * 1024);
+    loop {
+        for ready in wait(&listener, &clients)? {
+            if ready == listener.as_raw_fd() {
+                let client = accept(&listener)?;
+                clients.insert(client.stream.as_raw_fd(), client);
+            } else if let Some(client) = clients.get_mut(&ready)
+                && answer(client, &mut data, counts).is_err()
+            {
+                clients.remove(&ready);
+            }
+        }
+    }
+}
+
+fn pin(processor: usize) -> io::Result<()> {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(processor);
+    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+}
+
+fn accept(listener: &UnixListener) -> io::Result<Client> {
+    let stream = listener.accept()?.0;
+    let pid = rustix::net::sockopt::socket_peercred(&stream)?.pid;
+    Ok(Client { stream, pid: pid.as_raw_nonzero().get() as u32 })
+}
+
+/// The descriptors that have something to read.
+fn wait(listener: &UnixListener, clients: &HashMap<i32, Client>) -> io::Result<Vec<i32>> {
+    let mut polled = vec![PollFd::new(listener, PollFlags::IN)];
+    polled.extend(clients.values().map(|client| PollFd::new(&client.stream, PollFlags::IN)));
+    rustix::event::poll(&mut polled, None)?;
+    let descriptors = std::iter::once(listener.as_raw_fd()).chain(clients.keys().copied());
+    let is_ready = |entry: &PollFd<'_>| !entry.revents().is_empty();
+    Ok(descriptors.zip(&polled).filter(|(_, entry)| is_ready(entry)).map(|(descriptor, _)| descriptor).collect())
+}
+
+fn answer(client: &mut Client, data: &mut Buffer, counts: &Counts) -> io::Result<()> {
+    let mut request = [0; REQUEST_BYTES];
+    client.stream.read_exact(&mut request)?;
+    let phase = enter!(SERVICE);
+    let client_ran_on = u32::from_le_bytes([request[0], request[1], request[2], request[3]]);
+    data.touch();
+    let mut answer = [0; ANSWER_BYTES];
+    answer[..4].copy_from_slice(&processor().to_le_bytes());
+    client.stream.write_all(&answer)?;
+    counts.count(client_ran_on != processor());
+    exit!(SERVICE, phase, client.domain());
+    probe!(REQUEST, client.domain());
+    Ok(())
+}

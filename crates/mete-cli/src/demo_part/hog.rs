@@ -1,0 +1,11 @@
+//! The hog: computes and never waits.
+
+use crate::work::Buffer;
+
+/// Computes until the process is ended.
+pub fn compute() -> ! {
+    let mut buffer = Buffer::new(256 * 1024);
+    loop {
+        buffer.touch();
+    }
+}
