@@ -195,7 +195,8 @@ impl Component {
         self.ask(Message::Enable { event }, None)
     }
 
-    /// Has an event logged no longer. No row of it is written once this returns.
+    /// Has an event logged no longer. Once this returns no thread enters the probe; one that was in
+    /// it already may still write its row.
     ///
     /// # Errors
     ///

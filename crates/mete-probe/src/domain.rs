@@ -39,14 +39,22 @@ struct Piece {
     next: AtomicPtr<Piece>,
 }
 
+impl Piece {
+    const fn new() -> Piece {
+        Piece { slots: [const { Slot::new() }; SLOTS], next: AtomicPtr::new(core::ptr::null_mut()) }
+    }
+}
+
 impl Slot {
-    const FREE: Slot = Slot {
-        domain: AtomicU32::new(0),
-        tid: AtomicU32::new(0),
-        bound: AtomicU32::new(UNSET),
-        own: AtomicU32::new(UNSET),
-        inside: AtomicU32::new(0),
-    };
+    const fn new() -> Slot {
+        Slot {
+            domain: AtomicU32::new(0),
+            tid: AtomicU32::new(0),
+            bound: AtomicU32::new(UNSET),
+            own: AtomicU32::new(UNSET),
+            inside: AtomicU32::new(0),
+        }
+    }
 
     fn take(&self, tid: u32) -> bool {
         self.tid.compare_exchange(0, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok()
@@ -84,8 +92,7 @@ impl Slot {
 
 static PROCESS_BOUND: AtomicU32 = AtomicU32::new(UNSET);
 static PROCESS_OWN: AtomicU32 = AtomicU32::new(UNSET);
-static FIRST: Piece =
-    Piece { slots: [const { Slot::FREE }; SLOTS], next: AtomicPtr::new(core::ptr::null_mut()) };
+static FIRST: Piece = Piece::new();
 
 thread_local! {
     // Without a destructor and constant, so that the logging path is one load relative to the
@@ -219,7 +226,7 @@ fn grow(last: &'static Piece) -> Option<&'static Piece> {
     };
     let fresh = NonNull::new(memory.cast::<Piece>())?;
     // SAFETY: mapped writable just now, page-aligned, large enough.
-    unsafe { fresh.write(Piece { slots: [const { Slot::FREE }; SLOTS], next: AtomicPtr::default() }) };
+    unsafe { fresh.write(Piece::new()) };
     // Release: who follows the link finds the slots initialised.
     let linked = last.next.compare_exchange(
         core::ptr::null_mut(),
@@ -238,7 +245,7 @@ fn grow(last: &'static Piece) -> Option<&'static Piece> {
 /// thread shares a slot that nobody binds.
 #[cold]
 fn register() -> &'static Slot {
-    static NOBODY: Slot = Slot::FREE;
+    static NOBODY: Slot = Slot::new();
     let Some(slot) = slot_of(tid()) else { return &NOBODY };
     SLOT.set(Some(slot));
     give_back_at_exit(slot);

@@ -64,10 +64,10 @@ const UNPUBLISHED: EventId = EventId::MAX;
 #[derive(Debug)]
 #[repr(C)]
 pub struct RawEvent {
-    name: *const c_char,
-    kind: u16,
-    id: AtomicU16,
-    enabled: AtomicBool,
+    pub(crate) name: *const c_char,
+    pub(crate) kind: u16,
+    pub(crate) id: AtomicU16,
+    pub(crate) enabled: AtomicBool,
 }
 
 // SAFETY: `name` points to a static string that nobody writes; the rest is atomic.
@@ -130,6 +130,11 @@ impl<K: EventKind> Event<K> {
         };
         Event { raw, kind: PhantomData }
     }
+
+    /// The event without its kind.
+    pub const fn raw(&self) -> &RawEvent {
+        &self.raw
+    }
 }
 
 impl<K> core::ops::Deref for Event<K> {
@@ -181,20 +186,17 @@ macro_rules! __event_kind {
     };
 }
 
-/// Puts an event's address into the section that [`registry`](crate::registry) walks.
-///
-/// By assembly, because the section needs the flag R (retain): nothing refers to an entry but the
-/// section's bounds, and linkers that collect garbage would drop it.
+/// Puts an event's address into the section that the registry walks.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __list_event {
     ($ident:ident) => {
-        ::core::arch::global_asm!(
-            ".pushsection mete_events, \"awR\", @progbits",
-            ".balign 8",
-            ".quad {event}",
-            ".popsection",
-            event = sym $ident,
-        );
+        const _: () = {
+            // An event that has sites is found by them, too, should a linker drop this entry for
+            // want of a reference.
+            #[used]
+            #[unsafe(link_section = "mete_events")]
+            static ENTRY: Option<&'static $crate::event::RawEvent> = Some($ident.raw());
+        };
     };
 }

@@ -125,6 +125,7 @@ pub(crate) fn exit(event: &RawEvent, correspondent: DomainId, delta: u64) {
 }
 
 #[cold]
+#[inline(never)]
 fn log_locked(areas: &Areas, event: &RawEvent, record: Record) -> Option<Outcome> {
     domain::as_writer(|| {
         let area = areas.free_area(record.domain, event)?;
@@ -133,6 +134,7 @@ fn log_locked(areas: &Areas, event: &RawEvent, record: Record) -> Option<Outcome
 }
 
 #[cold]
+#[inline(never)]
 fn enter_locked(areas: &Areas, event: &RawEvent, domain: DomainId) -> Option<bool> {
     domain::as_writer(|| {
         let area = areas.free_area(domain, event)?;
@@ -141,6 +143,7 @@ fn enter_locked(areas: &Areas, event: &RawEvent, domain: DomainId) -> Option<boo
 }
 
 #[cold]
+#[inline(never)]
 fn exit_locked(areas: &Areas, event: &RawEvent, record: Record) -> Option<Outcome> {
     domain::as_writer(|| {
         let area = areas.free_area(record.domain, event)?;

@@ -44,6 +44,7 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod abi;
 pub mod attach;
 mod channel;
 mod debug;
@@ -51,11 +52,13 @@ pub mod directory;
 mod domain;
 mod endpoint;
 pub mod event;
+pub mod finder;
 mod fork;
 mod handler;
 mod memory;
 mod patch;
 mod publish;
+pub mod recursive;
 mod registry;
 mod sequences;
 mod session;

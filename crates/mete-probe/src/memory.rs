@@ -19,7 +19,7 @@ use crate::{debug, domain, sequences};
 /// Ranges that a process may come to hold, one for each number of processors that a scheduler chose.
 const MAX_RANGES: usize = 16;
 /// The file system of memory files with ordinary pages. On huge ones, touching memory can fail.
-const TMPFS: i64 = 0x0102_1994;
+const TMPFS: i128 = 0x0102_1994;
 
 /// A range of addresses that is mapped for ever.
 #[derive(Debug)]
@@ -127,7 +127,7 @@ impl Range {
 
 /// Whether touching the file's pages can only fail for want of memory.
 fn is_plain_memory(file: &OwnedFd) -> bool {
-    rustix::fs::fstatfs(file).is_ok_and(|system| system.f_type as i64 == TMPFS)
+    rustix::fs::fstatfs(file).is_ok_and(|system| i128::from(system.f_type) == TMPFS)
 }
 
 /// Private zero pages, anywhere or over a range.

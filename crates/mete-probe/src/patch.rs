@@ -138,9 +138,9 @@ mod x86_64 {
             // SAFETY: an aligned word in that page. One store, so nobody executes half of it.
             unsafe { (*(*word as *const AtomicU64)).store(*bytes, Ordering::Release) };
         }
-        // SAFETY: as above. If the kernel refuses, the code is right and only the protection is
-        // laxer than it should be.
-        Ok(unsafe { rustix::mm::mprotect(address, PAGE, executable)? })
+        // SAFETY: as above. If the kernel refuses, the page is replaced after all.
+        unsafe { rustix::mm::mprotect(address, PAGE, executable)? };
+        Ok(())
     }
 
     /// By the page: a changed copy takes its place.

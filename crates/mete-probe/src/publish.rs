@@ -11,9 +11,9 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 
 use crate::endpoint::{self, Endpoint};
+use crate::event::RawEvent;
 use crate::registry::{self, Module};
 use crate::session::{self, Session};
-use crate::site::Site;
 use crate::{debug, fork, sequences, state};
 
 /// Enough for what the thread does, small enough not to be noticed.
@@ -38,25 +38,25 @@ pub(crate) fn register(module: Module) {
 }
 
 /// Forgets a module that is being unloaded.
-pub(crate) fn unregister(sites: *const Site) {
-    registry::lock().remove(sites);
+pub(crate) fn unregister(events: *const Option<&'static RawEvent>) {
+    registry::lock().remove(events);
 }
 
 /// The sections of the program or shared object that this crate is linked into.
 mod own {
-    use super::{Module, Site};
-    use crate::event::RawEvent;
+    use super::{Module, RawEvent};
+    use crate::site::Site;
 
     // One empty record each, so that the linker knows the sections' bounds even if there is
     // nothing else in them.
+    #[used]
+    #[unsafe(link_section = "mete_events")]
+    static NO_EVENT: Option<&'static RawEvent> = None;
+
     core::arch::global_asm!(
         ".pushsection mete_sites, \"awR\", @progbits",
         ".balign 8",
         ".quad 0, 0, 0",
-        ".popsection",
-        ".pushsection mete_events, \"awR\", @progbits",
-        ".balign 8",
-        ".quad 0",
         ".popsection",
     );
 

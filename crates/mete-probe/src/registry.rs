@@ -78,12 +78,13 @@ impl Module {
 impl Registry {
     /// Takes a module in, publishes its events, and switches on those that already are.
     pub fn add(&mut self, module: Module) -> Result<(), PatchError> {
-        if self.modules.iter().any(|known| known.sites.as_ptr() == module.sites.as_ptr()) {
+        if self.modules.iter().any(|known| known.events.as_ptr() == module.events.as_ptr()) {
             return Ok(());
         }
-        for event in module.all_events().filter(|event| !event.is_published()) {
-            self.publish(event);
-        }
+        let mut events: Vec<_> = module.all_events().filter(|event| !event.is_published()).collect();
+        // By name, so that the numbers do not hang on what the linker put first.
+        events.sort_by_key(|event| event.name());
+        events.into_iter().for_each(|event| self.publish(event));
         self.modules.push(module);
         let on = self.published.iter().enumerate().filter(|(_, event)| event.is_on);
         for id in on.map(|(id, _)| id as EventId).collect::<Vec<_>>() {
@@ -92,9 +93,9 @@ impl Registry {
         Ok(())
     }
 
-    /// Forgets the module whose sites begin there: it is being unloaded.
-    pub fn remove(&mut self, sites: *const Site) {
-        self.modules.retain(|module| module.sites.as_ptr() != sites);
+    /// Forgets the module whose events begin there: it is being unloaded.
+    pub fn remove(&mut self, events: *const Option<&'static RawEvent>) {
+        self.modules.retain(|module| module.events.as_ptr() != events);
     }
 
     /// The characteristics, in the order of their numbers.

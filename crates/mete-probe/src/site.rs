@@ -140,7 +140,7 @@ macro_rules! __site {
                 ".p2align 3, , 4",
                 "2:",
                 ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00",
-                ".pushsection mete_sites, \"awR\", @progbits",
+                ".pushsection mete_sites, \"awR?\", @progbits",
                 ".balign 8",
                 ".quad 2b, {log}, {event}",
                 ".popsection",

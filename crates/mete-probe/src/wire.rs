@@ -273,3 +273,81 @@ impl Message {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn messages() -> Vec<Message> {
+        let name = Name::new("a name");
+        let mut messages = vec![
+            Message::Hello { pid: 1, events: 2, name },
+            Message::Provide { shape: Shape::COMPONENT, processors: 3 },
+            Message::Enable { event: 4 },
+            Message::Disable { event: 5 },
+            Message::Bind { tid: 6, domain: 7 },
+            Message::Ack,
+            Message::Busy { pid: 8 },
+        ];
+        messages.extend([Kind::Access, Kind::Phase, Kind::Sample].map(|kind| Message::Event {
+            id: 9,
+            kind,
+            name,
+        }));
+        messages.extend(Refusal::ALL.map(Message::Error));
+        messages
+    }
+
+    #[test]
+    fn log_11_every_message_comes_out_as_it_went_in() {
+        for (token, message) in (1..).zip(messages()) {
+            let packet = Packet { token, message };
+            assert_eq!(Packet::decode(&packet.encode()), Ok(packet));
+        }
+    }
+
+    #[test]
+    fn log_11_a_packet_of_another_length_magic_or_version_is_refused() {
+        let bytes = Packet { token: 0, message: Message::Ack }.encode();
+        for length in (0..PACKET_BYTES).chain([PACKET_BYTES + 1]) {
+            let mut other = bytes.to_vec();
+            other.resize(length, 0);
+            assert_eq!(Packet::decode(&other), Err(WireError::Length { found: length }));
+        }
+        let with = |at: usize, byte: u8| {
+            let mut other = bytes;
+            other[at] = byte;
+            Packet::decode(&other)
+        };
+        assert_eq!(with(0, b'm'), Err(WireError::Magic));
+        assert_eq!(with(4, 9), Err(WireError::Version { found: 9 }));
+        assert_eq!(with(6, 77), Err(WireError::Garbled { kind: 77 }));
+        assert_eq!(with(12, 1), Err(WireError::Garbled { kind: 7 }), "a field that an Ack has not");
+    }
+
+    #[test]
+    fn log_11_names_are_cut_between_letters_and_hold_no_control_characters() {
+        assert_eq!(Name::new("\x1b[31mred\n\0end").as_str(), "?[31mred??end");
+        let long = Name::new(&"ä".repeat(40));
+        assert_eq!(long.as_str(), "ä".repeat(32));
+        assert_eq!(Name::new(&format!("x{}", "ä".repeat(40))).as_str().len(), 63);
+    }
+
+    proptest! {
+        #[test]
+        fn log_11_whatever_bytes_decode_to_encodes_to_the_same_bytes(
+            message in 0..17_usize,
+            changes in proptest::collection::vec((0..PACKET_BYTES, any::<u8>()), 0..4),
+        ) {
+            let messages = messages();
+            let mut bytes = Packet { token: 5, message: messages[message % messages.len()] }.encode();
+            for (at, byte) in changes {
+                bytes[at] = byte;
+            }
+            if let Ok(packet) = Packet::decode(&bytes) {
+                prop_assert_eq!(packet.encode(), bytes);
+            }
+        }
+    }
+}

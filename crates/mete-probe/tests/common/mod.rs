@@ -2,14 +2,15 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use mete_log::{Entries, FileSpec, Plan, Poll, Reader, Region, Row, Shape, Stamp};
-use mete_probe::attach::Component;
+use mete_log::{Entries, EventId, FileSpec, Plan, Poll, Reader, Region, Row, Shape, Stamp};
+use mete_probe::attach::{AttachError, Component};
 
 /// Nothing here waits longer.
 pub const LIMIT: Duration = Duration::from_secs(20);
@@ -41,7 +42,7 @@ impl Drop for Place {
 pub struct Subject {
     child: Child,
     input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    output: Receiver<String>,
     socket: PathBuf,
 }
 
@@ -55,9 +56,9 @@ impl Subject {
     pub fn start_command(place: &Place, mut command: Command) -> Subject {
         command.env("METE_RUNTIME_DIR", place.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("start the subject");
-        let (input, output) = (child.stdin.take(), child.stdout.take().expect("piped"));
+        let (input, output) = (child.stdin.take(), lines_of(child.stdout.take().expect("piped")));
         let socket = place.path().join(format!("{}.sock", child.id()));
-        Subject { child, input, output: BufReader::new(output), socket }
+        Subject { child, input, output, socket }
     }
 
     pub fn pid(&self) -> u32 {
@@ -68,23 +69,32 @@ impl Subject {
         &self.socket
     }
 
-    /// Takes it, once it listens.
+    /// Takes it, once it listens and no scheduler before has it any more.
     pub fn connect(&self) -> Component {
-        until(|| self.socket.exists().then_some(()));
-        Component::connect(&self.socket, LIMIT).expect("take the subject")
+        until(|| match Component::connect(&self.socket, LIMIT) {
+            Ok(component) => Some(component),
+            Err(AttachError::Gone { .. } | AttachError::Busy { .. }) => None,
+            Err(error) => panic!("{error}"),
+        })
+    }
+
+    /// Says a line to it.
+    pub fn say(&mut self, line: &str) {
+        writeln!(self.input.as_mut().expect("open"), "{line}").expect("the subject's input");
     }
 
     pub fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.output.read_line(&mut line).expect("the subject's output");
-        line.trim_end().to_owned()
+        self.output.recv_timeout(LIMIT).expect("a line of the subject's output in time")
     }
 
     /// Ends it gently and returns what it still had to say; it must have ended well.
     pub fn finish(mut self) -> Vec<String> {
         drop(self.input.take());
-        let lines: Vec<String> = self.output.by_ref().lines().map_while(Result::ok).collect();
-        let status = self.child.wait().expect("wait for the subject");
+        let mut lines = Vec::new();
+        while let Ok(line) = self.output.recv_timeout(LIMIT) {
+            lines.push(line);
+        }
+        let status = until(|| self.child.try_wait().expect("wait for the subject"));
         assert!(status.success(), "the subject ended with {status}");
         lines
     }
@@ -97,6 +107,22 @@ impl Subject {
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("look at the subject").is_none()
     }
+}
+
+/// Reads along, so that waiting for a line can be limited.
+fn lines_of(output: ChildStdout) -> Receiver<String> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let lines = BufReader::new(output).lines().map_while(Result::ok);
+        // Whoever asked may be gone.
+        lines.map(|line| sender.send(line)).take_while(Result::is_ok).for_each(drop);
+    });
+    receiver
+}
+
+/// The number of an event in rows.
+pub fn id(component: &Component, name: &str) -> EventId {
+    component.event(name).expect("published").id
 }
 
 impl Drop for Subject {
@@ -131,7 +157,7 @@ impl Log {
         let mut plan = Plan::new(Shape::COMPONENT);
         let spec = FileSpec { entries: Entries::ALL, stamp, add: false, rows };
         let file = plan.file(spec).expect("a file");
-        for event in 0..3 {
+        for event in 0..4 {
             plan.route_event(event, file).expect("a route");
         }
         let log = Log { region, plan, file };

@@ -1,0 +1,131 @@
+//! C and C++ programs write the same rows as Rust programs.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Log, Place, Subject, id, poll_all, until};
+use mete_log::{NO_DOMAIN, Row, Stamp};
+use mete_probe::attach::Component;
+
+/// Compilers and how they compile; those that are not installed are skipped, and said to be.
+const COMPILERS: [&[&str]; 6] = [
+    &["gcc", "-xc", "-std=c11"],
+    &["gcc", "-xc", "-std=c11", "-O2", "-fPIE", "-pie", "-flto", "-Wl,--gc-sections", "-ffunction-sections"],
+    &["g++", "-xc++", "-std=c++17", "-O2"],
+    &["clang-19", "-xc", "-std=c11", "-O2"],
+    &["clang", "-xc", "-std=c11", "-O0"],
+    &["clang++-19", "-xc++", "-std=c++17", "-O2"],
+];
+/// What the Rust standard library needs of the system.
+const SYSTEM_LIBRARIES: [&str; 5] = ["-lgcc_s", "-lpthread", "-ldl", "-lm", "-lc"];
+
+fn crate_path(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Where the libraries for C were built to, beside this test.
+fn library(name: &str) -> Option<PathBuf> {
+    let folder = std::env::current_exe().ok()?.parent()?.parent()?.to_owned();
+    let found = folder.join(name);
+    found.exists().then_some(found)
+}
+
+/// Compiles the C subject; `None`, with a word, where the compiler or the library is missing.
+fn compile(place: &Place, compiler: &[&str], libraries: &[&str]) -> Option<PathBuf> {
+    let program = place.path().join("count");
+    let mut command = Command::new(compiler[0]);
+    command.args(&compiler[1..]).args(["-Wall", "-Wextra", "-Wpedantic", "-Werror"]);
+    command.arg("-I").arg(crate_path("include")).arg(crate_path("tests/subject/count.c"));
+    command.args(["-xnone", "-o"]).arg(&program).args(libraries);
+    match command.output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{compiler:?}: {}", String::from_utf8_lossy(&output.stderr));
+            Some(program)
+        }
+        Err(error) => {
+            println!("SKIPPED: {}: {error}", compiler.join(" "));
+            None
+        }
+    }
+}
+
+/// Takes the program and checks the first rows of each of its events.
+fn assert_rows_like_rust(place: &Place, program: &Path) {
+    let subject = Subject::start_command(place, Command::new(program));
+    let mut component = subject.connect();
+    let events: Vec<_> =
+        component.events().iter().map(|event| (event.name.as_str(), event.kind as u16)).collect();
+    let mut sorted = events.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, [("number", 0), ("phase", 1), ("value", 2)]);
+
+    let log = Log::new(4096, Stamp::Hardware);
+    component.provide(log.region.clone()).expect("provide");
+    for name in ["number", "phase", "value"] {
+        let event = id(&component, name);
+        let mut readers = log.readers();
+        component.enable(event).expect("enable");
+        until(|| {
+            let mut is_seen = false;
+            let _ = poll_all(&mut readers, |_, row| {
+                assert_row(&component, row);
+                is_seen |= row.event == Some(event);
+            });
+            is_seen.then_some(())
+        });
+        component.disable(event).expect("disable");
+    }
+    assert_eq!(subject.finish().len(), 1);
+}
+
+fn assert_row(component: &Component, row: Row) {
+    assert_eq!(row.domain, Some(0));
+    let event = row.event.expect("selected");
+    match component.events()[usize::from(event)].name.as_str() {
+        "number" => assert_eq!(row.correspondent, Some(1)),
+        "phase" => assert_eq!((row.correspondent, row.counter), (Some(1), Some(3))),
+        _ => assert_eq!(row.correspondent, Some(NO_DOMAIN)),
+    }
+}
+
+#[test]
+fn log_1_c_and_cpp_programs_write_the_same_rows() {
+    let Some(library) = library("libmete_probe.a") else {
+        println!("SKIPPED: libmete_probe.a was not built beside this test (cargo build -p mete-probe)");
+        return;
+    };
+    let libraries = [&[library.to_str().expect("a plain path")], &SYSTEM_LIBRARIES[..]].concat();
+    for (nth, compiler) in COMPILERS.iter().enumerate() {
+        let place = Place::new(&format!("c{nth}"));
+        if let Some(program) = compile(&place, compiler, &libraries) {
+            assert_rows_like_rust(&place, &program);
+        }
+    }
+}
+
+#[test]
+fn log_1_c_programs_use_the_shared_library() {
+    let Some(library) = library("libmete_probe.so") else {
+        println!("SKIPPED: libmete_probe.so was not built beside this test (cargo build -p mete-probe)");
+        return;
+    };
+    let place = Place::new("shared");
+    let folder = format!("-Wl,-rpath,{}", library.parent().expect("a folder").display());
+    let libraries = [library.to_str().expect("a plain path"), &folder];
+    if let Some(program) = compile(&place, &["cc", "-xc", "-std=c11", "-O2"], &libraries) {
+        assert_rows_like_rust(&place, &program);
+    }
+}
+
+#[test]
+fn log_2_a_c_program_built_for_it_runs_without_the_library() {
+    let place = Place::new("optional");
+    let compiler = ["cc", "-xc", "-std=c11", "-O2", "-DMETE_OPTIONAL"];
+    let Some(program) = compile(&place, &compiler, &[]) else { return };
+    let subject = Subject::start_command(&place, Command::new(program));
+    let socket = subject.socket().to_owned();
+    assert_eq!(subject.finish().len(), 1);
+    assert!(!socket.exists(), "there was nobody to make it");
+}

@@ -1,0 +1,258 @@
+//! Neither side can harm the other by what it sends or writes (LOG-11).
+
+mod common;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use common::{LIMIT, Log, Place, Subject, poll_all, until};
+use mete_log::{Region, Shape, Stamp};
+use mete_probe::attach::Component;
+use mete_probe::wire::{Message, Name, PACKET_BYTES, Packet};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+
+/// A bare connection, introduction read.
+fn raw_connection(path: &Path) -> OwnedFd {
+    let socket = raw_socket();
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path).expect("a short path")).expect("connect");
+    for _ in 0..5 {
+        receive(&socket);
+    }
+    socket
+}
+
+fn raw_socket() -> OwnedFd {
+    let socket =
+        rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .expect("a socket");
+    let timeout = rustix::net::sockopt::Timeout::Recv;
+    rustix::net::sockopt::set_socket_timeout(&socket, timeout, Some(LIMIT)).expect("a limit");
+    socket
+}
+
+fn receive(socket: &OwnedFd) -> Option<Packet> {
+    let mut bytes = [0; 256];
+    let (length, _) = rustix::net::recv(socket, &mut bytes, RecvFlags::empty()).expect("an answer in time");
+    (length > 0).then(|| Packet::decode(&bytes[..length]).expect("a sound packet"))
+}
+
+fn send(socket: &OwnedFd, bytes: &[u8]) {
+    rustix::net::send(socket, bytes, SendFlags::NOSIGNAL).expect("send");
+}
+
+/// Packets of all kinds, whole or spoilt in some bytes or cut or extended; and noise.
+fn garbage() -> impl Strategy<Value = Vec<u8>> {
+    let message = (0_u32..9, any::<u32>(), any::<u32>()).prop_map(|(kind, a, b)| match kind {
+        0 => Message::Hello { pid: a, events: b, name: Name::new("x") },
+        1 => Message::Event { id: a as u16, kind: mete_probe::Kind::Phase, name: Name::new("y") },
+        2 => Message::Provide { shape: Shape::COMPONENT, processors: b },
+        3 => Message::Enable { event: a as u16 },
+        4 => Message::Disable { event: a as u16 },
+        5 => Message::Bind { tid: a, domain: b as u16 },
+        6 => Message::Ack,
+        7 => Message::Error(mete_probe::wire::Refusal::NoMemory),
+        _ => Message::Busy { pid: a },
+    });
+    let packet =
+        (message, any::<u32>()).prop_map(|(message, token)| Packet { token, message }.encode().to_vec());
+    let spoilt = (packet.clone(), proptest::collection::vec((0..PACKET_BYTES, any::<u8>()), 0..4));
+    let spoilt = spoilt.prop_map(|(mut bytes, changes)| {
+        changes.into_iter().for_each(|(at, byte)| bytes[at] = byte);
+        bytes
+    });
+    let resized = (packet, 1_usize..300).prop_map(|(mut bytes, length)| {
+        bytes.resize(length, 0xa5);
+        bytes
+    });
+    prop_oneof![spoilt, resized, proptest::collection::vec(any::<u8>(), 1..300)]
+}
+
+#[test]
+fn log_11_garbled_requests_of_every_kind_and_length_are_answered_without_harm() {
+    let place = Place::new("garbled");
+    let mut subject = Subject::start(&place, &["count", "1"]);
+    until(|| subject.socket().exists().then_some(()));
+    let socket = raw_connection(subject.socket());
+    let mut runner = TestRunner::new(Config { cases: 600, failure_persistence: None, ..Config::default() });
+    let outcome = runner.run(&garbage(), |bytes| {
+        send(&socket, &bytes);
+        let answer = receive(&socket).expect("the component stays");
+        // Without memory nothing can be done, so nothing is acknowledged.
+        prop_assert!(matches!(answer.message, Message::Error(_)), "{answer:?}");
+        Ok(())
+    });
+    outcome.expect("no harm");
+    assert!(subject.is_running());
+    drop(socket);
+    until(|| Component::connect(subject.socket(), LIMIT).ok());
+    subject.finish();
+}
+
+#[test]
+fn log_11_a_component_that_answers_garbage_harms_no_scheduler() {
+    let place = Place::new("fake");
+    let path = place.path().join("1.sock");
+    let listener = raw_socket();
+    rustix::net::bind(&listener, &SocketAddrUnix::new(&path).expect("a short path")).expect("bind");
+    rustix::net::listen(&listener, 8).expect("listen");
+    let mut runner = TestRunner::new(Config { cases: 300, failure_persistence: None, ..Config::default() });
+    let answers = proptest::collection::vec(garbage(), 0..6);
+    let outcome = runner.run(&(answers, any::<bool>()), |(answers, is_hello_sound)| {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let socket = rustix::net::accept(&listener).expect("a scheduler");
+                if is_hello_sound {
+                    let message = Message::Hello { pid: 1, events: 0, name: Name::new("fake") };
+                    send(&socket, &Packet { token: 0, message }.encode());
+                }
+                for answer in &answers {
+                    // The scheduler may be gone already.
+                    let _ = rustix::net::send(&socket, answer, SendFlags::NOSIGNAL);
+                }
+            });
+            let taken = Component::connect(&path, LIMIT);
+            if let Ok(mut component) = taken {
+                // Whatever it says, it did not do it; a right token is a chance of one in 2^32.
+                let region = Arc::new(Region::create(Shape::COMPONENT, 1).expect("a region"));
+                let _ = component.provide(region);
+                assert!(component.events().len() <= mete_probe::MAX_EVENTS);
+            }
+        });
+        Ok(())
+    });
+    outcome.expect("no harm");
+}
+
+/// Offers a memory file and expects it to be refused.
+fn assert_memory_refused(subject: &Subject, shape: Shape, processors: u32, file: Option<BorrowedFd<'_>>) {
+    let socket = until(|| {
+        let socket = raw_socket();
+        rustix::net::connect(&socket, &SocketAddrUnix::new(subject.socket()).expect("a short path")).ok()?;
+        let is_taken = matches!(receive(&socket)?.message, Message::Hello { .. });
+        is_taken.then_some(socket)
+    });
+    for _ in 0..4 {
+        receive(&socket);
+    }
+    let packet = Packet { token: 7, message: Message::Provide { shape, processors } };
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = rustix::net::SendAncillaryBuffer::new(&mut space);
+    let files = file.as_slice();
+    if !files.is_empty() {
+        control.push(rustix::net::SendAncillaryMessage::ScmRights(files));
+    }
+    let bytes = packet.encode();
+    rustix::net::sendmsg(&socket, &[std::io::IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)
+        .expect("send");
+    let answer = receive(&socket).expect("an answer");
+    let refused = Message::Error(mete_probe::wire::Refusal::BadMemory);
+    assert_eq!((answer.token, answer.message), (7, refused));
+}
+
+#[test]
+fn log_11_memory_that_could_change_under_the_component_is_refused() {
+    let place = Place::new("memory");
+    let mut subject = Subject::start(&place, &["count", "1"]);
+    until(|| subject.socket().exists().then_some(()));
+    let shape = Shape::COMPONENT;
+    let bytes = Region::bytes_for(shape, 1) as u64;
+
+    let unsealed = memory_file(bytes);
+    assert_memory_refused(&subject, shape, 1, Some(unsealed.as_fd()));
+    let partly = memory_file(bytes);
+    rustix::fs::fcntl_add_seals(&partly, rustix::fs::SealFlags::SHRINK).expect("seal");
+    assert_memory_refused(&subject, shape, 1, Some(partly.as_fd()));
+    for wrong in [0, 4096, bytes - 4096, bytes + 4096] {
+        let file = memory_file(wrong);
+        rustix::fs::fcntl_add_seals(&file, mete_log::region::SEALS).expect("seal");
+        assert_memory_refused(&subject, shape, 1, Some(file.as_fd()));
+    }
+    let region = Region::create(shape, 1).expect("a region");
+    for processors in [0, 2, 4097, u32::MAX] {
+        assert_memory_refused(&subject, shape, processors, Some(region.fd()));
+    }
+    assert_memory_refused(&subject, Shape::KERNEL, 1, Some(region.fd()));
+    assert_memory_refused(&subject, shape, 1, None);
+    let ordinary = std::fs::File::open("/dev/null").expect("a file");
+    assert_memory_refused(&subject, shape, 1, Some(ordinary.as_fd()));
+    assert!(subject.is_running());
+    subject.finish();
+}
+
+fn memory_file(bytes: u64) -> OwnedFd {
+    let flags = rustix::fs::MemfdFlags::CLOEXEC | rustix::fs::MemfdFlags::ALLOW_SEALING;
+    let file = rustix::fs::memfd_create("mete-test", flags).expect("a memory file");
+    rustix::fs::ftruncate(&file, bytes).expect("size it");
+    file
+}
+
+#[test]
+fn log_11_a_scheduler_that_scribbles_over_the_whole_region_harms_no_component() {
+    for tunables in ["", "glibc.pthread.rseq=0"] {
+        let place = Place::new(&format!("scribble{}", tunables.len()));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"));
+        command.args(["count", "3"]).env("GLIBC_TUNABLES", tunables);
+        let mut subject = Subject::start_command(&place, command);
+        let mut component = subject.connect();
+        let log = Log::new(1024, Stamp::Hardware);
+        component.provide(log.region.clone()).expect("provide");
+        (0..4).for_each(|event| component.enable(event).expect("enable"));
+
+        scribble(&log.region, Duration::from_secs(1));
+        (0..4).for_each(|event| component.disable(event).expect("disable"));
+        assert!(subject.is_running());
+        assert_eq!(subject.finish().len(), 3, "all threads came through");
+    }
+}
+
+/// Random words everywhere, control words most of all.
+fn scribble(region: &Region, how_long: Duration) {
+    let words = region.bytes() / 8;
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    let areas: Vec<_> = region.areas().collect();
+    let end = Instant::now() + how_long;
+    while Instant::now() < end {
+        for _ in 0..1000 {
+            let (place, word) = (next() as usize % words, next());
+            // SAFETY: a word of the region, which is shared memory for atomics.
+            let target = unsafe { region.base().cast::<AtomicU64>().add(place).as_ref() };
+            target.store(word, Ordering::Relaxed);
+            for area in &areas {
+                let pair = area.pair(0, (word >> 8 & 3) as u16);
+                pair.selector.store((word >> 16) as u16, Ordering::Relaxed);
+                pair.threshold.store((word >> 60) as u32, Ordering::Relaxed);
+                let register = area.register((word >> 16) as u16);
+                // Mostly enabled, so that rows are written wherever it says.
+                register.set_control(mete_log::Control::from_bits(next() & !(1 << 9) | 1 << 8));
+                register.index.store(next(), Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+#[test]
+fn log_11_one_scheduler_after_the_other_at_full_speed() {
+    let place = Place::new("takeover");
+    let subject = Subject::start(&place, &["count", "3"]);
+    for _ in 0..100 {
+        let mut component = subject.connect();
+        let log = Log::new(64, Stamp::None);
+        component.provide(log.region.clone()).expect("provide");
+        (0..4).for_each(|event| component.enable(event).expect("enable"));
+        let mut readers = log.readers();
+        let _ = poll_all(&mut readers, |_, row| assert!(row.event.is_some_and(|event| event < 4)));
+    }
+    assert_eq!(subject.finish().len(), 3);
+}

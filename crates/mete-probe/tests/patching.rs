@@ -1,0 +1,117 @@
+//! Code is patched while it runs (LOG-2, LOG-3).
+
+mod common;
+
+use std::collections::HashMap;
+use std::process::Command;
+
+use common::{Log, Place, Subject, id, poll_all};
+use mete_log::{EventId, NO_DOMAIN, Reader, Row, Stamp};
+use mete_probe::attach::Component;
+
+/// Both ways of patching (see `src/patch.rs`), each in a subject of its own.
+const WAYS: [&str; 2] = ["", "page"];
+
+fn start(place: &Place, way: &str, arguments: &[&str]) -> Subject {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"));
+    command.args(arguments).env("METE_PATCH", way);
+    Subject::start_command(place, command)
+}
+
+fn take(subject: &Subject, log: &Log) -> Component {
+    let mut component = subject.connect();
+    component.provide(log.region.clone()).expect("provide");
+    component
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn log_2_a_site_is_a_no_op_when_off_and_a_jump_when_on() {
+    for way in WAYS {
+        let place = Place::new(&format!("bytes{way}"));
+        let mut subject = start(&place, way, &["sites"]);
+        let log = Log::new(64, Stamp::None);
+        let mut component = take(&subject, &log);
+        let number = component.event("number").expect("published").id;
+
+        let mut states = || {
+            subject.say("");
+            let line = subject.line();
+            line.split(' ').map(str::to_owned).collect::<Vec<_>>()
+        };
+        let off = states();
+        assert!(off.iter().all(|site| site.ends_with(":no-op:true")), "{off:?}");
+        assert!(off.iter().filter(|site| site.starts_with("number:")).count() >= 4, "{off:?}");
+
+        component.enable(number).expect("enable");
+        let on = states();
+        for (before, now) in off.iter().zip(&on) {
+            let expected = if before.starts_with("number:") { "number:jump:true" } else { before };
+            assert_eq!(now, expected);
+        }
+        component.disable(number).expect("disable");
+        assert_eq!(states(), off);
+    }
+}
+
+#[test]
+fn log_3_threads_run_through_probes_that_are_switched_all_the_time() {
+    for way in WAYS {
+        let place = Place::new(&format!("storm{way}"));
+        let subject = start(&place, way, &["count", "3"]);
+        let log = Log::new(4096, Stamp::Virtual);
+        let mut component = take(&subject, &log);
+        let mut readers = log.readers();
+        let events = ["number", "phase", "value"].map(|name| id(&component, name));
+        let mut order = Order::new(events);
+        for cycle in 0..4000 {
+            component.enable(events[cycle % 3]).expect("enable");
+            if cycle % 16 == 0 {
+                order.check(&mut readers);
+            }
+            component.disable(events[cycle % 3]).expect("disable");
+        }
+        order.check(&mut readers);
+        assert!(order.rows > 0, "rows were seen");
+        let before = order.rows;
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        order.check(&mut readers);
+        assert!(order.rows - before <= 3, "off: at most what each thread was just about to write");
+        drop(component);
+        assert_eq!(subject.finish().len(), 3, "all threads came through");
+    }
+}
+
+/// Checks that every row is one that some probe wrote, whole, and in each thread's order.
+struct Order {
+    events: [EventId; 3],
+    rows: u64,
+    last: HashMap<(usize, u16, u16), u64>,
+}
+
+impl Order {
+    fn new(events: [EventId; 3]) -> Order {
+        Order { events, rows: 0, last: HashMap::new() }
+    }
+
+    fn check(&mut self, readers: &mut [Reader<'_>]) {
+        let _ = poll_all(readers, |processor, row| self.check_row(processor, row));
+    }
+
+    fn check_row(&mut self, processor: usize, row: Row) {
+        self.rows += 1;
+        assert_eq!(row.domain, Some(0));
+        let (event, correspondent) = (row.event.expect("selected"), row.correspondent.expect("selected"));
+        let counter = row.counter.expect("selected");
+        match self.events.iter().position(|&known| known == event) {
+            Some(0) => {
+                assert!((1..=3).contains(&correspondent), "{row:?}");
+                let last = self.last.insert((processor, event, correspondent), counter);
+                assert!(last.is_none_or(|last| last < counter), "{row:?} after {last:?}");
+            }
+            Some(1) => assert!((1..=3).contains(&correspondent) && counter == 3, "{row:?}"),
+            Some(2) => assert_eq!(correspondent, NO_DOMAIN, "{row:?}"),
+            _ => panic!("an event that does not exist: {row:?}"),
+        }
+    }
+}

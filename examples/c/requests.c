@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A server with probes: runs for some seconds, prints nothing.
+ *
+ *	cc -O2 -Icrates/mete-probe/include examples/c/requests.c -lmete_probe -o requests
+ *	./requests 5
+ */
+#include <mete.h>
+#include <stdlib.h>
+#include <time.h>
+
+METE_EVENT(request, METE_ACCESS);
+METE_EVENT(service, METE_PHASE);
+METE_EVENT(queue_length, METE_SAMPLED);
+
+/* The domain at the other end is whatever the scheduler bound the client to. */
+static void serve(uint32_t client, uint64_t waiting)
+{
+	uint16_t domain = mete_domain_of_process(client);
+	struct mete_phase phase;
+
+	METE_SAMPLE(queue_length, waiting);
+	METE_PROBE(request, domain, 1);
+	phase = METE_ENTER(service);
+	/* ... the work ... */
+	METE_EXIT(service, phase, domain);
+}
+
+int main(int argc, char **argv)
+{
+	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 2);
+	uint64_t served;
+
+	for (served = 0; time(NULL) < end; served++)
+		serve(1000 + served % 3, served % 5);
+	return 0;
+}
