@@ -42,14 +42,14 @@ static __always_inline volatile __u16 *pid_table(void)
 	return bpf_map_lookup_elem(&domain_of_pid, &only);
 }
 
-static __always_inline volatile __u16 *entry_of(volatile __u16 *table, struct task_struct *task)
+static __always_inline volatile __u16 *entry_of(volatile __u16 *table, __u32 pid)
 {
-	return &table[task->pid & settings.pid_mask];
+	return &table[pid & settings.pid_mask];
 }
 
 static __always_inline __u16 domain_of(volatile __u16 *table, struct task_struct *task)
 {
-	return *entry_of(table, task) & (METE_DOMAINS - 1);
+	return *entry_of(table, task->pid) & (METE_DOMAINS - 1);
 }
 
 /* The entry that a cgroup or its nearest bound ancestor gives; 0 if there is none. */
@@ -69,9 +69,9 @@ static __always_inline __u16 entry_by_cgroup(struct cgroup *cgroup)
 }
 
 /* A task's own binding goes before its cgroup's (design decision D5). */
-static __always_inline void move_task(volatile __u16 *table, struct task_struct *task, __u16 entry)
+static __always_inline void move_task(volatile __u16 *table, __u32 pid, __u16 entry)
 {
-	volatile __u16 *old = entry_of(table, task);
+	volatile __u16 *old = entry_of(table, pid);
 
 	if (*old == 0 || *old & BOUND_BY_CGROUP)
 		*old = entry;
@@ -89,21 +89,42 @@ int inherit(__u64 *ctx)
 
 	if (!table || child->pid == 0)
 		return 0;
-	*entry_of(table, child) = *entry_of(table, current_task());
+	*entry_of(table, child->pid) = *entry_of(table, current_task()->pid);
 	if (ctx[1] & CLONE_INTO_CGROUP && bound_hierarchy == 0)
-		move_task(table, child, entry_by_cgroup(child->cgroups->dfl_cgrp));
+		move_task(table, child->pid, entry_by_cgroup(child->cgroups->dfl_cgrp));
 	return 0;
 }
 
-static __always_inline void move_threads(volatile __u16 *table, struct task_struct *leader, __u16 entry)
-{
-	struct bpf_iter_task it;
-	struct task_struct *thread;
+/* A walk over a process's list of threads. The kernel keeps what is on it as long as a program runs. */
+struct walk {
+	struct list_head *head;
+	struct list_head *node;
+	__u16 entry;
+};
 
-	bpf_iter_task_new(&it, leader, BPF_TASK_ITER_PROC_THREADS);
-	while ((thread = bpf_iter_task_next(&it)))
-		move_task(table, thread, entry);
-	bpf_iter_task_destroy(&it);
+/* More threads than pids. */
+#define MAX_THREADS (1 << 22)
+
+static long move_thread(__u64 nth, struct walk *walk)
+{
+	volatile __u16 *table = pid_table();
+	char *task = (char *)walk->node - bpf_core_field_offset(struct task_struct, thread_node);
+	__u32 pid;
+
+	if (!table || walk->node == walk->head)
+		return 1;
+	if (bpf_probe_read_kernel(&pid, sizeof(pid), task + bpf_core_field_offset(struct task_struct, pid)))
+		return 1;
+	move_task(table, pid, walk->entry);
+	return bpf_probe_read_kernel(&walk->node, sizeof(walk->node), &walk->node->next) != 0;
+}
+
+static __always_inline void move_threads(struct task_struct *leader, __u16 entry)
+{
+	struct signal_struct *signal = leader->signal;
+	struct walk walk = { &signal->thread_head, signal->thread_head.next, entry };
+
+	bpf_loop(MAX_THREADS, move_thread, &walk, 0);
 }
 
 /* Follows tasks into bound cgroups and out of them. */
@@ -120,9 +141,9 @@ int follow(__u64 *ctx)
 		return 0;
 	entry = entry_by_cgroup(cgroup);
 	if (is_whole_process)
-		move_threads(table, task, entry);
+		move_threads(task, entry);
 	else
-		move_task(table, task, entry);
+		move_task(table, task->pid, entry);
 	return 0;
 }
 

@@ -35,6 +35,7 @@ enum {
 /* x86-64 without address sanitizer; where stacks are larger, the programs see less of them. */
 #define THREAD_BYTES 16384
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -75,10 +76,20 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
+struct signal_struct {
+	struct list_head thread_head;
+};
+
 struct task_struct {
 	void *stack;
 	struct sched_entity se;
 	int pid;
+	struct signal_struct *signal;
+	struct list_head thread_node;
 	struct css_set *cgroups;
 };
 
@@ -101,17 +112,6 @@ struct bpf_perf_event_value {
 	__u64 enabled;
 	__u64 running;
 };
-
-struct bpf_iter_task {
-	__u64 __opaque[3];
-} __attribute__((aligned(8)));
-
-extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task,
-			     unsigned int flags) __weak __ksym;
-extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __weak __ksym;
-extern void bpf_iter_task_destroy(struct bpf_iter_task *it) __weak __ksym;
-
-#define BPF_TASK_ITER_PROC_THREADS 2
 
 /* The task that runs here, typed. */
 #define current_task() ((struct task_struct *)bpf_get_current_task_btf())

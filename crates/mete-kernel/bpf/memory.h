@@ -19,16 +19,19 @@ struct space_key {
 	__u32 kind;
 };
 
-struct space {
-	__s64 bytes;
-	__u64 domain;
-};
+/*
+ * What an address space holds and who pays for it, in one word that is exchanged whole: whatever is
+ * taken out of it is taken off one account and what is put in is put on one, so that the accounts add
+ * up whichever processors do it at the same time.
+ */
+#define PAYER_SHIFT 48
+#define BYTES_MASK ((1ull << PAYER_SHIFT) - 1)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 32768);
 	__type(key, struct space_key);
-	__type(value, struct space);
+	__type(value, __u64);
 } spaces SEC(".maps");
 
 /* Private; the rows carry copies. */
@@ -48,29 +51,30 @@ static __always_inline void charge(__u16 domain, __s64 bytes)
 		mete_log_nested(area, &r, 1);
 }
 
-static __always_inline struct space *space_of(const struct space_key *key, _Bool is_own, __u16 domain)
+static __always_inline __u64 *space_of(const struct space_key *key, _Bool is_own, __u16 domain)
 {
-	struct space *space = bpf_map_lookup_elem(&spaces, key);
-	struct space fresh = { 0, domain };
+	__u64 *space = bpf_map_lookup_elem(&spaces, key);
+	__u64 empty = (__u64)domain << PAYER_SHIFT;
 
 	if (space || !is_own)
 		return space;
-	if (bpf_map_update_elem(&spaces, key, &fresh, BPF_NOEXIST))
+	if (bpf_map_update_elem(&spaces, key, &empty, BPF_NOEXIST))
 		__sync_fetch_and_add(&spaces_missed, 1);
 	return bpf_map_lookup_elem(&spaces, key);
 }
 
-/* The account that an address space stands on; another one when its tasks were bound anew. */
-static __always_inline void settle(struct space *space, __u16 domain, __s64 bytes)
+/* The account that an address space stands on changes when its tasks are bound anew. */
+static __always_inline void settle(__u64 *space, __u16 domain, __u64 bytes)
 {
-	__s64 before = __sync_lock_test_and_set(&space->bytes, bytes);
-	__u16 payer = __sync_lock_test_and_set(&space->domain, domain);
+	__u64 before = __sync_lock_test_and_set(space, (__u64)domain << PAYER_SHIFT | bytes);
+	__u16 payer = before >> PAYER_SHIFT;
+	__s64 given_back = before & BYTES_MASK;
 
 	if (payer == domain) {
-		charge(domain, bytes - before);
+		charge(domain, bytes - given_back);
 		return;
 	}
-	charge(payer, -before);
+	charge(payer, -given_back);
 	charge(domain, bytes);
 }
 
@@ -80,8 +84,8 @@ int on_rss_stat(struct trace_event_raw_rss_stat *ctx)
 	struct space_key key = { ctx->mm_id, ctx->member };
 	volatile __u16 *table = pid_table();
 	_Bool is_own = ctx->curr;
-	__s64 bytes = ctx->size;
-	struct space *space;
+	__u64 bytes = ctx->size & BYTES_MASK;
+	__u64 *space;
 	__u16 domain;
 
 	if (!table || key.kind == SWAPPED_PAGES)
@@ -90,7 +94,7 @@ int on_rss_stat(struct trace_event_raw_rss_stat *ctx)
 	space = space_of(&key, is_own, domain);
 	if (!space)
 		return 0;
-	settle(space, is_own ? domain : space->domain, bytes);
+	settle(space, is_own ? domain : *space >> PAYER_SHIFT, bytes);
 	/* Not its own task: it is being torn down, so nobody else is about to add to it. */
 	if (bytes == 0 && !is_own)
 		bpf_map_delete_elem(&spaces, &key);

@@ -96,7 +96,7 @@ fn programs() -> [Capability; 2] {
                 .map(|()| "programs load and attach to typed tracepoints".into())
                 .map_err(|why| format!("{why}{}", lockdown())),
             needed_for: "logging the kernel",
-            remedy: "Linux 5.11 or later, not locked down for confidentiality, outside containers that filter bpf(2)",
+            remedy: "Linux 5.17 or later, not locked down for confidentiality, outside containers that filter bpf(2)",
         },
         Capability {
             name: "fentry",

@@ -27,16 +27,23 @@ pub mod event {
 /// One thing to log. Each costs something only while it is enabled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Characteristic {
-    /// How long domains run: [`event::SERVICE_TIME`], at each switch between domains.
+    /// How long domains run: [`event::SERVICE_TIME`], at each switch between domains. What a domain
+    /// has used since its last entry is charged at its exit and not before.
     ServiceTime,
-    /// What a performance counter counts while domains run: one event from [`event::COUNTERS`] on.
+    /// What a performance counter counts while domains run: one event from [`event::COUNTERS`] on,
+    /// on the processors that are online when it is enabled.
     Counter(Counter),
     /// Who wakes whom: [`event::IPC_SEND`] and [`event::IPC_RECEIVE`].
     ///
-    /// Only what a task does itself counts. Wake-ups by interrupts are dropped, and with them those
-    /// that the network stack makes in a soft interrupt: TCP over the loopback device among them.
+    /// Only what a task does itself, in a system call, counts. Wake-ups by interrupts are dropped, and
+    /// with them those by page faults and those that the network stack makes in a soft interrupt:
+    /// TCP over the loopback device among them.
     Ipc,
     /// How much memory is resident: [`event::MEMORY`], at each change that the kernel reports.
+    ///
+    /// An address space is charged as a whole, from its first change on, to the domain of the task
+    /// that changed it last, and leaves it when it ends. Shared pages count once for each address
+    /// space that maps them.
     Memory,
     /// How many tasks are runnable: [`event::RUN_QUEUE`], this often a second on each processor.
     RunQueue {

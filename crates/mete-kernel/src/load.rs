@@ -39,7 +39,7 @@ pub struct Kernel {
 impl Kernel {
     /// Loads the programs and maps the log areas; attaches nothing.
     ///
-    /// Needs Linux 5.11 with type information, and root or the capabilities `CAP_BPF` and
+    /// Needs Linux 5.17 with type information, and root or the capabilities `CAP_BPF` and
     /// `CAP_PERFMON`.
     pub fn load() -> Result<Kernel, KernelError> {
         capability::check_privilege()?;
