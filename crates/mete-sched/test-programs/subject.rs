@@ -44,7 +44,7 @@ fn wait() -> Outcome {
     let mut children = Vec::new();
     for line in io::stdin().lock().lines() {
         line?;
-        std::thread::spawn(|| std::thread::park());
+        std::thread::spawn(std::thread::park);
         children.push(waiting_child()?);
         say("here")?;
     }

@@ -1,6 +1,8 @@
 //! Whatever the affinity actuator changes is put back, however the scheduler ends (LOG-16, design
 //! decision D9).
 
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
 mod common;
 
 use std::process::Command;
@@ -148,6 +150,14 @@ fn log_16_kernel_threads_and_processors_that_do_not_exist_are_refused() {
     } else {
         skip("no kernel threads are to be seen from here");
     }
+}
+
+#[test]
+fn log_16_a_program_that_does_not_watch_is_no_watcher() {
+    let error = Affinity::start_with(Command::new("true")).unwrap_err();
+    assert!(matches!(error, ActuatorError::NoWatcher { .. }), "{error}");
+    let error = Affinity::start_with(Command::new("/no/such/program")).unwrap_err();
+    assert!(matches!(error, ActuatorError::NoWatcher { .. }), "{error}");
 }
 
 #[test]

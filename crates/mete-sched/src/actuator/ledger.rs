@@ -173,8 +173,10 @@ impl Ledger {
     fn ancestor(&self, process: &Process, present: Mask) -> Option<&Entry> {
         let mut process = process.clone();
         for _ in 0..MAX_ANCESTORS {
-            let of_process = self.entries.values().filter(|entry| entry.pid == process.pid);
-            if let Some(entry) = of_process.into_iter().find(|entry| entry.told.contains(&present)) {
+            // A thread is not older than its process: older ones were another process of that number.
+            let of_process = |entry: &&Entry| entry.pid == process.pid && entry.start >= process.start;
+            let mut entries = self.entries.values().filter(of_process);
+            if let Some(entry) = entries.find(|entry| entry.told.contains(&present)) {
                 return Some(entry);
             }
             process = Process::read(process.parent)?;

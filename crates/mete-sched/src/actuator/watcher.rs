@@ -9,7 +9,7 @@
 //! tells it when to end. Killing it and the scheduler at the same moment defeats it.
 
 use std::ffi::OsStr;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -22,6 +22,8 @@ use super::ledger::{Ledger, Record, Restored};
 
 /// The one argument that makes this program the watcher.
 pub const ARGUMENT: &str = "--restore-processor-masks";
+/// The watcher's first word.
+const READY: &str = "watching";
 /// How long the watcher may take to listen, and to put everything back.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -48,6 +50,8 @@ fn watch() {
     // A name that is not the scheduler's; without it, the watcher works just as well.
     let _ = rustix::thread::set_name(c"mete-restore");
     ignore_polite_signals();
+    // Says that it listens, which some other program would not say.
+    let _ = writeln!(io::stdout(), "{READY}");
     let restored = read_ledger(&mut io::stdin().lock()).restore();
     let Restored { restored, ended, left_alone, failed } = restored;
     // Nobody reads it if the scheduler was killed.
@@ -71,13 +75,13 @@ fn read_ledger(pipe: &mut impl Read) -> Ledger {
     ledger
 }
 
-/// The scheduler's side: the watcher while it watches. Dropped, it is let go and puts things back.
+/// The scheduler's side: the watcher while it watches.
 #[derive(Debug)]
 pub(super) struct Watcher {
     child: Child,
     /// `None` once it was let go.
     pipe: Option<ChildStdin>,
-    answer: Option<ChildStdout>,
+    answer: Option<BufReader<ChildStdout>>,
 }
 
 impl Watcher {
@@ -85,11 +89,27 @@ impl Watcher {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
         // SAFETY: setsid is one system call and touches no memory of the parent's.
         unsafe { command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?)) };
-        let mut child = command.spawn().map_err(|source| ActuatorError::NoWatcher { source })?;
-        let (pipe, answer) = (child.stdin.take(), child.stdout.take());
-        let watcher = Watcher { child, pipe, answer };
-        watcher.never_block().map_err(|source| ActuatorError::NoWatcher { source })?;
-        Ok(watcher)
+        let failed = |source| ActuatorError::NoWatcher { source };
+        let mut child = command.spawn().map_err(failed)?;
+        let (pipe, answer) = (child.stdin.take(), child.stdout.take().map(BufReader::new));
+        let mut watcher = Watcher { child, pipe, answer };
+        match watcher.never_block().map_err(failed).and_then(|()| watcher.hear()) {
+            Ok(word) if word == READY => Ok(watcher),
+            other => Err(watcher.give_up(other)),
+        }
+    }
+
+    /// Whatever was started, it is no watcher.
+    fn give_up(mut self, heard: Result<String, ActuatorError>) -> ActuatorError {
+        // Both fail only if it has ended already.
+        let _ = self.child.kill().and_then(|()| self.child.wait());
+        heard.map_or_else(
+            |error| error,
+            |word| {
+                let text = format!("the program that was started said {word:?} instead of {READY:?}");
+                ActuatorError::NoWatcher { source: io::Error::other(text) }
+            },
+        )
     }
 
     /// A watcher that is stopped must not stop the scheduler.
@@ -98,6 +118,18 @@ impl Watcher {
             rustix::io::ioctl_fionbio(pipe, true)?;
         }
         Ok(())
+    }
+
+    /// Its next line; it writes whole lines.
+    fn hear(&mut self) -> Result<String, ActuatorError> {
+        let gone = |source| ActuatorError::WatcherGone { source };
+        let answer = self.answer.as_mut().ok_or_else(|| gone(io::ErrorKind::UnexpectedEof.into()))?;
+        if answer.buffer().is_empty() {
+            wait_for(PollFd::new(answer.get_ref(), PollFlags::IN))?;
+        }
+        let mut line = String::new();
+        answer.read_line(&mut line).map_err(gone)?;
+        Ok(line.trim_end().to_owned())
     }
 
     /// Whether it was not let go yet.
@@ -124,13 +156,10 @@ impl Watcher {
     /// Lets it put everything back, and hears how that went.
     pub fn finish(&mut self) -> Result<Restored, ActuatorError> {
         drop(self.pipe.take());
-        let gone = || ActuatorError::WatcherGone { source: io::ErrorKind::UnexpectedEof.into() };
-        let mut answer = self.answer.take().ok_or_else(gone)?;
-        wait_for(PollFd::new(&answer, PollFlags::IN))?;
-        let mut text = String::new();
-        let read = answer.read_to_string(&mut text).and_then(|_| self.child.wait());
-        read.map_err(|source| ActuatorError::WatcherGone { source })?;
-        parse_answer(&text).ok_or_else(gone)
+        let answer = self.hear()?;
+        let gone = |source| ActuatorError::WatcherGone { source };
+        self.child.wait().map_err(gone)?;
+        parse_answer(&answer).ok_or_else(|| gone(io::ErrorKind::UnexpectedEof.into()))
     }
 }
 

@@ -124,6 +124,14 @@ struct Domain {
     selectors: Vec<Selector>,
 }
 
+/// How a process has come to its domain; what comes first here goes before what comes later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    Selected,
+    Cgroup,
+    Inherited,
+}
+
 /// What is known of a process.
 #[derive(Clone, Debug)]
 struct Known {
@@ -131,6 +139,7 @@ struct Known {
     parent: u32,
     looks: u8,
     domain: DomainId,
+    how: How,
 }
 
 /// Somebody has come to a domain or left it.
@@ -144,6 +153,8 @@ pub struct Change {
     pub to: DomainId,
     /// Whether it is still there.
     pub is_alive: bool,
+    /// Whether it came or left with its control group, which the kernel follows itself.
+    pub is_by_cgroup: bool,
 }
 
 /// All domains and their processes. See the [module](self).
@@ -218,9 +229,13 @@ impl Domains {
         self.known.iter().filter(move |(_, known)| known.domain == domain).map(|(&pid, _)| pid)
     }
 
-    /// The processes that belong to any of the user's domains.
-    pub fn bound(&self) -> impl Iterator<Item = (u32, DomainId)> {
-        self.known.iter().filter(|(_, known)| known.domain >= FIRST).map(|(&pid, known)| (pid, known.domain))
+    /// All who belong to one of the user's domains, for a source that has just come.
+    pub fn present(&self) -> impl Iterator<Item = Change> {
+        let bound = self.known.iter().filter(|(_, known)| known.domain >= FIRST);
+        bound.map(|(&pid, known)| {
+            let is_by_cgroup = known.how == How::Cgroup;
+            Change { pid, from: OTHER, to: known.domain, is_alive: true, is_by_cgroup }
+        })
     }
 
     /// Control groups that are bound as such, with their domain.
@@ -273,16 +288,13 @@ impl Domains {
     fn look_at_all(&mut self, is_full: bool) {
         let present = process::processes();
         self.forget_missing(&present.iter().copied().collect());
-        let in_cgroups = self.cgroup_members();
         let fresh: Vec<_> = present.into_iter().filter_map(|pid| self.look_at(pid, is_full)).collect();
         // Parents first where a number tells; where numbers have begun anew, the chain is followed.
         for process in &fresh {
-            let domain = self.place(process, &in_cgroups);
-            self.settle(process.pid, domain);
+            let (domain, how) = self.place(process);
+            self.settle(process.pid, domain, how);
         }
-        for (&pid, &domain) in &in_cgroups {
-            self.settle(pid, domain);
-        }
+        self.follow_cgroups();
         self.has_young = self.known.values().any(|known| known.looks < LOOKS);
     }
 
@@ -291,7 +303,13 @@ impl Domains {
         self.known.retain(|pid, known| {
             let is_there = present.contains(pid);
             if !is_there && known.domain != OTHER {
-                changes.push(Change { pid: *pid, from: known.domain, to: OTHER, is_alive: false });
+                changes.push(Change {
+                    pid: *pid,
+                    from: known.domain,
+                    to: OTHER,
+                    is_alive: false,
+                    is_by_cgroup: false,
+                });
             }
             is_there
         });
@@ -305,21 +323,25 @@ impl Domains {
         }
         let process = Process::read(pid)?;
         let before = self.known.get(&pid).filter(|known| known.start == process.start);
-        let (looks, domain) = before.map_or((0, OTHER), |known| (known.looks, known.domain));
-        let known =
-            Known { start: process.start, parent: process.parent, looks: looks.saturating_add(1), domain };
+        let (looks, domain, how) =
+            before.map_or((0, OTHER, How::Inherited), |known| (known.looks, known.domain, known.how));
+        let (start, parent) = (process.start, process.parent);
+        let known = Known { start, parent, looks: looks.saturating_add(1), domain, how };
         self.known.insert(pid, known);
         Some(process)
     }
 
     /// The domain of a process: by selector, else what it has, else an ancestor's.
-    fn place(&self, process: &Process, in_cgroups: &BTreeMap<u32, DomainId>) -> DomainId {
+    fn place(&self, process: &Process) -> (DomainId, How) {
         let own = process.pid == std::process::id();
-        let selected = self.selected(process, own).or_else(|| in_cgroups.get(&process.pid).copied());
-        selected.unwrap_or_else(|| {
-            let held = self.domain_of(process.pid);
-            if held != OTHER || own { held } else { self.inherited(process.parent) }
-        })
+        if let Some(domain) = self.selected(process, own) {
+            return (domain, How::Selected);
+        }
+        match self.known.get(&process.pid) {
+            // What was selected once stays, as it does in the kernel.
+            Some(known) if known.domain != OTHER || own => (known.domain, known.how),
+            _ => self.inherited(process.parent),
+        }
     }
 
     /// The scheduler itself is in a domain only if its number was given.
@@ -331,22 +353,43 @@ impl Domains {
         found.map(|number| number as DomainId)
     }
 
-    fn inherited(&self, mut ancestor: u32) -> DomainId {
+    fn inherited(&self, mut ancestor: u32) -> (DomainId, How) {
         for _ in 0..MAX_ANCESTORS {
-            let Some(known) = self.known.get(&ancestor) else { return OTHER };
-            if known.domain != OTHER {
-                return known.domain;
+            match self.known.get(&ancestor) {
+                // Control groups list their members themselves, children included.
+                Some(known) if known.domain != OTHER && known.how != How::Cgroup => {
+                    return (known.domain, How::Inherited);
+                }
+                Some(known) => ancestor = known.parent,
+                None => break,
             }
-            ancestor = known.parent;
         }
-        OTHER
+        (OTHER, How::Inherited)
     }
 
-    fn settle(&mut self, pid: u32, to: DomainId) {
+    /// Who is in a bound control group, and was not selected otherwise; and who has left it.
+    fn follow_cgroups(&mut self) {
+        let members = self.cgroup_members();
+        let has_left = |(pid, known): (&u32, &Known)| {
+            (known.how == How::Cgroup && !members.contains_key(pid)).then_some(*pid)
+        };
+        let left: Vec<_> = self.known.iter().filter_map(has_left).collect();
+        for pid in left {
+            self.settle(pid, OTHER, How::Cgroup);
+        }
+        for (pid, domain) in members {
+            if self.known.get(&pid).is_some_and(|known| known.how != How::Selected) {
+                self.settle(pid, domain, How::Cgroup);
+            }
+        }
+    }
+
+    fn settle(&mut self, pid: u32, to: DomainId, how: How) {
         let Some(known) = self.known.get_mut(&pid) else { return };
         let from = std::mem::replace(&mut known.domain, to);
+        known.how = if to == OTHER { How::Inherited } else { how };
         if from != to {
-            self.changes.push(Change { pid, from, to, is_alive: true });
+            self.changes.push(Change { pid, from, to, is_alive: true, is_by_cgroup: how == How::Cgroup });
         }
     }
 
@@ -444,7 +487,10 @@ mod tests {
         // Something begins, so the scan looks again.
         drop(Running::shell("read x"));
         let gone: Vec<_> = domains.scan().to_vec();
-        assert!(gone.contains(&Change { pid, from: a, to: OTHER, is_alive: false }), "{gone:?}");
+        assert!(
+            gone.contains(&Change { pid, from: a, to: OTHER, is_alive: false, is_by_cgroup: false }),
+            "{gone:?}"
+        );
         assert_eq!(domains.members(a).count(), 0);
     }
 

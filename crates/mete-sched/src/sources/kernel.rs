@@ -100,7 +100,8 @@ impl Source for KernelSource {
 
     fn bind(&mut self, change: Change) -> Result<(), SourceError> {
         // The kernel overwrites the entry of a task that ended when its number is given out again.
-        if !change.is_alive {
+        // Control groups it follows itself, and a task's own binding would keep it from doing so.
+        if !change.is_alive || change.is_by_cgroup {
             return Ok(());
         }
         match self.kernel.bind(&Principal::Process(change.pid as i32), change.to) {

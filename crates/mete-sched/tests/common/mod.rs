@@ -1,5 +1,6 @@
 //! What several tests need: processes that end with the test, and bounded waiting.
 #![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};

@@ -1,0 +1,212 @@
+//! What was found out, by name: for tables and for `--json`.
+
+use mete_log::DomainId;
+use mete_policy::{Permille, Role};
+use serde::Serialize;
+
+use crate::analysis::{Completeness, Findings, Matrix};
+use crate::domains::{Domains, IDLE};
+use crate::scheduler::{Cost, Scheduler};
+use crate::sources::Meaning;
+
+/// The whole of it, since the scheduler began.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Every domain, "other" and "idle" included.
+    pub domains: Vec<DomainReport>,
+    /// Every processor.
+    pub processors: Vec<ProcessorReport>,
+    /// The client-to-driver transaction matrix, without its zeroes.
+    pub transactions: Vec<Dealing>,
+    /// Groups of domains that deal with one another.
+    pub working_sets: Vec<Vec<String>>,
+    /// The components that are read now.
+    pub sources: Vec<String>,
+    /// What was read and what was lost.
+    pub completeness: Completeness,
+    /// What the scheduler itself has cost.
+    pub cost: Cost,
+}
+
+/// One domain.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DomainReport {
+    /// Its name.
+    pub name: String,
+    /// `client`, `driver` or `bystander`.
+    pub role: &'static str,
+    /// How many processes it has now.
+    pub processes: usize,
+    /// Service time on each processor, in nanoseconds.
+    pub service_ns: Vec<u64>,
+    /// The share of one processor that it used in the last period, in thousandths.
+    pub demand: Permille,
+    /// The processor that it was on most recently.
+    pub last_processor: Option<usize>,
+    /// The processor that it is on mostly.
+    pub processor: Option<usize>,
+    /// Where the policy has put it.
+    pub placed: Option<usize>,
+    /// Wake-ups that it sent, by receiver.
+    pub sent: Vec<Dealing>,
+    /// Wake-ups that it received, by sender.
+    pub received: Vec<Dealing>,
+    /// Bytes that are resident for it; `None` if they are not logged.
+    pub memory_bytes: Option<u64>,
+    /// Performance counters and events of components.
+    pub events: Vec<EventReport>,
+}
+
+/// How often one domain dealt with another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Dealing {
+    /// Whose table this stands in: the client's, the sender's or the receiver's name.
+    pub domain: String,
+    /// The other one's: the driver's, the receiver's or the sender's name.
+    pub correspondent: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// One event in one domain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EventReport {
+    /// Its name.
+    pub name: String,
+    /// `counter`, `access`, `phase` or `sample`.
+    pub kind: &'static str,
+    /// Rows.
+    pub rows: u64,
+    /// The sum of their counters.
+    pub sum: u64,
+    /// The counter of the newest row.
+    pub last: u64,
+}
+
+/// One processor.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProcessorReport {
+    /// Its number.
+    pub processor: usize,
+    /// How much of it was in use in the last period, in thousandths; `None` if that is not known.
+    pub utilisation: Option<Permille>,
+    /// The mean length of its run queue of late, in thousandths of a task.
+    pub queue: Option<Permille>,
+    /// Mean lengths of its run queue at past polls, newest first.
+    pub queue_history: Vec<Permille>,
+}
+
+impl Report {
+    /// What a scheduler has found out so far. To be called by the thread that polls.
+    pub fn of(scheduler: &Scheduler) -> Report {
+        let (analysis, domains) = (scheduler.analysis(), scheduler.domains());
+        let findings = analysis.findings();
+        let all = 0..domains.len() as DomainId;
+        let name = |domain: &DomainId| domains.name(*domain).to_owned();
+        let working_sets = findings.working_sets.groups();
+        Report {
+            domains: all.clone().map(|domain| domain_report(scheduler, domain)).collect(),
+            processors: (0..analysis.period().queue.len())
+                .map(|processor| processor_report(scheduler, processor))
+                .collect(),
+            transactions: all
+                .clone()
+                .flat_map(|client| transactions(findings, domains, analysis.period().roles, client))
+                .collect(),
+            working_sets: working_sets.iter().map(|set| set.iter().map(name).collect()).collect(),
+            sources: analysis.sources().map(|source| source.label().to_owned()).collect(),
+            completeness: analysis.completeness(),
+            cost: scheduler.cost(),
+        }
+    }
+}
+
+fn domain_report(scheduler: &Scheduler, domain: DomainId) -> DomainReport {
+    let (analysis, domains) = (scheduler.analysis(), scheduler.domains());
+    let (findings, period) = (analysis.findings(), analysis.period());
+    let number = usize::from(domain);
+    let used = findings.service.used().total();
+    DomainReport {
+        name: domains.name(domain).to_owned(),
+        role: role_name(period.roles.get(number).copied().unwrap_or_default()),
+        processes: if domain == IDLE { 0 } else { domains.members(domain).count() },
+        service_ns: (0..period.queue.len()).map(|processor| used.get(processor, number)).collect(),
+        demand: period.demand.get(number).copied().unwrap_or(0),
+        last_processor: findings.service.last_seen(domain).map(|seen| seen.processor),
+        processor: findings.processor_of(domain),
+        placed: scheduler.placed(domain),
+        sent: dealings(findings.traffic.sent().total(), domains, domain),
+        received: dealings(findings.traffic.received().total(), domains, domain),
+        memory_bytes: memory(findings, domain),
+        events: events(findings, domain),
+    }
+}
+
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Bystander => "bystander",
+        Role::Driver => "driver",
+        Role::Client => "client",
+    }
+}
+
+fn processor_report(scheduler: &Scheduler, processor: usize) -> ProcessorReport {
+    let analysis = scheduler.analysis();
+    let queues = &analysis.findings().queues;
+    let queue_history: Vec<_> = queues.history(processor).collect();
+    let utilisation = analysis.utilisation(processor);
+    ProcessorReport {
+        processor,
+        utilisation,
+        queue: queues.mean(processor, queue_history.len()),
+        queue_history,
+    }
+}
+
+fn dealing(domains: &Domains, domain: DomainId, correspondent: DomainId, count: u64) -> Option<Dealing> {
+    let name = |domain| domains.name(domain).to_owned();
+    (count > 0).then(|| Dealing { domain: name(domain), correspondent: name(correspondent), count })
+}
+
+fn dealings(table: &Matrix, domains: &Domains, domain: DomainId) -> Vec<Dealing> {
+    let row = table.row(usize::from(domain)).iter().enumerate();
+    row.filter_map(|(other, &count)| dealing(domains, domain, other as DomainId, count)).collect()
+}
+
+fn transactions(findings: &Findings, domains: &Domains, roles: &[Role], client: DomainId) -> Vec<Dealing> {
+    let is_driver =
+        |domain: &DomainId| roles.get(usize::from(*domain)) == Some(&Role::Driver) && *domain != client;
+    let drivers = (0..domains.len() as DomainId).filter(is_driver);
+    drivers
+        .filter_map(|driver| {
+            dealing(domains, client, driver, findings.traffic.total_transactions(client, driver))
+        })
+        .collect()
+}
+
+fn memory(findings: &Findings, domain: DomainId) -> Option<u64> {
+    let tally = findings.tallies.iter().find(|tally| tally.meaning == Meaning::Memory)?;
+    // The kernel's sums are signed: giving back what was taken before logging began counts below zero.
+    Some((tally.of(domain).last as i64).max(0) as u64)
+}
+
+fn events(findings: &Findings, domain: DomainId) -> Vec<EventReport> {
+    let reports = findings.tallies.iter().filter_map(|tally| {
+        let kind = match tally.meaning {
+            Meaning::Counter => "counter",
+            Meaning::Access => "access",
+            Meaning::Phase => "phase",
+            Meaning::Sample => "sample",
+            _ => return None,
+        };
+        let sum = tally.of(domain);
+        (sum.rows > 0).then(|| EventReport {
+            name: tally.name.clone(),
+            kind,
+            rows: sum.rows,
+            sum: sum.sum,
+            last: sum.last,
+        })
+    });
+    reports.collect()
+}

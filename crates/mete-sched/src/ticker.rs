@@ -1,0 +1,64 @@
+//! The poll's beat: absolute deadlines, so that the time a poll takes does not add up.
+
+use std::time::Duration;
+
+use mete_log::clock::monotonic_ns;
+use rustix::thread::{ClockId, clock_nanosleep_absolute};
+use rustix::time::Timespec;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub struct Ticker {
+    period_ns: u64,
+    next_ns: u64,
+    missed: u64,
+}
+
+impl Ticker {
+    /// A beat of this period, a tenth of a millisecond at least.
+    pub fn new(period: Duration) -> Ticker {
+        let period_ns = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX / 4).max(100_000);
+        Ticker { period_ns, next_ns: monotonic_ns() + period_ns, missed: 0 }
+    }
+
+    /// The period.
+    pub fn period(&self) -> Duration {
+        Duration::from_nanos(self.period_ns)
+    }
+
+    /// Beats that were let pass because the ones before took too long.
+    pub fn missed(&self) -> u64 {
+        self.missed
+    }
+
+    /// Waits for the next beat, or for a signal; answers whether the beat has come.
+    pub fn wait(&mut self) -> bool {
+        let until = Timespec {
+            tv_sec: (self.next_ns / 1_000_000_000) as i64,
+            tv_nsec: (self.next_ns % 1_000_000_000) as i64,
+        };
+        if clock_nanosleep_absolute(ClockId::Monotonic, &until).is_err() {
+            return false;
+        }
+        let late = monotonic_ns().saturating_sub(self.next_ns) / self.period_ns;
+        self.missed += late;
+        self.next_ns += (late + 1) * self.period_ns;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_16_beats_that_were_missed_are_counted_and_not_made_up_for() {
+        let mut ticker = Ticker::new(Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(21));
+        assert!(ticker.wait());
+        assert!(ticker.missed() >= 9, "{}", ticker.missed());
+        let before = monotonic_ns();
+        assert!(ticker.wait());
+        assert!(ticker.next_ns > before, "the next one lies ahead");
+    }
+}
