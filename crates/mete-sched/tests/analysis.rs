@@ -1,0 +1,279 @@
+//! What the analysis makes of rows that handlers write (LOG-16), on plain regions.
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+use std::sync::Arc;
+
+use mete_log::handler::{Clock, log};
+use mete_log::{EventId, NO_DOMAIN, Outcome, Record, Region, Shape};
+use mete_policy::Role;
+use mete_sched::Layout;
+use mete_sched::analysis::{Analysis, FileCount};
+use mete_sched::domains::{Change, FIRST, IDLE, OTHER};
+use mete_sched::sources::{EventUse, Meaning, RegionSource, Source};
+use proptest::prelude::*;
+
+const DRIVER: u16 = FIRST;
+const CLIENT: u16 = FIRST + 1;
+const DOMAINS: usize = 4;
+const BOTH: [Layout; 2] = [Layout::PerEvent, Layout::PerDomain];
+
+const SERVICE: EventId = 0;
+const SENT: EventId = 1;
+const RECEIVED: EventId = 2;
+const MEMORY: EventId = 3;
+const RUN_QUEUE: EventId = 4;
+const REQUEST: EventId = 5;
+
+struct At(u64);
+
+impl Clock for At {
+    fn hardware(&self) -> u64 {
+        self.0
+    }
+
+    fn tick(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A component of two processors that logs everything, and the analysis that reads it.
+struct Bench {
+    region: Arc<Region>,
+    analysis: Analysis,
+}
+
+fn events() -> Vec<EventUse> {
+    vec![
+        EventUse::new(SERVICE, "service time", Meaning::ServiceTime),
+        EventUse::new(SENT, "ipc sent", Meaning::Sent),
+        EventUse::new(RECEIVED, "ipc received", Meaning::Received),
+        EventUse::new(MEMORY, "memory", Meaning::Memory),
+        EventUse::new(RUN_QUEUE, "run queue", Meaning::RunQueue),
+        EventUse::new(REQUEST, "request", Meaning::Access),
+    ]
+}
+
+impl Bench {
+    fn new(layout: Layout) -> Bench {
+        Bench::with(layout, events())
+    }
+
+    fn with(layout: Layout, events: Vec<EventUse>) -> Bench {
+        let region = Arc::new(Region::create(Shape::KERNEL, 2).unwrap());
+        let mut analysis = Analysis::new(2, vec![None; DOMAINS], layout, 0);
+        analysis.add(Box::new(RegionSource::new("bench", region.clone(), events))).unwrap();
+        Bench { region, analysis }
+    }
+
+    fn log(&self, processor: usize, now: u64, event: EventId, domain: u16, correspondent: u16, counter: u64) {
+        let record = Record { event, domain, correspondent, counter };
+        assert_eq!(log(self.region.area(processor), &At(now), record), Outcome::Logged);
+    }
+}
+
+#[test]
+fn log_16_rows_become_load_affinity_demand_and_transactions() {
+    for layout in BOTH {
+        let mut bench = Bench::new(layout);
+        // Processor 0: the driver for 40 of 100 ms, then idle. Processor 1: the client all along.
+        bench.log(0, 40_000_000, SERVICE, DRIVER, IDLE, 40_000_000);
+        bench.log(1, 1_000_000, SERVICE, IDLE, CLIENT, 1_000_000);
+        for _ in 0..30 {
+            bench.log(0, 0, REQUEST, DRIVER, CLIENT, 1);
+            bench.log(1, 0, SENT, CLIENT, DRIVER, 1);
+            bench.log(1, 0, RECEIVED, DRIVER, CLIENT, 1);
+        }
+        [1, 3].into_iter().for_each(|tasks| bench.log(1, 0, RUN_QUEUE, OTHER, NO_DOMAIN, tasks));
+        bench.analysis.poll(100_000_000);
+        let period = bench.analysis.end_period(100_000_000);
+        assert_eq!(period.roles[usize::from(DRIVER)], Role::Driver, "it reports transactions");
+        assert_eq!(period.roles[usize::from(CLIENT)], Role::Client);
+        assert_eq!(period.roles[..2], [Role::Bystander; 2]);
+        assert_eq!(period.processors[usize::from(DRIVER)], Some(0));
+        assert_eq!(period.processors[usize::from(CLIENT)], Some(1));
+        assert_eq!(period.demand[usize::from(DRIVER)], 400);
+        assert_eq!(period.demand[usize::from(CLIENT)], 990, "the phase that goes on counts");
+        assert_eq!(period.queue, [400, 2000], "without samples, what is in use");
+        assert_eq!(period.transactions[usize::from(CLIENT) * DOMAINS + usize::from(DRIVER)], 30);
+        assert_eq!(period.transactions.iter().sum::<u64>(), 30);
+        assert_eq!((bench.analysis.utilisation(0), bench.analysis.utilisation(1)), (Some(400), Some(990)));
+        let findings = bench.analysis.findings();
+        assert_eq!(findings.working_sets.groups(), [[DRIVER, CLIENT]]);
+        assert_eq!(findings.traffic.sent().total().get(usize::from(CLIENT), usize::from(DRIVER)), 30);
+    }
+}
+
+#[test]
+fn log_16_the_newest_of_all_processors_is_a_domain_s_memory() {
+    for layout in BOTH {
+        let mut bench = Bench::new(layout);
+        bench.log(1, 20, MEMORY, CLIENT, NO_DOMAIN, 2000);
+        bench.log(0, 10, MEMORY, CLIENT, NO_DOMAIN, 1000);
+        bench.analysis.poll(30);
+        let memory = bench.analysis.findings().tallies.iter().find(|tally| tally.name == "memory").unwrap();
+        assert_eq!(memory.of(CLIENT).last, 2000);
+    }
+}
+
+#[test]
+fn log_8_a_row_that_stands_for_several_occurrences_counts_as_many() {
+    for layout in BOTH {
+        let events = vec![EventUse::new(SENT, "ipc sent", Meaning::Sent).with_threshold(3)];
+        let mut bench = Bench::with(layout, events);
+        for _ in 0..30 {
+            log(
+                bench.region.area(0),
+                &At(0),
+                Record { event: SENT, domain: CLIENT, correspondent: DRIVER, counter: 1 },
+            );
+        }
+        bench.analysis.poll(1);
+        let traffic = &bench.analysis.findings().traffic;
+        assert_eq!(traffic.sent().total().get(usize::from(CLIENT), usize::from(DRIVER)), 30);
+        assert_eq!(bench.analysis.completeness().files[0].rows, 10);
+    }
+}
+
+#[test]
+fn log_10_what_a_slow_scheduler_lost_is_stated_for_the_file_and_processor() {
+    let mut bench = Bench::new(Layout::PerEvent);
+    let written = 40_000;
+    for _ in 0..written {
+        bench.log(1, 0, SENT, CLIENT, DRIVER, 1);
+    }
+    bench.log(0, 0, SENT, CLIENT, DRIVER, 1);
+    bench.analysis.poll(7);
+    let statement = bench.analysis.completeness();
+    let of = |processor: usize| -> &FileCount {
+        statement.files.iter().find(|f| f.processor == processor).unwrap()
+    };
+    assert_eq!(of(1).rows + of(1).overwritten, written);
+    assert!(of(1).overwritten > 0 && of(0).is_complete());
+    assert_eq!((statement.from_ns, statement.to_ns), (0, 7));
+    let text = statement.to_string();
+    assert!(text.contains("bench, ipc sent, processor 1") && !text.contains("processor 0"), "{text}");
+    let counted =
+        bench.analysis.findings().traffic.sent().total().get(usize::from(CLIENT), usize::from(DRIVER));
+    assert_eq!(counted, of(1).rows + 1);
+}
+
+#[test]
+fn log_10_the_statement_of_an_interval_leaves_out_what_came_before() {
+    let mut bench = Bench::new(Layout::PerEvent);
+    bench.log(0, 0, SENT, CLIENT, DRIVER, 1);
+    bench.analysis.poll(5);
+    assert_eq!(bench.analysis.interval_completeness().files[0].rows, 1);
+    bench.analysis.poll(6);
+    let quiet = bench.analysis.interval_completeness();
+    assert_eq!((quiet.from_ns, quiet.to_ns, quiet.files.len()), (5, 6, 0));
+    assert_eq!(quiet.to_string(), "complete: all 0 rows were read");
+    bench.log(0, 0, SENT, CLIENT, DRIVER, 1);
+    bench.analysis.poll(9);
+    assert_eq!(bench.analysis.interval_completeness().files[0].rows, 1);
+}
+
+/// A component that can end.
+struct Mortal {
+    inner: RegionSource,
+    life: Arc<()>,
+}
+
+impl Source for Mortal {
+    fn label(&self) -> &str {
+        self.inner.label()
+    }
+
+    fn shape(&self) -> Shape {
+        self.inner.shape()
+    }
+
+    fn processors(&self) -> usize {
+        self.inner.processors()
+    }
+
+    fn area(&self, processor: usize) -> mete_log::Area<'_> {
+        self.inner.area(processor)
+    }
+
+    fn events(&self) -> &[EventUse] {
+        self.inner.events()
+    }
+
+    fn bind(&mut self, change: Change) -> Result<(), mete_sched::sources::SourceError> {
+        self.inner.bind(change)
+    }
+
+    fn is_alive(&self) -> bool {
+        Arc::strong_count(&self.life) > 1
+    }
+}
+
+#[test]
+fn log_16_a_component_that_ends_is_read_to_its_last_row_and_one_of_its_name_goes_on() {
+    let mut analysis = Analysis::new(2, vec![None; DOMAINS], Layout::PerEvent, 0);
+    for _ in 0..2 {
+        let life = Arc::new(());
+        let region = Arc::new(Region::create(Shape::COMPONENT, 2).unwrap());
+        let uses = vec![EventUse::new(0, "request", Meaning::Access)];
+        let inner = RegionSource::new("server", region.clone(), uses);
+        analysis.add(Box::new(Mortal { inner, life: life.clone() })).unwrap();
+        analysis.drop_ended(1);
+        assert_eq!(analysis.sources().count(), 1);
+        let record = Record { event: 0, domain: DRIVER, correspondent: CLIENT, counter: 2 };
+        assert_eq!(log(region.area(1), &At(0), record), Outcome::Logged);
+        drop(life);
+        analysis.drop_ended(2);
+        assert_eq!(analysis.sources().count(), 0);
+    }
+    assert_eq!(analysis.findings().tallies.len(), 1);
+    assert_eq!(analysis.findings().tallies[0].of(DRIVER).sum, 4);
+    assert_eq!(analysis.findings().traffic.total_transactions(CLIENT, DRIVER), 4);
+    assert_eq!(analysis.completeness().files.iter().map(|file| file.rows).sum::<u64>(), 2);
+}
+
+#[test]
+fn log_6_bindings_reach_the_component_s_table_and_leave_it_again() {
+    let region = Arc::new(Region::create(Shape::COMPONENT, 1).unwrap());
+    let mut source = RegionSource::new("server", region.clone(), Vec::new());
+    let mut change = Change { pid: 77, from: OTHER, to: CLIENT, is_alive: true, is_by_cgroup: false };
+    source.bind(change).unwrap();
+    assert_eq!(region.bindings().domain_of(77), Some(CLIENT));
+    change.is_alive = false;
+    source.bind(change).unwrap();
+    assert_eq!(region.bindings().domain_of(77), None);
+}
+
+fn interesting() -> impl Strategy<Value = u64> {
+    prop_oneof![0..8u64, any::<u64>(), Just(u64::MAX), Just(u64::MAX - 1)]
+}
+
+proptest! {
+    #[test]
+    fn log_11_no_words_of_a_component_and_no_clock_bring_the_analysis_down(
+        words in prop::collection::vec((0..400_000usize, interesting()), 0..200),
+        rows in prop::collection::vec(
+            (0..2usize, 0..40u16, interesting(), interesting(), interesting(), interesting()), 0..60),
+        clocks in prop::collection::vec(interesting(), 1..8),
+        layout in prop_oneof![Just(Layout::PerEvent), Just(Layout::PerDomain)],
+    ) {
+        let mut bench = Bench::new(layout);
+        for (round, &clock) in clocks.iter().enumerate() {
+            for &(processor, event, domain, correspondent, counter, now) in &rows {
+                let (domain, correspondent) = (domain as u16, correspondent as u16);
+                log(bench.region.area(processor), &At(now), Record { event, domain, correspondent, counter });
+            }
+            for &(at, word) in words.iter().skip(round * 20).take(20) {
+                let area = bench.region.area(at);
+                let words = area.shape().area_bytes() / 8;
+                // SAFETY: inside the area, aligned, and touched by atomics only.
+                let word_at = unsafe { area.base().cast::<std::sync::atomic::AtomicU64>().add(at % words).as_ref() };
+                word_at.store(word, std::sync::atomic::Ordering::Relaxed);
+                area.register(at as u16).index.store(word, std::sync::atomic::Ordering::Relaxed);
+            }
+            bench.analysis.poll(clock);
+            let period = bench.analysis.end_period(clock);
+            prop_assert_eq!(period.roles.len(), DOMAINS);
+            prop_assert!(bench.analysis.completeness().to_string().contains("complete"));
+        }
+    }
+}
