@@ -16,7 +16,8 @@
  * is off is a five-byte no-op; its arguments are evaluated only while it is on.
  *
  * Link with -lmete_probe. With METE_OPTIONAL defined before including, a program that is linked
- * without the library runs, too: its probes stay off.
+ * without the library runs, too: its probes stay off, unless LD_PRELOAD brings the library. (An
+ * optional static library needs -Wl,-u,mete_register: weak references load nothing from it.)
  */
 #ifndef METE_H
 #define METE_H
@@ -78,6 +79,29 @@ METE_IMPORT_ void mete_set_process_domain(uint16_t domain);
 /* The domain of another process, as the scheduler publishes it, or METE_NO_DOMAIN. */
 METE_IMPORT_ uint16_t mete_domain_of_process(uint32_t pid);
 
+#ifdef METE_OPTIONAL
+static inline void mete_set_domain_if_linked_(uint16_t domain)
+{
+	if (METE_IS_LINKED_)
+		mete_set_domain(domain);
+}
+
+static inline void mete_set_process_domain_if_linked_(uint16_t domain)
+{
+	if (METE_IS_LINKED_)
+		mete_set_process_domain(domain);
+}
+
+static inline uint16_t mete_domain_of_process_if_linked_(uint32_t pid)
+{
+	return METE_IS_LINKED_ ? mete_domain_of_process(pid) : METE_NO_DOMAIN;
+}
+
+#define mete_set_domain mete_set_domain_if_linked_
+#define mete_set_process_domain mete_set_process_domain_if_linked_
+#define mete_domain_of_process mete_domain_of_process_if_linked_
+#endif
+
 /* R, retain: nothing refers to a record but its section's bounds. Older assemblers do not know it. */
 #if defined(__clang__) ? __clang_major__ >= 13 : __GNUC__ >= 11
 #define METE_RETAIN_ "R"
@@ -89,12 +113,12 @@ METE_IMPORT_ uint16_t mete_domain_of_process(uint32_t pid);
 
 #define METE_EVENT_EXTERN(name_) METE_EXTERN_ METE_HIDDEN_ struct mete_event mete_event_##name_
 
-#define METE_EVENT(name_, kind_)                                                           \
-	METE_EVENT_EXTERN(name_);                                                          \
-	__asm__(".pushsection mete_events, \"aw" METE_RETAIN_ "\", @progbits\n\t"          \
-		".balign 8\n\t"                                                            \
-		".quad mete_event_" #name_ "\n\t"                                          \
-		".popsection");                                                            \
+#define METE_EVENT(name_, kind_)                                                  \
+	METE_EVENT_EXTERN(name_);                                                 \
+	__asm__(".pushsection mete_events, \"aw" METE_RETAIN_ "\", @progbits\n\t" \
+		".balign 8\n\t"                                                   \
+		".quad mete_event_" #name_ "\n\t"                                 \
+		".popsection");                                                   \
 	__attribute__((used)) struct mete_event mete_event_##name_ = { #name_, kind_, 0xffff, false }
 
 #ifdef __cplusplus
@@ -110,26 +134,26 @@ METE_IMPORT_ uint16_t mete_domain_of_process(uint32_t pid);
  * flag "?" puts the record where an inline function's linker group has its code, so that both are
  * kept or dropped together.
  */
-#define METE_SITE_(name_, log_)                                                            \
-	__asm__ goto(".p2align 3, , 4\n"                                                   \
-		     "881: .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\t"                         \
-		     ".pushsection mete_sites, \"aw?" METE_RETAIN_ "\", @progbits\n\t"     \
-		     ".balign 8\n\t"                                                       \
-		     ".quad 881b, %l[" #log_ "], mete_event_" #name_ "\n\t"                \
-		     ".popsection"                                                         \
-		     :                                                                     \
-		     :                                                                     \
-		     :                                                                     \
+#define METE_SITE_(name_, log_)                                                        \
+	__asm__ goto(".p2align 3, , 4\n"                                               \
+		     "881: .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\t"                     \
+		     ".pushsection mete_sites, \"aw?" METE_RETAIN_ "\", @progbits\n\t" \
+		     ".balign 8\n\t"                                                   \
+		     ".quad 881b, %l[" #log_ "], mete_event_" #name_ "\n\t"            \
+		     ".popsection"                                                     \
+		     :                                                                 \
+		     :                                                                 \
+		     :                                                                 \
 		     : log_)
-#define METE_WHEN_ON_(name_, ...)                 \
-	__extension__({                           \
-		__label__ mete_log_, mete_end_;   \
-		METE_SITE_(name_, mete_log_);     \
-		goto mete_end_;                   \
-	mete_log_:                                \
-		METE_COLD_                        \
-		__VA_ARGS__;                      \
-	mete_end_:;                               \
+#define METE_WHEN_ON_(name_, ...)               \
+	__extension__({                         \
+		__label__ mete_log_, mete_end_; \
+		METE_SITE_(name_, mete_log_);   \
+		goto mete_end_;                 \
+mete_log_:                                      \
+		METE_COLD_                      \
+		__VA_ARGS__;                    \
+mete_end_:;                                     \
 	})
 #ifdef __clang__
 #define METE_COLD_ ;
@@ -139,11 +163,11 @@ METE_IMPORT_ uint16_t mete_domain_of_process(uint32_t pid);
 
 #else
 
-#define METE_WHEN_ON_(name_, ...)                                                          \
-	do {                                                                               \
-		if (__atomic_load_n(&mete_event_##name_.enabled, __ATOMIC_RELAXED)) {      \
-			__VA_ARGS__;                                                       \
-		}                                                                          \
+#define METE_WHEN_ON_(name_, ...)                                                     \
+	do {                                                                          \
+		if (__atomic_load_n(&mete_event_##name_.enabled, __ATOMIC_RELAXED)) { \
+			__VA_ARGS__;                                                  \
+		}                                                                     \
 	} while (0)
 
 #endif
@@ -157,19 +181,19 @@ METE_IMPORT_ uint16_t mete_domain_of_process(uint32_t pid);
 
 /* The entry into a phase of use, measured by the processor's counter or by a value of the caller. */
 #define METE_ENTER(name_) METE_ENTER_VALUE(name_, mete_now())
-#define METE_ENTER_VALUE(name_, value_)                                                    \
-	__extension__({                                                                    \
-		struct mete_phase mete_phase_ = { 0, false };                              \
+#define METE_ENTER_VALUE(name_, value_)                                                             \
+	__extension__({                                                                             \
+		struct mete_phase mete_phase_ = { 0, false };                                       \
 		METE_WHEN_ON_(name_, mete_phase_.is_logged = mete_enter_event(&mete_event_##name_); \
-			      if (mete_phase_.is_logged) mete_phase_.value = (value_));    \
-		mete_phase_;                                                               \
+			      if (mete_phase_.is_logged) mete_phase_.value = (value_));             \
+		mete_phase_;                                                                        \
 	})
 
 /* The exit: charges the delta, unless the event was off at the entry. */
 #define METE_EXIT(name_, phase_, correspondent_) METE_EXIT_VALUE(name_, phase_, correspondent_, mete_now())
-#define METE_EXIT_VALUE(name_, phase_, correspondent_, value_)                             \
-	METE_WHEN_ON_(name_, if ((phase_).is_logged)                                       \
-			      mete_exit_event(&mete_event_##name_, (correspondent_), (value_) - (phase_).value))
+#define METE_EXIT_VALUE(name_, phase_, correspondent_, value_)                                              \
+	METE_WHEN_ON_(name_, if ((phase_).is_logged) mete_exit_event(&mete_event_##name_, (correspondent_), \
+								     (value_) - (phase_).value))
 
 /* The bounds of the two sections in this program or shared object. */
 extern METE_HIDDEN_ __attribute__((weak)) const struct mete_site __start_mete_sites[];

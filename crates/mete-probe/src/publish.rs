@@ -155,12 +155,16 @@ fn serve(endpoint: &Endpoint) -> io::Result<()> {
     loop {
         let mut ready = [poll_in(&session), poll_in(endpoint)];
         wait(&mut ready)?;
-        let [request, late] = ready.map(|file| !file.revents().is_empty());
-        if late {
+        let [asked, late] = ready.map(|file| file.revents());
+        // First, so that whoever comes after a scheduler that has gone is not told that it is busy.
+        if asked.contains(PollFlags::HUP) {
+            return Ok(());
+        }
+        if !late.is_empty() {
             // Whatever befalls the late one does not concern this session.
             let _ = accept(endpoint).and_then(|late| late.turn_away(&session));
         }
-        if request {
+        if !asked.is_empty() {
             session.serve()?;
         }
     }

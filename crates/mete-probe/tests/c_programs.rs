@@ -11,9 +11,9 @@ use mete_probe::attach::Component;
 
 /// Compilers and how they compile; those that are not installed are skipped, and said to be.
 const COMPILERS: [&[&str]; 6] = [
-    &["gcc", "-xc", "-std=c11"],
+    &["gcc", "-xc", "-std=c11", "-Wpedantic"],
     &["gcc", "-xc", "-std=c11", "-O2", "-fPIE", "-pie", "-flto", "-Wl,--gc-sections", "-ffunction-sections"],
-    &["g++", "-xc++", "-std=c++17", "-O2"],
+    &["g++", "-xc++", "-std=c++17", "-Wpedantic", "-O2"],
     &["clang-19", "-xc", "-std=c11", "-O2"],
     &["clang", "-xc", "-std=c11", "-O0"],
     &["clang++-19", "-xc++", "-std=c++17", "-O2"],
@@ -32,12 +32,19 @@ fn library(name: &str) -> Option<PathBuf> {
     found.exists().then_some(found)
 }
 
-/// Compiles the C subject; `None`, with a word, where the compiler or the library is missing.
+/// Compiles the C subject; `None`, with a word, where the compiler is missing.
 fn compile(place: &Place, compiler: &[&str], libraries: &[&str]) -> Option<PathBuf> {
-    let program = place.path().join("count");
+    compile_file(place, "count", compiler, libraries)
+}
+
+fn compile_file(place: &Place, name: &str, compiler: &[&str], libraries: &[&str]) -> Option<PathBuf> {
+    let program = place.path().join(name);
     let mut command = Command::new(compiler[0]);
-    command.args(&compiler[1..]).args(["-Wall", "-Wextra", "-Wpedantic", "-Werror"]);
-    command.arg("-I").arg(crate_path("include")).arg(crate_path("tests/subject/count.c"));
+    command.args(&compiler[1..]).args(["-Wall", "-Wextra", "-Werror"]);
+    if cfg!(feature = "flag-check") {
+        command.arg("-DMETE_FLAG_CHECK");
+    }
+    command.arg("-I").arg(crate_path("include")).arg(crate_path(&format!("tests/subject/{name}.c")));
     command.args(["-xnone", "-o"]).arg(&program).args(libraries);
     match command.output() {
         Ok(output) => {
@@ -117,6 +124,46 @@ fn log_1_c_programs_use_the_shared_library() {
     if let Some(program) = compile(&place, &["cc", "-xc", "-std=c11", "-O2"], &libraries) {
         assert_rows_like_rust(&place, &program);
     }
+}
+
+#[test]
+fn log_2_shared_objects_come_and_go_while_their_events_are_on() {
+    let Some(library) = library("libmete_probe.so") else {
+        println!("SKIPPED: libmete_probe.so was not built beside this test (cargo build -p mete-probe)");
+        return;
+    };
+    let place = Place::new("plugin");
+    let folder = format!("-Wl,-rpath,{}", library.parent().expect("a folder").display());
+    let libraries = [library.to_str().expect("a plain path"), &folder, "-ldl"];
+    let host = compile_file(&place, "host", &["cc", "-xc", "-O2"], &libraries);
+    let plugin = compile_file(&place, "plugin", &["cc", "-xc", "-O2", "-fPIC", "-shared"], &libraries);
+    let (Some(host), Some(plugin)) = (host, plugin) else { return };
+    let mut command = Command::new(host);
+    command.arg(plugin);
+    let mut subject = Subject::start_command(&place, command);
+    let told = |subject: &mut Subject, expected: &str| {
+        subject.say("");
+        assert_eq!(subject.line(), expected);
+    };
+    told(&mut subject, "worked");
+    let mut component = subject.connect();
+    let log = Log::new(64, Stamp::None);
+    component.provide(log.region.clone()).expect("provide");
+    let plugged = id(&component, "plugged");
+    component.enable(plugged).expect("enable");
+    let mut readers = log.readers();
+    for round in 1..20 {
+        told(&mut subject, "unloaded");
+        told(&mut subject, "worked");
+        let mut rows = Vec::new();
+        let _ = poll_all(&mut readers, |_, row| rows.push((row.event, row.counter)));
+        assert_eq!(rows, [(Some(plugged), Some(round))], "what is loaded while its event is on is on");
+    }
+    told(&mut subject, "unloaded");
+    component.disable(plugged).expect("disable what is not loaded");
+    told(&mut subject, "worked");
+    assert_eq!(poll_all(&mut readers, |_, _| ()).rows, 0);
+    subject.finish();
 }
 
 #[test]
