@@ -1,0 +1,14 @@
+# Runs the peer under a session daemon of its own. Whoever starts this gives it a mount and a
+# process namespace: nothing that LTTng leaves in /run or /dev/shm is seen outside, and all of it
+# ends when this does.
+mount -t tmpfs none /run && mount -t tmpfs none /dev/shm || exit 3
+export LTTNG_HOME="$PWD"
+{
+	lttng-sessiond --no-kernel --background &&
+		lttng --no-sessiond create mete --snapshot --output="$PWD/out" &&
+		lttng --no-sessiond enable-channel --userspace --overwrite \
+			--subbuf-size=262144 --num-subbuf=4 rows &&
+		lttng --no-sessiond enable-event --userspace mete_peer:row --channel=rows &&
+		lttng --no-sessiond start
+} >log 2>&1 || exit 4
+exec taskset --cpu-list "$1" ./peer

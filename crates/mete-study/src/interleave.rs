@@ -1,0 +1,143 @@
+//! Interleaved repetitions: every variant once, then every variant again, many times. What the
+//! machine does meanwhile (another load, another clock rate) so meets all variants alike, and
+//! differences are taken within a round.
+
+use crate::progress::Progress;
+use crate::reason::Reason;
+
+/// The samples of each variant, one a round.
+#[derive(Debug)]
+pub struct Samples<V> {
+    variants: Vec<(V, Vec<f64>, Option<Reason>)>,
+}
+
+/// Measures every variant `rounds` times, after one round that does not count. A variant that fails
+/// is left out from then on; the others go on. `V` comes in the order of measuring: what the others
+/// are compared with goes first.
+pub fn interleave<V: Copy + PartialEq>(
+    what: &str,
+    rounds: usize,
+    variants: &[V],
+    progress: &mut dyn Progress,
+    mut measure: impl FnMut(V) -> Result<f64, Reason>,
+) -> Samples<V> {
+    let mut samples = Samples { variants: variants.iter().map(|&v| (v, Vec::new(), None)).collect() };
+    progress.begin(what, rounds as u64 + 1);
+    for round in 0..=rounds {
+        for (variant, values, failure) in &mut samples.variants {
+            if progress.is_cancelled() {
+                return samples;
+            }
+            match failure.is_none().then(|| measure(*variant)) {
+                Some(Ok(value)) if round > 0 => values.push(value),
+                Some(Err(reason)) => *failure = Some(reason),
+                _ => {}
+            }
+        }
+        progress.step();
+    }
+    samples
+}
+
+impl<V: Copy + PartialEq> Samples<V> {
+    /// What one variant took.
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be measured.
+    pub fn of(&self, variant: V) -> Result<Vec<f64>, Reason> {
+        let found = self.variants.iter().find(|(known, ..)| *known == variant);
+        match found {
+            Some((_, values, None)) if !values.is_empty() => Ok(values.clone()),
+            Some((_, _, Some(reason))) => Err(reason.clone()),
+            _ => Err(Reason::new("stopped before it was measured")),
+        }
+    }
+
+    /// What a variant takes beyond another one, round by round.
+    ///
+    /// # Errors
+    ///
+    /// Why one of them could not be measured.
+    pub fn net(&self, variant: V, base: V) -> Result<Vec<f64>, Reason> {
+        let (with, without) = (self.of(variant)?, self.of(base)?);
+        Ok(with.iter().zip(&without).map(|(with, without)| with - without).collect())
+    }
+
+    /// How many times the net cost of `to` a variant's net cost is, round by round.
+    ///
+    /// # Errors
+    ///
+    /// Why one of them could not be measured, or that `to` costs nothing that can be measured.
+    pub fn ratio(&self, variant: V, to: V, base: V) -> Result<Vec<f64>, Reason> {
+        quotients(&self.net(variant, base)?, &self.net(to, base)?)
+    }
+}
+
+/// Quotients of samples that were taken in the same rounds; rounds in which noise left nothing of
+/// the divisor say nothing and are dropped.
+///
+/// # Errors
+///
+/// If no round is left.
+pub fn quotients(dividends: &[f64], divisors: &[f64]) -> Result<Vec<f64>, Reason> {
+    let pairs = dividends.iter().zip(divisors).filter(|(_, divisor)| **divisor > 0.0);
+    let quotients: Vec<f64> = pairs.map(|(dividend, divisor)| dividend / divisor).collect();
+    if quotients.is_empty() {
+        return Err(Reason::new("what it is compared with costs nothing that can be measured here"));
+    }
+    Ok(quotients)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct StopAfter(u64);
+
+    impl Progress for StopAfter {
+        fn begin(&mut self, _what: &str, _steps: u64) {}
+        fn step(&mut self) {
+            self.0 -= 1;
+        }
+        fn is_cancelled(&self) -> bool {
+            self.0 == 0
+        }
+    }
+
+    #[test]
+    fn log_17_variants_alternate_and_the_first_round_does_not_count() {
+        let mut order = Vec::new();
+        let samples = interleave("test", 2, &['a', 'b'], &mut (), |variant| {
+            order.push(variant);
+            Ok(order.len() as f64)
+        });
+        assert_eq!(order, ['a', 'b', 'a', 'b', 'a', 'b']);
+        assert_eq!(samples.of('a').unwrap(), [3.0, 5.0]);
+        assert_eq!(samples.net('b', 'a').unwrap(), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn a_variant_that_fails_is_left_out_and_the_others_go_on() {
+        let samples = interleave("test", 3, &[1, 2], &mut (), |variant| match variant {
+            1 => Ok(1.0),
+            _ => Err(Reason::new("not here")),
+        });
+        assert_eq!(samples.of(1).unwrap().len(), 3);
+        assert_eq!(samples.net(2, 1), Err(Reason::new("not here")));
+    }
+
+    #[test]
+    fn cancelling_keeps_the_results_so_far() {
+        let samples = interleave("test", 9, &[1], &mut StopAfter(3), |_| Ok(1.0));
+        assert_eq!(samples.of(1).unwrap().len(), 2);
+        let none = interleave("test", 9, &[1], &mut StopAfter(1), |_| Ok(1.0));
+        assert!(none.of(1).is_err());
+    }
+
+    #[test]
+    fn ratios_leave_out_rounds_in_which_nothing_is_left_to_compare_with() {
+        assert_eq!(quotients(&[2.0, 3.0], &[1.0, -0.1]).unwrap(), [2.0]);
+        assert!(quotients(&[2.0], &[0.0]).is_err());
+    }
+}

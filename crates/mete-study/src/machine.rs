@@ -1,0 +1,82 @@
+//! The machine that results were taken on.
+
+use std::fs;
+
+use serde::Serialize;
+
+/// What a reader of results has to know about the machine, and when they were taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Machine {
+    /// The processor's own name.
+    pub processor: String,
+    /// Processors that run.
+    pub processors: usize,
+    /// Whether a hypervisor is below.
+    pub is_virtual: bool,
+    /// Bytes of the second and third level's cache; 0 where unknown.
+    pub caches: [u64; 2],
+    /// The kernel's release.
+    pub kernel: String,
+    /// Day and time, UTC, as `2026-11-03T14:05:00Z`.
+    pub date: String,
+}
+
+impl Machine {
+    /// This machine, now.
+    pub fn here() -> Machine {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
+        Machine {
+            processor: field(&cpuinfo, "model name").unwrap_or("unknown processor").to_owned(),
+            processors: crate::processor::allowed().len(),
+            is_virtual: field(&cpuinfo, "flags").is_some_and(|flags| flags.contains("hypervisor")),
+            caches: [cache(2), cache(3)],
+            kernel,
+            date: now(),
+        }
+    }
+
+    /// One line for a table's head or a comment in a file.
+    pub fn line(&self) -> String {
+        let place = if self.is_virtual { "virtual machine" } else { "bare metal" };
+        let [l2, l3] = self.caches.map(|bytes| bytes >> 10);
+        format!(
+            "{}, {} processors ({place}), L2 {l2} KiB, L3 {l3} KiB, Linux {}, {}",
+            self.processor, self.processors, self.kernel, self.date
+        )
+    }
+}
+
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    line.split_once(':').map(|(_, value)| value.trim())
+}
+
+/// Bytes of the first processor's cache of that level, without the instruction cache.
+fn cache(level: u32) -> u64 {
+    let index = |nth| format!("/sys/devices/system/cpu/cpu0/cache/index{nth}");
+    let read = |nth, file: &str| fs::read_to_string(format!("{}/{file}", index(nth))).unwrap_or_default();
+    let found = (0..8).find(|&nth| read(nth, "level").trim() == level.to_string());
+    let size = found.map(|nth| read(nth, "size")).unwrap_or_default();
+    size.trim().strip_suffix('K').and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) << 10
+}
+
+fn now() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let seconds = since.as_secs() as libc::time_t;
+    // SAFETY: all-zero is a valid `tm`, which the call fills.
+    let parts = unsafe {
+        let mut parts: libc::tm = std::mem::zeroed();
+        libc::gmtime_r(&seconds, &mut parts);
+        parts
+    };
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
+        parts.tm_year + 1900,
+        parts.tm_mon + 1,
+        parts.tm_mday,
+        parts.tm_hour,
+        parts.tm_min,
+        parts.tm_sec
+    )
+}

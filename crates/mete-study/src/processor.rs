@@ -1,0 +1,154 @@
+//! Which processors there are, and staying on one of them.
+
+use std::io;
+use std::mem;
+
+use crate::reason::Reason;
+
+/// The calling thread on one processor, as long as this lives; then where it was before.
+#[derive(Debug)]
+#[must_use = "the thread is let go when this is dropped"]
+pub struct Pinned {
+    before: libc::cpu_set_t,
+}
+
+impl Pinned {
+    /// Pins the calling thread.
+    ///
+    /// # Errors
+    ///
+    /// If the processor does not exist or this thread must not run on it.
+    pub fn to(processor: usize) -> Result<Pinned, Reason> {
+        let before = affinity().map_err(Reason::while_trying("ask for the thread's processors"))?;
+        pin(processor)?;
+        Ok(Pinned { before })
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // A failure leaves the thread where it is, which is allowed to it.
+        let _ = set_affinity(&self.before);
+    }
+}
+
+/// Pins the calling thread for good: for threads and processes that end anyway.
+///
+/// # Errors
+///
+/// As [`Pinned::to`].
+pub fn pin(processor: usize) -> Result<(), Reason> {
+    set_affinity(&only(processor)).map_err(Reason::while_trying(format!("run on processor {processor}")))
+}
+
+/// As [`pin`], without allocating: for use between fork and exec.
+///
+/// # Errors
+///
+/// The kernel's answer.
+pub fn pin_after_fork(processor: usize) -> io::Result<()> {
+    set_affinity(&only(processor))
+}
+
+/// The processors that this thread may run on, in order; never empty.
+pub fn allowed() -> Vec<usize> {
+    let Ok(set) = affinity() else { return vec![0] };
+    // SAFETY: every number asked for is below the set's size.
+    let all = (0..libc::CPU_SETSIZE as usize).filter(|&processor| unsafe { libc::CPU_ISSET(processor, &set) });
+    let all: Vec<_> = all.collect();
+    if all.is_empty() { vec![0] } else { all }
+}
+
+/// Where to measure: the last processor, which serves the fewest interrupts as a rule.
+pub fn quietest() -> usize {
+    allowed().last().copied().unwrap_or(0)
+}
+
+/// Another processor than that one, for whoever must not disturb; the same one if it is alone.
+pub fn other_than(processor: usize) -> usize {
+    allowed().into_iter().find(|&other| other != processor).unwrap_or(processor)
+}
+
+fn only(processor: usize) -> libc::cpu_set_t {
+    // SAFETY: an all-zero set is the empty set; larger numbers than fit are left out.
+    unsafe {
+        let mut set: libc::cpu_set_t = mem::zeroed();
+        if processor < libc::CPU_SETSIZE as usize {
+            libc::CPU_SET(processor, &mut set);
+        }
+        set
+    }
+}
+
+fn affinity() -> io::Result<libc::cpu_set_t> {
+    // SAFETY: the set is as large as is said.
+    unsafe {
+        let mut set: libc::cpu_set_t = mem::zeroed();
+        let answer = libc::sched_getaffinity(0, size_of_val(&set), &mut set);
+        if answer == 0 { Ok(set) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+fn set_affinity(set: &libc::cpu_set_t) -> io::Result<()> {
+    // SAFETY: the set is as large as is said.
+    let answer = unsafe { libc::sched_setaffinity(0, size_of_val(set), set) };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// SCHED_BATCH for the calling thread: whoever it wakes does not take the processor before it
+/// blocks, so each message takes the same two switches.
+#[derive(Debug)]
+#[must_use = "the thread is an ordinary one again when this is dropped"]
+pub struct Batch;
+
+impl Batch {
+    /// Begins; does nothing if the kernel refuses.
+    pub fn begin() -> Batch {
+        set_policy(libc::SCHED_BATCH);
+        Batch
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        set_policy(libc::SCHED_OTHER);
+    }
+}
+
+fn set_policy(policy: libc::c_int) {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: reads one parameter block.
+    unsafe { libc::sched_setscheduler(0, policy, &parameters) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_was_pinned_may_run_again_wherever_it_might_before() {
+        let before = allowed();
+        let processor = quietest();
+        let pinned = Pinned::to(processor).unwrap();
+        assert_eq!(allowed(), [processor]);
+        drop(pinned);
+        assert_eq!(allowed(), before);
+    }
+
+    #[test]
+    fn a_processor_that_does_not_exist_is_said() {
+        let before = allowed();
+        let error = Pinned::to(100_000).unwrap_err().to_string();
+        assert!(error.contains("processor 100000"), "{error}");
+        assert_eq!(allowed(), before);
+    }
+
+    #[test]
+    fn batch_ends_with_its_guard() {
+        // SAFETY: a query.
+        let policy = || unsafe { libc::sched_getscheduler(0) };
+        let before = policy();
+        drop(Batch::begin());
+        assert_eq!(policy(), before);
+    }
+}

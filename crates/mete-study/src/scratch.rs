@@ -1,0 +1,61 @@
+//! A directory for the files of one measurement.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::{env, fs, io, process};
+
+/// A fresh directory, removed with all that is in it when this is dropped.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes the directory, for this user alone.
+    ///
+    /// # Errors
+    ///
+    /// The file system's answer.
+    pub fn new() -> io::Result<Scratch> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = env::temp_dir().join(format!("mete-study-{}-{number}", process::id()));
+        let mode = 0o700;
+        std::os::unix::fs::DirBuilderExt::mode(&mut fs::DirBuilder::new(), mode).create(&path)?;
+        Ok(Scratch(path))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Writes a file in it.
+    ///
+    /// # Errors
+    ///
+    /// The file system's answer.
+    pub fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        fs::write(self.0.join(name), text)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed lies in the directory for temporary files.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_of_a_scratch_directory() {
+        let scratch = Scratch::new().unwrap();
+        let path = scratch.path().to_owned();
+        scratch.write("file", "text").unwrap();
+        assert!(path.join("file").exists());
+        drop(scratch);
+        assert!(!path.exists());
+    }
+}

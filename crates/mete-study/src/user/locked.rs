@@ -1,0 +1,38 @@
+//! The handler for where restartable sequences are missing: one locked instruction a row.
+
+use mete_log::clock::UserClock;
+use mete_log::{Plan, Record, Region, Shape, handler};
+
+use super::scheduler::{DOMAIN, Logging, ROWS};
+use crate::reason::Reason;
+
+/// A log of its own, written by the portable handler.
+pub struct Log {
+    region: Region,
+}
+
+impl Log {
+    /// A log on one processor.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for it.
+    pub fn new() -> Result<Log, Reason> {
+        let region = Region::create(Shape::COMPONENT, 1)?;
+        let mut plan = Plan::new(Shape::COMPONENT);
+        let file = plan.file(Logging::Five.file(ROWS))?;
+        plan.route_event(0, file)?;
+        plan.apply(region.area(0));
+        Ok(Log { region })
+    }
+
+    /// Logs so many rows.
+    #[inline(never)]
+    pub fn rows(&self, times: u64) {
+        let area = self.region.area(0);
+        for counter in 0..times {
+            let record = Record { event: 0, domain: DOMAIN, correspondent: 2, counter };
+            handler::log(area, &UserClock, record);
+        }
+    }
+}

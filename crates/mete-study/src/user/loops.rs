@@ -1,0 +1,171 @@
+//! The loops that are timed. Those that are compared differ in the measured line alone.
+
+use std::arch::asm;
+use std::time::Instant;
+
+use mete_log::clock::ticks;
+use mete_probe::{event, probe};
+
+event! {
+    /// What the benchmark logs.
+    pub static ROW: access "mete bench row";
+}
+
+/// The domain at the other end of the benchmark's rows; another one than [`super::DOMAIN`], so that
+/// no row is internal.
+const CORRESPONDENT: u16 = 2;
+
+/// Nanoseconds for each of `times` passes that `run` makes.
+pub fn timed(times: u64, run: impl FnOnce(u64)) -> f64 {
+    let begin = Instant::now();
+    run(times);
+    begin.elapsed().as_nanos() as f64 / times as f64
+}
+
+/// Makes the compiler believe that the value is used. Costs no instruction.
+#[inline(always)]
+fn keep(value: u64) {
+    // SAFETY: no instruction at all.
+    unsafe { asm!("/* {0} */", in(reg) value, options(nomem, nostack, preserves_flags)) };
+}
+
+/// Makes the compiler forget what it knows of the value. Costs no instruction.
+#[inline(always)]
+fn hide(mut value: u64) -> u64 {
+    // SAFETY: no instruction at all.
+    unsafe { asm!("/* {0} */", inout(reg) value, options(nomem, nostack, preserves_flags)) };
+    value
+}
+
+/// Loops that differ in one expression.
+macro_rules! loops {
+    ($($(#[$doc:meta])* $name:ident: |$at:ident| $body:expr;)+) => {$(
+        $(#[$doc])*
+        #[inline(never)]
+        pub fn $name(times: u64) {
+            for $at in 0..times {
+                keep($at);
+                $body;
+            }
+        }
+    )+};
+}
+
+loops! {
+    /// Nothing.
+    nothing: |_at| ();
+    /// The time-stamp counter alone.
+    clock: |_at| keep(ticks());
+    /// The probe.
+    row: |at| probe!(ROW, CORRESPONDENT, at);
+}
+
+macro_rules! eight {
+    ($body:expr) => {{
+        $body;
+        $body;
+        $body;
+        $body;
+        $body;
+        $body;
+        $body;
+        $body;
+    }};
+}
+
+loops! {
+    /// Eight steps of a chain of multiplications, so that little of the loop itself is measured.
+    eight_steps: |at| {
+        let mut value = at;
+        eight!(value = hide(value.wrapping_mul(value)));
+        keep(value)
+    };
+    /// The same, a probe at each step.
+    eight_probed_steps: |at| {
+        let mut value = at;
+        eight!({
+            value = hide(value.wrapping_mul(value));
+            probe!(ROW, CORRESPONDENT, at)
+        });
+        keep(value)
+    };
+    /// Eight times nothing.
+    eight_times_nothing: |at| eight!(keep(at));
+    /// Eight probes and nothing else.
+    eight_probes: |at| eight!({
+        keep(at);
+        probe!(ROW, CORRESPONDENT, at)
+    });
+}
+
+/// What real work waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Each step waits for the one before: the processor is half idle.
+    Latency,
+    /// Independent steps: the processor's units are all busy.
+    Throughput,
+}
+
+/// Some work on what the pass before has left: passes do not overlap where the work does not.
+#[inline(always)]
+fn work(kind: Work, mut lanes: [u64; 4], steps: u64) -> [u64; 4] {
+    for _ in 0..steps {
+        match kind {
+            Work::Latency => lanes[0] = hide(lanes[0].wrapping_mul(lanes[0])),
+            Work::Throughput => lanes = lanes.map(|lane| hide(lane.rotate_left(5).wrapping_add(lane) ^ 99)),
+        }
+    }
+    lanes
+}
+
+/// Loops over `steps` steps of work of each kind.
+macro_rules! working_loops {
+    ($($(#[$doc:meta])* $name:ident: $kind:expr, |$at:ident| $body:expr;)+) => {$(
+        $(#[$doc])*
+        #[inline(never)]
+        pub fn $name(times: u64, steps: u64) {
+            let mut lanes = [3, 5, 7, 9];
+            for $at in 0..times {
+                lanes = work($kind, lanes, steps);
+                keep($at);
+                $body;
+            }
+            lanes.into_iter().for_each(keep);
+        }
+    )+};
+}
+
+working_loops! {
+    /// Work alone.
+    latency_work: Work::Latency, |_at| ();
+    /// Work, then a row.
+    latency_work_and_row: Work::Latency, |at| probe!(ROW, CORRESPONDENT, at);
+    /// Work alone.
+    throughput_work: Work::Throughput, |_at| ();
+    /// Work, then a row.
+    throughput_work_and_row: Work::Throughput, |at| probe!(ROW, CORRESPONDENT, at);
+}
+
+/// As many passes over so many steps of work, with or without a row after each.
+pub fn working(kind: Work, logs: bool, steps: u64) -> impl FnOnce(u64) {
+    let run = match (kind, logs) {
+        (Work::Latency, false) => latency_work,
+        (Work::Latency, true) => latency_work_and_row,
+        (Work::Throughput, false) => throughput_work,
+        (Work::Throughput, true) => throughput_work_and_row,
+    };
+    move |times| run(times, steps)
+}
+
+/// How many steps of work take `wanted_ns`, the best of several tries.
+pub fn calibrate(kind: Work, wanted_ns: f64) -> u64 {
+    const TIMES: u64 = 20_000;
+    let cost = |steps| {
+        let tries = (0..9).map(|_| timed(TIMES, working(kind, false, steps)));
+        tries.fold(f64::INFINITY, f64::min)
+    };
+    let distance = |steps: &u64| (cost(*steps) - wanted_ns).abs();
+    let candidates = (1..=80).map(|steps| (distance(&steps), steps));
+    candidates.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(1, |(_, steps)| steps)
+}

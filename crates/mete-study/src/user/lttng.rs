@@ -1,0 +1,89 @@
+//! LTTng-UST as a peer: a program that is compiled here and now, under a session daemon of its own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+
+use crate::child::Owned;
+use crate::reason::Reason;
+use crate::scratch::Scratch;
+
+/// The running program. Dropped, it and the session daemon end and their files are removed.
+pub struct Peer {
+    // Fields are dropped in this order: the processes end before their files go.
+    _process: Owned,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    _scratch: Scratch,
+}
+
+impl Peer {
+    /// Compiles and starts it.
+    ///
+    /// # Errors
+    ///
+    /// What is missing on this machine.
+    pub fn start(processor: usize) -> Result<Peer, Reason> {
+        check_rights()?;
+        check_installed("lttng-sessiond", "lttng-tools")?;
+        let scratch = Scratch::new()?;
+        compile(&scratch)?;
+        let mut process = launch(&scratch, processor)?;
+        let no_pipe = || Reason::new("no pipe to the peer");
+        let input = process.child().stdin.take().ok_or_else(no_pipe)?;
+        let output = BufReader::new(process.child().stdout.take().ok_or_else(no_pipe)?);
+        Ok(Peer { _process: process, input, output, _scratch: scratch })
+    }
+
+    /// Nanoseconds of each of `rounds` rounds of a loop.
+    ///
+    /// # Errors
+    ///
+    /// If the program has ended.
+    pub fn ask(&mut self, what: &str, rounds: u64) -> Result<f64, Reason> {
+        let mut line = String::new();
+        writeln!(self.input, "{what} {rounds}")
+            .and_then(|()| self.output.read_line(&mut line))
+            .map_err(Reason::while_trying("talk to the LTTng peer"))?;
+        line.trim().parse().map_err(|_| Reason::new("the LTTng session could not be set up, or its program ended"))
+    }
+}
+
+fn check_rights() -> Result<(), Reason> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    Err(Reason::new("its session daemon is kept apart in namespaces, which needs root"))
+}
+
+fn check_installed(program: &str, package: &str) -> Result<(), Reason> {
+    let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    found.map(drop).map_err(|_| Reason::new(format!("{program} is not installed (package {package})")))
+}
+
+fn compile(scratch: &Scratch) -> Result<(), Reason> {
+    scratch.write("row.h", include_str!("../../peer/row.h"))?;
+    scratch.write("peer.c", include_str!("../../peer/lttng.c"))?;
+    scratch.write("session.sh", include_str!("../../peer/lttng.sh"))?;
+    let done = Command::new("cc")
+        .args(["-O2", "-I.", "peer.c", "-o", "peer", "-llttng-ust", "-ldl"])
+        .current_dir(scratch.path())
+        .output()
+        .map_err(|_| Reason::new("no C compiler (cc) is installed to build the peer"))?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&done.stderr);
+    let first = said.lines().next().unwrap_or_default();
+    Err(Reason::new(format!("it does not compile (package liblttng-ust-dev?): {first}")))
+}
+
+fn launch(scratch: &Scratch, processor: usize) -> Result<Owned, Reason> {
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "--pid", "--fork", "--kill-child", "sh", "session.sh", &processor.to_string()])
+        .current_dir(scratch.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    Owned::start(&mut command, None)
+}

@@ -1,0 +1,173 @@
+//! User space: a probe off, a probe on, and what else there is for the same purpose.
+
+mod locked;
+pub(crate) mod loops;
+mod lttng;
+mod parallel;
+pub(crate) mod scheduler;
+mod tracing;
+
+use loops::{Work, timed};
+use scheduler::{Logging, ROWS, Scheduler};
+
+use crate::context::Context;
+use crate::interleave::{Samples, interleave, quotients};
+use crate::processor::Pinned;
+use crate::reason::Reason;
+use crate::report::{Bar, Row};
+
+pub(crate) use scheduler::DOMAIN;
+
+/// Passes of one repetition of a loop whose body takes some nanoseconds: about a millisecond.
+const PASSES: u64 = 50_000;
+/// The work that a row is added to.
+const WORK_NS: f64 = 20.0;
+
+/// All rows about user space.
+pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
+    let mut rows = match begin() {
+        Ok((_pinned, mut scheduler)) => own(context, &mut scheduler),
+        Err(reason) => vec![Row::new("user: all rows", "ns", Err(reason))],
+    };
+    rows.extend(parallel::rows(context));
+    rows
+}
+
+fn begin() -> Result<(Pinned, Scheduler), Reason> {
+    Ok((Pinned::to(crate::processor::quietest())?, Scheduler::begin()?))
+}
+
+fn own(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
+    let mut rows = disabled(context, scheduler);
+    rows.extend(costs(context, scheduler));
+    rows.extend(in_work(context, scheduler, Work::Latency, "latency-bound"));
+    rows.extend(in_work(context, scheduler, Work::Throughput, "throughput-bound"));
+    rows
+}
+
+/// Loops with and without a probe that is off.
+#[derive(Clone, Copy, PartialEq)]
+enum Off {
+    Chain,
+    ProbedChain,
+    Empty,
+    Probes,
+}
+
+fn disabled(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
+    const VARIANTS: [Off; 4] = [Off::Chain, Off::ProbedChain, Off::Empty, Off::Probes];
+    let rounds = context.rounds(150);
+    let samples = interleave("probe, disabled", rounds, &VARIANTS, context.progress, |variant| {
+        let run = match variant {
+            Off::Chain => loops::eight_steps,
+            Off::ProbedChain => loops::eight_probed_steps,
+            Off::Empty => loops::eight_times_nothing,
+            Off::Probes => loops::eight_probes,
+        };
+        scheduler.measured(Logging::Disabled, 0, || timed(PASSES, run) / 8.0)
+    });
+    let row = |name: &str, with, without| {
+        Row::new(format!("user: {name}"), "ns", samples.net(with, without)).bar(Bar::Below(0.1))
+    };
+    vec![
+        row("disabled probe in work", Off::ProbedChain, Off::Chain)
+            .note("against the same chain of multiplications without a probe"),
+        row("disabled probe in an empty loop", Off::Probes, Off::Empty)
+            .note("eight probes and nothing else, against nothing"),
+    ]
+}
+
+/// What is compared with a row.
+#[derive(Clone, Copy, PartialEq)]
+enum Cost {
+    Nothing,
+    Disabled,
+    Row(Logging),
+    Clock,
+    Locked,
+    Tracing,
+    LttngNothing,
+    Lttng,
+}
+
+fn costs(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
+    use Cost::*;
+    const VARIANTS: [Cost; 11] = [
+        Nothing,
+        Disabled,
+        Clock,
+        Row(Logging::NoEntry),
+        Row(Logging::One),
+        Row(Logging::Four),
+        Row(Logging::Five),
+        Locked,
+        Tracing,
+        LttngNothing,
+        Lttng,
+    ];
+    let mut lttng = lttng::Peer::start(crate::processor::quietest());
+    let locked = locked::Log::new();
+    let rounds = context.rounds(100);
+    let samples = interleave("row, with its peers", rounds, &VARIANTS, context.progress, |variant| {
+        let run = |run: fn(u64)| timed(PASSES, run);
+        match variant {
+            Nothing => Ok(run(loops::nothing)),
+            Disabled => scheduler.measured(Logging::Disabled, 0, || run(loops::row)),
+            Clock => Ok(run(loops::clock)),
+            Row(logging) => scheduler.measured(logging, PASSES, || run(loops::row)),
+            Locked => Ok(timed(PASSES, |times| locked.as_ref().map(|log| log.rows(times)).unwrap_or(()))),
+            Tracing => Ok(tracing::with_ring(|| run(tracing::events))),
+            LttngNothing => lttng.as_mut().map_err(|reason| reason.clone())?.ask("none", PASSES),
+            Lttng => lttng.as_mut().map_err(|reason| reason.clone())?.ask("row", PASSES),
+        }
+    });
+    cost_rows(&samples)
+}
+
+fn cost_rows(samples: &Samples<Cost>) -> Vec<Row> {
+    use Cost::*;
+    let five = Row(Logging::Five);
+    let ns = |name: &str, variant| {
+        crate::report::Row::new(format!("user: {name}"), "ns", samples.net(variant, Nothing))
+    };
+    let lttng = samples.net(Lttng, LttngNothing);
+    let times_ours = |costs: Result<Vec<f64>, Reason>| quotients(&costs?, &samples.net(five, Nothing)?);
+    let ratio = |name: &str, ratio| crate::report::Row::new(format!("user: {name}"), "ratio", ratio);
+    vec![
+        crate::report::Row::new("user: empty loop", "ns", samples.of(Nothing)).note("taken off what follows"),
+        ns("disabled probe", Disabled).note("the very loop that is patched for the rows below"),
+        ns("bare rdtsc", Clock),
+        ns("row, no entry", Row(Logging::NoEntry)).note("the occurrence is counted, nothing is written"),
+        ns("row, one entry", Row(Logging::One)),
+        ns("row, four entries", Row(Logging::Four)).bar(Bar::AtMost(3.0)).note("no time stamp"),
+        ns("row, five entries", five).note(format!("hardware time stamp; a log file of {ROWS} rows")),
+        ratio("row, five entries / bare rdtsc", samples.ratio(five, Clock, Nothing)).bar(Bar::AtMost(1.15)),
+        ns("row, five entries, locked fallback", Locked).note("where restartable sequences are missing"),
+        ns("peer: Rust tracing", Tracing)
+            .note("three integers and a time-stamp counter into a ring; subscriber of the thread"),
+        crate::report::Row::new("user: peer: LTTng-UST", "ns", lttng.clone()).note("overwrite mode, same fields"),
+        ratio("LTTng-UST / row, five entries", times_ours(lttng)).bar(Bar::AtLeast(6.0)),
+        ns_missing("user: peer: Tracy client"),
+    ]
+}
+
+fn ns_missing(name: &str) -> Row {
+    let why = "not built in: its client downloads and links a C++ library, and logs only while a viewer listens";
+    Row::new(name, "ns", Err(Reason::new(why)))
+}
+
+fn in_work(context: &mut Context<'_>, scheduler: &mut Scheduler, kind: Work, name: &str) -> Vec<Row> {
+    let steps = loops::calibrate(kind, WORK_NS);
+    let rounds = context.rounds(80);
+    let samples = interleave("row in work", rounds, &[false, true], context.progress, |logs| {
+        let logging = if logs { Logging::Five } else { Logging::Disabled };
+        scheduler.measured(logging, PASSES, || timed(PASSES, loops::working(kind, logs, steps)))
+    });
+    vec![
+        Row::new(format!("user: work, {name}"), "ns", samples.of(false))
+            .note(format!("{steps} steps; {WORK_NS} ns were aimed at")),
+        Row::new(format!("user: row added to work, {name}"), "ns", samples.net(true, false))
+            .bar(Bar::AtMost(3.0))
+            .note("five entries with hardware time stamp"),
+    ]
+}

@@ -1,0 +1,109 @@
+//! All processors logging at once: does one disturb another (LOG-9; thesis §5.2.1, figure 5.3)?
+
+use std::sync::Barrier;
+use std::thread;
+
+use super::loops::{self, timed};
+use super::scheduler::{Logging, Scheduler};
+use crate::context::Context;
+use crate::interleave::{Samples, interleave, quotients};
+use crate::processor;
+use crate::reason::Reason;
+use crate::report::{Bar, Row};
+
+/// Passes of one repetition: long enough that the threads' beginnings and ends do not matter.
+const PASSES: u64 = 400_000;
+/// Passes before them, which are not timed.
+const WARM_UP: u64 = 20_000;
+
+#[derive(Clone, Copy, PartialEq)]
+struct Variant {
+    at_once: bool,
+    what: What,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum What {
+    Nothing,
+    Clock,
+    Row,
+}
+
+pub(super) fn rows(context: &mut Context<'_>) -> Vec<Row> {
+    const NAME: &str = "user: row, all processors at once / one";
+    let bar = Bar::AtMost(1.05);
+    let processors = processor::allowed();
+    if processors.len() < 2 {
+        let reason = Reason::new("this machine has one processor");
+        return vec![Row::new(NAME, "ratio", Err(reason)).bar(bar)];
+    }
+    let mut scheduler = match Scheduler::begin() {
+        Ok(scheduler) => scheduler,
+        Err(reason) => return vec![Row::new(NAME, "ratio", Err(reason)).bar(bar)],
+    };
+    let samples = measure(context, &mut scheduler, &processors);
+    let cost = |at_once, what| samples.net(Variant { at_once, what }, Variant { at_once, what: What::Nothing });
+    let ratio = |what| quotients(&cost(true, what)?, &cost(false, what)?);
+    let count = processors.len();
+    vec![
+        Row::new("user: row, one processor at a time", "ns", cost(false, What::Row)).note("mean over the processors"),
+        Row::new("user: row, all processors at once", "ns", cost(true, What::Row))
+            .note(format!("{count} processors; mean over them")),
+        Row::new(NAME, "ratio", ratio(What::Row)).bar(bar).note(floor(&ratio(What::Clock))),
+    ]
+}
+
+/// What the processors do to each other without any log.
+fn floor(clock: &Result<Vec<f64>, Reason>) -> String {
+    let median = clock.as_ref().ok().and_then(|ratios| crate::statistics::median(ratios));
+    median.map_or(String::new(), |median| {
+        format!("a bare rdtsc, which shares nothing, has {median:.3} in the same run")
+    })
+}
+
+fn measure(context: &mut Context<'_>, scheduler: &mut Scheduler, processors: &[usize]) -> Samples<Variant> {
+    let variants: Vec<_> = [What::Nothing, What::Clock, What::Row]
+        .into_iter()
+        .flat_map(|what| [false, true].map(|at_once| Variant { at_once, what }))
+        .collect();
+    let rounds = context.rounds(50);
+    interleave("all processors at once", rounds, &variants, context.progress, |variant| {
+        let logging = if variant.what == What::Row { Logging::Five } else { Logging::Disabled };
+        let rows = (PASSES + WARM_UP) * processors.len() as u64;
+        scheduler.measured(logging, rows, || mean_cost(processors, variant))
+    })
+}
+
+/// Nanoseconds a pass, averaged over the processors (thesis §5.2.1: "averaged over the processors").
+fn mean_cost(processors: &[usize], variant: Variant) -> f64 {
+    let run = match variant.what {
+        What::Nothing => loops::nothing,
+        What::Clock => loops::clock,
+        What::Row => loops::row,
+    };
+    let costs = if variant.at_once {
+        on_all(processors, run)
+    } else {
+        processors.iter().flat_map(|&processor| on_all(&[processor], run)).collect()
+    };
+    costs.iter().sum::<f64>() / costs.len() as f64
+}
+
+/// Runs a loop on each of the processors at the same time.
+fn on_all(processors: &[usize], run: fn(u64)) -> Vec<f64> {
+    let barrier = Barrier::new(processors.len());
+    thread::scope(|scope| {
+        let on_one = |processor| {
+            let barrier = &barrier;
+            scope.spawn(move || {
+                // Where it may not run there it runs elsewhere, which shows in the numbers.
+                let _ = processor::pin(processor);
+                run(WARM_UP);
+                barrier.wait();
+                timed(PASSES, run)
+            })
+        };
+        let threads: Vec<_> = processors.iter().map(|&processor| on_one(processor)).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    })
+}
