@@ -1,0 +1,82 @@
+//! What can be typed behind `mete`.
+
+use std::time::Duration;
+
+use clap::Parser;
+
+use crate::{doctor, generate, log};
+
+/// Measure what schedulers need to know, and deal the processor out by it
+#[derive(Debug, Parser)]
+#[command(name = "mete", version, after_help = EXAMPLES, max_term_width = 100, infer_subcommands = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub subcommand: Subcommand,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  mete doctor                        what this machine can do
+  sudo mete log --for 5s             log the whole machine for five seconds
+  sudo mete log -- make -j4          log a command and everything that it starts
+
+Each subcommand shows its own examples: mete log --help";
+
+/// The subcommands.
+#[derive(Debug, clap::Subcommand)]
+pub enum Subcommand {
+    /// Say what this machine can do, what depends on it, and how to get what is missing
+    Doctor(doctor::Options),
+    /// Log what schedulers need to know, and print it for each accounting domain
+    Log(log::Options),
+    /// Write man pages or shell completions
+    #[command(hide = true)]
+    Generate(generate::Options),
+}
+
+/// A length of time as people write it: `10s`, `500ms`, `2m`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let expected =
+        || format!("{text:?} is no length of time; write a number and a unit: 500ms, 10s, 2m or 1h");
+    let digits = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit_seconds = match unit {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(expected()),
+    };
+    let number: f64 = number.parse().map_err(|_| expected())?;
+    let length = Duration::try_from_secs_f64(number * unit_seconds).map_err(|_| expected())?;
+    if length.is_zero() { Err("a length of time must be more than nothing".into()) } else { Ok(length) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn lengths_of_time_are_read_with_their_unit() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
+    }
+
+    #[test]
+    fn lengths_of_time_without_a_unit_or_a_length_are_refused() {
+        for text in ["", "10", "s", "-1s", "1.2.3s", "0s", "10 s", "infs", "99999999999999999999999h"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,90 @@
+//! What probes in programs need: restartable sequences, patching, and a place to be found.
+
+use std::fs;
+use std::path::Path;
+
+use mete_kernel::Capability;
+use mete_probe::directory;
+use rustix::fs::Access;
+
+pub fn capabilities() -> Vec<Capability> {
+    vec![sequences(), barriers(), patching(), runtime_directory(), user_events()]
+}
+
+fn sequences() -> Capability {
+    // SAFETY: a look-up by name; glibc documents an unsigned int that is constant while a program runs.
+    let size = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>().as_ref() };
+    Capability {
+        name: "rseq",
+        finding: match size {
+            Some(0) => Err("the C library was told not to register it, or the kernel refused".into()),
+            Some(_) => Ok("the C library registers each thread".into()),
+            None => Err("the C library does not register it".into()),
+        },
+        needed_for: "rows without a locked instruction; without it, rows cost a locked add",
+        remedy: "glibc 2.35 or later without glibc.pthread.rseq=0, and Linux 4.18 or later",
+    }
+}
+
+fn barriers() -> Capability {
+    const QUERY: libc::c_int = 0;
+    const SYNC_CORE: libc::c_long = 1 << 5;
+    // SAFETY: asks what there is; no memory is passed.
+    let known = unsafe { libc::syscall(libc::SYS_membarrier, QUERY, 0, 0) };
+    Capability {
+        name: "membarrier",
+        finding: if known > 0 && known & SYNC_CORE != 0 {
+            Ok("serialises all threads of a program (SYNC_CORE)".into())
+        } else {
+            Err("the kernel cannot serialise all threads of a program".into())
+        },
+        needed_for: "switching probes while threads run through them",
+        remedy: "Linux 4.16 or later built with CONFIG_MEMBARRIER=y; on other machines probes test a flag",
+    }
+}
+
+fn patching() -> Capability {
+    Capability {
+        name: "patched probes",
+        finding: if cfg!(target_arch = "x86_64") {
+            Ok("disabled probes are a no-op instruction".into())
+        } else {
+            Err("on this architecture a disabled probe tests a flag".into())
+        },
+        needed_for: "disabled probes that cost no measurable time",
+        remedy: "run on x86-64",
+    }
+}
+
+fn runtime_directory() -> Capability {
+    let path = directory::own();
+    Capability {
+        name: "runtime directory",
+        finding: check_directory(&path).map_err(|error| format!("{}: {error}", path.display())),
+        needed_for: "programs with probes and schedulers to find each other",
+        remedy: "set METE_RUNTIME_DIR to a directory of your own, with mode 0700",
+    }
+}
+
+/// Of a directory that is not there yet, the one that it will be made in must be writable.
+fn check_directory(path: &Path) -> rustix::io::Result<String> {
+    if path.exists() {
+        rustix::fs::access(path, Access::WRITE_OK)?;
+        let programs: usize =
+            directory::all().iter().map(|directory| directory::sockets(directory).len()).sum();
+        return Ok(format!("{} can be written; programs in it now: {programs}", path.display()));
+    }
+    let above = path.parent().unwrap_or(Path::new("/"));
+    rustix::fs::access(above, Access::WRITE_OK)?;
+    Ok(format!("{} will be made when the first program starts", path.display()))
+}
+
+fn user_events() -> Capability {
+    let path = "/sys/kernel/tracing/user_events_data";
+    Capability {
+        name: "user_events",
+        finding: fs::metadata(path).map(|_| path.into()).map_err(|_| format!("there is no {path}")),
+        needed_for: "nothing yet; probes that perf and ftrace can see, too",
+        remedy: "Linux 6.4 or later built with CONFIG_USER_EVENTS=y, and tracefs mounted",
+    }
+}

@@ -1,0 +1,71 @@
+//! Man pages and shell completions, made from the command line's own description.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{CommandFactory, ValueEnum};
+use clap_complete::Shell;
+
+use crate::arguments::Arguments;
+use crate::output::Output;
+
+/// Options of `mete generate`.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// What to write
+    #[arg(value_enum)]
+    what: What,
+    /// Directory to write into; made if need be
+    #[arg(long, default_value = ".")]
+    out: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum What {
+    /// A man page for each subcommand
+    Man,
+    /// Completions for each shell
+    Completions,
+}
+
+/// Writes the files and names them.
+pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
+    let directory = &options.out;
+    fs::create_dir_all(directory)
+        .with_context(|| format!("cannot make the directory {}", directory.display()))?;
+    let written = match options.what {
+        What::Man => man_pages(directory),
+        What::Completions => completions(directory),
+    };
+    let written = written.with_context(|| format!("cannot write into {}", directory.display()))?;
+    written.iter().try_for_each(|path| output.text(path.display().to_string()))
+}
+
+fn man_pages(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut command = Arguments::command();
+    command.build();
+    let mut written = Vec::new();
+    write_pages(&command, directory, &mut written)?;
+    Ok(written)
+}
+
+/// The page of a command, then those of its subcommands.
+fn write_pages(command: &clap::Command, directory: &Path, written: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
+    let path = directory.join(format!("{name}.1"));
+    let mut file = File::create(&path)?;
+    clap_mangen::Man::new(command.clone()).render(&mut file)?;
+    file.flush()?;
+    written.push(path);
+    let shown =
+        command.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help");
+    shown.map(|command| write_pages(command, directory, written)).collect()
+}
+
+fn completions(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut command = Arguments::command();
+    let shells = Shell::value_variants().iter();
+    shells.map(|&shell| clap_complete::generate_to(shell, &mut command, "mete", directory)).collect()
+}

@@ -1,0 +1,32 @@
+//! Ctrl-C: the first one asks for an end, the second one is one.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn note(_signal: libc::c_int) {
+    // Orders nothing: whoever looks reads this flag alone.
+    ASKED.store(true, Ordering::Relaxed);
+}
+
+/// From now on the first of each signal that ends a program is only noted.
+pub fn listen() -> anyhow::Result<()> {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: all zeroes is an empty set, no flags and no handler.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = note as *const () as usize;
+        // The second one has its usual effect.
+        action.sa_flags = libc::SA_RESETHAND | libc::SA_RESTART;
+        // SAFETY: the handler stores an atomic flag, which is safe at any moment.
+        if unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } != 0 {
+            return Err(anyhow::Error::new(io::Error::last_os_error()).context("cannot listen to Ctrl-C"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether an end was asked for.
+pub fn asked() -> bool {
+    ASKED.load(Ordering::Relaxed)
+}

@@ -1,0 +1,95 @@
+//! Domains for somebody who named none: the programs that use the processors most.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use mete_sched::domains::process::{self, Process};
+use mete_sched::domains::{DomainSpec, Selector};
+
+/// As many as can be taken in at a glance.
+const MOST: usize = 12;
+/// Long enough for the kernel's own accounting to move: it counts in hundredths of a second.
+const LOOK_FOR: Duration = Duration::from_millis(300);
+
+/// Processor time in ticks, by name of program: just now, and since it began.
+type Busy = BTreeMap<String, (u64, u64)>;
+
+/// The busiest programs of the moment, then those that have run most.
+pub fn busiest() -> Vec<DomainSpec> {
+    let before = used();
+    std::thread::sleep(LOOK_FOR);
+    let mut busy: Vec<_> = since(&before, used()).into_iter().collect();
+    busy.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    busy.truncate(MOST);
+    let mut specs: Vec<DomainSpec> = Vec::new();
+    for (comm, _) in busy {
+        let (name, selector) = (plain(&comm), Selector::Comm(comm));
+        match specs.iter_mut().find(|spec| spec.name == name) {
+            Some(spec) => spec.selectors.push(selector),
+            None => specs.push(DomainSpec { name, selectors: vec![selector], role: None }),
+        }
+    }
+    specs
+}
+
+/// A program's name with what a domain's name cannot hold replaced.
+pub fn plain(name: &str) -> String {
+    let replace =
+        |letter: char| if letter.is_alphanumeric() || "-_./@".contains(letter) { letter } else { '_' };
+    let name: String = name.chars().map(replace).collect();
+    if ["other", "idle"].contains(&name.as_str()) { format!("{name}_") } else { name }
+}
+
+/// The kernel's own threads stay together in "other", and so does whoever belongs to the first
+/// process itself: everybody descends from it.
+fn used() -> BTreeMap<u32, (String, u64)> {
+    let own = std::process::id();
+    let first = Process::read(1).map(|process| process.comm);
+    let programs = process::processes().into_iter().filter_map(Process::read);
+    let programs = programs.filter(|process| !process.is_kernel && process.pid != own);
+    let programs =
+        programs.filter(|process| Some(&process.comm) != first.as_ref() && !process.comm.is_empty());
+    programs.map(|process| (process.pid, (process.comm, ticks(process.pid)))).collect()
+}
+
+fn ticks(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // Fields 14 and 15, counted behind the name, which may hold anything: user and system time.
+    let fields = text.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    fields.split(' ').skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
+fn since(before: &BTreeMap<u32, (String, u64)>, now: BTreeMap<u32, (String, u64)>) -> Busy {
+    let mut busy = Busy::new();
+    for (pid, (comm, ticks)) in now {
+        let earlier = before.get(&pid).map_or(0, |(_, ticks)| *ticks);
+        let sum = busy.entry(comm).or_default();
+        sum.0 += ticks.saturating_sub(earlier);
+        sum.1 += ticks;
+    }
+    busy
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_programs_become_names_of_domains() {
+        assert_eq!(
+            (plain("kube-proxy"), plain("a b:c"), plain("idle")),
+            ("kube-proxy".into(), "a_b_c".into(), "idle_".into())
+        );
+        for spec in busiest() {
+            assert!(format!("{}=pid:1", spec.name).parse::<DomainSpec>().is_ok(), "{}", spec.name);
+        }
+    }
+
+    #[test]
+    fn programs_are_ordered_by_what_they_use_now() {
+        let before = BTreeMap::from([(1, ("old".into(), 900)), (2, ("new".into(), 5))]);
+        let now = BTreeMap::from([(1, ("old".into(), 901)), (2, ("new".into(), 25)), (3, ("new".into(), 7))]);
+        assert_eq!(since(&before, now), Busy::from([("new".into(), (27, 32)), ("old".into(), (1, 901))]));
+    }
+}

@@ -1,0 +1,161 @@
+//! The command that is logged: it waits between fork and exec until it belongs to its domain, so
+//! that nothing it does is missed.
+
+use std::ffi::OsString;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long a command may take to follow Ctrl-C, and then a polite signal.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// A process that waits to become the command. Dropped, it ends without having done anything.
+pub struct Paused {
+    program: OsString,
+    pid: u32,
+    go: PipeWriter,
+    /// Waits for the exec in a thread of its own, as the standard library's spawn does.
+    spawn: JoinHandle<io::Result<Child>>,
+}
+
+impl Paused {
+    /// Starts the process, if there is a command at all. With `stdout_aside`, what it prints goes to
+    /// stderr.
+    pub fn start(command: &[OsString], stdout_aside: bool) -> anyhow::Result<Option<Paused>> {
+        let Some((program, arguments)) = command.split_first() else { return Ok(None) };
+        let mut command = Command::new(program);
+        command.args(arguments);
+        if stdout_aside {
+            command.stdout(io::stderr());
+        }
+        let paused = Paused::spawn(program.clone(), command);
+        paused.map(Some).with_context(|| format!("cannot start {}", program.display()))
+    }
+
+    fn spawn(program: OsString, mut command: Command) -> io::Result<Paused> {
+        let (mut told_pid, tell_pid) = io::pipe()?;
+        let (wait_to_go, go) = io::pipe()?;
+        wait_before_exec(&mut command, tell_pid, wait_to_go, go.as_raw_fd());
+        let spawn = std::thread::spawn(move || {
+            let spawned = command.spawn();
+            drop(command);
+            spawned
+        });
+        let mut pid = [0; 4];
+        match told_pid.read_exact(&mut pid) {
+            Ok(()) => Ok(Paused { program, pid: u32::from_ne_bytes(pid), go, spawn }),
+            // There was no fork; the spawn says why.
+            Err(error) => Err(joined(spawn).err().unwrap_or(error)),
+        }
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// The program's name without its directory.
+    pub fn name(&self) -> String {
+        Path::new(&self.program).file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Lets it become the command.
+    pub fn resume(mut self) -> anyhow::Result<Running> {
+        let resumed = self.go.write_all(&[1]).and_then(|()| joined(self.spawn));
+        let child = resumed.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => anyhow!("there is no such program in PATH or at that path"),
+            _ => error.into(),
+        });
+        let child = child.with_context(|| format!("cannot run {}", self.program.display()))?;
+        Ok(Running { child, status: None })
+    }
+}
+
+fn joined(spawn: JoinHandle<io::Result<Child>>) -> io::Result<Child> {
+    spawn.join().unwrap_or_else(|_| Err(io::Error::other("the thread that starts it ended")))
+}
+
+/// The child tells its number and waits for one byte. Without the byte, its end of the pipe ends
+/// with the parent, and so does the child.
+fn wait_before_exec(command: &mut Command, mut tell_pid: PipeWriter, mut wait_to_go: PipeReader, go: RawFd) {
+    let wait = move || {
+        // SAFETY: the child's own copy of a descriptor that only the parent uses; it would keep the
+        // pipe from ending.
+        unsafe { libc::close(go) };
+        tell_pid.write_all(&std::process::id().to_ne_bytes())?;
+        wait_to_go.read_exact(&mut [0])
+    };
+    // SAFETY: between fork and exec, the closure makes system calls and nothing else.
+    unsafe { command.pre_exec(wait) };
+}
+
+/// The command while it runs. Dropped, it is ended.
+pub struct Running {
+    child: Child,
+    status: Option<ExitStatus>,
+}
+
+impl Running {
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> anyhow::Result<bool> {
+        if self.status.is_none() {
+            self.status = self.child.try_wait().context("cannot wait for the command")?;
+        }
+        Ok(self.status.is_some())
+    }
+
+    /// Ends it, if it has not ended, which is no failure of its own then: after Ctrl-C, which has reached it as well, it gets a moment to
+    /// follow; then a polite signal and at last the other one. Meanwhile there is something to do.
+    pub fn end(&mut self, mut meanwhile: impl FnMut()) -> anyhow::Result<()> {
+        if crate::interrupt::asked() && self.ends_within(&mut meanwhile)? {
+            return Ok(());
+        }
+        self.signal(Signal::TERM);
+        if !self.ends_within(&mut meanwhile)? {
+            self.signal(Signal::KILL);
+            self.ends_within(&mut meanwhile)?;
+        }
+        Ok(())
+    }
+
+    fn ends_within(&mut self, meanwhile: &mut impl FnMut()) -> anyhow::Result<bool> {
+        let begin = Instant::now();
+        while !self.has_ended()? && begin.elapsed() < PATIENCE {
+            meanwhile();
+            std::thread::sleep(LOOK_EVERY);
+        }
+        self.has_ended()
+    }
+
+    fn signal(&self, signal: Signal) {
+        // It has not been waited for, so the number is still its own. It may have ended.
+        if self.status.is_none()
+            && let Some(pid) = Pid::from_raw(self.child.id() as i32)
+        {
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// Its exit status, as shells tell it.
+    pub fn status(mut self) -> anyhow::Result<ExitCode> {
+        self.has_ended()?;
+        let code = self
+            .status
+            .map_or(0, |status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()));
+        Ok(ExitCode::from(code as u8))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.end(|| ());
+    }
+}

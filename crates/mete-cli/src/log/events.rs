@@ -1,0 +1,81 @@
+//! What of the kernel is to be logged, as `--event` says it.
+
+use std::str::FromStr;
+
+use mete_kernel::{Characteristic, Counter};
+
+/// Everything that costs next to nothing.
+pub const DEFAULT: &str = "service,ipc,memory,run-queue,counters=page-faults,cpu-migrations";
+/// Often enough for a mean over a poll, and rare enough not to be felt.
+const TICK_HERTZ: u32 = 250;
+
+/// A list of characteristics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted(pub Vec<Characteristic>);
+
+impl FromStr for Wanted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Wanted, String> {
+        let mut wanted = Vec::new();
+        for word in text.split(',') {
+            let characteristic = characteristic(word)?;
+            if !wanted.contains(&characteristic) {
+                wanted.push(characteristic);
+            }
+        }
+        Ok(Wanted(wanted))
+    }
+}
+
+/// A counter's name may stand for itself, so that `counters=` can be followed by several.
+fn characteristic(word: &str) -> Result<Characteristic, String> {
+    let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+    match (name, value) {
+        ("service", None) => Ok(Characteristic::ServiceTime),
+        ("ipc", None) => Ok(Characteristic::Ipc),
+        ("memory", None) => Ok(Characteristic::Memory),
+        ("run-queue", None) => Ok(Characteristic::RunQueue { hertz: TICK_HERTZ }),
+        ("run-queue", Some(hertz)) => {
+            let hertz =
+                hertz.parse().map_err(|_| format!("{hertz:?} is no tick rate: write run-queue=250"))?;
+            Ok(Characteristic::RunQueue { hertz })
+        }
+        ("counters", Some(counter)) | (counter, None) => counter.parse::<Counter>().map_or_else(
+            |_| {
+                Err(format!(
+                    "{counter:?} is neither service, ipc, memory nor run-queue, nor a counter in perf list"
+                ))
+            },
+            |counter| Ok(Characteristic::Counter(counter)),
+        ),
+        _ => Err(format!("{word:?} takes no value")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_13_characteristics_and_counters_are_read_from_one_list() {
+        let wanted: Wanted = "service,run-queue=100,counters=page-faults,cs,ipc,ipc".parse().unwrap();
+        let counter = |name: &str| Characteristic::Counter(name.parse().unwrap());
+        let expected = [
+            Characteristic::ServiceTime,
+            Characteristic::RunQueue { hertz: 100 },
+            counter("page-faults"),
+            counter("cs"),
+            Characteristic::Ipc,
+        ];
+        assert_eq!(wanted.0, expected);
+        assert!(DEFAULT.parse::<Wanted>().is_ok());
+    }
+
+    #[test]
+    fn log_13_what_nobody_knows_is_refused_by_its_name() {
+        for text in ["", "servise", "service=1", "run-queue=often", "counters=", "nothing=1"] {
+            assert!(text.parse::<Wanted>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! `mete log`: what schedulers need to know, logged for a while and printed for each domain.
+
+mod automatic;
+mod command;
+mod events;
+mod print;
+mod report;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use mete_sched::{DomainSpec, Notice, Report, Scheduler, Selector, Settings};
+
+use crate::arguments::duration;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::{failure, interrupt};
+use command::{Paused, Running};
+use events::Wanted;
+use report::{Interval, Logged, Queues};
+
+/// Options of `mete log`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Options {
+    /// How long to log; 10 s, or as long as COMMAND runs. COMMAND is ended if it runs longer
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    time: Option<Duration>,
+    /// Print what was logged this often, too
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    every: Option<Duration>,
+    /// An accounting domain and who belongs to it; repeat it for more. Selectors: pid:NUMBER, comm:NAME,
+    /// exe:PATH, cgroup:PATH, user:NAME, children:NUMBER; several with commas. Children of whoever
+    /// belongs to a domain belong to it, too. Without any, the busiest programs become domains
+    #[arg(long = "domain", value_name = "NAME=SELECTOR")]
+    domains: Vec<DomainSpec>,
+    /// What of the kernel to log: service, ipc, memory, run-queue[=HERTZ], counters=NAME,NAME… with
+    /// the names that perf list shows
+    #[arg(long, value_name = "LIST", default_value = events::DEFAULT)]
+    event: Wanted,
+    /// Log programs with probes only, not the kernel
+    #[arg(long)]
+    components: bool,
+    /// Print one JSON object a line; what COMMAND prints goes to stderr then
+    #[arg(long)]
+    pub json: bool,
+    /// A command to run and to log, as a domain of its own
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo mete log --for 5s                                       the busiest programs
+  sudo mete log -- make -j4                                    a command and all that it starts
+  sudo mete log --domain web=comm:nginx --domain db=user:postgres --every 1s
+  sudo mete log --domain box=cgroup:/system.slice/docker.service
+  sudo mete log --event service,counters=cycles,cache-misses -- ./program
+  mete log --components --for 5s                               programs with probes, without root
+  sudo mete log --for 1s --json | jq 'select(.kind == \"domain\")'
+
+Percentages are of one processor. Wake-ups by interrupts are not counted. The domain `other` is whoever
+belongs to no domain. The exit status is COMMAND's, or 1 if nothing could be logged.";
+
+/// Without a command, as long as it takes to see something.
+const DEFAULT_TIME: Duration = Duration::from_secs(10);
+
+/// Logs, and answers with the command's status.
+pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
+    interrupt::listen()?;
+    let paused = Paused::start(&options.command, options.json)?;
+    let mut scheduler = Scheduler::start(options.settings(), domains(options, paused.as_ref()))?;
+    tell_notices(&mut scheduler);
+    if paused.is_none() && !logs_anything(&scheduler) {
+        bail!("there is nothing to log: not the kernel, and no program with probes runs for this user");
+    }
+    let mut running = paused.map(Paused::resume).transpose()?;
+    let logged = Recorder::new(options, output, &scheduler).record(&mut scheduler, running.as_mut())?;
+    print::whole(&logged, output)?;
+    if logged.report.completeness.files.is_empty() && !logs_anything(&scheduler) {
+        bail!("nothing was logged: not the kernel, and no program with probes ran");
+    }
+    running.map_or(Ok(ExitCode::SUCCESS), Running::status)
+}
+
+impl Options {
+    fn settings(&self) -> Settings {
+        let kernel = if self.components { Vec::new() } else { self.event.0.clone() };
+        Settings { kernel, ..Settings::default() }
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        self.time.or(self.command.is_empty().then_some(DEFAULT_TIME))
+    }
+
+    fn progress(&self) -> Progress {
+        // A command has the terminal for itself.
+        if self.command.is_empty() { Progress::of_time("logging", self.limit()) } else { Progress::none() }
+    }
+}
+
+/// The domains that were asked for, the command's, or the busiest programs'.
+fn domains(options: &Options, paused: Option<&Paused>) -> Vec<DomainSpec> {
+    let mut specs = options.domains.clone();
+    match paused {
+        Some(paused) => specs.push(command_domain(paused, &specs)),
+        None if specs.is_empty() => specs = automatic::busiest(),
+        None => {}
+    }
+    specs
+}
+
+/// Named for the program, unless somebody has the name.
+fn command_domain(paused: &Paused, others: &[DomainSpec]) -> DomainSpec {
+    let is_free = |name: &String| !name.is_empty() && others.iter().all(|other| other.name != *name);
+    let name = Some(automatic::plain(&paused.name())).filter(is_free).unwrap_or_else(|| "command".into());
+    DomainSpec { name, selectors: vec![Selector::Pid(paused.pid())], role: None }
+}
+
+fn logs_anything(scheduler: &Scheduler) -> bool {
+    scheduler.analysis().sources().any(|source| !source.events().is_empty())
+}
+
+/// Says what is not logged. That components come and go shows in the results.
+fn tell_notices(scheduler: &mut Scheduler) {
+    for notice in scheduler.notices() {
+        match notice {
+            Notice::NoKernel(why) => failure::say(&format!("the kernel is not logged: {why}")),
+            Notice::Unavailable(what) => failure::say(&what.to_string()),
+            Notice::Refused(why) => failure::say(&why.to_string()),
+            _ => {}
+        }
+    }
+}
+
+/// Logs until the time is up, the command has ended or somebody pressed Ctrl-C.
+struct Recorder<'a> {
+    options: &'a Options,
+    output: &'a mut Output,
+    begin: Instant,
+    progress: Progress,
+    queues: Queues,
+    whole: Interval,
+    part: Option<Interval>,
+}
+
+impl Recorder<'_> {
+    fn new<'a>(options: &'a Options, output: &'a mut Output, scheduler: &Scheduler) -> Recorder<'a> {
+        let whole = Interval::new(Report::of(scheduler));
+        let part = options.every.map(|_| whole.clone());
+        let (queues, progress) = (Queues::default(), options.progress());
+        Recorder { options, output, begin: Instant::now(), progress, queues, whole, part }
+    }
+
+    fn record(mut self, scheduler: &mut Scheduler, running: Option<&mut Running>) -> anyhow::Result<Logged> {
+        let (stop, mut outcome) = (AtomicBool::new(false), Ok(()));
+        let mut running = running;
+        scheduler.run(&stop, |scheduler| {
+            outcome = self.look(scheduler, running.as_deref_mut(), &stop);
+        });
+        outcome?;
+        if let Some(running) = running {
+            running.end(|| scheduler.tick())?;
+        }
+        scheduler.tick();
+        self.queues.note(scheduler);
+        Ok(self.whole.end(Report::of(scheduler), &self.queues))
+    }
+
+    /// After each poll. On an error, there is no next one.
+    fn look(
+        &mut self,
+        scheduler: &mut Scheduler,
+        running: Option<&mut Running>,
+        stop: &AtomicBool,
+    ) -> anyhow::Result<()> {
+        stop.store(true, Ordering::Relaxed);
+        self.queues.note(scheduler);
+        self.progress.aside(|| tell_notices(scheduler));
+        let has_ended = running.map_or(Ok(false), Running::has_ended)?;
+        self.print_part(scheduler)?;
+        let passed = self.begin.elapsed();
+        let is_over = self.options.limit().is_some_and(|limit| passed >= limit);
+        self.progress.show(passed, format!("{:.0} s, Ctrl-C shows the results so far", passed.as_secs_f64()));
+        stop.store(has_ended || is_over || interrupt::asked(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// What `--every` asks for.
+    fn print_part(&mut self, scheduler: &Scheduler) -> anyhow::Result<()> {
+        let (Some(part), Some(every)) = (&mut self.part, self.options.every) else { return Ok(()) };
+        if part.elapsed(scheduler) < every {
+            return Ok(());
+        }
+        let logged = part.end(Report::of(scheduler), &self.queues);
+        self.progress.aside(|| print::part(&logged, self.output))
+    }
+}

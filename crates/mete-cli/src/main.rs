@@ -1,0 +1,61 @@
+//! The command `mete`: arguments in, tables or JSON lines out. What it shows is found out by the
+//! crates below it; here are the words, the waiting and the exit status.
+//!
+//! ```text
+//!   arguments ──▶ doctor │ log │ schedule │ bench │ study ──▶ output ──▶ stdout
+//!                     └── progress, notes, failures ────────────────▶ stderr
+//! ```
+//!
+//! Conventions of all subcommands: results go to stdout and everything else to stderr; `--json`
+//! makes the results one object a line; a failure is one sentence and exit status 1, a mistyped
+//! command line exit status 2; Ctrl-C ends a run with the results so far.
+
+mod arguments;
+mod doctor;
+mod failure;
+mod generate;
+mod interrupt;
+mod log;
+mod output;
+mod progress;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Subcommand};
+use output::Output;
+
+fn main() -> ExitCode {
+    // Placing processes starts this program a second time, to put them back.
+    mete_sched::actuator::watcher::take_over_if_asked();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(help_or_mistake) => return answer(&help_or_mistake),
+    };
+    run(arguments.subcommand).unwrap_or_else(|error| {
+        failure::tell(&error);
+        ExitCode::FAILURE
+    })
+}
+
+/// What clap has to say: help to stdout, a mistake to stderr.
+fn answer(said: &clap::Error) -> ExitCode {
+    match said.print() {
+        Ok(()) => ExitCode::from(said.exit_code() as u8),
+        Err(error) => {
+            failure::tell(&output::failed(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
+    let done = |()| ExitCode::SUCCESS;
+    match subcommand {
+        Subcommand::Doctor(options) => doctor::run(&options, &mut Output::new(options.json)).map(done),
+        Subcommand::Log(options) => log::run(&options, &mut Output::new(options.json)),
+        Subcommand::Generate(options) => generate::run(&options, &mut Output::new(false)).map(done),
+    }
+}

@@ -1,0 +1,53 @@
+//! The one way to stdout. A closed pipe or a full disk is an error like any other, never a panic.
+
+use std::io::{self, Write};
+
+use anyhow::anyhow;
+use serde::Serialize;
+
+/// Where results go: as text, or as one JSON object a line.
+pub struct Output {
+    is_json: bool,
+}
+
+impl Output {
+    /// Results for scripts if `is_json`, else for people.
+    pub fn new(is_json: bool) -> Output {
+        Output { is_json }
+    }
+
+    /// Whether results are wanted as JSON.
+    pub fn is_json(&self) -> bool {
+        self.is_json
+    }
+
+    /// Text for people, with a line end. Dropped where scripts listen.
+    pub fn text(&mut self, text: impl AsRef<str>) -> anyhow::Result<()> {
+        if self.is_json { Ok(()) } else { self.write(text.as_ref().as_bytes()) }
+    }
+
+    /// One object for scripts. Dropped where people read.
+    pub fn object(&mut self, object: &impl Serialize) -> anyhow::Result<()> {
+        if self.is_json { self.write(&serde_json::to_vec(object)?) } else { Ok(()) }
+    }
+
+    /// Flushed line by line, so that whoever reads along is up to date.
+    fn write(&mut self, line: &[u8]) -> anyhow::Result<()> {
+        let mut out = io::stdout().lock();
+        let written = out.write_all(line).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+        written.map_err(|error| failed(&error))
+    }
+}
+
+/// Says why results could not be written.
+pub fn failed(error: &io::Error) -> anyhow::Error {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => {
+            anyhow!("cannot write the results: whoever read them has stopped reading (the pipe is closed)")
+        }
+        io::ErrorKind::StorageFull => {
+            anyhow!("cannot write the results: the disk is full: free some space, or write elsewhere")
+        }
+        _ => anyhow!("cannot write the results: {error}"),
+    }
+}

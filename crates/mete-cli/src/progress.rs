@@ -1,0 +1,54 @@
+//! Progress of whatever takes longer than two seconds, on a terminal only.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Shorter than this, a bar only flickers.
+const WORTH_SHOWING: Duration = Duration::from_secs(2);
+
+/// A bar on stderr, or nothing. Dropped, it is taken off the screen.
+pub struct Progress(ProgressBar);
+
+impl Progress {
+    /// Time that passes towards an end, if one is known.
+    pub fn of_time(what: &'static str, limit: Option<Duration>) -> Progress {
+        let bar = match limit {
+            Some(limit) if limit <= WORTH_SHOWING => ProgressBar::hidden(),
+            Some(limit) => {
+                let template = "{prefix} {bar:30} {msg}";
+                ProgressBar::new(limit.as_millis() as u64).with_style(style(template))
+            }
+            None => ProgressBar::new_spinner().with_style(style("{prefix} {spinner} {msg}")),
+        };
+        Progress(bar.with_prefix(what))
+    }
+
+    /// Where nothing must be drawn, because somebody else writes on the terminal.
+    pub fn none() -> Progress {
+        Progress(ProgressBar::hidden())
+    }
+
+    /// So much time has passed.
+    pub fn show(&self, passed: Duration, message: String) {
+        if passed >= WORTH_SHOWING || self.0.length().is_some() {
+            self.0.set_position(passed.as_millis() as u64);
+            self.0.set_message(message);
+        }
+    }
+
+    /// Takes the bar off the screen while something is printed.
+    pub fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.0.suspend(print)
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

@@ -1,0 +1,133 @@
+//! Tables that fit a terminal of 100 columns, and the numbers in them.
+
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, TableComponent, presets};
+
+const COLUMNS: u16 = 100;
+
+/// A table with a line under its head.
+pub struct Table(comfy_table::Table);
+
+/// How a column is headed, and where its cells stand: numbers at the right.
+#[derive(Clone, Copy)]
+pub enum Head<'a> {
+    /// Words, which may take several lines.
+    Text(&'a str),
+    /// Names, which may not.
+    Name(&'a str),
+    /// Numbers.
+    Number(&'a str),
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new<'a>(heads: impl IntoIterator<Item = Head<'a>>) -> Table {
+        let heads: Vec<_> = heads.into_iter().collect();
+        let mut table = comfy_table::Table::new();
+        table.load_preset(presets::NOTHING).set_width(COLUMNS);
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table
+            .set_style(TableComponent::HeaderLines, '─')
+            .set_style(TableComponent::MiddleHeaderIntersections, '─');
+        table.set_header(heads.iter().map(cell_of_head));
+        for (column, head) in table.column_iter_mut().zip(&heads) {
+            column.set_padding((0, 2));
+            if matches!(head, Head::Number(_)) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+            if !matches!(head, Head::Text(_)) {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
+        Table(table)
+    }
+
+    /// One more row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.0.add_row(cells);
+    }
+
+    /// Whether it has no row.
+    pub fn is_empty(&self) -> bool {
+        self.0.row_count() == 0
+    }
+
+    /// The text, without trailing blanks.
+    pub fn text(&self) -> String {
+        let lines: Vec<_> = self.0.lines().map(|line| line.trim_end().to_owned()).collect();
+        lines.join("\n")
+    }
+}
+
+fn cell_of_head(head: &Head<'_>) -> Cell {
+    match head {
+        Head::Text(text) | Head::Name(text) => Cell::new(text),
+        Head::Number(text) => Cell::new(text).set_alignment(CellAlignment::Right),
+    }
+}
+
+/// A name that is too long ends in `…`.
+pub fn shorten(name: &str, letters: usize) -> String {
+    if name.chars().count() <= letters {
+        return name.to_owned();
+    }
+    name.chars().take(letters.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// `1,234,567`; nothing for 0, so that what matters stands out.
+pub fn count(number: u64) -> String {
+    if number == 0 { "·".into() } else { grouped(number) }
+}
+
+/// `1,234,567`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
+}
+
+/// Nanoseconds as milliseconds.
+pub fn milliseconds(ns: u64) -> String {
+    if ns == 0 { "·".into() } else { format!("{}.{}", grouped(ns / 1_000_000), ns / 100_000 % 10) }
+}
+
+/// Thousandths as percent.
+pub fn percent(share: f64) -> String {
+    if share == 0.0 { "·".into() } else { format!("{:.1}", 100.0 * share) }
+}
+
+/// Bytes in the unit that leaves one to four digits.
+pub fn bytes(number: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let unit = (0..UNITS.len() - 1).find(|unit| number >> (10 * unit) < 10_240).unwrap_or(UNITS.len() - 1);
+    format!("{} {}", number >> (10 * unit), UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_too_long_are_visibly_short() {
+        assert_eq!((shorten("abc", 3), shorten("abcd", 3)), ("abc".into(), "ab…".into()));
+    }
+
+    #[test]
+    fn numbers_read_at_a_glance() {
+        assert_eq!(
+            (grouped(0), grouped(999), grouped(1_234_567)),
+            ("0".into(), "999".into(), "1,234,567".into())
+        );
+        assert_eq!((milliseconds(1_250_000), count(0)), ("1.2".into(), "·".into()));
+        assert_eq!(
+            (bytes(10_239), bytes(10_240), bytes(5 << 30)),
+            ("10239 B".into(), "10 KiB".into(), "5120 MiB".into())
+        );
+    }
+
+    #[test]
+    fn a_table_fits_100_columns() {
+        let mut table = Table::new([Head::Text("name"), Head::Number("n"), Head::Text("note")]);
+        table.row(["a".repeat(30), "1".into(), "word ".repeat(40)]);
+        assert!(table.text().lines().all(|line| line.chars().count() <= 100), "{}", table.text());
+    }
+}
