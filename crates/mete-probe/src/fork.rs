@@ -6,7 +6,7 @@ use std::sync::MutexGuard;
 
 use crate::registry::{self, Registry};
 use crate::state::{self, State};
-use crate::{debug, domain, publish};
+use crate::{debug, domain, publish, slot};
 
 type Held = (MutexGuard<'static, State>, MutexGuard<'static, Registry>);
 
@@ -36,7 +36,8 @@ unsafe extern "C" fn in_child() {
         debug::tell(|| error.to_string());
     }
     state.leave_to_parent();
-    domain::after_fork();
+    slot::after_fork();
+    domain::unbind_all();
     state.memory.detach();
     drop((state, registry));
     publish::start();

@@ -8,11 +8,11 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use mete_log::clock::UserClock;
-use mete_log::{Area, DomainId, Outcome, Record, Shape};
+use mete_log::{Area, DomainId, EventId, Record, Shape};
 
-use crate::domain;
 use crate::event::RawEvent;
 use crate::sequences;
+use crate::slot::{self, Slot};
 
 /// The shape of a component's areas. A constant, because the handler's time goes into such sums.
 pub(crate) const SHAPE: Shape = Shape::COMPONENT;
@@ -52,13 +52,13 @@ impl Areas {
 
     /// An area for a row of the portable handler: the current processor's, or the next one whose
     /// file is not just being written by a thread that was preempted there.
-    fn free_area(&self, domain: DomainId, event: &RawEvent) -> Option<Area<'_>> {
+    fn free_area(&self, domain: DomainId, event: EventId) -> Option<Area<'_>> {
         if self.processors == 0 {
             return None;
         }
         let here = sequences::processor();
         let is_free = |area: &Area<'_>| {
-            let selector = area.pair(domain, event.id()).selector.load(Ordering::Relaxed);
+            let selector = area.pair(domain, event).selector.load(Ordering::Relaxed);
             area.register(selector).busy.load(Ordering::Relaxed) == 0
         };
         let mut areas = (0..self.processors).map(|nth| self.area(here.wrapping_add(nth)));
@@ -87,66 +87,146 @@ fn areas() -> &'static Areas {
 /// One occurrence: the whole handler.
 #[inline(never)]
 pub(crate) fn log(event: &RawEvent, correspondent: DomainId, counter: u64) {
-    let record = Record { event: event.id(), domain: domain::current(), correspondent, counter };
-    let areas = areas();
-    #[cfg(target_arch = "x86_64")]
-    if let Some(abi) = sequences::abi() {
-        // SAFETY: the calling thread's own structure, registered by glibc.
-        unsafe { mete_log::rseq::log(&areas.target, abi, &UserClock, record) };
-        return;
+    match sequenced() {
+        Some(slot) => log_in_sequence(slot, event, correspondent, counter),
+        None => log_slowly(event, correspondent, counter),
     }
-    log_locked(areas, event, record);
 }
 
 /// The entry into a phase: whether its exit is to log.
 #[inline(never)]
 pub(crate) fn enter(event: &RawEvent) -> bool {
-    let (areas, domain) = (areas(), domain::current());
-    #[cfg(target_arch = "x86_64")]
-    if let Some(abi) = sequences::abi() {
-        // SAFETY: as in `log`.
-        return unsafe { mete_log::rseq::enter(&areas.target, abi, domain, event.id()) };
+    match sequenced() {
+        Some(slot) => enter_in_sequence(slot, event),
+        None => enter_slowly(event),
     }
-    enter_locked(areas, event, domain).unwrap_or(false)
 }
 
 /// The exit from a phase whose entry said that it logs.
 #[inline(never)]
 pub(crate) fn exit(event: &RawEvent, correspondent: DomainId, delta: u64) {
-    let record = Record { event: event.id(), domain: domain::current(), correspondent, counter: delta };
-    let areas = areas();
-    #[cfg(target_arch = "x86_64")]
-    if let Some(abi) = sequences::abi() {
-        // SAFETY: as in `log`.
-        unsafe { mete_log::rseq::exit(&areas.target, abi, &UserClock, record) };
-        return;
+    match sequenced() {
+        Some(slot) => exit_in_sequence(slot, event, correspondent, delta),
+        None => exit_slowly(event, correspondent, delta),
     }
-    exit_locked(areas, event, record);
+}
+
+/// A thread's slot and its rseq structure.
+#[cfg(target_arch = "x86_64")]
+type Sequenced = (&'static Slot, NonNull<mete_log::rseq::Abi>);
+/// There are none.
+#[cfg(not(target_arch = "x86_64"))]
+type Sequenced = core::convert::Infallible;
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn sequenced() -> Option<Sequenced> {
+    let slot = slot::present();
+    Some((slot, slot.abi()?))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn log_in_sequence((slot, abi): Sequenced, event: &RawEvent, correspondent: DomainId, counter: u64) {
+    let record = record(slot, event, correspondent, counter);
+    // SAFETY: the calling thread's own structure, registered by glibc.
+    unsafe { mete_log::rseq::log(&areas().target, abi.as_ptr(), &UserClock, record) };
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn enter_in_sequence((slot, abi): Sequenced, event: &RawEvent) -> bool {
+    // SAFETY: as in `log_in_sequence`.
+    unsafe { mete_log::rseq::enter(&areas().target, abi.as_ptr(), slot.domain(), event.id()) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn exit_in_sequence((slot, abi): Sequenced, event: &RawEvent, correspondent: DomainId, delta: u64) {
+    let record = record(slot, event, correspondent, delta);
+    // SAFETY: as in `log_in_sequence`.
+    unsafe { mete_log::rseq::exit(&areas().target, abi.as_ptr(), &UserClock, record) };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use without_sequences::{enter_in_sequence, exit_in_sequence, log_in_sequence, sequenced};
+
+#[cfg(not(target_arch = "x86_64"))]
+mod without_sequences {
+    use super::{DomainId, RawEvent, Sequenced};
+
+    pub(super) fn sequenced() -> Option<Sequenced> {
+        None
+    }
+
+    pub(super) fn log_in_sequence(none: Sequenced, _: &RawEvent, _: DomainId, _: u64) {
+        match none {}
+    }
+
+    pub(super) fn enter_in_sequence(none: Sequenced, _: &RawEvent) -> bool {
+        match none {}
+    }
+
+    pub(super) fn exit_in_sequence(none: Sequenced, _: &RawEvent, _: DomainId, _: u64) {
+        match none {}
+    }
+}
+
+#[inline(always)]
+fn record(slot: &Slot, event: &RawEvent, correspondent: DomainId, counter: u64) -> Record {
+    Record { event: event.id(), domain: slot.domain(), correspondent, counter }
+}
+
+/// A thread's first event, which finds out whether it has sequences; and each event without them.
+#[cold]
+#[inline(never)]
+fn log_slowly(event: &RawEvent, correspondent: DomainId, counter: u64) {
+    let slot = slot::mine();
+    if let Some(slot) = sequenced() {
+        return log_in_sequence(slot, event, correspondent, counter);
+    }
+    let record = record(slot, event, correspondent, counter);
+    in_locked_area(slot, event, |area| mete_log::handler::log(area, &UserClock, record));
 }
 
 #[cold]
 #[inline(never)]
-fn log_locked(areas: &Areas, event: &RawEvent, record: Record) -> Option<Outcome> {
-    domain::as_writer(|| {
-        let area = areas.free_area(record.domain, event)?;
-        Some(mete_log::handler::log(area, &UserClock, record))
-    })
+fn enter_slowly(event: &RawEvent) -> bool {
+    let slot = slot::mine();
+    if let Some(slot) = sequenced() {
+        return enter_in_sequence(slot, event);
+    }
+    let enter = |area: Area<'_>| mete_log::handler::enter(area, slot.domain(), event.id());
+    in_locked_area(slot, event, enter).unwrap_or(false)
 }
 
 #[cold]
 #[inline(never)]
-fn enter_locked(areas: &Areas, event: &RawEvent, domain: DomainId) -> Option<bool> {
-    domain::as_writer(|| {
-        let area = areas.free_area(domain, event)?;
-        Some(mete_log::handler::enter(area, domain, event.id()))
+fn exit_slowly(event: &RawEvent, correspondent: DomainId, delta: u64) {
+    let slot = slot::mine();
+    if let Some(slot) = sequenced() {
+        return exit_in_sequence(slot, event, correspondent, delta);
+    }
+    let record = record(slot, event, correspondent, delta);
+    in_locked_area(slot, event, |area| mete_log::handler::exit(area, &UserClock, record));
+}
+
+/// Runs the portable handler, unless other threads of this process use sequences: these do not
+/// look at locks. A thread that has none among such (made by a bare clone) has its rows refused.
+fn in_locked_area<T>(slot: &Slot, event: &RawEvent, run: impl FnOnce(Area<'_>) -> T) -> Option<T> {
+    slot.as_writer(|| {
+        let area = areas().free_area(slot.domain(), event.id())?;
+        if sequences::are_in_use() {
+            refuse(area, slot.domain(), event.id());
+            return None;
+        }
+        Some(run(area))
     })
 }
 
-#[cold]
-#[inline(never)]
-fn exit_locked(areas: &Areas, event: &RawEvent, record: Record) -> Option<Outcome> {
-    domain::as_writer(|| {
-        let area = areas.free_area(record.domain, event)?;
-        Some(mete_log::handler::exit(area, &UserClock, record))
-    })
+fn refuse(area: Area<'_>, domain: DomainId, event: EventId) {
+    let register = area.register(area.pair(domain, event).selector.load(Ordering::Relaxed));
+    if register.control().is_enabled() {
+        register.lost.fetch_add(1, Ordering::Relaxed);
+    }
 }

@@ -63,6 +63,7 @@ mod registry;
 mod sequences;
 mod session;
 pub mod site;
+mod slot;
 mod state;
 pub mod wire;
 
@@ -70,5 +71,4 @@ pub use domain::{set_domain, set_process_domain};
 pub use event::{Event, Kind};
 pub use memory::domain_of_process;
 pub use mete_log::{DomainId, EventId, NO_DOMAIN};
-pub use patch::PatchError;
 pub use registry::MAX_EVENTS;

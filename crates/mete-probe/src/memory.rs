@@ -14,7 +14,7 @@ use mete_log::{DomainId, Region, region};
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::handler::{self, Areas, SHAPE};
-use crate::{debug, domain, sequences};
+use crate::{debug, sequences, slot};
 
 /// Ranges that a process may come to hold, one for each number of processors that a scheduler chose.
 const MAX_RANGES: usize = 16;
@@ -97,7 +97,7 @@ impl Memory {
         // Keeps the old mapping if the kernel refuses, which is as safe.
         range.is_spoilt = zero_pages(Some(range.base), range.bytes()).is_none();
         sequences::restart_all();
-        range.is_spoilt |= !domain::wait_for_writers();
+        range.is_spoilt |= !slot::wait_for_writers();
     }
 
     fn range_for(&mut self, processors: u32) -> Option<usize> {

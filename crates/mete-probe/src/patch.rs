@@ -26,7 +26,7 @@ use crate::site::Site;
 
 /// Why code could not be patched.
 #[derive(Debug, thiserror::Error)]
-pub enum PatchError {
+pub(crate) enum PatchError {
     /// The kernel cannot make the threads notice the change.
     #[error(
         "probes cannot be switched: membarrier(PRIVATE_EXPEDITED_SYNC_CORE) failed ({0}); Linux 4.16 or later has it"

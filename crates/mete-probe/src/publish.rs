@@ -50,15 +50,11 @@ mod own {
     // One empty record each, so that the linker knows the sections' bounds even if there is
     // nothing else in them.
     #[used]
+    #[unsafe(link_section = "mete_sites")]
+    static NO_SITE: Site = Site::NONE;
+    #[used]
     #[unsafe(link_section = "mete_events")]
     static NO_EVENT: Option<&'static RawEvent> = None;
-
-    core::arch::global_asm!(
-        ".pushsection mete_sites, \"awR\", @progbits",
-        ".balign 8",
-        ".quad 0, 0, 0",
-        ".popsection",
-    );
 
     unsafe extern "C" {
         #[link_name = "__start_mete_sites"]

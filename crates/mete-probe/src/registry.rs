@@ -24,9 +24,6 @@ pub(crate) struct Module {
     pub events: &'static [Option<&'static RawEvent>],
 }
 
-// SAFETY: what the sites point to is code and static events, the same for all threads.
-unsafe impl Send for Module {}
-
 /// One characteristic, as schedulers know it.
 #[derive(Debug)]
 pub(crate) struct Published {

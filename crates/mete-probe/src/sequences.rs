@@ -22,9 +22,13 @@ fn symbol<T: Copy>(name: &core::ffi::CStr) -> Option<T> {
     (!address.is_null()).then(|| unsafe { address.cast::<T>().read() })
 }
 
+/// Whether threads that the C library has made use sequences.
+pub(crate) fn are_in_use() -> bool {
+    cfg!(target_arch = "x86_64") && OFFSET.load(Ordering::Relaxed) != 0
+}
+
 /// The calling thread's rseq structure, if it is registered.
 #[cfg(target_arch = "x86_64")]
-#[inline(always)]
 pub(crate) fn abi() -> Option<*mut mete_log::rseq::Abi> {
     let offset = OFFSET.load(Ordering::Relaxed);
     if offset == 0 {

@@ -1,7 +1,7 @@
 //! Probe sites: the places in the code where an event is logged while somebody reads it (LOG-2).
 //!
 //! On x86-64 a site is one five-byte no-op that lies within one aligned 8-byte word, and a record
-//! in the section `mete_sites`; [`patch`](crate::patch) turns it into a jump to the logging code
+//! in the section `mete_sites`; patching turns it into a jump to the logging code
 //! and back. That code, the evaluation of the probe's arguments included, lies out of line.
 //! Elsewhere a site tests the event's flag.
 
@@ -20,6 +20,14 @@ pub struct Site {
     pub(crate) target: usize,
     /// The event.
     pub(crate) event: *const RawEvent,
+}
+
+// SAFETY: addresses of code and of a static event, the same for all threads.
+unsafe impl Sync for Site {}
+
+impl Site {
+    /// The record of no site.
+    pub(crate) const NONE: Site = Site { code: 0, target: 0, event: core::ptr::null() };
 }
 
 /// The state of a phase between [`enter!`](crate::enter!) and [`exit!`](crate::exit!).

@@ -1,0 +1,304 @@
+//! What the handler keeps for each thread, in private memory that the listener may write, too.
+//!
+//! A slot is taken at a thread's first event and given back at its end; slots are never unmapped,
+//! so anybody may look at any of them at any time. The logging path loads the slot's address from
+//! thread-local storage and everything else from the slot's one cache line.
+
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::cell::Cell;
+use std::sync::OnceLock;
+
+use mete_log::DomainId;
+
+use crate::domain;
+#[cfg(target_arch = "x86_64")]
+use crate::sequences;
+
+/// Slots in one piece: with the link to the next piece, a page.
+const SLOTS: usize = 63;
+
+/// One thread's slot, a cache line, so that threads do not disturb each other.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Slot {
+    /// The thread's rseq structure, or null: not registered, or nobody's slot yet.
+    #[cfg(target_arch = "x86_64")]
+    abi: AtomicPtr<mete_log::rseq::Abi>,
+    /// What events are charged to, and where that comes from; see [`domain`].
+    pub domain: AtomicU32,
+    pub bound: AtomicU32,
+    pub own: AtomicU32,
+    /// Whose slot it is; 0 if it is free.
+    tid: AtomicU32,
+    /// How many locked handlers the thread is in, one within the other.
+    inside: AtomicU32,
+    /// The thread itself has taken it. Until then it only holds a binding for it.
+    is_in_use: AtomicBool,
+}
+
+/// Slots, and the next piece of them.
+#[repr(C)]
+struct Piece {
+    slots: [Slot; SLOTS],
+    next: AtomicPtr<Piece>,
+}
+
+const _: () = assert!(size_of::<Piece>() == mete_log::layout::PAGE);
+
+static FIRST: Piece = Piece::new();
+/// What a thread has before its first event, and for want of memory for a slot.
+static NOBODY: Slot = Slot::new();
+
+thread_local! {
+    // Constant and without a destructor, so that reading it is one load relative to the thread
+    // pointer. Giving the slot back is the business of a pthread key.
+    static MINE: Cell<&'static Slot> = const { Cell::new(&NOBODY) };
+}
+
+/// The calling thread's slot, or before its first event a slot that says nothing.
+#[inline(always)]
+pub(crate) fn present() -> &'static Slot {
+    MINE.get()
+}
+
+/// The calling thread's slot, taken now if need be.
+pub(crate) fn mine() -> &'static Slot {
+    let slot = present();
+    if ptr::eq(slot, &NOBODY) { register() } else { slot }
+}
+
+/// All slots, whoever has them.
+pub(crate) fn all() -> impl Iterator<Item = &'static Slot> {
+    core::iter::successors(Some(&FIRST), |piece| piece.next()).flat_map(|piece| &piece.slots)
+}
+
+/// The slot of a thread of this process; where it has none yet, one is kept for it.
+pub(crate) fn of_thread(tid: u32) -> Option<&'static Slot> {
+    all().find(|slot| slot.tid.load(Ordering::Acquire) == tid).or_else(|| take_free(tid))
+}
+
+/// Frees the slots that were only kept for a thread.
+pub(crate) fn free_unused() {
+    let is_kept =
+        |slot: &&Slot| slot.tid.load(Ordering::Acquire) != 0 && !slot.is_in_use.load(Ordering::Acquire);
+    all().filter(is_kept).for_each(Slot::give_back);
+}
+
+/// Waits, a short while at most, until no thread is in a locked handler; false if one still is.
+pub(crate) fn wait_for_writers() -> bool {
+    let is_quiet = || all().all(|slot| slot.inside.load(Ordering::SeqCst) == 0);
+    let mut tries = (0..100).inspect(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
+    is_quiet() || tries.any(|_| is_quiet())
+}
+
+/// In the child of a fork: only the calling thread is left, with a new number.
+pub(crate) fn after_fork() {
+    let mine = present();
+    for slot in all().filter(|slot| !ptr::eq(*slot, mine)) {
+        slot.inside.store(0, Ordering::Relaxed);
+        slot.give_back();
+    }
+    if !ptr::eq(mine, &NOBODY) {
+        mine.tid.store(own_tid(), Ordering::Relaxed);
+    }
+}
+
+impl Slot {
+    const fn new() -> Slot {
+        Slot {
+            #[cfg(target_arch = "x86_64")]
+            abi: AtomicPtr::new(ptr::null_mut()),
+            domain: AtomicU32::new(0),
+            bound: AtomicU32::new(domain::UNSET),
+            own: AtomicU32::new(domain::UNSET),
+            tid: AtomicU32::new(0),
+            inside: AtomicU32::new(0),
+            is_in_use: AtomicBool::new(false),
+        }
+    }
+
+    /// The thread's rseq structure, if it may use restartable sequences.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub fn abi(&self) -> Option<NonNull<mete_log::rseq::Abi>> {
+        NonNull::new(self.abi.load(Ordering::Relaxed))
+    }
+
+    /// What the thread's events are charged to.
+    #[inline(always)]
+    pub fn domain(&self) -> DomainId {
+        self.domain.load(Ordering::Relaxed) as DomainId
+    }
+
+    /// Runs a handler that a leaving scheduler has to wait for.
+    pub fn as_writer<T>(&self, run: impl FnOnce() -> T) -> T {
+        // SeqCst: whoever detaches sees this, or the handler sees the memory that comes after.
+        self.inside.fetch_add(1, Ordering::SeqCst);
+        let result = run();
+        self.inside.fetch_sub(1, Ordering::Release);
+        result
+    }
+
+    fn take(&self, tid: u32) -> bool {
+        self.tid.compare_exchange(0, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// The thread that it was kept or taken for begins to use it.
+    fn begin_use(&self) {
+        #[cfg(target_arch = "x86_64")]
+        self.abi.store(sequences::abi().unwrap_or(ptr::null_mut()), Ordering::Relaxed);
+        self.is_in_use.store(true, Ordering::Release);
+    }
+
+    fn give_back(&self) {
+        #[cfg(target_arch = "x86_64")]
+        self.abi.store(ptr::null_mut(), Ordering::Relaxed);
+        self.bound.store(domain::UNSET, Ordering::SeqCst);
+        self.own.store(domain::UNSET, Ordering::SeqCst);
+        self.is_in_use.store(false, Ordering::Relaxed);
+        self.tid.store(0, Ordering::Release);
+    }
+}
+
+impl Piece {
+    const fn new() -> Piece {
+        Piece { slots: [const { Slot::new() }; SLOTS], next: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    fn next(&self) -> Option<&'static Piece> {
+        // SAFETY: a piece that is linked is complete (released by `grow`) and never unmapped.
+        unsafe { self.next.load(Ordering::Acquire).as_ref() }
+    }
+}
+
+fn take_free(tid: u32) -> Option<&'static Slot> {
+    let mut piece = &FIRST;
+    loop {
+        if let Some(slot) = piece.slots.iter().find(|slot| slot.take(tid)) {
+            domain::settle(slot);
+            return Some(slot);
+        }
+        piece = piece.next().or_else(|| grow(piece))?;
+    }
+}
+
+/// Maps another piece behind the last one. By mmap, because the first event of a thread may happen
+/// inside the allocator.
+fn grow(last: &'static Piece) -> Option<&'static Piece> {
+    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+    let protection = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new private mapping.
+    let memory =
+        unsafe { mmap_anonymous(ptr::null_mut(), size_of::<Piece>(), protection, MapFlags::PRIVATE).ok()? };
+    let fresh = NonNull::new(memory.cast::<Piece>())?;
+    // SAFETY: mapped writable just now, page-aligned, large enough.
+    unsafe { fresh.write(Piece::new()) };
+    // Release: who follows the link finds the slots initialised.
+    let link =
+        last.next.compare_exchange(ptr::null_mut(), fresh.as_ptr(), Ordering::AcqRel, Ordering::Acquire);
+    if link.is_err() {
+        // SAFETY: mapped above and linked nowhere: another thread was first.
+        let _ = unsafe { munmap(memory, size_of::<Piece>()) };
+    }
+    last.next()
+}
+
+/// The calling thread's first event.
+#[cold]
+fn register() -> &'static Slot {
+    let Some(slot) = of_thread(own_tid()) else { return &NOBODY };
+    slot.begin_use();
+    MINE.set(slot);
+    if let Some(key) = exit_key() {
+        // SAFETY: the key was made by `exit_key`; its destructor takes a slot.
+        unsafe { libc::pthread_setspecific(key, ptr::from_ref(slot).cast()) };
+    }
+    slot
+}
+
+fn exit_key() -> Option<libc::pthread_key_t> {
+    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+    *KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: `key` is written; `leave` has the right signature.
+        (unsafe { libc::pthread_key_create(&mut key, Some(leave)) } == 0).then_some(key)
+    })
+}
+
+/// A thread ends. Another destructor may still log: it then takes a slot once more.
+unsafe extern "C" fn leave(slot: *mut libc::c_void) {
+    MINE.set(&NOBODY);
+    // SAFETY: what `register` stored: a slot, which lives for ever.
+    unsafe { &*slot.cast::<Slot>() }.give_back();
+}
+
+fn own_tid() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::sync::Barrier;
+
+    use super::*;
+
+    /// The tests below count slots, which all threads of the process share.
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+    #[test]
+    fn log_6_each_thread_has_a_slot_of_its_own_however_many_there_are() {
+        const THREADS: usize = 200;
+        let _alone = ONE_AT_A_TIME.lock();
+        let barrier = Barrier::new(THREADS);
+        let slots: HashSet<usize> = std::thread::scope(|scope| {
+            let slot = || {
+                let slot = ptr::from_ref(mine()).addr();
+                assert_eq!(ptr::from_ref(mine()).addr(), slot, "the same at each event");
+                // All at once, so that none is free again before the last has its own.
+                barrier.wait();
+                slot
+            };
+            let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(slot)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(slots.len(), THREADS);
+        assert!(all().count() >= THREADS);
+    }
+
+    #[test]
+    fn log_6_a_thread_that_ends_gives_its_slot_back_as_it_was() {
+        let _alone = ONE_AT_A_TIME.lock();
+        let in_use = || all().filter(|slot| slot.tid.load(Ordering::Relaxed) != 0).count();
+        let before = in_use();
+        for _ in 0..300 {
+            let thread = std::thread::spawn(|| {
+                assert_eq!(mine().domain(), 0, "nothing is left of who had it before");
+                crate::set_domain(7);
+                assert_eq!(mine().domain(), 7);
+            });
+            thread.join().unwrap();
+        }
+        assert_eq!(in_use(), before);
+    }
+
+    #[test]
+    fn log_6_binding_from_outside_and_inside_at_once_settles_on_the_outside() {
+        let _alone = ONE_AT_A_TIME.lock();
+        let slot = mine();
+        for round in 0..2000_u32 {
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    slot.bound.store(1000 + round, Ordering::SeqCst);
+                    domain::settle(slot);
+                });
+                crate::set_domain(5);
+            });
+            assert_eq!(u32::from(slot.domain()), 1000 + round);
+            slot.bound.store(domain::UNSET, Ordering::SeqCst);
+        }
+        domain::settle(slot);
+        assert_eq!(slot.domain(), 5);
+    }
+}
