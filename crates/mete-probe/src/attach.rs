@@ -327,6 +327,13 @@ impl AsFd for Component {
     }
 }
 
+/// Processors that threads may ever run on: how many areas a component's region needs.
+pub fn configured_processors() -> usize {
+    // SAFETY: a query.
+    let configured = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
+    usize::try_from(configured).unwrap_or(1).clamp(1, 4096)
+}
+
 fn open(path: &Path, limit: Duration) -> io::Result<Channel> {
     let channel = Channel::new(endpoint::socket(SocketFlags::CLOEXEC)?);
     // Before connecting: the limit holds for that, too.

@@ -4,25 +4,27 @@
 use std::ffi::OsString;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::{fs, io};
 
 /// Mode bits that let somebody else add sockets.
 const FOREIGN_WRITE: u32 = 0o022;
 
 /// The directory of this user: `$METE_RUNTIME_DIR`, or `/run/mete` for root, or
-/// `$XDG_RUNTIME_DIR/mete`, or `/tmp/mete-UID`.
+/// `$XDG_RUNTIME_DIR/mete`, or `/tmp/mete-UID`. What it is at the first call, it stays.
 pub fn own() -> PathBuf {
-    if let Some(given) = variable("METE_RUNTIME_DIR") {
-        return given.into();
-    }
-    let user = user();
-    if user == 0 {
-        return "/run/mete".into();
-    }
-    match variable("XDG_RUNTIME_DIR") {
-        Some(run_time) => Path::new(&run_time).join("mete"),
-        None => format!("/tmp/mete-{user}").into(),
-    }
+    static OWN: OnceLock<PathBuf> = OnceLock::new();
+    let find = || {
+        if let Some(given) = variable("METE_RUNTIME_DIR") {
+            return given.into();
+        }
+        match (user(), variable("XDG_RUNTIME_DIR")) {
+            (0, _) => "/run/mete".into(),
+            (_, Some(run_time)) => Path::new(&run_time).join("mete"),
+            (user, None) => format!("/tmp/mete-{user}").into(),
+        }
+    };
+    OWN.get_or_init(find).clone()
 }
 
 /// The directories that this user may look into: the own one, and for root everybody's.
@@ -77,7 +79,8 @@ pub(crate) fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// An environment variable, unless the program has more rights than who started it.
+/// An environment variable, unless the program has more rights than who started it. Only for the
+/// beginning of a program: later on, its other threads may be changing the environment.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     // SAFETY: a look-up in the auxiliary vector.
     let is_raised = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;

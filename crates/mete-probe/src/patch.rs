@@ -26,6 +26,10 @@ use crate::site::Site;
 
 /// Why code could not be patched.
 #[derive(Debug, thiserror::Error)]
+#[cfg_attr(
+    any(not(target_arch = "x86_64"), feature = "flag-check"),
+    expect(dead_code, reason = "where nothing is patched, nothing can fail")
+)]
 pub(crate) enum PatchError {
     /// The kernel cannot make the threads notice the change.
     #[error(
@@ -51,7 +55,7 @@ pub(crate) enum PatchError {
 }
 
 #[cfg(all(target_arch = "x86_64", not(feature = "flag-check")))]
-pub(crate) use x86_64::switch;
+pub(crate) use x86_64::{switch, way};
 
 /// Sites that are not patched obey the event's flag.
 #[cfg(not(all(target_arch = "x86_64", not(feature = "flag-check"))))]
@@ -59,9 +63,14 @@ pub(crate) fn switch(_sites: Vec<&Site>, _on: bool) -> Result<(), PatchError> {
     Ok(())
 }
 
+/// There is but one way.
+#[cfg(not(all(target_arch = "x86_64", not(feature = "flag-check"))))]
+pub(crate) fn way() {}
+
 #[cfg(all(target_arch = "x86_64", not(feature = "flag-check")))]
 mod x86_64 {
     use super::{PatchError, Site, io};
+    use crate::directory;
     use core::sync::atomic::{AtomicU64, Ordering};
     use std::sync::OnceLock;
 
@@ -73,7 +82,7 @@ mod x86_64 {
 
     /// How a page of code is changed; see the module above.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Way {
+    pub(crate) enum Way {
         Store,
         Page,
     }
@@ -161,10 +170,10 @@ mod x86_64 {
     }
 
     /// The way for this processor. `METE_PATCH=page` chooses the second way anywhere.
-    fn way() -> Way {
+    pub(crate) fn way() -> Way {
         static WAY: OnceLock<Way> = OnceLock::new();
         *WAY.get_or_init(|| {
-            let is_page_wanted = std::env::var_os("METE_PATCH").is_some_and(|way| way == "page");
+            let is_page_wanted = directory::variable("METE_PATCH").is_some_and(|way| way == "page");
             if is_page_wanted || !vendor_allows_stores() { Way::Page } else { Way::Store }
         })
     }

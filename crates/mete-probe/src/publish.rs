@@ -14,7 +14,7 @@ use crate::endpoint::{self, Endpoint};
 use crate::event::RawEvent;
 use crate::registry::{self, Module};
 use crate::session::{self, Session};
-use crate::{debug, fork, sequences, state};
+use crate::{debug, directory, fork, patch, sequences, state};
 
 /// Enough for what the thread does, small enough not to be noticed.
 const STACK_BYTES: usize = 128 * 1024;
@@ -30,6 +30,7 @@ pub(crate) fn register(module: Module) {
     let has_events = !registry::lock().published().is_empty();
     if has_events && !IS_STARTED.swap(true, Ordering::AcqRel) {
         sequences::detect();
+        read_environment();
         fork::install();
         // SAFETY: a function of the right type.
         unsafe { libc::atexit(at_exit) };
@@ -78,6 +79,13 @@ mod own {
         // records in between, all of one layout.
         super::register(unsafe { Module::new(sites, events) });
     }
+}
+
+/// Reads the environment while nobody changes it.
+fn read_environment() {
+    debug::is_wanted();
+    directory::own();
+    patch::way();
 }
 
 extern "C" fn at_exit() {

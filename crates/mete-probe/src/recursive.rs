@@ -14,7 +14,7 @@ use mete_log::{
     Stamp,
 };
 
-use crate::attach::{AttachError, Component};
+use crate::attach::{AttachError, Component, configured_processors};
 
 /// Why a preliminary log could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -127,11 +127,4 @@ fn lay_out(region: &Region, events: &[EventId], rows: u32) -> Result<Vec<Cursor>
             Cursor::new(area, file, control)
         })
         .collect())
-}
-
-/// Processors that threads may ever run on.
-fn configured_processors() -> usize {
-    // SAFETY: a query.
-    let configured = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
-    usize::try_from(configured).unwrap_or(1).clamp(1, 4096)
 }

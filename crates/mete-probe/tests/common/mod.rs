@@ -152,7 +152,7 @@ pub struct Log {
 
 impl Log {
     pub fn new(rows: u32, stamp: Stamp) -> Log {
-        let processors = std::thread::available_parallelism().expect("processors").get();
+        let processors = mete_probe::attach::configured_processors();
         let region = Arc::new(Region::create(Shape::COMPONENT, processors).expect("a region"));
         let mut plan = Plan::new(Shape::COMPONENT);
         let spec = FileSpec { entries: Entries::ALL, stamp, add: false, rows };

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mete_log::{Entries, FileSpec, Plan, Region, Shape, Stamp};
-use mete_probe::attach::Component;
+use mete_probe::attach::{Component, configured_processors};
 use mete_probe::recursive::Preliminary;
 use mete_probe::{enter, event, exit, probe, sample};
 
@@ -180,7 +180,7 @@ fn schedule(socket: &Path) {
 }
 
 fn memory() -> (Arc<Region>, u16) {
-    let region = Region::create(Shape::COMPONENT, 2).expect("a region");
+    let region = Region::create(Shape::COMPONENT, configured_processors()).expect("a region");
     let mut plan = Plan::new(Shape::COMPONENT);
     let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows: 1024 };
     let file = plan.file(spec).expect("a file");
