@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::{doctor, generate, log};
+use crate::{demo, doctor, generate, log, schedule};
 
 /// Measure what schedulers need to know, and deal the processor out by it
 #[derive(Debug, Parser)]
@@ -18,8 +18,10 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   mete doctor                        what this machine can do
+  sudo mete demo                     watch the main job on real processes
   sudo mete log --for 5s             log the whole machine for five seconds
   sudo mete log -- make -j4          log a command and everything that it starts
+  sudo mete schedule --driver db=comm:postgres --client web=comm:nginx
 
 Each subcommand shows its own examples: mete log --help";
 
@@ -30,6 +32,10 @@ pub enum Subcommand {
     Doctor(doctor::Options),
     /// Log what schedulers need to know, and print it for each accounting domain
     Log(log::Options),
+    /// Log real processes and act on it: drivers, clients, a report with plots
+    Demo(demo::Options),
+    /// Move clients to the processors of the drivers that they talk to most, and put them back at the end
+    Schedule(schedule::Options),
     /// Write man pages or shell completions
     #[command(hide = true)]
     Generate(generate::Options),

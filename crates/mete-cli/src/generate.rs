@@ -59,9 +59,9 @@ fn write_pages(command: &clap::Command, directory: &Path, written: &mut Vec<Path
     clap_mangen::Man::new(command.clone()).render(&mut file)?;
     file.flush()?;
     written.push(path);
-    let shown =
+    let mut shown =
         command.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help");
-    shown.map(|command| write_pages(command, directory, written)).collect()
+    shown.try_for_each(|command| write_pages(command, directory, written))
 }
 
 fn completions(directory: &Path) -> std::io::Result<Vec<PathBuf>> {

@@ -11,13 +11,17 @@
 //! command line exit status 2; Ctrl-C ends a run with the results so far.
 
 mod arguments;
+mod demo;
 mod doctor;
 mod failure;
 mod generate;
 mod interrupt;
 mod log;
+mod notice;
 mod output;
 mod progress;
+mod report;
+mod schedule;
 mod table;
 
 use std::process::ExitCode;
@@ -56,6 +60,8 @@ fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
     match subcommand {
         Subcommand::Doctor(options) => doctor::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Log(options) => log::run(&options, &mut Output::new(options.json)),
+        Subcommand::Schedule(options) => schedule::run(&options, &mut Output::new(options.json)).map(done),
+        Subcommand::Demo(options) => demo::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Generate(options) => generate::run(&options, &mut Output::new(false)).map(done),
     }
 }

@@ -3,8 +3,6 @@
 mod automatic;
 mod command;
 mod events;
-mod print;
-mod report;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -12,15 +10,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use mete_sched::{DomainSpec, Notice, Report, Scheduler, Selector, Settings};
+use mete_sched::{DomainSpec, Report, Scheduler, Selector, Settings};
 
 use crate::arguments::duration;
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::{failure, interrupt};
+use crate::report::{Interval, Logged, Queues, tables};
+use crate::{interrupt, notice};
 use command::{Paused, Running};
 use events::Wanted;
-use report::{Interval, Logged, Queues};
 
 /// Options of `mete log`.
 #[derive(Debug, clap::Args)]
@@ -73,14 +71,14 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
     let paused = Paused::start(&options.command, options.json)?;
     let mut scheduler = Scheduler::start(options.settings(), domains(options, paused.as_ref()))?;
-    tell_notices(&mut scheduler);
-    if paused.is_none() && !logs_anything(&scheduler) {
+    notice::tell_all(&mut scheduler);
+    if paused.is_none() && !notice::logs_anything(&scheduler) {
         bail!("there is nothing to log: not the kernel, and no program with probes runs for this user");
     }
     let mut running = paused.map(Paused::resume).transpose()?;
     let logged = Recorder::new(options, output, &scheduler).record(&mut scheduler, running.as_mut())?;
-    print::whole(&logged, output)?;
-    if logged.report.completeness.files.is_empty() && !logs_anything(&scheduler) {
+    tables::whole(&logged, output)?;
+    if logged.report.completeness.files.is_empty() && !notice::logs_anything(&scheduler) {
         bail!("nothing was logged: not the kernel, and no program with probes ran");
     }
     running.map_or(Ok(ExitCode::SUCCESS), Running::status)
@@ -118,22 +116,6 @@ fn command_domain(paused: &Paused, others: &[DomainSpec]) -> DomainSpec {
     let is_free = |name: &String| !name.is_empty() && others.iter().all(|other| other.name != *name);
     let name = Some(automatic::plain(&paused.name())).filter(is_free).unwrap_or_else(|| "command".into());
     DomainSpec { name, selectors: vec![Selector::Pid(paused.pid())], role: None }
-}
-
-fn logs_anything(scheduler: &Scheduler) -> bool {
-    scheduler.analysis().sources().any(|source| !source.events().is_empty())
-}
-
-/// Says what is not logged. That components come and go shows in the results.
-fn tell_notices(scheduler: &mut Scheduler) {
-    for notice in scheduler.notices() {
-        match notice {
-            Notice::NoKernel(why) => failure::say(&format!("the kernel is not logged: {why}")),
-            Notice::Unavailable(what) => failure::say(&what.to_string()),
-            Notice::Refused(why) => failure::say(&why.to_string()),
-            _ => {}
-        }
-    }
 }
 
 /// Logs until the time is up, the command has ended or somebody pressed Ctrl-C.
@@ -179,7 +161,7 @@ impl Recorder<'_> {
     ) -> anyhow::Result<()> {
         stop.store(true, Ordering::Relaxed);
         self.queues.note(scheduler);
-        self.progress.aside(|| tell_notices(scheduler));
+        self.progress.aside(|| notice::tell_all(scheduler));
         let has_ended = running.map_or(Ok(false), Running::has_ended)?;
         self.print_part(scheduler)?;
         let passed = self.begin.elapsed();
@@ -196,6 +178,6 @@ impl Recorder<'_> {
             return Ok(());
         }
         let logged = part.end(Report::of(scheduler), &self.queues);
-        self.progress.aside(|| print::part(&logged, self.output))
+        self.progress.aside(|| tables::part(&logged, self.output))
     }
 }

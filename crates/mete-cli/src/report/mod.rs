@@ -1,5 +1,8 @@
 //! What was logged in an interval: the difference of two of the scheduler's reports.
 
+mod json;
+pub mod tables;
+
 use std::time::Duration;
 
 use mete_sched::analysis::Completeness;
@@ -125,6 +128,7 @@ fn difference(now: &Report, before: &Report) -> Report {
 
 fn cost(now: Cost, before: Cost) -> Cost {
     Cost {
+        start_ns: now.start_ns,
         used_ns: now.used_ns.saturating_sub(before.used_ns),
         passed_ns: now.passed_ns.saturating_sub(before.passed_ns),
         polls: now.polls.saturating_sub(before.polls),

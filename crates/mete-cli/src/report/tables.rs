@@ -1,16 +1,13 @@
-//! What was logged, as tables or as JSON lines.
-
-use std::collections::BTreeMap;
+//! What was logged, as tables.
 
 use mete_sched::{Dealing, DomainReport, EventReport};
-use serde::Serialize;
 
-use super::report::{Logged, is_idle, service_ns};
+use super::{Logged, is_idle, json, service_ns};
 use crate::output::Output;
 use crate::table::{Head, Table, bytes, count, grouped, milliseconds, percent, shorten};
 
 /// Letters of a domain's or an event's name in a table.
-const NAME: usize = 20;
+pub const NAME: usize = 20;
 /// Dealings that are shown; JSON has them all.
 const MOST_DEALINGS: usize = 12;
 /// Performance counters in one table.
@@ -19,7 +16,7 @@ const COUNTERS: usize = 4;
 /// Everything, at the end.
 pub fn whole(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
     if output.is_json() {
-        return objects("whole", logged, output);
+        return json::print("whole", logged, output);
     }
     let processors = logged.report.processors.len();
     output.text(format!("logged for {:.2} s on {processors} processors\n", logged.seconds()))?;
@@ -39,7 +36,7 @@ pub fn whole(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
 /// One interval of several.
 pub fn part(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
     if output.is_json() {
-        return objects("interval", logged, output);
+        return json::print("interval", logged, output);
     }
     let title = format!("{:.2} s to {:.2} s", logged.from.as_secs_f64(), logged.to.as_secs_f64());
     print(&title, &domains(logged), output)?;
@@ -47,7 +44,8 @@ pub fn part(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
     output.text(format!("{}\n", logged.report.completeness))
 }
 
-fn print(title: &str, table: &Table, output: &mut Output) -> anyhow::Result<()> {
+/// A table under its title, unless it is empty.
+pub fn print(title: &str, table: &Table, output: &mut Output) -> anyhow::Result<()> {
     if table.is_empty() {
         return Ok(());
     }
@@ -58,7 +56,7 @@ fn print(title: &str, table: &Table, output: &mut Output) -> anyhow::Result<()> 
 }
 
 /// Busiest first; the built-in ones last.
-fn ordered(logged: &Logged) -> Vec<&DomainReport> {
+pub fn ordered(logged: &Logged) -> Vec<&DomainReport> {
     let mut domains: Vec<_> = logged.report.domains.iter().collect();
     let rank = |domain: &DomainReport| ["other", "idle"].iter().position(|name| domain.name == *name);
     domains.sort_by_key(|domain| (rank(domain), std::cmp::Reverse(service_ns(domain))));
@@ -217,7 +215,8 @@ fn event_row(logged: &Logged, domain: &DomainReport, event: &EventReport) -> [St
     ]
 }
 
-fn transactions(logged: &Logged) -> Table {
+/// The client-to-driver transaction matrix, without its zeroes.
+pub fn transactions(logged: &Logged) -> Table {
     let heads =
         [Head::Name("client"), Head::Name("driver"), Head::Number("times"), Head::Number("per second")];
     let mut table = Table::new(heads);
@@ -228,97 +227,9 @@ fn transactions(logged: &Logged) -> Table {
     table
 }
 
-fn completeness(logged: &Logged) -> String {
+/// What was lost, and what looking cost.
+pub fn completeness(logged: &Logged) -> String {
     let cost = logged.report.cost;
     let share = cost.used_ns as f64 / cost.passed_ns.max(1) as f64;
     format!("{}\nreading the logs took {} % of one processor", logged.report.completeness, percent(share))
-}
-
-/// One line of JSON. Its `scope` is `whole` or `interval`; times are from the beginning of logging.
-#[derive(Serialize)]
-struct Line<'a> {
-    kind: &'static str,
-    scope: &'static str,
-    from_s: f64,
-    to_s: f64,
-    #[serde(flatten)]
-    what: What<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum What<'a> {
-    Domain(Domain<'a>),
-    WakeUps { sender: &'a str, receiver: &'a str, sent: u64 },
-    Received { receiver: &'a str, sender: &'a str, received: u64 },
-    Event { domain: &'a str, event: &'a str, r#type: &'a str, rows: u64, sum: u64, last: u64 },
-    Transactions { client: &'a str, driver: &'a str, count: u64 },
-    Processor { processor: usize, busy_percent: Option<f64>, run_queue: Option<f64> },
-    Completeness { complete: bool, files: &'a [mete_sched::analysis::FileCount], cost: mete_sched::Cost },
-}
-
-#[derive(Serialize)]
-struct Domain<'a> {
-    domain: &'a str,
-    role: &'a str,
-    processes: usize,
-    service_ns: u64,
-    service_ns_by_processor: &'a [u64],
-    percent: f64,
-    memory_bytes: Option<u64>,
-    counters: BTreeMap<&'a str, u64>,
-}
-
-fn objects(scope: &'static str, logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
-    let (from_s, to_s) = (logged.from.as_secs_f64(), logged.to.as_secs_f64());
-    let all = ordered(logged).into_iter().flat_map(|domain| domain_objects(logged, domain));
-    for (kind, what) in all.chain(other_objects(logged)) {
-        output.object(&Line { kind, scope, from_s, to_s, what })?;
-    }
-    Ok(())
-}
-
-fn domain_objects<'a>(logged: &'a Logged, domain: &'a DomainReport) -> Vec<(&'static str, What<'a>)> {
-    let name = domain.name.as_str();
-    let counters = domain.events.iter().filter(|event| event.kind == "counter");
-    let itself = Domain {
-        domain: name,
-        role: domain.role,
-        processes: domain.processes,
-        service_ns: service_ns(domain),
-        service_ns_by_processor: &domain.service_ns,
-        percent: 100.0 * logged.share(domain),
-        memory_bytes: domain.memory_bytes,
-        counters: counters.map(|counter| (counter.name.as_str(), counter.sum)).collect(),
-    };
-    let mut objects = vec![("domain", What::Domain(itself))];
-    objects.extend(
-        domain
-            .sent
-            .iter()
-            .map(|to| ("sent", What::WakeUps { sender: name, receiver: &to.correspondent, sent: to.count })),
-    );
-    objects.extend(domain.received.iter().map(|from| {
-        ("received", What::Received { receiver: name, sender: &from.correspondent, received: from.count })
-    }));
-    objects.extend(domain.events.iter().filter(|event| event.kind != "counter").map(|event| {
-        let EventReport { name: event, kind, rows, sum, last } = event;
-        ("event", What::Event { domain: name, event, r#type: kind, rows: *rows, sum: *sum, last: *last })
-    }));
-    objects
-}
-
-fn other_objects(logged: &Logged) -> Vec<(&'static str, What<'_>)> {
-    let processors = logged.queues.iter().enumerate().map(|(processor, &run_queue)| {
-        let busy_percent = logged.busy(processor).map(|share| 100.0 * share);
-        ("processor", What::Processor { processor, busy_percent, run_queue })
-    });
-    let transactions = logged.report.transactions.iter().map(|dealing| {
-        let (client, driver) = (dealing.domain.as_str(), dealing.correspondent.as_str());
-        ("transactions", What::Transactions { client, driver, count: dealing.count })
-    });
-    let completeness = &logged.report.completeness;
-    let (complete, files) = (completeness.is_complete(), completeness.files.as_slice());
-    let statement = ("completeness", What::Completeness { complete, files, cost: logged.report.cost });
-    processors.chain(transactions).chain([statement]).collect()
 }

@@ -1,0 +1,101 @@
+//! What was logged, as JSON lines.
+
+use std::collections::BTreeMap;
+
+use mete_sched::analysis::FileCount;
+use mete_sched::{Cost, DomainReport, EventReport};
+use serde::Serialize;
+
+use super::tables::ordered;
+use super::{Logged, service_ns};
+use crate::output::Output;
+
+/// One line of JSON. Its `scope` is `whole` or `interval`; times are from the beginning of logging.
+#[derive(Serialize)]
+struct Line<'a> {
+    kind: &'static str,
+    scope: &'static str,
+    from_s: f64,
+    to_s: f64,
+    #[serde(flatten)]
+    what: What<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum What<'a> {
+    Domain(Domain<'a>),
+    WakeUps { sender: &'a str, receiver: &'a str, sent: u64 },
+    Received { receiver: &'a str, sender: &'a str, received: u64 },
+    Event { domain: &'a str, event: &'a str, r#type: &'a str, rows: u64, sum: u64, last: u64 },
+    Transactions { client: &'a str, driver: &'a str, count: u64 },
+    Processor { processor: usize, busy_percent: Option<f64>, run_queue: Option<f64> },
+    Completeness { complete: bool, files: &'a [FileCount], cost: Cost },
+}
+
+#[derive(Serialize)]
+struct Domain<'a> {
+    domain: &'a str,
+    role: &'a str,
+    processes: usize,
+    service_ns: u64,
+    service_ns_by_processor: &'a [u64],
+    percent: f64,
+    memory_bytes: Option<u64>,
+    counters: BTreeMap<&'a str, u64>,
+}
+
+/// Everything about an interval, or about the whole.
+pub fn print(scope: &'static str, logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
+    let (from_s, to_s) = (logged.from.as_secs_f64(), logged.to.as_secs_f64());
+    let all = ordered(logged).into_iter().flat_map(|domain| domain_objects(logged, domain));
+    for (kind, what) in all.chain(other_objects(logged)) {
+        output.object(&Line { kind, scope, from_s, to_s, what })?;
+    }
+    Ok(())
+}
+
+fn domain_objects<'a>(logged: &'a Logged, domain: &'a DomainReport) -> Vec<(&'static str, What<'a>)> {
+    let name = domain.name.as_str();
+    let counters = domain.events.iter().filter(|event| event.kind == "counter");
+    let itself = Domain {
+        domain: name,
+        role: domain.role,
+        processes: domain.processes,
+        service_ns: service_ns(domain),
+        service_ns_by_processor: &domain.service_ns,
+        percent: 100.0 * logged.share(domain),
+        memory_bytes: domain.memory_bytes,
+        counters: counters.map(|counter| (counter.name.as_str(), counter.sum)).collect(),
+    };
+    let mut objects = vec![("domain", What::Domain(itself))];
+    objects.extend(
+        domain
+            .sent
+            .iter()
+            .map(|to| ("sent", What::WakeUps { sender: name, receiver: &to.correspondent, sent: to.count })),
+    );
+    objects.extend(domain.received.iter().map(|from| {
+        ("received", What::Received { receiver: name, sender: &from.correspondent, received: from.count })
+    }));
+    objects.extend(domain.events.iter().filter(|event| event.kind != "counter").map(|event| {
+        let EventReport { name: event, kind, rows, sum, last } = event;
+        ("event", What::Event { domain: name, event, r#type: kind, rows: *rows, sum: *sum, last: *last })
+    }));
+    objects
+}
+
+fn other_objects(logged: &Logged) -> Vec<(&'static str, What<'_>)> {
+    let processors = logged.queues.iter().enumerate().map(|(processor, &run_queue)| {
+        let busy_percent = logged.busy(processor).map(|share| 100.0 * share);
+        ("processor", What::Processor { processor, busy_percent, run_queue })
+    });
+    let transactions = logged.report.transactions.iter().map(|dealing| {
+        let (client, driver) = (dealing.domain.as_str(), dealing.correspondent.as_str());
+        ("transactions", What::Transactions { client, driver, count: dealing.count })
+    });
+    let completeness = &logged.report.completeness;
+    let (complete, files) = (completeness.is_complete(), completeness.files.as_slice());
+    let statement = ("completeness", What::Completeness { complete, files, cost: logged.report.cost });
+    processors.chain(transactions).chain([statement]).collect()
+}

@@ -1,0 +1,344 @@
+//! `mete schedule`: the scheduler at work, its decisions as they fall, and a summary.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use clap::{ArgGroup, ValueEnum};
+use mete_policy::{Move, Role};
+use mete_sched::actuator::Restored;
+use mete_sched::{DomainReport, DomainSpec, Ended, Notice, Report, Scheduler, Settings};
+use serde::Serialize;
+
+use crate::arguments::duration;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::report::{Interval, Logged, Queues, service_ns, tables};
+use crate::table::{Head, Table, milliseconds, percent, shorten};
+use crate::{failure, interrupt, notice};
+
+/// Options of `mete schedule`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, group = ArgGroup::new("who").required(true).multiple(true))]
+pub struct Options {
+    /// Who decides
+    #[arg(long, value_enum, default_value = "affinity")]
+    policy: Policy,
+    /// How long to schedule; until Ctrl-C if not given
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    time: Option<Duration>,
+    /// How often to read the logs
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20ms")]
+    interval: Duration,
+    /// How often to decide, rounded to whole intervals
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "100ms")]
+    period: Duration,
+    /// A domain that serves others, and stays; selectors as for mete log
+    #[arg(long = "driver", value_name = "NAME=SELECTOR", group = "who")]
+    drivers: Vec<DomainSpec>,
+    /// A domain that is served, and moves
+    #[arg(long = "client", value_name = "NAME=SELECTOR", group = "who")]
+    clients: Vec<DomainSpec>,
+    /// A domain that is a driver if its own probes report requests of others, else a client
+    #[arg(long = "domain", value_name = "NAME=SELECTOR", group = "who")]
+    domains: Vec<DomainSpec>,
+    /// Decide and say so, but move nobody
+    #[arg(long)]
+    dry_run: bool,
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    affinity: Affinity,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Policy {
+    /// Clients move to the processor of the driver that they talk to most
+    Affinity,
+}
+
+/// The constants of the affinity policy.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Settings of the affinity policy")]
+struct Affinity {
+    /// By how much another processor's driver must lead, in percent of the present one's requests
+    #[arg(long, value_name = "PERCENT", default_value_t = mete_policy::Settings::default().margin_percent)]
+    margin: u32,
+    /// For how many periods in a row it must lead
+    #[arg(long, value_name = "PERIODS", default_value_t = mete_policy::Settings::default().confirm_periods)]
+    confirm: u32,
+    /// How many periods a client stays after a move
+    #[arg(long, value_name = "PERIODS", default_value_t = mete_policy::Settings::default().dwell_periods)]
+    dwell: u32,
+    /// Requests a period below which a client is left alone
+    #[arg(long, value_name = "COUNT", default_value_t = mete_policy::Settings::default().min_transactions)]
+    min_requests: u64,
+    /// How much of a processor the named domains may use together, in thousandths
+    #[arg(long, value_name = "PERMILLE", default_value_t = mete_policy::Settings::default().cap)]
+    cap: u32,
+    /// By how much the run queue there may be longer than here, in thousandths of a task
+    #[arg(long, value_name = "PERMILLE", default_value_t = mete_policy::Settings::default().max_imbalance)]
+    max_imbalance: u32,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo mete schedule --driver db=comm:postgres --client web=comm:nginx
+  sudo mete schedule --driver a=pid:1201 --driver b=pid:1202 --client c=user:worker --for 1m
+  sudo mete schedule --domain db=comm:postgres --domain web=comm:nginx --dry-run
+  sudo mete schedule --driver db=comm:postgres --client web=comm:nginx --margin 50 --confirm 5
+
+Clients are moved by processor affinity, within what their own masks allow; every mask is put back at the
+end, also after Ctrl-C, a crash or kill -9. Nothing else is changed, and nothing is reserved.";
+
+/// Schedules until the time is up or somebody pressed Ctrl-C; then puts everything back.
+pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
+    interrupt::listen()?;
+    if std::thread::available_parallelism().is_ok_and(|processors| processors.get() < 2) {
+        bail!("there is one processor only, so there is nothing to choose between: mete log works here");
+    }
+    let mut scheduler = Scheduler::start(options.settings(), options.specs())?;
+    let mut shown = Shown::new(options, output, &scheduler);
+    shown.tell(&mut scheduler)?;
+    if !notice::logs_anything(&scheduler) {
+        bail!("there is nothing to decide by: not the kernel is logged, and no program with probes runs");
+    }
+    let logged = shown.watch(&mut scheduler)?;
+    let ended = scheduler.finish();
+    print_summary(&logged, output)?;
+    print_ended(&ended, output)
+}
+
+impl Options {
+    fn settings(&self) -> Settings {
+        let polls = (self.period.as_secs_f64() / self.interval.as_secs_f64()).round();
+        Settings {
+            poll: self.interval,
+            polls_in_period: polls.max(1.0) as u32,
+            policy: (!self.dry_run).then(|| self.policy()),
+            ..Settings::default()
+        }
+    }
+
+    fn policy(&self) -> mete_policy::Settings {
+        match self.policy {
+            Policy::Affinity => mete_policy::Settings {
+                margin_percent: self.affinity.margin,
+                confirm_periods: self.affinity.confirm,
+                dwell_periods: self.affinity.dwell,
+                min_transactions: self.affinity.min_requests,
+                cap: self.affinity.cap,
+                max_imbalance: self.affinity.max_imbalance,
+            },
+        }
+    }
+
+    fn specs(&self) -> Vec<DomainSpec> {
+        let with = |specs: &[DomainSpec], role| {
+            specs.iter().cloned().map(move |spec| spec.with_role(role)).collect()
+        };
+        let (drivers, clients): (Vec<_>, Vec<_>) =
+            (with(&self.drivers, Role::Driver), with(&self.clients, Role::Client));
+        [drivers, clients, self.domains.clone()].concat()
+    }
+}
+
+/// What is shown while the scheduler works.
+struct Shown<'a> {
+    options: &'a Options,
+    output: &'a mut Output,
+    progress: Progress,
+    begin: Instant,
+    queues: Queues,
+    whole: Interval,
+    /// With `--dry-run`, the policy that is asked and not obeyed.
+    dry: Option<mete_policy::Affinity>,
+    moves: usize,
+}
+
+impl Shown<'_> {
+    fn new<'a>(options: &'a Options, output: &'a mut Output, scheduler: &Scheduler) -> Shown<'a> {
+        let before = Report::of(scheduler);
+        let (domains, processors) = (before.domains.len(), before.processors.len());
+        Shown {
+            options,
+            output,
+            progress: Progress::of_time("scheduling", options.time),
+            begin: Instant::now(),
+            queues: Queues::default(),
+            whole: Interval::new(before),
+            dry: options.dry_run.then(|| mete_policy::Affinity::new(domains, processors, options.policy())),
+            moves: 0,
+        }
+    }
+
+    fn watch(mut self, scheduler: &mut Scheduler) -> anyhow::Result<Logged> {
+        let (stop, mut outcome) = (AtomicBool::new(false), Ok(()));
+        scheduler.run(&stop, |scheduler| {
+            outcome = self.look(scheduler);
+            let is_over = self.options.time.is_some_and(|time| self.begin.elapsed() >= time);
+            stop.store(outcome.is_err() || is_over || interrupt::asked(), Ordering::Relaxed);
+        });
+        outcome?;
+        Ok(self.whole.end(Report::of(scheduler), &self.queues))
+    }
+
+    /// After each poll.
+    fn look(&mut self, scheduler: &mut Scheduler) -> anyhow::Result<()> {
+        self.queues.note(scheduler);
+        self.tell(scheduler)?;
+        self.decide_only(scheduler)?;
+        let passed = self.begin.elapsed();
+        self.progress
+            .show(passed, format!("{:.0} s, {} moves, Ctrl-C ends", passed.as_secs_f64(), self.moves));
+        Ok(())
+    }
+
+    /// Says what has happened.
+    fn tell(&mut self, scheduler: &mut Scheduler) -> anyhow::Result<()> {
+        let notices: Vec<_> = scheduler.notices().collect();
+        notices.iter().try_for_each(|notice| match notice {
+            Notice::Moved(decision, threads) => {
+                self.print(scheduler, decision, "moved", format!("{threads} threads"))
+            }
+            Notice::NotMoved(decision, why) => self.print(scheduler, decision, "not moved", why.to_string()),
+            other => {
+                self.progress.aside(|| notice::tell(other));
+                Ok(())
+            }
+        })
+    }
+
+    /// At the end of a period, what would be done.
+    fn decide_only(&mut self, scheduler: &Scheduler) -> anyhow::Result<()> {
+        let polls = u64::from(self.options.settings().polls_in_period);
+        let Some(policy) = self.dry.as_mut().filter(|_| scheduler.cost().polls.is_multiple_of(polls)) else {
+            return Ok(());
+        };
+        let decisions = policy.decide(&scheduler.analysis().period()).to_vec();
+        decisions.iter().try_for_each(|decision| self.print(scheduler, decision, "would move", String::new()))
+    }
+
+    fn print(
+        &mut self,
+        scheduler: &Scheduler,
+        decision: &Move,
+        what: &str,
+        note: String,
+    ) -> anyhow::Result<()> {
+        self.moves += 1;
+        let domains = scheduler.domains();
+        let line = Decision {
+            kind: "decision",
+            at_s: self.begin.elapsed().as_secs_f64(),
+            what,
+            client: domains.name(decision.domain),
+            driver: domains.name(decision.driver),
+            from: decision.from,
+            to: decision.to,
+            note,
+        };
+        self.progress.aside(|| {
+            self.output.object(&line)?;
+            self.output.text(line.text())
+        })
+    }
+}
+
+/// One decision, as a line.
+#[derive(Serialize)]
+struct Decision<'a> {
+    kind: &'static str,
+    at_s: f64,
+    what: &'a str,
+    client: &'a str,
+    driver: &'a str,
+    from: Option<u16>,
+    to: u16,
+    note: String,
+}
+
+impl Decision<'_> {
+    fn text(&self) -> String {
+        let Decision { at_s, what, client, driver, to, note, .. } = self;
+        let from = self.from.map_or(String::new(), |from| format!(" from processor {from}"));
+        let note = if note.is_empty() { String::new() } else { format!(": {note}") };
+        format!("{at_s:8.2} s  {what} {client}{from} to processor {to}, where {driver} is{note}")
+    }
+}
+
+fn print_summary(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
+    if output.is_json() {
+        return tables::whole(logged, output);
+    }
+    output.text(format!("\nscheduled for {:.2} s", logged.seconds()))?;
+    tables::print("", &placement(logged), output)?;
+    tables::print(
+        "transactions, as drivers report them or as wake-ups tell",
+        &tables::transactions(logged),
+        output,
+    )?;
+    output.text(tables::completeness(logged))
+}
+
+/// Where everybody was in the end.
+fn placement(logged: &Logged) -> Table {
+    let mut heads = vec![Head::Name("domain"), Head::Name("role")];
+    heads.extend(["processes", "ran (ms)", "%", "mostly on", "placed on"].map(Head::Number));
+    let mut table = Table::new(heads);
+    let named = tables::ordered(logged).into_iter().filter(|domain| domain.role != "bystander");
+    named.for_each(|domain| table.row(placement_row(logged, domain)));
+    table
+}
+
+fn placement_row(logged: &Logged, domain: &DomainReport) -> [String; 7] {
+    let processor = |number: Option<usize>| number.map_or("·".into(), |number| number.to_string());
+    [
+        shorten(&domain.name, tables::NAME),
+        domain.role.into(),
+        domain.processes.to_string(),
+        milliseconds(service_ns(domain)),
+        percent(logged.share(domain)),
+        processor(domain.processor),
+        processor(domain.placed),
+    ]
+}
+
+fn print_ended(ended: &Ended, output: &mut Output) -> anyhow::Result<()> {
+    let restored = match &ended.restored {
+        None => return output.text("nobody was moved: this was a dry run"),
+        Some(Err(why)) => bail!("processor masks may not all be as they were: {why}"),
+        Some(Ok(restored)) => *restored,
+    };
+    output.object(&Restoration { kind: "restored", threads: restored.restored, failed: restored.failed })?;
+    output.text(restoration(restored))?;
+    if restored.failed > 0 {
+        failure::say("some processor masks could not be put back: see taskset -p PID");
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Restoration {
+    kind: &'static str,
+    threads: usize,
+    failed: usize,
+}
+
+fn restoration(restored: Restored) -> String {
+    let Restored { restored, ended, left_alone, failed } = restored;
+    let parts = [
+        (restored, "put back"),
+        (ended, "of threads that had ended"),
+        (left_alone, "left alone because somebody else changed them meanwhile"),
+        (failed, "failed"),
+    ];
+    let parts: Vec<_> = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| format!("{number} {what}"))
+        .collect();
+    let parts = if parts.is_empty() { "none was changed".into() } else { parts.join(", ") };
+    format!("processor masks: {parts}")
+}
