@@ -15,7 +15,7 @@ pub struct Options {
 
 type Group = (&'static str, fn(&mut Context<'_>) -> Vec<crate::report::Row>);
 
-const GROUPS: [Group; 1] = [("user", crate::user::rows)];
+const GROUPS: [Group; 2] = [("user", crate::user::rows), ("kernel", crate::kernel::rows)];
 
 /// The groups of measurements, in their order.
 pub fn groups() -> impl Iterator<Item = &'static str> {

@@ -3,6 +3,7 @@ mod bench;
 mod child;
 mod context;
 mod interleave;
+mod kernel;
 pub mod machine;
 mod processor;
 mod progress;
@@ -10,6 +11,7 @@ mod reason;
 pub mod report;
 mod scratch;
 pub mod statistics;
+mod traffic;
 mod user;
 
 pub use bench::{Options, bench, groups};

@@ -7,7 +7,7 @@ mod parallel;
 pub(crate) mod scheduler;
 mod tracing;
 
-use loops::{Work, timed};
+use loops::Work;
 use scheduler::{Logging, ROWS, Scheduler};
 
 use crate::context::Context;
@@ -16,6 +16,7 @@ use crate::processor::Pinned;
 use crate::reason::Reason;
 use crate::report::{Bar, Row};
 
+pub(crate) use loops::timed;
 pub(crate) use scheduler::DOMAIN;
 
 /// Passes of one repetition of a loop whose body takes some nanoseconds: about a millisecond.

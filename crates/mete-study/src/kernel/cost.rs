@@ -1,0 +1,202 @@
+//! What a row costs at two tracepoints beside its peers, all as differences against nothing
+//! attached.
+
+use mete_kernel::bench::{Bench, BenchPoint, BenchProgram, EVENT};
+use mete_log::{Entries, FileSpec, Plan, Shape, Stamp, ring};
+
+use super::perf_event::Recorded;
+use super::tracefs::{Instance, Tracefs};
+use crate::context::Context;
+use crate::interleave::{Samples, interleave};
+use crate::processor::{self, Batch, Pinned};
+use crate::reason::Reason;
+use crate::report::{Bar, Row};
+use crate::statistics::median;
+use crate::traffic::{Echo, Partner, system_calls};
+use crate::user::timed;
+
+/// System calls of one piece, and round trips, of two switches each: less than the time for which
+/// somebody else gets the processor, so that most pieces are undisturbed.
+const CALLS: u64 = 2_000;
+/// See [`CALLS`].
+const TRIPS: u64 = 100;
+/// Pieces of one repetition, of which the median counts: attaching takes longer than a piece.
+const PIECES: u64 = 15;
+/// Rows of the log file, 32 KiB.
+const ROWS: u32 = 1024;
+
+/// What is attached.
+#[derive(Clone, Copy, PartialEq)]
+enum Attached {
+    Nothing,
+    Program(BenchProgram),
+    Row(Stamp),
+    Ftrace,
+    Perf,
+}
+
+/// Where, and what makes it happen.
+struct Point {
+    point: BenchPoint,
+    label: &'static str,
+    tracepoint: &'static str,
+}
+
+const SYSTEM_CALL: Point =
+    Point { point: BenchPoint::SystemCall, label: "system call", tracepoint: "raw_syscalls/sys_enter" };
+const SWITCH: Point = Point { point: BenchPoint::Switch, label: "switch", tracepoint: "sched/sched_switch" };
+
+pub(super) fn rows(context: &mut Context<'_>) -> Vec<Row> {
+    match begin() {
+        Ok(mut stage) => {
+            let mut rows = stage.rows(context, &SYSTEM_CALL);
+            rows.extend(stage.rows(context, &SWITCH));
+            rows
+        }
+        Err(reason) => vec![Row::new("kernel: all rows", "ns", Err(reason))],
+    }
+}
+
+/// All that the measurements need.
+struct Stage {
+    bench: Bench,
+    tracefs: Result<Tracefs, Reason>,
+    processor: usize,
+    echo: Echo,
+    _batch: Batch,
+    _pinned: Pinned,
+}
+
+fn begin() -> Result<Stage, Reason> {
+    let bench = Bench::load()?;
+    let processor = processor::quietest();
+    let pinned = Pinned::to(processor)?;
+    let echo = Echo::start(Partner::SameAddressSpace, processor)?;
+    Ok(Stage { bench, tracefs: Tracefs::open(), processor, echo, _batch: Batch::begin(), _pinned: pinned })
+}
+
+impl Stage {
+    fn rows(&mut self, context: &mut Context<'_>, at: &Point) -> Vec<Row> {
+        use Attached::{Ftrace, Nothing, Perf, Program};
+        let last_row = if at.point == BenchPoint::Switch { Stamp::RunQueue } else { Stamp::None };
+        let variants = [
+            Nothing,
+            Program(BenchProgram::Empty),
+            Program(BenchProgram::Clock),
+            Attached::Row(Stamp::None),
+            Attached::Row(Stamp::Hardware),
+            Attached::Row(last_row),
+            Program(BenchProgram::RingBuffer),
+            Program(BenchProgram::PerfOutput),
+            Ftrace,
+            Perf,
+        ];
+        let variants = if last_row == Stamp::None { without(&variants, 5) } else { variants.to_vec() };
+        let what = format!("kernel, {}", at.label);
+        let rounds = context.rounds(40);
+        let samples =
+            interleave(&what, rounds, &variants, context.progress, |attached| self.measure(at, attached));
+        cost_rows(at, &samples)
+    }
+
+    fn measure(&mut self, at: &Point, attached: Attached) -> Result<f64, Reason> {
+        match attached {
+            Attached::Nothing => self.traffic(at),
+            Attached::Program(program) => {
+                let _running = self.bench.attach(at.point, program)?;
+                Stage::traffic_of(&mut self.echo, at)
+            }
+            Attached::Row(stamp) => self.measure_row(at, stamp),
+            Attached::Ftrace => {
+                let tracefs = self.tracefs.as_ref().map_err(Clone::clone)?;
+                let _recording = Instance::recording(tracefs, &[at.tracepoint])?;
+                Stage::traffic_of(&mut self.echo, at)
+            }
+            Attached::Perf => {
+                let tracefs = self.tracefs.as_ref().map_err(Clone::clone)?;
+                let _recording = Recorded::begin(tracefs.tracepoint_id(at.tracepoint)?, self.processor)?;
+                Stage::traffic_of(&mut self.echo, at)
+            }
+        }
+    }
+
+    /// The whole handler; fails if not every occurrence became a row.
+    fn measure_row(&mut self, at: &Point, stamp: Stamp) -> Result<f64, Reason> {
+        let mut plan = Plan::new(Shape::KERNEL);
+        let file = plan.file(FileSpec { entries: Entries::ALL, stamp, add: false, rows: ROWS })?;
+        plan.route_event(EVENT, file)?;
+        let area = self.bench.area(self.processor);
+        plan.apply(area);
+        let _running = self.bench.attach(at.point, BenchProgram::Row)?;
+        let before = ring::written(&area.register(file).index);
+        let cost = Stage::traffic_of(&mut self.echo, at)?;
+        let rows = ring::written(&area.register(file).index) - before;
+        let expected = PIECES * if at.point == BenchPoint::Switch { 2 * TRIPS } else { CALLS };
+        // Other tasks of the processor add some; none may be missing, but for a trip or two that
+        // needed no switch because somebody else ran in between.
+        if rows + expected / 50 < expected {
+            return Err(Reason::new(format!("{rows} rows were written where {expected} were expected")));
+        }
+        Ok(cost)
+    }
+
+    fn traffic(&mut self, at: &Point) -> Result<f64, Reason> {
+        Stage::traffic_of(&mut self.echo, at)
+    }
+
+    /// Nanoseconds a system call, or a switch with all that belongs to it.
+    fn traffic_of(echo: &mut Echo, at: &Point) -> Result<f64, Reason> {
+        let pieces: Result<Vec<f64>, Reason> = (0..PIECES).map(|_| Stage::piece(echo, at)).collect();
+        median(&pieces?).ok_or_else(|| Reason::new("no piece was measured"))
+    }
+
+    fn piece(echo: &mut Echo, at: &Point) -> Result<f64, Reason> {
+        if at.point == BenchPoint::SystemCall {
+            return Ok(timed(CALLS, system_calls));
+        }
+        let mut done = Ok(());
+        let cost = timed(2 * TRIPS, |_| done = (0..TRIPS).try_for_each(|_| echo.round_trip()));
+        done?;
+        Ok(cost)
+    }
+}
+
+fn without<T: Copy>(all: &[T], nth: usize) -> Vec<T> {
+    all.iter().enumerate().filter(|(at, _)| *at != nth).map(|(_, &one)| one).collect()
+}
+
+fn cost_rows(at: &Point, samples: &Samples<Attached>) -> Vec<Row> {
+    use Attached::{Ftrace, Nothing, Perf, Program};
+    let clocked = Attached::Row(Stamp::Hardware);
+    let name = |what: &str| format!("kernel, {}: {what}", at.label);
+    let ns = |what: &str, variant| Row::new(name(what), "ns", samples.net(variant, Nothing));
+    let ratio = |what: &str, over, under, bar| {
+        Row::new(name(what), "ratio", samples.ratio(over, under, Nothing)).bar(bar)
+    };
+    let peer = |what: &str, variant, limit| ratio(&format!("{what} / row"), variant, clocked, Bar::AtLeast(limit));
+    let (empty, clock) = (Program(BenchProgram::Empty), Program(BenchProgram::Clock));
+    let (ring, output) = (Program(BenchProgram::RingBuffer), Program(BenchProgram::PerfOutput));
+    let mut rows = vec![
+        Row::new(name("nothing attached"), "ns", samples.of(Nothing)).note("taken off what follows"),
+        ns("empty program", empty),
+        ns("clock alone", clock).note("an empty program and bpf_ktime_get_ns"),
+        ns("row, four entries", Attached::Row(Stamp::None)).note("no time stamp"),
+        ns("row, five entries", clocked).note("monotonic clock, the whole handler"),
+        ratio("row / empty and clock", clocked, clock, Bar::AtMost(1.15)),
+    ];
+    if at.point == BenchPoint::Switch {
+        let clocked_by_run_queue = Attached::Row(Stamp::RunQueue);
+        rows.push(ns("row, run-queue clock", clocked_by_run_queue));
+        rows.push(ratio("row, run-queue clock / empty", clocked_by_run_queue, empty, Bar::AtMost(1.3)));
+    }
+    rows.extend([
+        ns("peer: BPF ring buffer", ring).note("32 bytes, monotonic clock, no wake-up"),
+        peer("BPF ring buffer", ring, 1.2),
+        ns("peer: bpf_perf_event_output", output),
+        ns("peer: ftrace", Ftrace).note("an instance of its own, local clock, overwriting"),
+        peer("ftrace", Ftrace, 2.0),
+        ns("peer: perf tracepoint", Perf).note("perf_event_open on this processor, overwriting"),
+        peer("perf tracepoint", Perf, 6.0),
+    ]);
+    rows
+}

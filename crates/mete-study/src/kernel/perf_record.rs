@@ -1,0 +1,87 @@
+//! `perf record` on one processor, switched on once it is ready.
+
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::child::Owned;
+use crate::reason::Reason;
+use crate::scratch::Scratch;
+
+/// Neither its beginning nor its end takes longer.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A `perf record` that records. Dropped, it is killed and its file removed.
+pub struct Recorder {
+    // Fields are dropped in this order: the process ends before its file goes.
+    process: Owned,
+    _scratch: Scratch,
+}
+
+impl Recorder {
+    /// Starts it and waits until it records.
+    ///
+    /// # Errors
+    ///
+    /// If perf is not installed, may not, or does not answer.
+    pub fn begin(processor: usize, tracepoints: &[&str]) -> Result<Recorder, Reason> {
+        let scratch = Scratch::new()?;
+        let (mut control, mut answer) =
+            (fifo(&scratch.path().join("control"))?, fifo(&scratch.path().join("answer"))?);
+        let process = start(&scratch, processor, tracepoints)?;
+        let mut recorder = Recorder { process, _scratch: scratch };
+        control.write_all(b"enable\n")?;
+        recorder.wait_for(&mut answer)?;
+        Ok(recorder)
+    }
+
+    fn wait_for(&mut self, answer: &mut File) -> Result<(), Reason> {
+        let end = Instant::now() + LIMIT;
+        while Instant::now() < end && matches!(self.process.child().try_wait(), Ok(None)) {
+            if matches!(answer.read(&mut [0; 16]), Ok(1..)) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Err(Reason::new("perf record does not start here"))
+    }
+
+    /// Ends it gently.
+    pub fn end(&mut self) {
+        self.process.interrupt();
+        self.process.ends_within(LIMIT);
+    }
+}
+
+/// perf finds tracepoints in a mounted tracing file system and would mount it for everybody: it gets
+/// a mount of its own.
+fn start(scratch: &Scratch, processor: usize, tracepoints: &[&str]) -> Result<Owned, Reason> {
+    let events = tracepoints.iter().map(|name| name.replace('/', ":")).collect::<Vec<_>>().join(",");
+    let script = format!(
+        "mount -t tracefs none /sys/kernel/tracing && exec perf record --quiet --cpu {processor} \
+         --event {events} --output data --delay -1 --control fifo:control,answer"
+    );
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "sh", "-c", &script])
+        .current_dir(scratch.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    Owned::start(&mut command, None)
+}
+
+/// A named pipe, opened for both directions so that neither side waits for the other one.
+fn fifo(path: &Path) -> Result<File, Reason> {
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(Reason::from_error)?;
+    // SAFETY: the name is a C string.
+    if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } != 0 {
+        return Err(Reason::while_trying("make a pipe for perf record")(io::Error::last_os_error()));
+    }
+    Ok(OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path)?)
+}

@@ -1,0 +1,241 @@
+//! `perf bench sched pipe`: what a whole program that does nothing but switch loses, with our log,
+//! ftrace and `perf record` on the same two tracepoints.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use mete_kernel::{Characteristic, Kernel, Principal, event};
+use mete_log::{Entries, FileId, FileSpec, Plan, Shape, Stamp, ring};
+
+use super::perf_record;
+use super::tracefs::{Instance, Tracefs};
+use crate::child::Owned;
+use crate::context::Context;
+use crate::interleave::interleave;
+use crate::processor::{self, Pinned};
+use crate::reason::Reason;
+use crate::report::{Bar, Row};
+
+/// Messages of one repetition, and of a quick one: a fifth of a second and less.
+const MESSAGES: [u32; 2] = [40_000, 20_000];
+/// No repetition takes longer.
+const LIMIT: Duration = Duration::from_secs(20);
+/// The two tracepoints: a switch and a wake-up.
+const TRACEPOINTS: [&str; 2] = ["sched/sched_switch", "sched/sched_waking"];
+
+const CHARACTERISTICS: [Characteristic; 2] = [Characteristic::ServiceTime, Characteristic::Ipc];
+/// The log file of service time: the first one of the plan.
+const SERVICE_FILE: FileId = 1;
+
+#[derive(Clone, Copy, PartialEq)]
+enum With {
+    Nothing,
+    OurLog,
+    Ftrace,
+    PerfRecord,
+}
+
+pub(super) fn rows(context: &mut Context<'_>) -> Vec<Row> {
+    use With::{Ftrace, Nothing, OurLog, PerfRecord};
+    let processor = processor::quietest();
+    let messages = MESSAGES[usize::from(context.is_quick)];
+    let mut stage = Stage { kernel: configured_kernel(), tracefs: Tracefs::open(), processor, messages };
+    let rounds = context.rounds(15);
+    let variants = [Nothing, OurLog, Ftrace, PerfRecord];
+    // The readers run here or where this thread runs: not on the processor that is measured.
+    let _pinned = Pinned::to(processor::other_than(processor));
+    let samples =
+        interleave("perf bench sched pipe", rounds, &variants, context.progress, |with| stage.measure(with));
+    let added = |name: &str, with| Row::new(format!("pipe: {name}"), "ns", samples.net(with, Nothing));
+    let ratio = |name: &str, to, limit| {
+        Row::new(format!("pipe: {name}"), "ratio", samples.ratio(OurLog, to, Nothing)).bar(Bar::AtMost(limit))
+    };
+    vec![
+        Row::new("pipe: nothing", "ns", samples.of(Nothing))
+            .note("perf bench sched pipe, a message there and back, both processes on one processor"),
+        added("added by our log", OurLog).note("service time (run-queue clock) and both sides of each wake-up"),
+        added("added by ftrace", Ftrace).note("sched_switch and sched_waking, with a reader"),
+        added("added by perf record", PerfRecord).note("sched_switch and sched_waking, on this processor"),
+        ratio("our log / ftrace", Ftrace, 0.6),
+        ratio("our log / perf record", PerfRecord, 0.3),
+    ]
+}
+
+/// The kernel component with a log file for each event; nothing is attached yet.
+fn configured_kernel() -> Result<Kernel, Reason> {
+    let kernel = Kernel::load()?;
+    let mut plan = Plan::new(Shape::KERNEL);
+    for event in [event::SERVICE_TIME, event::IPC_SEND, event::IPC_RECEIVE] {
+        let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::RunQueue, add: false, rows: 1024 };
+        let file = plan.file(spec)?;
+        plan.route_event(event, file)?;
+    }
+    kernel.areas().for_each(|area| plan.apply(area));
+    Ok(kernel)
+}
+
+struct Stage {
+    kernel: Result<Kernel, Reason>,
+    tracefs: Result<Tracefs, Reason>,
+    processor: usize,
+    messages: u32,
+}
+
+impl Stage {
+    fn measure(&mut self, with: With) -> Result<f64, Reason> {
+        match with {
+            With::Nothing => self.bench(|_| Ok(())),
+            With::OurLog => self.with_our_log(),
+            With::Ftrace => self.with_ftrace(),
+            With::PerfRecord => self.with_perf_record(),
+        }
+    }
+
+    fn bench(&self, begin: impl FnOnce(u32) -> Result<(), Reason>) -> Result<f64, Reason> {
+        bench(self.processor, self.messages, begin)
+    }
+
+    /// Both processes are in domains of their own, so each switch and each wake-up is between
+    /// domains and so logged.
+    fn with_our_log(&mut self) -> Result<f64, Reason> {
+        let kernel = self.kernel.as_mut().map_err(|reason| reason.clone())?;
+        let mut logging = Logging::begin(kernel)?;
+        let before = logging.switches(self.processor);
+        let answer = bench(self.processor, self.messages, |pid| logging.bind(pid))?;
+        let rows = logging.switches(self.processor) - before;
+        // Two switches a message; the first ones come before both processes have their domains.
+        if rows < u64::from(self.messages) {
+            return Err(Reason::new(format!("only {rows} switches were logged")));
+        }
+        Ok(answer)
+    }
+
+    fn with_ftrace(&self) -> Result<f64, Reason> {
+        let tracefs = self.tracefs.as_ref().map_err(Clone::clone)?;
+        let instance = Instance::recording(tracefs, &TRACEPOINTS)?;
+        // Dropped before the instance, which cannot go while it is read.
+        let _reader = RawReader::begin(&instance, self.processor)?;
+        self.bench(|_| Ok(()))
+    }
+
+    fn with_perf_record(&self) -> Result<f64, Reason> {
+        let mut recorder = perf_record::Recorder::begin(self.processor, &TRACEPOINTS)?;
+        let answer = self.bench(|_| Ok(()));
+        recorder.end();
+        answer
+    }
+}
+
+/// Nanoseconds a message. `begin` is told the number of the process, which has just started.
+fn bench(
+    processor: usize,
+    messages: u32,
+    begin: impl FnOnce(u32) -> Result<(), Reason>,
+) -> Result<f64, Reason> {
+    let mut command = Command::new("perf");
+    command
+        .args(["bench", "sched", "pipe", "--loop", &messages.to_string()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut process = Owned::start(&mut command, Some(processor))?;
+    begin(process.pid())?;
+    if !process.ends_within(LIMIT) {
+        return Err(Reason::new("perf bench did not end well"));
+    }
+    let mut text = String::new();
+    process.child().stdout.take().map(|mut out| out.read_to_string(&mut text)).transpose()?;
+    let us = microseconds(&text).ok_or_else(|| Reason::new("perf bench does not say usecs/op"))?;
+    Ok(us * 1e3)
+}
+
+fn microseconds(text: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.trim().strip_suffix("usecs/op")?.trim().parse().ok())
+}
+
+/// Service time and IPC, logged as long as this lives.
+struct Logging<'a>(&'a mut Kernel);
+
+impl Logging<'_> {
+    fn begin(kernel: &mut Kernel) -> Result<Logging<'_>, Reason> {
+        // First the guard: it also takes back the first one if the second one fails.
+        let logging = Logging(kernel);
+        for what in CHARACTERISTICS {
+            logging.0.enable(&what)?;
+        }
+        // The first binding attaches what makes children inherit, which takes longer than the bench
+        // does; so here and not when it runs.
+        logging.0.bind(&Principal::Process(std::process::id() as i32), 0)?;
+        Ok(logging)
+    }
+
+    /// Rows of service time on a processor so far.
+    fn switches(&self, processor: usize) -> u64 {
+        ring::written(&self.0.area(processor).register(SERVICE_FILE).index)
+    }
+
+    fn bind(&mut self, parent: u32) -> Result<(), Reason> {
+        self.0.bind(&Principal::Process(parent as i32), 1)?;
+        let child = wait_for_child(parent)?;
+        self.0.bind(&Principal::Process(child as i32), 2)?;
+        Ok(())
+    }
+}
+
+impl Drop for Logging<'_> {
+    fn drop(&mut self) {
+        for what in CHARACTERISTICS {
+            // Detaching cannot fail; should it, dropping the kernel component detaches.
+            let _ = self.0.disable(&what);
+        }
+    }
+}
+
+/// The process that a process has started.
+fn wait_for_child(parent: u32) -> Result<u32, Reason> {
+    let end = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < end {
+        let text = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))?;
+        if let Some(child) = text.split_whitespace().next().and_then(|pid| pid.parse().ok()) {
+            return Ok(child);
+        }
+        thread::sleep(Duration::from_micros(200));
+    }
+    Err(Reason::new("perf bench started no second process"))
+}
+
+/// Reads an ftrace instance's events away, on another processor, as long as this lives.
+struct RawReader {
+    is_done: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl RawReader {
+    fn begin(instance: &Instance<'_>, processor: usize) -> Result<RawReader, Reason> {
+        let mut pipe = instance.raw_pipe(processor)?;
+        let is_done = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&is_done);
+        let read = move || {
+            let mut piece = vec![0; 64 << 10];
+            while !stop.load(Ordering::Relaxed) {
+                if !matches!(pipe.read(&mut piece), Ok(1..)) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("ftrace reader".into()).spawn(read)?;
+        Ok(RawReader { is_done, thread: Some(thread) })
+    }
+}
+
+impl Drop for RawReader {
+    fn drop(&mut self) {
+        self.is_done.store(true, Ordering::Relaxed);
+        // Err: it panicked, and there is nothing left to stop.
+        drop(self.thread.take().map(JoinHandle::join));
+    }
+}

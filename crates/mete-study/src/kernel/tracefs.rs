@@ -1,0 +1,151 @@
+//! The kernel's own tracer, ftrace, in an instance of its own: other users' tracing is not touched,
+//! and with the instance all that was set goes away.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdirat, openat, unlinkat};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+
+use crate::reason::Reason;
+
+/// The tracing file system. It is mounted for this process alone and at no place in the tree, so
+/// the mount ends with its descriptor.
+pub struct Tracefs {
+    root: OwnedFd,
+}
+
+impl Tracefs {
+    /// Opens it.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel has none or this process may not.
+    pub fn open() -> Result<Tracefs, Reason> {
+        let open = || -> io::Result<OwnedFd> {
+            let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+            fsconfig_create(&context)?;
+            Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?)
+        };
+        let root = open().map_err(Reason::while_trying("open the tracing file system (is this root?)"))?;
+        Ok(Tracefs { root })
+    }
+
+    /// The number of a tracepoint, `group/name`, as perf wants it.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such tracepoint.
+    pub fn tracepoint_id(&self, tracepoint: &str) -> Result<u64, Reason> {
+        let path = format!("events/{tracepoint}/id");
+        let text = self.file(&path, OFlags::RDONLY).and_then(io::read_to_string);
+        let id = text.and_then(|text| text.trim().parse().map_err(io::Error::other));
+        id.map_err(Reason::while_trying(format!("read {path} of the tracing file system")))
+    }
+
+    fn file(&self, path: &str, flags: OFlags) -> io::Result<File> {
+        Ok(openat(&self.root, path, flags | OFlags::CLOEXEC, Mode::empty())?.into())
+    }
+
+    /// Names of all instances, anybody's.
+    #[cfg(test)]
+    pub fn instances(&self) -> Vec<String> {
+        self.list().unwrap_or_default()
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let directory = self.file("instances", OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let entries = Dir::read_from(&directory)?.filter_map(Result::ok);
+        Ok(entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+    }
+
+    /// Removes what runs of this program that were killed have left.
+    fn remove_stale(&self) {
+        let owner = |name: &str| name.strip_prefix(PREFIX)?.parse::<u32>().ok();
+        let is_gone = |pid| !std::path::Path::new(&format!("/proc/{pid}")).exists();
+        for name in self.list().unwrap_or_default() {
+            if owner(&name).is_some_and(is_gone) {
+                // Somebody may read from it yet; the next run tries again.
+                let _ = unlinkat(&self.root, format!("instances/{name}"), AtFlags::REMOVEDIR);
+            }
+        }
+    }
+}
+
+const PREFIX: &str = "mete-study-";
+
+/// Tracepoints that are recorded as long as this lives.
+pub struct Instance<'a> {
+    tracefs: &'a Tracefs,
+    name: String,
+}
+
+impl<'a> Instance<'a> {
+    /// Makes an instance and switches the tracepoints on, `group/name` each.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses; nothing is left then.
+    pub fn recording(tracefs: &'a Tracefs, tracepoints: &[&str]) -> Result<Instance<'a>, Reason> {
+        tracefs.remove_stale();
+        let name = format!("{PREFIX}{}", std::process::id());
+        mkdirat(&tracefs.root, format!("instances/{name}"), Mode::RWXU)
+            .map_err(Reason::while_trying("make an ftrace instance"))?;
+        let instance = Instance { tracefs, name };
+        tracepoints.iter().try_for_each(|tracepoint| instance.set(tracepoint, true))?;
+        Ok(instance)
+    }
+
+    fn set(&self, tracepoint: &str, on: bool) -> Result<(), Reason> {
+        let switch = format!("events/{tracepoint}/enable");
+        let mut file = self.file(&switch, OFlags::WRONLY).map_err(Reason::while_trying(&switch))?;
+        file.write_all(if on { b"1" } else { b"0" })
+            .map_err(Reason::while_trying(format!("switch {tracepoint} for ftrace")))
+    }
+
+    /// The raw events of a processor, to be read away.
+    ///
+    /// # Errors
+    ///
+    /// The file system's answer.
+    pub fn raw_pipe(&self, processor: usize) -> io::Result<File> {
+        let path = format!("per_cpu/cpu{processor}/trace_pipe_raw");
+        self.file(&path, OFlags::RDONLY | OFlags::NONBLOCK)
+    }
+
+    fn file(&self, path: &str, flags: OFlags) -> io::Result<File> {
+        self.tracefs.file(&format!("instances/{}/{path}", self.name), flags)
+    }
+}
+
+impl Drop for Instance<'_> {
+    fn drop(&mut self) {
+        let path = format!("instances/{}", self.name);
+        // Removing an instance switches its events off. Refused while a reader has a file open, so
+        // readers must end before; what fails is removed by the next run.
+        let _ = unlinkat(&self.tracefs.root, path, AtFlags::REMOVEDIR);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ftrace_instance_records_while_it_lives_and_leaves_nothing() {
+        let Ok(tracefs) = Tracefs::open() else {
+            println!("SKIPPED: the tracing file system needs root");
+            return;
+        };
+        let before = tracefs.instances();
+        let instance = Instance::recording(&tracefs, &["raw_syscalls/sys_enter"]).unwrap();
+        assert_eq!(tracefs.instances().len(), before.len() + 1);
+        let enabled = instance.file("events/raw_syscalls/sys_enter/enable", OFlags::RDONLY).unwrap();
+        assert_eq!(io::read_to_string(enabled).unwrap(), "1\n");
+        drop(instance);
+        assert_eq!(tracefs.instances(), before);
+        assert!(Instance::recording(&tracefs, &["no/such"]).is_err());
+        assert_eq!(tracefs.instances(), before);
+    }
+}
