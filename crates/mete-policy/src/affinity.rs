@@ -55,8 +55,9 @@ pub struct Settings {
     pub dwell_periods: u32,
     /// Transactions a period below which a client has no opinion. 10: below that, margins are noise.
     pub min_transactions: u64,
-    /// What the managed domains together may bring to a processor. 900: a tenth of the processor is
-    /// left for what is not managed.
+    /// What the managed domains together may bring to a processor. 1000: all of it. A client that waits
+    /// for its driver does not run while the driver does, so the two fit on one processor even when
+    /// they keep it busy, and a lower cap would keep exactly those apart that gain most.
     pub cap: Permille,
     /// By how much the run queue of the new processor may be longer than that of the present one.
     /// 2000 is two tasks.
@@ -70,7 +71,7 @@ impl Default for Settings {
             confirm_periods: 3,
             dwell_periods: 10,
             min_transactions: 10,
-            cap: 900,
+            cap: 1000,
             max_imbalance: 2000,
         }
     }

@@ -52,10 +52,10 @@ pub mod actuator;
 pub mod analysis;
 pub mod configure;
 pub mod domains;
-mod report;
-mod scheduler;
+pub mod report;
+pub mod scheduler;
 pub mod sources;
-mod ticker;
+pub mod ticker;
 
 pub use configure::Layout;
 pub use domains::{DomainSpec, Domains, Selector};

@@ -9,6 +9,7 @@
 //! Everything happens in the caller's thread. Only what happens every second may allocate or look
 //! at `/proc`, and moving somebody, which is rare.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use crate::actuator::{self, ActuatorError, Restored};
 use crate::analysis::Analysis;
 use crate::configure::Layout;
 use crate::domains::{Change, DomainError, DomainSpec, Domains, OTHER};
-use crate::sources::{ComponentSource, Discovery, Found, KernelSource, Source, SourceError, Unavailable};
+use crate::sources::{ComponentSource, Discovery, KernelSource, Source, SourceError, Unavailable};
 use crate::ticker::Ticker;
 
 /// How often membership and components are looked at.
@@ -57,7 +58,7 @@ impl Default for Settings {
             poll: Duration::from_millis(20),
             polls_in_period: 5,
             layout: Layout::PerEvent,
-            kernel: vec![Characteristic::ServiceTime, Characteristic::Ipc, Characteristic::Memory, run_queue],
+            kernel: vec![Characteristic::ServiceTime, Characteristic::Ipc, run_queue],
             needs_kernel: false,
             components: true,
             may_be_empty: false,
@@ -88,6 +89,8 @@ pub enum SchedulerError {
 pub enum Notice {
     /// The kernel component is not there; the components' own logs have to do.
     NoKernel(KernelError),
+    /// User-level components cannot be looked for.
+    NoDiscovery(io::Error),
     /// A characteristic is not logged.
     Unavailable(Unavailable),
     /// A component is read from now on.
@@ -107,7 +110,9 @@ pub enum Notice {
 /// What the scheduler itself has cost so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Cost {
-    /// Processor time of its thread, in nanoseconds.
+    /// Processor time that its thread took to start: mostly the kernel's verifier.
+    pub start_ns: u64,
+    /// Processor time of its thread since then, in nanoseconds.
     pub used_ns: u64,
     /// Time that has passed, in nanoseconds.
     pub passed_ns: u64,
@@ -136,13 +141,14 @@ pub struct Scheduler {
     domains: Domains,
     analysis: Analysis,
     discovery: Option<Discovery>,
-    components: Vec<(u32, String)>,
+    components: Vec<String>,
     placement: Option<Placement>,
     ticker: Ticker,
     notices: Vec<Notice>,
     polls: u64,
     began_ns: u64,
     used_before_ns: u64,
+    start_ns: u64,
 }
 
 impl Scheduler {
@@ -165,10 +171,11 @@ impl Scheduler {
         let roles = (0..domains.len()).map(|domain| domains.role(domain as DomainId)).collect();
         let placement =
             settings.policy.map(|policy| Placement::start(policy, domains.len(), processors)).transpose()?;
+        let discovery = settings.components.then(|| start_discovery(processors, &mut notices)).flatten();
         let now_ns = monotonic_ns();
         let mut scheduler = Scheduler {
             analysis: Analysis::new(processors, roles, settings.layout, now_ns),
-            discovery: settings.components.then(|| Discovery::new(processors)),
+            discovery,
             components: Vec::new(),
             ticker: Ticker::new(settings.poll),
             settings,
@@ -178,11 +185,14 @@ impl Scheduler {
             polls: 0,
             began_ns: now_ns,
             used_before_ns,
+            start_ns: 0,
         };
         if let Some(kernel) = kernel {
             scheduler.read(Box::new(kernel))?;
         }
         scheduler.look_for_components();
+        scheduler.start_ns = thread_time_ns().saturating_sub(used_before_ns);
+        scheduler.began_ns = monotonic_ns();
         Ok(scheduler)
     }
 
@@ -252,7 +262,8 @@ impl Scheduler {
     /// What the scheduler has cost so far. To be called by the thread that polls.
     pub fn cost(&self) -> Cost {
         Cost {
-            used_ns: thread_time_ns().saturating_sub(self.used_before_ns),
+            start_ns: self.start_ns,
+            used_ns: thread_time_ns().saturating_sub(self.used_before_ns).saturating_sub(self.start_ns),
             passed_ns: monotonic_ns().saturating_sub(self.began_ns),
             polls: self.polls,
             missed: self.ticker.missed(),
@@ -317,28 +328,23 @@ impl Scheduler {
     }
 
     fn look_for_components(&mut self) {
-        let Some(discovery) = &mut self.discovery else { return };
-        let components = &self.components;
-        let found = discovery.look(|pid| components.iter().any(|(taken, _)| *taken == pid));
+        let found = self.discovery.as_mut().map(Discovery::look).unwrap_or_default();
         for found in found {
-            let taken = match found {
-                Found::Taken(source) => self.read_component(source),
-                Found::Refused(error) => Err(error),
-            };
+            let taken = found.and_then(|source| self.read_component(source));
             self.notices.push(taken.map_or_else(Notice::Refused, Notice::Component));
         }
     }
 
-    fn read_component(&mut self, source: Box<ComponentSource>) -> Result<String, SourceError> {
-        let (pid, label) = (source.pid(), source.label().to_owned());
-        self.read(source)?;
-        self.components.push((pid, label.clone()));
+    fn read_component(&mut self, source: ComponentSource) -> Result<String, SourceError> {
+        let label = source.label().to_owned();
+        self.read(Box::new(source))?;
+        self.components.push(label.clone());
         Ok(label)
     }
 
     fn note_ended(&mut self) {
         let (analysis, notices) = (&self.analysis, &mut self.notices);
-        self.components.retain(|(_, label)| {
+        self.components.retain(|label| {
             let is_read = analysis.sources().any(|source| source.label() == label);
             if !is_read {
                 notices.push(Notice::Ended(label.clone()));
@@ -378,6 +384,10 @@ fn start_kernel(
             Ok(None)
         }
     }
+}
+
+fn start_discovery(processors: usize, notices: &mut Vec<Notice>) -> Option<Discovery> {
+    Discovery::new(processors).map_err(|error| notices.push(Notice::NoDiscovery(error))).ok()
 }
 
 fn thread_time_ns() -> u64 {

@@ -4,11 +4,18 @@
 //!   its input places them anew, the end of its input ends it in order.
 //! * `wait` says `here` and waits. Each line on its input makes it start one thread and one child
 //!   that waits, too, and say `here` again. It ends with its input.
+//! * `ask SOCKET` says `here` and asks the driver there without end. It ends with its input.
+//! * `schedule KERNEL DOMAIN…` runs the scheduler with the affinity policy, with the kernel component
+//!   (`kernel`) or without (`alone`), and says `here`. For each line on its input it prints a report,
+//!   and at the end of its input what was put back.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use mete_sched::actuator::{Affinity, watcher};
+use mete_sched::{Notice, Report, Scheduler, Settings};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -18,6 +25,8 @@ fn main() -> Outcome {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["pin", processor, pids @ ..] => pin(processor, pids),
         ["wait"] => wait(),
+        ["ask", socket] => ask(socket),
+        ["schedule", kernel, domains @ ..] => schedule(*kernel == "kernel", domains),
         other => Err(format!("unknown role {other:?}").into()),
     }
 }
@@ -61,4 +70,57 @@ fn waiting_child() -> Result<Child, Box<dyn std::error::Error>> {
     let mut answer = String::new();
     io::BufReader::new(child.stdout.take().ok_or("no pipe")?).read_line(&mut answer)?;
     Ok(child)
+}
+
+/// Ends this process with its input.
+fn end_with_input() {
+    std::thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        std::process::exit(0);
+    });
+}
+
+fn ask(socket: &str) -> Outcome {
+    let mut server = UnixStream::connect(socket)?;
+    end_with_input();
+    say("here")?;
+    let mut byte = [1];
+    loop {
+        server.write_all(&byte)?;
+        server.read_exact(&mut byte)?;
+    }
+}
+
+fn schedule(has_kernel: bool, domains: &[&str]) -> Outcome {
+    let policy = mete_policy::Settings { confirm_periods: 2, dwell_periods: 2, ..Default::default() };
+    let mut settings = Settings { policy: Some(policy), needs_kernel: has_kernel, ..Settings::default() };
+    if !has_kernel {
+        settings.kernel.clear();
+    }
+    let domains = domains.iter().map(|domain| domain.parse()).collect::<Result<_, _>>()?;
+    let mut scheduler = Scheduler::start(settings, domains)?;
+    say("here")?;
+    let (wanted, stop) = (AtomicU32::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in io::stdin().lock().lines() {
+                wanted.fetch_add(1, Ordering::Relaxed);
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        scheduler.run(&stop, |scheduler| tell(scheduler, &wanted));
+    });
+    Ok(say(&format!("{:?}", scheduler.finish().restored))?)
+}
+
+fn tell(scheduler: &mut Scheduler, wanted: &AtomicU32) {
+    for notice in scheduler.notices().filter(|notice| !matches!(notice, Notice::Component(_))) {
+        eprintln!("{notice:?}");
+    }
+    if wanted.load(Ordering::Relaxed) > 0 {
+        wanted.fetch_sub(1, Ordering::Relaxed);
+        let report = serde_json::to_string(&Report::of(scheduler));
+        // Whoever asked may be gone.
+        let _ = report.map(|report| say(&report));
+    }
 }

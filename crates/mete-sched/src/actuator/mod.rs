@@ -10,9 +10,9 @@
 //!   ends, panics, is killed ───────────────────────────────────▶ │ puts everything back, ends
 //! ```
 
-mod affinity;
+pub mod affinity;
 mod ledger;
-mod mask;
+pub mod mask;
 pub mod watcher;
 
 use std::io;

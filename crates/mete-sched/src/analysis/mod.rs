@@ -9,14 +9,14 @@
 //! A poll looks at one index for each log file and processor, reads the rows behind those that have
 //! moved, in place, and allocates nothing. All tables are dense and made once.
 
-mod completeness;
-mod matrix;
-mod run_queue;
-mod service;
+pub mod completeness;
+pub mod matrix;
+pub mod run_queue;
+pub mod service;
 mod stream;
-mod tally;
-mod traffic;
-mod working_sets;
+pub mod tally;
+pub mod traffic;
+pub mod working_sets;
 
 use mete_log::{DomainId, NO_DOMAIN, Row};
 use mete_policy::{Period, Permille, ProcessorId, Role};

@@ -11,7 +11,7 @@
 //! name, and all are read again every so often.
 
 pub mod process;
-mod selector;
+pub mod selector;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

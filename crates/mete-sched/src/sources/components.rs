@@ -1,8 +1,8 @@
 //! User-level components as sources: found in the runtime directories, taken, given memory, and
 //! dropped when they end. They may start and stop at any time.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use mete_log::{Area, Region, Shape};
 use mete_probe::attach::{AttachError, Component};
 use mete_probe::directory;
 use mete_probe::event::Kind;
+use mete_probe::finder::Finder;
 
 use super::region::publish;
 use super::{EventUse, Meaning, Source, SourceError};
@@ -17,9 +18,11 @@ use crate::domains::Change;
 
 /// A component that does not answer within this time is stopped or broken; the poll loop waits for
 /// it so long at most, and rarely.
-const PATIENCE: Duration = Duration::from_millis(50);
-/// Looks that are let pass before a component that could not be taken is tried again.
-const RETRY_AFTER: u32 = 10;
+const PATIENCE: Duration = Duration::from_millis(100);
+/// Every so many looks, all directories are looked at, whether something has come or not.
+const FULL_LOOK_EVERY: u32 = 10;
+/// So many looks after a failure try again, one a second: a program that starts may be slow to answer.
+const RETRIES: u32 = 3;
 
 /// A component that was taken and logs.
 pub struct ComponentSource {
@@ -30,25 +33,19 @@ pub struct ComponentSource {
 }
 
 impl ComponentSource {
-    /// Takes the component at a socket, gives it memory and switches on those of its events that
-    /// `wanted` says yes to.
+    /// Gives a component memory and switches its events on.
     ///
     /// # Errors
     ///
-    /// [`SourceError`]; the component is as it was then.
-    pub fn take(
-        path: &Path,
-        processors: usize,
-        wanted: impl Fn(&str) -> bool,
-    ) -> Result<ComponentSource, SourceError> {
-        let mut component = Component::connect(path, PATIENCE)?;
+    /// [`SourceError`]; the component is let go then.
+    pub fn start(mut component: Component, processors: usize) -> Result<ComponentSource, SourceError> {
         let region = Arc::new(Region::create(Shape::COMPONENT, processors)?);
         component.provide(region.clone())?;
-        let events: Vec<_> = component.events().iter().filter(|event| wanted(&event.name)).cloned().collect();
-        for event in &events {
+        let found = component.events().to_vec();
+        for event in &found {
             component.enable(event.id)?;
         }
-        let events = events.into_iter().map(|event| EventUse::new(event.id, event.name, meaning(event.kind)));
+        let events = found.into_iter().map(|event| EventUse::new(event.id, event.name, meaning(event.kind)));
         let label = format!("{} ({})", component.name(), component.pid());
         Ok(ComponentSource { events: events.collect(), component, region, label })
     }
@@ -105,56 +102,62 @@ impl Source for ComponentSource {
     }
 }
 
-/// What a look for components came to.
-pub enum Found {
-    /// A component that now logs.
-    Taken(Box<ComponentSource>),
-    /// A component that could not be taken; it is tried again later.
-    Refused(SourceError),
-}
-
 /// Looks for components from time to time.
 #[derive(Debug)]
 pub struct Discovery {
     processors: usize,
+    finder: Finder,
+    directories: Vec<PathBuf>,
     looks: u32,
-    /// Sockets that were tried, and at which look they may be tried again.
-    tried: BTreeMap<PathBuf, u32>,
+    /// How many looks to come try again whoever was busy or silent.
+    retries: u32,
 }
 
 impl Discovery {
     /// Components get areas for so many processors.
-    pub fn new(processors: usize) -> Discovery {
-        Discovery { processors, looks: 0, tried: BTreeMap::new() }
+    ///
+    /// # Errors
+    ///
+    /// If this user's directory cannot be made or watched.
+    pub fn new(processors: usize) -> io::Result<Discovery> {
+        Ok(Discovery {
+            processors,
+            finder: Finder::new()?,
+            directories: directory::all(),
+            looks: 0,
+            retries: 0,
+        })
     }
 
-    /// Takes every component that is not in `taken` yet. Costs a listing of one or a few small
-    /// directories, and up to 50 ms for each component that does not answer.
-    pub fn look(&mut self, taken: impl Fn(u32) -> bool) -> Vec<Found> {
-        self.looks += 1;
-        let sockets: Vec<_> =
-            directory::all().iter().flat_map(|directory| directory::sockets(directory)).collect();
-        self.tried.retain(|path, _| sockets.contains(path));
-        let fresh = sockets.into_iter().filter(|path| !process_of(path).is_some_and(&taken));
-        fresh.filter_map(|path| self.attempt(path)).collect()
-    }
-
-    fn attempt(&mut self, path: PathBuf) -> Option<Found> {
-        if self.tried.get(&path).is_some_and(|&again| self.looks < again) {
-            return None;
+    /// Takes every component that is not taken yet and has it log. Costs one system call as long as
+    /// none has come, and up to 100 ms for each component that does not answer.
+    pub fn look(&mut self) -> Vec<Result<ComponentSource, SourceError>> {
+        let is_full = self.retries > 0 || self.looks.is_multiple_of(FULL_LOOK_EVERY);
+        self.looks = self.looks.wrapping_add(1);
+        if !is_full && !self.finder.wait(Duration::ZERO) {
+            return Vec::new();
         }
-        let found = match ComponentSource::take(&path, self.processors, |_| true) {
-            Ok(source) => Found::Taken(Box::new(source)),
-            // Its program has ended and left the socket behind.
-            Err(SourceError::Component(AttachError::Gone { .. })) => return None,
-            Err(error) => Found::Refused(error),
-        };
-        self.tried.insert(path, self.looks + RETRY_AFTER);
-        Some(found)
+        self.follow_directories();
+        let processors = self.processors;
+        let found = self.finder.take_new(PATIENCE).into_iter().filter(|found| !is_ours(found));
+        let started: Vec<_> = found.map(|component| ComponentSource::start(component?, processors)).collect();
+        let has_failed = started.iter().any(Result::is_err);
+        self.retries = if has_failed { RETRIES } else { self.retries.saturating_sub(1) };
+        started
+    }
+
+    /// A user's directory comes with that user's first component.
+    fn follow_directories(&mut self) {
+        let present = directory::all();
+        if present != self.directories
+            && let Ok(finder) = Finder::new()
+        {
+            (self.finder, self.directories) = (finder, present);
+        }
     }
 }
 
-/// The process that a socket is named for.
-fn process_of(socket: &Path) -> Option<u32> {
-    socket.file_stem()?.to_str()?.parse().ok()
+/// A new finder does not know what the one before has taken.
+fn is_ours(found: &Result<Component, AttachError>) -> bool {
+    matches!(found, Err(AttachError::Busy { scheduler, .. }) if *scheduler == std::process::id())
 }

@@ -1,16 +1,16 @@
 //! Where logs come from: the kernel component, user-level components, or a region that somebody
 //! else fills. The analysis sees them through one trait and does not care.
 
-mod components;
-mod kernel;
-mod region;
+pub mod components;
+pub mod kernel;
+pub mod region;
 
 use mete_kernel::KernelError;
 use mete_log::bindings::BindingsFull;
 use mete_log::{Area, DomainId, EventId, PlanError, RegionError, Shape};
 use mete_probe::attach::AttachError;
 
-pub use components::{ComponentSource, Discovery, Found};
+pub use components::{ComponentSource, Discovery};
 pub use kernel::{KernelSource, Unavailable};
 pub use region::RegionSource;
 
