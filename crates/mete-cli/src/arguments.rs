@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::{demo, doctor, generate, log, schedule};
+use crate::{bench, demo, doctor, generate, log, schedule};
 
 /// Measure what schedulers need to know, and deal the processor out by it
 #[derive(Debug, Parser)]
@@ -22,6 +22,7 @@ Examples:
   sudo mete log --for 5s             log the whole machine for five seconds
   sudo mete log -- make -j4          log a command and everything that it starts
   sudo mete schedule --driver db=comm:postgres --client web=comm:nginx
+  sudo mete bench --quick            what logging costs on this machine
 
 Each subcommand shows its own examples: mete log --help";
 
@@ -36,6 +37,8 @@ pub enum Subcommand {
     Demo(demo::Options),
     /// Move clients to the processors of the drivers that they talk to most, and put them back at the end
     Schedule(schedule::Options),
+    /// Measure what logging costs on this machine, beside other tools, against the project's bars
+    Bench(bench::Options),
     /// Write man pages or shell completions
     #[command(hide = true)]
     Generate(generate::Options),

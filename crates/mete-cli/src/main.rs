@@ -11,6 +11,7 @@
 //! command line exit status 2; Ctrl-C ends a run with the results so far.
 
 mod arguments;
+mod bench;
 mod demo;
 mod doctor;
 mod failure;
@@ -62,6 +63,7 @@ fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
         Subcommand::Log(options) => log::run(&options, &mut Output::new(options.json)),
         Subcommand::Schedule(options) => schedule::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Demo(options) => demo::run(&options, &mut Output::new(options.json)).map(done),
+        Subcommand::Bench(options) => bench::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Generate(options) => generate::run(&options, &mut Output::new(false)).map(done),
     }
 }

@@ -1,0 +1,170 @@
+//! The cast: drivers, clients and hogs as real processes, and the board on which they count.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
+
+use anyhow::{Context, Result};
+
+use super::board::{Board, PLACES};
+
+/// The processors that get a driver each. Two are enough to show what is to be seen.
+pub const DRIVERS: usize = 2;
+/// The first client's place on the board; the drivers' come before.
+const FIRST_CLIENT: usize = 8;
+/// The most clients that the board has room for.
+pub const MOST_CLIENTS: usize = PLACES - FIRST_CLIENT;
+
+/// A process of the cast, ended when it is dropped.
+pub struct Part {
+    name: String,
+    child: Child,
+}
+
+impl Part {
+    /// What it is called, in tables and as a domain.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // Ours, started here and not yet waited for, so the pid is still its own.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Requests and crossings since the clients began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Requests answered.
+    pub requests: u64,
+    /// Requests whose two ends ran on different processors.
+    pub crossings: u64,
+}
+
+impl std::ops::Sub for Tally {
+    type Output = Tally;
+
+    fn sub(self, before: Tally) -> Tally {
+        Tally { requests: self.requests - before.requests, crossings: self.crossings - before.crossings }
+    }
+}
+
+/// The stage: what lasts for the whole demo. Clients come and go with each stretch.
+pub struct Stage {
+    program: PathBuf,
+    folder: Folder,
+    board: Board,
+    board_file: OwnedFd,
+    drivers: Vec<Part>,
+    hogs: Vec<Part>,
+}
+
+impl Stage {
+    /// Starts two drivers, on the first two of `processors`, and the hogs.
+    pub fn open(processors: &[usize], hogs: usize) -> Result<Stage> {
+        let program = part_program()?;
+        let folder = Folder::create()?;
+        let (board, board_file) = Board::create().context("cannot make the memory in which the demo counts")?;
+        let mut stage = Stage { program, folder, board, board_file, drivers: Vec::new(), hogs: Vec::new() };
+        for (number, &processor) in processors.iter().take(DRIVERS).enumerate() {
+            let driver = stage.start_driver(number, processor)?;
+            stage.drivers.push(driver);
+        }
+        for number in 0..hogs {
+            let hog = stage.start(&format!("hog{number}"), |command| command.arg("hog"))?;
+            stage.hogs.push(hog);
+        }
+        Ok(stage)
+    }
+
+    /// The drivers, in the order of their processors.
+    pub fn drivers(&self) -> &[Part] {
+        &self.drivers
+    }
+
+    /// The hogs.
+    pub fn hogs(&self) -> &[Part] {
+        &self.hogs
+    }
+
+    /// Starts clients; each favours a driver, in turn.
+    pub fn start_clients(&self, clients: usize) -> Result<Vec<Part>> {
+        (0..clients).map(|number| self.start_client(number)).collect()
+    }
+
+    /// What the first `clients` clients have counted, together.
+    pub fn tally(&self, clients: usize) -> Tally {
+        let counts = (0..clients).map(|number| self.board.counts(FIRST_CLIENT + number));
+        counts.fold(Tally::default(), |sum, counts| Tally {
+            requests: sum.requests + counts.requests.load(Ordering::Relaxed),
+            crossings: sum.crossings + counts.crossings.load(Ordering::Relaxed),
+        })
+    }
+
+    fn start_driver(&self, number: usize, processor: usize) -> Result<Part> {
+        self.start(&format!("driver{number}"), |command| {
+            command.args(["driver", "--socket"]).arg(self.socket(number));
+            command.args(["--processor", &processor.to_string(), "--place", &number.to_string()])
+        })
+    }
+
+    fn start_client(&self, number: usize) -> Result<Part> {
+        let favourite = number % self.drivers.len();
+        self.start(&format!("client{number}"), |command| {
+            command.arg("client");
+            for step in 0..self.drivers.len() {
+                command.arg("--socket").arg(self.socket((favourite + step) % self.drivers.len()));
+            }
+            command.args(["--place", &(FIRST_CLIENT + number).to_string()])
+        })
+    }
+
+    fn start(&self, name: &str, arguments: impl FnOnce(&mut Command) -> &mut Command) -> Result<Part> {
+        let mut command = Command::new(&self.program);
+        command.args(["--board", &self.board_file.as_raw_fd().to_string()]).stdin(Stdio::piped());
+        arguments(&mut command);
+        let child = command.spawn().with_context(|| format!("cannot start {} of the demo", self.program.display()))?;
+        Ok(Part { name: name.to_owned(), child })
+    }
+
+    fn socket(&self, driver: usize) -> PathBuf {
+        self.folder.0.join(format!("driver{driver}.sock"))
+    }
+}
+
+/// The program of the parts lies beside this one.
+fn part_program() -> Result<PathBuf> {
+    let own = std::env::current_exe().context("cannot find out where this program lies")?;
+    let program = own.with_file_name("mete-demo-part");
+    let missing = || format!("{} is missing: build it with `make demo`, it comes with mete", program.display());
+    Path::exists(&program).then(|| program.clone()).with_context(missing)
+}
+
+/// A folder for the sockets that only this user can enter, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn create() -> Result<Folder> {
+        let path = std::env::temp_dir().join(format!("mete-demo-{}", std::process::id()));
+        let mut builder = std::fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&path).with_context(|| format!("cannot make the folder {} for the demo's sockets", path.display()))?;
+        Ok(Folder(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

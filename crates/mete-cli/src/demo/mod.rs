@@ -1,0 +1,349 @@
+//! `mete demo`: the main job on real processes. Drivers, clients and hogs run; the logs fill; with
+//! nobody acting and with the scheduler acting, in turn, so that one can see what it is good for.
+
+#[path = "../demo_part/board.rs"]
+mod board;
+mod cast;
+mod observe;
+mod report;
+mod summary;
+mod svg;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::arguments::duration;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::table::{Head, Table, grouped};
+use crate::{failure, interrupt};
+use cast::{DRIVERS, MOST_CLIENTS, Part, Stage, Tally};
+use observe::{Observed, Observer};
+use report::Story;
+use summary::{Kind, Spread, Stretch, spread};
+
+/// How `mete demo` is played.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Options {
+    /// How often the three stretches are run in turn
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// How long a stretch is measured
+    #[arg(long, default_value = "3s", value_parser = duration)]
+    stretch: Duration,
+    /// How many clients talk to the drivers
+    #[arg(long, default_value_t = 4)]
+    clients: usize,
+    /// How many processes only compute; one for each processor but one by default
+    #[arg(long)]
+    hogs: Option<usize>,
+    /// Log the drivers only, without the kernel
+    #[arg(long)]
+    no_kernel: bool,
+    /// Where to write the report
+    #[arg(long, default_value = "mete-demo.html", value_name = "FILE")]
+    report: PathBuf,
+    /// Print one JSON object a stretch instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo mete demo                          about ninety seconds, then open mete-demo.html
+  sudo mete demo --rounds 2 --stretch 1s  a quick look
+  mete demo --no-kernel                   without root: the drivers' own logs alone
+  sudo mete demo --json | jq .throughput  for scripts";
+
+/// After the clients have begun, so long until the figures are taken: time for the kernel to spread
+/// the processes and for the scheduler to see three periods and act.
+const SETTLE: Duration = Duration::from_millis(1500);
+
+/// Plays the demo.
+///
+/// # Errors
+///
+/// If the processes cannot be started, the report cannot be written, or there is one processor only.
+pub fn run(options: &Options, out: &mut Output) -> Result<()> {
+    let processors = own_processors()?;
+    check(options, &processors)?;
+    interrupt::listen()?;
+    let hogs = options.hogs.unwrap_or((processors.len() - 1).min(16));
+    let stage = Stage::open(&processors, hogs)?;
+    announce(options, &stage, out)?;
+    let mut show = Show::new(options);
+    for round in 0..options.rounds {
+        for kind in Kind::ALL {
+            let Some((stretch, observed)) = play(&stage, kind, options, &mut show)? else { break };
+            print_stretch(round, &stretch, &observed, &show, out)?;
+            show.keep(stretch, observed);
+        }
+    }
+    conclude(options, &stage, &show, out)
+}
+
+/// What is kept from stretch to stretch.
+struct Show {
+    progress: Progress,
+    began: Instant,
+    stretches: Vec<Stretch>,
+    logged: Observed,
+    moves: Vec<String>,
+    notes: Vec<String>,
+    clients: Vec<String>,
+    drivers: Vec<String>,
+}
+
+impl Show {
+    fn new(options: &Options) -> Show {
+        let total = (SETTLE + options.stretch) * options.rounds * Kind::ALL.len() as u32;
+        Show {
+            progress: if options.json { Progress::none() } else { Progress::of_time("demo", Some(total)) },
+            began: Instant::now(),
+            stretches: Vec::new(),
+            logged: Observed::default(),
+            moves: Vec::new(),
+            notes: Vec::new(),
+            clients: (0..options.clients).map(|number| format!("client{number}")).collect(),
+            drivers: (0..DRIVERS).map(|number| format!("driver{number}")).collect(),
+        }
+    }
+
+    fn keep(&mut self, stretch: Stretch, observed: Observed) {
+        for note in &observed.notes {
+            if !self.notes.contains(note) {
+                self.progress.aside(|| failure::say(note));
+                self.notes.push(note.clone());
+            }
+        }
+        if !observed.moves.is_empty() {
+            self.moves = observed.moves.clone();
+        }
+        if stretch.kind != Kind::Off {
+            self.logged = observed;
+        }
+        self.stretches.push(stretch);
+    }
+
+    fn tick(&self, kind: Kind, message: &str) {
+        self.progress.show(self.began.elapsed(), format!("{}  {message}", kind.name()));
+    }
+}
+
+/// The processors that this program may use.
+fn own_processors() -> Result<Vec<usize>> {
+    let set = rustix::thread::sched_getaffinity(None).context("cannot find out which processors may be used")?;
+    Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect())
+}
+
+fn check(options: &Options, processors: &[usize]) -> Result<()> {
+    if processors.len() < DRIVERS {
+        bail!(
+            "the demo needs {DRIVERS} processors, one for each driver, and may use {}: with one there is nowhere to move to",
+            processors.len()
+        );
+    }
+    if !(1..=MOST_CLIENTS).contains(&options.clients) {
+        bail!("--clients {}: the demo takes 1 to {MOST_CLIENTS} clients", options.clients);
+    }
+    // Found out now and not after two minutes.
+    std::fs::OpenOptions::new().append(true).create(true).open(&options.report).map(drop).with_context(|| {
+        format!("cannot write the report {}: choose another place with --report FILE", options.report.display())
+    })
+}
+
+fn announce(options: &Options, stage: &Stage, out: &mut Output) -> Result<()> {
+    out.text(format!(
+        "{} clients, nine requests in ten to a favourite of two drivers, beside {} processes that only compute.\n\
+         {} rounds of three stretches of {:.1} s each: logging off, logging on, scheduler acting.\n",
+        options.clients,
+        stage.hogs().len(),
+        options.rounds,
+        options.stretch.as_secs_f64()
+    ))
+}
+
+/// One stretch with fresh clients; `None` if an end was asked for before it was over.
+fn play(stage: &Stage, kind: Kind, options: &Options, show: &mut Show) -> Result<Option<(Stretch, Observed)>> {
+    if interrupt::asked() {
+        return Ok(None);
+    }
+    let clients = stage.start_clients(options.clients)?;
+    let mut observer = match kind {
+        Kind::Off => None,
+        Kind::Log | Kind::Act => Some(Observer::start(kind, stage, &clients, !options.no_kernel)?),
+    };
+    wait(&mut observer, SETTLE, kind, show);
+    let (before, begin) = (stage.tally(clients.len()), Instant::now());
+    wait(&mut observer, options.stretch, kind, show);
+    let (done, took) = (stage.tally(clients.len()) - before, begin.elapsed());
+    let observed = observer.map(Observer::finish).unwrap_or_default();
+    if interrupt::asked() {
+        return Ok(None);
+    }
+    check_alive(done, &clients)?;
+    Ok(Some((measured(kind, done, took, &observed), observed)))
+}
+
+fn measured(kind: Kind, done: Tally, took: Duration, observed: &Observed) -> Stretch {
+    Stretch {
+        kind,
+        throughput: done.requests as f64 / took.as_secs_f64(),
+        crossings: done.crossings as f64 / done.requests.max(1) as f64,
+        moves: observed.moves.len(),
+        rows: observed.rows,
+        lost: observed.lost,
+    }
+}
+
+fn check_alive(done: Tally, clients: &[Part]) -> Result<()> {
+    if done.requests == 0 {
+        bail!("none of the {} clients got an answer in a whole stretch: the demo's processes do not run", clients.len());
+    }
+    Ok(())
+}
+
+/// Lets the cast play for a while, logging meanwhile if somebody observes.
+fn wait(observer: &mut Option<Observer>, length: Duration, kind: Kind, show: &Show) {
+    let end = Instant::now() + length;
+    match observer {
+        Some(observer) => observer.run_until(end, |matrix| show.tick(kind, &in_short(matrix, show))),
+        None => {
+            while Instant::now() < end && !interrupt::asked() {
+                std::thread::sleep(Duration::from_millis(20).min(end.saturating_duration_since(Instant::now())));
+                show.tick(kind, "");
+            }
+        }
+    }
+}
+
+/// The matrix in one line, as it fills.
+fn in_short(matrix: &[Vec<u64>], show: &Show) -> String {
+    let clients = matrix.iter().zip(&show.clients).map(|(row, client)| {
+        let counts: Vec<_> = row.iter().map(u64::to_string).collect();
+        format!("{client} {}", counts.join(":"))
+    });
+    clients.collect::<Vec<_>>().join("  ")
+}
+
+fn print_stretch(round: u32, stretch: &Stretch, observed: &Observed, show: &Show, out: &mut Output) -> Result<()> {
+    let line = format!(
+        "round {}  {:<17} {:>9} requests/s  {:>5.1} % crossed  {}",
+        round + 1,
+        stretch.kind.name(),
+        grouped(stretch.throughput.round() as u64),
+        100.0 * stretch.crossings,
+        in_words(stretch, observed)
+    );
+    show.progress.aside(|| out.text(line.trim_end()))?;
+    out.object(&serde_json::json!({
+        "round": round + 1,
+        "stretch": stretch.kind.name(),
+        "throughput": stretch.throughput,
+        "crossings": stretch.crossings,
+        "moves": stretch.moves,
+        "rows": stretch.rows,
+        "lost": stretch.lost,
+        "scheduler_share": observed.own_share,
+    }))
+}
+
+fn in_words(stretch: &Stretch, observed: &Observed) -> String {
+    match stretch.kind {
+        Kind::Off => String::new(),
+        Kind::Log => format!("{} rows", grouped(stretch.rows)),
+        Kind::Act => format!("{} rows, {} moves", grouped(stretch.rows), observed.moves.len()),
+    }
+}
+
+fn conclude(options: &Options, stage: &Stage, show: &Show, out: &mut Output) -> Result<()> {
+    if show.stretches.is_empty() {
+        bail!("ended before the first stretch was over: there is nothing to show");
+    }
+    let story = Story {
+        command: &std::env::args().collect::<Vec<_>>().join(" "),
+        machine: &machine(stage),
+        sources: &sources(show, options),
+        stretch_s: options.stretch.as_secs_f64(),
+        clients: &show.clients,
+        drivers: &show.drivers,
+        matrix: &show.logged.matrix,
+        moves: &show.moves,
+    };
+    let page = report::html(&story, &show.stretches);
+    std::fs::write(&options.report, page)
+        .with_context(|| format!("cannot write the report {}", options.report.display()))?;
+    out.text(format!("\n{}\n", matrix_table(show)))?;
+    out.text(format!("{}\n", summary_table(&show.stretches)))?;
+    if let Some(sentence) = report::verdict(&show.stretches) {
+        out.text(sentence)?;
+    }
+    out.text(completeness(&show.stretches))?;
+    out.text(format!("The report, with plots: {}", options.report.display()))
+}
+
+fn matrix_table(show: &Show) -> String {
+    let heads = show.drivers.iter().map(|driver| Head::Number(driver));
+    let mut table = Table::new(std::iter::once(Head::Name("transactions")).chain(heads));
+    for (client, row) in show.clients.iter().zip(&show.logged.matrix) {
+        table.row(std::iter::once(client.clone()).chain(row.iter().copied().map(grouped)));
+    }
+    table.text()
+}
+
+fn summary_table(stretches: &[Stretch]) -> String {
+    let mut table = Table::new([
+        Head::Name("stretch"),
+        Head::Number("requests/s"),
+        Head::Number("least to most"),
+        Head::Number("crossed %"),
+        Head::Number("least to most"),
+    ]);
+    let range = |spread: Spread| format!("{} to {}", grouped(spread.least as u64), grouped(spread.most as u64));
+    for kind in Kind::ALL {
+        let throughput = spread(stretches, kind, |stretch| stretch.throughput);
+        let crossings = spread(stretches, kind, |stretch| 100.0 * stretch.crossings);
+        let (Some(throughput), Some(crossings)) = (throughput, crossings) else { continue };
+        table.row([
+            kind.name().to_owned(),
+            grouped(throughput.median as u64),
+            range(throughput),
+            format!("{:.1}", crossings.median),
+            format!("{:.1} to {:.1}", crossings.least, crossings.most),
+        ]);
+    }
+    table.text()
+}
+
+fn completeness(stretches: &[Stretch]) -> String {
+    let sum = |of: fn(&Stretch) -> u64| stretches.iter().map(of).sum::<u64>();
+    let (rows, lost) = (sum(|stretch| stretch.rows), sum(|stretch| stretch.lost));
+    match lost {
+        0 => format!("Every one of {} log rows was read.", grouped(rows)),
+        lost => format!("{} log rows were read, {} were lost.", grouped(rows), grouped(lost)),
+    }
+}
+
+fn sources(show: &Show, options: &Options) -> String {
+    if options.no_kernel {
+        return "Only the drivers' own probes were logged, as asked for.".into();
+    }
+    match show.notes.first() {
+        None => "Logged were the kernel, by eBPF, and the drivers, by the probes in them.".into(),
+        Some(note) => format!("Note: {note}."),
+    }
+}
+
+fn machine(stage: &Stage) -> String {
+    let name = rustix::system::uname();
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    format!(
+        "{} {}, {processors} processors, {} computing processes",
+        name.sysname().to_string_lossy(),
+        name.release().to_string_lossy(),
+        stage.hogs().len()
+    )
+}

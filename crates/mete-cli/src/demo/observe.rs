@@ -1,0 +1,130 @@
+//! One stretch of the demo with the scheduler looking on, or acting.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::Result;
+use mete_log::DomainId;
+use mete_policy::Role;
+use mete_sched::{DomainSpec, Notice, Scheduler, Selector, Settings};
+
+use super::cast::{Part, Stage};
+use super::summary::Kind;
+use crate::interrupt;
+
+/// What the logs of one stretch said.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// Transactions, client by driver.
+    pub matrix: Vec<Vec<u64>>,
+    /// The scheduler's decisions, in words.
+    pub moves: Vec<String>,
+    /// What a user should know, in words: what could not be logged, say.
+    pub notes: Vec<String>,
+    /// Rows read.
+    pub rows: u64,
+    /// Rows lost.
+    pub lost: u64,
+    /// Processor time of the scheduler's thread, as a share of the stretch.
+    pub own_share: f64,
+}
+
+/// The scheduler over the cast of one stretch.
+pub struct Observer {
+    scheduler: Scheduler,
+    drivers: Vec<DomainId>,
+    clients: Vec<DomainId>,
+    observed: Observed,
+}
+
+impl Observer {
+    /// Starts logging; acting, too, if the stretch is of that kind.
+    pub fn start(kind: Kind, stage: &Stage, clients: &[Part], kernel: bool) -> Result<Observer> {
+        let policy = (kind == Kind::Act).then(policy);
+        let defaults = Settings::default();
+        let characteristics = if kernel { defaults.kernel.clone() } else { Vec::new() };
+        let settings = Settings { policy, kernel: characteristics, ..defaults };
+        let domain = |part: &Part, role| domain_of(part.name(), [part.pid()], role);
+        let hogs = (!stage.hogs().is_empty())
+            .then(|| domain_of("hogs", stage.hogs().iter().map(Part::pid), Role::Bystander));
+        let drivers = stage.drivers().iter().map(|part| domain(part, Role::Driver));
+        let specs = drivers.chain(clients.iter().map(|part| domain(part, Role::Client))).chain(hogs);
+        let scheduler = Scheduler::start(settings, specs.collect())?;
+        let named = |part: &Part| scheduler.domains().by_name(part.name());
+        let drivers = stage.drivers().iter().filter_map(named).collect();
+        let clients = clients.iter().filter_map(named).collect();
+        Ok(Observer { scheduler, drivers, clients, observed: Observed::default() })
+    }
+
+    /// Polls until a moment, or until an end is asked for. `each` sees the matrix after every poll.
+    pub fn run_until(&mut self, end: Instant, mut each: impl FnMut(&[Vec<u64>])) {
+        let stop = AtomicBool::new(false);
+        let (drivers, clients, observed) = (&self.drivers, &self.clients, &mut self.observed);
+        self.scheduler.run(&stop, |scheduler| {
+            let notices: Vec<_> = scheduler.notices().collect();
+            for notice in notices {
+                take(notice, scheduler, observed);
+            }
+            observed.matrix = matrix(scheduler, clients, drivers);
+            each(&observed.matrix);
+            if Instant::now() >= end || interrupt::asked() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        });
+    }
+
+    /// Stops logging, puts back what was changed, and says what was found out.
+    pub fn finish(mut self) -> Observed {
+        let completeness = self.scheduler.analysis().completeness();
+        for file in &completeness.files {
+            self.observed.rows += file.rows;
+            self.observed.lost += file.overwritten.saturating_add(file.refused);
+        }
+        let cost = self.scheduler.cost();
+        self.observed.own_share = cost.used_ns as f64 / cost.passed_ns.max(1) as f64;
+        if let Some(Err(error)) = self.scheduler.finish().restored {
+            self.observed.notes.push(format!("what was changed could not be put back: {error}"));
+        }
+        self.observed
+    }
+}
+
+/// The clients keep their processors busy by design, so nothing is held back from them; everything
+/// else as for real loads.
+fn policy() -> mete_policy::Settings {
+    mete_policy::Settings { cap: u32::MAX, ..mete_policy::Settings::default() }
+}
+
+fn domain_of(name: &str, pids: impl IntoIterator<Item = u32>, role: Role) -> DomainSpec {
+    let selectors = pids.into_iter().map(Selector::Pid).collect();
+    DomainSpec { name: name.to_owned(), selectors, role: None }.with_role(role)
+}
+
+fn matrix(scheduler: &Scheduler, clients: &[DomainId], drivers: &[DomainId]) -> Vec<Vec<u64>> {
+    let traffic = &scheduler.analysis().findings().traffic;
+    let row = |&client: &DomainId| {
+        drivers.iter().map(|&driver| traffic.total_transactions(client, driver)).collect()
+    };
+    clients.iter().map(row).collect()
+}
+
+fn take(notice: Notice, scheduler: &Scheduler, observed: &mut Observed) {
+    let name = |domain: DomainId| scheduler.domains().name(domain);
+    match notice {
+        Notice::Moved(decision, _) => observed.moves.push(format!(
+            "{} to processor {}, where {} is",
+            name(decision.domain),
+            decision.to,
+            name(decision.driver)
+        )),
+        Notice::NotMoved(decision, error) => {
+            observed.notes.push(format!("{} could not be moved: {error}", name(decision.domain)));
+        }
+        Notice::NoKernel(error) => observed.notes.push(error.to_string()),
+        Notice::NoDiscovery(error) => observed.notes.push(format!("programs with probes cannot be found: {error}")),
+        Notice::Unavailable(missing) => observed.notes.push(missing.to_string()),
+        Notice::Refused(error) => observed.notes.push(error.to_string()),
+        Notice::NotFollowed(pid, error) => observed.notes.push(format!("process {pid} could not be moved: {error}")),
+        Notice::Component(_) | Notice::Ended(_) => {}
+    }
+}
