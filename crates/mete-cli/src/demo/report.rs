@@ -32,7 +32,7 @@ body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2.2rem}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.25rem .8rem;border-bottom:1px solid var(--line);text-align:right}
 td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}
-text{font:12px system-ui,sans-serif;fill:var(--ink)}.tick{text-anchor:middle;fill:var(--dim)}.label{text-anchor:end}
+text{font:12px system-ui,sans-serif;fill:var(--ink)}.tick{text-anchor:middle;fill:var(--dim)}.label{text-anchor:end}.value{text-anchor:middle}
 .grid{stroke:var(--line)}.median{stroke-width:4}.k0{fill:var(--k0);stroke:var(--k0)}.k1{fill:var(--k1);stroke:var(--k1)}.k2{fill:var(--k2);stroke:var(--k2)}
 circle{fill-opacity:.55;stroke:none!important}.cell{fill:var(--cell)}code{font-size:.9em}.dim{color:var(--dim)}
 ";

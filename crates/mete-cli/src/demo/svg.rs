@@ -65,9 +65,9 @@ pub fn matrix(rows: &[String], columns: &[String], cell: impl Fn(usize, usize) -
                 r#"<rect class="cell" x="{x:.1}" y="{y:.1}" width="{:.1}" height="{:.1}" fill-opacity="{:.2}"/>"#,
                 CELL.0 - 3.0,
                 CELL.1 - 3.0,
-                0.08 + 0.72 * share
+                0.06 + 0.5 * share
             );
-            text(&mut svg, "tick", x + CELL.0 / 2.0, y + 19.0, &value.to_string());
+            text(&mut svg, "value", x + CELL.0 / 2.0, y + 19.0, &value.to_string());
         }
     }
     svg + "</svg>"
