@@ -35,6 +35,9 @@ enum {
 /* x86-64 without address sanitizer; where stacks are larger, the programs see less of them. */
 #define THREAD_BYTES 16384
 
+/* Priorities below are real-time ones, whose run time is not accounted by stints. */
+#define MAX_RT_PRIO 100
+
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
@@ -50,6 +53,8 @@ struct cfs_rq {
 };
 
 struct sched_entity {
+	__u64 sum_exec_runtime;
+	__u64 prev_sum_exec_runtime; /* the same when it got the processor */
 	struct cfs_rq *cfs_rq;
 };
 
@@ -86,6 +91,7 @@ struct signal_struct {
 
 struct task_struct {
 	void *stack;
+	int prio;
 	struct sched_entity se;
 	int pid;
 	struct signal_struct *signal;

@@ -21,11 +21,15 @@ struct phase {
 	__u32 armed; /* of which the exit will be logged: bit n of counter n, or SERVICE */
 	__u32 generation; /* the attachment that it was written in */
 	__u16 domain;
-	__u16 reserved[3];
-	__u64 padding[5]; /* to whole cache lines */
+	__u16 reserved;
+	__u32 pid; /* of the task that got the processor */
+	__u64 missed; /* switches that the kernel did not report, ever */
+	__u64 seen; /* the last switch, on the run-queue clock */
+	__u64 padding[3]; /* to whole cache lines */
 };
 
 _Static_assert(sizeof(struct phase) % 64 == 0, "no cache line is shared by two processors");
+_Static_assert(__builtin_offsetof(struct phase, missed) == 8 * (COUNTERS + 1) + 16, "src/attach.rs reads it");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -114,34 +118,75 @@ static __always_inline void pass_counter(const struct passage *p, __u32 nth)
 	p->phase->armed |= bit;
 }
 
+/* `task` gets the processor, at p->now. */
+static __always_inline void arrive(struct passage *p, __u16 domain, _Bool has_service, _Bool has_counters)
+{
+	p->from = p->phase->domain;
+	p->to = domain;
+	p->phase->domain = domain;
+	if (has_service)
+		pass_service(p);
+	if (!has_counters)
+		return;
+	for (__u32 nth = 0; nth < COUNTERS; nth++) {
+		if (switching.counters & 1u << nth)
+			pass_counter(p, nth);
+	}
+}
+
+/* How long a task has had the processor, by the kernel's own account; 0 where it keeps none. */
+static __always_inline __u64 stint_of(struct task_struct *task)
+{
+	if (task->prio < MAX_RT_PRIO)
+		return 0;
+	return task->se.sum_exec_runtime - task->se.prev_sum_exec_runtime;
+}
+
+/*
+ * Some kernels pass the tracepoint at nearly every switch, but not at all: a task leaves that was
+ * never seen to arrive. It arrived one stint ago, not before the last switch that was seen.
+ */
+static __always_inline void arrive_late(struct passage *p, __u16 domain, struct task_struct *leaving)
+{
+	__u64 now = p->now;
+	__u64 stint = stint_of(leaving);
+
+	p->phase->missed++;
+	if (stint > now - p->phase->seen)
+		stint = now - p->phase->seen;
+	p->now = now - stint;
+	arrive(p, domain, 1, 0);
+	p->now = now;
+}
+
+/* What was remembered under another attachment is void. */
+static __always_inline void begin_anew(struct phase *phase, __u32 pid)
+{
+	phase->generation = switching.generation;
+	phase->armed = 0;
+	phase->domain = METE_NO_DOMAIN;
+	phase->pid = pid;
+}
+
 static __always_inline int on_switch(__u64 *ctx, _Bool has_service, _Bool has_counters)
 {
 	__u32 processor = bpf_get_smp_processor_id();
 	volatile __u16 *table = pid_table();
+	struct task_struct *leaving = (void *)ctx[1];
 	struct passage p = { .next = (void *)ctx[2] };
 
 	p.area = area_of(processor);
 	p.phase = bpf_map_lookup_elem(&phases, &processor);
 	if (!table || !p.area || !p.phase)
 		return 0;
-	if (p.phase->generation != switching.generation) {
-		p.phase->generation = switching.generation;
-		p.phase->armed = 0;
-		p.phase->domain = METE_NO_DOMAIN;
-	}
-	p.from = p.phase->domain;
-	p.to = domain_of(table, p.next);
-	p.phase->domain = p.to;
-	if (has_service) {
-		p.now = run_queue_clock(p.next);
-		pass_service(&p);
-	}
-	if (has_counters) {
-		for (__u32 nth = 0; nth < COUNTERS; nth++) {
-			if (switching.counters & 1u << nth)
-				pass_counter(&p, nth);
-		}
-	}
+	p.now = has_service ? run_queue_clock(p.next) : 0;
+	if (p.phase->generation != switching.generation)
+		begin_anew(p.phase, leaving->pid);
+	if (has_service && p.phase->pid != leaving->pid)
+		arrive_late(&p, domain_of(table, leaving), leaving);
+	arrive(&p, domain_of(table, p.next), has_service, has_counters);
+	p.phase->pid = p.next->pid;
+	p.phase->seen = p.now;
 	return 0;
 }
 

@@ -10,7 +10,7 @@ use mete_log::{Area, Shape};
 use crate::attach::Attached;
 use crate::bind::Bindings;
 use crate::map::Mapping;
-use crate::{KernelError, capability, memory};
+use crate::{KernelError, attach, capability, memory};
 
 /// An object file, aligned as its reader wants it.
 #[repr(C, align(8))]
@@ -64,6 +64,15 @@ impl Kernel {
     /// All areas, in the processors' order.
     pub fn areas(&self) -> impl Iterator<Item = Area<'_>> {
         (0..self.processors).map(|processor| self.area(processor))
+    }
+
+    /// Context switches that the kernel made without passing its tracepoint, as some do now and then.
+    ///
+    /// Service time is not lost by them: the kernel's account of the task that was not seen to
+    /// arrive fills in, except for real-time tasks. What performance counters counted in between is
+    /// charged to the domain that was seen last.
+    pub fn switches_missed(&self) -> Result<u64, KernelError> {
+        attach::switches_missed(&self.object, self.processors)
     }
 
     /// Address spaces that are missing from the sums of [`Characteristic::Memory`], because more

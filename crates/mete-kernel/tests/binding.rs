@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use mete_kernel::{Characteristic, Kernel, KernelError, Principal, event};
 use support::{Child, apply, between, exit, kernel, plan, rows, run, wait_until};
@@ -162,18 +163,32 @@ fn log_6_what_cannot_be_bound_is_refused_with_the_reason() {
     }
 }
 
+/// Ticks that found a processor idle, of all processors.
+fn idle_ticks() -> u64 {
+    let text = fs::read_to_string("/proc/stat").unwrap();
+    text.split_whitespace().nth(4).unwrap().parse().unwrap()
+}
+
 #[test]
 fn log_6_idle_time_may_have_a_domain() {
     let Some(mut kernel) = kernel("log_6_idle") else { return };
     let (plan, files) = plan(&[event::SERVICE_TIME]);
     apply(&plan, &kernel);
     kernel.bind(&Principal::Idle, A).unwrap();
+    assert_eq!(kernel.domain_of(0), A);
+    let begin = Instant::now();
     let mut pair = support::ping_pong(100, [0, 0]);
     kernel.bind(&Principal::Process(pair[0].pid), B).unwrap();
     kernel.enable(&Characteristic::ServiceTime).unwrap();
     run(&mut pair);
-    wait_until("a processor idles", || between(&rows(&kernel, &plan, files[0]), A, 0) > 0);
-    assert_eq!(kernel.domain_of(0), A);
+    let before = idle_ticks();
+    let has_row = || between(&rows(&kernel, &plan, files[0]), A, 0) > 0;
+    wait_until("a processor idles, or not at all", || has_row() || begin.elapsed().as_secs() >= 5);
+    if !has_row() && idle_ticks() == before {
+        println!("SKIPPED: log_6_idle: no processor idled meanwhile");
+        return;
+    }
+    assert!(has_row());
 }
 
 /// A cgroup of this test, removed when it is dropped; who is in it must have gone by then.

@@ -29,12 +29,12 @@ fn log_13_service_time_is_the_processor_time_that_the_domain_used() {
     let used_ns = child.report();
     child.wait_until_blocked();
     // Its processor may not have switched yet when /proc says that it sleeps.
-    wait_until("the exit is logged", || {
-        sum(&of_domain(&rows(&kernel, &plan, files[0]), A)) * 10 >= used_ns * 9
-    });
-    let logged_ns = sum(&of_domain(&rows(&kernel, &plan, files[0]), A));
+    let logged_ns = |kernel: &_| sum(&of_domain(&rows(kernel, &plan, files[0]), A));
+    wait_until("the exit is logged", || logged_ns(&kernel) * 10 >= used_ns * 9);
+    let logged_ns = logged_ns(&kernel);
     assert!(logged_ns * 9 <= used_ns * 10, "logged {logged_ns} ns, used {used_ns} ns");
     assert_eq!(between(&rows(&kernel, &plan, files[0]), A, A), 0, "switches inside a domain are no exits");
+    println!("{} switches were not reported", kernel.switches_missed().unwrap());
 }
 
 #[test]
@@ -276,22 +276,24 @@ fn log_4_each_file_has_the_clock_that_it_asks_for() {
     let Some(mut kernel) = kernel("log_4_clocks") else { return };
     let mut stamps_of = |stamp| {
         let mut plan = Plan::new(Shape::KERNEL);
-        let file = plan.file(FileSpec { entries: Entries::ALL, stamp, add: false, rows: 4096 }).unwrap();
+        let file = plan.file(FileSpec { entries: Entries::ALL, stamp, add: false, rows: 32768 }).unwrap();
         plan.route(event::IPC_SEND, A, file).unwrap();
         apply(&plan, &kernel);
         let sent = follow(&kernel, &plan, file, 0);
-        let mut pair = support::ping_pong(100, [0, 0]);
+        let before = count(&kernel, file);
+        let mut pair = support::ping_pong(u64::MAX, [0, 0]);
         kernel.bind(&Principal::Process(pair[0].pid), A).unwrap();
         kernel.bind(&Principal::Process(pair[1].pid), B).unwrap();
         kernel.enable(&Characteristic::Ipc).unwrap();
-        run(&mut pair);
+        pair.iter_mut().for_each(Child::release);
+        wait_until("fifty rows", || count(&kernel, file) >= before + 50);
+        pair.iter_mut().for_each(Child::kill);
         kernel.disable(&Characteristic::Ipc).unwrap();
         sent(&kernel).iter().map(|row| row.stamp.unwrap_or(0)).collect::<Vec<_>>()
     };
     let now_ns = clock_ns(libc::CLOCK_MONOTONIC);
     let hardware = stamps_of(Stamp::Hardware);
-    assert!(hardware.len() >= 50 && hardware.is_sorted(), "{hardware:?}");
-    assert!(hardware[0] > now_ns, "{hardware:?}");
+    assert!(hardware.is_sorted() && hardware[0] > now_ns);
     assert!(hardware.last().unwrap() < &clock_ns(libc::CLOCK_MONOTONIC));
     let ticks = stamps_of(Stamp::Tick);
     assert!(ticks.is_sorted() && ticks[0] > 0 && ticks.last().unwrap() - ticks[0] < 10_000);
