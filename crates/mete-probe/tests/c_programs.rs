@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Log, Place, Subject, id, poll_all, until};
+use common::{LIMIT, Log, Place, Subject, id, poll_all, until};
 use mete_log::{NO_DOMAIN, Row, Stamp};
 use mete_probe::attach::Component;
 
@@ -38,13 +38,17 @@ fn compile(place: &Place, compiler: &[&str], libraries: &[&str]) -> Option<PathB
 }
 
 fn compile_file(place: &Place, name: &str, compiler: &[&str], libraries: &[&str]) -> Option<PathBuf> {
-    let program = place.path().join(name);
+    compile_path(place, &format!("tests/subject/{name}.c"), compiler, libraries)
+}
+
+fn compile_path(place: &Place, source: &str, compiler: &[&str], libraries: &[&str]) -> Option<PathBuf> {
+    let program = place.path().join(Path::new(source).file_stem().expect("a file"));
     let mut command = Command::new(compiler[0]);
     command.args(&compiler[1..]).args(["-Wall", "-Wextra", "-Werror"]);
     if cfg!(feature = "flag-check") {
         command.arg("-DMETE_FLAG_CHECK");
     }
-    command.arg("-I").arg(crate_path("include")).arg(crate_path(&format!("tests/subject/{name}.c")));
+    command.arg("-I").arg(crate_path("include")).arg(crate_path(source));
     command.args(["-xnone", "-o"]).arg(&program).args(libraries);
     match command.output() {
         Ok(output) => {
@@ -55,6 +59,16 @@ fn compile_file(place: &Place, name: &str, compiler: &[&str], libraries: &[&str]
             println!("SKIPPED: {}: {error}", compiler.join(" "));
             None
         }
+    }
+}
+
+#[test]
+fn log_1_the_c_example_compiles() {
+    let place = Place::new("example");
+    let compiler = ["cc", "-xc", "-std=c11", "-Wpedantic", "-O2", "-DMETE_OPTIONAL"];
+    if let Some(program) = compile_path(&place, "../../examples/c/requests.c", &compiler, &[]) {
+        let status = Command::new(program).arg("0").status().expect("run it");
+        assert!(status.success());
     }
 }
 
@@ -164,6 +178,34 @@ fn log_2_shared_objects_come_and_go_while_their_events_are_on() {
     told(&mut subject, "worked");
     assert_eq!(poll_all(&mut readers, |_, _| ()).rows, 0);
     subject.finish();
+}
+
+#[test]
+fn log_12_two_copies_of_the_library_in_one_process_are_two_components() {
+    let Some(library) = library("libmete_probe.so") else {
+        println!("SKIPPED: libmete_probe.so was not built beside this test (cargo build -p mete-probe)");
+        return;
+    };
+    let place = Place::new("copies");
+    let folder = format!("-Wl,-rpath,{}", library.parent().expect("a folder").display());
+    let libraries = [library.to_str().expect("a plain path"), &folder];
+    let compiler = ["cc", "-xc", "-O2", "-fPIC", "-shared"];
+    let Some(plugin) = compile_file(&place, "plugin", &compiler, &libraries) else { return };
+    // The subject has its own copy linked in; the plug-in brings the shared one.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"));
+    command.args(["count", "1"]).env("LD_PRELOAD", plugin);
+    let subject = Subject::start_command(&place, command);
+    let other = place.path().join(format!("{}-1.sock", subject.pid()));
+    let events = |path: &Path| {
+        let component = until(|| Component::connect(path, LIMIT).ok());
+        assert_eq!(component.pid(), subject.pid());
+        component.events().len()
+    };
+    let mut both = [events(subject.socket()), events(&other)];
+    both.sort_unstable();
+    assert_eq!(both, [1, 4]);
+    subject.finish();
+    assert!(!other.exists(), "both clean up");
 }
 
 #[test]

@@ -31,6 +31,7 @@ fn main() {
         "sites" => sites(),
         "fork" => fork(),
         "domains" => domains(),
+        "phases" => phases(),
         "schedule" => schedule(Path::new(&arguments[1])),
         "complete" => complete(Path::new(&arguments[1])),
         other => panic!("no such role: {other}"),
@@ -139,6 +140,26 @@ fn fork() {
     count_one(if child == 0 { 2 } else { 1 });
     // SAFETY: waits for the own child; without one it returns at once.
     unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+}
+
+/// Enters and leaves phases as its input says, with the values given there; counts how often a
+/// probe's argument is evaluated.
+fn phases() {
+    let mut phase = mete_probe::site::Entered::UNLOGGED;
+    let mut evaluated = 0;
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        let (what, value) = line.split_once(' ').expect("an order and a value");
+        let value: u64 = value.parse().expect("a value");
+        match what {
+            "enter" => phase = enter!(PHASE, value),
+            "exit" => exit!(PHASE, phase, 1, value),
+            _ => probe!(NUMBER, 1, {
+                evaluated += 1;
+                value
+            }),
+        }
+        println!("{evaluated}");
+    }
 }
 
 /// Says its thread's number, passes the probe for each line of input, and follows orders in it.
