@@ -20,7 +20,17 @@ event! {
     static SHARDED_REQUEST: access "sharded request";
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> std::process::ExitCode {
+    match complete() {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("complete: {error}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
+fn complete() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let pid: u32 = arguments.next().ok_or("usage: complete PID [SECONDS]")?.parse()?;
     let seconds = arguments.next().map_or(Ok(5), |seconds| seconds.parse())?;

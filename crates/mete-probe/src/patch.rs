@@ -93,15 +93,28 @@ mod x86_64 {
         bytes: u64,
     }
 
-    /// Switches sites, all on or all off. Returns once every thread executes the new code.
+    /// Switches sites, all on or all off. Returns once every thread executes the new code. A site
+    /// that cannot be switched does not keep the others from it; the first such error is returned.
     pub(crate) fn switch(mut sites: Vec<&Site>, on: bool) -> Result<(), PatchError> {
         prepare_membarrier()?;
         sites.sort_unstable_by_key(|site| site.code);
-        for sites in sites.chunk_by(|a, b| page_of(a.code) == page_of(b.code)) {
-            let changes = sites.iter().map(|site| change(site, on)).collect::<Result<Vec<_>, _>>()?;
-            change_page(page_of(sites[0].code), &changes)?;
+        let pages = sites.chunk_by(|a, b| page_of(a.code) == page_of(b.code));
+        let switched = pages.map(|sites| switch_page(sites, on)).fold(Ok(()), Result::and);
+        serialise_threads()?;
+        switched
+    }
+
+    /// Switches sites that lie in one page.
+    fn switch_page(sites: &[&Site], on: bool) -> Result<(), PatchError> {
+        let (mut changes, mut checked) = (Vec::with_capacity(sites.len()), Ok(()));
+        for site in sites {
+            match change(site, on) {
+                Ok(change) => changes.push(change),
+                Err(foreign) => checked = checked.and(Err(foreign)),
+            }
         }
-        serialise_threads()
+        change_page(page_of(sites[0].code), &changes)?;
+        checked
     }
 
     fn page_of(address: usize) -> usize {

@@ -83,11 +83,7 @@ impl Registry {
         events.sort_by_key(|event| event.name());
         events.into_iter().for_each(|event| self.publish(event));
         self.modules.push(module);
-        let on = self.published.iter().enumerate().filter(|(_, event)| event.is_on);
-        for id in on.map(|(id, _)| id as EventId).collect::<Vec<_>>() {
-            self.switch(id, true)?;
-        }
-        Ok(())
+        self.ids_on().into_iter().map(|id| self.switch(id, true)).fold(Ok(()), Result::and)
     }
 
     /// Forgets the module whose events begin there: it is being unloaded.
@@ -100,27 +96,36 @@ impl Registry {
         &self.published
     }
 
-    /// Switches an event at all its sites.
+    /// Switches an event at all its sites. If one cannot be switched on, none is.
     pub fn switch(&mut self, id: EventId, on: bool) -> Result<(), PatchError> {
-        let sites = self.modules.iter().flat_map(|module| module.sites_of(id)).collect();
-        patch::switch(sites, on)?;
+        let switched = patch::switch(self.sites_of(id), on);
+        if switched.is_err() && on {
+            // Its error would say the same once more.
+            let _ = patch::switch(self.sites_of(id), false);
+            return switched;
+        }
         for event in self.modules.iter().flat_map(Module::all_events).filter(|event| event.id() == id) {
             event.set_enabled(on);
         }
         if let Some(published) = self.published.get_mut(usize::from(id)) {
             published.is_on = on;
         }
-        Ok(())
+        switched
     }
 
-    /// Switches everything off: nobody reads any more.
+    /// Switches everything off: nobody reads any more. What cannot be switched does not keep the
+    /// rest from it.
     pub fn switch_all_off(&mut self) -> Result<(), PatchError> {
-        let is_on = |(_, event): &(usize, &Published)| event.is_on;
-        let on = self.published.iter().enumerate().filter(is_on).map(|(id, _)| id as EventId);
-        for id in on.collect::<Vec<_>>() {
-            self.switch(id, false)?;
-        }
-        Ok(())
+        self.ids_on().into_iter().map(|id| self.switch(id, false)).fold(Ok(()), Result::and)
+    }
+
+    fn ids_on(&self) -> Vec<EventId> {
+        let numbered = self.published.iter().enumerate();
+        numbered.filter(|(_, event)| event.is_on).map(|(id, _)| id as EventId).collect()
+    }
+
+    fn sites_of(&self, id: EventId) -> Vec<&'static Site> {
+        self.modules.iter().flat_map(|module| module.sites_of(id)).collect()
     }
 
     fn publish(&mut self, event: &'static RawEvent) {

@@ -54,6 +54,31 @@ fn log_2_a_site_is_a_no_op_when_off_and_a_jump_when_on() {
     }
 }
 
+#[cfg(all(target_arch = "x86_64", not(feature = "flag-check")))]
+#[test]
+fn log_3_code_that_somebody_else_has_changed_is_left_alone_and_nothing_is_switched() {
+    use mete_probe::attach::AttachError;
+    use mete_probe::wire::Refusal;
+
+    let place = Place::new("foreign");
+    let mut subject = start(&place, "", &["sites"]);
+    let log = Log::new(64, Stamp::None);
+    let mut component = take(&subject, &log);
+    subject.say("spoil");
+    let spoilt = subject.line();
+    assert_eq!(spoilt.matches("number:else").count(), 1, "{spoilt}");
+    let answer = component.enable(id(&component, "number"));
+    let reason = Refusal::NotPatched;
+    assert!(
+        matches!(&answer, Err(AttachError::Refused { reason: given, .. }) if *given == reason),
+        "{answer:?}"
+    );
+    subject.say("");
+    assert_eq!(subject.line(), spoilt, "no site was switched");
+    component.enable(id(&component, "value")).expect("another event is not concerned");
+    subject.finish();
+}
+
 #[test]
 fn log_3_threads_run_through_probes_that_are_switched_all_the_time() {
     for way in WAYS {
