@@ -1,5 +1,6 @@
 //! What a scheduler wants people to know while it works.
 
+use anyhow::bail;
 use mete_sched::{Notice, Scheduler};
 
 use crate::failure;
@@ -9,6 +10,21 @@ pub fn logs_anything(scheduler: &Scheduler) -> bool {
     scheduler.analysis().sources().any(|source| !source.events().is_empty())
 }
 
+/// An error if nothing logs at all, and what is missing otherwise.
+///
+/// # Errors
+///
+/// One sentence that holds all reasons.
+pub fn check(scheduler: &mut Scheduler) -> anyhow::Result<()> {
+    if logs_anything(scheduler) {
+        tell_all(scheduler);
+        return Ok(());
+    }
+    let reasons: Vec<_> = scheduler.notices().filter_map(|notice| text(&notice)).collect();
+    let reasons = if reasons.is_empty() { "the kernel was not asked for".into() } else { reasons.join("; ") };
+    bail!("there is nothing to log: {reasons}; and no program with probes runs for this user")
+}
+
 /// Says what is missing. Anything else shows in the results.
 pub fn tell_all(scheduler: &mut Scheduler) {
     scheduler.notices().for_each(|notice| tell(&notice));
@@ -16,12 +32,19 @@ pub fn tell_all(scheduler: &mut Scheduler) {
 
 /// The same for one notice.
 pub fn tell(notice: &Notice) {
+    if let Some(text) = text(notice) {
+        failure::say(&text);
+    }
+}
+
+/// What is missing, if this notice is about that.
+fn text(notice: &Notice) -> Option<String> {
     match notice {
-        Notice::NoKernel(why) => failure::say(&format!("the kernel is not logged: {why}")),
-        Notice::NoDiscovery(why) => failure::say(&format!("programs with probes are not looked for: {why}")),
-        Notice::Unavailable(what) => failure::say(&what.to_string()),
-        Notice::Refused(why) => failure::say(&why.to_string()),
-        Notice::NotFollowed(pid, why) => failure::say(&format!("process {pid} was not placed: {why}")),
-        Notice::Component(_) | Notice::Ended(_) | Notice::Moved(..) | Notice::NotMoved(..) => {}
+        Notice::NoKernel(why) => Some(format!("the kernel is not logged: {why}")),
+        Notice::NoDiscovery(why) => Some(format!("programs with probes are not looked for: {why}")),
+        Notice::Unavailable(what) => Some(what.to_string()),
+        Notice::Refused(why) => Some(why.to_string()),
+        Notice::NotFollowed(pid, why) => Some(format!("process {pid} was not placed: {why}")),
+        Notice::Component(_) | Notice::Ended(_) | Notice::Moved(..) | Notice::NotMoved(..) => None,
     }
 }

@@ -43,6 +43,37 @@ impl Progress {
     }
 }
 
+/// Steps that a measurement takes; it stops at Ctrl-C.
+pub struct Steps(ProgressBar);
+
+impl Steps {
+    /// Shows nothing before the measurement begins.
+    pub fn new() -> Steps {
+        Steps(ProgressBar::new(0).with_style(style("measuring {bar:30} {elapsed} {msg}")))
+    }
+}
+
+impl mete_study::Progress for Steps {
+    fn begin(&mut self, what: &str, steps: u64) {
+        self.0.inc_length(steps);
+        self.0.set_message(what.to_owned());
+    }
+
+    fn step(&mut self) {
+        self.0.inc(1);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        crate::interrupt::asked()
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.0.finish_and_clear();

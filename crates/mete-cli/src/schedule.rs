@@ -99,12 +99,8 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
         bail!("there is one processor only, so there is nothing to choose between: mete log works here");
     }
     let mut scheduler = Scheduler::start(options.settings(), options.specs())?;
-    let mut shown = Shown::new(options, output, &scheduler);
-    shown.tell(&mut scheduler)?;
-    if !notice::logs_anything(&scheduler) {
-        bail!("there is nothing to decide by: not the kernel is logged, and no program with probes runs");
-    }
-    let logged = shown.watch(&mut scheduler)?;
+    notice::check(&mut scheduler)?;
+    let logged = Shown::new(options, output, &scheduler).watch(&mut scheduler)?;
     let ended = scheduler.finish();
     print_summary(&logged, output)?;
     print_ended(&ended, output)

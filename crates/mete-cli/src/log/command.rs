@@ -75,7 +75,7 @@ impl Paused {
             _ => error.into(),
         });
         let child = child.with_context(|| format!("cannot run {}", self.program.display()))?;
-        Ok(Running { child, status: None })
+        Ok(Running { child, status: None, is_cut_short: false })
     }
 }
 
@@ -101,6 +101,8 @@ fn wait_before_exec(command: &mut Command, mut tell_pid: PipeWriter, mut wait_to
 pub struct Running {
     child: Child,
     status: Option<ExitStatus>,
+    /// Its time was up before its work was done, as asked for.
+    is_cut_short: bool,
 }
 
 impl Running {
@@ -112,12 +114,13 @@ impl Running {
         Ok(self.status.is_some())
     }
 
-    /// Ends it, if it has not ended, which is no failure of its own then: after Ctrl-C, which has reached it as well, it gets a moment to
+    /// Ends it, if it has not ended: after Ctrl-C, which has reached it as well, it gets a moment to
     /// follow; then a polite signal and at last the other one. Meanwhile there is something to do.
     pub fn end(&mut self, mut meanwhile: impl FnMut()) -> anyhow::Result<()> {
         if crate::interrupt::asked() && self.ends_within(&mut meanwhile)? {
             return Ok(());
         }
+        self.is_cut_short = !crate::interrupt::asked() && !self.has_ended()?;
         self.signal(Signal::TERM);
         if !self.ends_within(&mut meanwhile)? {
             self.signal(Signal::KILL);
@@ -144,9 +147,12 @@ impl Running {
         }
     }
 
-    /// Its exit status, as shells tell it.
+    /// Its exit status, as shells tell it; that it was cut short is no failure of its own.
     pub fn status(mut self) -> anyhow::Result<ExitCode> {
         self.has_ended()?;
+        if self.is_cut_short {
+            return Ok(ExitCode::SUCCESS);
+        }
         let code = self
             .status
             .map_or(0, |status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()));

@@ -71,9 +71,10 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
     let paused = Paused::start(&options.command, options.json)?;
     let mut scheduler = Scheduler::start(options.settings(), domains(options, paused.as_ref()))?;
-    notice::tell_all(&mut scheduler);
-    if paused.is_none() && !notice::logs_anything(&scheduler) {
-        bail!("there is nothing to log: not the kernel, and no program with probes runs for this user");
+    match paused {
+        // It may have probes.
+        Some(_) => notice::tell_all(&mut scheduler),
+        None => notice::check(&mut scheduler)?,
     }
     let mut running = paused.map(Paused::resume).transpose()?;
     let logged = Recorder::new(options, output, &scheduler).record(&mut scheduler, running.as_mut())?;

@@ -1,0 +1,137 @@
+//! `mete bench`: the costs of logging on this machine, with the verdict on each bar.
+
+use anyhow::bail;
+use mete_sched::{DomainSpec, Scheduler, Selector, Settings};
+use mete_study::{Reason, Report, Row, Turn};
+
+use crate::output::Output;
+use crate::progress::Steps;
+use crate::table::{Head, Table};
+use crate::{failure, interrupt};
+
+/// Options of `mete bench`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Options {
+    /// Measure only groups whose name contains this
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// A sixth of the repetitions
+    #[arg(long)]
+    quick: bool,
+    /// Print one JSON object a row: name, unit, median, min, bar, holds, note
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo mete bench                          everything: two to three minutes
+  sudo mete bench --quick                  a rough idea in half a minute
+  mete bench --only user                   rows of programs with probes, without root
+  sudo mete bench --json | jq -r 'select(.holds == false) | .name'
+
+Ratios are taken within one run, because other load changes absolute times. A bar that does not hold is
+part of the result; the exit status is 0 then, too.";
+
+/// Measures and prints.
+pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
+    interrupt::listen()?;
+    let groups: Vec<_> = mete_study::groups().collect();
+    if let Some(only) = options.only.as_ref().filter(|only| !groups.iter().any(|group| group.contains(*only)))
+    {
+        bail!("nothing to measure is called {only:?}: there are {}", groups.join(", "));
+    }
+    if cfg!(debug_assertions) {
+        failure::say("this is a build without optimisation: its own costs are not those of a release build");
+    }
+    let asked = mete_study::Options {
+        only: options.only.clone(),
+        is_quick: options.quick,
+        scheduler: Some(Box::new(scheduler)),
+    };
+    let report = mete_study::bench(&asked, &mut Steps::new());
+    print(&report, output)
+}
+
+/// A scheduler that observes the whole system with 16 domains, and would act if there were anything
+/// to act on.
+fn scheduler() -> Result<Turn, Reason> {
+    let spec = |number| DomainSpec {
+        name: format!("domain-{number}"),
+        selectors: vec![Selector::Comm(format!("mete-bench-{number}"))],
+        role: None,
+    };
+    let settings = Settings {
+        needs_kernel: true,
+        may_be_empty: true,
+        policy: Some(mete_policy::Settings::default()),
+        ..Settings::default()
+    };
+    let mut scheduler =
+        Scheduler::start(settings, (0..16).map(spec).collect()).map_err(Reason::from_error)?;
+    Ok(Box::new(move || {
+        scheduler.tick();
+        Ok(())
+    }))
+}
+
+/// The rows as a table with its notes below, or as JSON.
+pub fn print(report: &Report, output: &mut Output) -> anyhow::Result<()> {
+    report.rows.iter().try_for_each(|row| output.object(row))?;
+    output.text(format!("{} on {}\n", report.title, report.machine.line()))?;
+    output.text(table(report).text())?;
+    print_notes(report, output)?;
+    if !report.is_complete {
+        failure::say("stopped before the end: these are the results so far");
+    }
+    Ok(())
+}
+
+fn table(report: &Report) -> Table {
+    let mut heads = vec![Head::Text("what"), Head::Name("unit")];
+    heads.extend(["median", "min", "bar", "holds", "note"].map(Head::Number));
+    let mut table = Table::new(heads);
+    let mut notes = 0;
+    for row in &report.rows {
+        notes += usize::from(!row.note.is_empty());
+        let note = if row.note.is_empty() { String::new() } else { format!("[{notes}]") };
+        let bar = row.bar.map(|bar| bar.to_string()).unwrap_or_default();
+        table.row([
+            row.name.clone(),
+            row.unit.into(),
+            value(row.median),
+            value(row.min),
+            bar,
+            verdict(row).into(),
+            note,
+        ]);
+    }
+    table
+}
+
+fn verdict(row: &Row) -> &'static str {
+    match (row.bar, row.holds) {
+        (_, Some(true)) => "yes",
+        (_, Some(false)) => "NO",
+        (Some(_), None) => "unknown",
+        (None, None) => "",
+    }
+}
+
+/// Three digits or so.
+fn value(value: Option<f64>) -> String {
+    match value {
+        None => "·".into(),
+        Some(large) if large.abs() >= 100.0 => format!("{large:.0}"),
+        Some(medium) if medium.abs() >= 10.0 => format!("{medium:.1}"),
+        Some(small) => format!("{small:.2}"),
+    }
+}
+
+fn print_notes(report: &Report, output: &mut Output) -> anyhow::Result<()> {
+    let notes = report.rows.iter().map(|row| &row.note).filter(|note| !note.is_empty());
+    let mut table = Table::new([Head::Number("note"), Head::Text("")]);
+    notes.zip(1..).for_each(|(note, number)| table.row([format!("[{number}]"), note.clone()]));
+    if table.is_empty() { Ok(()) } else { output.text(format!("\n{}", table.text())) }
+}

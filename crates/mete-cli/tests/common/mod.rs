@@ -1,0 +1,178 @@
+//! What the tests share: the command, and processes that end with the test.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::io::{BufRead, BufReader};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Longer than anything takes on a busy machine, and no for ever.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The command.
+pub fn mete(arguments: &[&str]) -> assert_cmd::Command {
+    let mut command = assert_cmd::Command::from_std(program(arguments));
+    command.timeout(PATIENCE);
+    command
+}
+
+/// The same, to be started and looked after by the test.
+pub fn program(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mete"));
+    command.args(arguments);
+    command
+}
+
+/// Whether the kernel can be logged; says so if not.
+pub fn kernel_is_there() -> bool {
+    match mete_kernel::Kernel::load() {
+        Ok(_) => true,
+        Err(error) => {
+            eprintln!("SKIPPED: {error}");
+            false
+        }
+    }
+}
+
+/// Whether this is root; says so if not.
+pub fn is_root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        eprintln!("SKIPPED: this needs root");
+    }
+    is_root
+}
+
+/// A process that ends with the test.
+pub struct Running(pub Child);
+
+impl Running {
+    pub fn start(command: &mut Command) -> Running {
+        Running(command.spawn().unwrap())
+    }
+
+    /// A process that does nothing until it is ended.
+    pub fn idle() -> Running {
+        Running::start(Command::new("sleep").arg("600").stdout(Stdio::null()))
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.pid() as i32).unwrap(), signal).unwrap();
+    }
+
+    /// Its lines on stdout, as they come.
+    pub fn lines(&mut self) -> std::io::Lines<BufReader<ChildStdout>> {
+        BufReader::new(self.0.stdout.take().unwrap()).lines()
+    }
+
+    pub fn wait(&mut self) -> ExitStatus {
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                return status;
+            }
+            assert!(begin.elapsed() < PATIENCE, "process {} does not end", self.pid());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Asks until the answer is yes.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Two processes that wait for each other all the time.
+pub fn ping_pong() -> (Running, Running) {
+    let ((from_one, to_two), (from_two, to_one)) = (std::io::pipe().unwrap(), std::io::pipe().unwrap());
+    let shell = |script: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    };
+    let two = Running::start(shell("while read x; do echo x; done").stdin(from_one).stdout(to_one));
+    let one = Running::start(shell("echo x; while read x; do echo x; done").stdin(from_two).stdout(to_two));
+    (one, two)
+}
+
+/// The demo's driver and client, talking; they are found in a directory of their own.
+pub struct Pair {
+    pub driver: Running,
+    pub client: Running,
+    pub directory: tempfile::TempDir,
+}
+
+impl Pair {
+    pub fn start() -> Pair {
+        let directory = tempfile::tempdir().unwrap();
+        // Not close-on-exec: both inherit it.
+        let board = rustix::fs::memfd_create("board", rustix::fs::MemfdFlags::empty()).unwrap();
+        rustix::fs::ftruncate(&board, 4096).unwrap();
+        let socket = directory.path().join("driver");
+        let part = |part: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_mete-demo-part"));
+            command.arg("--board").arg(board.as_raw_fd().to_string()).args(part).arg("--socket").arg(&socket);
+            command.stdin(Stdio::piped()).env("METE_RUNTIME_DIR", directory.path());
+            Running::start(&mut command)
+        };
+        let driver = part(&["driver", "--processor", "0", "--place", "0"]);
+        let client = part(&["client", "--place", "1"]);
+        drop(board);
+        Pair { driver, client, directory }
+    }
+}
+
+/// Identifiers of the eBPF links that a process holds.
+pub fn bpf_links(pid: u32) -> Vec<u32> {
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap();
+    let texts = descriptors.filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok());
+    let links = texts
+        .filter_map(|text| text.lines().find_map(|line| line.strip_prefix("link_id:"))?.trim().parse().ok());
+    links.collect()
+}
+
+/// Whether the kernel still knows a link.
+pub fn bpf_link_exists(link: u32) -> bool {
+    const LINK_GET_FD_BY_ID: libc::c_int = 30;
+    let attributes = [link, 0, 0, 0];
+    // SAFETY: the command reads so many bytes of the attributes and writes nothing.
+    let descriptor = unsafe {
+        libc::syscall(libc::SYS_bpf, LINK_GET_FD_BY_ID, &raw const attributes, size_of_val(&attributes))
+    };
+    if descriptor >= 0 {
+        // SAFETY: made a moment ago, and known to nobody else.
+        drop(unsafe { OwnedFd::from_raw_fd(descriptor as i32) });
+    }
+    descriptor >= 0
+}
+
+/// The processors that a process's first thread may use.
+pub fn mask(pid: u32) -> Vec<usize> {
+    let set = rustix::thread::sched_getaffinity(Pid::from_raw(pid as i32)).unwrap();
+    (0..rustix::thread::CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect()
+}
+
+/// Lets it use these.
+pub fn set_mask(pid: u32, processors: &[usize]) {
+    let mut set = rustix::thread::CpuSet::new();
+    processors.iter().for_each(|&processor| set.set(processor));
+    rustix::thread::sched_setaffinity(Pid::from_raw(pid as i32), &set).unwrap();
+}

@@ -1,0 +1,150 @@
+//! What must not happen: each failure is one clear sentence and a status other than 0.
+
+mod common;
+
+use std::fs::File;
+use std::io::Write;
+use std::process::Stdio;
+
+use common::{Running, mete, program};
+
+/// Runs it, and answers with its status and what it says.
+fn failure(arguments: &[&str]) -> (i32, String) {
+    let assert = mete(arguments).assert().failure();
+    let output = assert.get_output();
+    assert!(output.stdout.is_empty(), "{arguments:?} prints results");
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(!said.contains("panicked"), "{said}");
+    (output.status.code().unwrap(), said)
+}
+
+/// The failure is a sentence of the command's own, and the last thing said.
+fn sentence(arguments: &[&str], expected: &str) {
+    let (status, said) = failure(arguments);
+    let last = said.lines().last().unwrap();
+    assert!(status == 1 && last.starts_with("mete: ") && last.contains(expected), "{arguments:?}: {said}");
+}
+
+#[test]
+fn a_mistyped_domain_is_answered_with_what_is_expected() {
+    for (domain, expected) in
+        [("web", "NAME=SELECTOR"), ("web=nginx", "comm:NAME"), ("web=pid:x", "process number")]
+    {
+        let (status, said) = failure(&["log", "--for", "1s", "--domain", domain]);
+        assert!(status == 2 && said.contains(expected), "{said}");
+    }
+}
+
+#[test]
+fn a_selector_that_matches_nothing_is_named() {
+    sentence(&["log", "--for", "1s", "--domain", "x=comm:no-such-name"], "comm:no-such-name");
+    let arguments = ["schedule", "--for", "1s", "--driver", "x=comm:no-such-name"];
+    sentence(&arguments, "comm:no-such-name");
+}
+
+#[test]
+fn a_domain_name_twice_is_refused() {
+    sentence(&["log", "--for", "1s", "--domain", "x=pid:1", "--domain", "x=user:root"], "there twice");
+    sentence(&["schedule", "--for", "1s", "--driver", "x=pid:1", "--client", "x=user:root"], "there twice");
+    sentence(&["log", "--for", "1s", "--domain", "other=pid:1"], "is taken");
+}
+
+#[test]
+fn a_command_that_does_not_exist_is_named() {
+    sentence(&["log", "--", "/no/such/program"], "/no/such/program");
+    sentence(&["log", "--", "/"], "cannot run /");
+}
+
+#[test]
+fn a_time_without_a_unit_is_refused() {
+    for arguments in [["log", "--for", "10"], ["log", "--every", "fast"], ["schedule", "--interval", "0s"]] {
+        let (status, said) = failure(&arguments);
+        assert!(status == 2 && said.contains("length of time"), "{said}");
+    }
+}
+
+#[test]
+fn log_13_a_counter_that_nobody_knows_is_refused() {
+    let (status, said) = failure(&["log", "--event", "service,counters=page-fault"]);
+    assert!(status == 2 && said.contains("page-fault") && said.contains("perf list"), "{said}");
+}
+
+#[test]
+fn schedule_without_anybody_says_who_is_missing() {
+    let (status, said) = failure(&["schedule"]);
+    assert!(status == 2 && said.contains("--driver") && said.contains("--client"), "{said}");
+}
+
+#[test]
+fn an_unknown_measurement_is_answered_with_the_known_ones() {
+    sentence(&["bench", "--only", "nonsense"], "there are user, ");
+}
+
+#[test]
+fn a_closed_pipe_is_one_sentence_and_a_failure() {
+    for arguments in [&["doctor"][..], &["doctor", "--json"], &["--help"], &["log", "--for", "100ms"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = program(arguments).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+        let last = said.lines().last().unwrap();
+        assert!(last.contains("stopped reading") || last.contains("nothing to log"), "{said}");
+        assert!(!said.contains("panicked"), "{said}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_one_sentence_and_a_failure() {
+    for arguments in [&["doctor"][..], &["doctor", "--json"], &["--help"]] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = program(arguments).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && said.contains("disk is full"), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_written_are_named() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"no directory").unwrap();
+    let path = file.path().to_str().unwrap();
+    sentence(&["generate", "man", "--out", path], path);
+}
+
+/// Runs it as a user without any right; root's own directories are out of that user's reach.
+#[test]
+fn without_root_it_is_said_why_the_kernel_is_not_logged() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65534;
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("mete");
+    std::fs::copy(env!("CARGO_BIN_EXE_mete"), &copy).unwrap();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = std::process::Command::new(copy);
+    command.args(["log", "--for", "100ms", "--domain", "x=pid:1"]).current_dir("/");
+    command.env("METE_RUNTIME_DIR", directory.path());
+    if rustix::process::geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    if output.status.success() {
+        eprintln!("SKIPPED: this user may load eBPF programs without being root");
+        return;
+    }
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.contains("CAP_BPF") && said.contains("root"), "{said}");
+}
+
+#[test]
+fn a_process_of_its_own_that_ends_is_no_failure() {
+    let mut short = Running::start(std::process::Command::new("sleep").arg("0.3"));
+    let domain = format!("short=pid:{}", short.pid());
+    if !common::kernel_is_there() {
+        return;
+    }
+    mete(&["log", "--for", "600ms", "--domain", &domain]).assert().success();
+    short.wait();
+}

@@ -1,0 +1,74 @@
+//! Help, man pages and completions.
+
+mod common;
+
+use std::fs;
+
+use common::mete;
+
+/// All subcommands that are shown.
+const SHOWN: [&str; 6] = ["doctor", "log", "schedule", "demo", "bench", "study"];
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = mete(arguments).assert().success();
+    String::from_utf8(output.get_output().stdout.clone()).unwrap()
+}
+
+#[test]
+fn help_of_every_subcommand_has_examples_that_name_it() {
+    let help = stdout(&["--help"]);
+    assert!(help.contains("Examples:"), "{help}");
+    for name in SHOWN {
+        assert!(help.contains(&format!("\n  {name}")), "{name} is not listed:\n{help}");
+        let help = stdout(&[name, "--help"]);
+        let examples = help.split_once("Examples:").map(|(_, examples)| examples.to_owned());
+        assert!(examples.is_some_and(|examples| examples.contains(&format!("mete {name}"))), "{help}");
+    }
+}
+
+#[test]
+fn examples_of_the_help_are_accepted_as_they_stand() {
+    for name in SHOWN {
+        let help = stdout(&[name, "--help"]);
+        let examples = help.split_once("Examples:").unwrap().1;
+        for line in examples.lines().map(str::trim).filter(|line| line.contains("mete ")) {
+            let line = line.trim_start_matches("sudo ").split(" | ").next().unwrap();
+            // What is explained behind the command stands apart from it.
+            let command = line.split("  ").next().unwrap();
+            let Some(arguments) = command.strip_prefix("mete ") else { continue };
+            let arguments = arguments.split(" -- ").next().unwrap();
+            // With --help behind it, all else is parsed and nothing is done.
+            let arguments: Vec<_> = arguments.split_whitespace().chain(["--help"]).collect();
+            mete(&arguments).assert().success();
+        }
+    }
+}
+
+#[test]
+fn there_is_a_man_page_for_every_subcommand() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    stdout(&["generate", "man", "--out", path]);
+    let names = SHOWN.map(|name| format!("mete-{name}.1"));
+    for name in names.iter().map(String::as_str).chain(["mete.1"]) {
+        let page =
+            fs::read_to_string(directory.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(
+            page.contains(".SH NAME") && page.contains(".SH OPTIONS") && page.contains("Examples"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn there_are_completions_for_every_shell_and_subcommand() {
+    let directory = tempfile::tempdir().unwrap();
+    stdout(&["generate", "completions", "--out", directory.path().to_str().unwrap()]);
+    for file in ["mete.bash", "_mete", "mete.fish"] {
+        let text =
+            fs::read_to_string(directory.path().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        for name in SHOWN {
+            assert!(text.contains(name), "{file} does not complete {name}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! `mete log` on real processes.
+
+mod common;
+
+use std::process::Stdio;
+
+use common::{Running, kernel_is_there, mete, program};
+use rustix::process::Signal;
+use serde_json::Value;
+
+fn objects(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+fn stdout(arguments: &[&str]) -> String {
+    let assert = mete(arguments).assert().success();
+    String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+}
+
+fn of_kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    objects.iter().filter(|object| object["kind"] == kind).collect()
+}
+
+#[test]
+fn log_13_a_command_is_a_domain_of_its_own_and_its_children_with_it() {
+    if !kernel_is_there() {
+        return;
+    }
+    // The work is a grandchild's; the name is the command's.
+    let script = "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'";
+    let objects = objects(&stdout(&["log", "--json", "--", "sh", "-c", script]));
+    let domains = of_kind(&objects, "domain");
+    let command = domains.iter().find(|domain| domain["domain"] == "sh").expect("a domain for the command");
+    assert!(command["service_ns"].as_u64().unwrap() > 1_000_000, "{command}");
+    assert!(command["counters"]["page-faults"].as_u64().unwrap() > 0, "{command}");
+    assert!(domains.iter().any(|domain| domain["domain"] == "other"));
+}
+
+#[test]
+fn log_13_wake_ups_are_shown_with_both_ends() {
+    if !kernel_is_there() {
+        return;
+    }
+    let (one, two) = common::ping_pong();
+    let domains = [format!("one=pid:{}", one.pid()), format!("two=pid:{}", two.pid())];
+    let objects = objects(&stdout(&[
+        "log",
+        "--json",
+        "--for",
+        "500ms",
+        "--event",
+        "ipc",
+        "--domain",
+        &domains[0],
+        "--domain",
+        &domains[1],
+    ]));
+    let is_between = |object: &&&Value| object["sender"] == "one" && object["receiver"] == "two";
+    let sent = of_kind(&objects, "sent");
+    let received = of_kind(&objects, "received");
+    let (sent, received) = (sent.iter().find(is_between).unwrap(), received.iter().find(is_between).unwrap());
+    assert!(
+        sent["sent"].as_u64().unwrap() > 10 && received["received"].as_u64().unwrap() > 10,
+        "{objects:?}"
+    );
+}
+
+#[test]
+fn completeness_is_always_stated() {
+    if !kernel_is_there() {
+        return;
+    }
+    let text = stdout(&["log", "--for", "300ms"]);
+    assert!(text.contains("\ncomplete: all ") || text.contains("\nincomplete: "), "{text}");
+    let objects = objects(&stdout(&["log", "--json", "--for", "600ms", "--every", "200ms"]));
+    let statements = of_kind(&objects, "completeness");
+    let (whole, parts): (Vec<_>, Vec<_>) =
+        statements.into_iter().partition(|object| object["scope"] == "whole");
+    assert!(whole.len() == 1 && !parts.is_empty(), "{objects:?}");
+    for statement in whole.into_iter().chain(parts) {
+        assert!(statement["complete"].is_boolean() && statement["files"].is_array(), "{statement}");
+    }
+}
+
+#[test]
+fn tables_fit_100_columns() {
+    if !kernel_is_there() {
+        return;
+    }
+    let text = stdout(&[
+        "log",
+        "--for",
+        "300ms",
+        "--event",
+        "service,ipc,memory,run-queue,cs,faults,page-faults,cpu-clock",
+    ]);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
+fn the_status_of_the_command_is_passed_on() {
+    mete(&["log", "--for", "30s", "--", "sh", "-c", "exit 7"]).assert().code(if kernel_is_there() {
+        7
+    } else {
+        1
+    });
+    if kernel_is_there() {
+        mete(&["log", "--", "true"]).assert().success();
+        mete(&["log", "--", "sh", "-c", "kill -TERM $$"]).assert().code(128 + 15);
+    }
+}
+
+#[test]
+fn a_command_that_is_cut_short_as_asked_is_no_failure() {
+    if kernel_is_there() {
+        mete(&["log", "--for", "200ms", "--", "sleep", "600"]).assert().success();
+    }
+}
+
+#[test]
+fn with_json_only_objects_go_to_stdout() {
+    if !kernel_is_there() {
+        return;
+    }
+    let assert = mete(&["log", "--json", "--", "echo", "from the command"]).assert().success();
+    let output = assert.get_output();
+    assert!(!objects(&String::from_utf8_lossy(&output.stdout)).is_empty());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("from the command"));
+}
+
+#[test]
+fn ctrl_c_ends_with_the_results_so_far() {
+    if !kernel_is_there() {
+        return;
+    }
+    let (mut running, mut lines) = long_run();
+    running.signal(Signal::INT);
+    let rest: Vec<_> = lines.by_ref().map_while(Result::ok).collect();
+    assert!(running.wait().success());
+    assert!(objects(&rest.join("\n")).iter().any(|object| object["scope"] == "whole"), "{rest:?}");
+}
+
+/// A run that would take ten minutes, when it has printed its first line.
+fn long_run() -> (Running, impl Iterator<Item = std::io::Result<String>>) {
+    let arguments = ["log", "--json", "--for", "10m", "--every", "100ms"];
+    let mut running = Running::start(program(&arguments).stdout(Stdio::piped()));
+    let mut lines = running.lines();
+    lines.next().unwrap().unwrap();
+    (running, lines)
+}
+
+#[test]
+fn nothing_stays_attached_after_ctrl_c_or_kill_9() {
+    if !kernel_is_there() {
+        return;
+    }
+    for signal in [Signal::INT, Signal::KILL] {
+        let (mut running, _lines) = long_run();
+        let links = common::bpf_links(running.pid());
+        assert!(!links.is_empty(), "a run holds its links");
+        running.signal(signal);
+        running.wait();
+        common::wait_until("the kernel has let go of all links", || {
+            !links.iter().any(|&link| common::bpf_link_exists(link))
+        });
+    }
+}
+
+#[test]
+fn a_pipe_that_closes_while_logging_ends_the_run() {
+    if !kernel_is_there() {
+        return;
+    }
+    let (mut running, lines) = long_run();
+    drop(lines);
+    assert_eq!(running.wait().code(), Some(1));
+}
+
+#[test]
+fn log_1_events_of_programs_with_probes_are_logged_without_the_kernel() {
+    let pair = common::Pair::start();
+    let domains = [format!("server=pid:{}", pair.driver.pid()), format!("user=pid:{}", pair.client.pid())];
+    let assert = mete(&[
+        "log",
+        "--json",
+        "--components",
+        "--for",
+        "1500ms",
+        "--domain",
+        &domains[0],
+        "--domain",
+        &domains[1],
+    ])
+    .env("METE_RUNTIME_DIR", pair.directory.path())
+    .assert()
+    .success();
+    let objects = objects(&String::from_utf8_lossy(&assert.get_output().stdout));
+    let requests: Vec<_> =
+        of_kind(&objects, "event").into_iter().filter(|event| event["event"] == "request").collect();
+    assert!(requests.len() == 1 && requests[0]["domain"] == "server", "{objects:?}");
+    let dealings = of_kind(&objects, "transactions");
+    assert!(
+        dealings.iter().any(|dealing| dealing["client"] == "user" && dealing["driver"] == "server"),
+        "{objects:?}"
+    );
+}
+
+#[test]
+fn without_anything_to_log_it_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let output =
+        program(&["log", "--components"]).env("METE_RUNTIME_DIR", directory.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("no program with probes"), "{said}");
+}

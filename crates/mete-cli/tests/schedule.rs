@@ -1,0 +1,146 @@
+//! `mete schedule` on real processes: it moves, and puts back however it ends.
+
+mod common;
+
+use std::io::{BufReader, Lines};
+use std::process::{ChildStdout, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Running, kernel_is_there, mask, mete, program, set_mask, wait_until};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// A client on processor 0, with a driver on processor 1 that it talks to all the time.
+struct Stage {
+    client: Running,
+    driver: Running,
+}
+
+impl Stage {
+    fn open() -> Option<Stage> {
+        if !kernel_is_there() {
+            return None;
+        }
+        if std::thread::available_parallelism().unwrap().get() < 2 {
+            eprintln!("SKIPPED: this needs two processors");
+            return None;
+        }
+        let (client, driver) = common::ping_pong();
+        set_mask(driver.pid(), &[1]);
+        set_mask(client.pid(), &[0]);
+        Some(Stage { client, driver })
+    }
+
+    fn arguments(&self, more: &[&str]) -> Vec<String> {
+        let (driver, client) = (self.driver.pid(), self.client.pid());
+        let who = format!("schedule --json --driver driver=pid:{driver} --client client=pid:{client}");
+        // Other load on the machine must not keep the client from moving.
+        let settings = "--cap 100000 --max-imbalance 100000 --confirm 1 --dwell 0 --margin 0";
+        who.split(' ').chain(settings.split(' ')).chain(more.iter().copied()).map(str::to_owned).collect()
+    }
+
+    fn schedule(&self, more: &[&str]) -> (Running, Decisions) {
+        let arguments = self.arguments(more);
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let mut scheduler = Running::start(program(&arguments).stdout(Stdio::piped()));
+        let lines = scheduler.lines();
+        (scheduler, Decisions(lines))
+    }
+
+    /// Waits until the client was moved beside its driver. Its own mask forbids that at first; then it
+    /// may run on both processors, and may come to the driver by itself.
+    fn wait_for_move(&self, decisions: &mut Decisions) {
+        let begin = Instant::now();
+        decisions.wait_for("not moved");
+        while mask(self.client.pid()) != [1] {
+            assert!(begin.elapsed() < common::PATIENCE, "the client is never moved");
+            set_mask(self.client.pid(), &[0, 1]);
+            let try_until = Instant::now() + Duration::from_secs(1);
+            while mask(self.client.pid()) != [1] && Instant::now() < try_until {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            if mask(self.client.pid()) == [0, 1] {
+                set_mask(self.client.pid(), &[0]);
+                decisions.wait_for("not moved");
+            }
+        }
+    }
+
+    fn is_as_it_was(&self) -> bool {
+        mask(self.client.pid()) == [0, 1]
+    }
+}
+
+struct Decisions(Lines<BufReader<ChildStdout>>);
+
+impl Decisions {
+    fn wait_for(&mut self, what: &str) -> Value {
+        let mut decisions =
+            self.0.by_ref().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+        decisions.find(|decision| decision["what"] == what).unwrap_or_else(|| panic!("nobody was {what}"))
+    }
+}
+
+#[test]
+fn log_16_a_client_moves_to_its_driver_and_back_when_the_scheduler_is_killed() {
+    let Some(stage) = Stage::open() else { return };
+    let (mut scheduler, mut decisions) = stage.schedule(&["--for", "10m"]);
+    stage.wait_for_move(&mut decisions);
+    scheduler.signal(Signal::KILL);
+    scheduler.wait();
+    wait_until("the client's mask is as it was", || stage.is_as_it_was());
+}
+
+#[test]
+fn log_16_ctrl_c_ends_with_a_summary_and_puts_masks_back() {
+    let Some(stage) = Stage::open() else { return };
+    let (mut scheduler, mut decisions) = stage.schedule(&["--for", "10m"]);
+    stage.wait_for_move(&mut decisions);
+    let links = common::bpf_links(scheduler.pid());
+    scheduler.signal(Signal::INT);
+    let rest: Vec<Value> = decisions.0.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    assert!(scheduler.wait().success() && stage.is_as_it_was());
+    let restored =
+        rest.iter().find(|object| object["kind"] == "restored").expect("a word on what was put back");
+    assert!(restored["threads"].as_u64() >= Some(1) && restored["failed"] == 0, "{restored}");
+    assert!(rest.iter().any(|object| object["kind"] == "completeness"));
+    wait_until("the kernel has let go of all links", || {
+        !links.iter().any(|&link| common::bpf_link_exists(link))
+    });
+}
+
+#[test]
+fn a_closed_pipe_ends_the_scheduler_and_puts_masks_back() {
+    let Some(stage) = Stage::open() else { return };
+    let (mut scheduler, mut decisions) = stage.schedule(&["--for", "5s"]);
+    stage.wait_for_move(&mut decisions);
+    drop(decisions);
+    assert_eq!(scheduler.wait().code(), Some(1));
+    assert!(stage.is_as_it_was());
+}
+
+#[test]
+fn a_dry_run_decides_and_moves_nobody() {
+    let Some(stage) = Stage::open() else { return };
+    let (mut scheduler, mut decisions) = stage.schedule(&["--for", "10m", "--dry-run"]);
+    let decision = decisions.wait_for("would move");
+    assert_eq!(
+        (&decision["client"], &decision["driver"], &decision["to"]),
+        (&"client".into(), &"driver".into(), &1.into())
+    );
+    assert_eq!(mask(stage.client.pid()), [0]);
+    scheduler.signal(Signal::INT);
+    assert!(scheduler.wait().success());
+}
+
+#[test]
+fn on_one_processor_there_is_nothing_to_choose_between() {
+    let own = std::process::id().to_string();
+    let assert = assert_cmd::Command::new("taskset")
+        .args(["-c", "0", env!("CARGO_BIN_EXE_mete"), "schedule", "--for", "1s", "--driver"])
+        .arg(format!("x=pid:{own}"))
+        .assert();
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(assert.get_output().status.code() == Some(1) && said.contains("one processor only"), "{said}");
+    mete(&["doctor"]).assert().success();
+}
