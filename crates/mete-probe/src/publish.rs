@@ -29,8 +29,7 @@ pub(crate) fn register(module: Module) {
     }
     let has_events = !registry::lock().published().is_empty();
     if has_events && !IS_STARTED.swap(true, Ordering::AcqRel) {
-        sequences::detect();
-        read_environment();
+        read_surroundings();
         fork::install();
         // SAFETY: a function of the right type.
         unsafe { libc::atexit(at_exit) };
@@ -81,8 +80,10 @@ mod own {
     }
 }
 
-/// Reads the environment while nobody changes it.
-fn read_environment() {
+/// Looks up early what is looked up once: the environment while nobody changes it, and the C
+/// library's symbols while no event happens inside it.
+fn read_surroundings() {
+    sequences::are_in_use();
     debug::is_wanted();
     directory::own();
     patch::way();

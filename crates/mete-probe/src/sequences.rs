@@ -1,18 +1,17 @@
 //! Whether this thread may use restartable sequences, and which processor it runs on.
 
-use core::sync::atomic::{AtomicIsize, Ordering};
+use std::sync::OnceLock;
 
-/// Where a thread's rseq structure lies, from its thread pointer; 0 if there is none.
-static OFFSET: AtomicIsize = AtomicIsize::new(0);
-
-/// Finds out what the C library has registered. glibc says so from 2.35 on, unless the tunable
-/// `glibc.pthread.rseq=0` or the kernel forbids it; other libraries register nothing.
-pub(crate) fn detect() {
-    let Some(size) = symbol::<u32>(c"__rseq_size") else { return };
-    let Some(offset) = symbol::<isize>(c"__rseq_offset") else { return };
-    if size != 0 {
-        OFFSET.store(offset, Ordering::Relaxed);
-    }
+/// Where a thread's rseq structure lies, from its thread pointer, if the C library has registered
+/// one. glibc says so from 2.35 on, unless the tunable `glibc.pthread.rseq=0` or the kernel forbids
+/// it; other libraries register nothing.
+fn offset() -> Option<isize> {
+    static OFFSET: OnceLock<Option<isize>> = OnceLock::new();
+    *OFFSET.get_or_init(|| {
+        let size = symbol::<u32>(c"__rseq_size")?;
+        let offset = symbol::<isize>(c"__rseq_offset")?;
+        (size != 0).then_some(offset)
+    })
 }
 
 fn symbol<T: Copy>(name: &core::ffi::CStr) -> Option<T> {
@@ -22,18 +21,15 @@ fn symbol<T: Copy>(name: &core::ffi::CStr) -> Option<T> {
     (!address.is_null()).then(|| unsafe { address.cast::<T>().read() })
 }
 
-/// Whether threads that the C library has made use sequences.
+/// Whether threads that the C library has made use sequences. Finds out at the first call.
 pub(crate) fn are_in_use() -> bool {
-    cfg!(target_arch = "x86_64") && OFFSET.load(Ordering::Relaxed) != 0
+    cfg!(target_arch = "x86_64") && offset().is_some()
 }
 
 /// The calling thread's rseq structure, if it is registered.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn abi() -> Option<*mut mete_log::rseq::Abi> {
-    let offset = OFFSET.load(Ordering::Relaxed);
-    if offset == 0 {
-        return None;
-    }
+    let offset = offset()?;
     let thread: *mut u8;
     // SAFETY: the first word of a thread's control block is its own address (System V TLS ABI).
     unsafe {
