@@ -144,9 +144,11 @@ static __always_inline __u64 stint_of(struct task_struct *task)
 
 /*
  * Some kernels pass the tracepoint at nearly every switch, but not at all: a task leaves that was
- * never seen to arrive. It arrived one stint ago, not before the last switch that was seen.
+ * never seen to arrive. It arrived one stint ago, not before the last switch that was seen. What
+ * counters counted since then cannot be divided, and is charged to the one that leaves.
  */
-static __always_inline void arrive_late(struct passage *p, __u16 domain, struct task_struct *leaving)
+static __always_inline void arrive_late(struct passage *p, __u16 domain, struct task_struct *leaving,
+					_Bool has_service)
 {
 	__u64 now = p->now;
 	__u64 stint = stint_of(leaving);
@@ -155,7 +157,7 @@ static __always_inline void arrive_late(struct passage *p, __u16 domain, struct 
 	if (stint > now - p->phase->seen)
 		stint = now - p->phase->seen;
 	p->now = now - stint;
-	arrive(p, domain, 1, 0);
+	arrive(p, domain, has_service, 0);
 	p->now = now;
 }
 
@@ -179,11 +181,11 @@ static __always_inline int on_switch(__u64 *ctx, _Bool has_service, _Bool has_co
 	p.phase = bpf_map_lookup_elem(&phases, &processor);
 	if (!table || !p.area || !p.phase)
 		return 0;
-	p.now = has_service ? run_queue_clock(p.next) : 0;
+	p.now = run_queue_clock(p.next);
 	if (p.phase->generation != switching.generation)
 		begin_anew(p.phase, leaving->pid);
-	if (has_service && p.phase->pid != leaving->pid)
-		arrive_late(&p, domain_of(table, leaving), leaving);
+	if (p.phase->pid != leaving->pid)
+		arrive_late(&p, domain_of(table, leaving), leaving, has_service);
 	arrive(&p, domain_of(table, p.next), has_service, has_counters);
 	p.phase->pid = p.next->pid;
 	p.phase->seen = p.now;

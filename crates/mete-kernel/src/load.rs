@@ -69,8 +69,8 @@ impl Kernel {
     /// Context switches that the kernel made without passing its tracepoint, as some do now and then.
     ///
     /// Service time is not lost by them: the kernel's account of the task that was not seen to
-    /// arrive fills in, except for real-time tasks. What performance counters counted in between is
-    /// charged to the domain that was seen last.
+    /// arrive fills in, except for real-time tasks. What performance counters counted since the last
+    /// switch that was seen is charged to that task's domain.
     pub fn switches_missed(&self) -> Result<u64, KernelError> {
         attach::switches_missed(&self.object, self.processors)
     }

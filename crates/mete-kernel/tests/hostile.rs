@@ -139,7 +139,7 @@ fn log_11_random_control_words_harm_neither_the_kernel_nor_later_logging() {
     run(&mut workers);
     pair.iter_mut().for_each(Child::release);
     let words = scribble_for(&kernel, Duration::from_secs(2), seed);
-    assert!(words > 100_000, "{words}");
+    assert!(words > 10_000, "{words}");
     drop((workers, pair));
     kernel.disable(&Characteristic::Memory).unwrap();
 
