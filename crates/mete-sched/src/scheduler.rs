@@ -319,11 +319,23 @@ impl Scheduler {
                 self.notices.push(Notice::Refused(error));
             }
         }
+        if change.is_alive {
+            self.place_beside(change);
+        }
+    }
+
+    /// A process that has come to a placed domain goes to its processor; one that has left goes free.
+    fn place_beside(&mut self, change: Change) {
         let Some(Placement { policy, actuator }) = &mut self.placement else { return };
-        if let Some(processor) = policy.placed(change.to).filter(|_| change.is_alive && change.to != OTHER)
-            && let Err(error) = actuator.place(change.to, &[change.pid], usize::from(processor))
-        {
-            self.notices.push(Notice::NotFollowed(change.pid, error));
+        let placed = |domain| policy.placed(domain).filter(|_| domain != OTHER);
+        match (placed(change.from), placed(change.to)) {
+            (_, Some(processor)) => {
+                if let Err(error) = actuator.place(change.to, &[change.pid], usize::from(processor)) {
+                    self.notices.push(Notice::NotFollowed(change.pid, error));
+                }
+            }
+            (Some(_), None) => actuator.release(change.pid),
+            (None, None) => {}
         }
     }
 

@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use common::{Running, SUBJECT, eventually, skip};
-use mete_kernel::{Kernel, KernelError};
 use mete_sched::actuator::Mask;
 use serde_json::Value;
 
@@ -113,20 +112,8 @@ fn is_read(report: &Value, pid: u32) -> bool {
     report["sources"].as_array().unwrap().iter().any(|source| *source == *label)
 }
 
-/// Why the kernel component cannot be used here, if so.
 fn has_kernel() -> bool {
-    match Kernel::load() {
-        Ok(_) => true,
-        Err(
-            error @ (KernelError::Privilege { .. }
-            | KernelError::NoTypeInformation
-            | KernelError::PidNamespace),
-        ) => {
-            skip(&error.to_string());
-            false
-        }
-        Err(error) => panic!("{error}"),
-    }
+    common::kernel().is_some()
 }
 
 #[test]
@@ -190,6 +177,18 @@ fn log_16_components_may_come_while_the_scheduler_runs_and_go() {
     third.kill();
     eventually("the third driver is let go", || !is_read(&report(&mut scheduler), pid));
     eventually("the others stay", || is_read(&report(&mut scheduler), workload.drivers[0].pid()));
+    scheduler.end();
+}
+
+#[test]
+fn log_16_a_component_that_is_stopped_holds_nobody_up_and_is_read_once_it_goes_on() {
+    let Some(workload) = Workload::start("stopped") else { return };
+    workload.drivers[0].signal(libc::SIGSTOP);
+    let mut scheduler = workload.scheduler("alone");
+    eventually("the client is placed", || workload.is_placed());
+    assert!(!is_read(&report(&mut scheduler), workload.drivers[0].pid()));
+    workload.drivers[0].signal(libc::SIGCONT);
+    eventually("it is read", || is_read(&report(&mut scheduler), workload.drivers[0].pid()));
     scheduler.end();
 }
 

@@ -85,6 +85,19 @@ fn log_16_placed_threads_run_on_one_processor_and_are_put_back_in_the_end() {
 }
 
 #[test]
+fn log_16_a_process_that_leaves_its_domain_goes_free_at_once() {
+    let Some((first, _, own)) = two_processors() else { return };
+    let (leaves, stays) = (Running::waiting(), Running::waiting());
+    let mut affinity = start();
+    affinity.place(2, &[leaves.pid(), stays.pid()], first).unwrap();
+    affinity.release(leaves.pid());
+    assert!(all_have(leaves.pid(), own) && all_have(stays.pid(), single(first)));
+    affinity.place(2, &[leaves.pid()], first).unwrap();
+    assert_eq!(affinity.finish().unwrap(), Restored { restored: 2, ..Restored::default() });
+    assert!(all_have(leaves.pid(), own) && all_have(stays.pid(), own));
+}
+
+#[test]
 fn log_16_threads_and_processes_that_are_born_under_a_changed_mask_are_put_back_too() {
     let Some((first, second, own)) = two_processors() else { return };
     let mut client = Running::waiting();

@@ -84,6 +84,11 @@ impl Affinity {
         Ok(changed.len())
     }
 
+    /// Gives the threads of a process, which has left its domain, their own masks back.
+    pub fn release(&self, process: u32) {
+        self.ledger.release(process);
+    }
+
     /// Puts everything back and says how that went.
     ///
     /// # Errors

@@ -115,6 +115,14 @@ impl Ledger {
         parent.map_or(present, |entry| entry.original)
     }
 
+    /// Gives the threads of a process their own masks back, as far as they still have ours.
+    pub fn release(&self, pid: u32) {
+        for (&thread, entry) in self.entries.iter().filter(|(_, entry)| entry.pid == pid) {
+            // What fails here is tried again in the end.
+            let _ = self.restore_thread(thread, entry);
+        }
+    }
+
     /// Puts everything back, threads and processes that were born meanwhile included.
     pub fn restore(&self) -> Restored {
         let mut result = Restored::default();

@@ -18,7 +18,7 @@ use crate::domains::Change;
 
 /// A component that does not answer within this time is stopped or broken; the poll loop waits for
 /// it so long at most, and rarely.
-const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_millis(200);
 /// Every so many looks, all directories are looked at, whether something has come or not.
 const FULL_LOOK_EVERY: u32 = 10;
 /// So many looks after a failure try again, one a second: a program that starts may be slow to answer.
@@ -130,7 +130,7 @@ impl Discovery {
     }
 
     /// Takes every component that is not taken yet and has it log. Costs one system call as long as
-    /// none has come, and up to 100 ms for each component that does not answer.
+    /// none has come, and up to 200 ms for each component that does not answer.
     pub fn look(&mut self) -> Vec<Result<ComponentSource, SourceError>> {
         let is_full = self.retries > 0 || self.looks.is_multiple_of(FULL_LOOK_EVERY);
         self.looks = self.looks.wrapping_add(1);
@@ -141,12 +141,16 @@ impl Discovery {
         let processors = self.processors;
         let found = self.finder.take_new(PATIENCE).into_iter().filter(|found| !is_ours(found));
         let started: Vec<_> = found.map(|component| ComponentSource::start(component?, processors)).collect();
-        let has_failed = started.iter().any(Result::is_err);
-        self.retries = if has_failed { RETRIES } else { self.retries.saturating_sub(1) };
+        self.retries = self.retries.saturating_sub(1);
+        if started.iter().any(Result::is_err) {
+            self.retries = RETRIES;
+            // The finder counts as taken what fell silent later, so the next look begins anew.
+            self.directories.clear();
+        }
         started
     }
 
-    /// A user's directory comes with that user's first component.
+    /// Begins anew when directories have come or gone: a user's comes with the first component.
     fn follow_directories(&mut self) {
         let present = directory::all();
         if present != self.directories

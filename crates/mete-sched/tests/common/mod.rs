@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mete_kernel::{Kernel, KernelError};
 use mete_sched::domains::process::{Process, processes};
 
 /// The program of `test-programs/subject.rs`.
@@ -90,6 +91,22 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     while !holds() {
         assert!(begin.elapsed() < Duration::from_secs(30), "waited in vain: {what}");
         std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The kernel component, or a word about why it cannot be used here.
+pub fn kernel() -> Option<Kernel> {
+    match Kernel::load() {
+        Ok(kernel) => Some(kernel),
+        Err(
+            error @ (KernelError::Privilege { .. }
+            | KernelError::NoTypeInformation
+            | KernelError::PidNamespace),
+        ) => {
+            skip(&error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}"),
     }
 }
 
