@@ -1,30 +1,79 @@
-//! The benchmark and the studies without the `mete` command:
-//! `cargo run --release -p mete-study --example bench -- [--quick] [--json] [--only GROUP]`.
+//! The benchmark and the studies without the `mete` command. From the root of the repository:
+//!
+//! ```text
+//! cargo run --release -p mete-study --example bench -- [--quick] [--json] [--only GROUP] [--write]
+//! cargo run --release -p mete-study --example bench -- log-cost | log-readers [--quick] [--write]
+//! ```
+//!
+//! `--write` keeps the results under `results/` and `studies/`.
 
 use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use mete_study::{Options, Progress};
+use mete_study::study::{Study, StudyOptions, log_cost, log_readers};
+use mete_study::{Options, Progress, Report, bench};
+
+static IS_CANCELLED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn cancel(_signal: libc::c_int) {
+    IS_CANCELLED.store(true, Ordering::Relaxed);
+}
 
 /// Says on stderr what goes on.
 struct Lines(Instant);
 
 impl Progress for Lines {
     fn begin(&mut self, what: &str, steps: u64) {
-        let _ = writeln!(std::io::stderr(), "{:6.1} s  {what} ({steps} rounds)", self.0.elapsed().as_secs_f64());
+        let seconds = self.0.elapsed().as_secs_f64();
+        // Without a place to say it, it is not said.
+        let _ = writeln!(std::io::stderr(), "{seconds:6.1} s  {what}, {steps} steps");
     }
     fn step(&mut self) {}
     fn is_cancelled(&self) -> bool {
-        false
+        IS_CANCELLED.load(Ordering::Relaxed)
     }
 }
 
-fn main() {
+fn main() -> ExitCode {
+    // SAFETY: the handler does nothing but store to an atomic.
+    unsafe { libc::signal(libc::SIGINT, cancel as *const () as libc::sighandler_t) };
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cannot write the results: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> std::io::Result<()> {
     let has = |name: &str| arguments.iter().any(|argument| argument == name);
-    let after = |name: &str| arguments.iter().skip_while(|argument| *argument != name).nth(1).cloned();
-    let options = Options { only: after("--only"), is_quick: has("--quick") };
-    let report = mete_study::bench(&options, &mut Lines(Instant::now()));
-    let text = if has("--json") { report.json_lines() } else { format!("{}\n", report.table()) };
-    print!("{text}");
+    let only = arguments.iter().skip_while(|argument| *argument != "--only").nth(1).cloned();
+    let mut progress = Lines(Instant::now());
+    let options = StudyOptions { is_quick: has("--quick") };
+    let study: Option<Study> = match arguments.first().map(String::as_str) {
+        Some("log-cost") => Some(log_cost(options, &mut progress)),
+        Some("log-readers") => Some(log_readers(options, &mut progress)),
+        _ => None,
+    };
+    if let Some(study) = study {
+        print(&study.report, has("--json"))?;
+        return if has("--write") { study.write_to(Path::new("studies")) } else { Ok(()) };
+    }
+    let report = bench(&Options { only, is_quick: has("--quick"), scheduler: None }, &mut progress);
+    print(&report, has("--json"))?;
+    if has("--write") { report.write_csv(Path::new("results"), &report.file_name()) } else { Ok(()) }
+}
+
+fn print(report: &Report, is_json: bool) -> std::io::Result<()> {
+    let text = if is_json {
+        report.json_lines()
+    } else {
+        format!("{}\n{}\n", report.machine.line(), report.table())
+    };
+    std::io::stdout().write_all(text.as_bytes())
 }

@@ -1,21 +1,32 @@
 //! `mete bench`: what logging costs here, beside its peers, judged by the project's bars.
 
 use crate::context::Context;
+use crate::polling::MakeScheduler;
 use crate::progress::Progress;
-use crate::report::Report;
+use crate::report::{Report, Row};
+use crate::{kernel, polling, reader, user};
 
 /// What to measure and how thoroughly.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub struct Options {
     /// Measure only groups whose name contains this; see [`groups`].
     pub only: Option<String>,
     /// A sixth of the repetitions: half a minute instead of two or three.
     pub is_quick: bool,
+    /// The scheduler whose polling is measured. Without it a bare reader of the kernel's logs is.
+    pub scheduler: Option<Box<MakeScheduler>>,
 }
 
-type Group = (&'static str, fn(&mut Context<'_>) -> Vec<crate::report::Row>);
+type Group = (&'static str, fn(&mut Context<'_>) -> Vec<Row>);
 
-const GROUPS: [Group; 2] = [("user", crate::user::rows), ("kernel", crate::kernel::rows)];
+const GROUPS: [Group; 6] = [
+    ("user", user::rows),
+    ("parallel", user::parallel_rows),
+    ("kernel", kernel::rows),
+    ("pipe", kernel::pipe_rows),
+    ("reader", reader::rows),
+    ("polling", polling::rows),
+];
 
 /// The groups of measurements, in their order.
 pub fn groups() -> impl Iterator<Item = &'static str> {
@@ -26,7 +37,8 @@ pub fn groups() -> impl Iterator<Item = &'static str> {
 /// What is missing on this machine becomes a row that says so. Nothing stays switched on.
 pub fn bench(options: &Options, progress: &mut dyn Progress) -> Report {
     let mut report = Report::new("mete bench");
-    let mut context = Context { is_quick: options.is_quick, progress };
+    let scheduler = options.scheduler.as_deref();
+    let mut context = Context { is_quick: options.is_quick, scheduler, progress };
     let is_wanted = |name: &str| options.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
     for (_, measure) in GROUPS.iter().filter(|(name, _)| is_wanted(name)) {
         if !context.is_cancelled() {

@@ -1,10 +1,13 @@
 //! What all measurements of one run share.
 
+use crate::polling::MakeScheduler;
 use crate::progress::Progress;
 
 /// How a run is to be done, and whom it tells.
 pub(crate) struct Context<'a> {
     pub is_quick: bool,
+    /// Makes the scheduler whose polling is measured.
+    pub scheduler: Option<&'a MakeScheduler>,
     pub progress: &'a mut dyn Progress,
 }
 

@@ -1,20 +1,46 @@
-//! wip
+//! What logging costs on this machine, and the papers' figures measured again (LOG-17).
+//!
+//! [`bench`] measures each part beside its peers and judges it by the project's bars;
+//! [`study::log_cost`] and [`study::log_readers`] measure what the thesis measured in its section 5.2.
+//!
+//! ```text
+//!   variants:   none · disabled · ours · peer   none · disabled · ours · peer   none · …
+//!               └────────── a round ─────────┘
+//!                 differences within rounds ──▶ medians and quartiles ──▶ rows ──▶ verdicts
+//! ```
+//!
+//! Principles:
+//!
+//! 1. **Interleaved.** Whatever the machine does besides meets all variants alike. What others are
+//!    compared with is measured first in each round.
+//! 2. **Nothing is bent.** A bar that is not met is printed as such; what cannot be measured here is a
+//!    row that says why.
+//! 3. **Nothing stays on.** All that is switched on, attached, started or pinned is held by a value
+//!    that undoes it when it is dropped.
+
+#![cfg(target_os = "linux")]
+
 mod bench;
 mod child;
 mod context;
 mod interleave;
 mod kernel;
 pub mod machine;
+mod polling;
 mod processor;
 mod progress;
+mod reader;
 mod reason;
 pub mod report;
 mod scratch;
 pub mod statistics;
+pub mod study;
+mod svg;
 mod traffic;
 mod user;
 
 pub use bench::{Options, bench, groups};
+pub use polling::{MakeScheduler, Turn};
 pub use progress::Progress;
 pub use reason::Reason;
 pub use report::{Bar, Report, Row};

@@ -54,7 +54,8 @@ pub fn pin_after_fork(processor: usize) -> io::Result<()> {
 pub fn allowed() -> Vec<usize> {
     let Ok(set) = affinity() else { return vec![0] };
     // SAFETY: every number asked for is below the set's size.
-    let all = (0..libc::CPU_SETSIZE as usize).filter(|&processor| unsafe { libc::CPU_ISSET(processor, &set) });
+    let all =
+        (0..libc::CPU_SETSIZE as usize).filter(|&processor| unsafe { libc::CPU_ISSET(processor, &set) });
     let all: Vec<_> = all.collect();
     if all.is_empty() { vec![0] } else { all }
 }

@@ -199,6 +199,13 @@ impl Report {
         text
     }
 
+    /// A name for its file: what was run, and the day.
+    pub fn file_name(&self) -> String {
+        let day = self.machine.date.split('T').next().unwrap_or_default();
+        let what = self.title.strip_prefix("mete ").unwrap_or(&self.title);
+        format!("{}-{day}.csv", what.replace(' ', "-"))
+    }
+
     /// Writes [`Report::csv`] to `directory/name`, making the directory if need be.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use crate::processor::{self, Batch, Pinned};
 use crate::reason::Reason;
 use crate::report::{Bar, Row};
 use crate::statistics::median;
-use crate::traffic::{Echo, Partner, system_calls};
+use crate::traffic::{Echo, Partner, SlowEntry, system_calls};
 use crate::user::timed;
 
 /// System calls of one piece, and round trips, of two switches each: less than the time for which
@@ -28,6 +28,8 @@ const ROWS: u32 = 1024;
 /// What is attached.
 #[derive(Clone, Copy, PartialEq)]
 enum Attached {
+    /// Nothing, not even what [`SlowEntry`] adds.
+    Untouched,
     Nothing,
     Program(BenchProgram),
     Row(Stamp),
@@ -46,7 +48,7 @@ const SYSTEM_CALL: Point =
     Point { point: BenchPoint::SystemCall, label: "system call", tracepoint: "raw_syscalls/sys_enter" };
 const SWITCH: Point = Point { point: BenchPoint::Switch, label: "switch", tracepoint: "sched/sched_switch" };
 
-pub(super) fn rows(context: &mut Context<'_>) -> Vec<Row> {
+pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     match begin() {
         Ok(mut stage) => {
             let mut rows = stage.rows(context, &SYSTEM_CALL);
@@ -77,21 +79,22 @@ fn begin() -> Result<Stage, Reason> {
 
 impl Stage {
     fn rows(&mut self, context: &mut Context<'_>, at: &Point) -> Vec<Row> {
-        use Attached::{Ftrace, Nothing, Perf, Program};
-        let last_row = if at.point == BenchPoint::Switch { Stamp::RunQueue } else { Stamp::None };
+        use Attached::{Ftrace, Nothing, Perf, Program, Untouched};
+        let is_switch = at.point == BenchPoint::Switch;
+        // A variant that only one of the points has.
+        let special = if is_switch { Attached::Row(Stamp::RunQueue) } else { Untouched };
         let variants = [
+            special,
             Nothing,
             Program(BenchProgram::Empty),
             Program(BenchProgram::Clock),
             Attached::Row(Stamp::None),
             Attached::Row(Stamp::Hardware),
-            Attached::Row(last_row),
             Program(BenchProgram::RingBuffer),
             Program(BenchProgram::PerfOutput),
             Ftrace,
             Perf,
         ];
-        let variants = if last_row == Stamp::None { without(&variants, 5) } else { variants.to_vec() };
         let what = format!("kernel, {}", at.label);
         let rounds = context.rounds(40);
         let samples =
@@ -100,8 +103,13 @@ impl Stage {
     }
 
     fn measure(&mut self, at: &Point, attached: Attached) -> Result<f64, Reason> {
+        if attached == Attached::Untouched {
+            return Stage::traffic_of(&mut self.echo, at);
+        }
+        // Its own failure is said once, by the note: then the way to the tracepoint is measured, too.
+        let _slow = (at.point == BenchPoint::SystemCall).then(SlowEntry::begin);
         match attached {
-            Attached::Nothing => self.traffic(at),
+            Attached::Untouched | Attached::Nothing => Stage::traffic_of(&mut self.echo, at),
             Attached::Program(program) => {
                 let _running = self.bench.attach(at.point, program)?;
                 Stage::traffic_of(&mut self.echo, at)
@@ -140,10 +148,6 @@ impl Stage {
         Ok(cost)
     }
 
-    fn traffic(&mut self, at: &Point) -> Result<f64, Reason> {
-        Stage::traffic_of(&mut self.echo, at)
-    }
-
     /// Nanoseconds a system call, or a switch with all that belongs to it.
     fn traffic_of(echo: &mut Echo, at: &Point) -> Result<f64, Reason> {
         let pieces: Result<Vec<f64>, Reason> = (0..PIECES).map(|_| Stage::piece(echo, at)).collect();
@@ -161,10 +165,6 @@ impl Stage {
     }
 }
 
-fn without<T: Copy>(all: &[T], nth: usize) -> Vec<T> {
-    all.iter().enumerate().filter(|(at, _)| *at != nth).map(|(_, &one)| one).collect()
-}
-
 fn cost_rows(at: &Point, samples: &Samples<Attached>) -> Vec<Row> {
     use Attached::{Ftrace, Nothing, Perf, Program};
     let clocked = Attached::Row(Stamp::Hardware);
@@ -173,17 +173,18 @@ fn cost_rows(at: &Point, samples: &Samples<Attached>) -> Vec<Row> {
     let ratio = |what: &str, over, under, bar| {
         Row::new(name(what), "ratio", samples.ratio(over, under, Nothing)).bar(bar)
     };
-    let peer = |what: &str, variant, limit| ratio(&format!("{what} / row"), variant, clocked, Bar::AtLeast(limit));
+    let peer =
+        |what: &str, variant, limit| ratio(&format!("{what} / row"), variant, clocked, Bar::AtLeast(limit));
     let (empty, clock) = (Program(BenchProgram::Empty), Program(BenchProgram::Clock));
     let (ring, output) = (Program(BenchProgram::RingBuffer), Program(BenchProgram::PerfOutput));
-    let mut rows = vec![
-        Row::new(name("nothing attached"), "ns", samples.of(Nothing)).note("taken off what follows"),
+    let mut rows = vec![base(at, samples).note("taken off what follows")];
+    rows.extend([
         ns("empty program", empty),
         ns("clock alone", clock).note("an empty program and bpf_ktime_get_ns"),
         ns("row, four entries", Attached::Row(Stamp::None)).note("no time stamp"),
         ns("row, five entries", clocked).note("monotonic clock, the whole handler"),
         ratio("row / empty and clock", clocked, clock, Bar::AtMost(1.15)),
-    ];
+    ]);
     if at.point == BenchPoint::Switch {
         let clocked_by_run_queue = Attached::Row(Stamp::RunQueue);
         rows.push(ns("row, run-queue clock", clocked_by_run_queue));
@@ -199,4 +200,18 @@ fn cost_rows(at: &Point, samples: &Samples<Attached>) -> Vec<Row> {
         peer("perf tracepoint", Perf, 6.0),
     ]);
     rows
+}
+
+/// What everything is compared with.
+fn base(at: &Point, samples: &Samples<Attached>) -> Row {
+    let row =
+        Row::new(format!("kernel, {}: nothing attached", at.label), "ns", samples.of(Attached::Nothing));
+    if at.point == BenchPoint::Switch {
+        return row.note("a switch with its share of the pipe that causes it");
+    }
+    let way = samples.net(Attached::Nothing, Attached::Untouched).ok();
+    let way = way.and_then(|costs| median(&costs)).unwrap_or(0.0);
+    row.note(format!(
+        "includes {way:.0} ns of the kernel's slow system-call entry, which any use of this tracepoint switches on"
+    ))
 }

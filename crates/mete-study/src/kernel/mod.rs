@@ -6,14 +6,5 @@ mod perf_record;
 mod pipe;
 pub(crate) mod tracefs;
 
-use crate::context::Context;
-use crate::report::Row;
-
-/// All rows about the kernel.
-pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
-    let mut rows = cost::rows(context);
-    if !context.is_cancelled() {
-        rows.extend(pipe::rows(context));
-    }
-    rows
-}
+pub(crate) use cost::rows;
+pub(crate) use pipe::rows as pipe_rows;

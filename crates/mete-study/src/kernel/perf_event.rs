@@ -46,7 +46,8 @@ impl Recorded {
     ///
     /// If the kernel refuses.
     pub fn begin(tracepoint: u64, processor: usize) -> Result<Recorded, Reason> {
-        let event = open(tracepoint, processor).map_err(Reason::while_trying("open the tracepoint for perf"))?;
+        let event =
+            open(tracepoint, processor).map_err(Reason::while_trying("open the tracepoint for perf"))?;
         let bytes = (1 + PAGES) * PAGE;
         // SAFETY: a new mapping. For reading only: the kernel overwrites and waits for nobody.
         let ring =

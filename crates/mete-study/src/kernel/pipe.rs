@@ -40,7 +40,7 @@ enum With {
     PerfRecord,
 }
 
-pub(super) fn rows(context: &mut Context<'_>) -> Vec<Row> {
+pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     use With::{Ftrace, Nothing, OurLog, PerfRecord};
     let processor = processor::quietest();
     let messages = MESSAGES[usize::from(context.is_quick)];
@@ -58,7 +58,8 @@ pub(super) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     vec![
         Row::new("pipe: nothing", "ns", samples.of(Nothing))
             .note("perf bench sched pipe, a message there and back, both processes on one processor"),
-        added("added by our log", OurLog).note("service time (run-queue clock) and both sides of each wake-up"),
+        added("added by our log", OurLog)
+            .note("service time (run-queue clock) and both sides of each wake-up"),
         added("added by ftrace", Ftrace).note("sched_switch and sched_waking, with a reader"),
         added("added by perf record", PerfRecord).note("sched_switch and sched_waking, on this processor"),
         ratio("our log / ftrace", Ftrace, 0.6),

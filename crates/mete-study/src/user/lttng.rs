@@ -44,7 +44,9 @@ impl Peer {
         writeln!(self.input, "{what} {rounds}")
             .and_then(|()| self.output.read_line(&mut line))
             .map_err(Reason::while_trying("talk to the LTTng peer"))?;
-        line.trim().parse().map_err(|_| Reason::new("the LTTng session could not be set up, or its program ended"))
+        line.trim()
+            .parse()
+            .map_err(|_| Reason::new("the LTTng session could not be set up, or its program ended"))
     }
 }
 

@@ -6,6 +6,7 @@ mod lttng;
 mod parallel;
 pub(crate) mod scheduler;
 mod tracing;
+pub(crate) mod writer;
 
 use loops::Work;
 use scheduler::{Logging, ROWS, Scheduler};
@@ -17,21 +18,19 @@ use crate::reason::Reason;
 use crate::report::{Bar, Row};
 
 pub(crate) use loops::timed;
-pub(crate) use scheduler::DOMAIN;
+pub(crate) use parallel::rows as parallel_rows;
 
 /// Passes of one repetition of a loop whose body takes some nanoseconds: about a millisecond.
 const PASSES: u64 = 50_000;
 /// The work that a row is added to.
 const WORK_NS: f64 = 20.0;
 
-/// All rows about user space.
+/// A probe, a row and its peers, on one processor.
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
-    let mut rows = match begin() {
+    match begin() {
         Ok((_pinned, mut scheduler)) => own(context, &mut scheduler),
         Err(reason) => vec![Row::new("user: all rows", "ns", Err(reason))],
-    };
-    rows.extend(parallel::rows(context));
-    rows
+    }
 }
 
 fn begin() -> Result<(Pinned, Scheduler), Reason> {
@@ -146,14 +145,16 @@ fn cost_rows(samples: &Samples<Cost>) -> Vec<Row> {
         ns("row, five entries, locked fallback", Locked).note("where restartable sequences are missing"),
         ns("peer: Rust tracing", Tracing)
             .note("three integers and a time-stamp counter into a ring; subscriber of the thread"),
-        crate::report::Row::new("user: peer: LTTng-UST", "ns", lttng.clone()).note("overwrite mode, same fields"),
+        crate::report::Row::new("user: peer: LTTng-UST", "ns", lttng.clone())
+            .note("overwrite mode, same fields"),
         ratio("LTTng-UST / row, five entries", times_ours(lttng)).bar(Bar::AtLeast(6.0)),
         ns_missing("user: peer: Tracy client"),
     ]
 }
 
 fn ns_missing(name: &str) -> Row {
-    let why = "not built in: its client downloads and links a C++ library, and logs only while a viewer listens";
+    let why =
+        "not built in: its client downloads and links a C++ library, and logs only while a viewer listens";
     Row::new(name, "ns", Err(Reason::new(why)))
 }
 

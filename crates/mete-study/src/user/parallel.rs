@@ -29,8 +29,8 @@ enum What {
     Row,
 }
 
-pub(super) fn rows(context: &mut Context<'_>) -> Vec<Row> {
-    const NAME: &str = "user: row, all processors at once / one";
+pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
+    const NAME: &str = "parallel: row, all processors at once / one";
     let bar = Bar::AtMost(1.05);
     let processors = processor::allowed();
     if processors.len() < 2 {
@@ -42,12 +42,14 @@ pub(super) fn rows(context: &mut Context<'_>) -> Vec<Row> {
         Err(reason) => return vec![Row::new(NAME, "ratio", Err(reason)).bar(bar)],
     };
     let samples = measure(context, &mut scheduler, &processors);
-    let cost = |at_once, what| samples.net(Variant { at_once, what }, Variant { at_once, what: What::Nothing });
+    let cost =
+        |at_once, what| samples.net(Variant { at_once, what }, Variant { at_once, what: What::Nothing });
     let ratio = |what| quotients(&cost(true, what)?, &cost(false, what)?);
     let count = processors.len();
     vec![
-        Row::new("user: row, one processor at a time", "ns", cost(false, What::Row)).note("mean over the processors"),
-        Row::new("user: row, all processors at once", "ns", cost(true, What::Row))
+        Row::new("parallel: row, one processor at a time", "ns", cost(false, What::Row))
+            .note("mean over the processors"),
+        Row::new("parallel: row, all processors at once", "ns", cost(true, What::Row))
             .note(format!("{count} processors; mean over them")),
         Row::new(NAME, "ratio", ratio(What::Row)).bar(bar).note(floor(&ratio(What::Clock))),
     ]

@@ -4,7 +4,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use mete_log::{Area, Control, DomainId, Entries, EventId, FileId, FileSpec, Plan, Region, Shape, Stamp, ring};
+use mete_log::{
+    Area, Control, DomainId, Entries, EventId, FileId, FileSpec, Plan, Region, Shape, Stamp, ring,
+};
 use mete_probe::attach::{AttachError, Component};
 use mete_probe::directory;
 
@@ -112,7 +114,11 @@ impl Scheduler {
 
     fn switch(&mut self, on: bool) -> Result<(), Reason> {
         if on != self.is_on {
-            if on { self.component.enable(self.event)? } else { self.component.disable(self.event)? }
+            if on {
+                self.component.enable(self.event)?
+            } else {
+                self.component.disable(self.event)?
+            }
             self.is_on = on;
         }
         Ok(())

@@ -1,0 +1,99 @@
+//! What a scheduler costs that polls every 20 ms and finds next to nothing.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use mete_kernel::{Characteristic, Kernel, Principal, event};
+use mete_log::{Area, Cursor, DomainId, Entries, FileSpec, Plan, Shape, Stamp};
+
+use crate::context::Context;
+use crate::reason::Reason;
+use crate::report::{Bar, Row};
+
+/// The thesis' interval (§5.3.1: "the scheduler wakeup interval").
+const INTERVAL: Duration = Duration::from_millis(20);
+/// Accounting domains.
+const DOMAINS: DomainId = 16;
+/// Polls of which one sample is made.
+const POLLS: u32 = 10;
+
+/// One periodic turn of a scheduler: look at all logs, analyse, decide.
+pub type Turn = Box<dyn FnMut() -> Result<(), Reason>>;
+/// Makes a scheduler ready that observes the system with 16 domains. What it holds is let go when
+/// the turn is dropped.
+pub type MakeScheduler = dyn Fn() -> Result<Turn, Reason>;
+
+pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
+    let (turn, what) = match context.scheduler {
+        Some(make) => (make(), "the scheduler's whole turn"),
+        None => (bare_turn(), "reading alone, without analysis and policy"),
+    };
+    let samples = turn.and_then(|mut turn| measure(context, &mut turn));
+    let note = format!("{what}; its own processor time; the kernel's handlers run at others' expense");
+    vec![
+        Row::new("polling: every 20 ms, 16 domains, idle system", "percent", samples)
+            .bar(Bar::Below(0.3))
+            .note(note),
+    ]
+}
+
+/// Percent of a processor that this thread uses while it takes its turns, sample by sample.
+fn measure(context: &mut Context<'_>, turn: &mut Turn) -> Result<Vec<f64>, Reason> {
+    let rounds = if context.is_quick { 5 } else { 20 };
+    context.progress.begin("polling", rounds);
+    let mut samples = Vec::new();
+    for _ in 0..rounds {
+        if context.is_cancelled() {
+            break;
+        }
+        let before = processor_time_ns();
+        for _ in 0..POLLS {
+            std::thread::sleep(INTERVAL);
+            turn()?;
+        }
+        let share = (processor_time_ns() - before) as f64 / (INTERVAL * POLLS).as_nanos() as f64;
+        samples.push(100.0 * share);
+        context.progress.step();
+    }
+    Ok(samples)
+}
+
+/// A scheduler that reads and does no more, over the kernel's logs: a log file for each domain and
+/// characteristic on each processor.
+fn bare_turn() -> Result<Turn, Reason> {
+    let mut kernel = Kernel::load()?;
+    let mut plan = Plan::new(Shape::KERNEL);
+    for domain in 0..DOMAINS {
+        for event in [event::SERVICE_TIME, event::IPC_SEND, event::IPC_RECEIVE] {
+            let file =
+                plan.file(FileSpec { entries: Entries::ALL, stamp: Stamp::RunQueue, add: false, rows: 512 })?;
+            plan.route(event, domain, file)?;
+        }
+    }
+    kernel.areas().for_each(|area| plan.apply(area));
+    kernel.enable(&Characteristic::ServiceTime)?;
+    kernel.enable(&Characteristic::Ipc)?;
+    kernel.bind(&Principal::Idle, DOMAINS - 1)?;
+    let of_area = |area: Area<'_>| -> Vec<Cursor> {
+        plan.files().skip(1).map(|(file, control)| Cursor::new(area, file, control)).collect()
+    };
+    let mut cursors: Vec<_> = kernel.areas().map(of_area).collect();
+    Ok(Box::new(move || {
+        for (area, cursors) in kernel.areas().zip(&mut cursors) {
+            for cursor in cursors {
+                // What was lost is of no interest here.
+                let _ = cursor.poll_rows(area, |rows| {
+                    rows.iter().for_each(|row| {
+                        black_box(row);
+                    });
+                })?;
+            }
+        }
+        Ok(())
+    }))
+}
+
+fn processor_time_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

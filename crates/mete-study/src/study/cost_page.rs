@@ -1,0 +1,190 @@
+//! The page and the plots of the study `log-cost`. The numbers in its text are those of the run.
+
+use std::fmt::Write as _;
+
+use super::cost::{Line, PerProcessor, Setting, Source, partner_name};
+use crate::report::{Report, short};
+use crate::svg::{self, Axis};
+use crate::traffic::Partner;
+use crate::user::scheduler::Logging;
+
+/// The thesis' figure 5.2, in cycles of a 2.2 GHz Xeon: native, then what the others add; it has no
+/// column for what is routed nowhere.
+const THESIS: [(Partner, [Option<f64>; 7]); 2] = [
+    (
+        Partner::OtherAddressSpace,
+        [Some(1053.0), Some(2.0), None, Some(80.0), Some(161.0), Some(157.0), Some(275.0)],
+    ),
+    (
+        Partner::SameAddressSpace,
+        [Some(480.0), Some(-1.0), None, Some(26.0), Some(59.0), Some(72.0), Some(264.0)],
+    ),
+];
+
+pub(super) fn files(report: &Report, lines: &[Line], figures: &[PerProcessor]) -> Vec<(String, String)> {
+    let mut files = vec![
+        ("README.md".to_owned(), page(report, lines, figures)),
+        ("figure-5.1.svg".to_owned(), added(lines)),
+    ];
+    for figure in figures {
+        files.push((figure_name(figure), processors(figure)));
+    }
+    files
+}
+
+fn figure_name(figure: &PerProcessor) -> String {
+    let part = |text: &str| text.replace(' ', "-").to_lowercase();
+    format!("figure-5.3-{}-{}.svg", part(figure.source.name()), part(partner_name(figure.partner)))
+}
+
+fn added(lines: &[Line]) -> String {
+    let groups: Vec<_> = Setting::ALL[1..].iter().map(|setting| setting.name().to_owned()).collect();
+    let series: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            let name = format!("{}, {}", line.source.name(), partner_name(line.partner));
+            (name, line.ns.iter().skip(1).map(|ns| ns.unwrap_or(0.0)).collect())
+        })
+        .collect();
+    let axis = Axis { label: "added to a message, ns".into(), is_logarithmic: false };
+    svg::bars(
+        "A log operation on the path of a message (thesis, figures 5.1 and 5.2)",
+        &axis,
+        &groups,
+        &series,
+    )
+}
+
+fn processors(figure: &PerProcessor) -> String {
+    let groups: Vec<_> = figure.processors.iter().map(|number| format!("processor {number}")).collect();
+    let series: Vec<_> =
+        figure.ns.iter().map(|(setting, ns)| (setting.name().to_owned(), ns.clone())).collect();
+    let title = format!(
+        "All processors busy (thesis, figure 5.3): {}, {}",
+        figure.source.name(),
+        partner_name(figure.partner)
+    );
+    svg::bars(&title, &Axis { label: "a message, ns".into(), is_logarithmic: false }, &groups, &series)
+}
+
+fn page(report: &Report, lines: &[Line], figures: &[PerProcessor]) -> String {
+    let mut page = String::from("# What a log operation costs on the path of a message\n\n");
+    let _ = writeln!(page, "Taken with `mete study log-cost` on: {}.\n", report.machine.line());
+    if !report.is_complete {
+        page.push_str("The run was stopped before its end; what is missing here was not measured.\n\n");
+    }
+    page.push_str(&table(lines));
+    page.push_str(&ours(lines));
+    page.push_str(&compared(lines, figures));
+    page.push_str("![](figure-5.1.svg)\n\n");
+    for figure in figures {
+        let _ = writeln!(page, "![]({})\n", figure_name(figure));
+    }
+    page.push_str("All samples' medians and quartiles: `log-cost.csv`.\n");
+    page
+}
+
+fn table(lines: &[Line]) -> String {
+    let names = Setting::ALL.map(Setting::name).join(" | ");
+    let mut text = format!("| | {names} |\n|---|");
+    text.push_str(&"---:|".repeat(Setting::ALL.len()));
+    text.push('\n');
+    for line in lines {
+        let name = format!("{}, {}", partner_name(line.partner), line.source.name());
+        row(&mut text, &format!("{name}, ns"), &line.ns);
+        row(&mut text, &format!("{name}, %"), &percents(&line.ns));
+    }
+    for (partner, cycles) in &THESIS {
+        row(&mut text, &format!("{}, thesis, cycles", partner_name(*partner)), cycles);
+        row(&mut text, &format!("{}, thesis, %", partner_name(*partner)), &percents(cycles));
+    }
+    text + "\nNative in full, the others as what they add to it; medians.\n\n"
+}
+
+fn row(text: &mut String, name: &str, values: &[Option<f64>]) {
+    let cell = |value: &Option<f64>| value.map(short).unwrap_or_default();
+    let cells: Vec<_> = values.iter().map(cell).collect();
+    let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
+}
+
+/// The first column is what the others are parts of.
+fn percents(values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let whole = values.first().copied().flatten();
+    let percent = |value: &Option<f64>| Some(100.0 * (*value)? / whole?);
+    std::iter::once(None).chain(values.iter().skip(1).map(percent)).collect()
+}
+
+fn value(lines: &[Line], source: Source, partner: Partner, setting: Setting) -> Option<f64> {
+    let line = lines.iter().find(|line| line.source == source && line.partner == partner)?;
+    let place = Setting::ALL.iter().position(|known| *known == setting)?;
+    line.ns.get(place).copied().flatten()
+}
+
+fn said(value: Option<f64>) -> String {
+    value.map_or_else(|| "(not measured)".to_owned(), |ns| format!("{} ns", short(ns)))
+}
+
+fn ours(lines: &[Line]) -> String {
+    let of = |source, setting| said(value(lines, source, Partner::OtherAddressSpace, setting));
+    let five = Setting::On(Logging::Five);
+    format!(
+        "Two tasks on one processor pass a byte to and fro through pipes; one row is logged for each message. \
+         \"User probes\" are two probes around the system calls, \"kernel rows\" the whole handler in eBPF at the \
+         context switch that the message causes, with the monotonic clock in the fifth entry. Across address \
+         spaces a message takes {native} natively; a disabled probe adds {disabled}, a row with all five entries \
+         {five_user} from a probe and {five_kernel} from the kernel. A disabled kernel characteristic is not \
+         attached at all, so its column shows nothing but the noise of this run, and every other number \
+         should be read with that much doubt. \"Routed nowhere\" is what it would cost to switch off by a flag \
+         instead of detaching.\n\n",
+        native = of(Source::Probes, Setting::Native),
+        disabled = of(Source::Probes, Setting::Disabled),
+        five_user = of(Source::Probes, five),
+        five_kernel = of(Source::Kernel, five),
+    )
+}
+
+fn compared(lines: &[Line], figures: &[PerProcessor]) -> String {
+    let five = Setting::On(Logging::Five);
+    let share = |source| {
+        let (row, native) = (
+            value(lines, source, Partner::OtherAddressSpace, five),
+            value(lines, source, Partner::OtherAddressSpace, Setting::Native),
+        );
+        let percent = row.zip(native).map(|(row, native)| 100.0 * row / native);
+        percent.map_or_else(|| "(not measured)".to_owned(), |percent| format!("{} %", short(percent)))
+    };
+    let kernel_row = |entries| value(lines, Source::Kernel, Partner::OtherAddressSpace, Setting::On(entries));
+    let stamp = kernel_row(Logging::Five).zip(kernel_row(Logging::Four)).map(|(five, four)| five - four);
+    format!(
+        "The thesis logs inside the kernel's IPC path, which takes 1053 cycles across address spaces and 480 \
+         within one (0.48 and 0.22 µs at 2.2 GHz); its most expensive row adds 275 and 264 cycles, 26 % and \
+         55 %, most of it the time-stamp counter. Here the same row adds {user} from a probe and {kernel} from \
+         the kernel. The percentages are not comparable as they stand: a message through a Linux pipe, with a \
+         wake-up and two system calls, takes several times as long as one of L4, which makes everything that is \
+         added look smaller; the absolute numbers are the ones to compare. For a disabled \
+         event the thesis measured 2 cycles and -1; here a probe that is off adds {disabled}. Of the thesis' row \
+         with a time stamp 118 and 192 cycles are the time stamp; here the fifth entry makes {stamp} of the \
+         kernel's row.{scaling}\n\n",
+        disabled = said(value(lines, Source::Probes, Partner::OtherAddressSpace, Setting::Disabled)),
+        stamp = said(stamp),
+        user = share(Source::Probes),
+        kernel = share(Source::Kernel),
+        scaling = scaling(lines, figures),
+    )
+}
+
+/// Figure 5.3 in a sentence: what five entries add on each processor, all of them busy.
+fn scaling(lines: &[Line], figures: &[PerProcessor]) -> String {
+    let Some(figure) = figures.first() else { return String::new() };
+    let of = |wanted| figure.ns.iter().find(|(setting, _)| *setting == wanted).map(|(_, ns)| ns);
+    let five = Setting::On(Logging::Five);
+    let (Some(native), Some(logged)) = (of(Setting::Native), of(five)) else { return String::new() };
+    let added = native.iter().zip(logged).map(|(native, logged)| format!("{} ns", short(logged - native)));
+    format!(
+        " With all processors busy at once (figure 5.3), five entries from {} add {}; with one busy, {}. The \
+         thesis' curves for its processors lie on one another.",
+        figure.source.name(),
+        added.collect::<Vec<_>>().join(" and "),
+        said(value(lines, figure.source, figure.partner, five))
+    )
+}

@@ -1,0 +1,330 @@
+//! What it costs to read a log while it is written (thesis §5.2.2): the papers' reader, which begins
+//! again when it was disturbed, beside ours, which does not.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use mete_log::{Control, Cursor, Entries, FileId, FileSpec, Stamp, ring};
+
+use super::restart::{Analysis, Restart};
+use super::{Study, StudyOptions, readers_page};
+use crate::processor::{self, Pinned};
+use crate::progress::Progress;
+use crate::reason::Reason;
+use crate::report::{Report, Row};
+use crate::statistics::{Summary, quantile};
+use crate::user::loops::{self, Work};
+use crate::user::scheduler::Scheduler;
+use crate::user::writer::{Pace, Writer};
+
+/// The thesis' row: correspondent and time stamp.
+const ROW_BYTES: u64 = 16;
+/// Trials after which the papers' reader gives up; it would go on for ever.
+const TRIALS: u32 = 200;
+/// Analyses of one size by one reader: the thesis' number is 100,000, which large files do not
+/// reach in the time.
+const ANALYSES: usize = 20_000;
+/// How long the writer may take to write a file full.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// One message in the thesis' ping-pong: 480 cycles at 2.2 GHz.
+const THESIS_PACE_NS: f64 = 218.0;
+
+/// Who reads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Scheme {
+    /// One pass, losses counted.
+    Ours,
+    /// The papers', clearing the flags after a failure (figure 5.4).
+    RestartClearing,
+    /// The papers', just trying again (figure 5.5).
+    Restart,
+}
+
+impl Scheme {
+    pub(super) const ALL: [Scheme; 3] = [Scheme::Ours, Scheme::RestartClearing, Scheme::Restart];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Scheme::Ours => "one pass",
+            Scheme::RestartClearing => "restart, clearing flags",
+            Scheme::Restart => "restart",
+        }
+    }
+}
+
+/// Who writes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Load {
+    /// Nobody: as on the reader's own processor in the thesis, whose kernel is not preempted.
+    Nobody,
+    /// One row in [`THESIS_PACE_NS`].
+    ThesisPace,
+    /// As fast as a probe can.
+    FullSpeed,
+}
+
+impl Load {
+    pub(super) const ALL: [Load; 3] = [Load::Nobody, Load::ThesisPace, Load::FullSpeed];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Load::Nobody => "no writer",
+            Load::ThesisPace => "writer at the thesis' pace",
+            Load::FullSpeed => "writer at full speed",
+        }
+    }
+}
+
+/// What one reader did with one size under one load.
+pub(super) struct Point {
+    pub scheme: Scheme,
+    pub load: Load,
+    pub bytes: u64,
+    pub trials: Vec<f64>,
+    pub ns: Vec<f64>,
+    /// Analyses that gave up.
+    pub starved: usize,
+    /// Rows that were handed out.
+    pub read: u64,
+    /// Rows that were written, and occurrences that became none because the flags were cleared.
+    pub written: u64,
+    pub unlogged: u64,
+}
+
+pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    let mut report = Report::new("mete study log-readers");
+    let mut points = Vec::new();
+    match measure(options, progress, &mut points) {
+        Ok(()) => {}
+        Err(reason) => report.rows.push(Row::new("readers: all rows", "trials", Err(reason))),
+    }
+    points.iter().for_each(|point| report.rows.extend(rows(point)));
+    report.is_complete = !progress.is_cancelled();
+    let files = readers_page::files(&report, &points);
+    Study { folder: "log-readers", report, files }
+}
+
+fn rows(point: &Point) -> [Row; 2] {
+    let name = format!("{}, {}, {} B", point.scheme.name(), point.load.name(), point.bytes);
+    let fate = format!(
+        "{} analyses, {} gave up after {TRIALS} trials; {} rows written, {} read, {} occurrences without a row",
+        point.trials.len(),
+        point.starved,
+        point.written,
+        point.read,
+        point.unlogged
+    );
+    [
+        Row::new(format!("{name}: trials"), "trials", Ok(point.trials.clone())).note(fate),
+        Row::new(format!("{name}: time"), "ns", Ok(point.ns.clone())),
+    ]
+}
+
+fn measure(
+    options: StudyOptions,
+    progress: &mut dyn Progress,
+    points: &mut Vec<Point>,
+) -> Result<(), Reason> {
+    let here = processor::quietest();
+    let there = processor::other_than(here);
+    let mut stage = Stage { scheduler: Scheduler::begin()?, there, pace: thesis_pace() };
+    let _pinned = Pinned::to(here)?;
+    let sizes: Vec<u64> = (5..=20).map(|log2| 1 << log2).collect();
+    let time = Duration::from_millis(if options.is_quick { 8 } else { 80 });
+    for load in Load::ALL {
+        if load != Load::Nobody && here == there {
+            return Err(Reason::new("this machine has one processor: nobody writes while somebody reads"));
+        }
+        progress.begin(load.name(), sizes.len() as u64);
+        for &bytes in &sizes {
+            for scheme in Scheme::ALL {
+                if progress.is_cancelled() {
+                    return Ok(());
+                }
+                points.push(stage.point(scheme, load, bytes, time)?);
+            }
+            progress.step();
+        }
+    }
+    Ok(())
+}
+
+/// Steps of work that, with the row, take as long as a message of the thesis.
+fn thesis_pace() -> Pace {
+    let steps = loops::calibrate(Work::Latency, THESIS_PACE_NS / 8.0);
+    Pace::Steps(8 * steps)
+}
+
+struct Stage {
+    scheduler: Scheduler,
+    there: usize,
+    pace: Pace,
+}
+
+impl Stage {
+    fn point(&mut self, scheme: Scheme, load: Load, bytes: u64, time: Duration) -> Result<Point, Reason> {
+        let rows = (bytes / ROW_BYTES) as u32;
+        let spec = FileSpec { entries: Entries::CORRESPONDENT, stamp: Stamp::Hardware, add: false, rows };
+        let (file, control) = self.scheduler.replace_files(spec)?;
+        self.scheduler.set_file(file)?;
+        // Full, so that every analysis finds a whole file, as the thesis' does.
+        fill(self.there, rows)?;
+        let index = || ring::written(&self.scheduler.area(self.there).register(file).index);
+        let before = index();
+        let writer = match load {
+            Load::Nobody => None,
+            Load::ThesisPace => Some(Writer::begin(self.there, self.pace)?),
+            Load::FullSpeed => Some(Writer::begin(self.there, Pace::FullSpeed)?),
+        };
+        let mut point = self.analyse(scheme, load, bytes, (file, control), time)?;
+        let occurrences = writer.map_or(0, Writer::end);
+        point.written = index() - before;
+        point.unlogged = occurrences.saturating_sub(point.written);
+        Ok(point)
+    }
+
+    /// Waits until every row of the file is new, so that all readers have the same to do and the
+    /// writer is known to run; false if that takes too long.
+    fn wait_for_a_file(&self, file: FileId, control: Control) -> bool {
+        let register = self.scheduler.area(self.there).register(file);
+        let from = ring::written(&register.index);
+        let end = Instant::now() + PATIENCE;
+        while ring::written(&register.index) - from < control.rows() {
+            if Instant::now() > end {
+                return false;
+            }
+            std::hint::spin_loop();
+        }
+        wait_a_little();
+        true
+    }
+
+    fn analyse(
+        &self,
+        scheme: Scheme,
+        load: Load,
+        bytes: u64,
+        (file, control): (FileId, Control),
+        time: Duration,
+    ) -> Result<Point, Reason> {
+        let mut reader = Reader::new(self, scheme, file, control);
+        let (mut trials, mut ns, mut starved, mut read) = (Vec::new(), Vec::new(), 0, 0);
+        let end = Instant::now() + time;
+        while trials.len() < ANALYSES && (Instant::now() < end || trials.len() < 3) {
+            if load != Load::Nobody && !self.wait_for_a_file(file, control) {
+                return Err(Reason::new("the writer does not get a processor"));
+            }
+            let begin = Instant::now();
+            let analysis = reader.analyse()?;
+            ns.push(begin.elapsed().as_nanos() as f64);
+            trials.push(f64::from(analysis.trials));
+            starved += usize::from(!analysis.is_complete);
+            read += analysis.rows;
+            reader.begin_anew_if_idle(load);
+        }
+        Ok(Point { scheme, load, bytes, trials, ns, starved, read, written: 0, unlogged: 0 })
+    }
+}
+
+/// Spins for up to a row's time at the thesis' pace, not for the same time twice: an analysis would
+/// else always begin just behind a row.
+fn wait_a_little() {
+    let ticks = mete_log::clock::ticks();
+    let wait_ns = (ticks ^ ticks >> 7).wrapping_mul(0x9e37_79b9) >> 8 & 511;
+    let begin = Instant::now();
+    while begin.elapsed().as_nanos() < u128::from(wait_ns) {
+        std::hint::spin_loop();
+    }
+}
+
+/// Writes a file full.
+fn fill(processor: usize, rows: u32) -> Result<(), Reason> {
+    let write = move || {
+        // Where it may not run there the file is not filled, which shows in the rows that are read.
+        let _ = processor::pin(processor);
+        loops::row(u64::from(rows));
+    };
+    std::thread::spawn(write).join().map_err(|_| Reason::new("the thread that fills the log ended early"))
+}
+
+/// What a scheduler makes of rows: how often each correspondent occurs (thesis §4.5.3).
+struct Counts([u64; 256]);
+
+impl Counts {
+    #[inline(always)]
+    fn add(&mut self, correspondent: u16) {
+        self.0[usize::from(correspondent) & 255] += 1;
+    }
+}
+
+enum Reader<'a> {
+    Ours { stage: &'a Stage, start: Cursor, cursor: Cursor, counts: Counts },
+    Restart { reader: Restart<'a>, start: Box<dyn Fn() -> Restart<'a> + 'a>, counts: Counts },
+}
+
+impl<'a> Reader<'a> {
+    fn new(stage: &'a Stage, scheme: Scheme, file: FileId, control: Control) -> Reader<'a> {
+        let area = stage.scheduler.area(stage.there);
+        let counts = Counts([0; 256]);
+        if scheme == Scheme::Ours {
+            let start = Cursor::from_oldest(area, file, control);
+            return Reader::Ours { stage, cursor: start.clone(), start, counts };
+        }
+        let clears = scheme == Scheme::RestartClearing;
+        let start = Box::new(move || Restart::new(area, file, control, clears));
+        Reader::Restart { reader: start(), start, counts }
+    }
+
+    fn analyse(&mut self) -> Result<Analysis, Reason> {
+        match self {
+            Reader::Ours { stage, cursor, counts, .. } => {
+                let area = stage.scheduler.area(stage.there);
+                let poll = cursor.poll_rows(area, |rows| {
+                    let words = rows.words().chunks_exact(ROW_BYTES as usize / 8);
+                    words.for_each(|words| counts.add((words[0] >> 32) as u16));
+                })?;
+                black_box(&mut *counts);
+                Ok(Analysis { trials: 1, rows: poll.rows, is_complete: true })
+            }
+            Reader::Restart { reader, counts, .. } => {
+                let analysis = reader.analyse(
+                    TRIALS,
+                    || (),
+                    |words| {
+                        counts.add((words.first().copied().unwrap_or(0) >> 32) as u16);
+                    },
+                );
+                black_box(&mut *counts);
+                Ok(analysis)
+            }
+        }
+    }
+
+    /// Where nobody writes, the same rows are read again and again.
+    fn begin_anew_if_idle(&mut self, load: Load) {
+        if load != Load::Nobody {
+            return;
+        }
+        match self {
+            Reader::Ours { start, cursor, .. } => *cursor = start.clone(),
+            Reader::Restart { reader, start, .. } => *reader = start(),
+        }
+    }
+}
+
+impl Point {
+    /// The 95th of a hundred analyses, by trials.
+    pub(super) fn trials_95(&self) -> f64 {
+        let mut sorted = self.trials.clone();
+        sorted.sort_by(f64::total_cmp);
+        if sorted.is_empty() { 0.0 } else { quantile(&sorted, 0.95) }
+    }
+
+    pub(super) fn mean_trials(&self) -> f64 {
+        self.trials.iter().sum::<f64>() / self.trials.len().max(1) as f64
+    }
+
+    pub(super) fn median_ns(&self) -> f64 {
+        Summary::of(&self.ns).map_or(0.0, |summary| summary.median)
+    }
+}

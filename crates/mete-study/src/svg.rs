@@ -1,0 +1,266 @@
+//! Plots as static SVG, without a library: lines over logarithmic or linear axes, and bars in groups.
+
+use std::fmt::Write as _;
+
+use crate::report::short;
+
+const WIDTH: f64 = 760.0;
+const HEIGHT: f64 = 420.0;
+const LEFT: f64 = 70.0;
+const RIGHT: f64 = 190.0;
+const TOP: f64 = 44.0;
+const BOTTOM: f64 = 52.0;
+/// Told apart by eyes that see colours differently, too (Okabe and Ito).
+const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"];
+
+/// One axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What it shows, with the unit.
+    pub label: String,
+    /// Whether equal ratios, not equal differences, are equally far apart.
+    pub is_logarithmic: bool,
+}
+
+/// Points that belong together, in the order of `x`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// What they are.
+    pub name: String,
+    /// Where they are.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Maps values to places between two ends.
+struct Scale {
+    is_logarithmic: bool,
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+}
+
+impl Scale {
+    fn new(axis: &Axis, values: impl Iterator<Item = f64>, (from, to): (f64, f64)) -> Scale {
+        let usable = values.filter(|value| value.is_finite() && (!axis.is_logarithmic || *value > 0.0));
+        let (low, high) = usable
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+        let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
+        let (low, high) = if axis.is_logarithmic {
+            (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil().max(low.log10().floor() + 1.0)))
+        } else {
+            (low.min(0.0), if high > low.min(0.0) { high * 1.05 } else { low + 1.0 })
+        };
+        Scale { is_logarithmic: axis.is_logarithmic, low, high, from, to }
+    }
+
+    fn at(&self, value: f64) -> f64 {
+        let part = if self.is_logarithmic {
+            (value.max(self.low) / self.low).log10() / (self.high / self.low).log10()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        self.from + part * (self.to - self.from)
+    }
+
+    fn ticks(&self) -> Vec<f64> {
+        if self.is_logarithmic {
+            let decades = (self.low.log10().round() as i32)..=(self.high.log10().round() as i32);
+            return decades.map(|decade| 10f64.powi(decade)).collect();
+        }
+        let rough = (self.high - self.low) / 6.0;
+        let unit = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|nice| nice * unit).find(|step| *step >= rough);
+        let step = step.unwrap_or(rough);
+        let first = (self.low / step).ceil() as i64;
+        (first..=(self.high / step).floor() as i64).map(|nth| nth as f64 * step).collect()
+    }
+}
+
+/// A line for each series.
+pub fn lines(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
+    let points = || series.iter().flat_map(|series| &series.points);
+    let across = Scale::new(x, points().map(|point| point.0), (LEFT, WIDTH - RIGHT));
+    let up = Scale::new(y, points().map(|point| point.1), (HEIGHT - BOTTOM, TOP));
+    let mut picture = Picture::new(title);
+    picture.vertical_axis(y, &up);
+    picture.horizontal_axis(x, &across);
+    for (nth, series) in series.iter().enumerate() {
+        let usable = series
+            .points
+            .iter()
+            .filter(|(px, py)| (!x.is_logarithmic || *px > 0.0) && (!y.is_logarithmic || *py > 0.0));
+        let places: Vec<_> = usable.map(|&(px, py)| (across.at(px), up.at(py))).collect();
+        picture.line(&places, COLOURS[nth % COLOURS.len()]);
+        picture.legend(nth, &series.name);
+    }
+    picture.end()
+}
+
+/// Bars in groups: a group for each name, in it a bar for each series, which has one value a group.
+pub fn bars(title: &str, y: &Axis, groups: &[String], series: &[(String, Vec<f64>)]) -> String {
+    let values = series.iter().flat_map(|(_, values)| values.iter().copied());
+    let up = Scale::new(y, values, (HEIGHT - BOTTOM, TOP));
+    let mut picture = Picture::new(title);
+    picture.vertical_axis(y, &up);
+    let room = (WIDTH - LEFT - RIGHT) / groups.len().max(1) as f64;
+    let width = room * 0.8 / series.len().max(1) as f64;
+    let base = up.at(up.low.max(0.0));
+    for (nth, group) in groups.iter().enumerate() {
+        let left = LEFT + room * (nth as f64 + 0.1);
+        picture.text(left + room * 0.4, HEIGHT - BOTTOM + 18.0, "middle", group);
+        for (at, (_, values)) in series.iter().enumerate() {
+            let Some(&value) = values.get(nth) else { continue };
+            picture.bar(
+                left + width * at as f64,
+                width * 0.92,
+                (base, up.at(value)),
+                COLOURS[at % COLOURS.len()],
+            );
+        }
+    }
+    for (nth, (name, _)) in series.iter().enumerate() {
+        picture.legend(nth, name);
+    }
+    picture.end()
+}
+
+struct Picture(String);
+
+// Writing to a string cannot fail.
+impl Picture {
+    fn new(title: &str) -> Picture {
+        let mut picture = Picture(format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+             font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n\
+             <title>{0}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
+             <text x=\"{LEFT}\" y=\"24\" font-size=\"15\">{0}</text>\n",
+            escaped(title)
+        ));
+        let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
+        let _ = writeln!(
+            picture.0,
+            "<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"black\"/>"
+        );
+        picture
+    }
+
+    fn vertical_axis(&mut self, axis: &Axis, scale: &Scale) {
+        for tick in scale.ticks() {
+            let at = scale.at(tick);
+            let _ = writeln!(
+                self.0,
+                "<path d=\"M{LEFT} {at:.1}H{}\" stroke=\"#ddd\" fill=\"none\"/>",
+                WIDTH - RIGHT
+            );
+            self.text(LEFT - 6.0, at + 4.0, "end", &number(tick));
+        }
+        let (x, y) = (16.0, (TOP + HEIGHT - BOTTOM) / 2.0);
+        let _ = writeln!(
+            self.0,
+            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" transform=\"rotate(-90 {x} {y})\">{}</text>",
+            escaped(&axis.label)
+        );
+    }
+
+    fn horizontal_axis(&mut self, axis: &Axis, scale: &Scale) {
+        for tick in scale.ticks() {
+            self.text(scale.at(tick), HEIGHT - BOTTOM + 18.0, "middle", &number(tick));
+        }
+        self.text((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 10.0, "middle", &axis.label);
+    }
+
+    fn text(&mut self, x: f64, y: f64, anchor: &str, text: &str) {
+        let _ = writeln!(
+            self.0,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
+            escaped(text)
+        );
+    }
+
+    fn line(&mut self, places: &[(f64, f64)], colour: &str) {
+        let path: Vec<_> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let _ = writeln!(
+            self.0,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
+            path.join(" ")
+        );
+        for (x, y) in places {
+            let _ = writeln!(self.0, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
+        }
+    }
+
+    fn bar(&mut self, x: f64, width: f64, (base, top): (f64, f64), colour: &str) {
+        let (y, height) = (base.min(top), (base - top).abs());
+        let _ = writeln!(
+            self.0,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\"/>"
+        );
+    }
+
+    fn legend(&mut self, nth: usize, name: &str) {
+        let (x, y) = (WIDTH - RIGHT + 14.0, TOP + 10.0 + 20.0 * nth as f64);
+        let colour = COLOURS[nth % COLOURS.len()];
+        let _ = writeln!(
+            self.0,
+            "<rect x=\"{x}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>",
+            y - 10.0
+        );
+        self.text(x + 18.0, y, "start", name);
+    }
+
+    fn end(mut self) -> String {
+        self.0.push_str("</svg>\n");
+        self.0
+    }
+}
+
+fn number(value: f64) -> String {
+    match value.abs() {
+        large if large >= 1e6 => format!("{}M", value / 1e6),
+        large if large >= 1e4 => format!("{}k", value / 1e3),
+        _ if value.fract() == 0.0 => format!("{value}"),
+        _ => short(value),
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(is_logarithmic: bool) -> Axis {
+        Axis { label: "time <ns>".into(), is_logarithmic }
+    }
+
+    #[test]
+    fn ends_of_the_data_lie_inside_the_picture() {
+        for is_logarithmic in [false, true] {
+            let scale = Scale::new(&axis(is_logarithmic), [3.0, 700.0].into_iter(), (0.0, 100.0));
+            assert!((0.0..=100.0).contains(&scale.at(3.0)));
+            assert!((0.0..=100.0).contains(&scale.at(700.0)));
+            assert!(scale.ticks().len() >= 3, "{:?}", scale.ticks());
+        }
+    }
+
+    #[test]
+    fn a_plot_names_every_series_and_escapes_its_texts() {
+        let series = Series { name: "a & b".into(), points: vec![(1.0, 1.0), (10.0, 5.0)] };
+        let text = lines("title", &axis(true), &axis(true), &[series]);
+        assert!(text.starts_with("<svg") && text.ends_with("</svg>\n"));
+        assert!(text.contains("a &amp; b") && text.contains("time &lt;ns&gt;"));
+        assert!(!text.contains("NaN") && !text.contains("inf"));
+    }
+
+    #[test]
+    fn plots_without_data_or_with_one_value_are_still_plots() {
+        let empty = lines("t", &axis(true), &axis(true), &[]);
+        let one = bars("t", &axis(false), &["g".into()], &[("s".into(), vec![0.0])]);
+        for text in [empty, one] {
+            assert!(text.ends_with("</svg>\n") && !text.contains("NaN"), "{text}");
+        }
+    }
+}

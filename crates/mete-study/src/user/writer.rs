@@ -1,0 +1,75 @@
+//! A thread that logs all the time, for whoever reads meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+
+use super::loops;
+use crate::processor;
+use crate::reason::Reason;
+
+/// Passes between two looks at whether to stop.
+const PASSES: u64 = 1_000;
+
+/// How fast it logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// As fast as the probe allows.
+    FullSpeed,
+    /// A row, then so many steps of [`loops::Work::Latency`].
+    Steps(u64),
+}
+
+/// Logs on a processor through the benchmark's probe as long as this lives.
+pub struct Writer {
+    is_done: Arc<AtomicBool>,
+    passed: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    /// Begins, and returns when it has passed the probe for the first time.
+    ///
+    /// # Errors
+    ///
+    /// If there is no thread.
+    pub fn begin(processor: usize, pace: Pace) -> Result<Writer, Reason> {
+        let (is_done, passed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (stop, count) = (Arc::clone(&is_done), Arc::clone(&passed));
+        let write = move || {
+            // Where it may not run there it runs elsewhere, which the reader feels.
+            let _ = processor::pin(processor);
+            while !stop.load(Ordering::Relaxed) {
+                match pace {
+                    Pace::FullSpeed => loops::row(PASSES),
+                    Pace::Steps(steps) => loops::latency_work_and_row(PASSES, steps),
+                }
+                count.fetch_add(PASSES, Ordering::Relaxed);
+            }
+        };
+        let thread = thread::Builder::new().name("writer".into()).spawn(write)?;
+        let writer = Writer { is_done, passed, thread: Some(thread) };
+        while writer.passed.load(Ordering::Relaxed) == 0 {
+            thread::yield_now();
+        }
+        Ok(writer)
+    }
+
+    /// Ends it and says how often it passed the probe.
+    pub fn end(mut self) -> u64 {
+        self.join();
+        self.passed.load(Ordering::Relaxed)
+    }
+
+    fn join(&mut self) {
+        self.is_done.store(true, Ordering::Relaxed);
+        // Err: it panicked, and there is nothing left to stop.
+        drop(self.thread.take().map(JoinHandle::join));
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
