@@ -1,7 +1,7 @@
 //! The processes that the tests of this crate observe.
 //!
 //! * `pin PROCESSOR PID…` places processes, says `placed N`, and waits: a line with a processor on
-//!   its input places them anew, the end of its input ends it in order.
+//!   its input places them anew, any other makes it panic, the end of its input ends it in order.
 //! * `wait` says `here` and waits. Each line on its input makes it start one thread and one child
 //!   that waits, too, and say `here` again. It ends with its input.
 //! * `ask SOCKET` says `here` and asks the driver there without end. It ends with its input.
@@ -40,7 +40,8 @@ fn pin(first: &str, pids: &[&str]) -> Outcome {
     let pids = pids.iter().map(|pid| pid.parse()).collect::<Result<Vec<u32>, _>>()?;
     let mut affinity = Affinity::start()?;
     let mut place = |processor: &str| -> Outcome {
-        let threads = affinity.place(2, &pids, processor.parse()?)?;
+        let processor = processor.parse().expect("a processor, or the test wants a panic");
+        let threads = affinity.place(2, &pids, processor)?;
         Ok(say(&format!("placed {threads}"))?)
     };
     place(first)?;

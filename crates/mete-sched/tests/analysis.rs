@@ -104,6 +104,25 @@ fn log_16_rows_become_load_affinity_demand_and_transactions() {
 }
 
 #[test]
+fn log_16_a_domain_that_only_computes_is_no_client() {
+    const HOG: u16 = CLIENT;
+    let mut bench = Bench::new(Layout::PerEvent);
+    bench.log(0, 0, REQUEST, DRIVER, OTHER, 1);
+    bench.log(0, 90, SERVICE, HOG, IDLE, 90);
+    bench.analysis.poll(100);
+    let roles = bench.analysis.end_period(100).roles.to_vec();
+    assert_eq!((roles[usize::from(DRIVER)], roles[usize::from(HOG)]), (Role::Driver, Role::Bystander));
+    bench.log(0, 0, REQUEST, DRIVER, HOG, 1);
+    bench.analysis.poll(200);
+    assert_eq!(bench.analysis.end_period(200).roles[usize::from(HOG)], Role::Client, "from now on");
+    assert_eq!(
+        bench.analysis.end_period(300).roles[usize::from(HOG)],
+        Role::Bystander,
+        "and for as long as it does"
+    );
+}
+
+#[test]
 fn log_16_the_newest_of_all_processors_is_a_domain_s_memory() {
     for layout in BOTH {
         let mut bench = Bench::new(layout);

@@ -224,6 +224,17 @@ fn log_16_ctrl_c_reaches_the_scheduler_and_not_its_watcher() {
 }
 
 #[test]
+fn log_16_a_scheduler_that_panics_has_put_everything_back_when_it_is_gone() {
+    let Some((first, _, own)) = two_processors() else { return };
+    let client = Running::waiting();
+    let mut scheduler = Running::subject(&["pin", &first.to_string(), &client.pid().to_string()]);
+    assert_eq!(scheduler.hear(), "placed 1");
+    scheduler.tell("panic");
+    assert_eq!(scheduler.hear(), "", "its end");
+    assert!(all_have(client.pid(), own));
+}
+
+#[test]
 fn log_16_a_scheduler_killed_at_any_moment_leaves_no_mask_changed_and_no_process_behind() {
     let Some((first, second, own)) = two_processors() else { return };
     let mut random = Random::seeded();

@@ -167,12 +167,13 @@ impl Analysis {
     /// Ends a period and derives from it what a policy asks for. Allocates nothing.
     pub fn end_period(&mut self, now_ns: u64) -> Period<'_> {
         let length_ns = now_ns.saturating_sub(self.period_began_ns).max(1);
-        self.find_roles();
+        self.find_drivers();
         let findings = &mut self.findings;
         findings.service.end_period();
         findings.rows_seen.end_period();
         findings.traffic.end_period(&self.derived.roles);
         findings.working_sets.derive(&findings.traffic);
+        self.derived.find_clients(&findings.traffic);
         self.derived.follow(findings, length_ns, self.polls.max(1));
         self.period_began_ns = now_ns;
         self.polls = 0;
@@ -217,14 +218,13 @@ impl Analysis {
         Completeness { from_ns, to_ns: self.polled_ns, files }
     }
 
-    /// A domain that reports transactions is a driver; whatever else the user named, a client.
-    fn find_roles(&mut self) {
+    /// A domain that reports transactions of others is a driver.
+    fn find_drivers(&mut self) {
         let traffic = &self.findings.traffic;
         let given = self.derived.given_roles.iter();
         for (domain, (role, given)) in self.derived.roles.iter_mut().zip(given).enumerate() {
-            let domain = domain as DomainId;
-            let found = if traffic.is_driver(domain) { Role::Driver } else { Role::Client };
-            *role = given.unwrap_or(if domain < FIRST { Role::Bystander } else { found });
+            let found = if traffic.is_driver(domain as DomainId) { Role::Driver } else { Role::Bystander };
+            *role = given.unwrap_or(if domain < usize::from(FIRST) { Role::Bystander } else { found });
         }
     }
 }
@@ -243,6 +243,18 @@ fn tally_of(tallies: &mut Vec<Tally>, event: &EventUse, domains: usize) -> usize
 }
 
 impl Derived {
+    /// Whoever else the user named is a client as long as it deals with a driver. A domain that only
+    /// computes is none, or its load would keep clients away.
+    fn find_clients(&mut self, traffic: &Traffic) {
+        for domain in usize::from(FIRST)..self.roles.len() {
+            let is_open = self.given_roles[domain].is_none() && self.roles[domain] == Role::Bystander;
+            let deals = |driver| self.roles[driver] == Role::Driver && traffic.deals_with(domain, driver);
+            if is_open && (usize::from(FIRST)..self.roles.len()).any(deals) {
+                self.roles[domain] = Role::Client;
+            }
+        }
+    }
+
     fn follow(&mut self, findings: &Findings, length_ns: u64, polls: usize) {
         let share =
             |ns: u64| (u128::from(ns) * 1000 / u128::from(length_ns)).min(u128::from(u32::MAX)) as Permille;

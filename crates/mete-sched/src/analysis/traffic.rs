@@ -59,6 +59,11 @@ impl Traffic {
         self.dealings(Counts::total, client, driver)
     }
 
+    /// Whether a client has dealt with a driver of late.
+    pub fn deals_with(&self, client: usize, driver: usize) -> bool {
+        self.dealings(Counts::recent, client, driver) > 0
+    }
+
     /// Whether a domain has reported transactions of others, and so is a driver.
     pub fn is_driver(&self, domain: DomainId) -> bool {
         self.reported.total().row(usize::from(domain)).iter().any(|&count| count > 0)

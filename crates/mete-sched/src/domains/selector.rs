@@ -155,7 +155,8 @@ pub struct DomainSpec {
     pub name: String,
     /// Who belongs to it.
     pub selectors: Vec<Selector>,
-    /// What it is to the affinity policy; `None` to find out from the logs.
+    /// What it is to the affinity policy; `None` to find out from the logs: who reports transactions is a
+    /// driver, who deals with a driver a client.
     pub role: Option<Role>,
 }
 
