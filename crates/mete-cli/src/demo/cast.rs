@@ -74,7 +74,8 @@ impl Stage {
     pub fn open(processors: &[usize], hogs: usize) -> Result<Stage> {
         let program = part_program()?;
         let folder = Folder::create()?;
-        let (board, board_file) = Board::create().context("cannot make the memory in which the demo counts")?;
+        let (board, board_file) =
+            Board::create().context("cannot make the memory in which the demo counts")?;
         let mut stage = Stage { program, folder, board, board_file, drivers: Vec::new(), hogs: Vec::new() };
         for (number, &processor) in processors.iter().take(DRIVERS).enumerate() {
             let driver = stage.start_driver(number, processor)?;
@@ -133,7 +134,9 @@ impl Stage {
         let mut command = Command::new(&self.program);
         command.args(["--board", &self.board_file.as_raw_fd().to_string()]).stdin(Stdio::piped());
         arguments(&mut command);
-        let child = command.spawn().with_context(|| format!("cannot start {} of the demo", self.program.display()))?;
+        let child = command
+            .spawn()
+            .with_context(|| format!("cannot start {} of the demo", self.program.display()))?;
         Ok(Part { name: name.to_owned(), child })
     }
 
@@ -146,7 +149,8 @@ impl Stage {
 fn part_program() -> Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find out where this program lies")?;
     let program = own.with_file_name("mete-demo-part");
-    let missing = || format!("{} is missing: build it with `make demo`, it comes with mete", program.display());
+    let missing =
+        || format!("{} is missing: build it with `make demo`, it comes with mete", program.display());
     Path::exists(&program).then(|| program.clone()).with_context(missing)
 }
 
@@ -158,7 +162,9 @@ impl Folder {
         let path = std::env::temp_dir().join(format!("mete-demo-{}", std::process::id()));
         let mut builder = std::fs::DirBuilder::new();
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&path).with_context(|| format!("cannot make the folder {} for the demo's sockets", path.display()))?;
+        builder
+            .create(&path)
+            .with_context(|| format!("cannot make the folder {} for the demo's sockets", path.display()))?;
         Ok(Folder(path))
     }
 }

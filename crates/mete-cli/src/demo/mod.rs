@@ -135,7 +135,8 @@ impl Show {
 
 /// The processors that this program may use.
 fn own_processors() -> Result<Vec<usize>> {
-    let set = rustix::thread::sched_getaffinity(None).context("cannot find out which processors may be used")?;
+    let set =
+        rustix::thread::sched_getaffinity(None).context("cannot find out which processors may be used")?;
     Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect())
 }
 
@@ -151,7 +152,10 @@ fn check(options: &Options, processors: &[usize]) -> Result<()> {
     }
     // Found out now and not after two minutes.
     std::fs::OpenOptions::new().append(true).create(true).open(&options.report).map(drop).with_context(|| {
-        format!("cannot write the report {}: choose another place with --report FILE", options.report.display())
+        format!(
+            "cannot write the report {}: choose another place with --report FILE",
+            options.report.display()
+        )
     })
 }
 
@@ -167,7 +171,12 @@ fn announce(options: &Options, stage: &Stage, out: &mut Output) -> Result<()> {
 }
 
 /// One stretch with fresh clients; `None` if an end was asked for before it was over.
-fn play(stage: &Stage, kind: Kind, options: &Options, show: &mut Show) -> Result<Option<(Stretch, Observed)>> {
+fn play(
+    stage: &Stage,
+    kind: Kind,
+    options: &Options,
+    show: &mut Show,
+) -> Result<Option<(Stretch, Observed)>> {
     if interrupt::asked() {
         return Ok(None);
     }
@@ -201,7 +210,10 @@ fn measured(kind: Kind, done: Tally, took: Duration, observed: &Observed) -> Str
 
 fn check_alive(done: Tally, clients: &[Part]) -> Result<()> {
     if done.requests == 0 {
-        bail!("none of the {} clients got an answer in a whole stretch: the demo's processes do not run", clients.len());
+        bail!(
+            "none of the {} clients got an answer in a whole stretch: the demo's processes do not run",
+            clients.len()
+        );
     }
     Ok(())
 }
@@ -213,7 +225,9 @@ fn wait(observer: &mut Option<Observer>, length: Duration, kind: Kind, show: &Sh
         Some(observer) => observer.run_until(end, |matrix| show.tick(kind, &in_short(matrix, show))),
         None => {
             while Instant::now() < end && !interrupt::asked() {
-                std::thread::sleep(Duration::from_millis(20).min(end.saturating_duration_since(Instant::now())));
+                std::thread::sleep(
+                    Duration::from_millis(20).min(end.saturating_duration_since(Instant::now())),
+                );
                 show.tick(kind, "");
             }
         }
@@ -229,7 +243,13 @@ fn in_short(matrix: &[Vec<u64>], show: &Show) -> String {
     clients.collect::<Vec<_>>().join("  ")
 }
 
-fn print_stretch(round: u32, stretch: &Stretch, observed: &Observed, show: &Show, out: &mut Output) -> Result<()> {
+fn print_stretch(
+    round: u32,
+    stretch: &Stretch,
+    observed: &Observed,
+    show: &Show,
+    out: &mut Output,
+) -> Result<()> {
     let line = format!(
         "round {}  {:<17} {:>9} requests/s  {:>5.1} % crossed  {}",
         round + 1,
@@ -302,7 +322,8 @@ fn summary_table(stretches: &[Stretch]) -> String {
         Head::Number("crossed %"),
         Head::Number("least to most"),
     ]);
-    let range = |spread: Spread| format!("{} to {}", grouped(spread.least as u64), grouped(spread.most as u64));
+    let range =
+        |spread: Spread| format!("{} to {}", grouped(spread.least as u64), grouped(spread.most as u64));
     for kind in Kind::ALL {
         let throughput = spread(stretches, kind, |stretch| stretch.throughput);
         let crossings = spread(stretches, kind, |stretch| 100.0 * stretch.crossings);

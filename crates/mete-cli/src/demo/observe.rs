@@ -121,10 +121,14 @@ fn take(notice: Notice, scheduler: &Scheduler, observed: &mut Observed) {
             observed.notes.push(format!("{} could not be moved: {error}", name(decision.domain)));
         }
         Notice::NoKernel(error) => observed.notes.push(error.to_string()),
-        Notice::NoDiscovery(error) => observed.notes.push(format!("programs with probes cannot be found: {error}")),
+        Notice::NoDiscovery(error) => {
+            observed.notes.push(format!("programs with probes cannot be found: {error}"))
+        }
         Notice::Unavailable(missing) => observed.notes.push(missing.to_string()),
         Notice::Refused(error) => observed.notes.push(error.to_string()),
-        Notice::NotFollowed(pid, error) => observed.notes.push(format!("process {pid} could not be moved: {error}")),
+        Notice::NotFollowed(pid, error) => {
+            observed.notes.push(format!("process {pid} could not be moved: {error}"))
+        }
         Notice::Component(_) | Notice::Ended(_) => {}
     }
 }

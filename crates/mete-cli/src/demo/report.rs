@@ -44,8 +44,12 @@ pub fn html(story: &Story<'_>, stretches: &[Stretch]) -> String {
          <title>mete demo</title><style>{STYLE}</style><h1>Measured, and acted upon</h1>"
     );
     introduce(&mut page, story, stretches);
-    plot(&mut page, "Requests answered in a second", stretches, "requests per second", |stretch| stretch.throughput);
-    plot(&mut page, "Requests that crossed between processors", stretches, "percent", |stretch| 100.0 * stretch.crossings);
+    plot(&mut page, "Requests answered in a second", stretches, "requests per second", |stretch| {
+        stretch.throughput
+    });
+    plot(&mut page, "Requests that crossed between processors", stretches, "percent", |stretch| {
+        100.0 * stretch.crossings
+    });
     matrix(&mut page, story);
     decisions(&mut page, story);
     table(&mut page, stretches);
@@ -78,7 +82,8 @@ fn introduce(page: &mut String, story: &Story<'_>, stretches: &[Stretch]) {
 /// The result in one sentence, from the medians.
 pub fn verdict(stretches: &[Stretch]) -> Option<String> {
     let throughput = |kind| spread(stretches, kind, |stretch| stretch.throughput).map(|spread| spread.median);
-    let crossings = |kind| spread(stretches, kind, |stretch| 100.0 * stretch.crossings).map(|spread| spread.median);
+    let crossings =
+        |kind| spread(stretches, kind, |stretch| 100.0 * stretch.crossings).map(|spread| spread.median);
     let (off, log, act) = (throughput(Kind::Off)?, throughput(Kind::Log)?, throughput(Kind::Act)?);
     Some(format!(
         "Logging changed the throughput by {:+.1} %, acting on it by {:+.1} %; crossings went from {:.0} % to {:.0} % of requests.",
@@ -89,17 +94,34 @@ pub fn verdict(stretches: &[Stretch]) -> Option<String> {
     ))
 }
 
-fn plot(page: &mut String, title: &str, stretches: &[Stretch], unit: &str, figure: impl Fn(&Stretch) -> f64 + Copy) {
+fn plot(
+    page: &mut String,
+    title: &str,
+    stretches: &[Stretch],
+    unit: &str,
+    figure: impl Fn(&Stretch) -> f64 + Copy,
+) {
     let strip = |kind: Kind| {
         let points: Vec<_> = stretches.iter().filter(|stretch| stretch.kind == kind).map(figure).collect();
-        Spread::of(points.iter().copied()).map(|spread| Strip { label: kind.name(), points, median: spread.median })
+        Spread::of(points.iter().copied()).map(|spread| Strip {
+            label: kind.name(),
+            points,
+            median: spread.median,
+        })
     };
     let strips: Vec<_> = Kind::ALL.into_iter().filter_map(strip).collect();
-    let _ = write!(page, "<h2>{}</h2>{}<p class=\"dim\">One point a stretch; the thick mark is the median.</p>", escape(title), svg::strips(&strips, unit));
+    let _ = write!(
+        page,
+        "<h2>{}</h2>{}<p class=\"dim\">One point a stretch; the thick mark is the median.</p>",
+        escape(title),
+        svg::strips(&strips, unit)
+    );
 }
 
 fn matrix(page: &mut String, story: &Story<'_>) {
-    let cell = |row: usize, column: usize| story.matrix.get(row).and_then(|row| row.get(column)).copied().unwrap_or(0);
+    let cell = |row: usize, column: usize| {
+        story.matrix.get(row).and_then(|row| row.get(column)).copied().unwrap_or(0)
+    };
     let _ = write!(
         page,
         "<h2>Who talked to whom, as logged</h2>{}<p class=\"dim\">Transactions of each client with each driver in the last stretch that was logged.</p>",
@@ -146,7 +168,8 @@ mod tests {
 
     #[test]
     fn the_report_needs_nothing_from_elsewhere_and_shows_every_stretch() {
-        let stretch = |kind, throughput| Stretch { kind, throughput, crossings: 0.5, moves: 1, rows: 10, lost: 0 };
+        let stretch =
+            |kind, throughput| Stretch { kind, throughput, crossings: 0.5, moves: 1, rows: 10, lost: 0 };
         let stretches = [stretch(Kind::Off, 100.0), stretch(Kind::Log, 99.0), stretch(Kind::Act, 150.0)];
         let names = ["a".to_owned()];
         let story = Story {

@@ -38,7 +38,12 @@ pub fn strips(strips: &[Strip<'_>], unit: &str) -> String {
         for (nth, &point) in strip.points.iter().enumerate() {
             // A fixed pattern of offsets, so that equal points do not hide each other.
             let offset = [0.0, -9.0, 9.0, -16.0, 16.0][nth % 5];
-            let _ = write!(svg, r#"<circle class="k{number}" cx="{:.1}" cy="{:.1}" r="5"/>"#, x(point), y + offset);
+            let _ = write!(
+                svg,
+                r#"<circle class="k{number}" cx="{:.1}" cy="{:.1}" r="5"/>"#,
+                x(point),
+                y + offset
+            );
         }
         line(&mut svg, &format!("median k{number}"), x(strip.median), y - 24.0, x(strip.median), y + 24.0);
     }
@@ -117,6 +122,9 @@ mod tests {
         assert_eq!(svg.matches("<circle").count(), 3);
         assert!(svg.contains("a&lt;b"));
         let names = ["x".to_owned(), "y".to_owned()];
-        assert_eq!(matrix(&names, &names, |row, column| (row * 2 + column) as u64).matches("<rect").count(), 4);
+        assert_eq!(
+            matrix(&names, &names, |row, column| (row * 2 + column) as u64).matches("<rect").count(),
+            4
+        );
     }
 }

@@ -49,7 +49,9 @@ impl Board {
     /// The board whose descriptor the demo passed on.
     #[allow(dead_code, reason = "used by the parts")]
     pub fn inherited(descriptor: Option<i32>) -> io::Result<Board> {
-        let missing = || io::Error::new(io::ErrorKind::InvalidInput, "this part needs --board, which `mete demo` passes");
+        let missing = || {
+            io::Error::new(io::ErrorKind::InvalidInput, "this part needs --board, which `mete demo` passes")
+        };
         let descriptor = descriptor.filter(|&descriptor| descriptor > 2).ok_or_else(missing)?;
         // SAFETY: the demo opened it for this process; nobody else here uses or closes it.
         let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
@@ -63,7 +65,8 @@ impl Board {
         let file: BorrowedFd<'_> = std::os::fd::AsFd::as_fd(file);
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new shared mapping of a file that has BYTES bytes; it is never unmapped.
-        let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), BYTES, protection, MapFlags::SHARED, file, 0)? };
+        let base =
+            unsafe { rustix::mm::mmap(std::ptr::null_mut(), BYTES, protection, MapFlags::SHARED, file, 0)? };
         let base = NonNull::new(base.cast::<[Counts; PLACES]>()).ok_or(io::ErrorKind::OutOfMemory)?;
         // SAFETY: page-aligned, BYTES long, mapped for ever, and made of atomics.
         Ok(Board(unsafe { base.as_ref() }))
