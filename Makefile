@@ -4,7 +4,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench fuzz check fmt vm-setup vm-test clean
+.PHONY: help setup demo test bench fuzz man completions check fmt vm-setup vm-test clean
 .NOTPARALLEL:
 
 # Cargo and clang may have been installed a moment ago, so they are looked for in each recipe.
@@ -28,6 +28,12 @@ bench: setup ## measure the costs on this machine
 
 fuzz: setup ## run a fuzz target (see fuzz/README.md): make fuzz ARGS="reader -- -max_total_time=60"
 	@$(RUN) cargo +nightly fuzz run $(ARGS)
+
+man: setup ## man pages, in target/man
+	@$(RUN) cargo run --release --package mete --bin mete -- generate man --out target/man
+
+completions: setup ## shell completions, in target/completions
+	@$(RUN) cargo run --release --package mete --bin mete -- generate completions --out target/completions
 
 check: setup ## formatting, lints, documentation
 	@scripts/check.sh

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::{bench, demo, doctor, generate, log, schedule};
+use crate::{bench, demo, doctor, generate, log, schedule, study};
 
 /// Measure what schedulers need to know, and deal the processor out by it
 #[derive(Debug, Parser)]
@@ -39,6 +39,8 @@ pub enum Subcommand {
     Schedule(schedule::Options),
     /// Measure what logging costs on this machine, beside other tools, against the project's bars
     Bench(bench::Options),
+    /// Measure the papers' figures again on this machine
+    Study(study::Options),
     /// Write man pages or shell completions
     #[command(hide = true)]
     Generate(generate::Options),

@@ -31,8 +31,8 @@ Examples:
   mete bench --only user                   rows of programs with probes, without root
   sudo mete bench --json | jq -r 'select(.holds == false) | .name'
 
-Ratios are taken within one run, because other load changes absolute times. A bar that does not hold is
-part of the result; the exit status is 0 then, too.";
+Ratios are taken within one run, because other load changes absolute times. A bar that does not
+hold is part of the result; the exit status is 0 then, too.";
 
 /// Measures and prints.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
@@ -79,7 +79,7 @@ fn scheduler() -> Result<Turn, Reason> {
 /// The rows as a table with its notes below, or as JSON.
 pub fn print(report: &Report, output: &mut Output) -> anyhow::Result<()> {
     report.rows.iter().try_for_each(|row| output.object(row))?;
-    output.text(format!("{} on {}\n", report.title, report.machine.line()))?;
+    output.text(format!("{}\n{}\n", report.title, report.machine.line()))?;
     output.text(table(report).text())?;
     print_notes(report, output)?;
     if !report.is_complete {
@@ -92,22 +92,26 @@ fn table(report: &Report) -> Table {
     let mut heads = vec![Head::Text("what"), Head::Name("unit")];
     heads.extend(["median", "min", "bar", "holds", "note"].map(Head::Number));
     let mut table = Table::new(heads);
-    let mut notes = 0;
+    let notes = notes(report);
     for row in &report.rows {
-        notes += usize::from(!row.note.is_empty());
-        let note = if row.note.is_empty() { String::new() } else { format!("[{notes}]") };
+        let note = notes.iter().position(|note| **note == row.note);
+        let note = note.map_or(String::new(), |number| format!("[{}]", number + 1));
         let bar = row.bar.map(|bar| bar.to_string()).unwrap_or_default();
-        table.row([
-            row.name.clone(),
-            row.unit.into(),
-            value(row.median),
-            value(row.min),
-            bar,
-            verdict(row).into(),
-            note,
-        ]);
+        let cells = [row.name.clone(), row.unit.into(), value(row.median), value(row.min), bar];
+        table.row(cells.into_iter().chain([verdict(row).into(), note]));
     }
     table
+}
+
+/// Each note once.
+fn notes(report: &Report) -> Vec<&str> {
+    let mut notes: Vec<&str> = Vec::new();
+    for row in report.rows.iter().filter(|row| !row.note.is_empty()) {
+        if !notes.contains(&row.note.as_str()) {
+            notes.push(&row.note);
+        }
+    }
+    notes
 }
 
 fn verdict(row: &Row) -> &'static str {
@@ -130,8 +134,9 @@ fn value(value: Option<f64>) -> String {
 }
 
 fn print_notes(report: &Report, output: &mut Output) -> anyhow::Result<()> {
-    let notes = report.rows.iter().map(|row| &row.note).filter(|note| !note.is_empty());
     let mut table = Table::new([Head::Number("note"), Head::Text("")]);
-    notes.zip(1..).for_each(|(note, number)| table.row([format!("[{number}]"), note.clone()]));
+    for (note, number) in notes(report).into_iter().zip(1..) {
+        table.row([format!("[{number}]"), note.to_owned()]);
+    }
     if table.is_empty() { Ok(()) } else { output.text(format!("\n{}", table.text())) }
 }

@@ -1,6 +1,6 @@
 //! Man pages and shell completions, made from the command line's own description.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -46,6 +46,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
 fn man_pages(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut command = Arguments::command();
     command.build();
+    command = command.mut_subcommand("help", |help| help.hide(true));
     let mut written = Vec::new();
     write_pages(&command, directory, &mut written)?;
     Ok(written)
@@ -55,13 +56,33 @@ fn man_pages(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
 fn write_pages(command: &clap::Command, directory: &Path, written: &mut Vec<PathBuf>) -> std::io::Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
     let path = directory.join(format!("{name}.1"));
-    let mut file = File::create(&path)?;
-    clap_mangen::Man::new(command.clone()).render(&mut file)?;
-    file.flush()?;
+    fs::write(&path, page(command)?)?;
     written.push(path);
-    let mut shown =
-        command.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help");
+    let mut shown = command.get_subcommands().filter(|command| !command.is_hide_set());
     shown.try_for_each(|command| write_pages(command, directory, written))
+}
+
+/// The parts of a page; the examples line by line, as they stand.
+fn page(command: &clap::Command) -> std::io::Result<Vec<u8>> {
+    let man = clap_mangen::Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.get_subcommands().any(|command| !command.is_hide_set()) {
+        man.render_subcommands_section(&mut page)?;
+    }
+    let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    writeln!(page, ".SH EXAMPLES\n.nf")?;
+    examples.trim_start_matches("Examples:").trim_start_matches('\n').lines().try_for_each(|line| {
+        // What roff would take for its own: backslashes, and dots and quotes at the beginning.
+        let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
+        writeln!(page, "{guard}{}", line.replace('\\', "\\e").replace('-', "\\-"))
+    })?;
+    writeln!(page, ".fi")?;
+    Ok(page)
 }
 
 fn completions(directory: &Path) -> std::io::Result<Vec<PathBuf>> {

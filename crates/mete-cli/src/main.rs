@@ -23,6 +23,7 @@ mod output;
 mod progress;
 mod report;
 mod schedule;
+mod study;
 mod table;
 
 use std::process::ExitCode;
@@ -64,6 +65,7 @@ fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
         Subcommand::Schedule(options) => schedule::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Demo(options) => demo::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Bench(options) => bench::run(&options, &mut Output::new(options.json)).map(done),
+        Subcommand::Study(options) => study::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Generate(options) => generate::run(&options, &mut Output::new(false)).map(done),
     }
 }

@@ -19,10 +19,10 @@ use crate::{failure, interrupt, notice};
 
 /// Options of `mete schedule`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, group = ArgGroup::new("who").required(true).multiple(true))]
+#[command(after_help = EXAMPLES, override_usage = USAGE, group = ArgGroup::new("who").required(true).multiple(true))]
 pub struct Options {
-    /// Who decides
-    #[arg(long, value_enum, default_value = "affinity")]
+    /// Who decides: affinity moves clients to the processor of the driver that they talk to most
+    #[arg(long, value_enum, default_value = "affinity", hide_possible_values = true)]
     policy: Policy,
     /// How long to schedule; until Ctrl-C if not given
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
@@ -52,9 +52,9 @@ pub struct Options {
     affinity: Affinity,
 }
 
+// A text at a value would make the whole help a long one.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Policy {
-    /// Clients move to the processor of the driver that they talk to most
     Affinity,
 }
 
@@ -82,6 +82,7 @@ struct Affinity {
     max_imbalance: u32,
 }
 
+const USAGE: &str = "mete schedule [OPTIONS] --driver <NAME=SELECTOR>... --client <NAME=SELECTOR>...";
 const EXAMPLES: &str = "\
 Examples:
   sudo mete schedule --driver db=comm:postgres --client web=comm:nginx
@@ -89,8 +90,8 @@ Examples:
   sudo mete schedule --domain db=comm:postgres --domain web=comm:nginx --dry-run
   sudo mete schedule --driver db=comm:postgres --client web=comm:nginx --margin 50 --confirm 5
 
-Clients are moved by processor affinity, within what their own masks allow; every mask is put back at the
-end, also after Ctrl-C, a crash or kill -9. Nothing else is changed, and nothing is reserved.";
+Clients are moved by processor affinity, within what their own masks allow; every mask is put back
+at the end, also after Ctrl-C, a crash or kill -9. Nothing else is changed, nothing is reserved.";
 
 /// Schedules until the time is up or somebody pressed Ctrl-C; then puts everything back.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {

@@ -60,8 +60,8 @@ Examples:
   mete log --components --for 5s                               programs with probes, without root
   sudo mete log --for 1s --json | jq 'select(.kind == \"domain\")'
 
-Percentages are of one processor. Wake-ups by interrupts are not counted. The domain `other` is whoever
-belongs to no domain. The exit status is COMMAND's, or 1 if nothing could be logged.";
+Percentages are of one processor. Wake-ups by interrupts are not counted. The domain `other` is
+whoever belongs to no domain. The exit status is COMMAND's, or 1 if nothing could be logged.";
 
 /// Without a command, as long as it takes to see something.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
