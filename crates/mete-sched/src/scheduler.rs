@@ -23,11 +23,9 @@ use crate::actuator::{self, ActuatorError, Restored};
 use crate::analysis::Analysis;
 use crate::configure::Layout;
 use crate::domains::{Change, DomainError, DomainSpec, Domains, OTHER};
+use crate::precedence::Precedence;
 use crate::sources::{ComponentSource, Discovery, KernelSource, Source, SourceError, Unavailable};
 use crate::ticker::Ticker;
-
-/// How often membership and components are looked at.
-const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
 /// What a scheduler is to do.
 #[derive(Clone, Debug)]
@@ -36,6 +34,9 @@ pub struct Settings {
     pub poll: Duration,
     /// How many polls make a period, at whose end the policy is asked. 5, so every 100 ms.
     pub polls_in_period: u32,
+    /// How often membership and components are looked at. A second; less to find components that
+    /// live briefly.
+    pub housekeeping: Duration,
     /// How the logs are laid out.
     pub layout: Layout,
     /// What the kernel is to log; nothing, to do without the kernel component.
@@ -57,6 +58,7 @@ impl Default for Settings {
         Settings {
             poll: Duration::from_millis(20),
             polls_in_period: 5,
+            housekeeping: Duration::from_secs(1),
             layout: Layout::PerEvent,
             kernel: vec![Characteristic::ServiceTime, Characteristic::Ipc, run_queue],
             needs_kernel: false,
@@ -149,6 +151,7 @@ pub struct Scheduler {
     began_ns: u64,
     used_before_ns: u64,
     start_ns: u64,
+    _precedence: Precedence,
 }
 
 impl Scheduler {
@@ -186,6 +189,7 @@ impl Scheduler {
             began_ns: now_ns,
             used_before_ns,
             start_ns: 0,
+            _precedence: Precedence::take(),
         };
         if let Some(kernel) = kernel {
             scheduler.read(Box::new(kernel))?;
@@ -229,7 +233,7 @@ impl Scheduler {
         if self.polls.is_multiple_of(u64::from(self.settings.polls_in_period.max(1))) {
             self.end_period(now_ns);
         }
-        if self.polls.is_multiple_of(self.polls_between(HOUSEKEEPING)) {
+        if self.polls.is_multiple_of(self.polls_between(self.settings.housekeeping)) {
             self.keep_house(now_ns);
         }
     }

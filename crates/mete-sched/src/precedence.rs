@@ -1,0 +1,62 @@
+//! The scheduler's own place on the processor: before those whom it schedules. On a full machine a
+//! poll that waits its turn comes late, and what was overwritten meanwhile is lost.
+//!
+//! A nice value and no real-time priority: whatever goes wrong here must not starve a processor.
+
+use rustix::process::{getpriority_process, setpriority_process};
+use rustix::thread::gettid;
+
+/// The highest weight that ordinary scheduling knows.
+const NICE: i32 = -20;
+
+/// The calling thread goes first as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Precedence {
+    before: Option<i32>,
+}
+
+impl Precedence {
+    /// Takes precedence if this user may. If not, polls come late under load, and the completeness
+    /// statement says what that cost.
+    pub fn take() -> Precedence {
+        let thread = Some(gettid());
+        let before = getpriority_process(thread).ok();
+        let before = before.filter(|_| keep_from_children(true) && setpriority_process(thread, NICE).is_ok());
+        Precedence { before }
+    }
+}
+
+/// Whoever this thread starts meanwhile gets the usual weight.
+fn keep_from_children(keep: bool) -> bool {
+    let policy = if keep { libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK } else { libc::SCHED_OTHER };
+    let parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the calling thread, and a parameter that outlives the call.
+    unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) == 0 }
+}
+
+impl Drop for Precedence {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            // Lowering oneself is always allowed.
+            let _ = setpriority_process(Some(gettid()), before);
+            keep_from_children(false);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn precedence_ends_with_its_value() {
+        let nice = || getpriority_process(Some(gettid())).unwrap();
+        let before = nice();
+        let precedence = Precedence::take();
+        assert_eq!(nice(), if precedence.before.is_some() { NICE } else { before });
+        let child = std::process::Command::new("nice").output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&child.stdout).trim(), before.max(0).to_string());
+        drop(precedence);
+        assert_eq!(nice(), before);
+    }
+}
