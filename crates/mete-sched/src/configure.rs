@@ -129,7 +129,9 @@ fn spec_of(meaning: Meaning) -> FileSpec {
     let (entries, stamp, rows) = match meaning {
         // The stamps say when the present phase began, whose end is not logged yet.
         Meaning::ServiceTime => (with_counter, Stamp::Hardware, MAX_ROWS / 2),
-        Meaning::Memory | Meaning::Sample => (with_counter, Stamp::Hardware, MAX_ROWS / 8),
+        // A program that grows faults several hundred thousand times a second.
+        Meaning::Memory => (with_counter, Stamp::Hardware, MAX_ROWS / 2),
+        Meaning::Sample => (with_counter, Stamp::Hardware, MAX_ROWS / 8),
         Meaning::Sent | Meaning::Received => (WHO, Stamp::None, MAX_ROWS),
         Meaning::RunQueue => (with_counter, Stamp::None, RUN_QUEUE_ROWS),
         Meaning::Counter => (with_counter, Stamp::None, MAX_ROWS / 8),
