@@ -1,6 +1,10 @@
 //! What a scheduler wants people to know while it works.
 
+use std::collections::BTreeSet;
+
 use anyhow::bail;
+use mete_probe::attach::AttachError;
+use mete_sched::sources::SourceError;
 use mete_sched::{Notice, Scheduler};
 
 use crate::failure;
@@ -10,14 +14,13 @@ pub fn logs_anything(scheduler: &Scheduler) -> bool {
     scheduler.analysis().sources().any(|source| !source.events().is_empty())
 }
 
-/// An error if nothing logs at all, and what is missing otherwise.
+/// An error if nothing logs at all.
 ///
 /// # Errors
 ///
 /// One sentence that holds all reasons.
 pub fn check(scheduler: &mut Scheduler) -> anyhow::Result<()> {
     if logs_anything(scheduler) {
-        tell_all(scheduler);
         return Ok(());
     }
     let reasons: Vec<_> = scheduler.notices().filter_map(|notice| text(&notice)).collect();
@@ -25,15 +28,21 @@ pub fn check(scheduler: &mut Scheduler) -> anyhow::Result<()> {
     bail!("there is nothing to log: {reasons}; and no program with probes runs for this user")
 }
 
-/// Says what is missing. Anything else shows in the results.
-pub fn tell_all(scheduler: &mut Scheduler) {
-    scheduler.notices().for_each(|notice| tell(&notice));
-}
+/// Says what is missing, each once. Anything else shows in the results.
+#[derive(Default)]
+pub struct Told(BTreeSet<String>);
 
-/// The same for one notice.
-pub fn tell(notice: &Notice) {
-    if let Some(text) = text(notice) {
-        failure::say(&text);
+impl Told {
+    /// All that a scheduler has to tell.
+    pub fn tell_all(&mut self, scheduler: &mut Scheduler) {
+        scheduler.notices().for_each(|notice| self.tell(&notice));
+    }
+
+    /// One of it.
+    pub fn tell(&mut self, notice: &Notice) {
+        if let Some(text) = text(notice).filter(|text| self.0.insert(text.clone())) {
+            failure::say(&text);
+        }
     }
 }
 
@@ -43,6 +52,8 @@ fn text(notice: &Notice) -> Option<String> {
         Notice::NoKernel(why) => Some(format!("the kernel is not logged: {why}")),
         Notice::NoDiscovery(why) => Some(format!("programs with probes are not looked for: {why}")),
         Notice::Unavailable(what) => Some(what.to_string()),
+        // It was found and has ended before it could be taken.
+        Notice::Refused(SourceError::Component(AttachError::Gone { .. })) => None,
         Notice::Refused(why) => Some(why.to_string()),
         Notice::NotFollowed(pid, why) => Some(format!("process {pid} was not placed: {why}")),
         Notice::Component(_) | Notice::Ended(_) | Notice::Moved(..) | Notice::NotMoved(..) => None,

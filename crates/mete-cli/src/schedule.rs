@@ -11,6 +11,7 @@ use mete_sched::{DomainReport, DomainSpec, Ended, Notice, Report, Scheduler, Set
 use serde::Serialize;
 
 use crate::arguments::duration;
+use crate::notice::Told;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::report::{Interval, Logged, Queues, service_ns, tables};
@@ -146,6 +147,7 @@ struct Shown<'a> {
     options: &'a Options,
     output: &'a mut Output,
     progress: Progress,
+    told: Told,
     begin: Instant,
     queues: Queues,
     whole: Interval,
@@ -162,6 +164,7 @@ impl Shown<'_> {
             options,
             output,
             progress: Progress::of_time("scheduling", options.time),
+            told: Told::default(),
             begin: Instant::now(),
             queues: Queues::default(),
             whole: Interval::new(before),
@@ -201,7 +204,7 @@ impl Shown<'_> {
             }
             Notice::NotMoved(decision, why) => self.print(scheduler, decision, "not moved", why.to_string()),
             other => {
-                self.progress.aside(|| notice::tell(other));
+                self.progress.aside(|| self.told.tell(other));
                 Ok(())
             }
         })

@@ -1,5 +1,7 @@
 //! Help, man pages and completions.
 
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
 mod common;
 
 use std::fs;

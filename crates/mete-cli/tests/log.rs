@@ -1,5 +1,7 @@
 //! `mete log` on real processes.
 
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
 mod common;
 
 use std::process::Stdio;

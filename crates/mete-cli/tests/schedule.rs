@@ -1,5 +1,7 @@
 //! `mete schedule` on real processes: it moves, and puts back however it ends.
 
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
 mod common;
 
 use std::io::{BufReader, Lines};

@@ -13,6 +13,7 @@ use anyhow::bail;
 use mete_sched::{DomainSpec, Report, Scheduler, Selector, Settings};
 
 use crate::arguments::duration;
+use crate::notice::Told;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::report::{Interval, Logged, Queues, tables};
@@ -65,19 +66,21 @@ whoever belongs to no domain. The exit status is COMMAND's, or 1 if nothing coul
 
 /// Without a command, as long as it takes to see something.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
+const LOOK_FOR_PROBES_EVERY: Duration = Duration::from_millis(40);
 
 /// Logs, and answers with the command's status.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
     let paused = Paused::start(&options.command, options.json)?;
     let mut scheduler = Scheduler::start(options.settings(), domains(options, paused.as_ref()))?;
-    match paused {
-        // It may have probes.
-        Some(_) => notice::tell_all(&mut scheduler),
-        None => notice::check(&mut scheduler)?,
+    if paused.is_none() {
+        notice::check(&mut scheduler)?;
     }
+    // What happened while logging was being switched on is no part of the results.
+    scheduler.tick();
+    let recorder = Recorder::new(options, output, &scheduler);
     let mut running = paused.map(Paused::resume).transpose()?;
-    let logged = Recorder::new(options, output, &scheduler).record(&mut scheduler, running.as_mut())?;
+    let logged = recorder.record(&mut scheduler, running.as_mut())?;
     tables::whole(&logged, output)?;
     if logged.report.completeness.files.is_empty() && !notice::logs_anything(&scheduler) {
         bail!("nothing was logged: not the kernel, and no program with probes ran");
@@ -88,7 +91,11 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
 impl Options {
     fn settings(&self) -> Settings {
         let kernel = if self.components { Vec::new() } else { self.event.0.clone() };
-        Settings { kernel, ..Settings::default() }
+        let defaults = Settings::default();
+        // A command may be over before a second has passed.
+        let housekeeping =
+            if self.command.is_empty() { defaults.housekeeping } else { LOOK_FOR_PROBES_EVERY };
+        Settings { kernel, housekeeping, ..defaults }
     }
 
     fn limit(&self) -> Option<Duration> {
@@ -125,6 +132,7 @@ struct Recorder<'a> {
     output: &'a mut Output,
     begin: Instant,
     progress: Progress,
+    told: Told,
     queues: Queues,
     whole: Interval,
     part: Option<Interval>,
@@ -135,7 +143,16 @@ impl Recorder<'_> {
         let whole = Interval::new(Report::of(scheduler));
         let part = options.every.map(|_| whole.clone());
         let (queues, progress) = (Queues::default(), options.progress());
-        Recorder { options, output, begin: Instant::now(), progress, queues, whole, part }
+        Recorder {
+            options,
+            output,
+            begin: Instant::now(),
+            progress,
+            told: Told::default(),
+            queues,
+            whole,
+            part,
+        }
     }
 
     fn record(mut self, scheduler: &mut Scheduler, running: Option<&mut Running>) -> anyhow::Result<Logged> {
@@ -149,6 +166,7 @@ impl Recorder<'_> {
             running.end(|| scheduler.tick())?;
         }
         scheduler.tick();
+        self.told.tell_all(scheduler);
         self.queues.note(scheduler);
         Ok(self.whole.end(Report::of(scheduler), &self.queues))
     }
@@ -162,7 +180,7 @@ impl Recorder<'_> {
     ) -> anyhow::Result<()> {
         stop.store(true, Ordering::Relaxed);
         self.queues.note(scheduler);
-        self.progress.aside(|| notice::tell_all(scheduler));
+        self.progress.aside(|| self.told.tell_all(scheduler));
         let has_ended = running.map_or(Ok(false), Running::has_ended)?;
         self.print_part(scheduler)?;
         let passed = self.begin.elapsed();

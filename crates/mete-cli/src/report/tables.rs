@@ -170,8 +170,8 @@ fn processors_table(logged: &Logged) -> Table {
         let busy = logged.busy(processor);
         // A machine may have room for processors that are not there.
         if busy.is_some() || queue.is_some() {
-            let busy = busy.map_or("?".into(), percent);
-            let queue = queue.map_or("?".into(), |length| format!("{length:.2}"));
+            let busy = busy.map_or("·".into(), percent);
+            let queue = queue.map_or("·".into(), |length| format!("{length:.2}"));
             table.row([processor.to_string(), busy, queue, mostly(logged, processor)]);
         }
     }

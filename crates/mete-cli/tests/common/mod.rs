@@ -1,5 +1,6 @@
 //! What the tests share: the command, and processes that end with the test.
 
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::io::{BufRead, BufReader};
