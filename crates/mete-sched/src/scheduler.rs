@@ -10,6 +10,7 @@
 //! at `/proc`, and moving somebody, which is rare.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -46,6 +47,8 @@ pub struct Settings {
     pub needs_kernel: bool,
     /// Whether user-level components are looked for.
     pub components: bool,
+    /// The only directory in which they are looked for; `None` for wherever this user may look.
+    pub component_directory: Option<PathBuf>,
     /// Whether a domain may be empty at first.
     pub may_be_empty: bool,
     /// The constants of the affinity policy; `None` to look on and do nothing.
@@ -63,6 +66,7 @@ impl Default for Settings {
             kernel: vec![Characteristic::ServiceTime, Characteristic::Ipc, run_queue],
             needs_kernel: false,
             components: true,
+            component_directory: None,
             may_be_empty: false,
             policy: None,
         }
@@ -174,7 +178,8 @@ impl Scheduler {
         let roles = (0..domains.len()).map(|domain| domains.role(domain as DomainId)).collect();
         let placement =
             settings.policy.map(|policy| Placement::start(policy, domains.len(), processors)).transpose()?;
-        let discovery = settings.components.then(|| start_discovery(processors, &mut notices)).flatten();
+        let discovery =
+            settings.components.then(|| start_discovery(&settings, processors, &mut notices)).flatten();
         let now_ns = monotonic_ns();
         let mut scheduler = Scheduler {
             analysis: Analysis::new(processors, roles, settings.layout, now_ns),
@@ -402,8 +407,9 @@ fn start_kernel(
     }
 }
 
-fn start_discovery(processors: usize, notices: &mut Vec<Notice>) -> Option<Discovery> {
-    Discovery::new(processors).map_err(|error| notices.push(Notice::NoDiscovery(error))).ok()
+fn start_discovery(settings: &Settings, processors: usize, notices: &mut Vec<Notice>) -> Option<Discovery> {
+    let only = settings.component_directory.as_deref();
+    Discovery::new(processors, only).map_err(|error| notices.push(Notice::NoDiscovery(error))).ok()
 }
 
 fn thread_time_ns() -> u64 {

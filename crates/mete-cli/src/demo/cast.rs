@@ -93,6 +93,12 @@ impl Stage {
         &self.drivers
     }
 
+    /// Where the parts publish themselves: a folder of the demo's own, so that it reads no other
+    /// program's log.
+    pub fn directory(&self) -> PathBuf {
+        self.folder.components()
+    }
+
     /// The hogs.
     pub fn hogs(&self) -> &[Part] {
         &self.hogs
@@ -133,6 +139,7 @@ impl Stage {
     fn start(&self, name: &str, arguments: impl FnOnce(&mut Command) -> &mut Command) -> Result<Part> {
         let mut command = Command::new(&self.program);
         command.args(["--board", &self.board_file.as_raw_fd().to_string()]).stdin(Stdio::piped());
+        command.env("METE_RUNTIME_DIR", self.folder.components());
         arguments(&mut command);
         let child = command
             .spawn()
@@ -141,7 +148,7 @@ impl Stage {
     }
 
     fn socket(&self, driver: usize) -> PathBuf {
-        self.folder.0.join(format!("driver{driver}.sock"))
+        self.folder.path.join(format!("driver{driver}.sock"))
     }
 }
 
@@ -155,22 +162,30 @@ fn part_program() -> Result<PathBuf> {
 }
 
 /// A folder for the sockets that only this user can enter, removed at the end.
-struct Folder(PathBuf);
+struct Folder {
+    path: PathBuf,
+}
 
 impl Folder {
     fn create() -> Result<Folder> {
-        let path = std::env::temp_dir().join(format!("mete-demo-{}", std::process::id()));
+        let folder = Folder { path: std::env::temp_dir().join(format!("mete-demo-{}", std::process::id())) };
         let mut builder = std::fs::DirBuilder::new();
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder
-            .create(&path)
-            .with_context(|| format!("cannot make the folder {} for the demo's sockets", path.display()))?;
-        Ok(Folder(path))
+        for path in [&folder.path, &folder.components()] {
+            builder.create(path).with_context(|| {
+                format!("cannot make the folder {} for the demo's sockets", path.display())
+            })?;
+        }
+        Ok(folder)
+    }
+
+    fn components(&self) -> PathBuf {
+        self.path.join("components")
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.path);
     }
 }

@@ -43,7 +43,8 @@ impl Observer {
         let policy = (kind == Kind::Act).then(policy);
         let defaults = Settings::default();
         let characteristics = if kernel { defaults.kernel.clone() } else { Vec::new() };
-        let settings = Settings { policy, kernel: characteristics, ..defaults };
+        let component_directory = Some(stage.directory());
+        let settings = Settings { policy, kernel: characteristics, component_directory, ..defaults };
         let domain = |part: &Part, role| domain_of(part.name(), [part.pid()], role);
         let hogs = (!stage.hogs().is_empty())
             .then(|| domain_of("hogs", stage.hogs().iter().map(Part::pid), Role::Bystander));

@@ -45,7 +45,10 @@ fn connect(path: &PathBuf) -> io::Result<UnixStream> {
         match UnixStream::connect(path) {
             Ok(stream) => return Ok(stream),
             Err(error) if Instant::now() > give_up => {
-                return Err(io::Error::new(error.kind(), format!("cannot reach the driver at {}: {error}", path.display())));
+                return Err(io::Error::new(
+                    error.kind(),
+                    format!("cannot reach the driver at {}: {error}", path.display()),
+                ));
             }
             Err(_) => std::thread::sleep(Duration::from_millis(10)),
         }

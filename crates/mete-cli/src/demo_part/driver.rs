@@ -75,7 +75,11 @@ fn wait(listener: &UnixListener, clients: &HashMap<i32, Client>) -> io::Result<V
     rustix::event::poll(&mut polled, None)?;
     let descriptors = std::iter::once(listener.as_raw_fd()).chain(clients.keys().copied());
     let is_ready = |entry: &PollFd<'_>| !entry.revents().is_empty();
-    Ok(descriptors.zip(&polled).filter(|(_, entry)| is_ready(entry)).map(|(descriptor, _)| descriptor).collect())
+    Ok(descriptors
+        .zip(&polled)
+        .filter(|(_, entry)| is_ready(entry))
+        .map(|(descriptor, _)| descriptor)
+        .collect())
 }
 
 fn answer(client: &mut Client, data: &mut Buffer, counts: &Counts) -> io::Result<()> {

@@ -66,7 +66,9 @@ fn main() {
 fn play(arguments: Arguments) -> std::io::Result<()> {
     let board = || board::Board::inherited(arguments.board);
     match arguments.part {
-        Part::Driver { socket, processor, place } => driver::serve(&socket, processor, board()?.counts(place)),
+        Part::Driver { socket, processor, place } => {
+            driver::serve(&socket, processor, board()?.counts(place))
+        }
         Part::Client { socket, place } => client::ask(&socket, board()?.counts(place)),
         Part::Hog => hog::compute(),
     }

@@ -2,7 +2,7 @@
 //! dropped when they end. They may start and stop at any time.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -108,25 +108,26 @@ pub struct Discovery {
     processors: usize,
     finder: Finder,
     directories: Vec<PathBuf>,
+    /// Whether directories that come or go are followed.
+    follows: bool,
     looks: u32,
     /// How many looks to come try again whoever was busy or silent.
     retries: u32,
 }
 
 impl Discovery {
-    /// Components get areas for so many processors.
+    /// Components get areas for so many processors. They are looked for in one directory, or
+    /// wherever this user may look.
     ///
     /// # Errors
     ///
-    /// If this user's directory cannot be made or watched.
-    pub fn new(processors: usize) -> io::Result<Discovery> {
-        Ok(Discovery {
-            processors,
-            finder: Finder::new()?,
-            directories: directory::all(),
-            looks: 0,
-            retries: 0,
-        })
+    /// If the directory, or else this user's own, cannot be made or watched.
+    pub fn new(processors: usize, only: Option<&Path>) -> io::Result<Discovery> {
+        let (directories, finder) = match only {
+            Some(only) => (vec![only.to_owned()], Finder::in_directories(vec![only.to_owned()])?),
+            None => (directory::all(), Finder::new()?),
+        };
+        Ok(Discovery { processors, finder, directories, follows: only.is_none(), looks: 0, retries: 0 })
     }
 
     /// Takes every component that is not taken yet and has it log. Costs one system call as long as
@@ -153,7 +154,8 @@ impl Discovery {
     /// Begins anew when directories have come or gone: a user's comes with the first component.
     fn follow_directories(&mut self) {
         let present = directory::all();
-        if present != self.directories
+        if self.follows
+            && present != self.directories
             && let Ok(finder) = Finder::new()
         {
             (self.finder, self.directories) = (finder, present);
