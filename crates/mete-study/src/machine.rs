@@ -40,8 +40,10 @@ impl Machine {
     pub fn line(&self) -> String {
         let place = if self.is_virtual { "virtual machine" } else { "bare metal" };
         let [l2, l3] = self.caches.map(|bytes| bytes >> 10);
+        // Without optimisation the numbers say nothing, and whoever reads them must know.
+        let build = if cfg!(debug_assertions) { ", DEBUG BUILD" } else { "" };
         format!(
-            "{}, {} processors ({place}), L2 {l2} KiB, L3 {l3} KiB, Linux {}, {}",
+            "{}, {} processors ({place}), L2 {l2} KiB, L3 {l3} KiB, Linux {}, {}{build}",
             self.processor, self.processors, self.kernel, self.date
         )
     }

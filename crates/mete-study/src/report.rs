@@ -145,7 +145,8 @@ pub struct Report {
 impl Report {
     /// A report without rows yet.
     pub fn new(title: impl Into<String>) -> Report {
-        Report { title: title.into(), machine: Machine::here(), rows: Vec::new(), is_complete: true }
+        let machine = Machine::here();
+        Report { title: title.into(), machine, rows: Vec::new(), is_complete: true }
     }
 
     /// One JSON object a line, one line a row.

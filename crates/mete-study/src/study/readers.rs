@@ -151,8 +151,7 @@ fn measure(
 
 /// Steps of work that, with the row, take as long as a message of the thesis.
 fn thesis_pace() -> Pace {
-    let steps = loops::calibrate(Work::Latency, THESIS_PACE_NS / 8.0);
-    Pace::Steps(8 * steps)
+    Pace::Steps(loops::calibrate(Work::Latency, THESIS_PACE_NS))
 }
 
 struct Stage {

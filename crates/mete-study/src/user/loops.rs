@@ -53,7 +53,7 @@ macro_rules! loops {
 
 loops! {
     /// Nothing.
-    nothing: |_at| ();
+    nothing: |_at| {};
     /// The time-stamp counter alone.
     clock: |_at| keep(ticks());
     /// The probe.
@@ -138,11 +138,11 @@ macro_rules! working_loops {
 
 working_loops! {
     /// Work alone.
-    latency_work: Work::Latency, |_at| ();
+    latency_work: Work::Latency, |_at| {};
     /// Work, then a row.
     latency_work_and_row: Work::Latency, |at| probe!(ROW, CORRESPONDENT, at);
     /// Work alone.
-    throughput_work: Work::Throughput, |_at| ();
+    throughput_work: Work::Throughput, |_at| {};
     /// Work, then a row.
     throughput_work_and_row: Work::Throughput, |at| probe!(ROW, CORRESPONDENT, at);
 }
@@ -158,14 +158,17 @@ pub fn working(kind: Work, logs: bool, steps: u64) -> impl FnOnce(u64) {
     move |times| run(times, steps)
 }
 
-/// How many steps of work take `wanted_ns`, the best of several tries.
+/// How many steps of work take `wanted_ns`, each cost being the best of several tries.
 pub fn calibrate(kind: Work, wanted_ns: f64) -> u64 {
-    const TIMES: u64 = 20_000;
+    const TIMES: u64 = 5_000;
+    const SAMPLE: u64 = 64;
     let cost = |steps| {
         let tries = (0..9).map(|_| timed(TIMES, working(kind, false, steps)));
         tries.fold(f64::INFINITY, f64::min)
     };
+    let estimate = (wanted_ns * SAMPLE as f64 / cost(SAMPLE)) as u64;
     let distance = |steps: &u64| (cost(*steps) - wanted_ns).abs();
-    let candidates = (1..=80).map(|steps| (distance(&steps), steps));
+    let candidates =
+        (estimate.saturating_sub(2).max(1)..=estimate + 3).map(|steps| (distance(&steps), steps));
     candidates.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(1, |(_, steps)| steps)
 }

@@ -38,10 +38,18 @@ fn begin() -> Result<(Pinned, Scheduler), Reason> {
 }
 
 fn own(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
-    let mut rows = disabled(context, scheduler);
-    rows.extend(costs(context, scheduler));
-    rows.extend(in_work(context, scheduler, Work::Latency, "latency-bound"));
-    rows.extend(in_work(context, scheduler, Work::Throughput, "throughput-bound"));
+    const PARTS: [fn(&mut Context<'_>, &mut Scheduler) -> Vec<Row>; 4] = [
+        disabled,
+        costs,
+        |context, scheduler| in_work(context, scheduler, Work::Latency, "latency-bound"),
+        |context, scheduler| in_work(context, scheduler, Work::Throughput, "throughput-bound"),
+    ];
+    let mut rows = Vec::new();
+    for part in PARTS {
+        if !context.is_cancelled() {
+            rows.extend(part(context, scheduler));
+        }
+    }
     rows
 }
 
