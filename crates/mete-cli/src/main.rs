@@ -40,6 +40,10 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(help_or_mistake) => return answer(&help_or_mistake),
     };
+    if !matches!(arguments.subcommand, Subcommand::Bench(_) | Subcommand::Study(_)) {
+        // The probes in here are what the bench measures; other uses are no component.
+        mete_probe::withdraw();
+    }
     run(arguments.subcommand).unwrap_or_else(|error| {
         failure::tell(&error);
         ExitCode::FAILURE

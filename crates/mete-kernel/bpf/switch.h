@@ -108,8 +108,12 @@ static __always_inline void pass_counter(const struct passage *p, __u32 nth)
 	if (stays(p, event))
 		return;
 	if (is_armed) {
+		__u64 begin = p->phase->begin[nth & (COUNTERS - 1)];
+
 		value = read_counter(nth);
-		leave(p, event, value - p->phase->begin[nth & (COUNTERS - 1)]);
+		/* Most phases see no page fault and no migration: there is nothing to charge. */
+		if (value != begin)
+			leave(p, event, value - begin);
 	}
 	p->phase->armed &= ~bit;
 	if (!mete_enter(p->area, p->to, event))

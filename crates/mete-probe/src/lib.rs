@@ -71,4 +71,5 @@ pub use domain::{set_domain, set_process_domain};
 pub use event::{Event, Kind};
 pub use memory::domain_of_process;
 pub use mete_log::{DomainId, EventId, NO_DOMAIN};
+pub use publish::withdraw;
 pub use registry::MAX_EVENTS;

@@ -89,6 +89,12 @@ fn read_surroundings() {
     patch::way();
 }
 
+/// Takes this program off the list of components: nobody finds it any more. For programs that carry
+/// probes for some of their uses only. A scheduler that has connected already keeps its connection.
+pub fn withdraw() {
+    endpoint::remove();
+}
+
 extern "C" fn at_exit() {
     endpoint::remove();
 }

@@ -14,7 +14,7 @@ const STRAY: u64 = 10;
 
 /// Sends requests until the process is ended or a driver goes away.
 pub fn ask(sockets: &[PathBuf], counts: &Counts) -> io::Result<()> {
-    let mut drivers = sockets.iter().map(|path| connect(path)).collect::<io::Result<Vec<_>>>()?;
+    let mut drivers = sockets.iter().map(connect).collect::<io::Result<Vec<_>>>()?;
     let mut own = Buffer::new(4096);
     let mut answer = vec![0; ANSWER_BYTES];
     for number in 1_u64.. {
