@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use mete_probe::{enter, event, exit, probe, sample};
+use mete_probe::{DomainId, NO_DOMAIN, enter, event, exit, probe, sample};
 
 event! {
     /// A request was taken.
@@ -27,12 +27,17 @@ fn main() {
     }
 }
 
-/// Serves one client; the domain at the other end is whatever the scheduler bound the client to.
+/// Serves one client.
 fn serve(client: u32, waiting: u64) {
-    let domain = mete_probe::domain_of_process(client).unwrap_or(mete_probe::NO_DOMAIN);
     sample!(QUEUE, waiting);
-    probe!(REQUEST, domain);
+    probe!(REQUEST, domain_of(client));
     let phase = enter!(SERVICE);
     std::hint::black_box(client);
-    exit!(SERVICE, phase, domain);
+    exit!(SERVICE, phase, domain_of(client));
+}
+
+/// The domain at the other end: whatever the scheduler bound the client to. Looked up only while
+/// the event is on, because a probe evaluates its arguments no sooner.
+fn domain_of(client: u32) -> DomainId {
+    mete_probe::domain_of_process(client).unwrap_or(NO_DOMAIN)
 }
