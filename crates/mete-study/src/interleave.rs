@@ -4,6 +4,7 @@
 
 use crate::progress::Progress;
 use crate::reason::Reason;
+use crate::statistics::median;
 
 /// The samples of each variant, one a round.
 #[derive(Debug)]
@@ -64,7 +65,7 @@ impl<V: Copy + PartialEq> Samples<V> {
         Ok(with.iter().zip(&without).map(|(with, without)| with - without).collect())
     }
 
-    /// How many times the net cost of `to` a variant's net cost is, round by round.
+    /// How many times the net cost of `to` a variant's net cost is; see [`quotients`].
     ///
     /// # Errors
     ///
@@ -74,20 +75,30 @@ impl<V: Copy + PartialEq> Samples<V> {
     }
 }
 
-/// Quotients of samples that were taken in the same rounds; rounds in which noise left nothing of
-/// the divisor say nothing and are dropped.
+/// Quotients of samples that were taken in the same rounds, in blocks of some rounds: each a median
+/// over a median. A quotient of two single differences would mostly be one of their noise. Blocks in
+/// which noise left nothing of the divisor say nothing and are dropped.
 ///
 /// # Errors
 ///
-/// If no round is left.
+/// If no block is left.
 pub fn quotients(dividends: &[f64], divisors: &[f64]) -> Result<Vec<f64>, Reason> {
-    let pairs = dividends.iter().zip(divisors).filter(|(_, divisor)| **divisor > 0.0);
-    let quotients: Vec<f64> = pairs.map(|(dividend, divisor)| dividend / divisor).collect();
+    let rounds = dividends.len().min(divisors.len());
+    let block = (rounds / BLOCKS).clamp(1, LARGEST_BLOCK);
+    let blocks = dividends[..rounds].chunks_exact(block).zip(divisors[..rounds].chunks_exact(block));
+    let medians = blocks.filter_map(|(dividends, divisors)| Some((median(dividends)?, median(divisors)?)));
+    let usable = medians.filter(|(_, divisor)| *divisor > 0.0);
+    let quotients: Vec<f64> = usable.map(|(dividend, divisor)| dividend / divisor).collect();
     if quotients.is_empty() {
         return Err(Reason::new("what it is compared with costs nothing that can be measured here"));
     }
     Ok(quotients)
 }
+
+/// At least so many blocks, before a block gets a second round.
+const BLOCKS: usize = 8;
+/// Rounds of a block at most.
+const LARGEST_BLOCK: usize = 7;
 
 #[cfg(test)]
 mod tests {
@@ -139,5 +150,13 @@ mod tests {
     fn ratios_leave_out_rounds_in_which_nothing_is_left_to_compare_with() {
         assert_eq!(quotients(&[2.0, 3.0], &[1.0, -0.1]).unwrap(), [2.0]);
         assert!(quotients(&[2.0], &[0.0]).is_err());
+    }
+
+    #[test]
+    fn many_rounds_are_compared_in_blocks_by_their_medians() {
+        let mut dividends = vec![2.0; 40];
+        // One in each block of five is disturbed.
+        dividends.iter_mut().step_by(5).for_each(|sample| *sample = 900.0);
+        assert_eq!(quotients(&dividends, &[1.0; 40]).unwrap(), [2.0; 8]);
     }
 }

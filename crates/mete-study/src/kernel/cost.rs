@@ -96,7 +96,7 @@ impl Stage {
             Perf,
         ];
         let what = format!("kernel, {}", at.label);
-        let rounds = context.rounds(40);
+        let rounds = context.rounds(70);
         let samples =
             interleave(&what, rounds, &variants, context.progress, |attached| self.measure(at, attached));
         cost_rows(at, &samples)
@@ -173,8 +173,12 @@ fn cost_rows(at: &Point, samples: &Samples<Attached>) -> Vec<Row> {
     let ratio = |what: &str, over, under, bar| {
         Row::new(name(what), "ratio", samples.ratio(over, under, Nothing)).bar(bar)
     };
-    let peer =
-        |what: &str, variant, limit| ratio(&format!("{what} / row"), variant, clocked, Bar::AtLeast(limit));
+    let floor = |variant| samples.ratio(variant, Program(BenchProgram::Clock), Nothing).ok();
+    let peer = |what: &str, variant, limit| {
+        let of_floor = floor(variant).and_then(|ratios| median(&ratios)).unwrap_or(f64::NAN);
+        ratio(&format!("{what} / row"), variant, clocked, Bar::AtLeast(limit))
+            .note(format!("a row that cost nothing but dispatch and clock would have {of_floor:.2}"))
+    };
     let (empty, clock) = (Program(BenchProgram::Empty), Program(BenchProgram::Clock));
     let (ring, output) = (Program(BenchProgram::RingBuffer), Program(BenchProgram::PerfOutput));
     let mut rows = vec![base(at, samples).note("taken off what follows")];

@@ -149,9 +149,9 @@ fn measure(
     Ok(())
 }
 
-/// Steps of work that, with the row, take as long as a message of the thesis.
+/// Turns of work that, with the row, take as long as a message of the thesis.
 fn thesis_pace() -> Pace {
-    Pace::Steps(loops::calibrate(Work::Latency, THESIS_PACE_NS))
+    Pace::Turns(loops::calibrate(Work::Latency, THESIS_PACE_NS))
 }
 
 struct Stage {

@@ -1,6 +1,7 @@
 //! The loops that are timed. Those that are compared differ in the measured line alone.
 
 use std::arch::asm;
+use std::hash::{DefaultHasher, Hasher};
 use std::time::Instant;
 
 use mete_log::clock::ticks;
@@ -103,31 +104,58 @@ loops! {
 pub enum Work {
     /// Each step waits for the one before: the processor is half idle.
     Latency,
-    /// Independent steps: the processor's units are all busy.
+    /// Four independent chains of cheap steps: the processor's units are as good as all busy.
     Throughput,
+    /// A keyed hash over some words, as programs compute it for their tables: in between.
+    Hash,
 }
+
+/// Steps that are one turn of the loop over them. A loop of many short turns would be left by a
+/// branch that the processor mispredicts or not, depending on what else is in the pass.
+const UNROLLED: u64 = 4;
 
 /// Some work on what the pass before has left: passes do not overlap where the work does not.
 #[inline(always)]
-fn work(kind: Work, mut lanes: [u64; 4], steps: u64) -> [u64; 4] {
-    for _ in 0..steps {
-        match kind {
-            Work::Latency => lanes[0] = hide(lanes[0].wrapping_mul(lanes[0])),
-            Work::Throughput => lanes = lanes.map(|lane| hide(lane.rotate_left(5).wrapping_add(lane) ^ 99)),
+fn work(kind: Work, mut lanes: [u64; 4], turns: u64) -> [u64; 4] {
+    if kind == Work::Hash {
+        lanes[0] = hash(lanes[0], turns);
+        return lanes;
+    }
+    for _ in 0..turns {
+        for _ in 0..UNROLLED {
+            lanes = step(kind, lanes);
         }
     }
     lanes
 }
 
-/// Loops over `steps` steps of work of each kind.
+#[inline(always)]
+fn step(kind: Work, lanes: [u64; 4]) -> [u64; 4] {
+    if kind == Work::Throughput {
+        return lanes.map(|lane| hide(lane.rotate_left(5).wrapping_add(lane) ^ 99));
+    }
+    let [first, second, third, fourth] = lanes;
+    [hide(first.wrapping_mul(first)), second, third, fourth]
+}
+
+#[inline(always)]
+fn hash(seed: u64, words: u64) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for word in 0..words {
+        hasher.write_u64(seed ^ word);
+    }
+    hasher.finish()
+}
+
+/// Loops over so many turns of work of each kind.
 macro_rules! working_loops {
     ($($(#[$doc:meta])* $name:ident: $kind:expr, |$at:ident| $body:expr;)+) => {$(
         $(#[$doc])*
         #[inline(never)]
-        pub fn $name(times: u64, steps: u64) {
+        pub fn $name(times: u64, turns: u64) {
             let mut lanes = [3, 5, 7, 9];
             for $at in 0..times {
-                lanes = work($kind, lanes, steps);
+                lanes = work($kind, lanes, turns);
                 keep($at);
                 $body;
             }
@@ -145,30 +173,36 @@ working_loops! {
     throughput_work: Work::Throughput, |_at| {};
     /// Work, then a row.
     throughput_work_and_row: Work::Throughput, |at| probe!(ROW, CORRESPONDENT, at);
+    /// Work alone.
+    hash_work: Work::Hash, |_at| {};
+    /// Work, then a row.
+    hash_work_and_row: Work::Hash, |at| probe!(ROW, CORRESPONDENT, at);
 }
 
-/// As many passes over so many steps of work, with or without a row after each.
-pub fn working(kind: Work, logs: bool, steps: u64) -> impl FnOnce(u64) {
+/// As many passes over so many turns of work, with or without a row after each.
+pub fn working(kind: Work, logs: bool, turns: u64) -> impl FnOnce(u64) {
     let run = match (kind, logs) {
         (Work::Latency, false) => latency_work,
         (Work::Latency, true) => latency_work_and_row,
         (Work::Throughput, false) => throughput_work,
         (Work::Throughput, true) => throughput_work_and_row,
+        (Work::Hash, false) => hash_work,
+        (Work::Hash, true) => hash_work_and_row,
     };
-    move |times| run(times, steps)
+    move |times| run(times, turns)
 }
 
-/// How many steps of work take `wanted_ns`, each cost being the best of several tries.
+/// How many turns of work take `wanted_ns`, each cost being the best of several tries.
 pub fn calibrate(kind: Work, wanted_ns: f64) -> u64 {
     const TIMES: u64 = 5_000;
-    const SAMPLE: u64 = 64;
-    let cost = |steps| {
-        let tries = (0..9).map(|_| timed(TIMES, working(kind, false, steps)));
+    const SAMPLE: u64 = 16;
+    let cost = |turns| {
+        let tries = (0..9).map(|_| timed(TIMES, working(kind, false, turns)));
         tries.fold(f64::INFINITY, f64::min)
     };
     let estimate = (wanted_ns * SAMPLE as f64 / cost(SAMPLE)) as u64;
-    let distance = |steps: &u64| (cost(*steps) - wanted_ns).abs();
+    let distance = |turns: &u64| (cost(*turns) - wanted_ns).abs();
     let candidates =
-        (estimate.saturating_sub(2).max(1)..=estimate + 3).map(|steps| (distance(&steps), steps));
-    candidates.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(1, |(_, steps)| steps)
+        (estimate.saturating_sub(1).max(1)..=estimate + 2).map(|turns| (distance(&turns), turns));
+    candidates.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(1, |(_, turns)| turns)
 }

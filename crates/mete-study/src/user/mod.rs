@@ -38,10 +38,11 @@ fn begin() -> Result<(Pinned, Scheduler), Reason> {
 }
 
 fn own(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
-    const PARTS: [fn(&mut Context<'_>, &mut Scheduler) -> Vec<Row>; 4] = [
+    const PARTS: [fn(&mut Context<'_>, &mut Scheduler) -> Vec<Row>; 5] = [
         disabled,
         costs,
         |context, scheduler| in_work(context, scheduler, Work::Latency, "latency-bound"),
+        |context, scheduler| in_work(context, scheduler, Work::Hash, "hashing"),
         |context, scheduler| in_work(context, scheduler, Work::Throughput, "throughput-bound"),
     ];
     let mut rows = Vec::new();
@@ -167,17 +168,25 @@ fn ns_missing(name: &str) -> Row {
 }
 
 fn in_work(context: &mut Context<'_>, scheduler: &mut Scheduler, kind: Work, name: &str) -> Vec<Row> {
-    let steps = loops::calibrate(kind, WORK_NS);
+    let turns = loops::calibrate(kind, WORK_NS);
     let rounds = context.rounds(80);
     let samples = interleave("row in work", rounds, &[false, true], context.progress, |logs| {
         let logging = if logs { Logging::Five } else { Logging::Disabled };
-        scheduler.measured(logging, PASSES, || timed(PASSES, loops::working(kind, logs, steps)))
+        scheduler.measured(logging, PASSES, || timed(PASSES, loops::working(kind, logs, turns)))
     });
     vec![
         Row::new(format!("user: work, {name}"), "ns", samples.of(false))
-            .note(format!("{steps} steps; {WORK_NS} ns were aimed at")),
+            .note(format!("{WORK_NS} ns were aimed at; {}", describe(kind))),
         Row::new(format!("user: row added to work, {name}"), "ns", samples.net(true, false))
             .bar(Bar::AtMost(3.0))
             .note("five entries with hardware time stamp"),
     ]
+}
+
+fn describe(kind: Work) -> &'static str {
+    match kind {
+        Work::Latency => "a chain of multiplications",
+        Work::Hash => "the standard library's keyed hash over some words",
+        Work::Throughput => "four chains of cheap operations that leave few of the processor's units idle",
+    }
 }

@@ -16,8 +16,8 @@ const PASSES: u64 = 1_000;
 pub enum Pace {
     /// As fast as the probe allows.
     FullSpeed,
-    /// A row, then so many steps of [`loops::Work::Latency`].
-    Steps(u64),
+    /// A row, then so many turns of [`loops::Work::Latency`].
+    Turns(u64),
 }
 
 /// Logs on a processor through the benchmark's probe as long as this lives.
@@ -42,7 +42,7 @@ impl Writer {
             while !stop.load(Ordering::Relaxed) {
                 match pace {
                     Pace::FullSpeed => loops::row(PASSES),
-                    Pace::Steps(steps) => loops::latency_work_and_row(PASSES, steps),
+                    Pace::Turns(turns) => loops::latency_work_and_row(PASSES, turns),
                 }
                 count.fetch_add(PASSES, Ordering::Relaxed);
             }
