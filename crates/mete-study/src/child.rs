@@ -1,41 +1,45 @@
 //! Processes that measurements start.
 
-use std::os::unix::process::CommandExt;
+use std::env;
+use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use crate::processor;
+use crate::processor::Pinned;
 use crate::reason::Reason;
 
-/// A process of ours: killed and waited for at the latest when this is dropped, and when this
-/// process dies.
+/// A process of ours: killed and waited for at the latest when this is dropped. Where the machine
+/// has setpriv it also dies with this process.
 #[derive(Debug)]
 pub struct Owned(Child);
 
 impl Owned {
-    /// Starts it, on one processor if that is said.
+    /// Starts a program, on one processor if that is said.
+    ///
+    /// Without anything to run between fork and exec, so that the standard library does not fork:
+    /// a fork's child would be a component of its own for a moment and leave its socket behind.
     ///
     /// # Errors
     ///
     /// That the program is not installed, or what else the system says.
-    pub fn start(command: &mut Command, processor: Option<usize>) -> Result<Owned, Reason> {
-        let program = command.get_program().to_string_lossy().into_owned();
-        let parent = std::process::id();
-        // SAFETY: only system calls between fork and exec, no memory is allocated.
-        unsafe {
-            command.pre_exec(move || {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                if libc::getppid() as u32 != parent {
-                    return Err(std::io::ErrorKind::BrokenPipe.into());
-                }
-                processor.map_or(Ok(()), processor::pin_after_fork)
-            });
+    pub fn start(
+        program: &str,
+        arguments: &[&str],
+        processor: Option<usize>,
+        set_up: impl FnOnce(&mut Command),
+    ) -> Result<Owned, Reason> {
+        check_installed(program)?;
+        let mut command = match check_installed("setpriv") {
+            Ok(_) => Command::new("setpriv"),
+            Err(_) => Command::new(program),
+        };
+        if command.get_program() != program {
+            command.args(["--pdeathsig", "KILL", "--", program]);
         }
-        let child = command.spawn().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Reason::new(format!("{program} is not installed")),
-            _ => Reason::new(format!("cannot start {program}: {error}")),
-        })?;
-        Ok(Owned(child))
+        set_up(command.args(arguments));
+        // The process inherits where this thread may run.
+        let _pinned = processor.map(Pinned::to).transpose()?;
+        Ok(Owned(command.spawn().map_err(Reason::while_trying(format!("start {program}")))?))
     }
 
     /// The process.
@@ -77,13 +81,25 @@ impl Drop for Owned {
     }
 }
 
+/// Where a program is installed.
+///
+/// # Errors
+///
+/// That it is not.
+pub fn check_installed(program: &str) -> Result<PathBuf, Reason> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let places: Vec<_> = env::split_paths(&path).map(|directory| directory.join(program)).collect();
+    let found = places.into_iter().find(|place| place.is_file());
+    found.ok_or_else(|| Reason::new(format!("{program} is not installed")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_process_that_was_started_is_gone_with_its_guard() {
-        let child = Owned::start(Command::new("sleep").arg("60"), None).unwrap();
+        let child = Owned::start("sleep", &["60"], None, |_| ()).unwrap();
         let path = format!("/proc/{}", child.pid());
         assert!(std::path::Path::new(&path).exists());
         drop(child);
@@ -92,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_missing_is_named() {
-        let error = Owned::start(&mut Command::new("mete-no-such-program"), None).unwrap_err();
+        let error = Owned::start("mete-no-such-program", &[], None, |_| ()).unwrap_err();
         assert_eq!(error.to_string(), "mete-no-such-program is not installed");
     }
 }

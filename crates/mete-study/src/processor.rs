@@ -41,12 +41,12 @@ pub fn pin(processor: usize) -> Result<(), Reason> {
     set_affinity(&only(processor)).map_err(Reason::while_trying(format!("run on processor {processor}")))
 }
 
-/// As [`pin`], without allocating: for use between fork and exec.
+/// As [`pin`], without allocating: for a bare child of a process that may have other threads.
 ///
 /// # Errors
 ///
 /// The kernel's answer.
-pub fn pin_after_fork(processor: usize) -> io::Result<()> {
+pub fn pin_bare(processor: usize) -> io::Result<()> {
     set_affinity(&only(processor))
 }
 

@@ -162,7 +162,7 @@ fn start_process(mut from: fs::File, mut to: fs::File, processor: usize) -> Resu
         }
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         close_all_but([from.as_raw_fd(), to.as_raw_fd()]);
-        let _ = processor::pin_after_fork(processor);
+        let _ = processor::pin_bare(processor);
         let _batch = processor::Batch::begin();
         let mut byte = [0];
         while from.read_exact(&mut byte).is_ok() && to.write_all(&byte).is_ok() {}

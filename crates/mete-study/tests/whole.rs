@@ -37,6 +37,7 @@ struct Traces {
     children: String,
     descriptors: Vec<String>,
     scratch: Vec<String>,
+    sockets: Vec<String>,
     tracing: Option<Vec<String>>,
     mounts: String,
 }
@@ -53,11 +54,22 @@ fn traces() -> Traces {
             .into_iter()
             .filter(|name| name.contains(&format!("mete-study-{pid}")))
             .collect(),
+        sockets: own_sockets(),
         tracing: fs::exists("/sys/kernel/tracing/instances")
             .unwrap_or(false)
             .then(|| names("/sys/kernel/tracing/instances")),
         mounts: fs::read_to_string("/proc/self/mounts").unwrap(),
     }
+}
+
+/// Sockets of this process, and of children that are gone: a process that published itself is not
+/// told apart from others' but by being dead.
+fn own_sockets() -> Vec<String> {
+    let is_dead = |name: &String| {
+        let pid = name.split(['.', '-']).next().unwrap_or_default();
+        !fs::exists(format!("/proc/{pid}")).unwrap_or(true)
+    };
+    names(mete_probe::directory::own().to_str().unwrap()).into_iter().filter(is_dead).collect()
 }
 
 /// Programs, links and perf events that this process holds.

@@ -6,10 +6,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::child::Owned;
+use crate::child::{Owned, check_installed};
 use crate::reason::Reason;
 use crate::scratch::Scratch;
 
@@ -66,14 +66,10 @@ fn start(scratch: &Scratch, processor: usize, tracepoints: &[&str]) -> Result<Ow
         "mount -t tracefs none /sys/kernel/tracing && exec perf record --quiet --cpu {processor} \
          --event {events} --output data --delay -1 --control fifo:control,answer"
     );
-    let mut command = Command::new("unshare");
-    command
-        .args(["--mount", "sh", "-c", &script])
-        .current_dir(scratch.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    Owned::start(&mut command, None)
+    check_installed("perf")?;
+    Owned::start("unshare", &["--mount", "sh", "-c", &script], None, |command| {
+        command.current_dir(scratch.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    })
 }
 
 /// A named pipe, opened for both directions so that neither side waits for the other one.

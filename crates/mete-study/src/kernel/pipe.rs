@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -138,12 +138,10 @@ fn bench(
     messages: u32,
     begin: impl FnOnce(u32) -> Result<(), Reason>,
 ) -> Result<f64, Reason> {
-    let mut command = Command::new("perf");
-    command
-        .args(["bench", "sched", "pipe", "--loop", &messages.to_string()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    let mut process = Owned::start(&mut command, Some(processor))?;
+    let arguments = ["bench", "sched", "pipe", "--loop", &messages.to_string()];
+    let mut process = Owned::start("perf", &arguments, Some(processor), |command| {
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+    })?;
     begin(process.pid())?;
     if !process.ends_within(LIMIT) {
         return Err(Reason::new("perf bench did not end well"));

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
-use crate::child::Owned;
+use crate::child::{Owned, check_installed};
 use crate::reason::Reason;
 use crate::scratch::Scratch;
 
@@ -24,7 +24,7 @@ impl Peer {
     /// What is missing on this machine.
     pub fn start(processor: usize) -> Result<Peer, Reason> {
         check_rights()?;
-        check_installed("lttng-sessiond", "lttng-tools")?;
+        check_installed("lttng-sessiond")?;
         let scratch = Scratch::new()?;
         compile(&scratch)?;
         let mut process = launch(&scratch, processor)?;
@@ -57,11 +57,6 @@ fn check_rights() -> Result<(), Reason> {
     Err(Reason::new("its session daemon is kept apart in namespaces, which needs root"))
 }
 
-fn check_installed(program: &str, package: &str) -> Result<(), Reason> {
-    let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    found.map(drop).map_err(|_| Reason::new(format!("{program} is not installed (package {package})")))
-}
-
 fn compile(scratch: &Scratch) -> Result<(), Reason> {
     scratch.write("row.h", include_str!("../../peer/row.h"))?;
     scratch.write("peer.c", include_str!("../../peer/lttng.c"))?;
@@ -80,12 +75,13 @@ fn compile(scratch: &Scratch) -> Result<(), Reason> {
 }
 
 fn launch(scratch: &Scratch, processor: usize) -> Result<Owned, Reason> {
-    let mut command = Command::new("unshare");
-    command
-        .args(["--mount", "--pid", "--fork", "--kill-child", "sh", "session.sh", &processor.to_string()])
-        .current_dir(scratch.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    Owned::start(&mut command, None)
+    let processor = processor.to_string();
+    let arguments = ["--mount", "--pid", "--fork", "--kill-child", "sh", "session.sh", &processor];
+    Owned::start("unshare", &arguments, None, |command| {
+        command
+            .current_dir(scratch.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+    })
 }
