@@ -1,6 +1,6 @@
 //! What logging costs on this machine, and the papers' figures measured again (LOG-17).
 //!
-//! [`bench`] measures each part beside its peers and judges it by the project's bars;
+//! [`bench()`] measures each part beside its peers and judges it by the project's bars;
 //! [`study::log_cost`] and [`study::log_readers`] measure what the thesis measured in its section 5.2.
 //!
 //! ```text

@@ -10,9 +10,13 @@ use crate::interleave::{Samples, interleave, quotients};
 use crate::processor;
 use crate::reason::Reason;
 use crate::report::{Bar, Row};
+use crate::statistics::median;
 
-/// Passes of one repetition: long enough that the threads' beginnings and ends do not matter.
-const PASSES: u64 = 400_000;
+/// Passes of a piece, and pieces of a repetition, of which the median counts: most pieces are
+/// undisturbed, and the threads' beginnings and ends do not matter.
+const PASSES: u64 = 30_000;
+/// See [`PASSES`].
+const PIECES: u64 = 15;
 /// Passes before them, which are not timed.
 const WARM_UP: u64 = 20_000;
 
@@ -57,7 +61,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
 
 /// What the processors do to each other without any log.
 fn floor(clock: &Result<Vec<f64>, Reason>) -> String {
-    let median = clock.as_ref().ok().and_then(|ratios| crate::statistics::median(ratios));
+    let median = clock.as_ref().ok().and_then(|ratios| median(ratios));
     median.map_or(String::new(), |median| {
         format!("a bare rdtsc, which shares nothing, has {median:.3} in the same run")
     })
@@ -71,7 +75,7 @@ fn measure(context: &mut Context<'_>, scheduler: &mut Scheduler, processors: &[u
     let rounds = context.rounds(50);
     interleave("all processors at once", rounds, &variants, context.progress, |variant| {
         let logging = if variant.what == What::Row { Logging::Five } else { Logging::Disabled };
-        let rows = (PASSES + WARM_UP) * processors.len() as u64;
+        let rows = (PIECES * PASSES + WARM_UP) * processors.len() as u64;
         scheduler.measured(logging, rows, || mean_cost(processors, variant))
     })
 }
@@ -102,10 +106,11 @@ fn on_all(processors: &[usize], run: fn(u64)) -> Vec<f64> {
                 let _ = processor::pin(processor);
                 run(WARM_UP);
                 barrier.wait();
-                timed(PASSES, run)
+                let pieces: Vec<_> = (0..PIECES).map(|_| timed(PASSES, run)).collect();
+                median(&pieces)
             })
         };
         let threads: Vec<_> = processors.iter().map(|&processor| on_one(processor)).collect();
-        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
     })
 }
