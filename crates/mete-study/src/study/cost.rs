@@ -1,13 +1,10 @@
 //! What a row costs on the path of a message between two tasks (thesis §5.2.1).
 
-use std::sync::Barrier;
-use std::thread;
-
 use mete_kernel::bench::{Bench, BenchPoint, BenchProgram, EVENT, Running};
 use mete_log::{Control, Plan, Shape};
 use mete_probe::probe;
 
-use super::{Study, StudyOptions, cost_page};
+use super::{Study, StudyOptions, cost_page, processors};
 use crate::interleave::{Samples, interleave};
 use crate::processor::{self, Batch, Pinned};
 use crate::progress::Progress;
@@ -22,8 +19,6 @@ use crate::user::timed;
 /// Round trips of one piece, and pieces of one repetition, of which the median counts.
 const TRIPS: u64 = 100;
 const PIECES: usize = 9;
-/// Round trips for figure 5.3, on all processors at once.
-const PARALLEL_TRIPS: u64 = 1_000;
 /// The thesis' log file for these measurements: 512 bytes, 16 rows of five entries.
 const ROWS: u32 = 16;
 
@@ -101,14 +96,6 @@ pub(super) struct Line {
     pub ns: Vec<Option<f64>>,
 }
 
-/// Figure 5.3: nanoseconds a message, by setting and processor.
-pub(super) struct PerProcessor {
-    pub source: Source,
-    pub partner: Partner,
-    pub processors: Vec<usize>,
-    pub ns: Vec<(Setting, Vec<f64>)>,
-}
-
 pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     let mut report = Report::new("mete study log-cost");
     let (mut lines, mut figures) = (Vec::new(), Vec::new());
@@ -116,7 +103,7 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
         let mut stage = Stage::new(source);
         for partner in PARTNERS.into_iter().filter(|_| !progress.is_cancelled()).collect::<Vec<_>>() {
             lines.push(table_line(&mut report, &mut stage, partner, options, progress));
-            figures.extend(per_processor(&mut report, &mut stage, partner, options, progress));
+            figures.extend(processors::measure(&mut report, &mut stage, partner, options, progress));
         }
     }
     report.is_complete = !progress.is_cancelled();
@@ -138,7 +125,7 @@ fn table_line(
             let rounds = if options.is_quick { 7 } else { 60 };
             interleave(&name, rounds, &Setting::ALL, progress, |setting| {
                 let _on = stage.set(setting)?;
-                pair.ns_a_message(source, setting)
+                ns_a_message(&mut pair.echo, source, setting)
             })
         }
         Err(reason) => interleave(&name, 0, &Setting::ALL, progress, |_| Err(reason.clone())),
@@ -171,13 +158,13 @@ fn line_rows(name: &str, samples: &Samples<Setting>) -> Vec<Row> {
 }
 
 /// What logs, as one of the settings asks; ends with the value.
-enum On<'a> {
+pub(super) enum On<'a> {
     Nothing,
     Program { _running: Running, _bench: &'a Bench },
 }
 
-struct Stage {
-    source: Source,
+pub(super) struct Stage {
+    pub(super) source: Source,
     scheduler: Result<Scheduler, Reason>,
     bench: Result<Bench, Reason>,
 }
@@ -193,7 +180,8 @@ impl Stage {
         }
     }
 
-    fn set(&mut self, setting: Setting) -> Result<On<'_>, Reason> {
+    /// Has it log as the setting asks, until the value is dropped or set anew.
+    pub(super) fn set(&mut self, setting: Setting) -> Result<On<'_>, Reason> {
         match self.source {
             Source::Probes => {
                 let scheduler = self.scheduler.as_mut().map_err(|reason| reason.clone())?;
@@ -242,26 +230,20 @@ impl Pair {
         let pinned = Pinned::to(processor)?;
         Ok(Pair { echo: Echo::start(partner, processor)?, _batch: Batch::begin(), _pinned: pinned })
     }
-
-    /// The median of some short pieces, of which most are undisturbed.
-    fn ns_a_message(&mut self, source: Source, setting: Setting) -> Result<f64, Reason> {
-        let pieces = (0..PIECES).map(|_| ns_a_message(&mut self.echo, TRIPS, is_probed(source, setting)));
-        let pieces: Result<Vec<f64>, Reason> = pieces.collect();
-        median(&pieces?).ok_or_else(|| Reason::new("no piece was measured"))
-    }
 }
 
-fn is_probed(source: Source, setting: Setting) -> bool {
-    source == Source::Probes && setting != Setting::Native
-}
-
-/// A round trip is two messages, and one row each.
-fn ns_a_message(echo: &mut Echo, trips: u64, is_probed: bool) -> Result<f64, Reason> {
-    let mut done = Ok(());
+/// The median of some short pieces, of which most are undisturbed. A round trip is two messages, and
+/// one row each.
+pub(super) fn ns_a_message(echo: &mut Echo, source: Source, setting: Setting) -> Result<f64, Reason> {
+    let is_probed = source == Source::Probes && setting != Setting::Native;
     let run = if is_probed { probed_trips } else { trips_without_probe };
-    let cost = timed(2 * trips, |_| done = run(echo, trips));
-    done?;
-    Ok(cost)
+    let mut piece = || {
+        let mut done = Ok(());
+        let cost = timed(2 * TRIPS, |_| done = run(echo, TRIPS));
+        done.map(|()| cost)
+    };
+    let pieces: Result<Vec<f64>, _> = (0..PIECES).map(|_| piece()).collect();
+    median(&pieces?).ok_or_else(|| Reason::new("no piece was measured"))
 }
 
 #[inline(never)]
@@ -278,70 +260,4 @@ fn probed_trips(echo: &mut Echo, trips: u64) -> std::io::Result<()> {
         probe!(ROW, 2);
     }
     Ok(())
-}
-
-/// All processors at once, a pair on each.
-fn per_processor(
-    report: &mut Report,
-    stage: &mut Stage,
-    partner: Partner,
-    options: StudyOptions,
-    progress: &mut dyn Progress,
-) -> Option<PerProcessor> {
-    let source = stage.source;
-    let processors = processor::allowed();
-    let name = format!("{}, {}, all processors", source.name(), partner_name(partner));
-    let mut rounds: Vec<(Setting, Vec<Vec<f64>>)> =
-        Setting::ALL.map(|setting| (setting, Vec::new())).to_vec();
-    let samples =
-        interleave(&name, if options.is_quick { 3 } else { 25 }, &Setting::ALL, progress, |setting| {
-            let _on = stage.set(setting)?;
-            let costs = on_all(&processors, partner, is_probed(source, setting))?;
-            let mean = costs.iter().sum::<f64>() / costs.len() as f64;
-            rounds
-                .iter_mut()
-                .filter(|(known, _)| *known == setting)
-                .for_each(|(_, all)| all.push(costs.clone()));
-            Ok(mean)
-        });
-    samples.of(Setting::Native).ok()?;
-    let middle = |rounds: &[Vec<f64>], nth: usize| {
-        // The first round does not count, as with all other samples.
-        median(&rounds.iter().skip(1).filter_map(|costs| costs.get(nth).copied()).collect::<Vec<_>>())
-    };
-    let ns: Vec<_> = rounds
-        .iter()
-        .map(|(setting, rounds)| {
-            (*setting, (0..processors.len()).filter_map(|nth| middle(rounds, nth)).collect())
-        })
-        .collect();
-    for (setting, rounds) in &rounds {
-        for (nth, processor) in processors.iter().enumerate() {
-            let all: Vec<f64> = rounds.iter().skip(1).filter_map(|costs| costs.get(nth).copied()).collect();
-            let row = Row::new(format!("{name}: {}, processor {processor}", setting.name()), "ns", Ok(all));
-            report.rows.push(row.note("a message, one way"));
-        }
-    }
-    Some(PerProcessor { source, partner, processors, ns })
-}
-
-/// Nanoseconds a message on each of the processors, all busy with pairs of their own.
-fn on_all(processors: &[usize], partner: Partner, is_probed: bool) -> Result<Vec<f64>, Reason> {
-    let barrier = Barrier::new(processors.len());
-    let run = |processor| -> Result<f64, Reason> {
-        // Where it may not run there it runs elsewhere, which shows in the numbers.
-        let _ = processor::pin(processor);
-        let echo = Echo::start(partner, processor);
-        let _batch = Batch::begin();
-        // Nobody may be missed at the barrier, whatever fails.
-        let warm = echo.and_then(|mut echo| ns_a_message(&mut echo, TRIPS, is_probed).map(|_| echo));
-        barrier.wait();
-        ns_a_message(&mut warm?, PARALLEL_TRIPS, is_probed)
-    };
-    thread::scope(|scope| {
-        let threads: Vec<_> =
-            processors.iter().map(|&processor| scope.spawn(move || run(processor))).collect();
-        let gone = |_| Err(Reason::new("a measuring thread ended early"));
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(gone)).collect()
-    })
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::cost::{Line, PerProcessor, Setting, Source, partner_name};
+use super::cost::{Line, Setting, Source, partner_name};
+use super::processors::PerProcessor;
 use crate::report::{Report, short};
 use crate::svg::{self, Axis};
 use crate::traffic::Partner;

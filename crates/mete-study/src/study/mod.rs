@@ -3,6 +3,7 @@
 
 mod cost;
 mod cost_page;
+mod processors;
 mod readers;
 mod readers_page;
 mod restart;

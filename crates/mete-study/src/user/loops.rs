@@ -167,27 +167,46 @@ macro_rules! working_loops {
 working_loops! {
     /// Work alone.
     latency_work: Work::Latency, |_at| {};
+    /// Work, then a look at the time-stamp counter.
+    latency_work_and_clock: Work::Latency, |_at| keep(ticks());
     /// Work, then a row.
     latency_work_and_row: Work::Latency, |at| probe!(ROW, CORRESPONDENT, at);
     /// Work alone.
     throughput_work: Work::Throughput, |_at| {};
+    /// Work, then a look at the time-stamp counter.
+    throughput_work_and_clock: Work::Throughput, |_at| keep(ticks());
     /// Work, then a row.
     throughput_work_and_row: Work::Throughput, |at| probe!(ROW, CORRESPONDENT, at);
     /// Work alone.
     hash_work: Work::Hash, |_at| {};
+    /// Work, then a look at the time-stamp counter.
+    hash_work_and_clock: Work::Hash, |_at| keep(ticks());
     /// Work, then a row.
     hash_work_and_row: Work::Hash, |at| probe!(ROW, CORRESPONDENT, at);
 }
 
-/// As many passes over so many turns of work, with or without a row after each.
-pub fn working(kind: Work, logs: bool, turns: u64) -> impl FnOnce(u64) {
-    let run = match (kind, logs) {
-        (Work::Latency, false) => latency_work,
-        (Work::Latency, true) => latency_work_and_row,
-        (Work::Throughput, false) => throughput_work,
-        (Work::Throughput, true) => throughput_work_and_row,
-        (Work::Hash, false) => hash_work,
-        (Work::Hash, true) => hash_work_and_row,
+/// What is done after each piece of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// Nothing.
+    Nothing,
+    /// The time-stamp counter is read.
+    Clock,
+    /// A row is logged.
+    Row,
+}
+
+/// As many passes over so many turns of work, with something after each.
+pub fn working(kind: Work, after: After, turns: u64) -> impl FnOnce(u64) {
+    let [nothing, clock, row]: [fn(u64, u64); 3] = match kind {
+        Work::Latency => [latency_work, latency_work_and_clock, latency_work_and_row],
+        Work::Throughput => [throughput_work, throughput_work_and_clock, throughput_work_and_row],
+        Work::Hash => [hash_work, hash_work_and_clock, hash_work_and_row],
+    };
+    let run = match after {
+        After::Nothing => nothing,
+        After::Clock => clock,
+        After::Row => row,
     };
     move |times| run(times, turns)
 }
@@ -197,7 +216,7 @@ pub fn calibrate(kind: Work, wanted_ns: f64) -> u64 {
     const TIMES: u64 = 5_000;
     const SAMPLE: u64 = 16;
     let cost = |turns| {
-        let tries = (0..9).map(|_| timed(TIMES, working(kind, false, turns)));
+        let tries = (0..9).map(|_| timed(TIMES, working(kind, After::Nothing, turns)));
         tries.fold(f64::INFINITY, f64::min)
     };
     let estimate = (wanted_ns * SAMPLE as f64 / cost(SAMPLE)) as u64;

@@ -8,7 +8,7 @@ pub(crate) mod scheduler;
 mod tracing;
 pub(crate) mod writer;
 
-use loops::Work;
+use loops::{After, Work};
 use scheduler::{Logging, ROWS, Scheduler};
 
 use crate::context::Context;
@@ -16,6 +16,7 @@ use crate::interleave::{Samples, interleave, quotients};
 use crate::processor::Pinned;
 use crate::reason::Reason;
 use crate::report::{Bar, Row};
+use crate::statistics::median;
 
 pub(crate) use loops::timed;
 pub(crate) use parallel::rows as parallel_rows;
@@ -140,6 +141,9 @@ fn cost_rows(samples: &Samples<Cost>) -> Vec<Row> {
         crate::report::Row::new(format!("user: {name}"), "ns", samples.net(variant, Nothing))
     };
     let lttng = samples.net(Lttng, LttngNothing);
+    let bare = samples.net(Row(Logging::NoEntry), Nothing).ok().and_then(|ns| median(&ns));
+    let floor =
+        bare.map_or(String::new(), |ns| format!("{ns:.2} ns of it to decide and to count, without an entry"));
     let times_ours = |costs: Result<Vec<f64>, Reason>| quotients(&costs?, &samples.net(five, Nothing)?);
     let ratio = |name: &str, ratio| crate::report::Row::new(format!("user: {name}"), "ratio", ratio);
     vec![
@@ -148,7 +152,7 @@ fn cost_rows(samples: &Samples<Cost>) -> Vec<Row> {
         ns("bare rdtsc", Clock),
         ns("row, no entry", Row(Logging::NoEntry)).note("the occurrence is counted, nothing is written"),
         ns("row, one entry", Row(Logging::One)),
-        ns("row, four entries", Row(Logging::Four)).bar(Bar::AtMost(3.0)).note("no time stamp"),
+        ns("row, four entries", Row(Logging::Four)).bar(Bar::AtMost(3.0)).note("no time stamp").note(floor),
         ns("row, five entries", five).note(format!("hardware time stamp; a log file of {ROWS} rows")),
         ratio("row, five entries / bare rdtsc", samples.ratio(five, Clock, Nothing)).bar(Bar::AtMost(1.15)),
         ns("row, five entries, locked fallback", Locked).note("where restartable sequences are missing"),
@@ -170,16 +174,23 @@ fn ns_missing(name: &str) -> Row {
 fn in_work(context: &mut Context<'_>, scheduler: &mut Scheduler, kind: Work, name: &str) -> Vec<Row> {
     let turns = loops::calibrate(kind, WORK_NS);
     let rounds = context.rounds(80);
-    let samples = interleave("row in work", rounds, &[false, true], context.progress, |logs| {
-        let logging = if logs { Logging::Five } else { Logging::Disabled };
-        scheduler.measured(logging, PASSES, || timed(PASSES, loops::working(kind, logs, turns)))
+    const VARIANTS: [After; 3] = [After::Nothing, After::Clock, After::Row];
+    let samples = interleave("row in work", rounds, &VARIANTS, context.progress, |after| {
+        let (logging, rows) = match after {
+            After::Row => (Logging::Five, PASSES),
+            _ => (Logging::Disabled, 0),
+        };
+        scheduler.measured(logging, rows, || timed(PASSES, loops::working(kind, after, turns)))
     });
+    let clock = samples.net(After::Clock, After::Nothing).ok().and_then(|added| median(&added));
+    let floor = clock.map_or(String::new(), |ns| format!("a bare rdtsc in its place adds {ns:.2} ns"));
     vec![
-        Row::new(format!("user: work, {name}"), "ns", samples.of(false))
+        Row::new(format!("user: work, {name}"), "ns", samples.of(After::Nothing))
             .note(format!("{WORK_NS} ns were aimed at; {}", describe(kind))),
-        Row::new(format!("user: row added to work, {name}"), "ns", samples.net(true, false))
+        Row::new(format!("user: row added to work, {name}"), "ns", samples.net(After::Row, After::Nothing))
             .bar(Bar::AtMost(3.0))
-            .note("five entries with hardware time stamp"),
+            .note("five entries with hardware time stamp")
+            .note(floor),
     ]
 }
 

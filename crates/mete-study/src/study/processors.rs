@@ -1,0 +1,96 @@
+//! Messages on all processors at once, a pair of tasks on each (thesis §5.2.1, figure 5.3).
+
+use std::sync::Barrier;
+use std::thread;
+
+use super::StudyOptions;
+use super::cost::{Setting, Source, Stage, ns_a_message, partner_name};
+use crate::interleave::interleave;
+use crate::processor::{self, Batch};
+use crate::progress::Progress;
+use crate::reason::Reason;
+use crate::report::{Report, Row};
+use crate::statistics::median;
+use crate::traffic::{Echo, Partner};
+
+/// One of the figure's plots: nanoseconds a message, by setting and processor.
+pub(super) struct PerProcessor {
+    pub source: Source,
+    pub partner: Partner,
+    pub processors: Vec<usize>,
+    pub ns: Vec<(Setting, Vec<f64>)>,
+}
+
+/// Samples of one setting, by processor.
+type Samples = Vec<Vec<f64>>;
+
+/// Measures one plot and reports its rows; `None` if not even the native path could be measured.
+pub(super) fn measure(
+    report: &mut Report,
+    stage: &mut Stage,
+    partner: Partner,
+    options: StudyOptions,
+    progress: &mut dyn Progress,
+) -> Option<PerProcessor> {
+    let (source, processors) = (stage.source, processor::allowed());
+    let name = format!("{}, {}, all processors", source.name(), partner_name(partner));
+    let mut all: Vec<(Setting, Samples)> =
+        Setting::ALL.iter().map(|&setting| (setting, vec![Vec::new(); processors.len()])).collect();
+    let rounds = if options.is_quick { 3 } else { 25 };
+    let means = interleave(&name, rounds, &Setting::ALL, progress, |setting| {
+        let _on = stage.set(setting)?;
+        let costs = on_all(&processors, partner, source, setting)?;
+        note(&mut all, setting, &costs);
+        Ok(costs.iter().sum::<f64>() / costs.len() as f64)
+    });
+    means.of(Setting::Native).ok()?;
+    for (setting, samples) in &mut all {
+        report.rows.extend(rows(&name, *setting, &processors, samples));
+    }
+    let middle = |samples: &Samples| samples.iter().filter_map(|samples| median(samples)).collect();
+    let ns = all.iter().map(|(setting, samples)| (*setting, middle(samples))).collect();
+    Some(PerProcessor { source, partner, processors, ns })
+}
+
+fn note(all: &mut [(Setting, Samples)], setting: Setting, costs: &[f64]) {
+    let samples = all.iter_mut().filter(|(known, _)| *known == setting).flat_map(|(_, samples)| samples);
+    samples.zip(costs).for_each(|(samples, cost)| samples.push(*cost));
+}
+
+fn rows(name: &str, setting: Setting, processors: &[usize], samples: &mut Samples) -> Vec<Row> {
+    let row = |(processor, samples): (&usize, &mut Vec<f64>)| {
+        // The first round does not count, as with all other samples.
+        if !samples.is_empty() {
+            samples.remove(0);
+        }
+        let name = format!("{name}: {}, processor {processor}", setting.name());
+        Row::new(name, "ns", Ok(samples.clone())).note("a message, one way")
+    };
+    processors.iter().zip(samples).map(row).collect()
+}
+
+/// Nanoseconds a message on each of the processors, all busy with pairs of their own.
+fn on_all(
+    processors: &[usize],
+    partner: Partner,
+    source: Source,
+    setting: Setting,
+) -> Result<Vec<f64>, Reason> {
+    let barrier = Barrier::new(processors.len());
+    let run = |processor| -> Result<f64, Reason> {
+        // Where it may not run there it runs elsewhere, which shows in the numbers.
+        let _ = processor::pin(processor);
+        let _batch = Batch::begin();
+        let warm = Echo::start(partner, processor)
+            .and_then(|mut echo| ns_a_message(&mut echo, source, setting).map(|_| echo));
+        // Nobody may be missed here, whatever failed.
+        barrier.wait();
+        ns_a_message(&mut warm?, source, setting)
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> =
+            processors.iter().map(|&processor| scope.spawn(move || run(processor))).collect();
+        let gone = |_| Err(Reason::new("a measuring thread ended early"));
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(gone)).collect()
+    })
+}
