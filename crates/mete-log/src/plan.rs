@@ -207,7 +207,8 @@ impl Plan {
     }
 
     /// Programs an area. Producers may run meanwhile: files are cleared and set up before pairs are
-    /// sent to them, and files that the area had before are switched off first.
+    /// sent to them, and files that the area had before are switched off first. A file that was left
+    /// busy, by a producer that died in it or by garbage, is free again.
     ///
     /// # Panics
     ///
@@ -215,7 +216,9 @@ impl Plan {
     pub fn apply(&self, area: Area<'_>) {
         assert_eq!(area.shape(), self.shape, "the plan was made for another shape of area");
         for file in 0..self.shape.files() {
-            area.register(file as FileId).set_control(Control::OFF);
+            let register = area.register(file as FileId);
+            register.set_control(Control::OFF);
+            register.busy.store(0, Ordering::Relaxed);
         }
         self.clear_rows(area);
         for (file, control) in self.files() {

@@ -256,3 +256,17 @@ fn log_5_applying_a_plan_anew_leaves_nothing_of_the_old_one() {
     assert_eq!(log(area, &SetClock::default(), record(1, 3, 2, 42)), Outcome::Off);
     assert_eq!(Cursor::new(area, total, plan.control(total)).newest(area).unwrap().counter, Some(42));
 }
+
+#[test]
+fn log_11_applying_a_plan_frees_files_that_were_left_busy() {
+    let (region, file, _) = global_log(Entries::ALL, Stamp::None, false, 8);
+    let area = region.area(0);
+    area.register(file).busy.store(7, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(log(area, &SetClock::default(), record(0, 1, 2, 3)), Outcome::Refused);
+    let mut plan = Plan::new(area.shape());
+    let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::None, add: false, rows: 8 };
+    let file = plan.file(spec).unwrap();
+    plan.route_event(0, file).unwrap();
+    plan.apply(area);
+    assert_eq!(log(area, &SetClock::default(), record(0, 1, 2, 3)), Outcome::Logged);
+}
