@@ -83,17 +83,15 @@ static __always_inline __u64 mete_who(const struct mete_record *r)
 	return r->event | (__u64)r->domain << 16 | (__u64)r->correspondent << 32;
 }
 
-/* Where in the data row number `index` lies. Masked where it is used, not here. */
+/* The word of the data at which row number `index` begins. Masked where it is used, not here. */
 static __always_inline __u64 mete_place(__u64 control, __u64 index)
 {
-	__u64 ring_bytes = 1ull << (control >> METE_RING_SHIFT & 63);
-
-	return (control >> METE_OFFSET_SHIFT) * METE_OFFSET_UNIT +
-	       ((index << (control >> METE_ROW_SHIFT & 63)) & (ring_bytes - 1));
+	return (control >> METE_FIRST_SHIFT & METE_FIRST_MASK) +
+	       (index << (control & METE_ROW_MASK) & control >> METE_LAST_SHIFT);
 }
 
 /* The row at `place`. Its words may run over into the slack. */
-#define METE_ROW(area, place) ((volatile __u64 *)&(area)->data[((place) & (METE_DATA_BYTES - 1)) / 8])
+#define METE_ROW(area, place) ((volatile __u64 *)&(area)->data[(place) & (METE_DATA_BYTES / 8 - 1)])
 
 static __always_inline void mete_refuse(struct mete_register *file)
 {

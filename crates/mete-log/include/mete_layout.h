@@ -29,24 +29,25 @@
 #define METE_PAIR_KEEP_INTERNAL 1
 
 /* The control word, see src/control.rs. */
-#define METE_ENTRY_EVENT (1ull << 0)
-#define METE_ENTRY_DOMAIN (1ull << 1)
-#define METE_ENTRY_CORRESPONDENT (1ull << 2)
-#define METE_ENTRY_COUNTER (1ull << 3)
+#define METE_ROW_MASK 31 /* log2 of the words of a row */
+#define METE_ENABLED (1ull << 5)
+#define METE_FROZEN (1ull << 6)
+#define METE_PLAIN (1ull << 7) /* follows from the others */
+#define METE_ENTRY_EVENT (1ull << 8)
+#define METE_ENTRY_DOMAIN (1ull << 9)
+#define METE_ENTRY_CORRESPONDENT (1ull << 10)
+#define METE_ENTRY_COUNTER (1ull << 11)
 #define METE_ENTRY_WHO (METE_ENTRY_EVENT | METE_ENTRY_DOMAIN | METE_ENTRY_CORRESPONDENT)
-#define METE_STAMP_SHIFT 4
+#define METE_STAMP_SHIFT 12
 #define METE_STAMP_MASK (7ull << METE_STAMP_SHIFT)
 #define METE_STAMP_HARDWARE 1
 #define METE_STAMP_TICK 2
 #define METE_STAMP_VIRTUAL 3
 #define METE_STAMP_RUN_QUEUE 4
-#define METE_ADD (1ull << 7)
-#define METE_ENABLED (1ull << 8)
-#define METE_FROZEN (1ull << 9)
-#define METE_RING_SHIFT 16 /* log2 of the file's bytes */
-#define METE_ROW_SHIFT 24 /* log2 of a row's bytes */
-#define METE_OFFSET_SHIFT 32
-#define METE_OFFSET_UNIT 64
+#define METE_ADD (1ull << 15)
+#define METE_FIRST_SHIFT 16 /* the file's first word in the data, 24 bits */
+#define METE_FIRST_MASK 0xffffff
+#define METE_LAST_SHIFT 40 /* words of the file, less one */
 
 struct mete_register {
 	__u64 index; /* rows ever written; storing it commits a row */

@@ -74,7 +74,7 @@ impl Shape {
     pub const KERNEL: Shape = Shape::from_logarithms([8, 8, 5, 20]);
 
     /// A shape from the binary logarithms of its numbers, or `None` if one is out of range: files
-    /// 1–12, domains 1–15, events 0–10, bytes of data 12–30.
+    /// 1–12, domains 1–15, events 0–10, bytes of data 12–27.
     pub const fn new(files: u8, domains: u8, events: u8, data: u8) -> Option<Shape> {
         let ok = files >= 1
             && files <= 12
@@ -82,7 +82,7 @@ impl Shape {
             && domains <= 15
             && events <= 10
             && data >= 12
-            && data <= 30;
+            && data <= 27;
         if ok { Some(Shape::from_logarithms([files, domains, events, data])) } else { None }
     }
 

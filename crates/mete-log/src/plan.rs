@@ -131,14 +131,14 @@ impl Plan {
         }
         let rows_log2 = spec.rows.trailing_zeros() as u8;
         let probe = Control::new(spec.entries, spec.stamp, spec.add, rows_log2, 0);
-        let offset = self.reserve(probe)?;
+        let offset = self.reserve(file_bytes(probe, spec.rows))?;
         self.files.push(Control::new(spec.entries, spec.stamp, spec.add, rows_log2, offset));
         Ok((self.files.len() - 1) as FileId)
     }
 
-    fn reserve(&mut self, file: Control) -> Result<u32, PlanError> {
+    fn reserve(&mut self, bytes: u64) -> Result<u32, PlanError> {
         let total = self.shape.data_bytes() as u64;
-        let wanted = file_bytes(file).next_multiple_of(OFFSET_UNIT);
+        let wanted = bytes.next_multiple_of(OFFSET_UNIT);
         if wanted > total - self.used {
             return Err(PlanError::Full { wanted, free: total - self.used, total });
         }
@@ -240,7 +240,7 @@ impl Plan {
     /// Zeroes the rows of the adding files, whose sums build on the row before.
     fn clear_rows(&self, area: Area<'_>) {
         for (_, control) in self.files().filter(|(_, control)| control.is_adding()) {
-            let words = (file_bytes(control) / 8) as usize;
+            let words = (control.ring_bytes() / 8) as usize;
             for word in area.row_words(control.offset(), words) {
                 word.store(0, Ordering::Relaxed);
             }
@@ -277,7 +277,8 @@ pub fn thaw(area: Area<'_>, file: FileId) {
     register.set_control(register.control().with_frozen(false));
 }
 
-/// Bytes that a file's rows take; a file without entries takes none.
-fn file_bytes(control: Control) -> u64 {
-    if control.entry_words() == 0 { 0 } else { control.ring_bytes() }
+/// Bytes that a file's rows take; a file without entries takes none. Not from the control word, which
+/// has no room for files that are larger than any area.
+fn file_bytes(control: Control, rows: u32) -> u64 {
+    if control.entry_words() == 0 { 0 } else { u64::from(rows) * control.row_bytes() }
 }

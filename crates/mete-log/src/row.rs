@@ -40,7 +40,7 @@ impl Row {
         let mut rest = words.iter().copied();
         let entries = control.entries();
         let mut row = Row::default();
-        if u64::from(entries.bits()) & crate::control::WHO_BITS != 0 {
+        if control.to_bits() & crate::control::WHO_BITS != 0 {
             let who = rest.next().unwrap_or(0);
             row.event = entries.has(Entries::EVENT).then_some(who as u16);
             row.domain = entries.has(Entries::DOMAIN).then_some((who >> 16) as u16);

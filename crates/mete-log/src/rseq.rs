@@ -6,14 +6,16 @@
 //! so either the whole row is there or nothing is, and no other thread of the processor can have
 //! written to the file in between. No locked instruction, no system call.
 //!
-//! Everything is worked out before the sequence, from words that may change meanwhile: inside, it
-//! only compares what matters (the processor, the index), stamps, stores and commits. The time
-//! stamp is read inside, so stamps in a file never go back. What is derived from shared memory is
-//! masked first, so a garbled control word leads to some other place in the same data.
+//! There are two ways through. [`log`] tries the common case in some fifty instructions, all of
+//! them one sequence from reading the processor's number to the commit; whatever is unusual (a
+//! threshold, an adding file, another clock, a sequence that was aborted) takes the general way,
+//! which decides anew. It works everything out before its sequence, from words that may change
+//! meanwhile: inside, it only compares what matters (the processor, the index), stamps, stores and
+//! commits.
 //!
-//! There are two ways through. [`log`] tries the common case in some sixty instructions, in the
-//! shadow of reading the time-stamp counter; whatever is unusual (a threshold, an adding file,
-//! another clock, a sequence that was aborted) takes the general way, which decides anew.
+//! Either way the time stamp is read inside, so stamps in a file never go back, and what is derived
+//! from shared memory is masked, so a garbled control word leads to some other place in the same
+//! data.
 
 use core::arch::asm;
 use core::ptr::NonNull;
@@ -21,10 +23,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::area::{Area, Pair, Register};
 use crate::control::{
-    ADD_BIT, COUNTER_BIT, Control, ENABLED_BIT, FROZEN_BIT, STAMP_BITS, STAMP_SHIFT, Stamp, WHO_BITS,
+    COUNTER_BIT, Control, FIRST_SHIFT, HARDWARE_BIT, LAST_SHIFT, PLAIN_BIT, STAMP_BITS, Stamp, WHO_BITS,
 };
 use crate::handler::{Clock, Outcome, Record, is_internal};
-use crate::layout::Shape;
+use crate::layout::{self, Shape};
 use crate::{DomainId, EventId, handler, row};
 
 /// What the kernel and a thread share, the part that is used here (`struct rseq` of linux/rseq.h).
@@ -47,10 +49,10 @@ unsafe impl Send for Target {}
 // SAFETY: as above.
 unsafe impl Sync for Target {}
 
-/// The bit of a control word that asks for the time-stamp counter.
-const HARDWARE_BIT: u64 = (Stamp::Hardware as u64) << STAMP_SHIFT;
-/// What keeps a file from the fast way, and the bit that it must have.
-const UNUSUAL_BITS: u64 = FROZEN_BIT | ADD_BIT | (STAMP_BITS & !HARDWARE_BIT);
+// `test cl, cl` in the common case finds it in the sign.
+const _: () = assert!(PLAIN_BIT == 0x80);
+// And a file's number is one byte.
+const _: () = assert!(Shape::COMPONENT.files() == 256);
 
 impl Target {
     /// The areas that begin at `base`, `Shape::COMPONENT.area_bytes()` apart.
@@ -136,66 +138,104 @@ pub unsafe fn exit(target: &Target, abi: *mut Abi, clock: &impl Clock, record: R
 
 /// One row without threshold, stamped by the time-stamp counter or not at all; false if the case
 /// is another one or the sequence was aborted, and then nothing has happened.
+///
+/// Written by hand, because only so it needs no register that has to be saved, and because nothing
+/// has to be compared again: inside the sequence no one else of the processor runs. Where an address
+/// is spelt out twice, working it out once into a register was measured to be slower.
 #[inline(always)]
 unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64) -> bool {
-    // SAFETY: `abi` is the caller's own.
-    let processor = unsafe { processor(abi) };
-    let Some(area) = target.area(processor) else { return false };
-    let (domain, correspondent) = ((who >> 16) as u16, (who >> 32) as u16);
-    let pair = area.pair_word(domain, who as u16);
-    if pair >> 32 > 1 || domain == correspondent {
+    let (event, domain, correspondent) = (who as u16, (who >> 16) as u16, (who >> 32) as u16);
+    if domain == correspondent {
         return false;
     }
-    let register = area.register(pair as u16);
-    let control = register.control();
-    if control.to_bits() & (ENABLED_BIT | UNUSUAL_BITS) != ENABLED_BIT {
-        return false;
-    }
-    let index = register.index.load(Ordering::Relaxed);
-    // SAFETY: `abi` is the caller's own; `row_word` masks the place to the data, and a row's three
-    // words from there run at most 16 bytes on, into the slack. The commit is the index's increment.
+    // SAFETY: `abi` is the caller's own. The area is one of those that the target's maker vouched
+    // for, the pair, the file and the place are masked to their parts of it, and a row's three words
+    // run at most 16 bytes on, into the slack. The commit is the increment of the index.
     unsafe {
         asm!(
-            sequence!("jmp {aborted}",
-                "cmp [{register}], rdx",
-                "jne {aborted}",
-                "test {control:e}, {hardware}",
+            sequence!("jmp {general}",
+                // The processor's area.
+                "mov {area:e}, [{abi} + 4]",
+                "cmp {area:e}, [{target} + {processors}]",
+                "jae {general}",
+                "imul {area}, {area}, {area_bytes}",
+                "add {area}, [{target} + {base}]",
+                // The pair's threshold and file.
+                "cmp dword ptr [{area} + {pair} + {threshold}], 1",
+                "ja {general}",
+                "movzx {pair:e}, byte ptr [{area} + {pair} + {selector}]",
+                "shl {pair:e}, {register_log2}",
+                // The file's control word.
+                "mov rcx, [{area} + {pair} + {control}]",
+                "test cl, cl",
+                "jns {general}",
+                // The row's place.
+                "mov edx, [{area} + {pair} + {index}]",
+                "shl edx, cl",
+                "mov rax, rcx",
+                "shr rax, {last_shift}",
+                "and edx, eax",
+                "mov rax, rcx",
+                "shr rax, {first_shift}",
+                "add eax, edx",
+                "and eax, {data_mask}",
+                "lea rax, [{area} + rax * 8 + {data}]",
+                "test ch, {who_bits}",
                 "jz 7f",
+                "mov [rax], {who}",
+                "add rax, 8",
+                "7: test ch, {counter_bit}",
+                "jz 7f",
+                "mov [rax], {counter}",
+                "add rax, 8",
+                // The stamp comes last, for it takes the registers.
+                "7: test ch, {hardware}",
+                "jz 7f",
+                "mov rcx, rax",
                 "rdtsc",
                 "shl rdx, 32",
                 "or rax, rdx",
-                "7: test {control:e}, {who_bits}",
-                "jz 7f",
-                "mov [{place}], {who}",
-                "add {place}, 8",
-                "7: test {control:e}, {counter_bit}",
-                "jz 7f",
-                "mov [{place}], {counter}",
-                "add {place}, 8",
-                "7: test {control:e}, {hardware}",
-                "jz 7f",
-                "mov [{place}], rax",
-                "7: inc qword ptr [{register}]",
+                "mov [rcx], rax",
+                "7: inc qword ptr [{area} + {pair} + {index}]",
                 "2:",
             ),
-            hardware = const HARDWARE_BIT,
-            who_bits = const WHO_BITS,
-            counter_bit = const COUNTER_BIT,
+            processors = const core::mem::offset_of!(Target, processors),
+            base = const core::mem::offset_of!(Target, base),
+            area_bytes = const Shape::COMPONENT.area_bytes(),
+            threshold = const Shape::COMPONENT.table_offset() + layout::PAIR_THRESHOLD,
+            selector = const Shape::COMPONENT.table_offset() + layout::PAIR_SELECTOR,
+            register_log2 = const layout::REGISTER_BYTES.trailing_zeros(),
+            index = const layout::PAGE + layout::REGISTER_INDEX,
+            control = const layout::PAGE + layout::REGISTER_CONTROL,
+            last_shift = const LAST_SHIFT,
+            first_shift = const FIRST_SHIFT,
+            data_mask = const Shape::COMPONENT.data_bytes() / 8 - 1,
+            data = const Shape::COMPONENT.data_offset(),
+            hardware = const HARDWARE_BIT >> 8,
+            who_bits = const WHO_BITS >> 8,
+            counter_bit = const COUNTER_BIT >> 8,
             abi = in(reg) abi,
-            processor = in(reg) processor,
-            register = in(reg) register.index.as_ptr(),
-            control = in(reg) control.to_bits() as u32,
+            target = in(reg) target,
+            pair = inout(reg) pair_offset(domain, event) => _,
             who = in(reg) who,
             counter = in(reg) counter,
-            place = inout(reg) area.row_word(control.place(index), 0).as_ptr() => _,
+            area = out(reg) _,
             out("rax") _,
-            // Compared before the time-stamp counter takes its place.
-            inout("rdx") index => _,
-            aborted = label { return false },
+            out("rcx") _,
+            out("rdx") _,
+            general = label { return false },
             options(nostack),
         );
     }
     true
+}
+
+/// Bytes into the domain table.
+#[inline(always)]
+fn pair_offset(domain: DomainId, event: EventId) -> usize {
+    let domain = usize::from(domain) & (Shape::COMPONENT.domains() - 1);
+    let event = usize::from(event) & (Shape::COMPONENT.events() - 1);
+    (domain << Shape::COMPONENT.events_log2() | event) * layout::PAIR_BYTES
 }
 
 /// Every case, decided step by step. `who` holds all three numbers.
@@ -270,8 +310,6 @@ macro_rules! sequence {
             "lea rax, [rip + 3b]\n",
             "mov [{abi} + 8], rax\n",
             "21:\n",
-            "cmp [{abi} + 4], {processor:e}\n",
-            "jne 4b\n",
             $($body, "\n",)+
         )
     };
@@ -292,6 +330,8 @@ unsafe fn count(abi: *mut Abi, processor: u32, pair: &Pair, threshold: u32) -> C
     unsafe {
         asm!(
             sequence!("mov {is_reached:e}, 2\njmp 5f",
+                "cmp [{abi} + 4], {processor:e}",
+                "jne 4b",
                 "mov {next:e}, [{count}]",
                 "inc {next:e}",
                 "xor {is_reached:e}, {is_reached:e}",
@@ -382,6 +422,8 @@ macro_rules! commit_row {
         let status: u32;
         asm!(
             sequence!("mov {status:e}, 1\njmp 5f",
+                "cmp [{abi} + 4], {processor:e}",
+                "jne 4b",
                 // Somebody else of this processor may have logged since the index was read.
                 "cmp [{register}], {index}",
                 "jne 4b",

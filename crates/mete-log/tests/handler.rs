@@ -6,7 +6,10 @@ mod common;
 use common::{STAMPS, SetClock, all_entries, global_log, record};
 use mete_log::handler::{enter, exit, log};
 use mete_log::plan::{freeze, thaw};
-use mete_log::{Cursor, Entries, FileSpec, NO_DOMAIN, Outcome, Plan, Reader, Region, Row, Shape, Stamp};
+use mete_log::{
+    Control, Cursor, Entries, FileSpec, NO_DOMAIN, Outcome, Plan, PlanError, Reader, Region, Row, Shape,
+    Stamp,
+};
 
 #[test]
 fn log_4_every_combination_of_entries_and_stamps_reads_back_as_written() {
@@ -269,4 +272,30 @@ fn log_11_applying_a_plan_frees_files_that_were_left_busy() {
     plan.route_event(0, file).unwrap();
     plan.apply(area);
     assert_eq!(log(area, &SetClock::default(), record(0, 1, 2, 3)), Outcome::Logged);
+}
+
+#[test]
+fn log_4_a_file_that_is_larger_than_a_control_word_can_say_is_refused() {
+    let mut plan = Plan::new(Shape::new(2, 2, 2, 27).unwrap());
+    let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows: 1 << 31 };
+    let wanted = 32 << 31;
+    assert_eq!(plan.file(spec), Err(PlanError::Full { wanted, free: 1 << 27, total: 1 << 27 }));
+    plan.file(FileSpec { rows: 1 << 22, ..spec }).unwrap();
+}
+
+#[test]
+fn log_5_the_plain_bit_follows_from_the_other_flags() {
+    use mete_log::control::PLAIN_BIT;
+    for entries in all_entries() {
+        for stamp in STAMPS {
+            for add in [false, true] {
+                let control = Control::new(entries, stamp, add, 3, 0);
+                let is_plain = !add && [Stamp::None, Stamp::Hardware].contains(&stamp);
+                assert_eq!(control.to_bits() & PLAIN_BIT != 0, is_plain);
+                assert_eq!(control.with_frozen(true).to_bits() & PLAIN_BIT, 0);
+                assert_eq!(control.with_frozen(true).with_frozen(false), control);
+            }
+        }
+    }
+    assert_eq!(Control::OFF.with_frozen(true).with_frozen(false), Control::OFF);
 }
