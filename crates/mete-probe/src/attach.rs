@@ -327,11 +327,19 @@ impl AsFd for Component {
     }
 }
 
-/// Processors that threads may ever run on: how many areas a component's region needs.
+/// Processors that threads may ever run on, one more than the highest number: how many areas a
+/// component's region needs. It refuses fewer.
 pub fn configured_processors() -> usize {
+    let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
+    let last = possible.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<usize>().ok());
+    last.map_or_else(counted_processors, |last| last + 1).clamp(1, 4096)
+}
+
+/// Where the kernel's files cannot be read.
+fn counted_processors() -> usize {
     // SAFETY: a query.
     let configured = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
-    usize::try_from(configured).unwrap_or(1).clamp(1, 4096)
+    usize::try_from(configured).unwrap_or(1)
 }
 
 fn open(path: &Path, limit: Duration) -> io::Result<Channel> {

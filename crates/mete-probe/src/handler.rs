@@ -20,11 +20,13 @@ pub(crate) const SHAPE: Shape = Shape::COMPONENT;
 /// The log areas that rows go to. Once published, a value of this type lives for ever and so does
 /// the range of addresses that it names, because a thread may be stopped anywhere in a handler.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Areas {
-    base: NonNull<u8>,
-    processors: u32,
+    // First, so that its address is at hand.
     #[cfg(target_arch = "x86_64")]
     target: mete_log::rseq::Target,
+    base: NonNull<u8>,
+    processors: u32,
 }
 
 // SAFETY: the areas are reached by atomics only (see `mete_log::Area`).

