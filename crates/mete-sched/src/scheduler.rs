@@ -18,6 +18,7 @@ use mete_kernel::{Characteristic, Kernel, KernelError};
 use mete_log::DomainId;
 use mete_log::clock::monotonic_ns;
 use mete_policy::{self as policy, Move};
+use mete_probe::attach::configured_processors;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::actuator::{self, ActuatorError, Restored};
@@ -174,7 +175,7 @@ impl Scheduler {
             domains.check_matches()?;
         }
         let kernel = start_kernel(&settings, &mut notices)?;
-        let processors = kernel.as_ref().map_or_else(possible_processors, Source::processors);
+        let processors = kernel.as_ref().map_or_else(configured_processors, Source::processors);
         let roles = (0..domains.len()).map(|domain| domains.role(domain as DomainId)).collect();
         let placement =
             settings.policy.map(|policy| Placement::start(policy, domains.len(), processors)).transpose()?;
@@ -415,12 +416,4 @@ fn start_discovery(settings: &Settings, processors: usize, notices: &mut Vec<Not
 fn thread_time_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// How many processors there may ever be: their numbers go up to one less.
-fn possible_processors() -> usize {
-    let text = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
-    let last = text.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<usize>().ok());
-    let counted = || std::thread::available_parallelism().map_or(1, usize::from);
-    last.map_or_else(counted, |last| last + 1)
 }
