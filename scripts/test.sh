@@ -38,7 +38,10 @@ stage() {
 # skip STAGE REASON
 skip() { printf '\n== %s ==\nSKIPPED: %s: %s\n' "$1" "$1" "$2" | tee -a "$log"; }
 
+# The libraries and programs first: tests link C programs against the one and start the other, and
+# cargo builds for a test only what its own crate depends on.
 workspace() {
+	stage build cargo build --workspace
 	stage workspace cargo test --workspace --no-fail-fast -- --show-output
 }
 

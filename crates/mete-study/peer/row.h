@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <lttng/tracepoint.h>
 
+/* LTTng's field lists have no commas between them. */
+/* clang-format off */
 LTTNG_UST_TRACEPOINT_EVENT(
 	mete_peer, row,
 	LTTNG_UST_TP_ARGS(uint16_t, event, uint16_t, domain, uint16_t, correspondent, uint64_t, counter),
