@@ -1,5 +1,5 @@
 //! The handler for user-level components on x86-64 Linux: the decisions of
-//! [`handler`], committed by a restartable sequence (design decision D3).
+//! [`handler`](crate::handler), committed by a restartable sequence (design decision D3).
 //!
 //! A restartable sequence is a few instructions that the kernel aborts when the thread is
 //! preempted, migrated or signalled inside them. It ends in one store, here to the file's index;
@@ -95,7 +95,7 @@ pub unsafe fn log(target: &Target, abi: *mut Abi, clock: &impl Clock, record: Re
     unsafe { log_general(target, abi, clock, who, record.counter) }
 }
 
-/// The entry into a phase of use; see [`handler::enter`].
+/// The entry into a phase of use; see [`handler::enter`](crate::handler::enter).
 ///
 /// # Safety
 ///
@@ -120,7 +120,7 @@ pub unsafe fn enter(target: &Target, abi: *mut Abi, domain: DomainId, event: Eve
     }
 }
 
-/// The exit from a phase; see [`handler::exit`].
+/// The exit from a phase; see [`handler::exit`](crate::handler::exit).
 ///
 /// # Safety
 ///
@@ -187,16 +187,18 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
                 "7: test ch, {counter_bit}",
                 "jz 7f",
                 "mov [rax], {counter}",
-                "add rax, 8",
-                // The stamp comes last, for it takes the registers.
+                // The stamp comes last, for it takes the registers. Only it has to go past the counter.
                 "7: test ch, {hardware}",
+                "jz 8f",
+                "test ch, {counter_bit}",
                 "jz 7f",
-                "mov rcx, rax",
+                "add rax, 8",
+                "7: mov rcx, rax",
                 "rdtsc",
                 "shl rdx, 32",
                 "or rax, rdx",
                 "mov [rcx], rax",
-                "7: inc qword ptr [{area} + {pair} + {index}]",
+                "8: inc qword ptr [{area} + {pair} + {index}]",
                 "2:",
             ),
             processors = const core::mem::offset_of!(Target, processors),

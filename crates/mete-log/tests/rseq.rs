@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use common::{SetClock, record};
 use mete_log::rseq::{Abi, Target};
-use mete_log::{Area, Cursor, Entries, FileSpec, Plan, Poll, Record, Region, Shape, Stamp, handler, rseq};
+use mete_log::{
+    Area, Cursor, Entries, FileSpec, Outcome, Plan, Poll, Record, Region, Shape, Stamp, handler, rseq,
+};
 
 /// The calling thread's rseq structure, if the C library has registered one.
 fn registered() -> Option<*mut Abi> {
@@ -95,6 +97,36 @@ fn log_4_7_8_the_rseq_handler_writes_the_same_bytes_as_the_portable_one() {
                     "{entries:?} {stamp:?} {add}"
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn log_4_rows_with_hardware_stamps_read_back_as_written_whatever_else_they_hold() {
+    let abi = abi_or_skip!("log_4_rows_with_hardware_stamps_read_back_as_written_whatever_else_they_hold");
+    pin(0);
+    for entries in common::all_entries() {
+        let region = Region::create(Shape::COMPONENT, 1).unwrap();
+        let (plan, file) = one_file(FileSpec { entries, stamp: Stamp::Hardware, add: false, rows: 8 });
+        plan.apply(region.area(0));
+        let (mut last, mut cursor) = (0, Cursor::new(region.area(0), file, plan.control(file)));
+        for number in 1..100 {
+            let record = record(1, number as u16, 300, number << 40);
+            let before = mete_log::clock::ticks();
+            // SAFETY: this thread's own structure.
+            let outcome = unsafe { rseq::log(&target(&region), abi, &mete_log::clock::UserClock, record) };
+            assert_eq!(outcome, Outcome::Logged);
+            let poll = cursor.poll_rows(region.area(0), |rows| {
+                for row in rows.iter() {
+                    assert_eq!(row.event, entries.has(Entries::EVENT).then_some(1));
+                    assert_eq!(row.domain, entries.has(Entries::DOMAIN).then_some(number as u16));
+                    assert_eq!(row.correspondent, entries.has(Entries::CORRESPONDENT).then_some(300));
+                    assert_eq!(row.counter, entries.has(Entries::COUNTER).then_some(number << 40));
+                    last = row.stamp.unwrap();
+                }
+            });
+            assert_eq!(poll.unwrap().rows, 1);
+            assert!((before..=mete_log::clock::ticks()).contains(&last), "{entries:?}");
         }
     }
 }
