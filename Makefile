@@ -36,6 +36,7 @@ completions: setup ## shell completions, in target/completions
 	@$(RUN) cargo run --release --package mete --bin mete -- generate completions --out target/completions
 
 check: setup ## formatting, lints, documentation
+	@scripts/setup.sh check
 	@scripts/check.sh
 
 fmt: setup ## format Rust and C

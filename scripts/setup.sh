@@ -2,6 +2,7 @@
 # Installs what the build needs and this machine lacks; quick when nothing is missing.
 #
 #   scripts/setup.sh        compilers, headers, Rust
+#   scripts/setup.sh check  what judges formatting and scripts
 #   scripts/setup.sh vm     what the tests in the virtual machine need
 #
 # Debian and Ubuntu packages are installed by apt-get, as root or by a sudo that asks nothing;
@@ -46,6 +47,12 @@ rust_is_complete() { cargo_is_new_enough && cargo fmt --version >/dev/null 2>&1 
 
 check_vm() {
 	have qemu-system-x86_64 || need "QEMU for x86-64" qemu-system-x86
+}
+
+check_judges() {
+	have git || need "git" git
+	have shellcheck || need "shellcheck" shellcheck
+	have clang-format-19 || need "clang-format 19" clang-format-19
 }
 
 # Replaces the place holder once the package lists are there to choose from.
@@ -119,8 +126,9 @@ main() {
 		check_c
 		rust_is_complete || rust=missing
 		;;
+	check) check_judges ;;
 	vm) check_vm ;;
-	*) give_up "usage: scripts/setup.sh [vm]" ;;
+	*) give_up "usage: scripts/setup.sh [check|vm]" ;;
 	esac
 	if ! on_debian; then
 		[ $rust = here ] || missing+=("Rust $rust_wanted or newer with rustfmt and clippy (https://rustup.rs)")

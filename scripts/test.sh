@@ -3,7 +3,7 @@
 #
 #   scripts/test.sh [STAGE…]      stages: workspace loom miri vm (default: all)
 #
-# METE_STAGE_LIMIT bounds each stage, in seconds (default 1500). METE_TEST_SUDO=1 runs the test
+# METE_STAGE_LIMIT bounds each stage, in seconds (default 900). METE_TEST_SUDO=1 runs the test
 # programs, not the build, as root by a sudo that asks nothing.
 # shellcheck disable=SC2329 # the stages are called by name
 set -uo pipefail
@@ -19,7 +19,7 @@ worst=0
 # Its own process group and a limit: neither Ctrl-C nor a test that hangs leaves anything behind.
 bounded() (
 	trap 'kill "$child"' INT TERM
-	timeout --kill-after=10 "${METE_STAGE_LIMIT:-1500}" env --default-signal=INT,QUIT "$@" </dev/null &
+	timeout --kill-after=10 "${METE_STAGE_LIMIT:-900}" env --default-signal=INT,QUIT "$@" </dev/null &
 	child=$!
 	wait "$child"
 )
@@ -43,6 +43,8 @@ skip() { printf '\n== %s ==\nSKIPPED: %s: %s\n' "$1" "$1" "$2" | tee -a "$log"; 
 workspace() {
 	stage build cargo build --workspace
 	stage workspace cargo test --workspace --no-fail-fast -- --show-output
+	# Probes as on architectures whose code is not patched.
+	stage flag-check cargo test --package mete-probe --features flag-check --test live -- --show-output
 }
 
 # The crates that have a test file of this name.
