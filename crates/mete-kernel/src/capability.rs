@@ -32,7 +32,7 @@ impl Capability {
 
 /// Finds out by trying, where trying is harmless; leaves nothing behind.
 pub fn capabilities() -> Vec<Capability> {
-    let mut all = vec![privilege(), type_information()];
+    let mut all = vec![privilege(), pid_namespace(), type_information()];
     all.extend(programs());
     all.extend([software_counters(), hardware_counters(), kprobes(), sched_ext(), cgroups()]);
     all
@@ -53,12 +53,31 @@ pub(crate) fn check_privilege() -> Result<(), KernelError> {
     if lacking.is_empty() { Ok(()) } else { Err(KernelError::Privilege { missing: lacking.join(" and ") }) }
 }
 
+/// The kernel's programs know tasks by their numbers in the first pid namespace, which has this
+/// inode number in every kernel.
+pub(crate) fn check_pid_namespace() -> Result<(), KernelError> {
+    let own = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let is_first = own.to_str() == Some("pid:[4026531836]");
+    if is_first { Ok(()) } else { Err(KernelError::PidNamespace) }
+}
+
 fn privilege() -> Capability {
     Capability {
         name: "privilege",
         finding: check_privilege().map(|()| "may load eBPF programs".into()).map_err(|e| e.to_string()),
         needed_for: "logging the kernel",
         remedy: "run as root, or give the command CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN",
+    }
+}
+
+fn pid_namespace() -> Capability {
+    Capability {
+        name: "first pid namespace",
+        finding: check_pid_namespace()
+            .map(|()| "processes have the kernel's own numbers".into())
+            .map_err(|e| e.to_string()),
+        needed_for: "logging the kernel",
+        remedy: "run outside the container, or start it with the host's pid namespace: docker run --pid=host",
     }
 }
 

@@ -19,7 +19,9 @@ pub enum KernelError {
     )]
     NoTypeInformation,
     /// The kernel refuses the programs.
-    #[error("the kernel refused the eBPF programs ({source}){detail}")]
+    #[error(
+        "the kernel refused the eBPF programs ({source}){detail}"
+    )]
     Refused {
         /// What the loader said, on lines of its own, or nothing.
         detail: String,
@@ -108,7 +110,7 @@ pub enum KernelError {
     },
     /// Pids mean something else here than to the kernel.
     #[error(
-        "tasks cannot be bound from inside a pid namespace: the kernel's programs see other numbers; run mete outside the container"
+        "the kernel's programs know processes by other numbers than this pid namespace; run mete outside the container, or in one that shares the host's pid namespace (docker run --pid=host)"
     )]
     PidNamespace,
     /// The path is no cgroup, or cannot be read.

@@ -39,10 +39,11 @@ pub struct Kernel {
 impl Kernel {
     /// Loads the programs and maps the log areas; attaches nothing.
     ///
-    /// Needs Linux 5.17 with type information, and root or the capabilities `CAP_BPF` and
-    /// `CAP_PERFMON`.
+    /// Needs Linux 5.17 with type information, root or the capabilities `CAP_BPF` and `CAP_PERFMON`,
+    /// and the first pid namespace.
     pub fn load() -> Result<Kernel, KernelError> {
         capability::check_privilege()?;
+        capability::check_pid_namespace()?;
         let processors = processors()?;
         let object = load_object(object!("mete"), |open| configure(open, processors))?;
         let areas = map_areas(&object, processors)?;

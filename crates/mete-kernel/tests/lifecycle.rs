@@ -158,6 +158,7 @@ fn every_capability_says_what_it_is_needed_for_and_how_to_get_it() {
     let names: Vec<_> = all.iter().map(|capability| capability.name).collect();
     for name in [
         "privilege",
+        "first pid namespace",
         "BTF",
         "eBPF",
         "fentry",

@@ -394,9 +394,8 @@ fn start_kernel(
     if settings.kernel.is_empty() {
         return Ok(None);
     }
-    match Kernel::load() {
-        Ok(kernel) => {
-            let (source, missing) = KernelSource::start(kernel, &settings.kernel)?;
+    match Kernel::load().and_then(|kernel| KernelSource::start(kernel, &settings.kernel)) {
+        Ok((source, missing)) => {
             notices.extend(missing.into_iter().map(Notice::Unavailable));
             Ok(Some(source))
         }

@@ -31,11 +31,11 @@ impl KernelSource {
     ///
     /// # Errors
     ///
-    /// [`SourceError`] if idle time cannot be told apart; nothing is logged then.
+    /// [`KernelError`] if idle time cannot be told apart; nothing is logged then.
     pub fn start(
         mut kernel: Kernel,
         wanted: &[Characteristic],
-    ) -> Result<(KernelSource, Vec<Unavailable>), SourceError> {
+    ) -> Result<(KernelSource, Vec<Unavailable>), KernelError> {
         kernel.bind(&Principal::Idle, IDLE)?;
         let (mut events, mut missing) = (Vec::new(), Vec::new());
         for what in wanted {
