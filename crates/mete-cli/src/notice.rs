@@ -18,14 +18,22 @@ pub fn logs_anything(scheduler: &Scheduler) -> bool {
 ///
 /// # Errors
 ///
-/// One sentence that holds all reasons.
+/// One sentence that holds all reasons; what a loader had to say beyond it, on lines below.
 pub fn check(scheduler: &mut Scheduler) -> anyhow::Result<()> {
     if logs_anything(scheduler) {
         return Ok(());
     }
-    let reasons: Vec<_> = scheduler.notices().filter_map(|notice| text(&notice)).collect();
+    let texts: Vec<_> = scheduler.notices().filter_map(|notice| text(&notice)).collect();
+    let (mut reasons, mut details) = (Vec::new(), String::new());
+    for text in &texts {
+        let end = text.find('\n').unwrap_or(text.len());
+        reasons.push(&text[..end]);
+        details.push_str(&text[end..]);
+    }
     let reasons = if reasons.is_empty() { "the kernel was not asked for".into() } else { reasons.join("; ") };
-    bail!("there is nothing to log: {reasons}; and no program with probes runs for this user")
+    bail!(
+        "there is nothing to log: {reasons}; and no program with probes runs for this user; see mete doctor{details}"
+    )
 }
 
 /// Says what is missing, each once. Anything else shows in the results.

@@ -1,0 +1,197 @@
+//! Where it runs: in containers, on one processor, where the kernel refuses. Each is one clear
+//! sentence, and what can go on does.
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+mod common;
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output};
+
+use common::{PATIENCE, Pair, is_root, kernel_is_there, mask, program};
+use serde_json::Value;
+
+/// Runs it to its end, which must come in time.
+fn run(command: Command) -> Output {
+    assert_cmd::Command::from_std(command).timeout(PATIENCE).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(!said.contains("panicked"), "{said}");
+    said
+}
+
+fn objects(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// It fails with one sentence and prints no results. Below the sentence there may be what the eBPF
+/// loader had to say.
+fn sentence(output: &Output, expected: &[&str]) {
+    let said = said(output);
+    let (sentence, details) = said.split_once('\n').unwrap();
+    assert!(output.status.code() == Some(1) && output.stdout.is_empty(), "{said}");
+    assert!(sentence.starts_with("mete: "), "{said}");
+    assert!(expected.iter().all(|expected| sentence.contains(expected)), "{said}");
+    assert!(details.lines().all(|line| line.starts_with("libbpf: ")), "{said}");
+}
+
+/// The command under another one, which ends with a list of arguments to run.
+fn under(wrapper: &[&str], arguments: &[&str]) -> Command {
+    let mut command = Command::new(wrapper[0]);
+    command.args(&wrapper[1..]).arg(env!("CARGO_BIN_EXE_mete")).args(arguments);
+    command
+}
+
+/// Whether the other command works here; says so if not.
+fn is_allowed(wrapper: &[&str]) -> bool {
+    let tried = Command::new(wrapper[0]).args(&wrapper[1..]).arg("true").output();
+    let is_allowed = tried.is_ok_and(|output| output.status.success());
+    if !is_allowed {
+        eprintln!("SKIPPED: {wrapper:?} is not allowed here");
+    }
+    is_allowed
+}
+
+/// A pid namespace of its own, as in a privileged container.
+const CONTAINER: [&str; 5] = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
+
+#[test]
+fn in_a_pid_namespace_it_is_said_why_the_kernel_is_not_logged() {
+    if kernel_is_there() && is_allowed(&CONTAINER) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = under(&CONTAINER, &["log", "--for", "1s"]);
+        command.env("METE_RUNTIME_DIR", directory.path());
+        sentence(&run(command), &["pid namespace", "--pid=host"]);
+    }
+}
+
+#[test]
+fn in_a_pid_namespace_the_doctor_says_what_is_missing() {
+    if is_allowed(&CONTAINER) {
+        let found = objects(&run(under(&CONTAINER, &["doctor", "--json"])));
+        let found = found.iter().find(|found| found["name"] == "first pid namespace").unwrap();
+        assert!(found["present"] == false && found["remedy"].as_str().unwrap().contains("--pid=host"));
+    }
+}
+
+/// The stretches of a demo that goes on without the kernel, and says so once.
+fn demo_without_the_kernel(mut command: Command, why: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    command.args(["demo", "--rounds", "1", "--stretch", "300ms", "--json", "--report"]);
+    command.arg(directory.path().join("demo.html"));
+    let output = run(command);
+    let said = said(&output);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said.lines().filter(|line| line.contains(why)).count(), 1, "{said}");
+    let stretches = objects(&output);
+    assert_eq!(stretches.len(), 3, "{stretches:?}");
+    assert!(stretches[1..].iter().all(|stretch| stretch["rows"].as_u64() > Some(0)), "{stretches:?}");
+}
+
+#[test]
+fn in_a_pid_namespace_the_demo_goes_on_with_the_drivers_logs() {
+    if has_two_processors() && kernel_is_there() && is_allowed(&CONTAINER) {
+        demo_without_the_kernel(under(&CONTAINER, &[]), "pid namespace");
+    }
+}
+
+fn has_two_processors() -> bool {
+    let has_two = mask(std::process::id()).len() >= 2;
+    if !has_two {
+        eprintln!("SKIPPED: this needs two processors");
+    }
+    has_two
+}
+
+#[test]
+fn on_one_processor_the_demo_says_that_it_needs_two() {
+    let processor = mask(std::process::id())[0].to_string();
+    let wrapper = ["taskset", "--cpu-list", &processor];
+    if is_allowed(&wrapper) {
+        sentence(&run(under(&wrapper, &["demo"])), &["needs 2 processors", "may use 1"]);
+    }
+}
+
+/// Root of a container that is not privileged.
+#[test]
+fn root_without_capabilities_is_told_which_are_missing() {
+    const WRAPPER: [&str; 3] = ["setpriv", "--bounding-set", "-sys_admin,-bpf,-perfmon"];
+    if is_root() && is_allowed(&WRAPPER) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = under(&WRAPPER, &["log", "--for", "1s"]);
+        command.env("METE_RUNTIME_DIR", directory.path());
+        sentence(&run(command), &["CAP_PERFMON and CAP_BPF"]);
+    }
+}
+
+/// A file system of its own, with nothing where the kernel describes its types.
+#[test]
+fn without_type_information_the_kernel_option_is_named() {
+    const HIDE: &str = "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"";
+    const WRAPPER: [&str; 6] = ["unshare", "--mount", "sh", "-c", HIDE, "sh"];
+    if kernel_is_there() && is_allowed(&WRAPPER) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = under(&WRAPPER, &["log", "--for", "1s"]);
+        command.env("METE_RUNTIME_DIR", directory.path());
+        sentence(&run(command), &["/sys/kernel/btf/vmlinux", "CONFIG_DEBUG_INFO_BTF=y"]);
+    }
+}
+
+/// Has bpf(2) refused from now on, as filters of containers do.
+fn refuse_bpf() -> std::io::Result<()> {
+    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let unless_equal = |k, jf| libc::sock_filter { jf, ..statement(libc::BPF_JMP | libc::BPF_JEQ, k) };
+    let mut filter = [
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
+        unless_equal(libc::SYS_bpf as u32, 1),
+        statement(libc::BPF_RET, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        statement(libc::BPF_RET, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: the kernel copies the filter, which lives until the call returns; both calls change
+    // the calling process alone.
+    let refused = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+            || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) != 0
+    };
+    if refused { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn without_bpf(mut command: Command) -> Command {
+    // SAFETY: between fork and exec two system calls are made and nothing is allocated.
+    unsafe { command.pre_exec(refuse_bpf) };
+    command
+}
+
+#[test]
+fn where_ebpf_is_refused_it_is_said() {
+    if kernel_is_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = without_bpf(program(&["log", "--for", "1s"]));
+        command.env("METE_RUNTIME_DIR", directory.path());
+        let expected =
+            ["refused the eBPF programs", "not permitted", "mete doctor", "no program with probes"];
+        sentence(&run(command), &expected);
+    }
+}
+
+#[test]
+fn where_ebpf_is_refused_programs_with_probes_are_logged() {
+    if !kernel_is_there() {
+        return;
+    }
+    let pair = Pair::start();
+    let (driver, client) =
+        (format!("driver=pid:{}", pair.driver.pid()), format!("client=pid:{}", pair.client.pid()));
+    let arguments = ["log", "--json", "--for", "1500ms", "--domain", &driver, "--domain", &client];
+    let mut command = without_bpf(program(&arguments));
+    command.env("METE_RUNTIME_DIR", pair.directory.path());
+    let output = run(command);
+    let said = said(&output);
+    assert!(output.status.success() && said.contains("the kernel is not logged: "), "{said}");
+    let requests = |object: &&Value| object["event"] == "request" && object["domain"] == "driver";
+    assert!(objects(&output).iter().filter(requests).count() > 0, "{said}");
+}
