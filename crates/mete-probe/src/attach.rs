@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::net::{SocketAddrUnix, SocketFlags};
 
 use crate::channel::{Channel, Received};
+use crate::descriptor::Descriptor;
 use crate::event::Kind;
 use crate::registry::MAX_EVENTS;
 use crate::wire::{Message, Packet, Refusal, WireError};
@@ -343,7 +344,7 @@ fn counted_processors() -> usize {
 }
 
 fn open(path: &Path, limit: Duration) -> io::Result<Channel> {
-    let channel = Channel::new(endpoint::socket(SocketFlags::CLOEXEC)?);
+    let channel = Channel::new(Descriptor::new(endpoint::socket(SocketFlags::CLOEXEC)?)?);
     // Before connecting: the limit holds for that, too.
     channel.limit_waiting(limit)?;
     rustix::net::connect(channel.as_fd(), &SocketAddrUnix::new(path)?)?;

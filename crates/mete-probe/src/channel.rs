@@ -11,6 +11,7 @@ use rustix::net::{
     SendFlags, sockopt,
 };
 
+use crate::descriptor::Descriptor;
 use crate::wire::{PACKET_BYTES, Packet, WireError};
 
 /// What came in.
@@ -27,19 +28,20 @@ pub(crate) enum Received {
 /// A connected socket.
 #[derive(Debug)]
 pub(crate) struct Channel {
-    socket: OwnedFd,
+    socket: Descriptor,
 }
 
 impl Channel {
     /// A channel on a connected socket, without time limits.
-    pub fn new(socket: OwnedFd) -> Channel {
+    pub fn new(socket: Descriptor) -> Channel {
         Channel { socket }
     }
 
     /// From now on, sending and receiving give up after `limit`.
     pub fn limit_waiting(&self, limit: Duration) -> io::Result<()> {
-        sockopt::set_socket_timeout(&self.socket, sockopt::Timeout::Send, Some(limit))?;
-        Ok(sockopt::set_socket_timeout(&self.socket, sockopt::Timeout::Recv, Some(limit))?)
+        let socket = self.socket.get()?;
+        sockopt::set_socket_timeout(socket, sockopt::Timeout::Send, Some(limit))?;
+        Ok(sockopt::set_socket_timeout(socket, sockopt::Timeout::Recv, Some(limit))?)
     }
 
     /// Sends a packet, a descriptor with it if there is one.
@@ -51,7 +53,7 @@ impl Channel {
         if !descriptors.is_empty() {
             control.push(SendAncillaryMessage::ScmRights(descriptors));
         }
-        rustix::net::sendmsg(&self.socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
+        rustix::net::sendmsg(self.socket.get()?, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
         Ok(())
     }
 
@@ -62,7 +64,8 @@ impl Channel {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let into = &mut [IoSliceMut::new(&mut bytes)];
-        let length = rustix::net::recvmsg(&self.socket, into, &mut control, RecvFlags::CMSG_CLOEXEC)?.bytes;
+        let length =
+            rustix::net::recvmsg(self.socket.get()?, into, &mut control, RecvFlags::CMSG_CLOEXEC)?.bytes;
         let descriptor = first_descriptor(&mut control);
         if length == 0 {
             return Ok(Received::End);
@@ -73,15 +76,21 @@ impl Channel {
         })
     }
 
+    /// The socket itself.
+    pub fn descriptor(&self) -> &Descriptor {
+        &self.socket
+    }
+
     /// Who is at the other end, by the kernel's word.
     pub fn peer(&self) -> io::Result<rustix::net::UCred> {
-        Ok(sockopt::socket_peercred(&self.socket)?)
+        Ok(sockopt::socket_peercred(self.socket.get()?)?)
     }
 }
 
 impl AsFd for Channel {
+    /// To wait for, not more.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.socket.unchecked()
     }
 }
 

@@ -1,11 +1,12 @@
 //! The socket at which a component waits for its scheduler.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
+use crate::descriptor::Descriptor;
 use crate::directory;
 use crate::state::{self, State};
 
@@ -15,7 +16,7 @@ const MAX_COPIES: u32 = 8;
 /// A listening socket in the directory of this user.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
-    socket: OwnedFd,
+    socket: Descriptor,
 }
 
 impl Endpoint {
@@ -27,10 +28,10 @@ impl Endpoint {
         let state = &mut *state::lock();
         let hidden = directory.join(format!(".{}.{:p}", std::process::id(), state));
         let _ = fs::remove_file(&hidden);
-        let socket = socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
-        rustix::net::bind(&socket, &SocketAddrUnix::new(&hidden)?)?;
+        let socket = Descriptor::new(socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?)?;
+        rustix::net::bind(socket.get()?, &SocketAddrUnix::new(&hidden)?)?;
         let shown = allow_owner_only(&hidden)
-            .and_then(|()| Ok(rustix::net::listen(&socket, 8)?))
+            .and_then(|()| Ok(rustix::net::listen(socket.get()?, 8)?))
             .and_then(|()| show(&hidden, &directory));
         state.socket_file = Some(shown.inspect_err(|_| drop(fs::remove_file(&hidden)))?);
         state.opened(&socket);
@@ -38,16 +39,16 @@ impl Endpoint {
     }
 
     /// A scheduler that has connected, noted in the state.
-    pub fn accept(&self, state: &mut State) -> io::Result<OwnedFd> {
-        let socket = rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC)?;
+    pub fn accept(&self, state: &mut State) -> io::Result<Descriptor> {
+        let socket = rustix::net::accept_with(self.socket.get()?, SocketFlags::CLOEXEC)?;
+        let socket = Descriptor::new(socket)?;
         state.opened(&socket);
         Ok(socket)
     }
-}
 
-impl AsFd for Endpoint {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    /// The socket itself.
+    pub fn descriptor(&self) -> &Descriptor {
+        &self.socket
     }
 }
 

@@ -48,6 +48,7 @@ pub mod abi;
 pub mod attach;
 mod channel;
 mod debug;
+mod descriptor;
 pub mod directory;
 mod domain;
 mod endpoint;

@@ -5,11 +5,11 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::io;
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 
+use crate::descriptor::Descriptor;
 use crate::endpoint::{self, Endpoint};
 use crate::event::RawEvent;
 use crate::registry::{self, Module};
@@ -18,6 +18,10 @@ use crate::{debug, directory, fork, patch, sequences, state};
 
 /// Enough for what the thread does, small enough not to be noticed.
 const STACK_BYTES: usize = 128 * 1024;
+
+/// A wait for a file goes by its number again once something has happened. So it may miss what
+/// happens after the program has given the number to a file of its own; but not for longer.
+const LOOK_AGAIN: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 30, tv_nsec: 0 };
 
 static IS_STARTED: AtomicBool = AtomicBool::new(false);
 
@@ -150,23 +154,25 @@ extern "C" fn listen(endpoint: *mut libc::c_void) -> *mut libc::c_void {
     // SAFETY: `start` made it of a box and gave it away.
     let endpoint = unsafe { Box::from_raw(endpoint.cast::<Endpoint>()) };
     let _ = rustix::thread::set_name(c"mete");
-    loop {
+    // A program that has closed the socket is done with being a component.
+    while endpoint.descriptor().is_ours() {
         if let Err(error) = serve(&endpoint) {
             debug::tell(|| error.to_string());
         }
         session::stop_logging();
     }
+    state::lock().closing(endpoint.descriptor());
+    endpoint::remove();
+    core::ptr::null_mut()
 }
 
 /// One scheduler, from its connection to its end.
 fn serve(endpoint: &Endpoint) -> io::Result<()> {
-    wait(&mut [poll_in(endpoint)])?;
+    wait([endpoint.descriptor()])?;
     let session = accept(endpoint)?;
     session.introduce()?;
     loop {
-        let mut ready = [poll_in(&session), poll_in(endpoint)];
-        wait(&mut ready)?;
-        let [asked, late] = ready.map(|file| file.revents());
+        let [asked, late] = wait([session.descriptor(), endpoint.descriptor()])?;
         // First, so that whoever comes after a scheduler that has gone is not told that it is busy.
         if asked.contains(PollFlags::HUP) {
             return Ok(());
@@ -194,11 +200,18 @@ fn is_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS))
 }
 
-fn poll_in<T: AsFd>(file: &T) -> PollFd<'_> {
-    PollFd::new(file, PollFlags::IN)
-}
-
-fn wait(files: &mut [PollFd<'_>]) -> io::Result<()> {
-    rustix::io::retry_on_intr(|| rustix::event::poll(files, None))?;
-    Ok(())
+/// Waits until something has happened to one of the files. An error if one is ours no longer.
+fn wait<const N: usize>(files: [&Descriptor; N]) -> io::Result<[PollFlags; N]> {
+    loop {
+        if !files.iter().all(|file| file.is_ours()) {
+            return Err(io::Error::other("the program has closed a socket of its probes"));
+        }
+        let mut polled = files.map(|file| PollFd::from_borrowed_fd(file.unchecked(), PollFlags::IN));
+        rustix::io::retry_on_intr(|| rustix::event::poll(&mut polled, Some(&LOOK_AGAIN)))?;
+        let events = polled.map(|file| file.revents());
+        // Closed: the next question tells.
+        if events.iter().any(|events| !events.is_empty() && !events.contains(PollFlags::NVAL)) {
+            return Ok(events);
+        }
+    }
 }

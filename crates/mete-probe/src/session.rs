@@ -1,12 +1,13 @@
 //! A component's dealings with the scheduler that has it: requests in, answers out.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use mete_log::{DomainId, EventId, Shape};
 
 use crate::channel::{Channel, Received};
+use crate::descriptor::Descriptor;
 use crate::handler::SHAPE;
 use crate::wire::{Message, Name, Packet, Refusal};
 use crate::{debug, directory, domain, registry, state};
@@ -22,7 +23,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// A session on a connection, if whoever is at the other end may have this component.
-    pub fn new(socket: OwnedFd) -> io::Result<Session> {
+    pub fn new(socket: Descriptor) -> io::Result<Session> {
         let session = Session { channel: Channel::new(socket) };
         session.channel.limit_waiting(PATIENCE)?;
         let peer = session.channel.peer()?.uid.as_raw();
@@ -49,6 +50,11 @@ impl Session {
         self.channel.send(Packet { token: 0, message }, None)
     }
 
+    /// The connection.
+    pub fn descriptor(&self) -> &Descriptor {
+        self.channel.descriptor()
+    }
+
     /// Serves one request. An error ends the session.
     pub fn serve(&self) -> io::Result<()> {
         let (token, answer) = match self.channel.receive()? {
@@ -64,15 +70,9 @@ impl Session {
     }
 }
 
-impl AsFd for Session {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.channel.as_fd()
-    }
-}
-
 impl Drop for Session {
     fn drop(&mut self) {
-        state::lock().closing(self.as_fd());
+        state::lock().closing(self.descriptor());
     }
 }
 

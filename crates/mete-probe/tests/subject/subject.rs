@@ -1,6 +1,8 @@
 //! A program with probes, for the tests: its first argument says what it does, the rest with what.
 //! It ends when its standard input does, so that no test leaves it behind.
 
+mod daemon;
+
 use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -30,6 +32,7 @@ fn main() {
         "numbers" => numbers(number(1) as u16, number(2)),
         "sites" => sites(),
         "fork" => fork(),
+        "daemon" => daemon::daemon(),
         "domains" => domains(),
         "phases" => phases(),
         "schedule" => schedule(Path::new(&arguments[1])),

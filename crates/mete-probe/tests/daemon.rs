@@ -1,0 +1,66 @@
+//! Programs that do to their descriptors what daemons do (LOG-11).
+
+mod common;
+
+use common::{Log, Place, Subject, until};
+use mete_log::Stamp;
+use mete_probe::attach::Component;
+
+fn order(subject: &mut Subject, order: &str) {
+    subject.say(order);
+    assert_eq!(subject.line(), format!("{order} done"));
+}
+
+fn threads(subject: &mut Subject) -> u32 {
+    subject.say("threads");
+    let count = subject.line().parse().expect("a number");
+    assert_eq!(subject.line(), "threads done");
+    count
+}
+
+#[test]
+fn log_11_a_program_that_closes_all_descriptors_runs_unchanged() {
+    let place = Place::new("closer");
+    let mut subject = Subject::start(&place, &["daemon"]);
+    until(|| subject.socket().exists().then_some(()));
+    order(&mut subject, "close");
+    // Whoever finds the socket that is left makes the listener look at its descriptors.
+    until(|| {
+        let found = Component::connect(subject.socket(), std::time::Duration::from_millis(50));
+        assert!(found.is_err(), "its socket is closed");
+        (!subject.socket().exists()).then_some(())
+    });
+    until(|| (threads(&mut subject) == 1).then_some(()));
+    order(&mut subject, "check");
+    order(&mut subject, "fork");
+    assert!(subject.finish().is_empty());
+}
+
+#[test]
+fn log_11_a_program_that_closes_all_descriptors_and_forks_runs_unchanged() {
+    let place = Place::new("closer-forks");
+    let mut subject = Subject::start(&place, &["daemon"]);
+    until(|| subject.socket().exists().then_some(()));
+    order(&mut subject, "close");
+    order(&mut subject, "fork");
+    order(&mut subject, "check");
+    assert!(subject.finish().is_empty());
+    assert_eq!(std::fs::read_dir(place.path()).expect("the directory").count(), 1, "the child's, killed");
+}
+
+#[test]
+fn log_11_a_program_that_closes_all_descriptors_while_it_is_read_runs_unchanged() {
+    let place = Place::new("closer-read");
+    let mut subject = Subject::start(&place, &["daemon"]);
+    let mut component = subject.connect();
+    let log = Log::new(64, Stamp::None);
+    component.provide(log.region.clone()).expect("provide");
+    component.enable(0).expect("enable");
+    order(&mut subject, "close");
+    assert!(component.disable(0).is_err(), "nobody answers");
+    drop(component);
+    until(|| (threads(&mut subject) == 1).then_some(()));
+    order(&mut subject, "check");
+    order(&mut subject, "fork");
+    assert!(subject.finish().is_empty());
+}

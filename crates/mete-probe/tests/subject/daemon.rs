@@ -1,0 +1,92 @@
+//! What daemons do to descriptors that they do not know.
+
+use std::fs::File;
+use std::io::{BufRead, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+
+use rustix::fs::{Stat, fstat};
+
+/// Files of the program's own, at the numbers that the probes' sockets had.
+struct Own {
+    listeners: Vec<(UnixListener, UnixStream)>,
+    null: File,
+    found: Vec<Stat>,
+}
+
+/// Follows orders: closes everything and opens files, checks these, has a child write to them, says
+/// how many threads there are.
+pub fn daemon() {
+    let mut own = None;
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        match line.as_str() {
+            "close" => own = Some(Own::instead_of_all()),
+            "check" => own.as_ref().expect("opened").check(),
+            "fork" => own.as_ref().expect("opened").write_in_child(),
+            _ => println!("{}", std::fs::read_dir("/proc/self/task").expect("threads").count()),
+        }
+        println!("{line} done");
+    }
+}
+
+impl Own {
+    fn instead_of_all() -> Own {
+        // SAFETY: nothing is open here but the standard ones, and what the probes have.
+        (3..1024).for_each(|number| _ = unsafe { libc::close(number) });
+        let listeners: Vec<_> = (0..4).map(listener_with_client).collect();
+        let null = File::create("/dev/null").expect("open /dev/null");
+        let mut own = Own { listeners, null, found: Vec::new() };
+        own.found = own.look();
+        own
+    }
+
+    fn look(&self) -> Vec<Stat> {
+        let listeners = self.listeners.iter().map(|(listener, _)| fstat(listener));
+        let clients = self.listeners.iter().map(|(_, client)| fstat(client));
+        let all = listeners.chain(clients).chain([fstat(&self.null)]);
+        all.map(|found| found.expect("still open")).collect()
+    }
+
+    /// Each file is what it was, and each client still waits for the program itself.
+    fn check(&self) {
+        assert!(self.is_whole());
+        for (listener, _) in &self.listeners {
+            listener.set_nonblocking(true).expect("a mode");
+            drop(listener.accept().expect("the own client"));
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        let inodes = |all: &[Stat]| all.iter().map(|one| (one.st_dev, one.st_ino)).collect::<Vec<_>>();
+        inodes(&self.look()) == inodes(&self.found)
+    }
+
+    fn write_in_child(&self) {
+        // SAFETY: the child writes to files and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let is_whole = self.is_whole() && (&self.null).write_all(b"x").is_ok();
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(if is_whole { 7 } else { 1 }) };
+        }
+        assert_eq!(status_of(child), 7);
+    }
+}
+
+/// A listener at an address that the kernel picks, and somebody who has connected to it.
+fn listener_with_client(_: usize) -> (UnixListener, UnixStream) {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, getsockname, listen, socket};
+    let server = socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("a socket");
+    bind(&server, &SocketAddrUnix::new_unnamed()).expect("an address");
+    listen(&server, 8).expect("listen");
+    let client = socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("a socket");
+    rustix::net::connect(&client, &getsockname(&server).expect("its address")).expect("connect");
+    (server.into(), client.into())
+}
+
+/// With what a child has exited; -1 if it was killed.
+pub fn status_of(child: libc::pid_t) -> i32 {
+    let mut status = 0;
+    // SAFETY: waits for the own child.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { -1 }
+}
