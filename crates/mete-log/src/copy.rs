@@ -16,6 +16,9 @@ pub fn copy_words(from: &[AtomicU64], to: &mut [u64]) {
     unsafe {
         core::arch::asm!(
             "rep movsb",
+            // The manuals order a string move's stores loosely and say little of its loads; the
+            // index that is read next must not have been read before them.
+            "lfence",
             inout("rsi") from.as_ptr() => _,
             inout("rdi") to.as_mut_ptr() => _,
             inout("rcx") words * 8 => _,

@@ -31,7 +31,7 @@ pub struct Poll {
 
 impl core::ops::AddAssign for Poll {
     fn add_assign(&mut self, other: Poll) {
-        self.rows += other.rows;
+        self.rows = self.rows.saturating_add(other.rows);
         self.overwritten = self.overwritten.saturating_add(other.overwritten);
         self.refused = self.refused.saturating_add(other.refused);
     }

@@ -93,8 +93,7 @@ impl Region {
     pub fn create(shape: Shape, processors: usize) -> Result<Region, RegionError> {
         let bytes = checked_bytes(shape, processors)?;
         let failed = |what| move |source| RegionError::System { what, bytes, source };
-        let file = rustix::fs::memfd_create("mete-log", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
-            .map_err(failed("create"))?;
+        let file = create_file().map_err(failed("create"))?;
         rustix::fs::ftruncate(&file, bytes as u64).map_err(failed("size"))?;
         rustix::fs::fcntl_add_seals(&file, SEALS).map_err(failed("seal"))?;
         let region = Region::map(file, shape, processors, bytes, None)?;
@@ -216,6 +215,16 @@ impl Drop for Region {
         // SAFETY: the mapping is ours and no view outlives `self` (lifetimes of `Area`, `Bindings`).
         // A failure would leave the range mapped, which harms nobody.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// A memory file that cannot be executed, which some systems insist on; kernels before 6.3 do not
+/// know the flag.
+fn create_file() -> rustix::io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    match rustix::fs::memfd_create("mete-log", flags | MemfdFlags::NOEXEC_SEAL) {
+        Err(rustix::io::Errno::INVAL) => rustix::fs::memfd_create("mete-log", flags),
+        created => created,
     }
 }
 
