@@ -61,6 +61,7 @@ mod patch;
 mod publish;
 pub mod recursive;
 mod registry;
+mod residence;
 mod sequences;
 mod session;
 pub mod site;

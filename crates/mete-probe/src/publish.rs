@@ -14,7 +14,7 @@ use crate::endpoint::{self, Endpoint};
 use crate::event::RawEvent;
 use crate::registry::{self, Module};
 use crate::session::{self, Session};
-use crate::{debug, directory, fork, patch, sequences, state};
+use crate::{debug, directory, fork, patch, residence, slot, state};
 
 /// Enough for what the thread does, small enough not to be noticed.
 const STACK_BYTES: usize = 128 * 1024;
@@ -31,6 +31,10 @@ pub(crate) fn register(module: Module) {
     if let Err(error) = added {
         debug::tell(|| error.to_string());
     }
+    if !residence::is_ensured() {
+        return debug::tell(|| "not published: this library could be unloaded".into());
+    }
+    slot::prepare();
     let has_events = !registry::lock().published().is_empty();
     if has_events && !IS_STARTED.swap(true, Ordering::AcqRel) {
         read_surroundings();
@@ -84,10 +88,8 @@ mod own {
     }
 }
 
-/// Looks up early what is looked up once: the environment while nobody changes it, and the C
-/// library's symbols while no event happens inside it.
+/// Looks up early what is looked up once: the environment while nobody changes it.
 fn read_surroundings() {
-    sequences::are_in_use();
     debug::is_wanted();
     directory::own();
     patch::way();

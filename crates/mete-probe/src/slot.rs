@@ -275,20 +275,27 @@ fn register() -> &'static Slot {
     let Some(slot) = of_thread(own_tid()) else { return &NOBODY };
     slot.begin_use();
     pointer::set(slot);
-    if let Some(key) = exit_key() {
-        // SAFETY: the key was made by `exit_key`; its destructor takes a slot.
+    if let Some(&Some(key)) = EXIT_KEY.get() {
+        // SAFETY: the key was made by `prepare`; its destructor takes a slot.
         unsafe { libc::pthread_setspecific(key, ptr::from_ref(slot).cast()) };
     }
     slot
 }
 
-fn exit_key() -> Option<libc::pthread_key_t> {
-    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
-    *KEY.get_or_init(|| {
+/// By which a thread's end is noticed; none if there were no keys left.
+static EXIT_KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+
+/// Looks up and makes early what a thread's first event needs: that may happen in a signal handler
+/// or inside the C library, where nothing can be waited for. Thread ends call this library from now
+/// on: it must stay loaded.
+pub(crate) fn prepare() {
+    #[cfg(target_arch = "x86_64")]
+    sequences::are_in_use();
+    EXIT_KEY.get_or_init(|| {
         let mut key = 0;
         // SAFETY: `key` is written; `leave` has the right signature.
         (unsafe { libc::pthread_key_create(&mut key, Some(leave)) } == 0).then_some(key)
-    })
+    });
 }
 
 /// A thread ends. Another destructor may still log: it then takes a slot once more.
@@ -330,6 +337,12 @@ mod tests {
         });
         assert_eq!(slots.len(), THREADS);
         assert!(all().count() >= THREADS);
+    }
+
+    #[test]
+    fn log_11_a_first_event_needs_nothing_that_another_thread_may_be_amid_making() {
+        // Made when the library was loaded, before any test.
+        assert!(EXIT_KEY.get().is_some_and(|key| key.is_some()));
     }
 
     #[test]

@@ -180,6 +180,52 @@ fn log_2_shared_objects_come_and_go_while_their_events_are_on() {
     subject.finish();
 }
 
+/// Unloads a plug-in that is built so while its event is on, has a thread end that has logged, and
+/// lets the scheduler go: all of that runs the library's code.
+fn assert_harmless_to_unload(place: &Place, libraries: &[&str]) {
+    let host = compile_file(place, "unloader", &["cc", "-xc", "-O2"], &["-ldl", "-lpthread"]);
+    let plugin = compile_file(place, "plugin", &["cc", "-xc", "-O2", "-fPIC", "-shared"], libraries);
+    let (Some(host), Some(plugin)) = (host, plugin) else { return };
+    let mut command = Command::new(host);
+    command.arg(plugin);
+    let mut subject = Subject::start_command(place, command);
+    assert_eq!(subject.line(), "loaded");
+    let mut component = subject.connect();
+    let log = Log::new(64, Stamp::None);
+    component.provide(log.region.clone()).expect("provide");
+    component.enable(id(&component, "plugged")).expect("enable");
+    let mut readers = log.readers();
+    for step in ["worked", "unloaded", "joined"] {
+        subject.say("");
+        assert_eq!(subject.line(), step);
+    }
+    assert_eq!(poll_all(&mut readers, |_, _| ()).rows, 2, "both threads have logged");
+    drop(component);
+    subject.connect();
+    assert!(subject.finish().is_empty());
+}
+
+#[test]
+fn log_11_the_shared_library_is_unloaded_without_harm() {
+    let Some(library) = library("libmete_probe.so") else {
+        println!("SKIPPED: libmete_probe.so was not built beside this test (cargo build -p mete-probe)");
+        return;
+    };
+    let folder = format!("-Wl,-rpath,{}", library.parent().expect("a folder").display());
+    let libraries = [library.to_str().expect("a plain path"), &folder];
+    assert_harmless_to_unload(&Place::new("unload-shared"), &libraries);
+}
+
+#[test]
+fn log_11_a_plug_in_with_a_library_of_its_own_is_unloaded_without_harm() {
+    let Some(library) = library("libmete_probe.a") else {
+        println!("SKIPPED: libmete_probe.a was not built beside this test (cargo build -p mete-probe)");
+        return;
+    };
+    let libraries = [&[library.to_str().expect("a plain path")], &SYSTEM_LIBRARIES[..]].concat();
+    assert_harmless_to_unload(&Place::new("unload-static"), &libraries);
+}
+
 #[test]
 fn log_12_two_copies_of_the_library_in_one_process_are_two_components() {
     let Some(library) = library("libmete_probe.so") else {
