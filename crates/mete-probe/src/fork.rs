@@ -1,7 +1,7 @@
 //! A fork's child is a component of its own: it starts with every probe off, no log memory and its
 //! own socket.
 
-use std::cell::RefCell;
+use core::cell::UnsafeCell;
 use std::sync::MutexGuard;
 
 use crate::registry::{self, Registry};
@@ -10,8 +10,28 @@ use crate::{debug, domain, publish, slot};
 
 type Held = (MutexGuard<'static, State>, MutexGuard<'static, Registry>);
 
-thread_local! {
-    static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
+/// The locks that a forking thread holds. It is only looked at by who holds them: they protect it.
+/// Not thread-local: a thread may fork once more after its thread-local values have been destroyed.
+struct Keeper(UnsafeCell<Option<Held>>);
+
+// SAFETY: see `Keeper`; the guards return to the thread that they come from, or to its copy.
+unsafe impl Sync for Keeper {}
+
+static HELD: Keeper = Keeper(UnsafeCell::new(None));
+
+impl Keeper {
+    fn put(&self, held: Held) {
+        // SAFETY: the calling thread holds the locks, so nobody else is in here.
+        unsafe { *self.0.get() = Some(held) };
+    }
+
+    /// # Safety
+    ///
+    /// For the thread that has called `put`, after the fork.
+    unsafe fn take(&self) -> Option<Held> {
+        // SAFETY: the locks are still held, by the caller.
+        unsafe { (*self.0.get()).take() }
+    }
 }
 
 /// Has the C library call the three functions below around each fork.
@@ -22,16 +42,17 @@ pub(crate) fn install() {
 
 /// No other thread is amid a change while the process is copied.
 unsafe extern "C" fn before() {
-    let held = (state::lock(), registry::lock());
-    HELD.with_borrow_mut(|slot| *slot = Some(held));
+    HELD.put((state::lock(), registry::lock()));
 }
 
 unsafe extern "C" fn in_parent() {
-    HELD.take();
+    // SAFETY: the C library calls this in the thread that it called `before` in.
+    drop(unsafe { HELD.take() });
 }
 
 unsafe extern "C" fn in_child() {
-    let Some((mut state, mut registry)) = HELD.take() else { return };
+    // SAFETY: this is the copy of the thread that `before` was called in.
+    let Some((mut state, mut registry)) = (unsafe { HELD.take() }) else { return };
     if let Err(error) = registry.switch_all_off() {
         debug::tell(|| error.to_string());
     }

@@ -49,6 +49,17 @@ fn log_11_a_program_that_closes_all_descriptors_and_forks_runs_unchanged() {
 }
 
 #[test]
+fn log_11_a_program_forks_as_late_as_it_likes() {
+    let place = Place::new("late");
+    let mut subject = Subject::start(&place, &["forks"]);
+    until(|| subject.socket().exists().then_some(()));
+    for occasion in ["in a thread", "at a thread's end", "in the main thread", "at the end"] {
+        assert_eq!(subject.line(), format!("{occasion}: 7"));
+    }
+    assert!(subject.finish().is_empty());
+}
+
+#[test]
 fn log_11_a_program_that_closes_all_descriptors_while_it_is_read_runs_unchanged() {
     let place = Place::new("closer-read");
     let mut subject = Subject::start(&place, &["daemon"]);

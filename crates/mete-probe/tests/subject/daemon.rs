@@ -90,3 +90,35 @@ pub fn status_of(child: libc::pid_t) -> i32 {
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { -1 }
 }
+
+/// Forks in a thread, while that thread is ending, and while the program is.
+pub fn forks() {
+    extern "C" fn at_end() {
+        fork_on("at the end");
+    }
+    unsafe extern "C" fn at_thread_end(_: *mut libc::c_void) {
+        fork_on("at a thread's end");
+    }
+    let mut key = 0;
+    // SAFETY: functions of the right types.
+    let failed = unsafe { libc::atexit(at_end) | libc::pthread_key_create(&mut key, Some(at_thread_end)) };
+    assert_eq!(failed, 0);
+    let thread = std::thread::spawn(move || {
+        // SAFETY: the key was made above; the value only has to be something.
+        unsafe { libc::pthread_setspecific(key, std::ptr::dangling()) };
+        fork_on("in a thread");
+    });
+    thread.join().expect("a thread");
+    fork_on("in the main thread");
+}
+
+/// Forks and says with what the child has exited.
+fn fork_on(occasion: &str) {
+    // SAFETY: the child only ends.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(7) };
+    }
+    println!("{occasion}: {}", status_of(child));
+}
