@@ -5,7 +5,7 @@
 //! thread-local storage and everything else from the slot's one cache line.
 
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::OnceLock;
 
 use mete_log::DomainId;
@@ -28,13 +28,17 @@ pub(crate) struct Slot {
     pub domain: AtomicU32,
     pub bound: AtomicU32,
     pub own: AtomicU32,
-    /// Whose slot it is; 0 if it is free.
-    tid: AtomicU32,
+    /// Whose slot it is: [`FREE`]; or kept for the thread of that number, with a binding for it; or
+    /// [`USED`] by it. In one word, so that a kept slot is either freed or used.
+    owner: AtomicU32,
     /// How many locked handlers the thread is in, one within the other.
     inside: AtomicU32,
-    /// The thread itself has taken it. Until then it only holds a binding for it.
-    is_in_use: AtomicBool,
 }
+
+/// No thread has this number.
+const FREE: u32 = 0;
+/// With a thread's number (the kernel's have 22 bits): that thread has begun to use its slot.
+const USED: u32 = 1 << 31;
 
 /// Slots, and the next piece of them.
 #[repr(C)]
@@ -140,14 +144,12 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Slot> {
 
 /// The slot of a thread of this process; where it has none yet, one is kept for it.
 pub(crate) fn of_thread(tid: u32) -> Option<&'static Slot> {
-    all().find(|slot| slot.tid.load(Ordering::Acquire) == tid).or_else(|| take_free(tid))
+    all().find(|slot| slot.owner.load(Ordering::Acquire) & !USED == tid).or_else(|| take_free(tid))
 }
 
-/// Frees the slots that were only kept for a thread.
+/// Frees the slots that were only kept for a thread. Nothing is bound any more.
 pub(crate) fn free_unused() {
-    let is_kept =
-        |slot: &&Slot| slot.tid.load(Ordering::Acquire) != 0 && !slot.is_in_use.load(Ordering::Acquire);
-    all().filter(is_kept).for_each(Slot::give_back);
+    all().for_each(Slot::free_if_kept);
 }
 
 /// Waits, a short while at most, until no thread is in a locked handler; false if one still is.
@@ -165,7 +167,7 @@ pub(crate) fn after_fork() {
         slot.give_back();
     }
     if !ptr::eq(mine, &NOBODY) {
-        mine.tid.store(own_tid(), Ordering::Relaxed);
+        mine.owner.store(own_tid() | USED, Ordering::Relaxed);
     }
 }
 
@@ -177,9 +179,8 @@ impl Slot {
             domain: AtomicU32::new(0),
             bound: AtomicU32::new(domain::UNSET),
             own: AtomicU32::new(domain::UNSET),
-            tid: AtomicU32::new(0),
+            owner: AtomicU32::new(FREE),
             inside: AtomicU32::new(0),
-            is_in_use: AtomicBool::new(false),
         }
     }
 
@@ -205,15 +206,23 @@ impl Slot {
         result
     }
 
-    fn take(&self, tid: u32) -> bool {
-        self.tid.compare_exchange(0, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    fn pass(&self, from: u32, to: u32) -> bool {
+        self.owner.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// The thread that it was kept or taken for begins to use it.
-    fn begin_use(&self) {
-        #[cfg(target_arch = "x86_64")]
-        self.abi.store(sequences::abi().unwrap_or(ptr::null_mut()), Ordering::Relaxed);
-        self.is_in_use.store(true, Ordering::Release);
+    /// Whether the calling thread has it from now on: it was kept for it and is not freed meanwhile,
+    /// or a signal handler that interrupted the thread amid this has come first.
+    fn claim(&self, tid: u32) -> bool {
+        let owner = self.owner.load(Ordering::Relaxed);
+        owner == tid | USED || owner == tid && self.pass(tid, tid | USED)
+    }
+
+    /// Only bindings were ever stored in it, and they are taken back already: it is as it was.
+    fn free_if_kept(&self) {
+        let owner = self.owner.load(Ordering::Relaxed);
+        if owner != FREE && owner & USED == 0 {
+            self.pass(owner, FREE);
+        }
     }
 
     fn give_back(&self) {
@@ -221,8 +230,7 @@ impl Slot {
         self.abi.store(ptr::null_mut(), Ordering::Relaxed);
         self.bound.store(domain::UNSET, Ordering::SeqCst);
         self.own.store(domain::UNSET, Ordering::SeqCst);
-        self.is_in_use.store(false, Ordering::Relaxed);
-        self.tid.store(0, Ordering::Release);
+        self.owner.store(FREE, Ordering::Release);
     }
 }
 
@@ -237,10 +245,10 @@ impl Piece {
     }
 }
 
-fn take_free(tid: u32) -> Option<&'static Slot> {
+fn take_free(owner: u32) -> Option<&'static Slot> {
     let mut piece = &FIRST;
     loop {
-        if let Some(slot) = piece.slots.iter().find(|slot| slot.take(tid)) {
+        if let Some(slot) = piece.slots.iter().find(|slot| slot.pass(FREE, owner)) {
             domain::settle(slot);
             return Some(slot);
         }
@@ -272,8 +280,11 @@ fn grow(last: &'static Piece) -> Option<&'static Piece> {
 /// The calling thread's first event.
 #[cold]
 fn register() -> &'static Slot {
-    let Some(slot) = of_thread(own_tid()) else { return &NOBODY };
-    slot.begin_use();
+    let tid = own_tid();
+    let claimed = all().find(|slot| slot.claim(tid)).or_else(|| take_free(tid | USED));
+    let Some(slot) = claimed else { return &NOBODY };
+    #[cfg(target_arch = "x86_64")]
+    slot.abi.store(sequences::abi().unwrap_or(ptr::null_mut()), Ordering::Relaxed);
     pointer::set(slot);
     if let Some(&Some(key)) = EXIT_KEY.get() {
         // SAFETY: the key was made by `prepare`; its destructor takes a slot.
@@ -300,9 +311,12 @@ pub(crate) fn prepare() {
 
 /// A thread ends. Another destructor may still log: it then takes a slot once more.
 unsafe extern "C" fn leave(slot: *mut libc::c_void) {
-    pointer::set(&NOBODY);
     // SAFETY: what `register` stored: a slot, which lives for ever.
-    unsafe { &*slot.cast::<Slot>() }.give_back();
+    let slot = unsafe { &*slot.cast::<Slot>() };
+    // So that a signal handler that logs from here on takes another one.
+    slot.owner.store(USED, Ordering::Relaxed);
+    pointer::set(&NOBODY);
+    slot.give_back();
 }
 
 fn own_tid() -> u32 {
@@ -348,7 +362,7 @@ mod tests {
     #[test]
     fn log_6_a_thread_that_ends_gives_its_slot_back_as_it_was() {
         let _alone = ONE_AT_A_TIME.lock();
-        let in_use = || all().filter(|slot| slot.tid.load(Ordering::Relaxed) != 0).count();
+        let in_use = || all().filter(|slot| slot.owner.load(Ordering::Relaxed) != FREE).count();
         let before = in_use();
         for _ in 0..300 {
             let thread = std::thread::spawn(|| {
@@ -360,6 +374,46 @@ mod tests {
         }
         // Fewer where the thread of a test before ended only now.
         assert!(in_use() <= before);
+    }
+
+    #[test]
+    fn log_6_a_slot_kept_for_a_thread_is_freed_or_used_but_not_both() {
+        const NOBODYS_TID: u32 = USED - 1;
+        let _alone = ONE_AT_A_TIME.lock();
+        let kept = of_thread(NOBODYS_TID).unwrap();
+        free_unused();
+        assert!(!kept.claim(NOBODYS_TID), "freed, and not to be used");
+        let kept = of_thread(NOBODYS_TID).unwrap();
+        assert!(kept.claim(NOBODYS_TID), "used, and not to be freed");
+        free_unused();
+        assert!(ptr::eq(of_thread(NOBODYS_TID).unwrap(), kept));
+        kept.give_back();
+    }
+
+    #[test]
+    fn log_6_no_two_threads_have_one_slot_while_slots_are_kept_and_freed() {
+        const ROUNDS: usize = 500;
+        let _alone = ONE_AT_A_TIME.lock();
+        for _ in 0..ROUNDS {
+            let (keep, taken) = (Barrier::new(3), Barrier::new(2));
+            let (sender, tids) = std::sync::mpsc::channel();
+            let slot = |sender: std::sync::mpsc::Sender<u32>| {
+                sender.send(own_tid()).unwrap();
+                keep.wait();
+                let slot = ptr::from_ref(mine()).addr();
+                taken.wait();
+                slot
+            };
+            std::thread::scope(|scope| {
+                let slot = &slot;
+                let threads = [sender.clone(), sender].map(|sender| scope.spawn(move || slot(sender)));
+                tids.iter().take(2).for_each(|tid| _ = of_thread(tid));
+                keep.wait();
+                free_unused();
+                let [one, other] = threads.map(|thread| thread.join().unwrap());
+                assert_ne!(one, other);
+            });
+        }
     }
 
     #[test]
