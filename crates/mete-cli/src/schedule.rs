@@ -92,7 +92,14 @@ Examples:
   sudo mete schedule --driver db=comm:postgres --client web=comm:nginx --margin 50 --confirm 5
 
 Clients are moved by processor affinity, within what their own masks allow; every mask is put back
-at the end, also after Ctrl-C, a crash or kill -9. Nothing else is changed, nothing is reserved.";
+at the end, also after Ctrl-C, a crash or kill -9. Nothing else is changed, nothing is reserved.
+
+Who talks to whom is told by the driver's own probes, or else by wake-ups. Wake-ups by interrupts are
+not counted, among them those of loopback TCP: a driver that is reached so needs probes.";
+/// Said when there was nothing to decide by.
+const NO_TRANSACTIONS: &str = "\
+no transactions between any client and driver were seen, so nothing could be decided; wake-ups by interrupts, \
+among them loopback TCP, are not counted: put probes into the driver, or use Unix sockets or pipes";
 
 /// Schedules until the time is up or somebody pressed Ctrl-C; then puts everything back.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
@@ -105,6 +112,9 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     let logged = Shown::new(options, output, &scheduler).watch(&mut scheduler)?;
     let ended = scheduler.finish();
     print_summary(&logged, output)?;
+    if !has_transactions(&logged) {
+        output.text(format!("\n{NO_TRANSACTIONS}\n"))?;
+    }
     print_ended(&ended, output)
 }
 
@@ -280,6 +290,14 @@ fn print_summary(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
         output,
     )?;
     output.text(tables::completeness(logged))
+}
+
+/// Whether there was anything to decide by. Whoever is in no domain cannot be moved.
+fn has_transactions(logged: &Logged) -> bool {
+    let is_client = |name: &str| {
+        logged.report.domains.iter().any(|domain| domain.name == name && domain.role == "client")
+    };
+    logged.report.transactions.iter().any(|dealing| is_client(&dealing.domain))
 }
 
 /// Where everybody was in the end.

@@ -6,7 +6,7 @@ mod common;
 
 use std::fs::File;
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
 use common::{Running, mete, program};
 
@@ -116,9 +116,9 @@ fn files_that_cannot_be_written_are_named() {
     sentence(&["generate", "man", "--out", path], path);
 }
 
-/// Runs it as a user without any right; root's own directories are out of that user's reach.
-#[test]
-fn without_root_it_is_said_why_the_kernel_is_not_logged() {
+/// Runs it as a user without any right, and where no program with probes can be found; root's own
+/// directories are out of that user's reach.
+fn as_nobody(arguments: &[&str]) -> Output {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
     const NOBODY: u32 = 65534;
@@ -127,19 +127,28 @@ fn without_root_it_is_said_why_the_kernel_is_not_logged() {
     std::fs::copy(env!("CARGO_BIN_EXE_mete"), &copy).unwrap();
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = std::process::Command::new(copy);
-    command.args(["log", "--for", "100ms", "--domain", "x=pid:1"]).current_dir("/");
-    command.env("METE_RUNTIME_DIR", directory.path());
+    command.args(arguments).current_dir("/").env("METE_RUNTIME_DIR", directory.path());
     if rustix::process::geteuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
-    let output = command.output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    if output.status.success() {
-        eprintln!("SKIPPED: this user may load eBPF programs without being root");
-        return;
+    command.output().unwrap()
+}
+
+#[test]
+fn without_root_it_is_said_why_the_kernel_is_not_logged() {
+    for arguments in [
+        &["log", "--for", "100ms", "--domain", "x=pid:1"][..],
+        &["schedule", "--for", "100ms", "--driver", "x=pid:1", "--client", "y=pid:2"],
+    ] {
+        let output = as_nobody(arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        if output.status.success() {
+            eprintln!("SKIPPED: this user may load eBPF programs without being root");
+            return;
+        }
+        assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{arguments:?}: {said}");
+        assert!(said.contains("CAP_BPF") && said.contains("root"), "{arguments:?}: {said}");
     }
-    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
-    assert!(said.contains("CAP_BPF") && said.contains("root"), "{said}");
 }
 
 #[test]

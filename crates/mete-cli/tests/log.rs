@@ -83,6 +83,8 @@ fn completeness_is_always_stated() {
     assert!(whole.len() == 1 && !parts.is_empty(), "{objects:?}");
     for statement in whole.into_iter().chain(parts) {
         assert!(statement["complete"].is_boolean() && statement["files"].is_array(), "{statement}");
+        let missed = &statement["missed"];
+        assert!(["runs", "spaces", "switches"].iter().all(|what| missed[what].is_u64()), "{statement}");
     }
 }
 

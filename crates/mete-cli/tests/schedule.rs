@@ -12,6 +12,14 @@ use common::{Running, kernel_is_there, mask, mete, program, set_mask, wait_until
 use rustix::process::Signal;
 use serde_json::Value;
 
+fn has_two_processors() -> bool {
+    let has_two = std::thread::available_parallelism().unwrap().get() >= 2;
+    if !has_two {
+        eprintln!("SKIPPED: this needs two processors");
+    }
+    has_two
+}
+
 /// A client on processor 0, with a driver on processor 1 that it talks to all the time.
 struct Stage {
     client: Running,
@@ -23,8 +31,7 @@ impl Stage {
         if !kernel_is_there() {
             return None;
         }
-        if std::thread::available_parallelism().unwrap().get() < 2 {
-            eprintln!("SKIPPED: this needs two processors");
+        if !has_two_processors() {
             return None;
         }
         let (client, driver) = common::ping_pong();
@@ -133,6 +140,22 @@ fn a_dry_run_decides_and_moves_nobody() {
     assert_eq!(mask(stage.client.pid()), [0]);
     scheduler.signal(Signal::INT);
     assert!(scheduler.wait().success());
+}
+
+/// Two who never deal with each other.
+#[test]
+fn log_16_that_nothing_could_be_decided_is_said() {
+    if !kernel_is_there() || !has_two_processors() {
+        return;
+    }
+    let (driver, client) = (Running::idle(), Running::idle());
+    let [driver, client] = [("driver", &driver), ("client", &client)]
+        .map(|(name, running)| format!("{name}=pid:{}", running.pid()));
+    let arguments = ["schedule", "--for", "300ms", "--driver", &driver, "--client", &client];
+    let assert = mete(&arguments).assert().success();
+    let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    let sentences: Vec<_> = text.lines().filter(|line| line.starts_with("no transactions between")).collect();
+    assert!(sentences.len() == 1 && sentences[0].contains("loopback TCP"), "{text}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 
-use libbpf_rs::{Link, MapCore, MapFlags, Object, ProgramMut};
+use libbpf_rs::{Link, Object, ProgramMut};
 use mete_log::EventId;
 
 use crate::characteristic::{Characteristic, event};
@@ -207,21 +207,6 @@ impl Attached {
         }
         Ok(OpenCounter { counter: counter.clone(), nth, _events: events })
     }
-}
-
-/// Where `struct phase` of `bpf/switch.h` counts them.
-const MISSED_OFFSET: usize = 8 * (event::MAX_COUNTERS + 1) + 16;
-
-pub(crate) fn switches_missed(object: &Object, processors: usize) -> Result<u64, KernelError> {
-    let phases = map::find(object, "phases")?;
-    let mut missed = 0;
-    for processor in 0..processors as u32 {
-        let phase = phases.lookup(&processor.to_ne_bytes(), MapFlags::ANY);
-        let phase = phase.map_err(|error| map::failed("phases", error))?.unwrap_or_default();
-        let count = phase.get(MISSED_OFFSET..MISSED_OFFSET + 8).and_then(|bytes| bytes.try_into().ok());
-        missed += count.map_or(0, u64::from_ne_bytes);
-    }
-    Ok(missed)
 }
 
 fn event_number(nth: usize) -> EventId {

@@ -19,9 +19,7 @@ pub enum KernelError {
     )]
     NoTypeInformation,
     /// The kernel refuses the programs.
-    #[error(
-        "the kernel refused the eBPF programs ({source}){detail}"
-    )]
+    #[error("the kernel refused the eBPF programs ({source}){detail}")]
     Refused {
         /// What the loader said, on lines of its own, or nothing.
         detail: String,
@@ -43,6 +41,12 @@ pub enum KernelError {
         program: &'static str,
         /// The error.
         source: libbpf_rs::Error,
+    },
+    /// The programs' own counts cannot be read.
+    #[error("cannot ask the kernel about its eBPF programs: {source}")]
+    Programs {
+        /// The error.
+        source: io::Error,
     },
     /// A map could not be written or mapped.
     #[error("cannot use the eBPF map {map}: {source}")]

@@ -48,6 +48,7 @@ mod error;
 mod load;
 mod map;
 mod memory;
+mod missed;
 mod perf;
 mod tracefs;
 

@@ -10,7 +10,7 @@ use mete_log::{Area, Shape};
 use crate::attach::Attached;
 use crate::bind::Bindings;
 use crate::map::Mapping;
-use crate::{KernelError, attach, capability, memory};
+use crate::{KernelError, capability};
 
 /// An object file, aligned as its reader wants it.
 #[repr(C, align(8))]
@@ -65,23 +65,6 @@ impl Kernel {
     /// All areas, in the processors' order.
     pub fn areas(&self) -> impl Iterator<Item = Area<'_>> {
         (0..self.processors).map(|processor| self.area(processor))
-    }
-
-    /// Context switches that the kernel made without passing its tracepoint, as some do now and then.
-    ///
-    /// Service time is not lost by them: the kernel's account of the task that was not seen to
-    /// arrive fills in, except for real-time tasks. What performance counters counted since the last
-    /// switch that was seen is charged to that task's domain.
-    pub fn switches_missed(&self) -> Result<u64, KernelError> {
-        attach::switches_missed(&self.object, self.processors)
-    }
-
-    /// Address spaces that are missing from the sums of [`Characteristic::Memory`], because more
-    /// than 32,768 counters of address spaces were alive at once.
-    ///
-    /// [`Characteristic::Memory`]: crate::Characteristic::Memory
-    pub fn spaces_missed(&self) -> Result<u64, KernelError> {
-        memory::missed(&self.object)
     }
 }
 

@@ -1,13 +1,13 @@
 //! What the analysis makes of rows that handlers write (LOG-16), on plain regions.
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use mete_log::handler::{Clock, log};
 use mete_log::{EventId, NO_DOMAIN, Outcome, Record, Region, Shape};
 use mete_policy::Role;
 use mete_sched::Layout;
-use mete_sched::analysis::{Analysis, FileCount};
+use mete_sched::analysis::{Analysis, FileCount, Missed};
 use mete_sched::domains::{Change, FIRST, IDLE, OTHER};
 use mete_sched::sources::{EventUse, Meaning, RegionSource, Source};
 use proptest::prelude::*;
@@ -191,10 +191,23 @@ fn log_10_the_statement_of_an_interval_leaves_out_what_came_before() {
     assert_eq!(bench.analysis.interval_completeness().files[0].rows, 1);
 }
 
-/// A component that can end.
+/// What a component answers.
+struct Answers {
+    is_alive: bool,
+    missed: Option<Missed>,
+}
+
+/// A component that can end, and says what it has missed.
 struct Mortal {
     inner: RegionSource,
-    life: Arc<()>,
+    answers: Arc<Mutex<Answers>>,
+}
+
+impl Mortal {
+    fn new(inner: RegionSource) -> (Box<Mortal>, Arc<Mutex<Answers>>) {
+        let answers = Arc::new(Mutex::new(Answers { is_alive: true, missed: Some(Missed::default()) }));
+        (Box::new(Mortal { inner, answers: answers.clone() }), answers)
+    }
 }
 
 impl Source for Mortal {
@@ -222,25 +235,60 @@ impl Source for Mortal {
         self.inner.bind(change)
     }
 
-    fn is_alive(&self) -> bool {
-        Arc::strong_count(&self.life) > 1
+    fn missed(&self) -> Option<Missed> {
+        self.answers.lock().unwrap().missed
     }
+
+    fn is_alive(&self) -> bool {
+        self.answers.lock().unwrap().is_alive
+    }
+}
+
+#[test]
+fn log_10_what_never_became_a_row_is_in_the_statement() {
+    let mut bench = Bench::new(Layout::PerEvent);
+    let (source, answers) = Mortal::new(RegionSource::new("kernel", bench.region.clone(), events()));
+    bench.analysis.add(source).unwrap();
+    let now = |runs, spaces, switches| {
+        answers.lock().unwrap().missed = Some(Missed { runs, spaces, switches });
+    };
+    assert_eq!(bench.analysis.completeness().to_string(), "complete: all 0 rows were read");
+
+    now(0, 0, 5);
+    let statement = bench.analysis.interval_completeness();
+    let text = statement.to_string();
+    assert!(statement.is_complete() && text.contains("\n  5 context switches went unreported"), "{text}");
+
+    now(7, 3, 6);
+    let statement = bench.analysis.interval_completeness();
+    assert_eq!(statement.missed, Some(Missed { runs: 7, spaces: 3, switches: 1 }));
+    let text = statement.to_string();
+    assert!(
+        !statement.is_complete() && text.starts_with("incomplete: 0 rows were read, 0 were lost"),
+        "{text}"
+    );
+    assert!(text.contains("7 runs of log handlers") && text.contains("3 address spaces"), "{text}");
+    assert_eq!(bench.analysis.interval_completeness().to_string(), "complete: all 0 rows were read");
+    assert_eq!(bench.analysis.completeness().missed, Some(Missed { runs: 7, spaces: 3, switches: 6 }));
+
+    answers.lock().unwrap().missed = None;
+    let statement = bench.analysis.completeness();
+    assert!(!statement.is_complete() && statement.to_string().contains("cannot be found out"), "{statement}");
 }
 
 #[test]
 fn log_16_a_component_that_ends_is_read_to_its_last_row_and_one_of_its_name_goes_on() {
     let mut analysis = Analysis::new(2, vec![None; DOMAINS], Layout::PerEvent, 0);
     for _ in 0..2 {
-        let life = Arc::new(());
         let region = Arc::new(Region::create(Shape::COMPONENT, 2).unwrap());
         let uses = vec![EventUse::new(0, "request", Meaning::Access)];
-        let inner = RegionSource::new("server", region.clone(), uses);
-        analysis.add(Box::new(Mortal { inner, life: life.clone() })).unwrap();
+        let (source, answers) = Mortal::new(RegionSource::new("server", region.clone(), uses));
+        analysis.add(source).unwrap();
         analysis.drop_ended(1);
         assert_eq!(analysis.sources().count(), 1);
         let record = Record { event: 0, domain: DRIVER, correspondent: CLIENT, counter: 2 };
         assert_eq!(log(region.area(1), &At(0), record), Outcome::Logged);
-        drop(life);
+        answers.lock().unwrap().is_alive = false;
         analysis.drop_ended(2);
         assert_eq!(analysis.sources().count(), 0);
     }

@@ -81,6 +81,8 @@ impl Observer {
             self.observed.rows += file.rows;
             self.observed.lost += file.overwritten.saturating_add(file.refused);
         }
+        let left_out = completeness.missed.map_or(0, |missed| missed.runs);
+        self.observed.lost = self.observed.lost.saturating_add(left_out);
         let cost = self.scheduler.cost();
         self.observed.own_share = cost.used_ns as f64 / cost.passed_ns.max(1) as f64;
         if let Some(Err(error)) = self.scheduler.finish().restored {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mete_sched::analysis::FileCount;
+use mete_sched::analysis::{FileCount, Missed};
 use mete_sched::{Cost, DomainReport, EventReport};
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ enum What<'a> {
     Event { domain: &'a str, event: &'a str, r#type: &'a str, rows: u64, sum: u64, last: u64 },
     Transactions { client: &'a str, driver: &'a str, count: u64 },
     Processor { processor: usize, busy_percent: Option<f64>, run_queue: Option<f64> },
-    Completeness { complete: bool, files: &'a [FileCount], cost: Cost },
+    Completeness { complete: bool, files: &'a [FileCount], missed: Option<Missed>, cost: Cost },
 }
 
 #[derive(Serialize)]
@@ -96,6 +96,7 @@ fn other_objects(logged: &Logged) -> Vec<(&'static str, What<'_>)> {
     });
     let completeness = &logged.report.completeness;
     let (complete, files) = (completeness.is_complete(), completeness.files.as_slice());
-    let statement = ("completeness", What::Completeness { complete, files, cost: logged.report.cost });
+    let (missed, cost) = (completeness.missed, logged.report.cost);
+    let statement = ("completeness", What::Completeness { complete, files, missed, cost });
     processors.chain(transactions).chain([statement]).collect()
 }

@@ -5,7 +5,7 @@ pub mod tables;
 
 use std::time::Duration;
 
-use mete_sched::analysis::Completeness;
+use mete_sched::analysis::{Completeness, Missed};
 use mete_sched::{Cost, Dealing, DomainReport, EventReport, Report, Scheduler};
 
 /// Mean lengths of run queues: their sums over the polls so far, in thousandths of a task.
@@ -173,7 +173,8 @@ fn events(now: &[EventReport], before: &[EventReport]) -> Vec<EventReport> {
 }
 
 fn completeness(now: &Completeness, before: &Completeness) -> Completeness {
-    let mut newly = Completeness { from_ns: before.to_ns, ..now.clone() };
+    let missed = Missed::since(now.missed, before.missed);
+    let mut newly = Completeness { from_ns: before.to_ns, missed, ..now.clone() };
     for file in &mut newly.files {
         let is_same = |other: &&mete_sched::analysis::FileCount| {
             (&other.source, &other.file, other.processor) == (&file.source, &file.file, file.processor)

@@ -38,8 +38,56 @@ impl FileCount {
     }
 }
 
+/// What components know to have missed, beyond the rows that they wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Missed {
+    /// Runs of log handlers that the kernel left out, with the rows that they would have written.
+    pub runs: u64,
+    /// Address spaces that are missing from the sums of memory.
+    pub spaces: u64,
+    /// Context switches that the kernel did not report. No row is lost by them: service time is made
+    /// up for, and counters are charged to whoever is seen next.
+    pub switches: u64,
+}
+
+impl Missed {
+    /// Both together.
+    pub fn plus(self, other: Missed) -> Missed {
+        self.with(other, u64::saturating_add)
+    }
+
+    /// What was missed since `before`; `None` if either is not known.
+    pub fn since(now: Option<Missed>, before: Option<Missed>) -> Option<Missed> {
+        Some(now?.with(before?, u64::saturating_sub))
+    }
+
+    fn with(self, other: Missed, of: fn(u64, u64) -> u64) -> Missed {
+        Missed {
+            runs: of(self.runs, other.runs),
+            spaces: of(self.spaces, other.spaces),
+            switches: of(self.switches, other.switches),
+        }
+    }
+
+    /// Nothing where nothing was missed.
+    fn lines(self) -> impl Iterator<Item = String> {
+        let Missed { runs, spaces, switches } = self;
+        let lines = [
+            (runs, format!("the kernel left out {runs} runs of log handlers")),
+            (spaces, format!("{spaces} address spaces are missing from the sums of memory")),
+            (
+                switches,
+                format!(
+                    "{switches} context switches went unreported: service time is made up for, counters are not"
+                ),
+            ),
+        ];
+        lines.into_iter().filter_map(|(count, line)| (count > 0).then_some(line))
+    }
+}
+
 /// The statement for an interval: one entry for each file and processor that logged anything.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Completeness {
     /// When the interval began, by the monotonic clock.
     pub from_ns: u64,
@@ -47,12 +95,15 @@ pub struct Completeness {
     pub to_ns: u64,
     /// The files.
     pub files: Vec<FileCount>,
+    /// What never became a row; `None` if that cannot be found out.
+    pub missed: Option<Missed>,
 }
 
 impl Completeness {
-    /// Whether every row of every file was read.
+    /// Whether everything became a row, and every row of every file was read.
     pub fn is_complete(&self) -> bool {
-        self.files.iter().all(FileCount::is_complete)
+        let has_all = self.missed.is_some_and(|missed| missed.runs == 0 && missed.spaces == 0);
+        has_all && self.files.iter().all(FileCount::is_complete)
     }
 
     fn sum(&self, of: impl Fn(&FileCount) -> u64) -> u64 {
@@ -65,9 +116,10 @@ impl fmt::Display for Completeness {
         let rows = self.sum(|file| file.rows);
         let lost = self.sum(|file| file.overwritten).saturating_add(self.sum(|file| file.refused));
         if self.is_complete() {
-            return write!(f, "complete: all {rows} rows were read");
+            write!(f, "complete: all {rows} rows were read")?;
+        } else {
+            write!(f, "incomplete: {rows} rows were read, {lost} were lost")?;
         }
-        write!(f, "incomplete: {rows} rows were read, {lost} were lost")?;
         for file in self.files.iter().filter(|file| !file.is_complete()) {
             let FileCount { source, file, processor, overwritten, refused, garbled, .. } = file;
             write!(
@@ -76,6 +128,9 @@ impl fmt::Display for Completeness {
                  {garbled} polls garbled"
             )?;
         }
-        Ok(())
+        match self.missed {
+            Some(missed) => missed.lines().try_for_each(|line| write!(f, "\n  {line}")),
+            None => f.write_str("\n  what the kernel has missed cannot be found out"),
+        }
     }
 }

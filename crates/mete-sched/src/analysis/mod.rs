@@ -21,7 +21,7 @@ pub mod working_sets;
 use mete_log::{DomainId, NO_DOMAIN, Row};
 use mete_policy::{Period, Permille, ProcessorId, Role};
 
-pub use completeness::{Completeness, FileCount};
+pub use completeness::{Completeness, FileCount, Missed};
 pub use matrix::{Counts, Matrix};
 pub use run_queue::RunQueues;
 pub use service::{Seen, Service};
@@ -62,6 +62,7 @@ pub struct Analysis {
     domains: usize,
     began_ns: u64,
     interval_began_ns: u64,
+    interval_missed: Option<Missed>,
     polled_ns: u64,
     period_began_ns: u64,
     polls: usize,
@@ -108,6 +109,7 @@ impl Analysis {
             domains,
             began_ns: now_ns,
             interval_began_ns: now_ns,
+            interval_missed: Some(Missed::default()),
             polled_ns: now_ns,
             period_began_ns: now_ns,
             polls: 0,
@@ -208,6 +210,7 @@ impl Analysis {
             from_ns: self.began_ns,
             to_ns: self.polled_ns,
             files: files.filter(has_anything).collect(),
+            missed: self.missed(),
         }
     }
 
@@ -215,7 +218,14 @@ impl Analysis {
     pub fn interval_completeness(&mut self) -> Completeness {
         let from_ns = std::mem::replace(&mut self.interval_began_ns, self.polled_ns);
         let files = self.streams.iter_mut().flat_map(Stream::new_counts).filter(has_anything).collect();
-        Completeness { from_ns, to_ns: self.polled_ns, files }
+        let missed = self.missed();
+        let before = std::mem::replace(&mut self.interval_missed, missed);
+        Completeness { from_ns, to_ns: self.polled_ns, files, missed: Missed::since(missed, before) }
+    }
+
+    /// What all sources together know to have missed.
+    fn missed(&self) -> Option<Missed> {
+        self.sources().try_fold(Missed::default(), |sum, source| Some(sum.plus(source.missed()?)))
     }
 
     /// A domain that reports transactions of others is a driver.

@@ -7,6 +7,7 @@ use mete_kernel::{Characteristic, Kernel, KernelError, Principal, event};
 use mete_log::{Area, DomainId, Shape};
 
 use super::{EventUse, Meaning, Source, SourceError};
+use crate::analysis::Missed;
 use crate::domains::{Change, IDLE};
 
 /// The running kernel, logging what was asked for. Dropped, it is as it was.
@@ -112,6 +113,15 @@ impl Source for KernelSource {
 
     fn bind_cgroup(&mut self, path: &Path, domain: DomainId) -> Result<(), SourceError> {
         Ok(self.kernel.bind(&Principal::Cgroup(path.into()), domain)?)
+    }
+
+    fn missed(&self) -> Option<Missed> {
+        let kernel = &self.kernel;
+        Some(Missed {
+            runs: kernel.runs_missed().ok()?,
+            spaces: kernel.spaces_missed().ok()?,
+            switches: kernel.switches_missed().ok()?,
+        })
     }
 }
 

@@ -14,6 +14,7 @@ pub use components::{ComponentSource, Discovery};
 pub use kernel::{KernelSource, Unavailable};
 pub use region::RegionSource;
 
+use crate::analysis::Missed;
 use crate::domains::Change;
 
 /// What an event's rows say, and so what the analysis makes of them.
@@ -96,6 +97,11 @@ pub trait Source: Send {
     /// As [`Source::bind`].
     fn bind_cgroup(&mut self, _path: &std::path::Path, _domain: DomainId) -> Result<(), SourceError> {
         Ok(())
+    }
+
+    /// What it knows to have missed so far; `None` if that cannot be found out.
+    fn missed(&self) -> Option<Missed> {
+        Some(Missed::default())
     }
 
     /// Whether it still runs. What it has logged can be read in any case.
