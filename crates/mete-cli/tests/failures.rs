@@ -116,8 +116,8 @@ fn files_that_cannot_be_written_are_named() {
     sentence(&["generate", "man", "--out", path], path);
 }
 
-/// Runs it as a user without any right, and where no program with probes can be found; root's own
-/// directories are out of that user's reach.
+/// Runs it as a user without any right, where no program with probes is; root's own directories are
+/// out of that user's reach.
 fn as_nobody(arguments: &[&str]) -> Output {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
@@ -129,6 +129,8 @@ fn as_nobody(arguments: &[&str]) -> Output {
     let mut command = std::process::Command::new(copy);
     command.args(arguments).current_dir("/").env("METE_RUNTIME_DIR", directory.path());
     if rustix::process::geteuid().is_root() {
+        // Its own directory, so that whatever it starts can be found in it.
+        std::os::unix::fs::chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         command.uid(NOBODY).gid(NOBODY);
     }
     command.output().unwrap()

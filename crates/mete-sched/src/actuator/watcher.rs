@@ -50,6 +50,9 @@ fn watch() {
     // A name that is not the scheduler's; without it, the watcher works just as well.
     let _ = rustix::thread::set_name(c"mete-restore");
     ignore_polite_signals();
+    // It logs nothing, so no scheduler shall find probes in it: least of all the one that started it,
+    // which would take it for something to read.
+    mete_probe::withdraw();
     // Says that it listens, which some other program would not say.
     let _ = writeln!(io::stdout(), "{READY}");
     let restored = read_ledger(&mut io::stdin().lock()).restore();
