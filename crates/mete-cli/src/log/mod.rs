@@ -95,7 +95,9 @@ impl Options {
         // A command may be over before a second has passed.
         let housekeeping =
             if self.command.is_empty() { defaults.housekeeping } else { LOOK_FOR_PROBES_EVERY };
-        Settings { kernel, housekeeping, ..defaults }
+        // A program that was busy a moment ago may have ended.
+        let may_be_empty = self.domains.is_empty();
+        Settings { kernel, housekeeping, may_be_empty, ..defaults }
     }
 
     fn limit(&self) -> Option<Duration> {
