@@ -1,13 +1,13 @@
 //! The scheduler's side: find components, take one, hand it memory, switch its events.
 //!
-//! Nothing here waits longer than it was told to: a component may be stopped, hostile or dead at
-//! any moment (LOG-11).
+//! Nothing here waits longer than it was told to: a component may be stopped, slow, hostile or dead
+//! at any moment (LOG-11).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mete_log::{DomainId, EventId, Region};
 use rustix::event::{PollFd, PollFlags};
@@ -19,6 +19,9 @@ use crate::event::Kind;
 use crate::registry::MAX_EVENTS;
 use crate::wire::{Message, Packet, Refusal, WireError};
 use crate::{directory, endpoint};
+
+/// Whoever wants to wait longer waits so long.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Why a component could not be taken or did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -48,10 +51,12 @@ pub enum AttachError {
         limit: Duration,
     },
     /// Another scheduler has the component.
-    #[error("component {component} is already read by process {scheduler}; stop that one first")]
+    #[error("component {component} is already read by {}; stop that one first", process(*scheduler))]
     Busy {
         /// The component.
         component: String,
+        /// The component's process.
+        pid: u32,
         /// The other scheduler.
         scheduler: u32,
     },
@@ -120,13 +125,15 @@ pub struct Component {
 }
 
 impl Component {
-    /// Takes the component that listens at `path`. No step takes longer than `limit`.
+    /// Takes the component that listens at `path`. That takes `limit` at most, and so does each
+    /// request to it from then on, however many packets it is answered by.
     ///
     /// # Errors
     ///
     /// [`AttachError`]; the component is as it was then.
     pub fn connect(path: &Path, limit: Duration) -> Result<Component, AttachError> {
-        let channel = open(path, limit).map_err(|source| cannot_connect(path, source))?;
+        let deadline = end_of(limit);
+        let channel = open(path, deadline).map_err(|source| cannot_connect(path, limit, source))?;
         let failed = |source| system("connect to", path.display().to_string(), source);
         let peer = channel.peer().map_err(failed)?;
         let mut component = Component {
@@ -141,7 +148,7 @@ impl Component {
             token: 0,
         };
         component.check_owner()?;
-        component.hear_introduction()?;
+        component.hear_introduction(deadline)?;
         Ok(component)
     }
 
@@ -240,19 +247,19 @@ impl Component {
         Err(AttachError::NotOurs { component: self.label(), user: self.user })
     }
 
-    fn hear_introduction(&mut self) -> Result<(), AttachError> {
-        let expected = match self.hear()?.message {
+    fn hear_introduction(&mut self, deadline: Instant) -> Result<(), AttachError> {
+        let expected = match self.hear(deadline)?.message {
             Message::Hello { events, name, .. } => {
                 self.name = name.as_str().to_owned();
                 events
             }
             Message::Busy { pid } => {
-                return Err(AttachError::Busy { component: self.label(), scheduler: pid });
+                return Err(AttachError::Busy { component: self.label(), pid: self.pid, scheduler: pid });
             }
             message => return Err(self.unexpected(message)),
         };
         for _ in 0..expected.min(MAX_EVENTS as u32) {
-            let packet = self.hear()?;
+            let packet = self.hear(deadline)?;
             self.note_event(packet.message)?;
         }
         Ok(())
@@ -271,10 +278,13 @@ impl Component {
     fn ask(&mut self, message: Message, descriptor: Option<BorrowedFd<'_>>) -> Result<(), AttachError> {
         self.token = self.token.wrapping_add(1);
         let packet = Packet { token: self.token, message };
-        self.channel.send(packet, descriptor).map_err(|source| self.failed("send to", source))?;
+        let deadline = end_of(self.limit);
+        let sent = self.channel.limit_waiting_until(deadline);
+        let sent = sent.and_then(|()| self.channel.send(packet, descriptor));
+        sent.map_err(|source| self.failed("send to", source))?;
         // Bounded: a component that talks without answering is not listened to for ever.
         for _ in 0..64 {
-            let answer = self.hear()?;
+            let answer = self.hear(deadline)?;
             match answer.message {
                 _ if answer.token != self.token => {}
                 Message::Ack => return Ok(()),
@@ -288,8 +298,9 @@ impl Component {
         Err(AttachError::Silent { component: self.label(), limit: self.limit })
     }
 
-    fn hear(&self) -> Result<Packet, AttachError> {
-        match self.channel.receive().map_err(|source| self.failed("receive from", source))? {
+    fn hear(&self, deadline: Instant) -> Result<Packet, AttachError> {
+        let received = self.channel.limit_waiting_until(deadline).and_then(|()| self.channel.receive());
+        match received.map_err(|source| self.failed("receive from", source))? {
             Received::Packet(packet, _) => Ok(packet),
             Received::Garbled(source) => Err(AttachError::Garbled { component: self.label(), source }),
             Received::End => Err(AttachError::Gone { path: self.path.clone() }),
@@ -302,9 +313,7 @@ impl Component {
 
     fn failed(&self, what: &'static str, source: io::Error) -> AttachError {
         match source.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                AttachError::Silent { component: self.label(), limit: self.limit }
-            }
+            kind if is_timeout(kind) => AttachError::Silent { component: self.label(), limit: self.limit },
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
                 AttachError::Gone { path: self.path.clone() }
             }
@@ -314,10 +323,19 @@ impl Component {
 
     fn label(&self) -> String {
         if self.name.is_empty() {
-            format!("of process {}", self.pid)
+            process(self.pid)
         } else {
             format!("{} ({})", self.name, self.pid)
         }
+    }
+}
+
+/// A process by its program's name, as long as it runs.
+fn process(pid: u32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    match name.trim_end() {
+        "" => format!("process {pid}"),
+        name => format!("{name} ({pid})"),
     }
 }
 
@@ -343,21 +361,31 @@ fn counted_processors() -> usize {
     usize::try_from(configured).unwrap_or(1)
 }
 
-fn open(path: &Path, limit: Duration) -> io::Result<Channel> {
+fn open(path: &Path, deadline: Instant) -> io::Result<Channel> {
     let channel = Channel::new(Descriptor::new(endpoint::socket(SocketFlags::CLOEXEC)?)?);
     // Before connecting: the limit holds for that, too.
-    channel.limit_waiting(limit)?;
+    channel.limit_waiting_until(deadline)?;
     rustix::net::connect(channel.as_fd(), &SocketAddrUnix::new(path)?)?;
     Ok(channel)
 }
 
-fn cannot_connect(path: &Path, source: io::Error) -> AttachError {
+fn cannot_connect(path: &Path, limit: Duration, source: io::Error) -> AttachError {
     match source.kind() {
         io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
             AttachError::Gone { path: path.to_owned() }
         }
+        // Many wait for it already: it does not take anybody.
+        kind if is_timeout(kind) => AttachError::Silent { component: path.display().to_string(), limit },
         _ => system("connect to", path.display().to_string(), source),
     }
+}
+
+fn is_timeout(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+fn end_of(limit: Duration) -> Instant {
+    Instant::now() + limit.min(LONGEST_WAIT)
 }
 
 fn system(what: &'static str, component: String, source: io::Error) -> AttachError {

@@ -4,7 +4,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
@@ -42,6 +42,15 @@ impl Channel {
         let socket = self.socket.get()?;
         sockopt::set_socket_timeout(socket, sockopt::Timeout::Send, Some(limit))?;
         Ok(sockopt::set_socket_timeout(socket, sockopt::Timeout::Recv, Some(limit))?)
+    }
+
+    /// The next packets are sent and received by `deadline` or not at all.
+    pub fn limit_waiting_until(&self, deadline: Instant) -> io::Result<()> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.limit_waiting(left)
     }
 
     /// Sends a packet, a descriptor with it if there is one.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use common::{LIMIT, Log, Place, Subject, poll_all, until};
 use mete_log::{Region, Shape, Stamp};
-use mete_probe::attach::Component;
+use mete_probe::attach::{AttachError, Component};
 use mete_probe::wire::{Message, Name, PACKET_BYTES, Packet};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -127,6 +127,48 @@ fn log_11_a_component_that_answers_garbage_harms_no_scheduler() {
         Ok(())
     });
     outcome.expect("no harm");
+}
+
+/// A component that says one thing after the other at the speed given, once somebody has connected;
+/// what it says at last may hang on the request's token.
+fn drip(listener: &OwnedFd, first: &[Message], rest: &[Packet], last: Option<Message>) {
+    const PAUSE: Duration = Duration::from_millis(30);
+    let socket = rustix::net::accept(listener).expect("a scheduler");
+    // The scheduler may be gone at any time.
+    let say = |packet: &Packet| _ = rustix::net::send(&socket, &packet.encode(), SendFlags::NOSIGNAL);
+    first.iter().for_each(|&message| say(&Packet { token: 0, message }));
+    let asked = last.and_then(|message| Some(Packet { token: receive(&socket)?.token, message }));
+    for packet in rest {
+        std::thread::sleep(PAUSE);
+        say(packet);
+    }
+    asked.iter().for_each(say);
+}
+
+#[test]
+fn log_11_a_component_that_answers_slowly_takes_no_more_time_than_it_is_given() {
+    const PATIENCE: Duration = Duration::from_millis(600);
+    let place = Place::new("slow");
+    let path = place.path().join("1.sock");
+    let listener = raw_socket();
+    rustix::net::bind(&listener, &SocketAddrUnix::new(&path).expect("a short path")).expect("bind");
+    rustix::net::listen(&listener, 8).expect("listen");
+    let hello = |events| Message::Hello { pid: 1, events, name: Name::new("slow") };
+    let event = |id| Message::Event { id, kind: mete_probe::Kind::Access, name: Name::new("x") };
+    let events: Vec<_> = (0..60).map(|id| Packet { token: 0, message: event(id) }).collect();
+    // Each in time, all of them too late.
+    std::thread::scope(|scope| {
+        scope.spawn(|| drip(&listener, &[hello(60)], &events, None));
+        let taken = Component::connect(&path, PATIENCE);
+        assert!(matches!(taken, Err(AttachError::Silent { .. })), "{taken:?}");
+    });
+    let late = [Packet { token: u32::MAX, message: Message::Ack }; 60];
+    std::thread::scope(|scope| {
+        scope.spawn(|| drip(&listener, &[hello(1), event(0)], &late, Some(Message::Ack)));
+        let mut component = Component::connect(&path, PATIENCE).expect("a component");
+        let answer = component.enable(0);
+        assert!(matches!(answer, Err(AttachError::Silent { .. })), "{answer:?}");
+    });
 }
 
 /// Offers a memory file and expects it to be refused.

@@ -16,8 +16,8 @@ use super::region::publish;
 use super::{EventUse, Meaning, Source, SourceError};
 use crate::domains::Change;
 
-/// A component that does not answer within this time is stopped or broken; the poll loop waits for
-/// it so long at most, and rarely.
+/// A component that does not introduce itself, or carry out a request, within this time is stopped
+/// or broken and let go; the poll loop waits for it so long at most, and rarely.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// Every so many looks, all directories are looked at, whether something has come or not.
 const FULL_LOOK_EVERY: u32 = 10;
@@ -131,7 +131,8 @@ impl Discovery {
     }
 
     /// Takes every component that is not taken yet and has it log. Costs one system call as long as
-    /// none has come, and up to 200 ms for each component that does not answer.
+    /// none has come, and up to 200 ms for each component that does not answer. (One that uses up
+    /// nearly all of that for each request, of which there is one for each event, takes as often so long.)
     pub fn look(&mut self) -> Vec<Result<ComponentSource, SourceError>> {
         let is_full = self.retries > 0 || self.looks.is_multiple_of(FULL_LOOK_EVERY);
         self.looks = self.looks.wrapping_add(1);
@@ -140,7 +141,7 @@ impl Discovery {
         }
         self.follow_directories();
         let processors = self.processors;
-        let found = self.finder.take_new(PATIENCE).into_iter().filter(|found| !is_ours(found));
+        let found = self.finder.take_new(PATIENCE).into_iter().filter(|found| !is_meant_so(found));
         let started: Vec<_> = found.map(|component| ComponentSource::start(component?, processors)).collect();
         self.retries = self.retries.saturating_sub(1);
         if started.iter().any(Result::is_err) {
@@ -163,7 +164,8 @@ impl Discovery {
     }
 }
 
-/// A new finder does not know what the one before has taken.
-fn is_ours(found: &Result<Component, AttachError>) -> bool {
-    matches!(found, Err(AttachError::Busy { scheduler, .. }) if *scheduler == std::process::id())
+/// A new finder does not know what the one before has taken, and a program that reads its own probes
+/// does so on purpose.
+fn is_meant_so(found: &Result<Component, AttachError>) -> bool {
+    matches!(found, Err(AttachError::Busy { pid, scheduler, .. }) if [std::process::id(), *pid].contains(scheduler))
 }
