@@ -293,15 +293,15 @@ fn conclude(options: &Options, stage: &Stage, show: &Show, out: &mut Output) -> 
         matrix: &show.logged.matrix,
         moves: &show.moves,
     };
-    let page = report::html(&story, &show.stretches);
-    std::fs::write(&options.report, page)
-        .with_context(|| format!("cannot write the report {}", options.report.display()))?;
+    // The tables and the report are shown even where the other one finds no room.
+    let written = std::fs::write(&options.report, report::html(&story, &show.stretches));
     out.text(format!("\n{}\n", matrix_table(show)))?;
     out.text(format!("{}\n", summary_table(&show.stretches)))?;
     if let Some(sentence) = report::verdict(&show.stretches) {
         out.text(sentence)?;
     }
     out.text(completeness(&show.stretches))?;
+    written.with_context(|| format!("cannot write the report {}", options.report.display()))?;
     out.text(format!("The report, with plots: {}", options.report.display()))
 }
 
