@@ -54,6 +54,10 @@ const _: () = assert!(PLAIN_BIT == 0x80);
 // And a file's number is one byte.
 const _: () = assert!(Shape::COMPONENT.files() == 256);
 
+/// How often a sequence is begun anew. Preemption and signals abort one now and then; one that is
+/// aborted for ever has a scheduler that scribbles over its index, or a thread that was unregistered.
+const MOST_TRIES: u32 = 64;
+
 impl Target {
     /// The areas that begin at `base`, `Shape::COMPONENT.area_bytes()` apart.
     ///
@@ -102,7 +106,7 @@ pub unsafe fn log(target: &Target, abi: *mut Abi, clock: &impl Clock, record: Re
 /// As [`log`].
 #[inline]
 pub unsafe fn enter(target: &Target, abi: *mut Abi, domain: DomainId, event: EventId) -> bool {
-    loop {
+    for _ in 0..MOST_TRIES {
         // SAFETY: `abi` is the caller's own.
         let processor = unsafe { processor(abi) };
         let Some(area) = target.area(processor) else { return false };
@@ -118,6 +122,7 @@ pub unsafe fn enter(target: &Target, abi: *mut Abi, domain: DomainId, event: Eve
             Counted::Aborted => {}
         }
     }
+    false
 }
 
 /// The exit from a phase; see [`handler::exit`](crate::handler::exit).
@@ -200,6 +205,7 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
                 "mov [rcx], rax",
                 "8: inc qword ptr [{area} + {pair} + {index}]",
                 "2:",
+                "mov qword ptr [{abi} + 8], 0",
             ),
             processors = const core::mem::offset_of!(Target, processors),
             base = const core::mem::offset_of!(Target, base),
@@ -265,6 +271,7 @@ unsafe fn log_general(target: &Target, abi: *mut Abi, clock: &impl Clock, who: u
 
 /// Routing and row, on whatever processor the thread is by now.
 unsafe fn put(target: &Target, abi: *mut Abi, clock: &impl Clock, record: Record) -> Outcome {
+    let mut tries = 0;
     loop {
         // SAFETY: `abi` is the caller's own.
         let processor = unsafe { processor(abi) };
@@ -274,10 +281,11 @@ unsafe fn put(target: &Target, abi: *mut Abi, clock: &impl Clock, record: Record
         if !control.is_enabled() {
             return Outcome::Off;
         }
-        if control.is_frozen() {
+        if control.is_frozen() || tries == MOST_TRIES {
             register.lost.fetch_add(1, Ordering::Relaxed);
             return Outcome::Refused;
         }
+        tries += 1;
         let row = NewRow::new(area, processor, register, control, record);
         // SAFETY: `abi` is the caller's own and `new` placed the row inside the data.
         if unsafe { commit(abi, area, clock, control, row) } {
@@ -295,6 +303,9 @@ unsafe fn processor(abi: *mut Abi) -> u32 {
 
 /// The parts that every sequence has. `3` is its descriptor, `21` its begin, `2` the end behind the
 /// commit, `4` where the kernel sends an aborted thread and where `$aborted` is done.
+///
+/// Behind the commit the descriptor is taken back. Left there, it would do no harm, but the kernel
+/// would have to look at it at the thread's next switch, which costs it some thirty nanoseconds.
 macro_rules! sequence {
     ($aborted:literal, $($body:literal),+ $(,)?) => {
         concat!(
@@ -342,6 +353,7 @@ unsafe fn count(abi: *mut Abi, processor: u32, pair: &Pair, threshold: u32) -> C
                 "setae {is_reached:l}",
                 "mov [{count}], {next:e}",
                 "2:",
+                "mov qword ptr [{abi} + 8], 0",
                 "5:",
             ),
             abi = in(reg) abi,
@@ -368,7 +380,7 @@ struct NewRow<'a> {
     /// The index for which the place and the counter were worked out.
     index: u64,
     place: *mut u64,
-    control: u32,
+    control: u64,
     who: u64,
     counter: u64,
 }
@@ -387,7 +399,7 @@ impl<'a> NewRow<'a> {
             register,
             index,
             place: area.row_word(control.place(index), 0).as_ptr(),
-            control: control.to_bits() as u32,
+            control: control.to_bits(),
             who: row::who(record.event, record.domain, record.correspondent),
             counter: handler::counter(area, control, index, record),
         }
@@ -426,8 +438,12 @@ macro_rules! commit_row {
             sequence!("mov {status:e}, 1\njmp 5f",
                 "cmp [{abi} + 4], {processor:e}",
                 "jne 4b",
-                // Somebody else of this processor may have logged since the index was read.
+                // Somebody else of this processor may have logged since the index was read, or the
+                // file may have become another one: in memory that replaces other memory at the same
+                // address the index alone may look the same.
                 "cmp [{register}], {index}",
+                "jne 4b",
+                "cmp [{register} + {control_offset}], {control}",
                 "jne 4b",
                 $($stamp,)*
                 "test {control:e}, {who_bits}",
@@ -444,11 +460,13 @@ macro_rules! commit_row {
                 "7: xor {status:e}, {status:e}",
                 "inc qword ptr [{register}]",
                 "2:",
+                "mov qword ptr [{abi} + 8], 0",
                 "5:",
             ),
             who_bits = const WHO_BITS,
             counter_bit = const COUNTER_BIT,
             stamp_bits = const STAMP_BITS,
+            control_offset = const layout::REGISTER_CONTROL,
             abi = in(reg) $abi,
             processor = in(reg) $row.processor,
             register = in(reg) $row.register.index.as_ptr(),

@@ -1,10 +1,16 @@
 //! Who provides and who shares the memory (LOG-9, LOG-12), and the bindings in it (LOG-6).
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
-use std::os::fd::OwnedFd;
+mod common;
 
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{STAMPS, SetClock, record};
 use mete_log::bindings::SLOTS;
-use mete_log::{Entries, FileSpec, Plan, PlanError, Region, RegionError, Shape, Stamp};
+use mete_log::handler::{enter, exit, log};
+use mete_log::plan::{freeze, thaw};
+use mete_log::{Area, Entries, FileSpec, Plan, PlanError, Region, RegionError, Shape, Stamp};
 use proptest::prelude::*;
 
 fn small() -> Shape {
@@ -17,13 +23,72 @@ fn log_12_what_the_scheduler_provides_is_one_memory_for_both() {
     let component = Region::attach(scheduler.fd().try_clone_to_owned().unwrap(), small(), 3).unwrap();
     for (processor, area) in component.areas().enumerate() {
         assert!(area.is_initialised());
-        area.virtual_clock().store(processor as u64 + 1, std::sync::atomic::Ordering::Relaxed);
+        area.virtual_clock().store(processor as u64 + 1, Ordering::Relaxed);
     }
-    let seen: Vec<_> = scheduler
-        .areas()
-        .map(|area| area.virtual_clock().load(std::sync::atomic::Ordering::Relaxed))
-        .collect();
+    let seen: Vec<_> = scheduler.areas().map(|area| area.virtual_clock().load(Ordering::Relaxed)).collect();
     assert_eq!(seen, [1, 2, 3]);
+}
+
+#[test]
+fn log_9_areas_of_different_processors_share_no_memory() {
+    let region = Region::create(small(), 3).unwrap();
+    let mut end = region.base().addr().get() + SLOTS * 8;
+    for area in region.areas() {
+        let begin = area.base().addr().get();
+        assert!(begin >= end && begin.is_multiple_of(4096), "an area begins inside what is before it");
+        end = begin + area.shape().area_bytes();
+    }
+    assert!(end <= region.base().addr().get() + region.bytes(), "the last area ends inside the region");
+}
+
+/// Every word of a region, the bindings included.
+fn words(region: &Region) -> Vec<u64> {
+    let count = region.bytes() / 8;
+    // SAFETY: the region's own words, read as atomics.
+    let all = unsafe { std::slice::from_raw_parts(region.base().cast::<AtomicU64>().as_ptr(), count) };
+    all.iter().map(|word| word.load(Ordering::Relaxed)).collect()
+}
+
+/// Rows of every stamp, sums, thresholds, round the ring, refused and not: whatever a producer does.
+fn log_everything(area: Area<'_>, plan: &Plan) {
+    plan.apply(area);
+    for call in 0..200 {
+        let event = (call % 4) as u16;
+        log(area, &SetClock::default(), record(event, (call % 3) as u16, 3, call));
+        if enter(area, 1, event) {
+            exit(area, &SetClock::default(), record(event, 1, 2, call));
+        }
+        match call {
+            100 => freeze(area, 0),
+            120 => thaw(area, 0),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn log_9_a_producer_on_one_processor_writes_into_no_other_s_area() {
+    let region = Region::create(small(), 3).unwrap();
+    region.bindings().bind(4711, 1).unwrap();
+    for (entries, add) in [(Entries::ALL, false), (Entries::COUNTER, true)] {
+        for stamp in STAMPS {
+            let mut plan = Plan::new(small());
+            let file = plan.file(FileSpec { entries, stamp, add, rows: 8 }).unwrap();
+            (0..4).for_each(|event| plan.route_event(event, file).unwrap());
+            plan.threshold(2, 1, 3).unwrap();
+            region.areas().for_each(|area| plan.apply(area));
+            for area in region.areas() {
+                let before = words(&region);
+                log_everything(area, &plan);
+                let after = words(&region);
+                let begin = (area.base().addr().get() - region.base().addr().get()) / 8;
+                let end = begin + small().area_bytes() / 8;
+                assert!(before[begin..end] != after[begin..end], "rows were written");
+                assert!(before[..begin] == after[..begin], "{stamp:?}: something before the area changed");
+                assert!(before[end..] == after[end..], "{stamp:?}: something behind the area changed");
+            }
+        }
+    }
 }
 
 #[test]

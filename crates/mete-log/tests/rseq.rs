@@ -132,6 +132,27 @@ fn log_4_rows_with_hardware_stamps_read_back_as_written_whatever_else_they_hold(
 }
 
 #[test]
+fn log_9_a_thread_writes_into_the_area_of_its_processor_and_into_no_other() {
+    let abi = abi_or_skip!("log_9_a_thread_writes_into_the_area_of_its_processor_and_into_no_other");
+    let region = Region::create(Shape::COMPONENT, processors()).unwrap();
+    let (plan, _) = one_file(FileSpec { entries: Entries::ALL, stamp: Stamp::Virtual, add: false, rows: 8 });
+    region.areas().for_each(|area| plan.apply(area));
+    let all = || region.areas().map(bytes).collect::<Vec<_>>();
+    let may_use = rustix::thread::sched_getaffinity(None).unwrap();
+    for processor in (0..processors()).filter(|&processor| may_use.is_set(processor)) {
+        pin(processor);
+        let before = all();
+        for number in 0..20 {
+            // SAFETY: this thread's own structure.
+            unsafe { rseq::log(&target(&region), abi, &SetClock::default(), record(1, 2, 3, number)) };
+        }
+        let after = all();
+        let changed: Vec<_> = (0..processors()).filter(|&area| before[area] != after[area]).collect();
+        assert_eq!(changed, [processor]);
+    }
+}
+
+#[test]
 fn log_10_hardware_stamps_in_a_file_never_go_back() {
     let _ = abi_or_skip!("log_10_hardware_stamps_in_a_file_never_go_back");
     let region = Region::create(Shape::COMPONENT, processors()).unwrap();
@@ -297,4 +318,27 @@ fn with_interval_timer<T>(microseconds: i64, work: impl FnOnce() -> T) -> T {
     // SAFETY: as before.
     unsafe { libc::signal(libc::SIGALRM, libc::SIG_IGN) };
     result
+}
+
+/// A structure that nobody has registered: every sequence finds itself on another processor.
+#[test]
+fn log_11_a_sequence_that_can_never_commit_gives_up_and_counts() {
+    #[repr(C, align(32))]
+    struct Unregistered([u32; 8]);
+    let mut nobody = Unregistered([0, u32::MAX, 0, 0, 0, 0, 0, 0]);
+    let region = Region::create(Shape::COMPONENT, 1).unwrap();
+    let (mut plan, file) =
+        one_file(FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows: 8 });
+    plan.threshold(1, 2, 3).unwrap();
+    plan.apply(region.area(0));
+    let abi = (&raw mut nobody).cast::<Abi>();
+    let log = |domain| {
+        // SAFETY: large and aligned enough for the structure; as it is not registered, the kernel
+        // never looks at it, and no sequence gets to its commit.
+        unsafe { rseq::log(&target(&region), abi, &SetClock::default(), record(1, domain, 9, 1)) }
+    };
+    assert_eq!(log(1), mete_log::Outcome::Refused);
+    assert_eq!(log(2), mete_log::Outcome::Counted);
+    let register = region.area(0).register(file);
+    assert_eq!((register.lost.load(Ordering::Relaxed), register.index.load(Ordering::Relaxed)), (1, 0));
 }
