@@ -322,11 +322,7 @@ impl Component {
     }
 
     fn label(&self) -> String {
-        if self.name.is_empty() {
-            process(self.pid)
-        } else {
-            format!("{} ({})", self.name, self.pid)
-        }
+        if self.name.is_empty() { process(self.pid) } else { format!("{} ({})", self.name, self.pid) }
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::inotify;
+use rustix::fs::{AtFlags, Mode, OFlags, inotify};
 
 use crate::attach::{AttachError, Component};
 use crate::directory;
@@ -57,7 +57,7 @@ impl Finder {
     }
 
     /// Takes every component that is not taken yet, or says why not. Sockets of programs that have
-    /// ended are removed on the way. Takes at most `limit` and a little for each component.
+    /// ended are removed on the way, in this user's own directories. Takes at most `limit` and a little for each component.
     pub fn take_new(&mut self, limit: Duration) -> Vec<Result<Component, AttachError>> {
         self.drain_changes();
         let found: Vec<PathBuf> = self.directories.iter().flat_map(|path| directory::sockets(path)).collect();
@@ -82,7 +82,8 @@ impl Finder {
         }
         let taken = Component::connect(&path, limit);
         if let Err(AttachError::Gone { .. }) = taken {
-            remove_stale(&path, inode);
+            // If it cannot be removed it is found stale again: no harm.
+            let _ = remove_stale(&path, inode);
             return None;
         }
         let retry = matches!(taken, Err(AttachError::Busy { .. } | AttachError::Silent { .. }));
@@ -116,10 +117,83 @@ fn is_own(path: &Path) -> bool {
     stem.split('-').next() == Some(std::process::id().to_string().as_str())
 }
 
-/// Removes a socket that nobody listens at, unless another has taken its name meanwhile.
-fn remove_stale(path: &Path, inode: u64) {
-    if fs::symlink_metadata(path).is_ok_and(|now| now.ino() == inode) {
-        // If it cannot be removed it is found stale again: no harm.
-        let _ = fs::remove_file(path);
+/// Removes a socket that nobody listens at, unless another has taken its name meanwhile. Never in
+/// a directory of somebody else's, who could put another one in its place at any moment: root would
+/// delete whatever that one leads to.
+fn remove_stale(path: &Path, inode: u64) -> io::Result<()> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
+    let is_own = rustix::fs::fstat(&folder)?.st_uid == directory::user();
+    if is_own && rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_ino == inode {
+        rustix::fs::unlinkat(&folder, name, AtFlags::empty())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::DirBuilderExt;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// A directory for a test with a socket that nobody listens at, removed when dropped.
+    struct Left(PathBuf);
+
+    impl Left {
+        fn new(name: &str) -> Left {
+            let path = std::env::temp_dir().join(format!("mete-finder-{}-{name}", std::process::id()));
+            fs::DirBuilder::new().mode(0o700).create(&path).unwrap();
+            let left = Left(path);
+            drop(UnixListener::bind(left.socket()).unwrap());
+            left
+        }
+
+        fn socket(&self) -> PathBuf {
+            self.0.join("1.sock")
+        }
+
+        fn inode(&self) -> u64 {
+            fs::symlink_metadata(self.socket()).unwrap().ino()
+        }
+    }
+
+    impl Drop for Left {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn log_11_a_socket_that_is_left_is_removed_unless_its_name_is_taken_again() {
+        let left = Left::new("own");
+        remove_stale(&left.socket(), left.inode() + 1).unwrap();
+        assert!(left.socket().exists());
+        remove_stale(&left.socket(), left.inode()).unwrap();
+        assert!(!left.socket().exists());
+    }
+
+    #[test]
+    fn log_11_nothing_is_removed_through_a_link_in_the_place_of_a_directory() {
+        let left = Left::new("behind-link");
+        let link = left.0.join("link");
+        std::os::unix::fs::symlink(&left.0, &link).unwrap();
+        remove_stale(&link.join("1.sock"), left.inode()).unwrap_err();
+        assert!(left.socket().exists());
+    }
+
+    #[test]
+    fn log_11_root_removes_nothing_in_the_directories_of_others() {
+        const SOMEBODY_ELSE: u32 = 65534;
+        if directory::user() != 0 {
+            println!("SKIPPED: log_11_root_removes_nothing_in_the_directories_of_others: not root");
+            return;
+        }
+        let left = Left::new("others");
+        std::os::unix::fs::chown(&left.0, Some(SOMEBODY_ELSE), None).unwrap();
+        let mut finder = Finder::in_directories(vec![left.0.clone()]).unwrap();
+        assert!(finder.take_new(Duration::from_secs(20)).is_empty());
+        assert!(left.socket().exists());
     }
 }
