@@ -48,7 +48,11 @@ fn log_11_a_second_scheduler_is_told_who_has_the_component() {
     let subject = Subject::start(&place, &["count", "1"]);
     let scheduler = scheduler_of(&place, &subject);
     match Component::connect(subject.socket(), LIMIT) {
-        Err(AttachError::Busy { scheduler: holder, .. }) => assert_eq!(holder, scheduler.pid()),
+        Err(error @ AttachError::Busy { pid, scheduler: holder, .. }) => {
+            assert_eq!((pid, holder), (subject.pid(), scheduler.pid()));
+            let numbers = [pid, holder].map(|pid| format!(" ({pid})"));
+            assert!(numbers.iter().all(|number| error.to_string().contains(number)), "{error}: no names");
+        }
         other => panic!("{other:?}"),
     }
     scheduler.finish();

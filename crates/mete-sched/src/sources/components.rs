@@ -169,3 +169,17 @@ impl Discovery {
 fn is_meant_so(found: &Result<Component, AttachError>) -> bool {
     matches!(found, Err(AttachError::Busy { pid, scheduler, .. }) if [std::process::id(), *pid].contains(scheduler))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_another_scheduler_reads_is_worth_a_word() {
+        let own = std::process::id();
+        let busy = |pid, scheduler| Err(AttachError::Busy { component: "x".into(), pid, scheduler });
+        assert!(is_meant_so(&busy(own + 1, own)), "read by us, through an earlier finder");
+        assert!(is_meant_so(&busy(own + 1, own + 1)), "reads itself");
+        assert!(!is_meant_so(&busy(own + 1, own + 2)), "read by somebody else");
+    }
+}
