@@ -283,10 +283,10 @@ fn print_summary(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
         return tables::whole(logged, output);
     }
     output.text(format!("\nscheduled for {:.2} s", logged.seconds()))?;
-    tables::print("", &placement(logged), output)?;
+    tables::print("", placement(logged), output)?;
     tables::print(
         "transactions, as drivers report them or as wake-ups tell",
-        &tables::transactions(logged),
+        tables::transactions(logged),
         output,
     )?;
     output.text(tables::completeness(logged))

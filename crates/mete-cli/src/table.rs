@@ -1,11 +1,19 @@
 //! Tables that fit a terminal of 100 columns, and the numbers in them.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, TableComponent, presets};
+use comfy_table::{
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, TableComponent, Width, presets,
+};
 
 const COLUMNS: u16 = 100;
+/// Between columns.
+const GAP: u16 = 2;
 
 /// A table with a line under its head.
-pub struct Table(comfy_table::Table);
+pub struct Table {
+    table: comfy_table::Table,
+    /// Letters of the longest word of each column that may take several lines.
+    longest_words: Vec<Option<usize>>,
+}
 
 /// How a column is headed, and where its cells stand: numbers at the right.
 #[derive(Clone, Copy)]
@@ -30,7 +38,7 @@ impl Table {
             .set_style(TableComponent::MiddleHeaderIntersections, '─');
         table.set_header(heads.iter().map(cell_of_head));
         for (column, head) in table.column_iter_mut().zip(&heads) {
-            column.set_padding((0, 2));
+            column.set_padding((0, GAP));
             if matches!(head, Head::Number(_)) {
                 column.set_cell_alignment(CellAlignment::Right);
             }
@@ -38,23 +46,40 @@ impl Table {
                 column.set_constraint(ColumnConstraint::ContentWidth);
             }
         }
-        Table(table)
+        let longest_words = heads.iter().map(|head| matches!(head, Head::Text(_)).then_some(0)).collect();
+        Table { table, longest_words }
     }
 
     /// One more row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.0.add_row(cells);
+        let cells: Vec<_> = cells.into_iter().collect();
+        for (longest, cell) in self.longest_words.iter_mut().zip(&cells) {
+            let words = cell.split_whitespace().map(|word| word.chars().count());
+            *longest = longest.map(|longest| words.fold(longest, usize::max));
+        }
+        self.table.add_row(cells);
     }
 
     /// Whether it has no row.
     pub fn is_empty(&self) -> bool {
-        self.0.row_count() == 0
+        self.table.row_count() == 0
     }
 
     /// The text, without trailing blanks.
-    pub fn text(&self) -> String {
-        let lines: Vec<_> = self.0.lines().map(|line| line.trim_end().to_owned()).collect();
+    pub fn text(mut self) -> String {
+        self.keep_words_whole();
+        let lines: Vec<_> = self.table.lines().map(|line| line.trim_end().to_owned()).collect();
         lines.join("\n")
+    }
+
+    /// A path that is broken cannot be pasted; a table that is too wide for once can be read.
+    fn keep_words_whole(&mut self) {
+        for (column, longest) in self.table.column_iter_mut().zip(&self.longest_words) {
+            if let Some(letters) = longest {
+                let width = Width::Fixed((letters + usize::from(GAP)).try_into().unwrap_or(u16::MAX));
+                column.set_constraint(ColumnConstraint::LowerBoundary(width));
+            }
+        }
     }
 }
 
@@ -125,9 +150,19 @@ mod tests {
     }
 
     #[test]
+    fn no_path_is_broken() {
+        let mut table = Table::new([Head::Text("found"), Head::Text("needed for")]);
+        let path = "/sys/bus/event_source/devices/kprobe/type";
+        table.row([format!("there is no {path}"), "something that takes many words to say ".repeat(3)]);
+        let text = table.text();
+        assert!(text.contains(path) && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    #[test]
     fn a_table_fits_100_columns() {
         let mut table = Table::new([Head::Text("name"), Head::Number("n"), Head::Text("note")]);
         table.row(["a".repeat(30), "1".into(), "word ".repeat(40)]);
-        assert!(table.text().lines().all(|line| line.chars().count() <= 100), "{}", table.text());
+        let text = table.text();
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     }
 }

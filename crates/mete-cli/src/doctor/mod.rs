@@ -60,7 +60,8 @@ pub fn run(_options: &Options, output: &mut Output) -> anyhow::Result<()> {
         fill(&mut table, group);
     }
     output.text(table.text())?;
-    print_remedies(&groups, output)
+    print_remedies(&groups, output)?;
+    output.text(unneeded(&groups))
 }
 
 fn print_objects(group: &Group, output: &mut Output) -> anyhow::Result<()> {
@@ -81,14 +82,15 @@ fn fill(table: &mut Table, group: &Group) {
         table.row([const { String::new() }; 4]);
     }
     table.row([String::new(), group.name.to_uppercase(), String::new(), String::new()]);
-    for capability in &group.capabilities {
+    for capability in group.capabilities.iter().filter(|found| is_needed(found)) {
         let mark = if capability.is_present() { "yes" } else { "no" };
         table.row([mark, capability.name, finding(capability), capability.needed_for].map(str::to_owned));
     }
 }
 
 fn print_remedies(groups: &[Group], output: &mut Output) -> anyhow::Result<()> {
-    let missing = groups.iter().flat_map(|group| &group.capabilities).filter(|found| !found.is_present());
+    let all = groups.iter().flat_map(|group| &group.capabilities);
+    let missing = all.filter(|found| !found.is_present() && is_needed(found));
     let mut table = Table::new([Head::Name("what is missing"), Head::Text("how to get it")]);
     for capability in missing {
         table.row([capability.name, capability.remedy].map(str::to_owned));
@@ -98,6 +100,20 @@ fn print_remedies(groups: &[Group], output: &mut Output) -> anyhow::Result<()> {
     } else {
         output.text(format!("\n{}", table.text()))
     }
+}
+
+/// What nothing depends on so far says so first.
+fn is_needed(capability: &Capability) -> bool {
+    !capability.needed_for.starts_with("nothing yet")
+}
+
+fn unneeded(groups: &[Group]) -> String {
+    let all = groups.iter().flat_map(|group| &group.capabilities);
+    let word = |found: &Capability| {
+        format!("{} ({})", found.name, if found.is_present() { "present" } else { "missing" })
+    };
+    let words: Vec<_> = all.filter(|found| !is_needed(found)).map(word).collect();
+    format!("\nNeeded for nothing yet: {}", words.join(", "))
 }
 
 fn finding(capability: &Capability) -> &str {

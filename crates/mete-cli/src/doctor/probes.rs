@@ -1,5 +1,6 @@
 //! What probes in programs need: restartable sequences, patching, and a place to be found.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -70,13 +71,27 @@ fn runtime_directory() -> Capability {
 fn check_directory(path: &Path) -> rustix::io::Result<String> {
     if path.exists() {
         rustix::fs::access(path, Access::WRITE_OK)?;
-        let programs: usize =
-            directory::all().iter().map(|directory| directory::sockets(directory).len()).sum();
-        return Ok(format!("{} can be written; programs in it now: {programs}", path.display()));
+        return Ok(format!("{} can be written; programs found now: {}", path.display(), programs()));
     }
     let above = path.parent().unwrap_or(Path::new("/"));
     rustix::fs::access(above, Access::WRITE_OK)?;
     Ok(format!("{} will be made when the first program starts", path.display()))
+}
+
+/// Processes that can be found. A program that was killed leaves its socket behind.
+fn programs() -> usize {
+    let sockets = directory::all().into_iter().flat_map(|directory| directory::sockets(&directory));
+    let alive: BTreeSet<u32> = sockets.filter_map(|socket| process_of(&socket)).filter(is_alive).collect();
+    alive.len()
+}
+
+/// The number that a socket is named for: `PID.sock`, or `PID-COPY.sock`.
+fn process_of(socket: &Path) -> Option<u32> {
+    socket.file_stem()?.to_str()?.split('-').next()?.parse().ok()
+}
+
+fn is_alive(pid: &u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
 }
 
 fn user_events() -> Capability {
@@ -86,5 +101,18 @@ fn user_events() -> Capability {
         finding: fs::metadata(path).map(|_| path.into()).map_err(|_| format!("there is no {path}")),
         needed_for: "nothing yet; probes that perf and ftrace can see, too",
         remedy: "Linux 6.4 or later built with CONFIG_USER_EVENTS=y, and tracefs mounted",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sockets_of_programs_that_were_killed_are_not_counted() {
+        let own = format!("/run/mete/{}-1.sock", std::process::id());
+        let is_counted = |socket: &str| process_of(Path::new(socket)).is_some_and(|pid| is_alive(&pid));
+        assert!(is_counted(&own));
+        assert!(!is_counted("/run/mete/4294967295.sock") && !is_counted("/run/mete/x.sock"));
     }
 }

@@ -20,16 +20,16 @@ pub fn whole(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
     }
     let processors = logged.report.processors.len();
     output.text(format!("logged for {:.2} s on {processors} processors\n", logged.seconds()))?;
-    print("", &domains(logged), output)?;
+    print("", domains(logged), output)?;
     let quiet = quiet(logged);
     if !quiet.is_empty() {
         output.text(quiet)?;
     }
-    counters(logged).iter().try_for_each(|table| print("performance counters", table, output))?;
-    print("who woke whom", &wake_ups(logged), output)?;
-    print("processors", &processors_table(logged), output)?;
-    print("events of programs with probes", &events(logged), output)?;
-    print("transactions, as drivers report them or as wake-ups tell", &transactions(logged), output)?;
+    counters(logged).into_iter().try_for_each(|table| print("performance counters", table, output))?;
+    print("who woke whom", wake_ups(logged), output)?;
+    print("processors", processors_table(logged), output)?;
+    print("events of programs with probes", events(logged), output)?;
+    print("transactions, as drivers report them or as wake-ups tell", transactions(logged), output)?;
     output.text(completeness(logged))
 }
 
@@ -39,13 +39,13 @@ pub fn part(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
         return json::print("interval", logged, output);
     }
     let title = format!("{:.2} s to {:.2} s", logged.from.as_secs_f64(), logged.to.as_secs_f64());
-    print(&title, &domains(logged), output)?;
-    print("events of programs with probes", &events(logged), output)?;
+    print(&title, domains(logged), output)?;
+    print("events of programs with probes", events(logged), output)?;
     output.text(format!("{}\n", logged.report.completeness))
 }
 
 /// A table under its title, unless it is empty.
-pub fn print(title: &str, table: &Table, output: &mut Output) -> anyhow::Result<()> {
+pub fn print(title: &str, table: Table, output: &mut Output) -> anyhow::Result<()> {
     if table.is_empty() {
         return Ok(());
     }
