@@ -346,8 +346,12 @@ impl AsFd for Component {
 /// component's region needs. It refuses fewer.
 pub fn configured_processors() -> usize {
     let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
-    let last = possible.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<usize>().ok());
-    last.map_or_else(counted_processors, |last| last + 1).clamp(1, 4096)
+    highest(&possible).map_or_else(counted_processors, |last| last + 1).clamp(1, 4096)
+}
+
+/// The last number of a list as the kernel writes it: numbers and ranges, in order.
+fn highest(list: &str) -> Option<usize> {
+    list.trim().rsplit([',', '-']).next()?.parse().ok()
 }
 
 /// Where the kernel's files cannot be read.
@@ -386,4 +390,19 @@ fn end_of(limit: Duration) -> Instant {
 
 fn system(what: &'static str, component: String, source: io::Error) -> AttachError {
     AttachError::System { what, component, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_9_a_region_has_room_for_the_highest_possible_processor() {
+        for (list, expected) in
+            [("0\n", Some(0)), ("0-3\n", Some(3)), ("0-3,8-11\n", Some(11)), ("0,2\n", Some(2))]
+        {
+            assert_eq!(highest(list), expected, "{list}");
+        }
+        assert_eq!(["", "\n", "none"].map(highest), [None; 3], "then they are counted");
+    }
 }

@@ -17,6 +17,12 @@
 //!   call returns; no instruction of ours lies in two pages. The price: the page no longer
 //!   belongs to the program's file, so profilers that look up code by file lose that one page.
 //!
+//! Its limits: the copy takes over whatever else somebody has put into the page, and what is stored
+//! to the page while it is copied is lost. A debugger gets along with that. A kernel's uprobe
+//! does not: its breakpoint is in the copy, but the kernel knows it by the file that the page no
+//! longer belongs to, and the program dies of it. So no uprobe may be set, on such processors, in a
+//! page of code with sites while these are switched.
+//!
 //! The second way also serves where making code writable is refused. Writing through
 //! `/proc/self/mem` is no way: the kernel may copy the word byte by byte.
 
