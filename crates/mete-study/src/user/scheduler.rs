@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mete_log::{
     Area, Control, DomainId, Entries, EventId, FileId, FileSpec, Plan, Region, Shape, Stamp, ring,
 };
-use mete_probe::attach::{AttachError, Component};
+use mete_probe::attach::{AttachError, Component, configured_processors};
 use mete_probe::directory;
 
 use crate::reason::Reason;
@@ -199,11 +199,4 @@ fn connect() -> Result<Component, Reason> {
             Err(error) => return Err(Reason::while_trying("take this process as a component")(error)),
         }
     }
-}
-
-/// Processors that threads may ever run on.
-fn configured_processors() -> usize {
-    // SAFETY: a query.
-    let configured = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
-    usize::try_from(configured).unwrap_or(1).clamp(1, 4096)
 }
