@@ -114,6 +114,19 @@ pub enum DomainError {
         /// The selector.
         selector: String,
     },
+    /// Whoever is selected belongs to an earlier domain.
+    #[error(
+        "the domain {name:?} is empty: what matches {selector} belongs to {owner:?} already, because the domain \
+         that is named first goes first"
+    )]
+    AllTaken {
+        /// The domain.
+        name: String,
+        /// The selector.
+        selector: String,
+        /// The earlier domain.
+        owner: String,
+    },
 }
 
 /// One domain.
@@ -252,16 +265,37 @@ impl Domains {
     ///
     /// # Errors
     ///
-    /// [`DomainError::NoMatch`] names the first one that has not.
+    /// [`DomainError::NoMatch`] or [`DomainError::AllTaken`] names the first one that has not.
     pub fn check_matches(&self) -> Result<(), DomainError> {
-        let is_empty = |number: &usize| self.members(*number as DomainId).next().is_none();
-        let Some(domain) =
-            (usize::from(FIRST)..self.len()).find(is_empty).map(|number| &self.domains[number])
-        else {
-            return Ok(());
+        let is_empty = |number: &DomainId| self.members(*number).next().is_none();
+        match (FIRST..self.len() as DomainId).find(is_empty) {
+            None => Ok(()),
+            Some(number) => Err(self.why_empty(number)),
+        }
+    }
+
+    fn why_empty(&self, number: DomainId) -> DomainError {
+        let Domain { name, selectors, .. } = &self.domains[usize::from(number)];
+        let texts: Vec<_> = selectors.iter().map(Selector::to_string).collect();
+        let (name, selector) = (name.clone(), texts.join(" or "));
+        let in_cgroups = self.cgroup_members_of(number);
+        let is_selected = |pid: &u32| {
+            let selects = |process: Process| selectors.iter().any(|selector| selector.selects(&process));
+            in_cgroups.contains_key(pid) || Process::read(*pid).is_some_and(selects)
         };
-        let selectors: Vec<_> = domain.selectors.iter().map(Selector::to_string).collect();
-        Err(DomainError::NoMatch { name: domain.name.clone(), selector: selectors.join(" or ") })
+        let taken = self.known.iter().find(|(pid, known)| known.domain >= FIRST && is_selected(pid));
+        match taken.map(|(_, known)| self.name(known.domain).to_owned()) {
+            Some(owner) => DomainError::AllTaken { name, selector, owner },
+            None => DomainError::NoMatch { name, selector },
+        }
+    }
+
+    fn cgroup_members_of(&self, number: DomainId) -> BTreeMap<u32, DomainId> {
+        let mut members = BTreeMap::new();
+        for (path, domain) in self.cgroups().filter(|&(_, domain)| domain == number) {
+            collect_cgroup(path, domain, &mut members);
+        }
+        members
     }
 
     /// Brings membership up to date and says what has changed. Costs one read of a small file as
@@ -466,6 +500,17 @@ mod tests {
         domains.scan();
         let error = domains.check_matches().unwrap_err();
         assert_eq!(error, DomainError::NoMatch { name: "none".into(), selector: "comm:no-such-prog".into() });
+    }
+
+    #[test]
+    fn log_6_a_domain_whose_processes_an_earlier_one_has_is_told_which() {
+        let shell = Running::shell("read x");
+        let texts = ["a", "b"].map(|name| format!("{name}=pid:{}", shell.pid()));
+        let mut domains = Domains::new(specs(&texts.each_ref().map(String::as_str))).unwrap();
+        domains.scan();
+        let selector = format!("pid:{}", shell.pid());
+        let expected = DomainError::AllTaken { name: "b".into(), selector, owner: "a".into() };
+        assert_eq!(domains.check_matches(), Err(expected));
     }
 
     #[test]
