@@ -15,7 +15,7 @@ use crate::notice::Told;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::report::{Interval, Logged, Queues, service_ns, tables};
-use crate::table::{Head, Table, milliseconds, percent, shorten};
+use crate::table::{Head, Table, milliseconds, number, percent, shorten};
 use crate::{failure, interrupt, notice};
 
 /// Options of `mete schedule`.
@@ -163,7 +163,7 @@ struct Shown<'a> {
     whole: Interval,
     /// With `--dry-run`, the policy that is asked and not obeyed.
     dry: Option<mete_policy::Affinity>,
-    moves: usize,
+    moves: u64,
 }
 
 impl Shown<'_> {
@@ -200,8 +200,10 @@ impl Shown<'_> {
         self.tell(scheduler)?;
         self.decide_only(scheduler)?;
         let passed = self.begin.elapsed();
-        self.progress
-            .show(passed, format!("{:.0} s, {} moves, Ctrl-C ends", passed.as_secs_f64(), self.moves));
+        self.progress.show(
+            passed,
+            format!("{:.0} s, {}, Ctrl-C ends", passed.as_secs_f64(), number(self.moves, "decision")),
+        );
         Ok(())
     }
 
@@ -210,9 +212,13 @@ impl Shown<'_> {
         let notices: Vec<_> = scheduler.notices().collect();
         notices.iter().try_for_each(|notice| match notice {
             Notice::Moved(decision, threads) => {
-                self.print(scheduler, decision, "moved", format!("{threads} threads"))
+                let what = if stays(decision) { "kept" } else { "moved" };
+                self.print(scheduler, decision, what, number(*threads as u64, "thread"))
             }
-            Notice::NotMoved(decision, why) => self.print(scheduler, decision, "not moved", why.to_string()),
+            Notice::NotMoved(decision, why) => {
+                let what = if stays(decision) { "not kept" } else { "not moved" };
+                self.print(scheduler, decision, what, why.to_string())
+            }
             other => {
                 self.progress.aside(|| self.told.tell(other));
                 Ok(())
@@ -227,7 +233,10 @@ impl Shown<'_> {
             return Ok(());
         };
         let decisions = policy.decide(&scheduler.analysis().period()).to_vec();
-        decisions.iter().try_for_each(|decision| self.print(scheduler, decision, "would move", String::new()))
+        decisions.iter().try_for_each(|decision| {
+            let what = if stays(decision) { "would keep" } else { "would move" };
+            self.print(scheduler, decision, what, String::new())
+        })
     }
 
     fn print(
@@ -272,10 +281,19 @@ struct Decision<'a> {
 impl Decision<'_> {
     fn text(&self) -> String {
         let Decision { at_s, what, client, driver, to, note, .. } = self;
-        let from = self.from.map_or(String::new(), |from| format!(" from processor {from}"));
+        let way = match self.from {
+            Some(from) if from == *to => format!("on processor {to}"),
+            Some(from) => format!("from processor {from} to processor {to}"),
+            None => format!("to processor {to}"),
+        };
         let note = if note.is_empty() { String::new() } else { format!(": {note}") };
-        format!("{at_s:8.2} s  {what} {client}{from} to processor {to}, where {driver} is{note}")
+        format!("{at_s:8.2} s  {what} {client} {way}, where {driver} is{note}")
     }
+}
+
+/// A client that is where it should be is bound to that processor.
+fn stays(decision: &Move) -> bool {
+    decision.from == Some(decision.to)
 }
 
 fn print_summary(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
@@ -359,4 +377,29 @@ fn restoration(restored: Restored) -> String {
         .collect();
     let parts = if parts.is_empty() { "none was changed".into() } else { parts.join(", ") };
     format!("processor masks: {parts}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_is_where_it_should_be_is_kept() {
+        let text = |from, what| {
+            let line = Decision {
+                kind: "decision",
+                at_s: 1.0,
+                what,
+                client: "web",
+                driver: "db",
+                from,
+                to: 0,
+                note: String::new(),
+            };
+            line.text()
+        };
+        assert!(text(Some(0), "kept").contains("kept web on processor 0, where db is"));
+        assert!(text(Some(1), "moved").contains("moved web from processor 1 to processor 0"));
+        assert!(text(None, "moved").contains("moved web to processor 0"));
+    }
 }

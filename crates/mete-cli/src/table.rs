@@ -98,6 +98,11 @@ pub fn shorten(name: &str, letters: usize) -> String {
     name.chars().take(letters.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// `1 thread`, `2 threads`.
+pub fn number(number: u64, of: &str) -> String {
+    format!("{} {of}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
 /// `1,234,567`; nothing for 0, so that what matters stands out.
 pub fn count(number: u64) -> String {
     if number == 0 { "·".into() } else { grouped(number) }
@@ -142,6 +147,7 @@ mod tests {
             (grouped(0), grouped(999), grouped(1_234_567)),
             ("0".into(), "999".into(), "1,234,567".into())
         );
+        assert_eq!((number(1, "thread"), number(2, "thread")), ("1 thread".into(), "2 threads".into()));
         assert_eq!((milliseconds(1_250_000), count(0)), ("1.2".into(), "·".into()));
         assert_eq!(
             (bytes(10_239), bytes(10_240), bytes(5 << 30)),

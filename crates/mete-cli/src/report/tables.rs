@@ -4,7 +4,7 @@ use mete_sched::{Dealing, DomainReport, EventReport};
 
 use super::{Logged, is_idle, json, service_ns};
 use crate::output::Output;
-use crate::table::{Head, Table, bytes, count, grouped, milliseconds, percent, shorten};
+use crate::table::{Head, Table, bytes, count, grouped, milliseconds, number, percent, shorten};
 
 /// Letters of a domain's or an event's name in a table.
 pub const NAME: usize = 20;
@@ -18,8 +18,8 @@ pub fn whole(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
     if output.is_json() {
         return json::print("whole", logged, output);
     }
-    let processors = logged.report.processors.len();
-    output.text(format!("logged for {:.2} s on {processors} processors\n", logged.seconds()))?;
+    let processors = number(logged.report.processors.len() as u64, "processor");
+    output.text(format!("logged for {:.2} s on {processors}\n", logged.seconds()))?;
     print("", domains(logged), output)?;
     let quiet = quiet(logged);
     if !quiet.is_empty() {
