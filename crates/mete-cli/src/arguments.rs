@@ -1,8 +1,10 @@
 //! What can be typed behind `mete`.
 
+use std::str::FromStr;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 
 use crate::{bench, demo, doctor, generate, log, schedule, study};
 
@@ -46,6 +48,37 @@ pub enum Subcommand {
     Generate(generate::Options),
 }
 
+impl Arguments {
+    /// What was typed, if its parts go together.
+    ///
+    /// # Errors
+    ///
+    /// What a mistyped command line is answered with.
+    pub fn read() -> Result<Arguments, clap::Error> {
+        let arguments = Arguments::try_parse()?;
+        if let Subcommand::Schedule(options) = &arguments.subcommand {
+            options.check().map_err(|(kind, mistake)| refusal("schedule", kind, &mistake))?;
+        }
+        Ok(arguments)
+    }
+}
+
+/// As clap would say it of this subcommand.
+fn refusal(subcommand: &str, kind: ErrorKind, mistake: &str) -> clap::Error {
+    let mut command = Arguments::command();
+    command.build();
+    match command.find_subcommand_mut(subcommand) {
+        Some(subcommand) => subcommand.error(kind, mistake),
+        None => command.error(kind, mistake),
+    }
+}
+
+/// A number that makes no sense as 0.
+pub fn one_or_more<N: FromStr + PartialEq + Default>(text: &str) -> Result<N, String> {
+    let number = text.parse().ok().filter(|number| *number != N::default());
+    number.ok_or_else(|| "it takes a whole number that is 1 or more".to_owned())
+}
+
 /// A length of time as people write it: `10s`, `500ms`, `2m`.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let expected =
@@ -67,8 +100,6 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

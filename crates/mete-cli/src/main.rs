@@ -28,15 +28,13 @@ mod table;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use arguments::{Arguments, Subcommand};
 use output::Output;
 
 fn main() -> ExitCode {
     // Placing processes starts this program a second time, to put them back.
     mete_sched::actuator::watcher::take_over_if_asked();
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::read() {
         Ok(arguments) => arguments,
         Err(help_or_mistake) => return answer(&help_or_mistake),
     };

@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use clap::{ArgGroup, ValueEnum};
+use clap::ValueEnum;
+use clap::error::ErrorKind;
 use mete_policy::{Move, Role};
 use mete_sched::actuator::Restored;
 use mete_sched::{DomainReport, DomainSpec, Ended, Notice, Report, Scheduler, Settings};
 use serde::Serialize;
 
-use crate::arguments::duration;
+use crate::arguments::{duration, one_or_more};
 use crate::notice::Told;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -20,7 +21,7 @@ use crate::{failure, interrupt, notice};
 
 /// Options of `mete schedule`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, override_usage = USAGE, group = ArgGroup::new("who").required(true).multiple(true))]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct Options {
     /// Who decides: affinity moves clients to the processor of the driver that they talk to most
     #[arg(long, value_enum, default_value = "affinity", hide_possible_values = true)]
@@ -35,13 +36,13 @@ pub struct Options {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "100ms")]
     period: Duration,
     /// A domain that serves others, and stays; selectors as for mete log
-    #[arg(long = "driver", value_name = "NAME=SELECTOR", group = "who")]
+    #[arg(long = "driver", value_name = "NAME=SELECTOR")]
     drivers: Vec<DomainSpec>,
     /// A domain that is served, and moves
-    #[arg(long = "client", value_name = "NAME=SELECTOR", group = "who")]
+    #[arg(long = "client", value_name = "NAME=SELECTOR")]
     clients: Vec<DomainSpec>,
     /// A domain that is a driver if its own probes report requests of others, else a client
-    #[arg(long = "domain", value_name = "NAME=SELECTOR", group = "who")]
+    #[arg(long = "domain", value_name = "NAME=SELECTOR")]
     domains: Vec<DomainSpec>,
     /// Decide and say so, but move nobody
     #[arg(long)]
@@ -67,7 +68,8 @@ struct Affinity {
     #[arg(long, value_name = "PERCENT", default_value_t = mete_policy::Settings::default().margin_percent)]
     margin: u32,
     /// For how many periods in a row it must lead
-    #[arg(long, value_name = "PERIODS", default_value_t = mete_policy::Settings::default().confirm_periods)]
+    #[arg(long, value_name = "PERIODS", value_parser = one_or_more::<u32>,
+        default_value_t = mete_policy::Settings::default().confirm_periods)]
     confirm: u32,
     /// How many periods a client stays after a move
     #[arg(long, value_name = "PERIODS", default_value_t = mete_policy::Settings::default().dwell_periods)]
@@ -76,7 +78,8 @@ struct Affinity {
     #[arg(long, value_name = "COUNT", default_value_t = mete_policy::Settings::default().min_transactions)]
     min_requests: u64,
     /// How much of a processor the named domains may use together, in thousandths
-    #[arg(long, value_name = "PERMILLE", default_value_t = mete_policy::Settings::default().cap)]
+    #[arg(long, value_name = "PERMILLE", value_parser = one_or_more::<u32>,
+        default_value_t = mete_policy::Settings::default().cap)]
     cap: u32,
     /// By how much the run queue there may be longer than here, in thousandths of a task
     #[arg(long, value_name = "PERMILLE", default_value_t = mete_policy::Settings::default().max_imbalance)]
@@ -119,6 +122,29 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
 }
 
 impl Options {
+    /// Whether the options go together.
+    ///
+    /// # Errors
+    ///
+    /// What does not, and what to do.
+    pub fn check(&self) -> Result<(), (ErrorKind, String)> {
+        // A domain of an open role may turn out to be either.
+        let (drivers, clients, open) = (self.drivers.len(), self.clients.len(), self.domains.len());
+        if drivers + open == 0 || clients + open == 0 || drivers + clients + open < 2 {
+            let missing = "there must be somebody who serves and somebody who is served: a --driver and a --client, \
+                           or more than one --domain";
+            return Err((ErrorKind::MissingRequiredArgument, missing.into()));
+        }
+        if self.period < self.interval {
+            let mistake = format!(
+                "decisions need what was read before: --period {:?} is shorter than --interval {:?}",
+                self.period, self.interval
+            );
+            return Err((ErrorKind::ValueValidation, mistake));
+        }
+        Ok(())
+    }
+
     fn settings(&self) -> Settings {
         let polls = (self.period.as_secs_f64() / self.interval.as_secs_f64()).round();
         Settings {

@@ -40,7 +40,7 @@ fn a_mistyped_domain_is_answered_with_what_is_expected() {
 #[test]
 fn a_selector_that_matches_nothing_is_named() {
     sentence(&["log", "--for", "1s", "--domain", "x=comm:no-such-name"], "comm:no-such-name");
-    let arguments = ["schedule", "--for", "1s", "--driver", "x=comm:no-such-name"];
+    let arguments = ["schedule", "--for", "1s", "--driver", "x=comm:no-such-name", "--client", "y=pid:1"];
     sentence(&arguments, "comm:no-such-name");
 }
 
@@ -73,8 +73,32 @@ fn log_13_a_counter_that_nobody_knows_is_refused() {
 
 #[test]
 fn schedule_without_anybody_says_who_is_missing() {
-    let (status, said) = failure(&["schedule"]);
-    assert!(status == 2 && said.contains("--driver") && said.contains("--client"), "{said}");
+    for who in [&[][..], &["--driver", "a=pid:1"], &["--client", "a=pid:1"], &["--domain", "a=pid:1"]] {
+        let (status, said) = failure(&[&["schedule"], who].concat());
+        assert!(status == 2 && said.contains("--driver") && said.contains("--client"), "{said}");
+        assert!(said.contains("Usage: mete schedule "), "{said}");
+    }
+}
+
+#[test]
+fn numbers_that_make_no_sense_are_refused_with_those_that_do() {
+    let who = ["schedule", "--driver", "a=pid:1", "--client", "b=pid:2"];
+    for (arguments, expected) in [
+        (["log", "--event", "run-queue=0"].to_vec(), "1 to 10000"),
+        (["log", "--event", "run-queue=100000000"].to_vec(), "1 to 10000"),
+        ([&who[..], &["--cap", "0"]].concat(), "1 or more"),
+        ([&who[..], &["--confirm", "0"]].concat(), "1 or more"),
+        ([&who[..], &["--period", "10ms", "--interval", "20ms"]].concat(), "--interval 20ms"),
+    ] {
+        let (status, said) = failure(&arguments);
+        assert!(status == 2 && said.contains(expected), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn the_kernel_s_events_and_no_kernel_do_not_go_together() {
+    let (status, said) = failure(&["log", "--components", "--event", "ipc"]);
+    assert!(status == 2 && said.contains("--components") && said.contains("--event"), "{said}");
 }
 
 #[test]

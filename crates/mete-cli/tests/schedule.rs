@@ -162,8 +162,8 @@ fn log_16_that_nothing_could_be_decided_is_said() {
 fn on_one_processor_there_is_nothing_to_choose_between() {
     let own = std::process::id().to_string();
     let assert = assert_cmd::Command::new("taskset")
-        .args(["-c", "0", env!("CARGO_BIN_EXE_mete"), "schedule", "--for", "1s", "--driver"])
-        .arg(format!("x=pid:{own}"))
+        .args(["-c", "0", env!("CARGO_BIN_EXE_mete"), "schedule", "--for", "1s", "--client", "y=pid:1"])
+        .args(["--driver".to_owned(), format!("x=pid:{own}")])
         .assert();
     let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     assert!(assert.get_output().status.code() == Some(1) && said.contains("one processor only"), "{said}");

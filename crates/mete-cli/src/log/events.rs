@@ -1,5 +1,6 @@
 //! What of the kernel is to be logged, as `--event` says it.
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use mete_kernel::{Characteristic, Counter};
@@ -8,6 +9,8 @@ use mete_kernel::{Characteristic, Counter};
 pub const DEFAULT: &str = "service,ipc,memory,run-queue,counters=page-faults,cpu-migrations";
 /// Often enough for a mean over a poll, and rare enough not to be felt.
 const TICK_HERTZ: u32 = 250;
+/// What the kernel component takes.
+const TICK_RATES: RangeInclusive<u32> = 1..=10_000;
 
 /// A list of characteristics.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,9 +40,13 @@ fn characteristic(word: &str) -> Result<Characteristic, String> {
         ("memory", None) => Ok(Characteristic::Memory),
         ("run-queue", None) => Ok(Characteristic::RunQueue { hertz: TICK_HERTZ }),
         ("run-queue", Some(hertz)) => {
-            let hertz =
-                hertz.parse().map_err(|_| format!("{hertz:?} is no tick rate: write run-queue=250"))?;
-            Ok(Characteristic::RunQueue { hertz })
+            let rate = hertz.parse().ok().filter(|rate| TICK_RATES.contains(rate));
+            let rate = rate.ok_or_else(|| {
+                format!(
+                    "{hertz:?} is no tick rate: write 1 to 10000 times a second, for example run-queue=250"
+                )
+            });
+            Ok(Characteristic::RunQueue { hertz: rate? })
         }
         ("counters", Some(counter)) | (counter, None) => counter.parse::<Counter>().map_or_else(
             |_| {
@@ -74,7 +81,17 @@ mod tests {
 
     #[test]
     fn log_13_what_nobody_knows_is_refused_by_its_name() {
-        for text in ["", "servise", "service=1", "run-queue=often", "counters=", "nothing=1"] {
+        for text in [
+            "",
+            "servise",
+            "service=1",
+            "run-queue=often",
+            "run-queue=0",
+            "run-queue=10001",
+            "run-queue=-1",
+            "counters=",
+            "nothing=1",
+        ] {
             assert!(text.parse::<Wanted>().is_err(), "{text}");
         }
     }

@@ -41,7 +41,7 @@ pub struct Options {
     #[arg(long, value_name = "LIST", default_value = events::DEFAULT)]
     event: Wanted,
     /// Log programs with probes only, not the kernel
-    #[arg(long)]
+    #[arg(long, conflicts_with = "event")]
     components: bool,
     /// Print one JSON object a line; what COMMAND prints goes to stderr then
     #[arg(long)]
