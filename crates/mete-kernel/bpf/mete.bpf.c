@@ -3,6 +3,5 @@
 #include "ipc.h"
 #include "memory.h"
 #include "run_queue.h"
-#include "switch.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -50,6 +50,7 @@ struct {
 struct {
 	__u32 generation; /* changes with each attachment: what was remembered before it is void */
 	__u32 counters; /* bit n: counter n is open */
+	__u32 service; /* whether service time is logged */
 } switching SEC(".bss.switching");
 
 static __always_inline __u64 read_counter(__u32 nth)
@@ -172,6 +173,37 @@ static __always_inline void begin_anew(struct phase *phase, __u32 pid)
 	phase->armed = 0;
 	phase->domain = METE_NO_DOMAIN;
 	phase->pid = pid;
+}
+
+/*
+ * A phase that goes on is charged for so far, so that nobody's time is known later than a tick
+ * after it was used, also of one who never leaves. `task` has the processor.
+ */
+static __always_inline void charge_so_far(struct mete_area *area, struct task_struct *task)
+{
+	__u32 processor = bpf_get_smp_processor_id();
+	volatile __u16 *table = pid_table();
+	struct passage p = { .area = area, .next = task };
+	struct mete_record r = { METE_SERVICE_TIME, 0, METE_NO_DOMAIN, 0, task };
+
+	p.phase = bpf_map_lookup_elem(&phases, &processor);
+	if (!switching.service || !table || !p.phase)
+		return;
+	p.now = run_queue_clock(task);
+	if (p.phase->generation != switching.generation) {
+		begin_anew(p.phase, task->pid);
+		arrive(&p, domain_of(table, task), 1, 0);
+	} else if (p.phase->pid != task->pid) {
+		arrive_late(&p, domain_of(table, task), task, 1);
+	}
+	p.phase->pid = task->pid;
+	p.phase->seen = p.now;
+	if (!(p.phase->armed & SERVICE) || p.now <= p.phase->begin[COUNTERS])
+		return;
+	r.domain = p.phase->domain;
+	r.counter = p.now - p.phase->begin[COUNTERS];
+	p.phase->begin[COUNTERS] = p.now;
+	mete_exit(area, &r, 0);
 }
 
 static __always_inline int on_switch(__u64 *ctx, _Bool has_service, _Bool has_counters)

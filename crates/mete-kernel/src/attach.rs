@@ -183,7 +183,7 @@ impl Attached {
     fn tell_switches(&mut self, object: &Object) -> Result<(), KernelError> {
         self.generation = self.generation.wrapping_add(1);
         let open = self.counters.iter().fold(0u32, |mask, open| mask | 1 << open.nth);
-        let words = [self.generation.to_ne_bytes(), open.to_ne_bytes()].concat();
+        let words = [self.generation, open, self.has_service.into()].map(u32::to_ne_bytes).concat();
         map::write_global(object, ".bss.switching", &words)
     }
 

@@ -6,8 +6,8 @@ use crate::counter::Counter;
 pub mod event {
     use mete_log::EventId;
 
-    /// Processor service time. Domain: who ran; correspondent: who runs next; counter: nanoseconds
-    /// of the run-queue clock.
+    /// Processor service time. Domain: who ran; correspondent: who runs next, none at a tick;
+    /// counter: nanoseconds of the run-queue clock.
     pub const SERVICE_TIME: EventId = 0;
     /// A wake-up, on the sender's side. Domain: the waking task's; correspondent: the woken one's.
     pub const IPC_SEND: EventId = 1;
@@ -27,8 +27,9 @@ pub mod event {
 /// One thing to log. Each costs something only while it is enabled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Characteristic {
-    /// How long domains run: [`event::SERVICE_TIME`], at each switch between domains. What a domain
-    /// has used since its last entry is charged at its exit and not before.
+    /// How long domains run: [`event::SERVICE_TIME`], at each switch between domains, and while
+    /// [`Characteristic::RunQueue`] is enabled also at each of its ticks, so that the time of a task
+    /// that never leaves the processor is known. Without the tick it is charged at the exit only.
     ServiceTime,
     /// What a performance counter counts while domains run: one event from [`event::COUNTERS`] on,
     /// on the processors that are online when it is enabled.

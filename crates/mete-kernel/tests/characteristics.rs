@@ -38,6 +38,29 @@ fn log_13_service_time_is_the_processor_time_that_the_domain_used() {
 }
 
 #[test]
+fn log_13_who_does_not_leave_the_processor_is_charged_at_the_tick() {
+    let Some(mut kernel) = kernel("log_13_tick") else { return };
+    let (plan, files) = plan(&[event::SERVICE_TIME, event::RUN_QUEUE]);
+    apply(&plan, &kernel);
+    let mut child = Child::start(|gate| {
+        spin(400_000_000);
+        gate.tell(clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID));
+        gate.wait();
+    });
+    kernel.bind(&Principal::Process(child.pid), A).unwrap();
+    kernel.enable(&Characteristic::ServiceTime).unwrap();
+    kernel.enable(&Characteristic::RunQueue { hertz: 100 }).unwrap();
+    child.release();
+    let used_ns = child.report();
+    child.wait_until_blocked();
+    let charged = |kernel: &_| of_domain(&rows(kernel, &plan, files[0]), A);
+    wait_until("all is charged", || sum(&charged(&kernel)) * 10 >= used_ns * 9);
+    let rows = charged(&kernel);
+    assert!(sum(&rows) * 9 <= used_ns * 10, "logged {} ns, used {used_ns} ns", sum(&rows));
+    assert!(between(&rows, A, mete_log::NO_DOMAIN) > 0, "no phase was charged before its end");
+}
+
+#[test]
 fn log_13_software_counters_are_charged_to_the_domain_that_caused_them() {
     let Some(mut kernel) = kernel("log_13_software_counters") else { return };
     let (plan, files) = plan(&[event::COUNTERS, event::COUNTERS + 1]);
