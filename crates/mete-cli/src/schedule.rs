@@ -16,7 +16,7 @@ use crate::notice::Told;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::report::{Interval, Logged, Queues, service_ns, tables};
-use crate::table::{Head, Table, milliseconds, number, percent, shorten};
+use crate::table::{Head, Table, milliseconds, number, percent, seconds, shorten};
 use crate::{failure, interrupt, notice};
 
 /// Options of `mete schedule`.
@@ -98,7 +98,8 @@ Clients are moved by processor affinity, within what their own masks allow; ever
 at the end, also after Ctrl-C, a crash or kill -9. Nothing else is changed, nothing is reserved.
 
 Who talks to whom is told by the driver's own probes, or else by wake-ups. Wake-ups by interrupts are
-not counted, among them those of loopback TCP: a driver that is reached so needs probes.";
+not counted, among them those of loopback TCP: a driver that is reached so needs probes.
+The objects of --json are described in docs/json.md.";
 /// Said when there was nothing to decide by.
 const NO_TRANSACTIONS: &str = "\
 no transactions between any client and driver were seen, so nothing could be decided; wake-ups by interrupts, \
@@ -114,7 +115,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     notice::check(&mut scheduler)?;
     let logged = Shown::new(options, output, &scheduler).watch(&mut scheduler)?;
     let ended = scheduler.finish();
-    print_summary(&logged, output)?;
+    print_summary(&logged, options.interval, output)?;
     if !has_transactions(&logged) {
         output.text(format!("\n{NO_TRANSACTIONS}\n"))?;
     }
@@ -322,18 +323,18 @@ fn stays(decision: &Move) -> bool {
     decision.from == Some(decision.to)
 }
 
-fn print_summary(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
+fn print_summary(logged: &Logged, interval: Duration, output: &mut Output) -> anyhow::Result<()> {
     if output.is_json() {
-        return tables::whole(logged, output);
+        return tables::whole(logged, interval, output);
     }
-    output.text(format!("\nscheduled for {:.2} s", logged.seconds()))?;
+    output.text(format!("\nscheduled for {}", seconds(logged.to - logged.from)))?;
     tables::print("", placement(logged), output)?;
     tables::print(
         "transactions, as drivers report them or as wake-ups tell",
         tables::transactions(logged),
         output,
     )?;
-    output.text(tables::completeness(logged))
+    output.text(tables::completeness(logged, interval))
 }
 
 /// Whether there was anything to decide by. Whoever is in no domain cannot be moved.
@@ -360,8 +361,8 @@ fn placement_row(logged: &Logged, domain: &DomainReport) -> [String; 7] {
         shorten(&domain.name, tables::NAME),
         domain.role.into(),
         domain.processes.to_string(),
-        milliseconds(service_ns(domain)),
-        percent(logged.share(domain)),
+        tables::ran(logged, domain, milliseconds(service_ns(domain))),
+        tables::ran(logged, domain, percent(logged.share(domain))),
         processor(domain.processor),
         processor(domain.placed),
     ]

@@ -1,5 +1,7 @@
 //! Tables that fit a terminal of 100 columns, and the numbers in them.
 
+use std::time::Duration;
+
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, TableComponent, Width, presets,
 };
@@ -117,7 +119,13 @@ pub fn grouped(number: u64) -> String {
 
 /// Nanoseconds as milliseconds.
 pub fn milliseconds(ns: u64) -> String {
-    if ns == 0 { "·".into() } else { format!("{}.{}", grouped(ns / 1_000_000), ns / 100_000 % 10) }
+    let tenths = ns.saturating_add(50_000) / 100_000;
+    if ns == 0 { "·".into() } else { format!("{}.{}", grouped(tenths / 10), tenths % 10) }
+}
+
+/// A length of time, to the millisecond: a program may be over after a few.
+pub fn seconds(time: Duration) -> String {
+    format!("{:.3} s", time.as_secs_f64())
 }
 
 /// Thousandths as percent.
@@ -148,7 +156,10 @@ mod tests {
             ("0".into(), "999".into(), "1,234,567".into())
         );
         assert_eq!((number(1, "thread"), number(2, "thread")), ("1 thread".into(), "2 threads".into()));
-        assert_eq!((milliseconds(1_250_000), count(0)), ("1.2".into(), "·".into()));
+        assert_eq!(
+            (milliseconds(1_250_000), milliseconds(1_249_999), count(0)),
+            ("1.3".into(), "1.2".into(), "·".into())
+        );
         assert_eq!(
             (bytes(10_239), bytes(10_240), bytes(5 << 30)),
             ("10239 B".into(), "10 KiB".into(), "5120 MiB".into())

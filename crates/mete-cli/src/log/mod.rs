@@ -31,6 +31,9 @@ pub struct Options {
     /// Print what was logged this often, too
     #[arg(long, value_name = "TIME", value_parser = duration)]
     every: Option<Duration>,
+    /// How often to read the logs
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20ms")]
+    interval: Duration,
     /// An accounting domain and who belongs to it; repeat it for more. Selectors: pid:NUMBER, comm:NAME,
     /// exe:PATH, cgroup:PATH, user:NAME, children:NUMBER; several with commas. Children of whoever
     /// belongs to a domain belong to it, too. Without any, the busiest programs become domains
@@ -62,7 +65,13 @@ Examples:
   sudo mete log --for 1s --json | jq 'select(.kind == \"domain\")'
 
 Percentages are of one processor. Wake-ups by interrupts are not counted. The domain `other` is
-whoever belongs to no domain. The exit status is COMMAND's, or 1 if nothing could be logged.";
+whoever belongs to no domain. The exit status is COMMAND's, or 1 if nothing could be logged.
+
+Ctrl-C ends the run with the results so far. It reaches COMMAND, too, which gets two seconds to
+end by itself before it is ended. The exit status is then 130, or what COMMAND makes of it.
+
+Numbers behind a ≥ are lower bounds, because rows were lost. The objects of --json are described
+in docs/json.md.";
 
 /// Without a command, as long as it takes to see something.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
@@ -81,7 +90,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     let recorder = Recorder::new(options, output, &scheduler);
     let mut running = paused.map(Paused::resume).transpose()?;
     let logged = recorder.record(&mut scheduler, running.as_mut())?;
-    tables::whole(&logged, output)?;
+    tables::whole(&logged, options.interval, output)?;
     if logged.report.completeness.files.is_empty() && !notice::logs_anything(&scheduler) {
         bail!("nothing was logged: not the kernel, and no program with probes ran");
     }
@@ -97,7 +106,7 @@ impl Options {
             if self.command.is_empty() { defaults.housekeeping } else { LOOK_FOR_PROBES_EVERY };
         // A program that was busy a moment ago may have ended.
         let may_be_empty = self.domains.is_empty();
-        Settings { kernel, housekeeping, may_be_empty, ..defaults }
+        Settings { poll: self.interval, kernel, housekeeping, may_be_empty, ..defaults }
     }
 
     fn limit(&self) -> Option<Duration> {

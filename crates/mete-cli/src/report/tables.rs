@@ -1,10 +1,13 @@
 //! What was logged, as tables.
 
+use std::time::Duration;
+
+use mete_sched::analysis::FileCount;
 use mete_sched::{Dealing, DomainReport, EventReport};
 
 use super::{Logged, is_idle, json, service_ns};
 use crate::output::Output;
-use crate::table::{Head, Table, bytes, count, grouped, milliseconds, number, percent, shorten};
+use crate::table::{Head, Table, bytes, count, grouped, milliseconds, number, percent, seconds, shorten};
 
 /// Letters of a domain's or an event's name in a table.
 pub const NAME: usize = 20;
@@ -12,14 +15,22 @@ pub const NAME: usize = 20;
 const MOST_DEALINGS: usize = 12;
 /// Performance counters in one table.
 const COUNTERS: usize = 4;
+/// What is logged for less than this says nothing of what reading costs.
+const LONG_ENOUGH: Duration = Duration::from_millis(100);
+/// The shortest interval that is worth proposing.
+const SHORTEST: Duration = Duration::from_millis(1);
+/// The kernel's log files, as the scheduler calls them; wake-ups have one for each end.
+const SERVICE: &str = "service time";
+const SENT: &str = "ipc sent";
+const RECEIVED: &str = "ipc received";
 
-/// Everything, at the end.
-pub fn whole(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
+/// Everything, at the end, as it was read in this interval.
+pub fn whole(logged: &Logged, interval: Duration, output: &mut Output) -> anyhow::Result<()> {
     if output.is_json() {
         return json::print("whole", logged, output);
     }
     let processors = number(logged.report.processors.len() as u64, "processor");
-    output.text(format!("logged for {:.2} s on {processors}\n", logged.seconds()))?;
+    output.text(format!("logged for {} on {processors}\n", seconds(logged.to - logged.from)))?;
     print("", domains(logged), output)?;
     let quiet = quiet(logged);
     if !quiet.is_empty() {
@@ -30,7 +41,7 @@ pub fn whole(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
     print("processors", processors_table(logged), output)?;
     print("events of programs with probes", events(logged), output)?;
     print("transactions, as drivers report them or as wake-ups tell", transactions(logged), output)?;
-    output.text(completeness(logged))
+    output.text(completeness(logged, interval))
 }
 
 /// One interval of several.
@@ -38,7 +49,7 @@ pub fn part(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
     if output.is_json() {
         return json::print("interval", logged, output);
     }
-    let title = format!("{:.2} s to {:.2} s", logged.from.as_secs_f64(), logged.to.as_secs_f64());
+    let title = format!("{} to {}", seconds(logged.from), seconds(logged.to));
     print(&title, domains(logged), output)?;
     print("events of programs with probes", events(logged), output)?;
     output.text(format!("{}\n", logged.report.completeness))
@@ -67,23 +78,40 @@ fn domains(logged: &Logged) -> Table {
     let mut heads = vec![Head::Name("domain"), Head::Number("processes")];
     heads.extend(["ran (ms)", "%", "sent", "received", "memory"].map(Head::Number));
     let mut table = Table::new(heads);
-    for domain in ordered(logged).into_iter().filter(|domain| !is_quiet(domain)) {
-        table.row(domain_row(logged, domain));
+    let domains: Vec<_> = ordered(logged).into_iter().filter(|domain| !is_quiet(domain)).collect();
+    // Without the kernel there is nothing to fill it with.
+    if domains.iter().any(|domain| has_figures(domain)) {
+        domains.iter().for_each(|domain| table.row(domain_row(logged, domain)));
     }
     table
 }
 
+fn has_figures(domain: &DomainReport) -> bool {
+    service_ns(domain) > 0
+        || !domain.sent.is_empty()
+        || !domain.received.is_empty()
+        || domain.memory_bytes.is_some_and(|memory| memory > 0)
+}
+
 fn domain_row(logged: &Logged, domain: &DomainReport) -> [String; 7] {
-    let sum = |dealings: &[Dealing]| dealings.iter().map(|dealing| dealing.count).sum();
+    let sum = |dealings: &[Dealing], file| {
+        let sum = dealings.iter().map(|dealing| dealing.count).sum();
+        if sum > 0 { bound(logged, file, count(sum)) } else { count(sum) }
+    };
     [
         shorten(&domain.name, NAME),
         count(domain.processes as u64),
-        milliseconds(service_ns(domain)),
-        percent(logged.share(domain)),
-        count(sum(&domain.sent)),
-        count(sum(&domain.received)),
+        ran(logged, domain, milliseconds(service_ns(domain))),
+        ran(logged, domain, percent(logged.share(domain))),
+        sum(&domain.sent, SENT),
+        sum(&domain.received, RECEIVED),
         domain.memory_bytes.filter(|&memory| memory > 0).map_or("·".into(), bytes),
     ]
+}
+
+/// Processor time in whatever unit.
+pub fn ran(logged: &Logged, domain: &DomainReport, time: String) -> String {
+    if service_ns(domain) > 0 { bound(logged, SERVICE, time) } else { time }
 }
 
 /// Nothing was logged in it.
@@ -94,7 +122,11 @@ fn is_quiet(domain: &DomainReport) -> bool {
         && domain.events.is_empty()
 }
 
+/// Programs without probes are quiet anyway where the kernel is not logged.
 fn quiet(logged: &Logged) -> String {
+    if !logged.report.sources.iter().any(|source| source == "kernel") {
+        return String::new();
+    }
     let quiet = ordered(logged).into_iter().filter(|domain| is_quiet(domain) && !is_idle(domain));
     let names: Vec<_> = quiet.map(|domain| shorten(&domain.name, NAME)).collect();
     if names.is_empty() { String::new() } else { format!("nothing was logged in: {}\n", names.join(", ")) }
@@ -109,7 +141,8 @@ fn counters(logged: &Logged) -> Vec<Table> {
         for domain in ordered(logged) {
             let values: Vec<_> = names.iter().map(|name| counter(domain, name)).collect();
             if values.iter().any(|&value| value > 0) {
-                table.row([shorten(&domain.name, NAME)].into_iter().chain(values.into_iter().map(count)));
+                let cells = names.iter().zip(values).map(|(name, value)| bound(logged, name, count(value)));
+                table.row([shorten(&domain.name, NAME)].into_iter().chain(cells));
             }
         }
         table
@@ -144,19 +177,40 @@ fn wake_ups(logged: &Logged) -> Table {
     all.sort_by_key(|dealing| std::cmp::Reverse(dealing.count));
     for dealing in all.iter().take(MOST_DEALINGS) {
         let names = [&dealing.domain, &dealing.correspondent].map(|name| shorten(name, NAME));
-        table.row(names.into_iter().chain([grouped(dealing.count), rate(dealing.count, logged)]));
+        table.row(names.into_iter().chain(times(logged, is_cut(logged, SENT), dealing.count)));
     }
     if all.len() > MOST_DEALINGS {
         let rest = &all[MOST_DEALINGS..];
-        let times = rest.iter().map(|dealing| dealing.count).sum();
-        table.row([format!("{} more pairs", rest.len()), String::new(), grouped(times), rate(times, logged)]);
+        let sum = rest.iter().map(|dealing| dealing.count).sum();
+        let names = [number(rest.len() as u64, "more pair"), String::new()];
+        table.row(names.into_iter().chain(times(logged, is_cut(logged, SENT), sum)));
     }
     table
 }
 
+/// How often, and how often a second.
+fn times(logged: &Logged, is_cut: bool, number: u64) -> [String; 2] {
+    [grouped(number), rate(number, logged)].map(|text| at_least(is_cut, text))
+}
+
 fn rate(number: u64, logged: &Logged) -> String {
     let rate = number as f64 / logged.seconds().max(1e-9);
-    if rate < 10.0 { format!("{rate:.1}") } else { grouped(rate as u64) }
+    if rate < 9.95 { format!("{rate:.1}") } else { grouped(rate.round() as u64) }
+}
+
+/// A number from the rows of a log file.
+fn bound(logged: &Logged, file: &str, number: String) -> String {
+    at_least(is_cut(logged, file), number)
+}
+
+/// Where rows are missing, there was so much or more.
+fn at_least(is_cut: bool, number: String) -> String {
+    if is_cut { format!("≥{number}") } else { number }
+}
+
+/// Whether rows of a log file are missing, on whichever processor.
+fn is_cut(logged: &Logged, file: &str) -> bool {
+    logged.report.completeness.files.iter().any(|count| count.file == file && !count.is_complete())
 }
 
 fn processors_table(logged: &Logged) -> Table {
@@ -167,9 +221,10 @@ fn processors_table(logged: &Logged) -> Table {
         Head::Text("mostly"),
     ]);
     for (processor, queue) in logged.queues.iter().enumerate() {
-        let busy = logged.busy(processor);
+        // What is missing may have been idle time or not.
+        let busy = logged.busy(processor).filter(|_| !is_cut(logged, SERVICE));
         // A machine may have room for processors that are not there.
-        if busy.is_some() || queue.is_some() {
+        if logged.busy(processor).is_some() || queue.is_some() {
             let busy = busy.map_or("·".into(), percent);
             let queue = queue.map_or("·".into(), |length| format!("{length:.2}"));
             table.row([processor.to_string(), busy, queue, mostly(logged, processor)]);
@@ -186,7 +241,7 @@ fn mostly(logged: &Logged, processor: usize) -> String {
     domains.sort_by_key(|domain| std::cmp::Reverse(used(domain)));
     let name = |domain: &&DomainReport| {
         let share = used(domain) as f64 / 1e9 / logged.seconds().max(1e-9);
-        format!("{} {} %", shorten(&domain.name, NAME), percent(share))
+        format!("{} {} %", shorten(&domain.name, NAME), bound(logged, SERVICE, percent(share)))
     };
     domains.iter().take(3).map(name).collect::<Vec<_>>().join(", ")
 }
@@ -204,13 +259,14 @@ fn events(logged: &Logged) -> Table {
 }
 
 fn event_row(logged: &Logged, domain: &DomainReport, event: &EventReport) -> [String; 7] {
+    let [rows, per_second] = times(logged, is_cut(logged, &event.name), event.rows);
     [
         shorten(&event.name, NAME),
         event.kind.into(),
         shorten(&domain.name, NAME),
-        grouped(event.rows),
-        rate(event.rows, logged),
-        grouped(event.sum),
+        rows,
+        per_second,
+        bound(logged, &event.name, grouped(event.sum)),
         grouped(event.last),
     ]
 }
@@ -222,14 +278,117 @@ pub fn transactions(logged: &Logged) -> Table {
     let mut table = Table::new(heads);
     for dealing in &logged.report.transactions {
         let names = [&dealing.domain, &dealing.correspondent].map(|name| shorten(name, NAME));
-        table.row(names.into_iter().chain([grouped(dealing.count), rate(dealing.count, logged)]));
+        let is_cut = files_of_driver(logged, &dealing.correspondent).any(|file| is_cut(logged, file));
+        table.row(names.into_iter().chain(times(logged, is_cut, dealing.count)));
     }
     table
 }
 
-/// What was lost, and what looking cost.
-pub fn completeness(logged: &Logged) -> String {
+/// What may tell of a driver's transactions: its own events, or wake-ups.
+fn files_of_driver<'a>(logged: &'a Logged, driver: &'a str) -> impl Iterator<Item = &'a str> {
+    let drivers = logged.report.domains.iter().filter(move |domain| domain.name == driver);
+    let accesses = drivers.flat_map(|domain| &domain.events).filter(|event| event.kind == "access");
+    accesses.map(|event| event.name.as_str()).chain([SENT, RECEIVED])
+}
+
+/// What was lost, and what looking so often cost.
+pub fn completeness(logged: &Logged, interval: Duration) -> String {
+    let statement = logged.report.completeness.to_string();
+    [Some(statement), hint(logged, interval), cost(logged)]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// What to do about rows that were overwritten.
+fn hint(logged: &Logged, interval: Duration) -> Option<String> {
+    let is_too_fast = |count: &FileCount| count.overwritten > 0;
+    let shorter = (interval / 4).max(SHORTEST);
+    let helps = shorter < interval && logged.report.completeness.files.iter().any(is_too_fast);
+    helps.then(|| format!("logged faster than it was read: --interval {shorter:?} reads more often"))
+}
+
+fn cost(logged: &Logged) -> Option<String> {
     let cost = logged.report.cost;
     let share = cost.used_ns as f64 / cost.passed_ns.max(1) as f64;
-    format!("{}\nreading the logs took {} % of one processor", logged.report.completeness, percent(share))
+    let is_long = logged.to - logged.from >= LONG_ENOUGH;
+    is_long.then(|| format!("reading the logs took {} % of one processor", percent(share)))
+}
+
+#[cfg(test)]
+mod tests {
+    use mete_sched::analysis::Completeness;
+    use mete_sched::{Cost, Report};
+
+    use super::*;
+
+    /// 1,000 requests of a client to a driver in a second, without the kernel; so many rows were lost.
+    fn logged(overwritten: u64) -> Logged {
+        let request = EventReport { name: "request".into(), kind: "access", rows: 1000, sum: 1000, last: 1 };
+        let domain = |name: &str, role, events| DomainReport {
+            name: name.into(),
+            role,
+            processes: 1,
+            service_ns: vec![0, 0],
+            demand: 0,
+            last_processor: None,
+            processor: None,
+            placed: None,
+            sent: vec![],
+            received: vec![],
+            memory_bytes: None,
+            events,
+        };
+        let file = FileCount {
+            source: "db (7)".into(),
+            file: "request".into(),
+            rows: 1000,
+            overwritten,
+            ..FileCount::default()
+        };
+        let report = Report {
+            domains: vec![domain("web", "client", vec![]), domain("db", "driver", vec![request])],
+            processors: vec![],
+            transactions: vec![Dealing { domain: "web".into(), correspondent: "db".into(), count: 1000 }],
+            working_sets: vec![],
+            sources: vec!["db (7)".into()],
+            completeness: Completeness { from_ns: 0, to_ns: 0, files: vec![file], missed: None },
+            cost: Cost::default(),
+        };
+        Logged { from: Duration::ZERO, to: Duration::from_secs(1), report, queues: vec![] }
+    }
+
+    const INTERVAL: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn where_rows_were_lost_numbers_are_lower_bounds_and_it_is_said_what_helps() {
+        let logged = logged(5);
+        // Rows, rate and sum; times and rate.
+        assert_eq!(events(&logged).text().matches("≥1,000").count(), 3);
+        assert_eq!(transactions(&logged).text().matches("≥1,000").count(), 2);
+        assert!(completeness(&logged, INTERVAL).contains("--interval 5ms reads more often"));
+        assert!(!completeness(&logged, SHORTEST).contains("--interval"), "nothing shorter helps");
+    }
+
+    #[test]
+    fn where_every_row_was_read_numbers_are_what_they_are() {
+        let logged = logged(0);
+        assert!(!events(&logged).text().contains('≥') && !transactions(&logged).text().contains('≥'));
+        assert!(!completeness(&logged, INTERVAL).contains("--interval"));
+    }
+
+    #[test]
+    fn without_the_kernel_there_is_no_table_of_what_it_alone_tells() {
+        let logged = logged(0);
+        assert!(domains(&logged).is_empty() && quiet(&logged).is_empty());
+    }
+
+    #[test]
+    fn a_moment_tells_nothing_of_what_reading_costs() {
+        let mut logged = logged(0);
+        assert!(completeness(&logged, INTERVAL).contains("of one processor"));
+        logged.to = Duration::from_millis(3);
+        assert!(!completeness(&logged, INTERVAL).contains("of one processor"));
+    }
 }
