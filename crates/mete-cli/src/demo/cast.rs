@@ -168,6 +168,7 @@ struct Folder {
 
 impl Folder {
     fn create() -> Result<Folder> {
+        remove_left_over();
         let folder = Folder { path: std::env::temp_dir().join(format!("mete-demo-{}", std::process::id())) };
         let mut builder = std::fs::DirBuilder::new();
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -181,6 +182,20 @@ impl Folder {
 
     fn components(&self) -> PathBuf {
         self.path.join("components")
+    }
+}
+
+/// A demo that was killed could not remove its folder; its number tells that it is gone.
+fn remove_left_over() {
+    let is_left_over = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let pid = name.strip_prefix("mete-demo-").and_then(|pid| pid.parse::<u32>().ok());
+        pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
+    };
+    let found = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    for folder in found.map(|entry| entry.path()).filter(|path| is_left_over(path)) {
+        // Another user's cannot be removed, and need not be.
+        let _ = std::fs::remove_dir_all(folder);
     }
 }
 

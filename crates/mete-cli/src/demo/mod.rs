@@ -62,6 +62,9 @@ Examples:
 /// the processes and for the scheduler to see three periods and act.
 const SETTLE: Duration = Duration::from_millis(1500);
 
+/// Before the first stretch that counts, the processes run this long.
+const WARM_UP: Duration = Duration::from_millis(500);
+
 /// Plays the demo.
 ///
 /// # Errors
@@ -75,8 +78,11 @@ pub fn run(options: &Options, out: &mut Output) -> Result<()> {
     let stage = Stage::open(&processors, hogs)?;
     announce(options, &stage, out)?;
     let mut show = Show::new(options);
+    play(&stage, Kind::Off, &Options { stretch: WARM_UP, ..options.clone() }, &mut show)?;
     for round in 0..options.rounds {
-        for kind in Kind::ALL {
+        // Another kind goes first each round, lest what comes first has it easier.
+        for step in 0..Kind::ALL.len() {
+            let kind = Kind::ALL[(round as usize + step) % Kind::ALL.len()];
             let Some((stretch, observed)) = play(&stage, kind, options, &mut show)? else { break };
             print_stretch(round, &stretch, &observed, &show, out)?;
             show.keep(stretch, observed);
@@ -161,13 +167,18 @@ fn check(options: &Options, processors: &[usize]) -> Result<()> {
 
 fn announce(options: &Options, stage: &Stage, out: &mut Output) -> Result<()> {
     out.text(format!(
-        "{} clients, nine requests in ten to a favourite of two drivers, beside {} processes that only compute.\n\
-         {} rounds of three stretches of {:.1} s each: logging off, logging on, scheduler acting.\n",
-        options.clients,
-        stage.hogs().len(),
-        options.rounds,
-        options.stretch.as_secs_f64()
+        "{}, nine requests in ten to a favourite of two drivers, beside {}.\n\
+         {} of three stretches of {:.1} s each: logging off, logging on, scheduler acting.{}\n",
+        counted(options.clients, "client", "clients"),
+        counted(stage.hogs().len(), "process that only computes", "processes that only compute"),
+        counted(options.rounds as usize, "round", "rounds"),
+        options.stretch.as_secs_f64(),
+        if options.no_kernel { "\nThe kernel is not logged, as asked for." } else { "" }
     ))
+}
+
+fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// One stretch with fresh clients; `None` if an end was asked for before it was over.
@@ -295,12 +306,19 @@ fn conclude(options: &Options, stage: &Stage, show: &Show, out: &mut Output) -> 
     };
     // The tables and the report are shown even where the other one finds no room.
     let written = std::fs::write(&options.report, report::html(&story, &show.stretches));
-    out.text(format!("\n{}\n", matrix_table(show)))?;
-    out.text(format!("{}\n", summary_table(&show.stretches)))?;
+    if !show.logged.matrix.is_empty() {
+        out.text(format!("\n{}", matrix_table(show)))?;
+    }
+    out.text(format!("\n{}\n", summary_table(&show.stretches)))?;
     if let Some(sentence) = report::verdict(&show.stretches) {
         out.text(sentence)?;
     }
-    out.text(completeness(&show.stretches))?;
+    if !show.logged.matrix.is_empty() {
+        out.text(completeness(&show.stretches))?;
+    }
+    if interrupt::asked() {
+        out.text("Stopped before the end: these are the results so far.")?;
+    }
     written.with_context(|| format!("cannot write the report {}", options.report.display()))?;
     out.text(format!("The report, with plots: {}", options.report.display()))
 }
@@ -322,15 +340,16 @@ fn summary_table(stretches: &[Stretch]) -> String {
         Head::Number("crossed %"),
         Head::Number("least to most"),
     ]);
-    let range =
-        |spread: Spread| format!("{} to {}", grouped(spread.least as u64), grouped(spread.most as u64));
+    let range = |spread: Spread| {
+        format!("{} to {}", grouped(spread.least.round() as u64), grouped(spread.most.round() as u64))
+    };
     for kind in Kind::ALL {
         let throughput = spread(stretches, kind, |stretch| stretch.throughput);
         let crossings = spread(stretches, kind, |stretch| 100.0 * stretch.crossings);
         let (Some(throughput), Some(crossings)) = (throughput, crossings) else { continue };
         table.row([
             kind.name().to_owned(),
-            grouped(throughput.median as u64),
+            grouped(throughput.median.round() as u64),
             range(throughput),
             format!("{:.1}", crossings.median),
             format!("{:.1} to {:.1}", crossings.least, crossings.most),
@@ -362,9 +381,9 @@ fn machine(stage: &Stage) -> String {
     let name = rustix::system::uname();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     format!(
-        "{} {}, {processors} processors, {} computing processes",
+        "{} {}, {processors} processors, {}",
         name.sysname().to_string_lossy(),
         name.release().to_string_lossy(),
-        stage.hogs().len()
+        counted(stage.hogs().len(), "process that only computes", "processes that only compute")
     )
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::summary::{Kind, Spread, Stretch, spread};
+use super::summary::{Kind, Spread, Stretch, change, spread};
 use super::svg::{self, Strip, escape};
 
 /// What the report tells beside the stretches.
@@ -50,7 +50,9 @@ pub fn html(story: &Story<'_>, stretches: &[Stretch]) -> String {
     plot(&mut page, "Requests that crossed between processors", stretches, "percent", |stretch| {
         100.0 * stretch.crossings
     });
-    matrix(&mut page, story);
+    if !story.matrix.is_empty() {
+        matrix(&mut page, story);
+    }
     decisions(&mut page, story);
     table(&mut page, stretches);
     let _ = write!(
@@ -79,19 +81,24 @@ fn introduce(page: &mut String, story: &Story<'_>, stretches: &[Stretch]) {
     }
 }
 
-/// The result in one sentence, from the medians.
+/// The result in one sentence.
 pub fn verdict(stretches: &[Stretch]) -> Option<String> {
-    let throughput = |kind| spread(stretches, kind, |stretch| stretch.throughput).map(|spread| spread.median);
     let crossings =
         |kind| spread(stretches, kind, |stretch| 100.0 * stretch.crossings).map(|spread| spread.median);
-    let (off, log, act) = (throughput(Kind::Off)?, throughput(Kind::Log)?, throughput(Kind::Act)?);
     Some(format!(
-        "Logging changed the throughput by {:+.1} %, acting on it by {:+.1} %; crossings went from {:.0} % to {:.0} % of requests.",
-        100.0 * (log / off - 1.0),
-        100.0 * (act / off - 1.0),
+        "Within a round, logging changed the throughput by {}, acting on it by {}; crossings went from {:.0} % to {:.0} % of requests.",
+        in_words(change(stretches, Kind::Log)?),
+        in_words(change(stretches, Kind::Act)?),
         crossings(Kind::Off)?,
         crossings(Kind::Act)?
     ))
+}
+
+/// Median and range of a change; one whose sign is not sure is no result.
+fn in_words(change: Spread) -> String {
+    let Spread { median, least, most } = change;
+    let noise = if least < 0.0 && most > 0.0 { ", within the noise" } else { "" };
+    format!("{median:+.1} % ({least:+.1} to {most:+.1}{noise})")
 }
 
 fn plot(
