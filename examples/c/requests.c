@@ -13,17 +13,18 @@ METE_EVENT(request, METE_ACCESS);
 METE_EVENT(service, METE_PHASE);
 METE_EVENT(queue_length, METE_SAMPLED);
 
+static const struct timespec the_work = { 0, 50000 };
+
 /* The domain at the other end is whatever the scheduler bound the client to. */
 static void serve(uint32_t client, uint64_t waiting)
 {
-	uint16_t domain = mete_domain_of_process(client);
 	struct mete_phase phase;
 
 	METE_SAMPLE(queue_length, waiting);
-	METE_PROBE(request, domain, 1);
+	METE_PROBE(request, mete_domain_of_process(client), 1);
 	phase = METE_ENTER(service);
-	/* ... the work ... */
-	METE_EXIT(service, phase, domain);
+	nanosleep(&the_work, NULL);
+	METE_EXIT(service, phase, mete_domain_of_process(client));
 }
 
 int main(int argc, char **argv)
