@@ -5,6 +5,7 @@
  *	cc -O2 -Icrates/mete-probe/include examples/c/requests.c -lmete_probe -o requests
  *	./requests 5
  */
+#define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <mete.h>
 #include <stdlib.h>
 #include <time.h>
