@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::{Running, SUBJECT, children, eventually, skip};
-use mete_sched::actuator::{ActuatorError, Affinity, Mask, Restored, watcher};
+use mete_sched::actuator::{ActuatorError, Affinity, ENFORCES, Mask, Restored, watcher};
 use mete_sched::domains::process::{self, Process};
 
 /// Two processors that this test may use, or a word about why not.
@@ -131,6 +131,11 @@ fn log_16_a_mask_that_somebody_else_changes_meanwhile_is_left_alone() {
     single(second).give_to(client.pid()).unwrap();
     assert_eq!(affinity.finish().unwrap(), Restored { left_alone: 1, ..Restored::default() });
     assert!(all_have(client.pid(), single(second)));
+}
+
+#[test]
+fn log_16_what_is_enforced_names_the_mask_that_stays_behind() {
+    assert!(ENFORCES.contains("a mask of the thread's own") && ENFORCES.contains("widened later"));
 }
 
 #[test]

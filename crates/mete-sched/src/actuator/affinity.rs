@@ -17,7 +17,9 @@ pub const ENFORCES: &str = "\
 affinity: the threads of a placed domain run on its processor and on no other, from the moment the call returns; \
 threads and processes that they start inherit it. It reserves nothing: others may run there, too, and it gives no \
 share of the processor. A thread's own mask is respected and put back at the end, also after a crash or kill -9; a \
-process whose starter has ended may keep the placed mask if both happened within a second before a kill -9.";
+process whose starter has ended may keep the placed mask if both happened within a second before a kill -9. What is \
+put back is a mask of the thread's own, also where it had none and ran wherever its cpuset let it: if that cpuset is \
+widened later, the thread does not follow.";
 
 /// Passes over a process that starts threads while it is being placed.
 const MAX_PASSES: usize = 16;
