@@ -212,6 +212,26 @@ fn log_1_events_of_programs_with_probes_are_logged_without_the_kernel() {
 }
 
 #[test]
+fn what_json_prints_is_described() {
+    let pair = common::Pair::start();
+    let mut arguments = vec!["log", "--json", "--for", "500ms", "--every", "200ms"];
+    if !kernel_is_there() {
+        arguments.push("--components");
+    }
+    let domains = [format!("server=pid:{}", pair.driver.pid()), format!("user=pid:{}", pair.client.pid())];
+    arguments.extend(domains.iter().flat_map(|domain| ["--domain", domain]));
+    let assert = mete(&arguments).env("METE_RUNTIME_DIR", pair.directory.path()).assert().success();
+    let objects = objects(&String::from_utf8_lossy(&assert.get_output().stdout));
+    assert!(
+        ["domain", "event", "transactions", "completeness"]
+            .iter()
+            .all(|kind| !of_kind(&objects, kind).is_empty()),
+        "{objects:?}"
+    );
+    common::assert_described(&objects);
+}
+
+#[test]
 fn without_anything_to_log_it_is_said() {
     let directory = tempfile::tempdir().unwrap();
     let output =

@@ -86,7 +86,10 @@ impl Decisions {
     fn wait_for(&mut self, what: &str) -> Value {
         let mut decisions =
             self.0.by_ref().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
-        decisions.find(|decision| decision["what"] == what).unwrap_or_else(|| panic!("nobody was {what}"))
+        let found = decisions.find(|decision| decision["what"] == what);
+        let found = found.unwrap_or_else(|| panic!("nobody was {what}"));
+        common::assert_described(std::slice::from_ref(&found));
+        found
     }
 }
 
@@ -113,6 +116,7 @@ fn log_16_ctrl_c_ends_with_a_summary_and_puts_masks_back() {
         rest.iter().find(|object| object["kind"] == "restored").expect("a word on what was put back");
     assert!(restored["threads"].as_u64() >= Some(1) && restored["failed"] == 0, "{restored}");
     assert!(rest.iter().any(|object| object["kind"] == "completeness"));
+    common::assert_described(&rest);
     wait_until("the kernel has let go of all links", || {
         !links.iter().any(|&link| common::bpf_link_exists(link))
     });

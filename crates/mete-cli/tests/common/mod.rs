@@ -177,3 +177,31 @@ pub fn set_mask(pid: u32, processors: &[usize]) {
     processors.iter().for_each(|&processor| set.set(processor));
     rustix::thread::sched_setaffinity(Pid::from_raw(pid as i32), &set).unwrap();
 }
+
+/// Each kind and each field stands in the description of what `--json` prints.
+pub fn assert_described(objects: &[serde_json::Value]) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md");
+    let description = std::fs::read_to_string(path).unwrap();
+    let is_described = |word: &str| description.contains(&format!("`{word}`"));
+    for object in objects {
+        let kind = object["kind"].as_str().unwrap();
+        assert!(is_described(kind), "{kind} is not described");
+        let missing = fields(object).into_iter().find(|field| !is_described(field));
+        assert_eq!(missing, None, "of {kind}");
+    }
+}
+
+/// Fields of an object and of those in it; a counter's name is a value.
+fn fields(value: &serde_json::Value) -> Vec<String> {
+    match value {
+        serde_json::Value::Object(object) => object
+            .iter()
+            .flat_map(|(name, value)| {
+                let below = if name == "counters" { Vec::new() } else { fields(value) };
+                [vec![name.clone()], below].concat()
+            })
+            .collect(),
+        serde_json::Value::Array(values) => values.iter().flat_map(fields).collect(),
+        _ => Vec::new(),
+    }
+}
