@@ -73,13 +73,26 @@ impl Missed {
     fn lines(self) -> impl Iterator<Item = String> {
         let Missed { runs, spaces, switches } = self;
         let lines = [
-            (runs, format!("the kernel left out {runs} runs of log handlers")),
-            (spaces, format!("{spaces} address spaces are missing from the sums of memory")),
+            (
+                runs,
+                several(
+                    runs,
+                    "the kernel left out a run of a log handler",
+                    "the kernel left out # runs of log handlers",
+                ),
+            ),
+            (
+                spaces,
+                several(
+                    spaces,
+                    "1 address space is missing from the sums of memory",
+                    "# address spaces are missing from the sums of memory",
+                ),
+            ),
             (
                 switches,
-                format!(
-                    "{switches} context switches went unreported: service time is made up for, counters are not"
-                ),
+                several(switches, "1 context switch", "# context switches")
+                    + " went unreported: service time is made up for, counters are not",
             ),
         ];
         lines.into_iter().filter_map(|(count, line)| (count > 0).then_some(line))
@@ -116,21 +129,47 @@ impl fmt::Display for Completeness {
         let rows = self.sum(|file| file.rows);
         let lost = self.sum(|file| file.overwritten).saturating_add(self.sum(|file| file.refused));
         if self.is_complete() {
-            write!(f, "complete: all {rows} rows were read")?;
+            write!(f, "complete: {}", several(rows, "the one row was read", "all # rows were read"))?;
         } else {
-            write!(f, "incomplete: {rows} rows were read, {lost} were lost")?;
+            let lost = several(lost, "1 was lost", "# were lost");
+            write!(f, "incomplete: {}, {lost}", several(rows, "1 row was read", "# rows were read"))?;
         }
         for file in self.files.iter().filter(|file| !file.is_complete()) {
             let FileCount { source, file, processor, overwritten, refused, garbled, .. } = file;
             write!(
                 f,
-                "\n  {source}, {file}, processor {processor}: {overwritten} overwritten, {refused} refused, \
-                 {garbled} polls garbled"
+                "\n  {source}, {file}, processor {processor}: {overwritten} overwritten, {refused} refused, {}",
+                several(*garbled, "1 poll garbled", "# polls garbled")
             )?;
         }
         match self.missed {
             Some(missed) => missed.lines().try_for_each(|line| write!(f, "\n  {line}")),
             None => f.write_str("\n  what the kernel has missed cannot be found out"),
         }
+    }
+}
+
+/// One of it, or the number in place of `#`.
+fn several(number: u64, one: &str, many: &str) -> String {
+    if number == 1 { one.to_owned() } else { many.replace('#', &number.to_string()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_one() {
+        let file = FileCount { file: "x".into(), rows: 1, ..FileCount::default() };
+        let missed = Some(Missed::default());
+        let mut statement = Completeness { from_ns: 0, to_ns: 0, files: vec![file], missed };
+        assert_eq!(statement.to_string(), "complete: the one row was read");
+        statement.files[0].overwritten = 1;
+        assert!(statement.to_string().starts_with("incomplete: 1 row was read, 1 was lost\n"), "{statement}");
+        statement.files[0].rows = 2;
+        assert!(
+            statement.to_string().starts_with("incomplete: 2 rows were read, 1 was lost\n"),
+            "{statement}"
+        );
     }
 }
