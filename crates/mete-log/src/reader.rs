@@ -14,8 +14,9 @@ use crate::control::Control;
 use crate::copy::copy_words;
 use crate::{FileId, Row, ring};
 
-/// Words copied before the index is checked again: small enough to stay in the first-level cache.
-const CHUNK_WORDS: usize = 512;
+/// Words copied before the index is checked again: 16 KiB, large enough that checking costs little
+/// beside copying, small enough to stay in the first-level cache.
+const CHUNK_WORDS: usize = 2048;
 
 /// What one pass found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -183,9 +184,8 @@ impl Cursor {
         }
         // By the index as of now, so that at most one ring is left to read whatever it says later.
         self.skip_to_intact(end, end, &mut poll);
-        let mut piece = [0; CHUNK_WORDS];
-        while self.next < end {
-            self.pass_piece(area, end, &mut piece, &mut poll, &mut each);
+        if self.next < end {
+            self.pass_pieces(area, end, &mut poll, &mut each);
         }
         Ok(poll)
     }
@@ -220,6 +220,15 @@ impl Cursor {
         let newly = refused.wrapping_sub(self.refused);
         self.refused = refused;
         newly
+    }
+
+    /// On its own, so that a poll that finds nothing new, as most do, needs no buffer.
+    #[inline(never)]
+    fn pass_pieces(&mut self, area: Area<'_>, end: u64, poll: &mut Poll, each: &mut impl FnMut(&Rows<'_>)) {
+        let mut piece = [0; CHUNK_WORDS];
+        while self.next < end {
+            self.pass_piece(area, end, &mut piece, poll, each);
+        }
     }
 
     /// Copies the next piece, finds out what of it is good, and hands that out.

@@ -97,7 +97,7 @@ proptest! {
         let mut before = 0;
         for index in indices {
             area.register(1).index.store(index, Ordering::Relaxed);
-            match cursor.poll_rows(area, |rows| assert!(rows.words().len() <= 512)) {
+            match cursor.poll_rows(area, |rows| assert!(rows.words().len() <= 2048)) {
                 Ok(poll) => prop_assert_eq!(poll.rows + poll.overwritten, index - before),
                 Err(ReadError::IndexWentBack { before: was, now, .. }) => {
                     prop_assert!(index < before);

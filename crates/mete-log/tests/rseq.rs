@@ -301,22 +301,30 @@ fn log_10_a_signal_handler_may_log_while_its_thread_does() {
     assert_eq!(total.rows + total.overwritten, written + SIGNALS.load(Ordering::Relaxed));
 }
 
-/// Runs `work` with SIGALRM every `microseconds`, then switches the timer off.
+/// Runs `work` with a SIGALRM to the calling thread every so often, then takes the timer away. What
+/// its handlers do has been done then.
 fn with_interval_timer<T>(microseconds: i64, work: impl FnOnce() -> T) -> T {
-    let set = |microseconds| {
-        let every = libc::timeval { tv_sec: 0, tv_usec: microseconds };
-        let timer = libc::itimerval { it_interval: every, it_value: every };
-        // SAFETY: a valid structure; the old one is not asked for.
-        assert_eq!(unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut()) }, 0);
-    };
     let handler = log_in_signal as extern "C" fn(libc::c_int);
     // SAFETY: the handler only logs and counts, which is safe in a signal handler.
     unsafe { libc::signal(libc::SIGALRM, handler as libc::sighandler_t) };
-    set(microseconds);
+    let every = libc::timespec { tv_sec: 0, tv_nsec: 1000 * microseconds };
+    let interval = libc::itimerspec { it_interval: every, it_value: every };
+    let mut timer = std::ptr::null_mut();
+    // SAFETY: valid structures, of which all zeroes is one; old settings are not asked for.
+    unsafe {
+        let mut event: libc::sigevent = std::mem::zeroed();
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_signo = libc::SIGALRM;
+        event.sigev_notify_thread_id = libc::gettid();
+        assert_eq!(libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer), 0);
+        assert_eq!(libc::timer_settime(timer, 0, &raw const interval, std::ptr::null_mut()), 0);
+    }
     let result = work();
-    set(0);
-    // SAFETY: as before.
-    unsafe { libc::signal(libc::SIGALRM, libc::SIG_IGN) };
+    // SAFETY: the timer made above. Then as before: whatever still waits is dropped.
+    unsafe {
+        assert_eq!(libc::timer_delete(timer), 0);
+        libc::signal(libc::SIGALRM, libc::SIG_IGN);
+    }
     result
 }
 
