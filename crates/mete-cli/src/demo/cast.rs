@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result};
+use mete_log::clock::monotonic_ns;
 
 use super::board::{Board, PLACES};
 
@@ -161,22 +162,27 @@ fn part_program() -> Result<PathBuf> {
     Path::exists(&program).then(|| program.clone()).with_context(missing)
 }
 
-/// A folder for the sockets that only this user can enter, removed at the end.
+/// A folder for the sockets that only this user can enter, removed at the end. Its lock tells other
+/// demos that it is in use; a process number would not, because theirs may be another pid namespace.
 struct Folder {
     path: PathBuf,
+    _lock: OwnedFd,
 }
+
+/// How the folders' names begin.
+const FOLDER: &str = "mete-demo-";
 
 impl Folder {
     fn create() -> Result<Folder> {
         remove_left_over();
-        let folder = Folder { path: std::env::temp_dir().join(format!("mete-demo-{}", std::process::id())) };
+        let path = std::env::temp_dir().join(format!("{FOLDER}{}-{}", std::process::id(), monotonic_ns()));
+        let failed = || format!("cannot make the folder {} for the demo's sockets", path.display());
         let mut builder = std::fs::DirBuilder::new();
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        for path in [&folder.path, &folder.components()] {
-            builder.create(path).with_context(|| {
-                format!("cannot make the folder {} for the demo's sockets", path.display())
-            })?;
-        }
+        builder.create(&path).with_context(failed)?;
+        let lock = lock(&path).with_context(failed)?;
+        let folder = Folder { path: path.clone(), _lock: lock };
+        builder.create(folder.components()).with_context(failed)?;
         Ok(folder)
     }
 
@@ -185,17 +191,28 @@ impl Folder {
     }
 }
 
-/// A demo that was killed could not remove its folder; its number tells that it is gone.
+/// Takes a folder that nobody uses.
+fn lock(path: &Path) -> std::io::Result<OwnedFd> {
+    let folder = std::fs::File::open(path)?;
+    rustix::fs::flock(&folder, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+    Ok(folder.into())
+}
+
+/// A demo that was killed could not remove its folder.
 fn remove_left_over() {
-    let is_left_over = |path: &Path| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let pid = name.strip_prefix("mete-demo-").and_then(|pid| pid.parse::<u32>().ok());
-        pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
-    };
     let found = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
-    for folder in found.map(|entry| entry.path()).filter(|path| is_left_over(path)) {
-        // Another user's cannot be removed, and need not be.
-        let _ = std::fs::remove_dir_all(folder);
+    let folders = found.filter(|entry| {
+        let is_old = entry.metadata().and_then(|it| it.modified()).is_ok_and(|made| {
+            // Younger ones may be about to be locked.
+            made.elapsed().is_ok_and(|age| age > std::time::Duration::from_secs(60))
+        });
+        entry.file_name().to_string_lossy().starts_with(FOLDER) && is_old
+    });
+    for path in folders.map(|entry| entry.path()) {
+        if let Ok(_lock) = lock(&path) {
+            // Another user's cannot be removed, and need not be.
+            let _ = std::fs::remove_dir_all(path);
+        }
     }
 }
 

@@ -286,7 +286,9 @@ fn in_words(stretch: &Stretch, observed: &Observed) -> String {
     match stretch.kind {
         Kind::Off => String::new(),
         Kind::Log => format!("{} rows", grouped(stretch.rows)),
-        Kind::Act => format!("{} rows, {} moves", grouped(stretch.rows), observed.moves.len()),
+        Kind::Act => {
+            format!("{} rows, {}", grouped(stretch.rows), counted(observed.moves.len(), "move", "moves"))
+        }
     }
 }
 
