@@ -144,6 +144,9 @@ pub unsafe fn exit(target: &Target, abi: *mut Abi, clock: &impl Clock, record: R
 /// One row without threshold, stamped by the time-stamp counter or not at all; false if the case
 /// is another one or the sequence was aborted, and then nothing has happened.
 ///
+/// The time-stamp counter is read as soon as it is known that it is wanted: read last, it held up
+/// what the program does next, and a row added 8 ns instead of 3 to 20 ns of work.
+///
 /// Written by hand, because only so it needs no register that has to be saved, and because nothing
 /// has to be compared again: inside the sequence no one else of the processor runs. Where an address
 /// is spelt out twice, working it out once into a register was measured to be slower.
@@ -174,8 +177,14 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
                 "mov rcx, [{area} + {pair} + {control}]",
                 "test cl, cl",
                 "jns {general}",
+                // The time stamp early, so that the rest goes on beside it. The target's register is free.
+                "test ch, {hardware}",
+                "jz 7f",
+                "rdtsc",
+                "shl rdx, 32",
+                "lea {target}, [rax + rdx]",
                 // The row's place.
-                "mov edx, [{area} + {pair} + {index}]",
+                "7: mov edx, [{area} + {pair} + {index}]",
                 "shl edx, cl",
                 "mov rax, rcx",
                 "shr rax, {last_shift}",
@@ -192,17 +201,10 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
                 "7: test ch, {counter_bit}",
                 "jz 7f",
                 "mov [rax], {counter}",
-                // The stamp comes last, for it takes the registers. Only it has to go past the counter.
+                "add rax, 8",
                 "7: test ch, {hardware}",
                 "jz 8f",
-                "test ch, {counter_bit}",
-                "jz 7f",
-                "add rax, 8",
-                "7: mov rcx, rax",
-                "rdtsc",
-                "shl rdx, 32",
-                "or rax, rdx",
-                "mov [rcx], rax",
+                "mov [rax], {target}",
                 "8: inc qword ptr [{area} + {pair} + {index}]",
                 "2:",
                 "mov qword ptr [{abi} + 8], 0",
@@ -223,7 +225,7 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
             who_bits = const WHO_BITS >> 8,
             counter_bit = const COUNTER_BIT >> 8,
             abi = in(reg) abi,
-            target = in(reg) target,
+            target = inout(reg) target => _,
             pair = inout(reg) pair_offset(domain, event) => _,
             who = in(reg) who,
             counter = in(reg) counter,
