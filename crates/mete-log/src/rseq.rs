@@ -258,6 +258,9 @@ fn pair_offset(domain: DomainId, event: EventId) -> usize {
 unsafe fn log_general(target: &Target, abi: *mut Abi, clock: &impl Clock, who: u64, counter: u64) -> Outcome {
     let (event, domain, correspondent) = (who as u16, (who >> 16) as u16, (who >> 32) as u16);
     let record = Record { event, domain, correspondent, counter };
+    // SAFETY: the caller's own structure; volatile because the kernel reads it. What the common case
+    // left there is taken back for the reason that `sequence!` gives.
+    unsafe { (&raw mut (*abi).sequence).write_volatile(0) };
     // SAFETY: `abi` is the caller's own.
     let Some(area) = target.area(unsafe { processor(abi) }) else { return Outcome::Off };
     if is_internal(area.pair(record.domain, record.event), record) {
