@@ -1,5 +1,5 @@
 //! The handler for user-level components on x86-64 Linux: the decisions of
-//! [`handler`](crate::handler), committed by a restartable sequence (design decision D3).
+//! [`handler`], committed by a restartable sequence (design decision D3).
 //!
 //! A restartable sequence is a few instructions that the kernel aborts when the thread is
 //! preempted, migrated or signalled inside them. It ends in one store, here to the file's index;
@@ -99,7 +99,7 @@ pub unsafe fn log(target: &Target, abi: *mut Abi, clock: &impl Clock, record: Re
     unsafe { log_general(target, abi, clock, who, record.counter) }
 }
 
-/// The entry into a phase of use; see [`handler::enter`](crate::handler::enter).
+/// The entry into a phase of use; see [`handler::enter`].
 ///
 /// # Safety
 ///
@@ -125,7 +125,7 @@ pub unsafe fn enter(target: &Target, abi: *mut Abi, domain: DomainId, event: Eve
     false
 }
 
-/// The exit from a phase; see [`handler::exit`](crate::handler::exit).
+/// The exit from a phase; see [`handler::exit`].
 ///
 /// # Safety
 ///

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Runs the peer under a session daemon of its own. Whoever starts this gives it a mount and a
 # process namespace: nothing that LTTng leaves in /run or /dev/shm is seen outside, and all of it
 # ends when this does.
