@@ -162,9 +162,10 @@ fn as_nobody(arguments: &[&str]) -> Output {
 
 #[test]
 fn without_root_it_is_said_why_the_kernel_is_not_logged() {
+    let own = format!("y=pid:{}", std::process::id());
     for arguments in [
         &["log", "--for", "100ms", "--domain", "x=pid:1"][..],
-        &["schedule", "--for", "100ms", "--driver", "x=pid:1", "--client", "y=pid:2"],
+        &["schedule", "--for", "100ms", "--driver", "x=pid:1", "--client", &own],
     ] {
         let output = as_nobody(arguments);
         let said = String::from_utf8(output.stderr).unwrap();

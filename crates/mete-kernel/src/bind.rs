@@ -72,9 +72,13 @@ impl Bindings {
     /// A domain from a cgroup, which a task's own domain goes before. The programs do the same.
     fn move_task(&self, pid: i32, entry: u16) {
         let slot = self.entry(pid);
-        let from_cgroup = |old: u16| (old == 0 || old & BY_CGROUP != 0).then_some(entry);
-        // Err: the task has a domain of its own.
-        let _ = slot.fetch_update(Ordering::Relaxed, Ordering::Relaxed, from_cgroup);
+        let mut old = slot.load(Ordering::Relaxed);
+        while old == 0 || old & BY_CGROUP != 0 {
+            match slot.compare_exchange_weak(old, entry, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => old = now,
+            }
+        }
     }
 
     /// The entry of tasks in `cgroup`: the nearest bound one's.

@@ -15,7 +15,7 @@ const COMPILERS: [&[&str]; 6] = [
     &["gcc", "-xc", "-std=c11", "-O2", "-fPIE", "-pie", "-flto", "-Wl,--gc-sections", "-ffunction-sections"],
     &["g++", "-xc++", "-std=c++17", "-Wpedantic", "-O2"],
     &["clang-19", "-xc", "-std=c11", "-O2"],
-    &["clang", "-xc", "-std=c11", "-O0"],
+    &["clang-19", "-xc", "-std=c11", "-O0"],
     &["clang++-19", "-xc++", "-std=c++17", "-O2"],
 ];
 /// What the Rust standard library needs of the system.

@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::{LIMIT, Log, Place, Subject, id, poll_all, until};
@@ -90,15 +89,14 @@ fn log_11_a_stopped_component_does_not_hold_up_the_scheduler() {
     let place = Place::new("stopped");
     let subject = Subject::start(&place, &["count", "1"]);
     until(|| subject.socket().exists().then_some(()));
-    let signal = |signal: &str| {
-        let pid = subject.pid().to_string();
-        let status = Command::new("kill").args([signal, &pid]).stdout(Stdio::null()).status();
-        assert!(status.expect("kill").success());
+    let signal = |signal| {
+        let pid = rustix::process::Pid::from_raw(subject.pid() as i32).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
     };
-    signal("-STOP");
+    signal(rustix::process::Signal::STOP);
     until(|| is_stopped(subject.pid()).then_some(()));
     let answer = Component::connect(subject.socket(), Duration::from_millis(100));
-    signal("-CONT");
+    signal(rustix::process::Signal::CONT);
     assert!(matches!(answer, Err(AttachError::Silent { .. })), "{answer:?}");
     drop(answer);
     // What it was asked while it stood is forgotten; it can be taken as ever.

@@ -162,7 +162,7 @@ impl Full {
     fn memcpy_in_pieces(&mut self) -> u64 {
         let mut piece = [0u64; PIECE_WORDS];
         let from = self.region.area(0).row_words(0, self.copy.len());
-        for words in from.chunks_exact(PIECE_WORDS) {
+        for words in from.as_chunks::<PIECE_WORDS>().0 {
             // SAFETY: as above; a chunk has as many words as the piece.
             unsafe { ptr::copy_nonoverlapping(words.as_ptr().cast(), piece.as_mut_ptr(), PIECE_WORDS) };
             black_box(&mut piece);

@@ -65,7 +65,7 @@ impl Mask {
 
     pub(super) fn to_bytes(self) -> [u8; Mask::BYTES] {
         let mut bytes = [0; Mask::BYTES];
-        for (place, word) in bytes.chunks_exact_mut(8).zip(self.0) {
+        for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(self.0) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         bytes

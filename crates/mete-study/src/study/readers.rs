@@ -279,8 +279,8 @@ impl<'a> Reader<'a> {
             Reader::Ours { stage, cursor, counts, .. } => {
                 let area = stage.scheduler.area(stage.there);
                 let poll = cursor.poll_rows(area, |rows| {
-                    let words = rows.words().chunks_exact(ROW_BYTES as usize / 8);
-                    words.for_each(|words| counts.add((words[0] >> 32) as u16));
+                    let words = rows.words().as_chunks::<{ ROW_BYTES as usize / 8 }>().0;
+                    words.iter().for_each(|words| counts.add((words[0] >> 32) as u16));
                 })?;
                 black_box(&mut *counts);
                 Ok(Analysis { trials: 1, rows: poll.rows, is_complete: true })
