@@ -44,7 +44,7 @@ pub enum PreliminaryError {
 /// # use mete_probe::{attach::Component, event, probe, recursive::Preliminary};
 /// event! { static SHARED_PAGE: access "shared page"; }
 /// # fn sharer_of(page: u64) -> u16 { page as u16 }
-/// # let component: Component = unimplemented!();
+/// # fn pass_on(component: Component) -> Result<(), Box<dyn std::error::Error>> {
 /// let mut pages = Preliminary::new(component, &["page used"], 4096)?;
 /// loop {
 ///     let passed = pages.poll(|row| {
@@ -56,7 +56,7 @@ pub enum PreliminaryError {
 ///     }
 ///     std::thread::sleep(std::time::Duration::from_millis(20));
 /// }
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }
 /// ```
 #[derive(Debug)]
 pub struct Preliminary {
