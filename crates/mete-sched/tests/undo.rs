@@ -223,9 +223,7 @@ fn log_16_ctrl_c_reaches_the_scheduler_and_not_its_watcher() {
     assert_ne!(session(watcher.pid), session(scheduler.pid()));
     scheduler.signal(libc::SIGINT);
     eventually("the mask is put back", || all_have(client.pid(), own));
-    eventually("the watcher ends", || {
-        Process::read(watcher.pid).is_none_or(|found| found.start != watcher.start)
-    });
+    eventually("the watcher ends", || has_ended(&watcher));
 }
 
 #[test]
