@@ -80,11 +80,17 @@ rust_by_rustup() {
 	rustup default >/dev/null 2>&1 || rustup default stable >&2
 }
 
+fetch() { curl --proto '=https' --tlsv1.2 -sSf --retry 2 "$1"; }
+
+# Fetched whole before it runs; the host that the toolchain comes from has the installer, too.
 rust_by_installer() {
 	have curl || install_packages curl ca-certificates || return
 	say "installing Rust: rustup from https://sh.rustup.rs into $(dirname "$cargo_bin") (minimal, with rustfmt and clippy; your shell's profile is left alone)"
-	curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
-		RUSTUP_INIT_SKIP_PATH_CHECK=yes sh -s -- -y --profile minimal --component rustfmt,clippy --no-modify-path >&2
+	local installer
+	installer=$(fetch https://sh.rustup.rs) ||
+		installer=$(fetch https://static.rust-lang.org/rustup/rustup-init.sh) || return
+	RUSTUP_INIT_SKIP_PATH_CHECK=yes sh -s -- -y --profile minimal --component rustfmt,clippy --no-modify-path \
+		<<<"$installer" >&2
 }
 
 # rustup where it is; else the distribution's rustup; else its Rust, if new enough; else rustup's
