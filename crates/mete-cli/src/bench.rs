@@ -65,7 +65,7 @@ fn scheduler() -> Result<Turn, Reason> {
     let settings = Settings {
         needs_kernel: true,
         may_be_empty: true,
-        policy: Some(mete_policy::Settings::default()),
+        policy: Some(mete_policy::affinity::Settings::default()),
         ..Settings::default()
     };
     let mut scheduler =

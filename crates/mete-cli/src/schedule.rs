@@ -65,24 +65,24 @@ enum Policy {
 #[command(next_help_heading = "Settings of the affinity policy")]
 struct Affinity {
     /// By how much another processor's driver must lead, in percent of the present one's requests
-    #[arg(long, value_name = "PERCENT", default_value_t = mete_policy::Settings::default().margin_percent)]
+    #[arg(long, value_name = "PERCENT", default_value_t = mete_policy::affinity::Settings::default().margin_percent)]
     margin: u32,
     /// For how many periods in a row it must lead
     #[arg(long, value_name = "PERIODS", value_parser = one_or_more::<u32>,
-        default_value_t = mete_policy::Settings::default().confirm_periods)]
+        default_value_t = mete_policy::affinity::Settings::default().confirm_periods)]
     confirm: u32,
     /// How many periods a client stays after a move
-    #[arg(long, value_name = "PERIODS", default_value_t = mete_policy::Settings::default().dwell_periods)]
+    #[arg(long, value_name = "PERIODS", default_value_t = mete_policy::affinity::Settings::default().dwell_periods)]
     dwell: u32,
     /// Requests a period below which a client is left alone
-    #[arg(long, value_name = "COUNT", default_value_t = mete_policy::Settings::default().min_transactions)]
+    #[arg(long, value_name = "COUNT", default_value_t = mete_policy::affinity::Settings::default().min_transactions)]
     min_requests: u64,
     /// How much of a processor the named domains may use together, in thousandths
     #[arg(long, value_name = "PERMILLE", value_parser = one_or_more::<u32>,
-        default_value_t = mete_policy::Settings::default().cap)]
+        default_value_t = mete_policy::affinity::Settings::default().cap)]
     cap: u32,
     /// By how much the run queue there may be longer than here, in thousandths of a task
-    #[arg(long, value_name = "PERMILLE", default_value_t = mete_policy::Settings::default().max_imbalance)]
+    #[arg(long, value_name = "PERMILLE", default_value_t = mete_policy::affinity::Settings::default().max_imbalance)]
     max_imbalance: u32,
 }
 
@@ -156,9 +156,9 @@ impl Options {
         }
     }
 
-    fn policy(&self) -> mete_policy::Settings {
+    fn policy(&self) -> mete_policy::affinity::Settings {
         match self.policy {
-            Policy::Affinity => mete_policy::Settings {
+            Policy::Affinity => mete_policy::affinity::Settings {
                 margin_percent: self.affinity.margin,
                 confirm_periods: self.affinity.confirm,
                 dwell_periods: self.affinity.dwell,

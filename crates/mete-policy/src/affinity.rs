@@ -10,7 +10,7 @@
 //! * **Imbalance.** A processor whose run queue is much longer than the present one's takes nobody.
 //!
 //! ```
-//! use mete_policy::{Affinity, Period, Role, Settings};
+//! use mete_policy::{Affinity, Period, Role, affinity::Settings};
 //!
 //! // Domain 0 is a driver on processor 1; domain 1, a client on processor 0, talks to it.
 //! let mut policy = Affinity::new(2, 2, Settings { confirm_periods: 2, ..Settings::default() });
@@ -25,6 +25,9 @@
 //! let moves = policy.decide(&period);
 //! assert_eq!((moves[0].domain, moves[0].to), (1, 1));
 //! ```
+
+use alloc::vec;
+use alloc::vec::Vec;
 
 use crate::{DomainIndex, Permille, ProcessorId};
 

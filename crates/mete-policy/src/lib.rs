@@ -5,7 +5,7 @@
 //! the logic.
 //!
 //! ```text
-//!   log analysis ─┐                       ┌─▶ actuator (sched_setaffinity, …)
+//!   log analysis ─┐                       ┌─▶ actuator (sched_ext, dispatcher, sched_setaffinity)
 //!   trace replay ─┼─▶ what happened ─▶ policy ─▶ decision ─┼─▶ replay
 //!   simulator    ─┘                       └─▶ simulated machine
 //! ```
@@ -13,9 +13,9 @@
 //! What every policy in this crate keeps to, and what a new one has to:
 //!
 //! 1. **No clock and no I/O.** Time comes as an argument, in periods or nanoseconds. The same calls
-//!    give the same answers.
-//! 2. **Identifiers are dense indices.** Domains and processors are numbers from 0; all state lies
-//!    in arrays that are made once, in the constructor. A decision allocates nothing.
+//!    give the same answers. The crate has no `std`, so the compiler sees to it.
+//! 2. **Identifiers are dense indices.** Clients, domains and processors are numbers from 0; all state
+//!    lies in arrays that are made once, in the constructor. A decision allocates nothing.
 //! 3. **No sequence of calls panics.** What makes no sense (a domain out of range, a slice too short)
 //!    is read as "nothing happened". Sums saturate.
 //! 4. **Numbers are integers**, shares of a processor in [`Permille`], so that results do not depend
@@ -24,13 +24,41 @@
 //!    stands where it stood before.
 //!
 //! There are two kinds of decision. A *placement* policy is asked once a period where domains
-//! should run: [`affinity`]. A *dispatching* policy takes events (wake, block, ran for, tick) and
-//! answers who runs next and for how long; none of them is here yet, and they will stand beside
-//! [`affinity`] as modules of their own.
+//! should run: [`affinity`]. A *dispatching* policy takes events (wake, block, ran for, tick, what a
+//! guest was seen to do) and answers who runs next and for how long: everything that implements
+//! [`Policy`], one module each, by name in [`CATALOG`].
+//!
+//! ```
+//! use mete_policy::{CATALOG, Setup, Share, Stop};
+//!
+//! let mut policy = (CATALOG[0].make)(&Setup::for_clients(2));
+//! for client in 0..2 {
+//!     policy.add(client, 0, Share::ONE, 0);
+//!     assert_eq!(policy.wake(client, 0), None, "there is nobody to be preempted");
+//! }
+//! let first = policy.pick(0, 0).expect("two are ready");
+//! policy.ran(first.client, first.slice_ns, Stop::Expired, first.slice_ns);
+//! let second = policy.pick(0, first.slice_ns).expect("two are ready");
+//! assert_ne!(first.client, second.client);
+//! ```
+
+#![no_std]
+
+extern crate alloc;
 
 pub mod affinity;
+mod catalog;
+mod interface;
+mod observation;
+mod queue;
+mod roster;
+pub mod round_robin;
 
-pub use affinity::{Affinity, Move, Period, Role, Settings};
+pub use affinity::{Affinity, Move, Period, Role};
+pub use catalog::{CATALOG, Entry, by_name};
+pub use interface::{ClientId, Decision, Grant, Nanoseconds, Policy, Setup, Share, Stop};
+pub use observation::{Event, Observation, RequestId, TaskId};
+pub use round_robin::RoundRobin;
 
 /// A processor's number, dense from 0.
 pub type ProcessorId = u16;

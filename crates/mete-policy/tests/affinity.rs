@@ -1,6 +1,6 @@
 //! What the affinity policy promises (LOG-16; short paper §4, thesis §5.3).
 
-use mete_policy::{Affinity, Move, Period, Role, Settings};
+use mete_policy::{Affinity, Move, Period, Role, affinity::Settings};
 use proptest::prelude::*;
 
 const QUICK: Settings = Settings {

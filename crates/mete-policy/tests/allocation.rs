@@ -1,9 +1,15 @@
 //! A decision allocates nothing (design decision D8).
 
+mod common;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use mete_policy::{Affinity, Period, Role, Settings};
+use mete_policy::{
+    Affinity, CATALOG, Event, Observation, Period, Policy, Role, Share, Stop, affinity::Settings,
+};
+
+use common::{CLIENTS, setup};
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
@@ -59,4 +65,47 @@ fn a_decision_allocates_nothing() {
         assert_eq!(allocations(|| moved += policy.decide(&period).len()), 0);
     }
     assert!(moved >= DOMAINS, "clients moved, so every part of the decision ran");
+}
+
+/// One history for each policy, with everything that an owner may call after the constructor.
+#[test]
+fn new_1_no_call_of_a_dispatching_policy_allocates() {
+    for entry in CATALOG {
+        let mut policy = (entry.make)(&setup());
+        policy.add_domain(1, 0, Share::ONE);
+        let during = allocations(|| {
+            for client in 0..CLIENTS {
+                policy.add(client, (client % 2) as u16, Share::new(1 + client * 7).unwrap_or(Share::ONE), 0);
+                let _ = policy.wake(client, 0);
+            }
+            drive(&mut *policy);
+        });
+        assert_eq!(during, 0, "{}", entry.name);
+    }
+}
+
+fn drive(policy: &mut dyn Policy) {
+    let stops = [Stop::Expired, Stop::Blocked, Stop::Preempted, Stop::Yielded];
+    let mut now = 0;
+    for round in 0..5_000u32 {
+        let processor = (round % 3) as u16;
+        let Some(decision) = policy.pick(processor, now) else { continue };
+        let client = decision.client;
+        let task = Observation::TaskSwitch { client, task: (round % 5) as u16 };
+        let _ = policy.observe(task, now);
+        let event = Event::Packet { port: (round % 4) as u16 };
+        let _ = policy.observe(Observation::EventPending { client: round % CLIENTS, event }, now);
+        let _ = policy.observe(Observation::BlockRead { client, request: 1 }, now);
+        now += decision.slice_ns / 2;
+        let _ = policy.tick(processor, now);
+        let stop = stops[(round / 3 % 4) as usize];
+        policy.ran(client, decision.slice_ns / 2, stop, now);
+        let _ = policy.wake(client, now);
+        policy.set_share(client, Share::new(1 + round % 100).unwrap_or(Share::ONE), now);
+        if round % 50 == 0 {
+            policy.remove(client, now);
+            policy.add(client, 1, Share::ONE, now);
+            let _ = policy.wake(client, now);
+        }
+    }
 }

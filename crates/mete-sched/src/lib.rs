@@ -30,7 +30,7 @@
 //! // First of all in `main`: this program may have been started to put masks back.
 //! watcher::take_over_if_asked();
 //! let domains = ["web=comm:nginx", "db=user:postgres"].map(str::parse).into_iter().collect::<Result<_, _>>()?;
-//! let settings = Settings { policy: Some(mete_policy::Settings::default()), ..Settings::default() };
+//! let settings = Settings { policy: Some(mete_policy::affinity::Settings::default()), ..Settings::default() };
 //! let mut scheduler = Scheduler::start(settings, domains)?;
 //! let stop = AtomicBool::new(false); // set by a signal handler
 //! scheduler.run(&stop, |scheduler| {

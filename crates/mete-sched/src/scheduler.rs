@@ -53,7 +53,7 @@ pub struct Settings {
     /// Whether a domain may be empty at first.
     pub may_be_empty: bool,
     /// The constants of the affinity policy; `None` to look on and do nothing.
-    pub policy: Option<policy::Settings>,
+    pub policy: Option<policy::affinity::Settings>,
 }
 
 impl Default for Settings {
@@ -378,7 +378,7 @@ impl Scheduler {
 
 impl Placement {
     fn start(
-        settings: policy::Settings,
+        settings: policy::affinity::Settings,
         domains: usize,
         processors: usize,
     ) -> Result<Placement, ActuatorError> {

@@ -94,8 +94,8 @@ impl Observer {
 
 /// The clients keep their processors busy by design, so nothing is held back from them; everything
 /// else as for real loads.
-fn policy() -> mete_policy::Settings {
-    mete_policy::Settings { cap: u32::MAX, ..mete_policy::Settings::default() }
+fn policy() -> mete_policy::affinity::Settings {
+    mete_policy::affinity::Settings { cap: u32::MAX, ..mete_policy::affinity::Settings::default() }
 }
 
 fn domain_of(name: &str, pids: impl IntoIterator<Item = u32>, role: Role) -> DomainSpec {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use mete_kernel::Capability;
 use mete_probe::directory;
+use mete_sched::domains::process::Process;
 use rustix::fs::Access;
 
 pub fn capabilities() -> Vec<Capability> {
@@ -91,7 +92,7 @@ fn process_of(socket: &Path) -> Option<u32> {
 }
 
 fn is_alive(pid: &u32) -> bool {
-    Path::new("/proc").join(pid.to_string()).exists()
+    Process::read(*pid).is_some()
 }
 
 fn user_events() -> Capability {

@@ -1,0 +1,29 @@
+//! All dispatching policies by name.
+
+use alloc::boxed::Box;
+
+use crate::{Policy, RoundRobin, Setup};
+
+/// A policy that can be asked for by name.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// What `--policy` takes, and what [`Policy::name`] answers.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
+    /// Makes one.
+    pub make: fn(&Setup) -> Box<dyn Policy + Send>,
+}
+
+/// Every dispatching policy, in the order of the documentation.
+pub const CATALOG: &[Entry] = &[Entry {
+    name: "rr",
+    about: "round robin: everybody in turn, shares ignored",
+    make: |setup| Box::new(RoundRobin::new(setup)),
+}];
+
+/// The policy of that name.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static Entry> {
+    CATALOG.iter().find(|entry| entry.name == name)
+}

@@ -1,0 +1,68 @@
+//! What a host sees of its guests from outside, without their help (TAVS paper, §3.2, §3.5, §4.2).
+
+use crate::ClientId;
+
+/// A guest task, as the host tells tasks apart: a number for its address space, dense from 0 within
+/// one virtual processor.
+pub type TaskId = u16;
+
+/// A block request's number, dense from 0 within one virtual processor: the entry of the table through
+/// which guest and driver share the request's memory.
+pub type RequestId = u16;
+
+/// What a pending event is about, as far as the host can see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A timer, a completed write, an inter-processor interrupt: nobody waits for it as a reader does.
+    Other,
+    /// A block read is complete.
+    Block(RequestId),
+    /// A packet has arrived for this destination port.
+    Packet {
+        /// The destination port in the packet's header.
+        port: u16,
+    },
+}
+
+/// One observation. The client is always a virtual processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observation {
+    /// The guest loaded another address space: `task` runs on `client` from now on.
+    TaskSwitch {
+        /// The virtual processor.
+        client: ClientId,
+        /// The task that runs now.
+        task: TaskId,
+    },
+    /// The guest asked for a block to be read.
+    BlockRead {
+        /// The virtual processor that asked.
+        client: ClientId,
+        /// The request.
+        request: RequestId,
+    },
+    /// An event is pending for a virtual processor; `wake` follows if that was blocked.
+    EventPending {
+        /// Whom the event is for.
+        client: ClientId,
+        /// What it is about.
+        event: Event,
+    },
+    /// One virtual processor notified another through an event channel: a guest its driver domain (a
+    /// request), or a driver a guest (a completion). `wake` follows if the receiver was blocked.
+    Notify {
+        /// Who sent it.
+        from: ClientId,
+        /// Who gets it.
+        to: ClientId,
+    },
+    /// A driver domain worked for a client: `used_ns` of the driver's processor time belong to it.
+    DriverTime {
+        /// The driver's virtual processor.
+        driver: ClientId,
+        /// For whom it worked.
+        client: ClientId,
+        /// How long.
+        used_ns: crate::Nanoseconds,
+    },
+}

@@ -1,0 +1,86 @@
+//! Intrusive first-in first-out queues over dense client numbers.
+//!
+//! Several queues share one pair of links, because a client is in one queue at most. Every operation
+//! takes constant time and allocates nothing.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::ClientId;
+
+/// No client: the end of a queue.
+const NONE: ClientId = ClientId::MAX;
+
+#[derive(Clone, Copy)]
+struct Links {
+    next: ClientId,
+    previous: ClientId,
+}
+
+const UNLINKED: Links = Links { next: NONE, previous: NONE };
+
+/// A number of queues; each client is in one of them at most. The owner knows in which.
+pub(crate) struct Queues {
+    links: Vec<Links>,
+    /// First and last of each queue, as a ring's `next` and `previous`.
+    ends: Vec<Links>,
+}
+
+impl Queues {
+    pub(crate) fn new(queues: usize, clients: u32) -> Queues {
+        Queues { links: vec![UNLINKED; clients as usize], ends: vec![UNLINKED; queues] }
+    }
+
+    pub(crate) fn front(&self, queue: usize) -> Option<ClientId> {
+        some(self.ends[queue].next)
+    }
+
+    /// Who stands behind `client` in its queue.
+    pub(crate) fn next(&self, client: ClientId) -> Option<ClientId> {
+        some(self.links[client as usize].next)
+    }
+
+    /// Appends a client that is in no queue.
+    pub(crate) fn push_back(&mut self, queue: usize, client: ClientId) {
+        let last = self.ends[queue].previous;
+        self.links[client as usize] = Links { next: NONE, previous: last };
+        self.set_next(queue, last, client);
+        self.ends[queue].previous = client;
+    }
+
+    /// Puts a client that is in no queue before all others.
+    pub(crate) fn push_front(&mut self, queue: usize, client: ClientId) {
+        let first = self.ends[queue].next;
+        self.links[client as usize] = Links { next: first, previous: NONE };
+        self.set_previous(queue, first, client);
+        self.ends[queue].next = client;
+    }
+
+    pub(crate) fn pop_front(&mut self, queue: usize) -> Option<ClientId> {
+        let first = self.front(queue)?;
+        self.remove(queue, first);
+        Some(first)
+    }
+
+    /// Takes a client out of the queue that it is in.
+    pub(crate) fn remove(&mut self, queue: usize, client: ClientId) {
+        let Links { next, previous } = self.links[client as usize];
+        self.set_next(queue, previous, next);
+        self.set_previous(queue, next, previous);
+        self.links[client as usize] = UNLINKED;
+    }
+
+    fn set_next(&mut self, queue: usize, client: ClientId, next: ClientId) {
+        let links = if client == NONE { &mut self.ends[queue] } else { &mut self.links[client as usize] };
+        links.next = next;
+    }
+
+    fn set_previous(&mut self, queue: usize, client: ClientId, previous: ClientId) {
+        let links = if client == NONE { &mut self.ends[queue] } else { &mut self.links[client as usize] };
+        links.previous = previous;
+    }
+}
+
+fn some(client: ClientId) -> Option<ClientId> {
+    (client != NONE).then_some(client)
+}
