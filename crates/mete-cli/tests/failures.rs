@@ -180,11 +180,18 @@ fn without_root_it_is_said_why_the_kernel_is_not_logged() {
 
 #[test]
 fn a_process_of_its_own_that_ends_is_no_failure() {
-    let mut short = Running::start(std::process::Command::new("sleep").arg("0.3"));
-    let domain = format!("short=pid:{}", short.pid());
     if !common::kernel_is_there() {
         return;
     }
-    mete(&["log", "--for", "600ms", "--domain", &domain]).assert().success();
+    let mut short = Running::idle();
+    let domain = format!("short=pid:{}", short.pid());
+    let arguments = ["log", "--json", "--for", "600ms", "--every", "100ms", "--domain", &domain];
+    let mut log = Running::start(program(&arguments).stdout(Stdio::piped()));
+    let mut lines = log.lines();
+    // What it needs at its start it has found by now.
+    lines.next().unwrap().unwrap();
+    short.signal(rustix::process::Signal::KILL);
     short.wait();
+    assert!(lines.all(|line| line.is_ok()));
+    assert!(log.wait().success());
 }

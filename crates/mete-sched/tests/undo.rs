@@ -205,11 +205,8 @@ fn log_16_without_its_watcher_the_actuator_changes_nothing_more_and_puts_back_it
     eventually("the mask is put back", || all_have(client.pid(), own));
 }
 
-/// Whether it is gone, or only waits to be noticed by whoever has inherited it.
 fn has_ended(process: &Process) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.pid)).unwrap_or_default();
-    let is_zombie = stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z'));
-    is_zombie || Process::read(process.pid).is_none_or(|found| found.start != process.start)
+    Process::read(process.pid).is_none_or(|found| found.start != process.start)
 }
 
 #[test]

@@ -333,20 +333,16 @@ impl Domains {
     }
 
     fn forget_missing(&mut self, present: &BTreeSet<u32>) {
-        let changes = &mut self.changes;
-        self.known.retain(|pid, known| {
-            let is_there = present.contains(pid);
-            if !is_there && known.domain != OTHER {
-                changes.push(Change {
-                    pid: *pid,
-                    from: known.domain,
-                    to: OTHER,
-                    is_alive: false,
-                    is_by_cgroup: false,
-                });
-            }
-            is_there
-        });
+        let missing: Vec<_> = self.known.keys().filter(|pid| !present.contains(pid)).copied().collect();
+        missing.into_iter().for_each(|pid| self.forget(pid));
+    }
+
+    fn forget(&mut self, pid: u32) {
+        if let Some(Known { domain: from, .. }) =
+            self.known.remove(&pid).filter(|known| known.domain != OTHER)
+        {
+            self.changes.push(Change { pid, from, to: OTHER, is_alive: false, is_by_cgroup: false });
+        }
     }
 
     /// Reads a process if it is new, young or everybody's turn.
@@ -355,7 +351,10 @@ impl Domains {
         if looks >= LOOKS && !is_full {
             return None;
         }
-        let process = Process::read(pid)?;
+        let Some(process) = Process::read(pid) else {
+            self.forget(pid);
+            return None;
+        };
         let before = self.known.get(&pid).filter(|known| known.start == process.start);
         let (looks, domain, how) =
             before.map_or((0, OTHER, How::Inherited), |known| (known.looks, known.domain, known.how));

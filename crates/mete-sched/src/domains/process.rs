@@ -24,27 +24,56 @@ pub struct Process {
 }
 
 impl Process {
-    /// A process.
+    /// A process. One that has ended is absent even while nobody takes note of its end: whoever
+    /// inherits orphans, as the first process of a container, may leave them as zombies for ever.
     pub fn read(pid: u32) -> Option<Process> {
-        Process::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        Stat::parse(&text).filter(Stat::is_process_there)?.process()
     }
 
-    /// A thread of a process.
+    /// A thread of a process; absent as a process is.
     pub fn read_thread(pid: u32, thread: u32) -> Option<Process> {
-        Process::parse(&fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).ok()?)
+        let text = fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).ok()?;
+        Stat::parse(&text).filter(|stat| !stat.has_ended())?.process()
     }
+}
 
-    /// A line of a `stat` file. The name is in parentheses and may hold some itself.
-    fn parse(text: &str) -> Option<Process> {
+/// A line of a `stat` file.
+struct Stat<'a> {
+    pid: &'a str,
+    comm: &'a str,
+    /// From the state on, which is field 3.
+    rest: &'a str,
+}
+
+impl<'a> Stat<'a> {
+    /// The name is in parentheses and may hold some itself.
+    fn parse(text: &'a str) -> Option<Stat<'a>> {
         let (pid, rest) = text.split_once(" (")?;
         let (comm, rest) = rest.rsplit_once(") ")?;
-        let field = |number: usize| rest.split(' ').nth(number - 3)?.parse::<u64>().ok();
+        Some(Stat { pid, comm, rest })
+    }
+
+    fn field(&self, number: usize) -> Option<u64> {
+        self.rest.split(' ').nth(number - 3)?.parse().ok()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.rest.starts_with(['Z', 'X'])
+    }
+
+    /// A program may go on when its first thread has ended.
+    fn is_process_there(&self) -> bool {
+        !self.has_ended() || self.field(20).is_some_and(|threads| threads > 1)
+    }
+
+    fn process(&self) -> Option<Process> {
         Some(Process {
-            pid: pid.parse().ok()?,
-            comm: comm.to_owned(),
-            parent: field(4)? as u32,
-            is_kernel: field(9)? & KERNEL_THREAD != 0,
-            start: field(22)?,
+            pid: self.pid.parse().ok()?,
+            comm: self.comm.to_owned(),
+            parent: self.field(4)? as u32,
+            is_kernel: self.field(9)? & KERNEL_THREAD != 0,
+            start: self.field(22)?,
         })
     }
 }
@@ -87,7 +116,7 @@ mod tests {
     #[test]
     fn a_name_with_parentheses_and_blanks_is_read_whole() {
         let text = "42 (a) b (c) S 7 42 42 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 9001 0 0";
-        let process = Process::parse(text).unwrap();
+        let process = Stat::parse(text).unwrap().process().unwrap();
         assert_eq!(
             process,
             Process { pid: 42, comm: "a) b (c".into(), parent: 7, is_kernel: false, start: 9001 }
@@ -97,8 +126,32 @@ mod tests {
     #[test]
     fn garbage_is_no_process() {
         for text in ["", "42", "42 (", "42 (x) S", "x (y) S 1"] {
-            assert_eq!(Process::parse(text), None, "{text:?}");
+            assert_eq!(Stat::parse(text).and_then(|stat| stat.process()), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_process_that_has_ended_is_gone_though_nobody_has_waited_for_it() {
+        let mut child =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let pid = child.id();
+        assert!(Process::read(pid).is_some());
+        drop(child.stdin.take());
+        let id = rustix::process::Pid::from_child(&child);
+        let end = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+        rustix::process::waitid(rustix::process::WaitId::Pid(id), end).unwrap();
+        assert!(processes().contains(&pid), "a zombie is still listed");
+        assert_eq!((Process::read(pid), Process::read_thread(pid, pid)), (None, None));
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_whose_first_thread_has_ended_is_there_as_long_as_others_go_on() {
+        let is_there = |threads| {
+            let text = format!("42 (x) Z 7 42 42 0 -1 64 0 0 0 0 0 0 0 0 20 0 {threads} 0 9 0 0");
+            Stat::parse(&text).unwrap().is_process_there()
+        };
+        assert!(is_there(2) && !is_there(1));
     }
 
     #[test]

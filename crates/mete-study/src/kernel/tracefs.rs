@@ -63,14 +63,19 @@ impl Tracefs {
     /// Removes what runs of this program that were killed have left.
     fn remove_stale(&self) {
         let owner = |name: &str| name.strip_prefix(PREFIX)?.parse::<u32>().ok();
-        let is_gone = |pid| !std::path::Path::new(&format!("/proc/{pid}")).exists();
         for name in self.list().unwrap_or_default() {
-            if owner(&name).is_some_and(is_gone) {
+            if owner(&name).is_some_and(has_ended) {
                 // Somebody may read from it yet; the next run tries again.
                 let _ = unlinkat(&self.root, format!("instances/{name}"), AtFlags::REMOVEDIR);
             }
         }
     }
+}
+
+/// Whether a process is gone, or a zombie that perhaps nobody ever waits for.
+fn has_ended(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
 const PREFIX: &str = "mete-study-";
