@@ -186,7 +186,7 @@ fn where_ebpf_is_refused_programs_with_probes_are_logged() {
     let pair = Pair::start();
     let (driver, client) =
         (format!("driver=pid:{}", pair.driver.pid()), format!("client=pid:{}", pair.client.pid()));
-    let arguments = ["log", "--json", "--for", "1500ms", "--domain", &driver, "--domain", &client];
+    let arguments = ["log", "--json", "--for", "4s", "--domain", &driver, "--domain", &client];
     let mut command = without_bpf(program(&arguments));
     command.env("METE_RUNTIME_DIR", pair.directory.path());
     let output = run(command);
