@@ -132,7 +132,10 @@ enum State {
     /// Runs since then.
     Running(u64),
     /// Could run since then.
-    Ready { since: u64, woken: bool },
+    Ready {
+        since: u64,
+        woken: bool,
+    },
     /// Waits since then; its newest step is still to learn for what.
     Blocked(u64),
     Ended,
@@ -186,7 +189,9 @@ impl Builder {
         self.last_ns = self.last_ns.max(at_ns);
         match event {
             Event::Lost => self.gaps += 1,
-            Event::Switch { processor, previous, previous_name, runnable, ended, next, next_name, .. } => {
+            Event::Switch {
+                processor, previous, previous_name, runnable, ended, next, next_name, ..
+            } => {
                 self.leave(*processor, *previous, previous_name, (*runnable, *ended));
                 self.enter(*processor, *next, next_name);
             }

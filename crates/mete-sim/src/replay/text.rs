@@ -79,7 +79,9 @@ pub fn parse_line(line: &str) -> Result<Option<Event>, LineError> {
     match name {
         "sched_switch" => switch(&head, fields).ok_or(LineError::Fields("sched_switch")).map(Some),
         "sched_waking" => wake(&head, fields, false, true).ok_or(LineError::Fields("sched_waking")).map(Some),
-        "sched_wakeup" => wake(&head, fields, false, false).ok_or(LineError::Fields("sched_wakeup")).map(Some),
+        "sched_wakeup" => {
+            wake(&head, fields, false, false).ok_or(LineError::Fields("sched_wakeup")).map(Some)
+        }
         _ => wake(&head, fields, true, true).ok_or(LineError::Fields("sched_wakeup_new")).map(Some),
     }
 }
@@ -117,7 +119,8 @@ fn parse_head(head: &str) -> Option<Head> {
     let (processor, flags) = after.split_once(']')?;
     let thread = before.trim_end();
     // ftrace puts the process's number behind the thread's, in parentheses.
-    let thread = thread.strip_suffix(')').and_then(|rest| rest.rsplit_once('(')).map_or(thread, |(rest, _)| rest);
+    let thread =
+        thread.strip_suffix(')').and_then(|rest| rest.rsplit_once('(')).map_or(thread, |(rest, _)| rest);
     let number = thread.trim_end().rsplit(|c: char| c.is_whitespace() || c == '-' || c == '/').next()?;
     Some(Head {
         pid: number.parse().ok()?,
@@ -218,10 +221,14 @@ mod tests {
             let line = format!("{head}{fields}").replace("12235/12240", "12235/12235");
             assert_eq!(switch_of(&line), expected, "{line}");
         }
-        for head in ["perf x-12235   [001] d..2. 11825.452845: sched_switch: ", "perf x-12235 (12235) [001] d..2. 11825.452845: sched_switch: "] {
+        for head in [
+            "perf x-12235   [001] d..2. 11825.452845: sched_switch: ",
+            "perf x-12235 (12235) [001] d..2. 11825.452845: sched_switch: ",
+        ] {
             assert_eq!(switch_of(&format!("{head}{fields}")), expected);
         }
-        let plug_in = "perf x 12235 [001] 11825.452845: sched:sched_switch: perf x:12235 [120] D ==> m/0:18 [0]";
+        let plug_in =
+            "perf x 12235 [001] 11825.452845: sched:sched_switch: perf x:12235 [120] D ==> m/0:18 [0]";
         assert_eq!(switch_of(plug_in), expected);
     }
 
@@ -237,7 +244,9 @@ mod tests {
         let fields = "comm=echo pid=42 prio=120 target_cpu=000";
         for (flags, waker) in [("d..2.", Some(7)), ("dNh2.", None), ("d.s2.", None), ("d.H2.", None)] {
             let line = format!("hog-7 [000] {flags} 5.5: sched_waking: {fields}");
-            let Ok(Some(Event::Wake { waker: found, pid, at_ns, .. })) = parse_line(&line) else { panic!("{line}") };
+            let Ok(Some(Event::Wake { waker: found, pid, at_ns, .. })) = parse_line(&line) else {
+                panic!("{line}")
+            };
             assert_eq!((found, pid, at_ns), (waker, 42, 5_500_000_000));
         }
     }
@@ -246,7 +255,10 @@ mod tests {
     fn new_1_comments_other_events_and_losses_are_told_apart() {
         assert_eq!(parse_line("# tracer: nop"), Ok(None));
         assert_eq!(parse_line(""), Ok(None));
-        assert_eq!(parse_line("perf 1 [000] 1.5: sched:sched_stat_runtime: comm=perf pid=1 runtime=3 [ns]"), Ok(None));
+        assert_eq!(
+            parse_line("perf 1 [000] 1.5: sched:sched_stat_runtime: comm=perf pid=1 runtime=3 [ns]"),
+            Ok(None)
+        );
         assert_eq!(parse_line("CPU:1 [LOST 123 EVENTS]"), Ok(Some(Event::Lost)));
         assert_eq!(parse_line("sched_switch: prev_comm=a"), Err(LineError::Head));
         let bad = "perf 1 [000] 1.5: sched:sched_switch: prev_comm=a";
