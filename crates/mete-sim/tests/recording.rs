@@ -45,15 +45,18 @@ fn new_1_a_thread_s_script_is_its_own_progress_and_not_the_policy_s_doing() {
 
 #[test]
 fn new_1_a_real_recording_of_perf_becomes_scripts_and_its_missing_events_are_counted() {
-    let recording = read(include_str!("data/perf-sched-ping-pong.txt"));
+    let text = include_str!("data/perf-sched-ping-pong.txt");
+    let recording = read(text);
     assert_eq!(recording.gaps, 2, "a wake-up of perf itself and its leaving a processor are not in it");
     let named: Vec<_> = recording.scripts.iter().filter(|script| script.name == "pingpong").collect();
     assert_eq!(named.len(), 3, "asks, answers, computes");
-    let wakes = |index: usize| {
-        let steps = named[index].steps.iter();
-        steps.filter(|step| matches!(step.action, Action::Wake(_))).count()
-    };
-    assert!(wakes(0) >= 40 && wakes(1) >= 39, "they wake one another: {} and {}", wakes(0), wakes(1));
+    let is_talk =
+        |line: &&str| line.trim_start().starts_with("pingpong") && line.contains("waking: comm=pingpong");
+    let wakes = named.iter().flat_map(|script| &script.steps);
+    let wakes = wakes.filter(
+        |step| matches!(step.action, Action::Wake(woken) if recording.scripts[woken].name == "pingpong"),
+    );
+    assert_eq!(wakes.count(), text.lines().filter(is_talk).count(), "each wake-up among them is in a script");
     let hog = named[2].service_ns();
     assert!((15_000_000..17_000_000).contains(&hog), "15 ms of work: {hog} ns");
     let busy: u64 = recording.scripts.iter().map(|script| script.service_ns()).sum();
