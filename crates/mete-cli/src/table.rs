@@ -100,6 +100,23 @@ pub fn shorten(name: &str, letters: usize) -> String {
     name.chars().take(letters.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// `title one, two`, in as many lines as it takes; names stay whole.
+pub fn list(title: &str, names: &[String]) -> String {
+    let mut text = title.to_owned();
+    let mut column = title.chars().count();
+    for (index, name) in names.iter().enumerate() {
+        let word = format!(" {name}{}", if index + 1 < names.len() { "," } else { "" });
+        let letters = word.chars().count();
+        if column + letters > usize::from(COLUMNS) {
+            text.push_str("\n ");
+            column = 1;
+        }
+        text.push_str(&word);
+        column += letters;
+    }
+    text
+}
+
 /// `1 thread`, `2 threads`.
 pub fn number(number: u64, of: &str) -> String {
     format!("{} {of}{}", grouped(number), if number == 1 { "" } else { "s" })
@@ -173,6 +190,15 @@ mod tests {
         table.row([format!("there is no {path}"), "something that takes many words to say ".repeat(3)]);
         let text = table.text();
         assert!(text.contains(path) && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    #[test]
+    fn a_list_fits_100_columns_and_keeps_names_whole() {
+        let names: Vec<_> = (0..40).map(|number| format!("a name {number}")).collect();
+        let text = list("nothing was logged in:", &names);
+        assert!(text.lines().count() > 1 && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(names.iter().all(|name| text.contains(name.as_str())), "{text}");
+        assert_eq!(list("in:", &names[..2]), "in: a name 0, a name 1");
     }
 
     #[test]

@@ -7,7 +7,9 @@ use mete_sched::{Dealing, DomainReport, EventReport};
 
 use super::{Logged, is_idle, json, service_ns};
 use crate::output::Output;
-use crate::table::{Head, Table, bytes, count, grouped, milliseconds, number, percent, seconds, shorten};
+use crate::table::{
+    Head, Table, bytes, count, grouped, list, milliseconds, number, percent, seconds, shorten,
+};
 
 /// Letters of a domain's or an event's name in a table.
 pub const NAME: usize = 20;
@@ -129,7 +131,7 @@ fn quiet(logged: &Logged) -> String {
     }
     let quiet = ordered(logged).into_iter().filter(|domain| is_quiet(domain) && !is_idle(domain));
     let names: Vec<_> = quiet.map(|domain| shorten(&domain.name, NAME)).collect();
-    if names.is_empty() { String::new() } else { format!("nothing was logged in: {}\n", names.join(", ")) }
+    if names.is_empty() { String::new() } else { list("nothing was logged in:", &names) + "\n" }
 }
 
 /// Performance counters, a few to a table so that it fits.
