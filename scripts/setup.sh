@@ -80,7 +80,7 @@ rust_by_rustup() {
 	rustup default >/dev/null 2>&1 || rustup default stable >&2
 }
 
-fetch() { curl --proto '=https' --tlsv1.2 -sSf --retry 2 "$1"; }
+fetch() { curl --proto '=https' --tlsv1.2 -sSf "$1"; }
 
 # Fetched whole before it runs; the host that the toolchain comes from has the installer, too.
 rust_by_installer() {
