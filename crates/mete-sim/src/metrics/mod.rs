@@ -1,0 +1,13 @@
+//! What is made of a run's records: small types with their units, none of which knows the machine.
+
+mod boosts;
+mod estimate;
+mod fairness;
+mod latencies;
+mod waits;
+
+pub use boosts::Boosts;
+pub use estimate::Estimate;
+pub use fairness::jain;
+pub use latencies::{LONGEST_NS, Latencies};
+pub use waits::Waits;

@@ -1,0 +1,96 @@
+//! Share assignments: given, or random with a given sum.
+
+use mete_policy::{Nanoseconds, Setup, Share};
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+
+use super::{QUANTUM_NS, QuantaError};
+
+/// One share for each client; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shares {
+    shares: Vec<Share>,
+    total: u64,
+}
+
+impl Shares {
+    /// These shares, by client.
+    ///
+    /// # Errors
+    ///
+    /// [`QuantaError::NoClients`].
+    pub fn new(shares: Vec<Share>) -> Result<Shares, QuantaError> {
+        if shares.is_empty() {
+            return Err(QuantaError::NoClients);
+        }
+        let total = shares.iter().map(|share| u64::from(share.get())).sum();
+        Ok(Shares { shares, total })
+    }
+
+    /// Random shares that add up to `total`: uniform numbers, scaled so that their sum is what is left
+    /// when everybody has a share of one (VTRR paper, §5.1). The same seed gives the same shares on every
+    /// machine.
+    ///
+    /// # Errors
+    ///
+    /// [`QuantaError::NoClients`], and [`QuantaError::Sum`] if so many shares cannot have that sum.
+    pub fn random(clients: u32, total: u64, seed: u64) -> Result<Shares, QuantaError> {
+        // No share exceeds the sum's excess plus one, so this bound keeps each of them in its range.
+        let most = u64::from(clients) + u64::from(Share::MAX.get()) - 1;
+        if clients == 0 {
+            return Err(QuantaError::NoClients);
+        }
+        if !(u64::from(clients)..=most).contains(&total) {
+            return Err(QuantaError::Sum { clients, total, most });
+        }
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let weights: Vec<u64> = (0..clients).map(|_| 1 + u64::from(random.next_u32())).collect();
+        Shares::new(scaled(&weights, total - u64::from(clients)))
+    }
+
+    /// The shares, by client.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Share] {
+        &self.shares
+    }
+
+    /// How many clients there are.
+    #[must_use]
+    pub fn clients(&self) -> u32 {
+        self.shares.len() as u32
+    }
+
+    /// The sum of shares: the length of a scheduling cycle in quanta.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// What a policy for these clients is made for: one processor, one domain, quanta of [`QUANTUM_NS`].
+    #[must_use]
+    pub fn setup(&self, seed: u64) -> Setup {
+        Setup { quantum_ns: QUANTUM_NS, seed, ..Setup::for_clients(self.clients()) }
+    }
+
+    /// The length of so many scheduling cycles, if errors over it are exact in 64 bits.
+    pub(super) fn cycles_ns(&self, cycles: u32) -> Result<Nanoseconds, QuantaError> {
+        let length = QUANTUM_NS.checked_mul(self.total).and_then(|ns| ns.checked_mul(cycles.into()));
+        let fits = |ns: &u64| ns.checked_mul(self.total).is_some_and(|most| most <= i64::MAX as u64);
+        length.filter(fits).ok_or(QuantaError::TooLong { total: self.total, cycles })
+    }
+}
+
+/// Shares of one and, on top, parts of `excess` in proportion to the weights. Each part is what its
+/// weight adds to the running sum, rounded down, so the parts add up to `excess` exactly.
+fn scaled(weights: &[u64], excess: u64) -> Vec<Share> {
+    let sum: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
+    let (mut so_far, mut given) = (0u128, 0u32);
+    let part = |weight: &u64| {
+        so_far += u128::from(*weight);
+        let until_here = (so_far * u128::from(excess) / sum) as u32;
+        let part = until_here - given;
+        given = until_here;
+        Share::new(1 + part).unwrap_or(Share::MAX)
+    };
+    weights.iter().map(part).collect()
+}
