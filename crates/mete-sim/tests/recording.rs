@@ -50,8 +50,11 @@ fn new_1_a_real_recording_of_perf_becomes_scripts_and_its_missing_events_are_cou
     assert_eq!(recording.gaps, 2, "a wake-up of perf itself and its leaving a processor are not in it");
     let named: Vec<_> = recording.scripts.iter().filter(|script| script.name == "pingpong").collect();
     assert_eq!(named.len(), 3, "asks, answers, computes");
-    let is_talk =
-        |line: &&str| line.trim_start().starts_with("pingpong") && line.contains("waking: comm=pingpong");
+    let is_talk = |line: &&str| {
+        line.trim_start().starts_with("pingpong")
+            && line.contains("sched_wak")
+            && line.contains(": comm=pingpong")
+    };
     let wakes = named.iter().flat_map(|script| &script.steps);
     let wakes = wakes.filter(
         |step| matches!(step.action, Action::Wake(woken) if recording.scripts[woken].name == "pingpong"),

@@ -1,17 +1,18 @@
 //! Replay: a recorded schedule becomes a workload, and the same work runs under another policy.
 //!
 //! ```text
-//!   text of perf sched or ftrace ──▶ Event ──▶ Recording ──▶ scripts ──▶ machine ──▶ metrics
-//!         text.rs                              recording.rs    (what each task computes, whom it wakes
-//!                                                               and when it blocks, by its own progress)
+//!   text of perf sched or ftrace ──▶ Event ──▶ Recording ──▶ Replay ──▶ host ──▶ metrics
+//!         text.rs                              recording.rs    model.rs
 //! ```
 //!
 //! A recorded schedule says when tasks ran, and that is the policy's work, not theirs. What is theirs,
 //! and is replayed, is what each computed between blocking and blocking, whom it woke at which point of
 //! its own progress, and how long it waited for things outside the recorded tasks.
 
+mod model;
 mod recording;
 mod text;
 
+pub use model::{Replay, Signal};
 pub use recording::{Action, Recording, RecordingError, Script, Step};
 pub use text::{Event, LineError, Pid, parse_line};
