@@ -1,0 +1,361 @@
+//! A host: processors, the clients' states, and the loop that carries out what the policy decides.
+//!
+//! ```text
+//!   queue ──event──▶ handle ──▶ acts of the model ──▶ wake, observe ──▶ preempt ─┐
+//!                       ▲          (settle: until the instant is over)           │
+//!                       └───────── pick ◀── stop ◀──────────────────────────────-┘
+//! ```
+//!
+//! Everything of one instant is settled before time goes on: acts in the order in which they were asked
+//! for, then processors that have to be taken from their clients, then idle processors while somebody
+//! is ready. There is no other source of order, so a run is the same on every machine.
+
+mod processor;
+
+use std::collections::VecDeque;
+
+use mete_policy::{ClientId, Nanoseconds, Policy, ProcessorId, Stop};
+
+use crate::model::{Act, Context, Event, HostEvent, Model, Reaction};
+use crate::queue::Queue;
+use crate::recorder::Recorder;
+pub use processor::Times;
+use processor::{Phase, Processor, Todo};
+
+/// Who pays for a context switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Payer {
+    /// Nobody: the policy is told the time that the client had.
+    #[default]
+    Nobody,
+    /// The client that is switched to: it begins its slice with the switch.
+    Incoming,
+}
+
+/// A host's hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hardware {
+    /// How many processors there are; at least 1.
+    pub processors: ProcessorId,
+    /// What it takes until a client computes that was not the last on its processor.
+    pub switch_ns: Nanoseconds,
+    /// Who pays for that.
+    pub payer: Payer,
+}
+
+impl Default for Hardware {
+    fn default() -> Self {
+        Hardware { processors: 1, switch_ns: 0, payer: Payer::Nobody }
+    }
+}
+
+/// A model went on at one instant without end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "client {client} has taken {STEPS_AT_ONCE} steps at {now_ns} ns without computing or waiting; \
+     something in its program has to take time"
+)]
+pub struct Stalled {
+    /// Who was asked last.
+    pub client: ClientId,
+    /// When.
+    pub now_ns: Nanoseconds,
+}
+
+/// More steps at one instant than any sensible model takes: a model that takes these stands still.
+const STEPS_AT_ONCE: u32 = 1_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Absent,
+    Blocked,
+    Ready,
+    Running(usize),
+}
+
+#[derive(Clone, Copy)]
+struct Client {
+    state: State,
+    ran_ns: Nanoseconds,
+}
+
+const NOBODY: Client = Client { state: State::Absent, ran_ns: 0 };
+
+/// A simulated host: a policy `P` that schedules the clients of a model `M`, watched by `R`.
+pub struct Host<P, M: Model, R = ()> {
+    policy: P,
+    model: M,
+    recorder: R,
+    hardware: Hardware,
+    now_ns: Nanoseconds,
+    queue: Queue<HostEvent<M>>,
+    acts: VecDeque<Act<M::Signal>>,
+    processors: Vec<Processor>,
+    clients: Vec<Client>,
+    /// Processors with something to do at this instant; their [`Todo`] says what.
+    todo: Vec<usize>,
+    idle: usize,
+    ready: usize,
+    /// An idle processor may find somebody now.
+    is_fill_due: bool,
+    steps_at_once: u32,
+    stalled: Option<Stalled>,
+    decisions: u64,
+}
+
+impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
+    /// A host at time 0, without clients.
+    pub fn new(hardware: Hardware, policy: P, model: M, recorder: R) -> Self {
+        let processors = usize::from(hardware.processors.max(1));
+        let mut queue = Queue::default();
+        if let Some(tick_ns) = policy.tick_ns() {
+            for processor in 0..processors {
+                queue.push(tick_ns.max(1), Event::Tick(processor));
+            }
+        }
+        Host {
+            policy,
+            model,
+            recorder,
+            hardware,
+            now_ns: 0,
+            queue,
+            acts: VecDeque::new(),
+            processors: vec![Processor::IDLE; processors],
+            clients: Vec::new(),
+            todo: Vec::new(),
+            idle: processors,
+            ready: 0,
+            is_fill_due: false,
+            steps_at_once: 0,
+            stalled: None,
+            decisions: 0,
+        }
+    }
+
+    /// Makes a client known, to the policy too, and wakes it at `start_ns`.
+    pub fn add(
+        &mut self,
+        client: ClientId,
+        domain: mete_policy::DomainIndex,
+        share: mete_policy::Share,
+        start_ns: Nanoseconds,
+    ) {
+        let index = client as usize;
+        if self.clients.len() <= index {
+            self.clients.resize(index + 1, NOBODY);
+        }
+        self.clients[index].state = State::Blocked;
+        self.policy.add(client, domain, share, self.now_ns);
+        self.queue.push(start_ns.max(self.now_ns), Event::Wake(client));
+    }
+
+    /// Lets the model prepare: what it asks for is carried out when the host runs.
+    pub fn prepare(&mut self, ask: impl FnOnce(&mut M, &mut Context<'_, M>)) {
+        let mut context = Context { now_ns: self.now_ns, acts: &mut self.acts, queue: &mut self.queue };
+        ask(&mut self.model, &mut context);
+    }
+
+    /// Runs until `end_ns`; what falls on that very instant waits for the next call.
+    ///
+    /// # Errors
+    ///
+    /// [`Stalled`] if the model does not let time go on; the host stays as it is then.
+    pub fn run_until(&mut self, end_ns: Nanoseconds) -> Result<(), Stalled> {
+        self.settle();
+        while self.stalled.is_none() {
+            let Some((at_ns, event)) = self.queue.pop_before(end_ns) else {
+                self.pass_to(end_ns.max(self.now_ns));
+                self.charge_all();
+                return Ok(());
+            };
+            self.pass_to(at_ns);
+            self.handle(event);
+            self.settle();
+        }
+        self.stalled.map_or(Ok(()), Err)
+    }
+
+    fn pass_to(&mut self, now_ns: Nanoseconds) {
+        if now_ns > self.now_ns {
+            self.now_ns = now_ns;
+            self.steps_at_once = 0;
+        }
+    }
+
+    fn handle(&mut self, event: HostEvent<M>) {
+        match event {
+            Event::Processor(index) => self.processor_due(index),
+            Event::Tick(index) => self.tick(index),
+            Event::Wake(client) => self.wake(client),
+            Event::Deliver { to, signal } => self.deliver(to, signal),
+            Event::World(event) => {
+                let mut context =
+                    Context { now_ns: self.now_ns, acts: &mut self.acts, queue: &mut self.queue };
+                self.model.event(event, &mut context);
+            }
+        }
+    }
+
+    /// Carries out what this instant has brought about.
+    fn settle(&mut self) {
+        while self.stalled.is_none() {
+            if let Some(act) = self.acts.pop_front() {
+                self.carry_out(act);
+            } else if let Some(index) = self.todo.pop() {
+                self.attend(index);
+            } else if self.is_fill_due {
+                self.fill();
+            } else {
+                break;
+            }
+        }
+    }
+
+    fn carry_out(&mut self, act: Act<M::Signal>) {
+        match act {
+            Act::Deliver { to, signal } => self.deliver(to, signal),
+            Act::Observe(observation) => {
+                self.recorder.observed(observation, self.now_ns);
+                let victim = self.policy.observe(observation, self.now_ns);
+                self.preempt(victim);
+            }
+            Act::SetShare { client, share } => self.policy.set_share(client, share, self.now_ns),
+            Act::Note(note) => self.recorder.noted(note, self.now_ns),
+        }
+    }
+
+    fn tick(&mut self, index: usize) {
+        let Some(tick_ns) = self.policy.tick_ns() else { return };
+        self.queue.push(self.now_ns.saturating_add(tick_ns.max(1)), Event::Tick(index));
+        if self.policy.tick(index as ProcessorId, self.now_ns) {
+            self.later(index, Todo::Preempt);
+        }
+        // A tick may make clients eligible that were held back.
+        self.is_fill_due = true;
+    }
+
+    fn deliver(&mut self, to: ClientId, signal: M::Signal) {
+        let mut context = Context { now_ns: self.now_ns, acts: &mut self.acts, queue: &mut self.queue };
+        if self.model.deliver(to, signal, &mut context) == Reaction::Pending {
+            return;
+        }
+        match self.state(to) {
+            State::Blocked => self.wake(to),
+            State::Running(index) if self.processors[index].phase == Phase::Running => {
+                self.later(index, Todo::Ask);
+            }
+            State::Running(_) | State::Ready | State::Absent => {}
+        }
+    }
+
+    fn wake(&mut self, client: ClientId) {
+        if self.state(client) != State::Blocked {
+            return;
+        }
+        self.become_ready(client);
+        self.recorder.woke(client, self.now_ns);
+        let victim = self.policy.wake(client, self.now_ns);
+        self.preempt(victim);
+    }
+
+    fn become_ready(&mut self, client: ClientId) {
+        self.clients[client as usize].state = State::Ready;
+        self.ready += 1;
+        self.is_fill_due = true;
+    }
+
+    fn preempt(&mut self, victim: Option<ProcessorId>) {
+        if let Some(processor) = victim.map(usize::from).filter(|&index| index < self.processors.len()) {
+            self.later(processor, Todo::Preempt);
+        }
+    }
+
+    fn later(&mut self, index: usize, what: Todo) {
+        let todo = &mut self.processors[index].todo;
+        if *todo == Todo::Nothing {
+            self.todo.push(index);
+        }
+        *todo = what.max(*todo);
+    }
+
+    fn attend(&mut self, index: usize) {
+        match std::mem::take(&mut self.processors[index].todo) {
+            Todo::Nothing => {}
+            Todo::Ask => {
+                if self.processors[index].phase == Phase::Running {
+                    self.advance(index);
+                    self.ask(index);
+                }
+            }
+            Todo::Pick => self.pick(index),
+            Todo::Preempt => {
+                self.stop(index, Stop::Preempted);
+                self.pick(index);
+            }
+        }
+    }
+
+    /// Offers who is ready to the idle processors, in their order.
+    fn fill(&mut self) {
+        self.is_fill_due = false;
+        if self.idle == 0 || self.ready == 0 {
+            return;
+        }
+        for index in (0..self.processors.len()).rev() {
+            if self.processors[index].phase == Phase::Idle {
+                self.later(index, Todo::Pick);
+            }
+        }
+    }
+
+    fn state(&self, client: ClientId) -> State {
+        self.clients.get(client as usize).map_or(State::Absent, |client| client.state)
+    }
+
+    /// The present time.
+    pub fn now_ns(&self) -> Nanoseconds {
+        self.now_ns
+    }
+
+    /// How often the policy has been asked who runs next, and had an answer.
+    pub fn decisions(&self) -> u64 {
+        self.decisions
+    }
+
+    /// The processor time that a client has had, context switches apart.
+    pub fn ran_ns(&self, client: ClientId) -> Nanoseconds {
+        self.clients.get(client as usize).map_or(0, |client| client.ran_ns)
+    }
+
+    /// What each processor did with its time, exact when [`Host::run_until`] has returned.
+    pub fn times(&self) -> impl ExactSizeIterator<Item = Times> {
+        self.processors.iter().map(|processor| processor.times)
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &P {
+        &self.policy
+    }
+
+    /// What runs on the host.
+    pub fn model(&self) -> &M {
+        &self.model
+    }
+
+    /// Who watches.
+    pub fn recorder(&self) -> &R {
+        &self.recorder
+    }
+
+    /// Who watches, to begin anew after a warm-up.
+    pub fn recorder_mut(&mut self) -> &mut R {
+        &mut self.recorder
+    }
+
+    /// Who watched.
+    pub fn into_recorder(self) -> R {
+        self.recorder
+    }
+}

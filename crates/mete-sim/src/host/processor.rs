@@ -1,0 +1,242 @@
+//! One processor: switch, run, stop, and where its time went.
+
+use mete_policy::{ClientId, Nanoseconds, Policy, ProcessorId, Stop};
+
+use super::{Host, Payer, STEPS_AT_ONCE, Stalled, State};
+use crate::model::{Context, Event, Model, Step};
+use crate::queue::Ticket;
+use crate::recorder::Recorder;
+
+/// What a processor did with its time; the three add up to the time that has passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Clients computed.
+    pub run_ns: Nanoseconds,
+    /// It was switching between clients.
+    pub switch_ns: Nanoseconds,
+    /// Nobody was there to run.
+    pub idle_ns: Nanoseconds,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Idle,
+    Switching,
+    Running,
+}
+
+/// What has to be done with a processor before time goes on; the larger covers the smaller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Todo {
+    #[default]
+    Nothing,
+    /// Ask the running client what it does now.
+    Ask,
+    /// Find somebody if it is idle.
+    Pick,
+    /// Take it from its client and find somebody.
+    Preempt,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Processor {
+    pub(super) phase: Phase,
+    pub(super) todo: Todo,
+    pub(super) times: Times,
+    /// Who runs, or ran last: no switch is needed to go on with that one.
+    client: Option<ClientId>,
+    /// From when on the policy is told that the client ran.
+    charged_from_ns: Nanoseconds,
+    slice_end_ns: Nanoseconds,
+    burst_end_ns: Nanoseconds,
+    /// Up to when the client's body knows of its progress.
+    advanced_ns: Nanoseconds,
+    /// Up to when `times` is right.
+    counted_ns: Nanoseconds,
+    ticket: Ticket,
+}
+
+impl Processor {
+    pub(super) const IDLE: Processor = Processor {
+        phase: Phase::Idle,
+        todo: Todo::Nothing,
+        times: Times { run_ns: 0, switch_ns: 0, idle_ns: 0 },
+        client: None,
+        charged_from_ns: 0,
+        slice_end_ns: 0,
+        burst_end_ns: 0,
+        advanced_ns: 0,
+        counted_ns: 0,
+        ticket: Ticket::NONE,
+    };
+}
+
+impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
+    /// Gives an idle processor to whom the policy names.
+    pub(super) fn pick(&mut self, index: usize) {
+        if self.processors[index].phase != Phase::Idle {
+            return;
+        }
+        let Some(decision) = self.policy.pick(index as ProcessorId, self.now_ns) else { return };
+        let client = decision.client;
+        if self.state(client) != State::Ready {
+            // A policy that names somebody who cannot run is wrong; its tests say so. The host goes on.
+            debug_assert!(false, "{} picked client {client}, which is not ready", self.policy.name());
+            return;
+        }
+        self.decisions += 1;
+        self.count(index);
+        self.ready -= 1;
+        self.idle -= 1;
+        self.clients[client as usize].state = State::Running(index);
+        self.recorder.dispatched(index as ProcessorId, client, decision.grant, self.now_ns);
+        self.switch(index, client, decision.slice_ns.max(1));
+    }
+
+    fn switch(&mut self, index: usize, client: ClientId, slice_ns: Nanoseconds) {
+        let is_switch = self.processors[index].client.replace(client) != Some(client);
+        let cost_ns = if is_switch { self.hardware.switch_ns } else { 0 };
+        let begins_ns = self.now_ns.saturating_add(cost_ns);
+        let processor = &mut self.processors[index];
+        processor.charged_from_ns =
+            if self.hardware.payer == Payer::Incoming { self.now_ns } else { begins_ns };
+        processor.slice_end_ns = begins_ns.saturating_add(slice_ns);
+        if cost_ns == 0 {
+            self.begin(index);
+        } else {
+            processor.phase = Phase::Switching;
+            processor.ticket = self.queue.push(begins_ns, Event::Processor(index));
+        }
+    }
+
+    /// The client has the processor from now on.
+    fn begin(&mut self, index: usize) {
+        self.count(index);
+        let processor = &mut self.processors[index];
+        processor.phase = Phase::Running;
+        processor.advanced_ns = self.now_ns;
+        let Some(client) = processor.client else { return };
+        let mut context = Context { now_ns: self.now_ns, acts: &mut self.acts, queue: &mut self.queue };
+        self.model.dispatched(client, &mut context);
+        self.ask(index);
+    }
+
+    pub(super) fn processor_due(&mut self, index: usize) {
+        match self.processors[index].phase {
+            Phase::Idle => {}
+            Phase::Switching => self.begin(index),
+            Phase::Running => {
+                self.advance(index);
+                if self.now_ns >= self.processors[index].burst_end_ns {
+                    self.ask(index);
+                } else {
+                    self.stop(index, Stop::Expired);
+                    self.pick(index);
+                }
+            }
+        }
+    }
+
+    /// Tells the running client's body how far it has come.
+    pub(super) fn advance(&mut self, index: usize) {
+        let processor = &mut self.processors[index];
+        let ran_ns = self.now_ns - processor.advanced_ns;
+        processor.advanced_ns = self.now_ns;
+        if let Some(client) = processor.client.filter(|_| ran_ns > 0) {
+            self.model.advance(client, ran_ns);
+        }
+    }
+
+    /// Asks the running client what it does now.
+    pub(super) fn ask(&mut self, index: usize) {
+        let Some(client) = self.processors[index].client else { return };
+        self.steps_at_once += 1;
+        if self.steps_at_once > STEPS_AT_ONCE {
+            self.stalled = Some(Stalled { client, now_ns: self.now_ns });
+            return;
+        }
+        let mut context = Context { now_ns: self.now_ns, acts: &mut self.acts, queue: &mut self.queue };
+        match self.model.next(client, &mut context) {
+            Step::Compute(burst_ns) => self.compute(index, burst_ns),
+            Step::Continue => {
+                self.queue.cancel(std::mem::replace(&mut self.processors[index].ticket, Ticket::NONE));
+                self.later(index, super::Todo::Ask);
+            }
+            Step::Block => self.leave(index, Stop::Blocked),
+            Step::Yield => self.leave(index, Stop::Yielded),
+            Step::Exit => self.exit(index, client),
+        }
+    }
+
+    fn compute(&mut self, index: usize, burst_ns: Nanoseconds) {
+        let processor = &mut self.processors[index];
+        if self.now_ns >= processor.slice_end_ns {
+            return self.leave(index, Stop::Expired);
+        }
+        self.queue.cancel(processor.ticket);
+        processor.burst_end_ns = self.now_ns.saturating_add(burst_ns);
+        let due_ns = processor.burst_end_ns.min(processor.slice_end_ns);
+        processor.ticket = self.queue.push(due_ns, Event::Processor(index));
+    }
+
+    fn leave(&mut self, index: usize, stop: Stop) {
+        self.stop(index, stop);
+        if self.acts.is_empty() {
+            self.pick(index);
+        } else {
+            // What the client asked for last comes before who follows it.
+            self.later(index, Todo::Pick);
+        }
+    }
+
+    fn exit(&mut self, index: usize, client: ClientId) {
+        self.stop(index, Stop::Blocked);
+        self.policy.remove(client, self.now_ns);
+        self.recorder.exited(client, self.now_ns);
+        self.clients[client as usize].state = State::Absent;
+        self.later(index, Todo::Pick);
+    }
+
+    /// Takes the processor from its client, if it has one.
+    pub(super) fn stop(&mut self, index: usize, stop: Stop) {
+        if self.processors[index].phase == Phase::Idle {
+            return;
+        }
+        if self.processors[index].phase == Phase::Running {
+            self.advance(index);
+        }
+        self.count(index);
+        let processor = &mut self.processors[index];
+        self.queue.cancel(std::mem::replace(&mut processor.ticket, Ticket::NONE));
+        processor.phase = Phase::Idle;
+        self.idle += 1;
+        let Some(client) = processor.client else { return };
+        let ran_ns = self.now_ns.saturating_sub(processor.charged_from_ns);
+        if stop == Stop::Blocked {
+            self.clients[client as usize].state = State::Blocked;
+        } else {
+            self.become_ready(client);
+        }
+        self.recorder.stopped(index as ProcessorId, client, ran_ns, stop, self.now_ns);
+        self.policy.ran(client, ran_ns, stop, self.now_ns);
+    }
+
+    /// Brings every processor's times up to now.
+    pub(super) fn charge_all(&mut self) {
+        (0..self.processors.len()).for_each(|index| self.count(index));
+    }
+
+    fn count(&mut self, index: usize) {
+        let processor = &mut self.processors[index];
+        let passed_ns = self.now_ns - processor.counted_ns;
+        processor.counted_ns = self.now_ns;
+        match (processor.phase, processor.client) {
+            (Phase::Running, Some(client)) => {
+                processor.times.run_ns += passed_ns;
+                self.clients[client as usize].ran_ns += passed_ns;
+            }
+            (Phase::Switching, _) => processor.times.switch_ns += passed_ns,
+            _ => processor.times.idle_ns += passed_ns,
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! A machine to try scheduling policies on, and what is measured there.
+//!
+//! ```text
+//!   scenario ──▶ Host ◀──▶ policy (mete-policy, the code that runs live)
+//!                 │  ▲
+//!       next, advance, deliver
+//!                 ▼  │
+//!               Model: tasks, guest kernels, devices ──▶ Recorder: metrics, traces
+//! ```
+//!
+//! 1. **One seed, one run.** Time is in integer nanoseconds, everything of one instant has one order,
+//!    and each entity draws from a stream of its own. Nothing depends on the machine or on threads.
+//! 2. **The policy is the live one.** The host tells it what happened and carries out what it answers.
+//! 3. **Time adds up.** What processors ran, switched and idled is their number times the duration.
+//!
+//! [`host`] is the machine, [`model`] the seam to what runs on it, [`recorder`] the seam to who watches.
+
+pub mod host;
+pub mod metrics;
+pub mod model;
+pub mod quanta;
+mod queue;
+pub mod random;
+pub mod recorder;
+pub mod replay;
+mod sweep;
+
+pub use host::{Hardware, Host, Payer, Stalled, Times};
+pub use model::{Context, Model, Reaction, Step};
+pub use queue::Ticket;
+pub use recorder::{Note, Recorder};
+pub use sweep::{all_processors, in_parallel};

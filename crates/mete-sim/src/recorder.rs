@@ -1,0 +1,160 @@
+//! Who watches a run: metrics and traces hook in here. A recorder that does nothing costs nothing.
+
+use mete_policy::{ClientId, Grant, Nanoseconds, Observation, ProcessorId, Stop};
+
+/// What only a model knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A client answered a request; the time is measured where it is felt, at whoever asked.
+    Response {
+        /// Who answered.
+        client: ClientId,
+        /// From asking to having the answer.
+        took_ns: Nanoseconds,
+    },
+    /// A client got a unit of work done: a loop of its program, a block, a packet.
+    Done {
+        /// Who did it.
+        client: ClientId,
+        /// How much of it, in the unit of the program's own counting.
+        amount: u64,
+    },
+    /// A task inside a guest woke for an event.
+    TaskWoke {
+        /// The virtual processor.
+        client: ClientId,
+        /// The task's number in its guest.
+        task: u16,
+        /// From the event's arrival at the guest's domain to the task's being runnable.
+        pending_ns: Nanoseconds,
+    },
+}
+
+/// Is told what happens on a host, in order. All methods default to doing nothing.
+pub trait Recorder {
+    /// A client became runnable.
+    fn woke(&mut self, client: ClientId, now_ns: Nanoseconds) {
+        let _ = (client, now_ns);
+    }
+
+    /// A client got a processor; where switches cost time, that begins now.
+    fn dispatched(&mut self, processor: ProcessorId, client: ClientId, grant: Grant, now_ns: Nanoseconds) {
+        let _ = (processor, client, grant, now_ns);
+    }
+
+    /// A client left its processor. `ran_ns` is what the policy is told.
+    fn stopped(
+        &mut self,
+        processor: ProcessorId,
+        client: ClientId,
+        ran_ns: Nanoseconds,
+        stop: Stop,
+        now_ns: Nanoseconds,
+    ) {
+        let _ = (processor, client, ran_ns, stop, now_ns);
+    }
+
+    /// A client is over.
+    fn exited(&mut self, client: ClientId, now_ns: Nanoseconds) {
+        let _ = (client, now_ns);
+    }
+
+    /// The policy was shown something.
+    fn observed(&mut self, observation: Observation, now_ns: Nanoseconds) {
+        let _ = (observation, now_ns);
+    }
+
+    /// The model said something.
+    fn noted(&mut self, note: Note, now_ns: Nanoseconds) {
+        let _ = (note, now_ns);
+    }
+}
+
+/// Nobody watches.
+impl Recorder for () {}
+
+/// Two watch.
+impl<A: Recorder, B: Recorder> Recorder for (A, B) {
+    fn woke(&mut self, client: ClientId, now_ns: Nanoseconds) {
+        self.0.woke(client, now_ns);
+        self.1.woke(client, now_ns);
+    }
+
+    fn dispatched(&mut self, processor: ProcessorId, client: ClientId, grant: Grant, now_ns: Nanoseconds) {
+        self.0.dispatched(processor, client, grant, now_ns);
+        self.1.dispatched(processor, client, grant, now_ns);
+    }
+
+    fn stopped(
+        &mut self,
+        processor: ProcessorId,
+        client: ClientId,
+        ran_ns: Nanoseconds,
+        stop: Stop,
+        now_ns: Nanoseconds,
+    ) {
+        self.0.stopped(processor, client, ran_ns, stop, now_ns);
+        self.1.stopped(processor, client, ran_ns, stop, now_ns);
+    }
+
+    fn exited(&mut self, client: ClientId, now_ns: Nanoseconds) {
+        self.0.exited(client, now_ns);
+        self.1.exited(client, now_ns);
+    }
+
+    fn observed(&mut self, observation: Observation, now_ns: Nanoseconds) {
+        self.0.observed(observation, now_ns);
+        self.1.observed(observation, now_ns);
+    }
+
+    fn noted(&mut self, note: Note, now_ns: Nanoseconds) {
+        self.0.noted(note, now_ns);
+        self.1.noted(note, now_ns);
+    }
+}
+
+/// A watcher that may be there or not, decided at run time.
+impl<R: Recorder> Recorder for Option<R> {
+    fn woke(&mut self, client: ClientId, now_ns: Nanoseconds) {
+        if let Some(recorder) = self {
+            recorder.woke(client, now_ns);
+        }
+    }
+
+    fn dispatched(&mut self, processor: ProcessorId, client: ClientId, grant: Grant, now_ns: Nanoseconds) {
+        if let Some(recorder) = self {
+            recorder.dispatched(processor, client, grant, now_ns);
+        }
+    }
+
+    fn stopped(
+        &mut self,
+        processor: ProcessorId,
+        client: ClientId,
+        ran_ns: Nanoseconds,
+        stop: Stop,
+        now_ns: Nanoseconds,
+    ) {
+        if let Some(recorder) = self {
+            recorder.stopped(processor, client, ran_ns, stop, now_ns);
+        }
+    }
+
+    fn exited(&mut self, client: ClientId, now_ns: Nanoseconds) {
+        if let Some(recorder) = self {
+            recorder.exited(client, now_ns);
+        }
+    }
+
+    fn observed(&mut self, observation: Observation, now_ns: Nanoseconds) {
+        if let Some(recorder) = self {
+            recorder.observed(observation, now_ns);
+        }
+    }
+
+    fn noted(&mut self, note: Note, now_ns: Nanoseconds) {
+        if let Some(recorder) = self {
+            recorder.noted(note, now_ns);
+        }
+    }
+}
