@@ -24,7 +24,7 @@ test: setup ## run every test that this machine can run
 	@scripts/test.sh $(ARGS)
 
 bench: setup ## measure the costs on this machine
-	@$(RUN) cargo run --release --package mete --bin mete -- bench $(ARGS)
+	@$(RUN) cargo run --release --package mete --features "$(FEATURES)" --bin mete -- bench $(ARGS)
 
 fuzz: setup ## run a fuzz target (see fuzz/README.md): make fuzz ARGS="reader -- -max_total_time=60"
 	@$(RUN) cargo +nightly fuzz run $(ARGS)

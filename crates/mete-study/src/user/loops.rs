@@ -25,7 +25,7 @@ pub fn timed(times: u64, run: impl FnOnce(u64)) -> f64 {
 
 /// Makes the compiler believe that the value is used. Costs no instruction.
 #[inline(always)]
-fn keep(value: u64) {
+pub fn keep(value: u64) {
     // SAFETY: no instruction at all.
     unsafe { asm!("/* {0} */", in(reg) value, options(nomem, nostack, preserves_flags)) };
 }

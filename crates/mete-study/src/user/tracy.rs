@@ -1,0 +1,90 @@
+//! The client of the Tracy profiler as a peer. Built only on demand (feature `tracy`): it is a C++
+//! program of its own size, with threads and a port at which it waits for its viewer.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use tracy_client_sys::{___tracy_emit_plot_int, ___tracy_shutdown_profiler, ___tracy_startup_profiler};
+
+use super::loops::{keep, timed};
+use crate::reason::Reason;
+
+/// The running client. Dropped, it ends.
+///
+/// All calls come from one thread that ends before the client does: the client leaves pointers to
+/// itself in every thread that calls it, and follows them when the thread ends.
+pub struct Peer {
+    /// `None` once the thread is to end.
+    orders: Option<Sender<u64>>,
+    answers: Receiver<f64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Peer {
+    /// Starts the client. It listens at this machine's own address alone and announces itself to
+    /// nobody.
+    ///
+    /// # Errors
+    ///
+    /// If there is no thread.
+    pub fn start() -> Result<Peer, Reason> {
+        let (orders, ordered) = channel();
+        let (answer, answers) = channel();
+        let serve = move || {
+            // SAFETY: no client is running: there is one `Peer` at a time, and it ends its own.
+            unsafe { ___tracy_startup_profiler() };
+            for times in ordered {
+                if answer.send(timed(times, plots)).is_err() {
+                    break;
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("tracy peer".into()).spawn(serve)?;
+        Ok(Peer { orders: Some(orders), answers, thread: Some(thread) })
+    }
+
+    /// Nanoseconds of each of so many passes of a loop with a plot.
+    ///
+    /// # Errors
+    ///
+    /// If the thread has ended.
+    pub fn ask(&mut self, times: u64) -> Result<f64, Reason> {
+        let gone = || Reason::new("the thread that calls Tracy's client has ended");
+        self.orders.as_ref().ok_or_else(gone)?.send(times).map_err(|_| gone())?;
+        self.answers.recv().map_err(|_| gone())
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.orders = None;
+        let ended = self.thread.take().map(JoinHandle::join);
+        if matches!(ended, Some(Ok(()))) {
+            // SAFETY: the one thread that called the client has started it, and has ended.
+            unsafe { ___tracy_shutdown_profiler() };
+        }
+    }
+}
+
+/// So many values with their time stamps: of what Tracy has, the nearest to a row.
+#[inline(never)]
+fn plots(times: u64) {
+    for at in 0..times {
+        keep(at);
+        // SAFETY: the client runs, and the name is there for ever.
+        unsafe { ___tracy_emit_plot_int(c"mete bench row".as_ptr(), at as i64) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_17_the_client_answers_and_may_be_started_again_after_its_end() {
+        for _ in 0..2 {
+            let mut peer = Peer::start().unwrap();
+            assert!(peer.ask(1000).unwrap() > 0.0);
+        }
+    }
+}
