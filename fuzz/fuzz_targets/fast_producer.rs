@@ -93,10 +93,12 @@ fn reserve(bytes: usize) -> NonNull<u8> {
 
 /// This thread's rseq structure, which the C library has registered.
 fn registered() -> *mut Abi {
-    // SAFETY: the symbol, if there, is an offset from the thread pointer (glibc, from 2.35 on).
+    // SAFETY: the symbols, if there, are an offset from the thread pointer and a size (glibc, from 2.35 on).
     unsafe {
         let offset = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
-        assert!(!offset.is_null(), "this C library does not register restartable sequences");
+        let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
+        let is_there = !offset.is_null() && size.as_ref().is_some_and(|size| *size > 0);
+        assert!(is_there, "the C library has not registered restartable sequences");
         let thread: *mut u8;
         std::arch::asm!("mov {}, fs:0", out(reg) thread);
         thread.offset(*offset).cast()
