@@ -93,7 +93,8 @@ fn ask(socket: &str) -> Outcome {
 }
 
 fn schedule(has_kernel: bool, domains: &[&str]) -> Outcome {
-    let policy = mete_policy::Settings { confirm_periods: 2, dwell_periods: 2, ..Default::default() };
+    let policy =
+        mete_policy::affinity::Settings { confirm_periods: 2, dwell_periods: 2, ..Default::default() };
     let mut settings = Settings { policy: Some(policy), needs_kernel: has_kernel, ..Settings::default() };
     if !has_kernel {
         settings.kernel.clear();
