@@ -169,9 +169,7 @@ fn cost_rows(samples: &Samples<Cost>) -> Vec<Row> {
         crate::report::Row::new("user: peer: LTTng-UST", "ns", lttng.clone())
             .note("overwrite mode, same fields"),
         ratio("LTTng-UST / row, five entries", times_ours(lttng)).bar(Bar::AtLeast(6.0)),
-        ns("peer: Tracy client", Tracy)
-            .note("a plot: name, 64-bit value and time stamp; without domain and correspondent")
-            .note("no viewer, so it stays in fresh memory; on demand the client would log nothing"),
+        ns("peer: Tracy client", Tracy).note(tracy::Peer::NOTE),
     ]
 }
 

@@ -6,6 +6,9 @@ use crate::reason::Reason;
 pub enum Peer {}
 
 impl Peer {
+    /// Nothing is measured; the reason says all.
+    pub const NOTE: &str = "";
+
     /// Says how to get it.
     ///
     /// # Errors

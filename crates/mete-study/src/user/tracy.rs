@@ -21,6 +21,9 @@ pub struct Peer {
 }
 
 impl Peer {
+    /// What is measured.
+    pub const NOTE: &str = "a plot: name, 64-bit value and time stamp, without domain and correspondent; there is no viewer, so it stays in fresh memory (on demand the client would log nothing)";
+
     /// Starts the client. It listens at this machine's own address alone and announces itself to
     /// nobody.
     ///
