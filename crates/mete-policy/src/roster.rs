@@ -6,7 +6,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::{ClientId, DomainIndex, Setup, Share, Stop};
+use crate::{ClientId, DomainIndex, ProcessorId, Setup, Share, Stop};
 
 /// Where a client is in its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,12 +29,27 @@ struct Entry {
 pub(crate) struct Roster {
     entries: Vec<Entry>,
     domains: DomainIndex,
+    processors: ProcessorId,
 }
 
 impl Roster {
     pub(crate) fn new(setup: &Setup) -> Roster {
         let nobody = Entry { share: Share::ONE, domain: 0, state: State::Absent };
-        Roster { entries: vec![nobody; setup.clients as usize], domains: setup.domains.max(1) }
+        Roster {
+            entries: vec![nobody; setup.clients as usize],
+            domains: setup.domains.max(1),
+            processors: setup.processors.max(1),
+        }
+    }
+
+    /// Whether there is such a processor; nobody is picked for one that there is not.
+    pub(crate) fn has_processor(&self, processor: ProcessorId) -> bool {
+        processor < self.processors
+    }
+
+    /// How many clients there may be; their numbers are below this.
+    pub(crate) fn clients(&self) -> ClientId {
+        ClientId::try_from(self.entries.len()).unwrap_or(ClientId::MAX)
     }
 
     pub(crate) fn state(&self, client: ClientId) -> State {

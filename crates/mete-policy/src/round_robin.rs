@@ -7,7 +7,8 @@
 //! | several processors | one queue serves all |
 //!
 //! A client that stops before its quantum's end goes to the tail all the same, so one that blocks often
-//! gets less than one that computes.
+//! gets less than one that computes. A decision that is given back before it ran at all is as if it had
+//! not been made: the client stays at the head.
 
 use crate::queue::Queues;
 use crate::roster::{Roster, State};
@@ -58,14 +59,22 @@ impl Policy for RoundRobin {
         None
     }
 
-    fn pick(&mut self, _processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+    fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+        if !self.roster.has_processor(processor) {
+            return None;
+        }
         let client = self.queue.pop_front(0)?;
         self.roster.run(client);
         Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })
     }
 
-    fn ran(&mut self, client: ClientId, _ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
-        if self.roster.stop(client, stop) == Some(State::Ready) {
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
+        if self.roster.stop(client, stop) != Some(State::Ready) {
+            return;
+        }
+        if stop == Stop::Preempted && ran_ns == 0 {
+            self.queue.push_front(0, client);
+        } else {
             self.queue.push_back(0, client);
         }
     }

@@ -1,0 +1,325 @@
+//! Fair share: users get the processor by their shares, however many processes each has (Henry, *The
+//! Fair Share Scheduler*, 1984; Kay and Lauder, *A Fair Share Scheduler*, CACM 31(1), 1988), over the
+//! multi-level feedback of a Unix of that time (VTRR paper, §2.2).
+//!
+//! | | |
+//! |---|---|
+//! | selection, insertion | constant time, but once in 100 quanta linear in clients: priorities are adjusted |
+//! | fairness | in the long run: a user's time tends to its part over some usage half-lives of 6400 quanta each; nothing is promised over less |
+//! | several processors | one set of queues serves all; who wakes preempts the client on the worst level, if that is worse than its own |
+//!
+//! A domain is a user, with its share; a client is a process. The rules are Kay and Lauder's:
+//!
+//! * Running costs. A process's priority value rises by the time that it runs × its user's usage × the
+//!   number of its user's processes that are runnable / its user's share². The smaller the value, the
+//!   sooner it runs.
+//! * Once in 100 quanta (1 s at 10 ms) every priority value decays, by half in two such periods.
+//! * Once in 400 quanta (4 s) every user's usage decays, by half in 16 such periods, and what its
+//!   processes ran is added.
+//!
+//! Since priority values that compete level out, a process's rate goes with share² / (usage × processes),
+//! its user's with share² / usage; and as usage follows the rate, the rate goes with the share.
+//!
+//! Priority values are spread over 128 queues, each first in, first out; the lowest queue that is not
+//! empty is served, for one quantum. The spread is set at each adjustment, so that the largest value
+//! then lies in the middle.
+//!
+//! **Where it deviates.** The source's half-lives are an administrator's choice, minutes to days; ours
+//! are given above. A process's `nice` is its own share within its user's: the number of processes
+//! counts as the sum of their shares over this one's. What processes ran since the last update counts
+//! as usage at once, so that a user who was away does not hold the processor until then, and a clock
+//! that stands still starves nobody. Users are not nested (the source has groups of users): a nested
+//! domain is a user like others, with its own share. The root domain, and one that was not made known,
+//! has a share of 1.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::occupancy::{Occupancy, Occupant};
+use crate::queue::Queues;
+use crate::roster::{Roster, State};
+use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+
+/// The queues of the multi-level feedback; [`FairShare::occupied`] has a bit for each.
+const LEVELS: usize = 128;
+/// The queue beside the levels in which everybody waits while the levels change.
+const ASIDE: usize = LEVELS;
+/// How often priority values decay.
+const PRIORITY_PERIOD_QUANTA: u64 = 100;
+/// 2^(−1/2) in 2⁻³²: half in two periods.
+const PRIORITY_DECAY: u64 = 3_037_000_500;
+/// How often usage decays.
+const USAGE_PERIOD_QUANTA: u64 = 400;
+/// 2^(−1/16) in 2⁻³²: half in 16 periods.
+const USAGE_DECAY: u64 = 4_112_874_773;
+
+#[derive(Clone, Copy)]
+struct User {
+    share: Share,
+    usage_ns: u64,
+    /// What its processes ran since usage was updated.
+    charges_ns: u64,
+    /// The sum of the shares of its processes that are ready or running.
+    active: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Process {
+    priority: u128,
+    /// Where it is queued while it is ready.
+    level: usize,
+}
+
+/// The fair-share policy.
+pub struct FairShare {
+    roster: Roster,
+    users: Vec<User>,
+    processes: Vec<Process>,
+    queues: Queues,
+    /// A bit for each level that is not empty.
+    occupied: u128,
+    /// How much of a priority value makes a level.
+    step: u128,
+    occupancy: Occupancy,
+    priority_timer: Timer,
+    usage_timer: Timer,
+    quantum_ns: Nanoseconds,
+}
+
+impl FairShare {
+    /// A policy without clients.
+    #[must_use]
+    pub fn new(setup: &Setup) -> FairShare {
+        let user = User { share: Share::ONE, usage_ns: 0, charges_ns: 0, active: 0 };
+        let quantum_ns = setup.quantum_ns.max(1);
+        FairShare {
+            roster: Roster::new(setup),
+            users: vec![user; usize::from(setup.domains.max(1))],
+            processes: vec![Process::default(); setup.clients as usize],
+            queues: Queues::new(LEVELS + 1, setup.clients),
+            occupied: 0,
+            step: 1,
+            occupancy: Occupancy::new(setup.processors),
+            priority_timer: Timer::new(quantum_ns.saturating_mul(PRIORITY_PERIOD_QUANTA)),
+            usage_timer: Timer::new(quantum_ns.saturating_mul(USAGE_PERIOD_QUANTA)),
+            quantum_ns,
+        }
+    }
+
+    fn user(&mut self, client: ClientId) -> &mut User {
+        &mut self.users[usize::from(self.roster.domain(client))]
+    }
+
+    fn enqueue(&mut self, client: ClientId, first: bool) {
+        let level = self.level(client);
+        self.processes[client as usize].level = level;
+        self.occupied |= 1 << level;
+        if first {
+            self.queues.push_front(level, client);
+        } else {
+            self.queues.push_back(level, client);
+        }
+    }
+
+    fn dequeue(&mut self, client: ClientId) {
+        let level = self.processes[client as usize].level;
+        self.queues.remove(level, client);
+        if self.queues.front(level).is_none() {
+            self.occupied &= !(1 << level);
+        }
+    }
+
+    /// The level of a client's priority value as it is now.
+    fn level(&self, client: ClientId) -> usize {
+        let level = self.processes[client as usize].priority / self.step;
+        usize::try_from(level).unwrap_or(LEVELS).min(LEVELS - 1)
+    }
+
+    fn charge(&mut self, client: ClientId, ran_ns: Nanoseconds) {
+        let own_share = u128::from(self.roster.share(client).get());
+        let user = self.user(client);
+        user.charges_ns = user.charges_ns.saturating_add(ran_ns);
+        let usage_ns = u128::from(user.usage_ns.saturating_add(user.charges_ns));
+        let share = u128::from(user.share.get());
+        let cost = (u128::from(ran_ns) * usage_ns).saturating_mul(user.active.into());
+        let priority = &mut self.processes[client as usize].priority;
+        *priority = priority.saturating_add(cost / (share * share * own_share));
+    }
+
+    /// Brings usage and priorities up to the time; what is linear in clients happens once a period.
+    fn advance(&mut self, now: Nanoseconds) {
+        let updates = self.usage_timer.periods_until(now);
+        if updates > 0 {
+            self.update_usage(power(USAGE_DECAY, updates));
+        }
+        let adjustments = self.priority_timer.periods_until(now);
+        if adjustments > 0 {
+            self.adjust_priorities(power(PRIORITY_DECAY, adjustments));
+        }
+    }
+
+    fn update_usage(&mut self, factor: u64) {
+        for user in &mut self.users {
+            let kept_ns = decayed(user.usage_ns.into(), factor);
+            user.usage_ns = u64::try_from(kept_ns).unwrap_or(u64::MAX).saturating_add(user.charges_ns);
+            user.charges_ns = 0;
+        }
+    }
+
+    fn adjust_priorities(&mut self, factor: u64) {
+        let mut largest = 0;
+        for process in &mut self.processes {
+            process.priority = decayed(process.priority, factor);
+            largest = largest.max(process.priority);
+        }
+        self.step = largest / (LEVELS as u128 / 2) + 1;
+        self.requeue();
+    }
+
+    /// Moves every ready client to the level that its priority value has now, in the old levels' order.
+    fn requeue(&mut self) {
+        while self.occupied != 0 {
+            let level = self.occupied.trailing_zeros() as usize;
+            self.occupied &= self.occupied - 1;
+            while let Some(client) = self.queues.pop_front(level) {
+                self.queues.push_back(ASIDE, client);
+            }
+        }
+        while let Some(client) = self.queues.pop_front(ASIDE) {
+            self.enqueue(client, false);
+        }
+    }
+
+    /// The processor of the worst client that one on this level should take, if any.
+    fn preempted_by(&self, client: ClientId) -> Option<ProcessorId> {
+        if self.occupancy.any_idle() {
+            return None;
+        }
+        let worst = |(processor, occupant): (ProcessorId, Occupant)| (self.level(occupant.client), processor);
+        let (level, processor) = self.occupancy.all().map(worst).max()?;
+        (level > self.level(client)).then_some(processor)
+    }
+}
+
+impl Policy for FairShare {
+    fn name(&self) -> &'static str {
+        "fair-share"
+    }
+
+    fn add_domain(&mut self, domain: DomainIndex, _parent: DomainIndex, share: Share) {
+        self.set_domain_share(domain, share, 0);
+    }
+
+    fn set_domain_share(&mut self, domain: DomainIndex, share: Share, _now: Nanoseconds) {
+        if let Some(user) = self.users.get_mut(usize::from(domain)) {
+            user.share = share;
+        }
+    }
+
+    fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
+        if self.roster.add(client, domain, share) {
+            self.processes[client as usize] = Process::default();
+        }
+    }
+
+    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
+        let state = self.roster.remove(client);
+        if state == State::Ready {
+            self.dequeue(client);
+        }
+        if matches!(state, State::Ready | State::Running) {
+            let share = u64::from(self.roster.share(client).get());
+            self.user(client).active -= share;
+            self.occupancy.leave(client);
+        }
+        if let Some(process) = self.processes.get_mut(client as usize) {
+            *process = Process::default();
+        }
+    }
+
+    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
+        let before = u64::from(self.roster.share(client).get());
+        if matches!(self.roster.set_share(client, share), State::Ready | State::Running) {
+            let user = self.user(client);
+            user.active = user.active - before + u64::from(share.get());
+        }
+    }
+
+    fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
+        self.advance(now);
+        if !self.roster.wake(client) {
+            return None;
+        }
+        let share = u64::from(self.roster.share(client).get());
+        self.user(client).active += share;
+        self.enqueue(client, false);
+        self.preempted_by(client)
+    }
+
+    fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
+        if !self.roster.has_processor(processor) {
+            return None;
+        }
+        self.advance(now);
+        // Of no level at all, all 128 bits are zero.
+        let level = self.occupied.trailing_zeros() as usize;
+        let client = if level < LEVELS { self.queues.front(level) } else { None }?;
+        self.dequeue(client);
+        self.roster.run(client);
+        self.occupancy.enter(processor, client, now);
+        Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })
+    }
+
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
+        let Some(next) = self.roster.stop(client, stop) else { return };
+        self.charge(client, ran_ns);
+        self.occupancy.leave(client);
+        self.advance(now);
+        if next == State::Ready {
+            self.enqueue(client, stop == Stop::Preempted);
+        } else {
+            let share = u64::from(self.roster.share(client).get());
+            self.user(client).active -= share;
+        }
+    }
+}
+
+/// Counts whole periods. Time that goes back counts as none.
+struct Timer {
+    period_ns: Nanoseconds,
+    /// Where the period that runs began.
+    began_ns: Nanoseconds,
+}
+
+impl Timer {
+    fn new(period_ns: Nanoseconds) -> Timer {
+        Timer { period_ns, began_ns: 0 }
+    }
+
+    fn periods_until(&mut self, now: Nanoseconds) -> u64 {
+        let periods = now.saturating_sub(self.began_ns) / self.period_ns;
+        // At most what was divided, so neither overflows.
+        self.began_ns += periods * self.period_ns;
+        periods
+    }
+}
+
+/// `value` × `factor`, which is in 2⁻³² and below 1.
+fn decayed(value: u128, factor: u64) -> u128 {
+    let factor = u128::from(factor);
+    // In two parts, since the product may not fit; the first is below 2⁹⁶ × 2³².
+    (value >> 32) * factor + (((value & u128::from(u32::MAX)) * factor) >> 32)
+}
+
+/// `factor`ⁿ, in 2⁻³².
+fn power(factor: u64, mut n: u64) -> u64 {
+    let (mut result, mut square) = (1 << 32, factor);
+    while n > 0 {
+        if n & 1 == 1 {
+            result = (result * square) >> 32;
+        }
+        square = (square * square) >> 32;
+        n >>= 1;
+    }
+    result
+}

@@ -1,0 +1,227 @@
+//! The scheduler of Linux 2.2: the client whose goodness is highest runs (VTRR paper, §4; the rules
+//! are those of `kernel/sched.c` in 2.2.18).
+//!
+//! | | |
+//! |---|---|
+//! | selection | linear in ready clients; linear in all clients when the counters are recharged |
+//! | insertion | constant time |
+//! | fairness | of clients that never block, each gets its priority's number of ticks between two recharges; none over shorter times, and not by shares beyond 40 |
+//! | several processors | one queue serves all; a client is 15 better on the processor where it ran last |
+//!
+//! A client's counter is the number of ticks that it has left. Its goodness is 0 once that is 0, and
+//! otherwise counter + priority, + 15 where there are several processors and it last ran on this one,
+//! + 1 for the client that this processor ran last. The highest wins; of equals, the one that ran last,
+//! then the one that stands first in the queue. Who wakes stands before all others, and preempts the
+//! client on the processor where it ran last if it is better than that one and no processor is idle.
+//! When nobody who is ready has a tick left, every client's counter, a blocked one's too, becomes
+//! counter / 2 + priority: so who blocks saves up to twice its priority. A client that yields counts as
+//! 0 in the next decision for its processor.
+//!
+//! **Shares and priorities.** A share of 1 to 40 is the priority of that number (20 is Linux's default,
+//! nice 0; 40 its highest, nice −20); a larger share is a priority of 40, because there was none
+//! above.
+//!
+//! **Where it deviates.** A tick is one quantum (10 ms by default, as there). The kernel charges a whole
+//! tick to whoever runs when the clock ticks; here processor time is charged as it was used, so that no
+//! tick is needed and nobody hides between two. The kernel lets a client run until its counter drops
+//! below zero, one tick more than the counter says; here, as the VTRR paper has it (§4), until it drops
+//! to zero. A decision's slice is all that the counter holds. Bonuses for a shared address space go to
+//! the client that ran last alone. A new client starts with a full counter instead of half its parent's.
+//! Real-time classes are left out.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::occupancy::Occupancy;
+use crate::queue::Queues;
+use crate::roster::{Roster, State};
+use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+
+/// The highest priority: twice the default of 20.
+const MOST_PRIORITY: u32 = 40;
+/// What a client is better by on the processor where it ran last.
+const SAME_PROCESSOR: u32 = 15;
+/// What the client that a processor ran last is better by there.
+const SAME_CLIENT: u32 = 1;
+
+#[derive(Clone, Copy, Default)]
+struct Task {
+    /// Ticks left, at most twice the highest priority.
+    counter: u32,
+    /// What of the next tick is used already.
+    used_ns: Nanoseconds,
+    processor: Option<ProcessorId>,
+    yielded: bool,
+}
+
+/// The goodness policy.
+pub struct Goodness {
+    roster: Roster,
+    /// Ready and running clients, as the kernel's run queue.
+    queue: Queues,
+    tasks: Vec<Task>,
+    occupancy: Occupancy,
+    /// Whom each processor ran last.
+    previous: Vec<Option<ClientId>>,
+    tick_ns: Nanoseconds,
+}
+
+impl Goodness {
+    /// A policy without clients.
+    #[must_use]
+    pub fn new(setup: &Setup) -> Goodness {
+        Goodness {
+            roster: Roster::new(setup),
+            queue: Queues::new(1, setup.clients),
+            tasks: vec![Task::default(); setup.clients as usize],
+            occupancy: Occupancy::new(setup.processors),
+            previous: vec![None; usize::from(setup.processors.max(1))],
+            tick_ns: setup.quantum_ns.max(1),
+        }
+    }
+
+    fn priority(&self, client: ClientId) -> u32 {
+        self.roster.share(client).get().min(MOST_PRIORITY)
+    }
+
+    /// How good it is to run a client with so many ticks left on this processor.
+    fn goodness(&self, client: ClientId, counter: u32, processor: ProcessorId) -> u32 {
+        if counter == 0 {
+            return 0;
+        }
+        let here = self.previous.len() > 1 && self.tasks[client as usize].processor == Some(processor);
+        let last = self.previous[usize::from(processor)] == Some(client);
+        let bonus = if here { SAME_PROCESSOR } else { 0 } + if last { SAME_CLIENT } else { 0 };
+        counter + self.priority(client) + bonus
+    }
+
+    fn goodness_when_ready(&self, client: ClientId, processor: ProcessorId) -> u32 {
+        self.goodness(client, self.tasks[client as usize].counter, processor)
+    }
+
+    /// The best ready client and its goodness.
+    fn best(&self, processor: ProcessorId) -> Option<(ClientId, u32)> {
+        let mut best = self.last_if_ready(processor);
+        let mut next = self.queue.front(0);
+        while let Some(client) = next {
+            next = self.queue.next(client);
+            if self.roster.state(client) != State::Ready || best.is_some_and(|(other, _)| other == client) {
+                continue;
+            }
+            let goodness = self.goodness_when_ready(client, processor);
+            if best.is_none_or(|(_, highest)| goodness > highest) {
+                best = Some((client, goodness));
+            }
+        }
+        best
+    }
+
+    /// Whom this processor ran last is looked at first, so that it wins among equals.
+    fn last_if_ready(&self, processor: ProcessorId) -> Option<(ClientId, u32)> {
+        let last = self.previous[usize::from(processor)]?;
+        if self.roster.state(last) != State::Ready {
+            return None;
+        }
+        let yielded = self.tasks[last as usize].yielded;
+        Some((last, if yielded { 0 } else { self.goodness_when_ready(last, processor) }))
+    }
+
+    /// Every client's counter becomes half of what it has and its priority.
+    fn recharge(&mut self) {
+        for client in 0..self.roster.clients() {
+            let priority = self.priority(client);
+            let task = &mut self.tasks[client as usize];
+            task.counter = task.counter / 2 + priority;
+            task.yielded = false;
+        }
+    }
+
+    fn charge(&mut self, client: ClientId, ran_ns: Nanoseconds) {
+        let task = &mut self.tasks[client as usize];
+        let used_ns = task.used_ns.saturating_add(ran_ns);
+        let ticks = u32::try_from(used_ns / self.tick_ns).unwrap_or(u32::MAX);
+        task.counter = task.counter.saturating_sub(ticks);
+        task.used_ns = if task.counter == 0 { 0 } else { used_ns % self.tick_ns };
+    }
+
+    /// The processor that a client which woke should take, if any (`reschedule_idle` in the kernel).
+    fn preempted_by(&self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
+        if self.occupancy.any_idle() {
+            return None;
+        }
+        let processor = self.tasks[client as usize].processor.unwrap_or(0);
+        let occupant = self.occupancy.on(processor)?;
+        let task = self.tasks[occupant.client as usize];
+        let used_ns = task.used_ns.saturating_add(now.saturating_sub(occupant.since_ns));
+        let ticks = u32::try_from(used_ns / self.tick_ns).unwrap_or(u32::MAX);
+        let left = task.counter.saturating_sub(ticks);
+        let better =
+            self.goodness_when_ready(client, processor) > self.goodness(occupant.client, left, processor);
+        better.then_some(processor)
+    }
+
+    fn is_queued(state: State) -> bool {
+        matches!(state, State::Ready | State::Running)
+    }
+}
+
+impl Policy for Goodness {
+    fn name(&self) -> &'static str {
+        "goodness"
+    }
+
+    fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
+        if self.roster.add(client, domain, share) {
+            self.tasks[client as usize] = Task { counter: self.priority(client), ..Task::default() };
+        }
+    }
+
+    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
+        if Self::is_queued(self.roster.remove(client)) {
+            self.queue.remove(0, client);
+        }
+        self.occupancy.leave(client);
+        self.previous.iter_mut().filter(|last| **last == Some(client)).for_each(|last| *last = None);
+    }
+
+    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
+        self.roster.set_share(client, share);
+    }
+
+    fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
+        if !self.roster.wake(client) {
+            return None;
+        }
+        self.queue.push_front(0, client);
+        self.preempted_by(client, now)
+    }
+
+    fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
+        if !self.roster.has_processor(processor) {
+            return None;
+        }
+        let (mut client, goodness) = self.best(processor)?;
+        if goodness == 0 {
+            self.recharge();
+            (client, _) = self.best(processor)?;
+        }
+        self.roster.run(client);
+        self.previous[usize::from(processor)] = Some(client);
+        self.occupancy.enter(processor, client, now);
+        let task = &mut self.tasks[client as usize];
+        task.processor = Some(processor);
+        task.yielded = false;
+        let slice_ns = self.tick_ns.saturating_mul(task.counter.into()) - task.used_ns;
+        Some(Decision { client, slice_ns, grant: Grant::Share })
+    }
+
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
+        let Some(next) = self.roster.stop(client, stop) else { return };
+        self.charge(client, ran_ns);
+        self.occupancy.leave(client);
+        self.tasks[client as usize].yielded = stop == Stop::Yielded;
+        if next == State::Blocked {
+            self.queue.remove(0, client);
+        }
+    }
+}

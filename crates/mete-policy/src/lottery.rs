@@ -1,0 +1,198 @@
+//! Lottery scheduling: each decision draws a ticket, and its holder runs (Waldspurger and Weihl,
+//! *Lottery Scheduling: Flexible Proportional-Share Resource Management*, OSDI 1994).
+//!
+//! | | |
+//! |---|---|
+//! | selection, insertion | O(log N) steps in a tree of partial ticket sums (§4.2) |
+//! | fairness | in the mean: of n decisions a client with the part p of all tickets wins n × p, with a standard deviation of √(n p (1 − p)) (§2.2); nothing is promised of one decision |
+//! | several processors | one lottery serves all; the tickets of those who run elsewhere are not in it |
+//!
+//! A client has as many tickets as its share says. One that uses only the fraction f of its quantum
+//! holds 1/f times as many until it is next chosen, so that its processor time stays in proportion
+//! (§3.4, compensation tickets). Tickets are counted in sixteenths so that a fraction of a ticket is
+//! worth something, too, and f counts as 1/256 where it is less: the source has no such limit, but
+//! with it no sum can overflow. A client that blocks without having run at all gets that much.
+//!
+//! The generator is the source's (appendix A): Park and Miller's, S' = 16807 S mod (2³¹ − 1). A drawing
+//! joins two of its numbers into one of 62 bits, because shares may add up to more than 2³¹, and scales
+//! it to the number of tickets. The seed is [`Setup::seed`]: the same seed and calls, the same schedule.
+//!
+//! Tickets are not made in currencies and not lent (§3.1, §3.2): domains do not count.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::roster::{Roster, State};
+use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+
+/// One ticket, in the units that are drawn from.
+const TICKET: u64 = 16;
+/// The most that compensation multiplies a client's tickets by.
+const MOST_COMPENSATION: u64 = 256;
+
+/// The lottery policy.
+pub struct Lottery {
+    roster: Roster,
+    tickets: Sums,
+    /// What each client's tickets count while it is compensated; 0 while it is not.
+    compensated: Vec<u64>,
+    generator: ParkMiller,
+    quantum_ns: Nanoseconds,
+}
+
+impl Lottery {
+    /// A policy without clients.
+    #[must_use]
+    pub fn new(setup: &Setup) -> Lottery {
+        Lottery {
+            roster: Roster::new(setup),
+            tickets: Sums::new(setup.clients),
+            compensated: vec![0; setup.clients as usize],
+            generator: ParkMiller::new(setup.seed),
+            quantum_ns: setup.quantum_ns.max(1),
+        }
+    }
+
+    fn enter(&mut self, client: ClientId) {
+        let plain = u64::from(self.roster.share(client).get()) * TICKET;
+        self.tickets.set(client, plain.max(self.compensated[client as usize]));
+    }
+
+    /// The tickets of a client that ran so much of its quantum; 0 where it used all of it.
+    fn compensation(&self, client: ClientId, ran_ns: Nanoseconds) -> u64 {
+        if ran_ns >= self.quantum_ns {
+            return 0;
+        }
+        let plain = u128::from(self.roster.share(client).get()) * u128::from(TICKET);
+        let ran_ns = u128::from(ran_ns.max(1));
+        let inflated = (plain * u128::from(self.quantum_ns) + ran_ns / 2) / ran_ns;
+        // At most 2²⁰ × 16 × 256 = 2³², so all of 2³² clients' tickets fit a u64.
+        u64::try_from(inflated.min(plain * u128::from(MOST_COMPENSATION) - 1)).unwrap_or(0)
+    }
+}
+
+impl Policy for Lottery {
+    fn name(&self) -> &'static str {
+        "lottery"
+    }
+
+    fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
+        if self.roster.add(client, domain, share) {
+            self.compensated[client as usize] = 0;
+        }
+    }
+
+    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
+        if self.roster.remove(client) == State::Ready {
+            self.tickets.set(client, 0);
+        }
+    }
+
+    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
+        let state = self.roster.set_share(client, share);
+        if state != State::Absent {
+            self.compensated[client as usize] = 0;
+        }
+        if state == State::Ready {
+            self.enter(client);
+        }
+    }
+
+    fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
+        if self.roster.wake(client) {
+            self.enter(client);
+        }
+        None
+    }
+
+    fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+        if !self.roster.has_processor(processor) || self.tickets.total() == 0 {
+            return None;
+        }
+        let winner = self.tickets.holder(self.generator.below(self.tickets.total()));
+        self.tickets.set(winner, 0);
+        self.roster.run(winner);
+        Some(Decision { client: winner, slice_ns: self.quantum_ns, grant: Grant::Share })
+    }
+
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
+        let Some(next) = self.roster.stop(client, stop) else { return };
+        // A decision that was given back has used nothing of what the client had.
+        if stop != Stop::Preempted || ran_ns > 0 {
+            self.compensated[client as usize] = self.compensation(client, ran_ns);
+        }
+        if next == State::Ready {
+            self.enter(client);
+        }
+    }
+}
+
+/// A complete binary tree whose leaves are the clients' tickets and whose nodes are sums of two.
+struct Sums {
+    /// The root is 1, the children of n are 2n and 2n + 1, the leaves are the last half.
+    nodes: Vec<u64>,
+}
+
+impl Sums {
+    fn new(clients: u32) -> Sums {
+        Sums { nodes: vec![0; 2 * (clients.max(1) as usize).next_power_of_two()] }
+    }
+
+    fn total(&self) -> u64 {
+        self.nodes[1]
+    }
+
+    /// Sets a client's tickets; the client is one of those that the tree was made for.
+    fn set(&mut self, client: ClientId, tickets: u64) {
+        let mut node = self.nodes.len() / 2 + client as usize;
+        self.nodes[node] = tickets;
+        while node > 1 {
+            node /= 2;
+            self.nodes[node] = self.nodes[2 * node] + self.nodes[2 * node + 1];
+        }
+    }
+
+    /// Who holds the ticket of this number, below the total.
+    fn holder(&self, mut ticket: u64) -> ClientId {
+        let leaves = self.nodes.len() / 2;
+        let mut node = 1;
+        while node < leaves {
+            node *= 2;
+            let left = self.nodes[node];
+            if ticket >= left {
+                ticket -= left;
+                node += 1;
+            }
+        }
+        ClientId::try_from(node - leaves).unwrap_or(0)
+    }
+}
+
+/// Park and Miller's generator (the source's appendix A).
+struct ParkMiller {
+    /// 1 to 2³¹ − 2.
+    state: u64,
+}
+
+impl ParkMiller {
+    const MODULUS: u64 = (1 << 31) - 1;
+    const FACTOR: u64 = 16807;
+
+    fn new(seed: u64) -> ParkMiller {
+        ParkMiller { state: 1 + seed % (Self::MODULUS - 1) }
+    }
+
+    /// The next number less 1: 0 to 2³¹ − 3.
+    fn next(&mut self) -> u64 {
+        self.state = self.state * Self::FACTOR % Self::MODULUS;
+        self.state - 1
+    }
+
+    /// A number below `bound`; a bias of at most `bound` / 2⁶² remains.
+    fn below(&mut self, bound: u64) -> u64 {
+        const STEPS: u64 = ParkMiller::MODULUS - 1;
+        let drawn = u128::from(self.next() * STEPS + self.next());
+        let scaled = drawn * u128::from(bound) / u128::from(STEPS * STEPS);
+        u64::try_from(scaled).unwrap_or(0)
+    }
+}

@@ -1,0 +1,103 @@
+//! Weighted round robin: everybody in turn, each for a quantum as long as its share (VTRR paper,
+//! §2.1).
+//!
+//! | | |
+//! |---|---|
+//! | selection, insertion | constant time |
+//! | fairness | exact at the end of every round; within a round a client may be its whole share of quanta ahead or behind |
+//! | several processors | one queue serves all; a client larger than a processor's part gets one processor |
+//!
+//! A client with share S runs S of the paper's time units in a row: one decision whose slice is S
+//! quanta. With shares 3, 2, 1 the order is A A A B B C.
+//!
+//! Who has to give way keeps its place at the head and the rest of its turn, and so does a decision
+//! that is given back. Who yields, blocks or is through loses what was left: carrying it over is what
+//! [deficit round robin](crate::drr) adds. A new share counts from the client's next turn on. The
+//! paper treats neither case.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::queue::Queues;
+use crate::roster::{Roster, State};
+use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+
+/// The weighted round-robin policy.
+pub struct WeightedRoundRobin {
+    roster: Roster,
+    queue: Queues,
+    /// What each client has left of its turn; zero between turns.
+    left_ns: Vec<Nanoseconds>,
+    quantum_ns: Nanoseconds,
+}
+
+impl WeightedRoundRobin {
+    /// A policy without clients.
+    #[must_use]
+    pub fn new(setup: &Setup) -> WeightedRoundRobin {
+        WeightedRoundRobin {
+            roster: Roster::new(setup),
+            queue: Queues::new(1, setup.clients),
+            left_ns: vec![0; setup.clients as usize],
+            quantum_ns: setup.quantum_ns.max(1),
+        }
+    }
+
+    fn turn_ns(&self, client: ClientId) -> Nanoseconds {
+        self.quantum_ns.saturating_mul(self.roster.share(client).get().into())
+    }
+}
+
+impl Policy for WeightedRoundRobin {
+    fn name(&self) -> &'static str {
+        "wrr"
+    }
+
+    fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
+        if self.roster.add(client, domain, share) {
+            self.left_ns[client as usize] = 0;
+        }
+    }
+
+    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
+        if self.roster.remove(client) == State::Ready {
+            self.queue.remove(0, client);
+        }
+    }
+
+    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
+        self.roster.set_share(client, share);
+    }
+
+    fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
+        if self.roster.wake(client) {
+            self.queue.push_back(0, client);
+        }
+        None
+    }
+
+    fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+        if !self.roster.has_processor(processor) {
+            return None;
+        }
+        let client = self.queue.pop_front(0)?;
+        self.roster.run(client);
+        let turn_ns = self.turn_ns(client);
+        let left_ns = &mut self.left_ns[client as usize];
+        if *left_ns == 0 {
+            *left_ns = turn_ns;
+        }
+        Some(Decision { client, slice_ns: *left_ns, grant: Grant::Share })
+    }
+
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
+        let Some(next) = self.roster.stop(client, stop) else { return };
+        let left_ns = &mut self.left_ns[client as usize];
+        *left_ns = if stop == Stop::Preempted { left_ns.saturating_sub(ran_ns) } else { 0 };
+        match next {
+            State::Ready if *left_ns > 0 => self.queue.push_front(0, client),
+            State::Ready => self.queue.push_back(0, client),
+            _ => {}
+        }
+    }
+}
