@@ -1,0 +1,258 @@
+//! Borrowed virtual time: the smallest effective virtual time first; clients that need low latency
+//! borrow from their future.
+//!
+//! Source: Duda and Cheriton, "Borrowed-Virtual-Time (BVT) Scheduling", 1999, §2 and §3. A client's actual
+//! virtual time is its service divided by its share. Its effective virtual time is the same, less its warp
+//! while it is warped. So a warped client is dispatched early, but what it uses is charged all the same,
+//! and its share in the long run stays what it is.
+//!
+//! | | |
+//! |---|---|
+//! | selection and insertion together | O(log N); a wake-up and a block also look at every processor once |
+//! | ahead of whoever is furthest behind, in virtual time | at most (quantum + allowance) / share without warp, and the warp more with it |
+//! | several processors | one queue serves all; a wake-up preempts the processor whose client is furthest ahead; no bound while a client's share is more than one processor |
+//!
+//! A woken client starts at the scheduler's virtual time, the least actual virtual time of all that are
+//! runnable, or at its own, whichever is later (§2): sleeping saves nothing up. One whose effective virtual
+//! time is then smaller than a running client's, by the allowance, preempts it.
+//!
+//! Whoever runs goes on, at the end of a quantum or when it has to give way, until somebody's effective
+//! virtual time is smaller than its own by more than the context switch allowance over its share (§2). The
+//! quantum is the least charge, so an allowance of nothing still gives everyone a quantum at a time.
+//!
+//! # Warp
+//!
+//! The source lets threads set their warp by a system call. Here one domain's clients are warped, which is
+//! [`Settings::warp`]; a warp begins when a client wakes. It may be limited (§3.2): after so much processor
+//! time without blocking the client goes unwarped for a while. Both ends are noticed when it stops or wakes.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::heap::Heap;
+use crate::roster::{Roster, State};
+use crate::virtual_time::{Account, ORIGIN, VirtualTime, quantum_ns, service, shifted};
+use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+
+/// What can be set; by default nobody is warped and the allowance is nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The context switch allowance: how long a client may go on once it is ahead, in nanoseconds.
+    pub allowance_ns: Nanoseconds,
+    /// Who is warped.
+    pub warp: Option<Warp>,
+}
+
+/// A warp for the clients of one domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Warp {
+    /// Whose clients are warped.
+    pub domain: DomainIndex,
+    /// How far their effective virtual time is put back, in nanoseconds of service at a share of one.
+    pub warp_ns: Nanoseconds,
+    /// For how long a client may run warped from its wake-up on, in nanoseconds.
+    pub limit_ns: Nanoseconds,
+    /// For how long it then goes unwarped at least, in nanoseconds.
+    pub rest_ns: Nanoseconds,
+}
+
+/// A client's warp.
+#[derive(Clone, Copy, Default)]
+struct Borrowing {
+    /// How much longer it may run warped; 0 when it is not.
+    left_ns: Nanoseconds,
+    /// When it may be warped again.
+    not_before: Nanoseconds,
+}
+
+/// Whom a processor was given to last.
+#[derive(Clone, Copy)]
+struct Seat {
+    client: Option<ClientId>,
+    since: Nanoseconds,
+}
+
+/// The BVT policy.
+pub struct Bvt {
+    settings: Settings,
+    roster: Roster,
+    accounts: Vec<Account>,
+    borrowings: Vec<Borrowing>,
+    seats: Vec<Seat>,
+    /// Who is ready, by effective virtual time.
+    ready: Heap,
+    /// Who is ready or running, by actual virtual time.
+    runnable: Heap,
+    /// The scheduler's virtual time when it was last looked at.
+    scheduler_time: VirtualTime,
+    quantum_ns: Nanoseconds,
+}
+
+impl Bvt {
+    /// A policy without clients.
+    #[must_use]
+    pub fn new(setup: &Setup, settings: Settings) -> Bvt {
+        Bvt {
+            settings,
+            roster: Roster::new(setup),
+            accounts: Account::all(setup),
+            borrowings: vec![Borrowing::default(); setup.clients as usize],
+            seats: vec![Seat { client: None, since: 0 }; setup.processors as usize],
+            ready: Heap::new(setup.clients),
+            runnable: Heap::new(setup.clients),
+            scheduler_time: ORIGIN,
+            quantum_ns: quantum_ns(setup),
+        }
+    }
+
+    /// The least actual virtual time of who is runnable; the last such while nobody is.
+    fn scheduler_time(&mut self) -> VirtualTime {
+        if let Some((least, _)) = self.runnable.least() {
+            self.scheduler_time = self.scheduler_time.max(least);
+        }
+        self.scheduler_time
+    }
+
+    fn effective(&self, client: ClientId) -> VirtualTime {
+        let actual = self.accounts[client as usize].time();
+        match self.settings.warp {
+            Some(warp) if self.borrowings[client as usize].left_ns > 0 => {
+                actual.saturating_sub(service(warp.warp_ns).unsigned_abs())
+            }
+            _ => actual,
+        }
+    }
+
+    /// What has to be undercut to take a processor from `client`: its effective virtual time after
+    /// `ran_ns` more, less the allowance.
+    fn defence(&self, client: ClientId, ran_ns: Nanoseconds) -> VirtualTime {
+        let kept_ns = i128::from(ran_ns) - i128::from(self.settings.allowance_ns);
+        let share = i128::from(self.accounts[client as usize].share().get());
+        shifted(self.effective(client), service(1).saturating_mul(kept_ns) / share)
+    }
+
+    /// Begins a warp if the client's domain has one and it has rested.
+    fn borrow(&mut self, client: ClientId, now: Nanoseconds) {
+        let borrowing = &mut self.borrowings[client as usize];
+        match self.settings.warp {
+            Some(warp) if warp.domain == self.roster.domain(client) && now >= borrowing.not_before => {
+                borrowing.left_ns = warp.limit_ns;
+            }
+            _ => {}
+        }
+    }
+
+    /// Counts time that was run warped, and ends the warp at its limit.
+    fn repay(&mut self, client: ClientId, ran_ns: Nanoseconds, now: Nanoseconds) {
+        let Some(warp) = self.settings.warp else { return };
+        let borrowing = &mut self.borrowings[client as usize];
+        if borrowing.left_ns == 0 {
+            return self.borrow(client, now);
+        }
+        borrowing.left_ns = borrowing.left_ns.saturating_sub(ran_ns);
+        if borrowing.left_ns == 0 {
+            borrowing.not_before = now.saturating_add(warp.rest_ns);
+        }
+    }
+
+    fn push(&mut self, client: ClientId) {
+        self.ready.push(self.effective(client), client);
+    }
+
+    /// The client that had this processor last, if it is ready and nobody undercuts it.
+    fn goes_on(&mut self, processor: ProcessorId) -> Option<ClientId> {
+        let client = self.seats.get(usize::from(processor))?.client?;
+        let (least, _) = self.ready.least()?;
+        let stays = self.roster.state(client) == State::Ready && least >= self.defence(client, 0);
+        stays.then_some(client)
+    }
+
+    /// Who gave the processor up by itself has no claim to go on.
+    fn vacate(&mut self, client: ClientId) {
+        for seat in self.seats.iter_mut().filter(|seat| seat.client == Some(client)) {
+            seat.client = None;
+        }
+    }
+
+    /// The processor whose client the woken one should replace: the furthest ahead; none while one is idle.
+    fn victim(&self, woken: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
+        let mut last = None;
+        for (processor, seat) in (0..).zip(&self.seats) {
+            let client = seat.client.filter(|&client| self.roster.state(client) == State::Running)?;
+            let defence = self.defence(client, now.saturating_sub(seat.since));
+            last = last.max(Some((defence, processor)));
+        }
+        last.filter(|&(defence, _)| self.effective(woken) < defence).map(|(_, processor)| processor)
+    }
+}
+
+impl Policy for Bvt {
+    fn name(&self) -> &'static str {
+        "bvt"
+    }
+
+    fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
+        if self.roster.add(client, domain, share) {
+            self.accounts[client as usize] = Account::new(share, self.quantum_ns, ORIGIN);
+            self.borrowings[client as usize] = Borrowing::default();
+        }
+    }
+
+    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
+        if self.roster.remove(client) != State::Absent {
+            self.scheduler_time();
+            self.ready.remove(client);
+            self.runnable.remove(client);
+        }
+    }
+
+    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
+        if self.roster.set_share(client, share) != State::Absent {
+            let account = &mut self.accounts[client as usize];
+            *account = Account::new(share, self.quantum_ns, account.time());
+        }
+    }
+
+    fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
+        if !self.roster.wake(client) {
+            return None;
+        }
+        let scheduler_time = self.scheduler_time();
+        self.accounts[client as usize].not_before(scheduler_time);
+        self.borrow(client, now);
+        self.runnable.push(self.accounts[client as usize].time(), client);
+        self.push(client);
+        self.victim(client, now)
+    }
+
+    fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
+        let allowed = if self.settings.allowance_ns > 0 { self.goes_on(processor) } else { None };
+        let client = match allowed {
+            Some(client) if self.ready.remove(client) => client,
+            _ => self.ready.pop()?,
+        };
+        self.roster.run(client);
+        if let Some(seat) = self.seats.get_mut(usize::from(processor)) {
+            *seat = Seat { client: Some(client), since: now };
+        }
+        let warped_ns = self.borrowings[client as usize].left_ns;
+        let slice_ns = if warped_ns > 0 { self.quantum_ns.min(warped_ns) } else { self.quantum_ns };
+        Some(Decision { client, slice_ns, grant: Grant::Share })
+    }
+
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
+        let Some(state) = self.roster.stop(client, stop) else { return };
+        self.accounts[client as usize].charge(ran_ns);
+        self.repay(client, ran_ns, now);
+        if matches!(stop, Stop::Blocked | Stop::Yielded) {
+            self.vacate(client);
+        }
+        self.runnable.remove(client);
+        self.runnable.push(self.accounts[client as usize].time(), client);
+        if state == State::Ready {
+            return self.push(client);
+        }
+        self.scheduler_time();
+        self.runnable.remove(client);
+    }
+}

@@ -1,0 +1,162 @@
+//! Earliest eligible virtual deadline first: of the clients that are not ahead, the one whose request
+//! should be done first.
+//!
+//! Source: Stoica and Abdel-Wahab, "Earliest Eligible Virtual Deadline First", 1995 (TR-95-22). A client
+//! asks for one quantum at a time; the request is eligible from the client's virtual time on, and its
+//! deadline is a quantum in virtual time later. The system's virtual time is the mean of the competing
+//! clients' virtual times, weighted by their shares, which is what §3 and §4 define: all lags (what a client
+//! should have had less what it had) add up to zero, also when someone joins or leaves with a lag, so
+//! somebody is always eligible.
+//!
+//! | | |
+//! |---|---|
+//! | selection and insertion together | O(log N) amortised; a step back of the clock (below) may cost as many moves as it made clients ineligible |
+//! | lag, either way | less than one quantum while nobody joins or leaves with a lag (§5) |
+//! | several processors | one queue serves all, those who run count for the mean; when only they are eligible, the least early runs; no bound while a client's share is more than one processor |
+//!
+//! Who blocks takes its lag along and has it again when it wakes (the first strategy of §4): one that was
+//! ahead stays so, one that was behind is owed what it was, at most a quantum. Sleeping adds nothing. A
+//! join with a lag puts the clock back and an exit with one forward, or the other way round; such steps
+//! move everyone's lag by the joining lag over the sum of shares, beyond the bound above.
+//!
+//! Deviations: a request that was cut short is charged by what was used, and a new one is made (the source
+//! does so when a client gives its time up early). The source's augmented search tree is two heaps here,
+//! which is less memory to touch in a decision and trades the worst case for an amortised one.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::eligible::Eligible;
+use crate::roster::{Roster, State};
+use crate::virtual_clock::VirtualClock;
+use crate::virtual_time::{Account, ORIGIN, lead, quantum_ns, rescaled, shifted};
+use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+
+/// The EEVDF policy.
+pub struct Eevdf {
+    roster: Roster,
+    accounts: Vec<Account>,
+    /// How far each blocked client was ahead of the clock when it blocked; a lag is negative.
+    leads: Vec<i128>,
+    clock: VirtualClock,
+    queue: Eligible,
+    quantum_ns: Nanoseconds,
+}
+
+impl Eevdf {
+    /// A policy without clients.
+    #[must_use]
+    pub fn new(setup: &Setup) -> Eevdf {
+        Eevdf {
+            roster: Roster::new(setup),
+            accounts: Account::all(setup),
+            leads: vec![0; setup.clients as usize],
+            clock: VirtualClock::new(),
+            queue: Eligible::new(setup.clients),
+            quantum_ns: quantum_ns(setup),
+        }
+    }
+
+    fn push(&mut self, client: ClientId) {
+        let now = self.clock.now();
+        self.queue.push(client, &self.accounts[client as usize], now);
+    }
+
+    /// Adds to the mean what a client's virtual time went on by.
+    fn charge(&mut self, client: ClientId, ran_ns: Nanoseconds) {
+        let account = &mut self.accounts[client as usize];
+        let before = account.time();
+        account.charge(ran_ns);
+        self.clock.advance(lead(account.time(), before).saturating_mul(account.share().get().into()));
+    }
+
+    fn leave(&mut self, client: ClientId) {
+        let account = &self.accounts[client as usize];
+        self.clock.leave_at(account.time(), account.share());
+    }
+
+    fn join(&mut self, client: ClientId) {
+        let account = &self.accounts[client as usize];
+        self.clock.join_at(account.time(), account.share());
+    }
+
+    /// Changes the share of a client that is ready or running; its lag, and so the mean, stay.
+    fn change_active(&mut self, client: ClientId, share: Share, state: State) {
+        let now = self.clock.now();
+        self.leave(client);
+        self.accounts[client as usize].set_share(share, self.quantum_ns, now);
+        self.join(client);
+        if state == State::Ready {
+            self.queue.remove(client);
+            self.push(client);
+        }
+    }
+
+    fn change_blocked(&mut self, client: ClientId, share: Share) {
+        let account = &mut self.accounts[client as usize];
+        let kept = &mut self.leads[client as usize];
+        *kept = rescaled(*kept, account.share(), share);
+        *account = Account::new(share, self.quantum_ns, ORIGIN);
+    }
+}
+
+impl Policy for Eevdf {
+    fn name(&self) -> &'static str {
+        "eevdf"
+    }
+
+    fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
+        if self.roster.add(client, domain, share) {
+            self.accounts[client as usize] = Account::new(share, self.quantum_ns, ORIGIN);
+            self.leads[client as usize] = 0;
+        }
+    }
+
+    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
+        let state = self.roster.remove(client);
+        if state == State::Ready {
+            self.queue.remove(client);
+        }
+        if matches!(state, State::Ready | State::Running) {
+            self.leave(client);
+        }
+    }
+
+    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
+        match self.roster.set_share(client, share) {
+            State::Absent => {}
+            State::Blocked => self.change_blocked(client, share),
+            state => self.change_active(client, share, state),
+        }
+    }
+
+    fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
+        if self.roster.wake(client) {
+            let joining = shifted(self.clock.now(), self.leads[client as usize]);
+            self.accounts[client as usize].move_to(joining);
+            self.join(client);
+            self.push(client);
+        }
+        None
+    }
+
+    fn pick(&mut self, _processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+        let now = self.clock.now();
+        let eligible = self.queue.pop(&self.accounts, now);
+        let client = eligible.or_else(|| self.queue.pop_least_early())?;
+        self.roster.run(client);
+        Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })
+    }
+
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
+        let Some(state) = self.roster.stop(client, stop) else { return };
+        self.charge(client, ran_ns);
+        if state == State::Ready {
+            return self.push(client);
+        }
+        let account = &self.accounts[client as usize];
+        let ahead = lead(account.time(), self.clock.now());
+        self.leads[client as usize] = ahead.max(-account.step());
+        self.leave(client);
+    }
+}

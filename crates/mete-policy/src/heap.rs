@@ -1,0 +1,166 @@
+//! An intrusive heap over dense client numbers: the least key first, ties by client number.
+//!
+//! | | |
+//! |---|---|
+//! | push, pop, removal of any client | O(log₄ N) |
+//! | the least | constant time |
+//! | memory | 20 bytes a client, made once |
+//!
+//! Four children a node instead of two: half the levels, and the four keys that are compared lie in one
+//! cache line. A key holds the time and the client in one number, so a comparison is one subtraction and
+//! breaks ties by itself; places without a client hold the greatest number, so nothing asks for the end.
+//!
+//! A popped root leaves a hole. A client that goes on is pushed next, into the hole and down: one way
+//! through the heap instead of two.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::ClientId;
+use crate::virtual_time::VirtualTime;
+
+/// Four siblings in one cache line.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line([u128; 4]);
+
+/// Above every key.
+const NOBODY: u128 = u128::MAX;
+/// The root's slot: its children, slots 4 to 7, then begin a line, and so do all others'.
+const ROOT: usize = 3;
+/// Where a client is that is not in the heap.
+const ABSENT: u32 = 0;
+
+/// A heap; each client is in it once at most.
+pub struct Heap {
+    lines: Vec<Line>,
+    /// Each client's slot.
+    places: Vec<u32>,
+    /// One past the last slot in use.
+    end: usize,
+    /// Whether the root is vacant although it is in use.
+    hole: bool,
+}
+
+impl Heap {
+    pub(crate) fn new(clients: u32) -> Heap {
+        let lines = (ROOT + clients as usize).div_ceil(4);
+        Heap {
+            lines: vec![Line([NOBODY; 4]); lines],
+            places: vec![ABSENT; clients as usize],
+            end: ROOT,
+            hole: false,
+        }
+    }
+
+    /// Puts a client in that is not in the heap.
+    pub(crate) fn push(&mut self, time: VirtualTime, client: ClientId) {
+        let key = time << 32 | u128::from(client);
+        if core::mem::take(&mut self.hole) {
+            self.sift_down(ROOT, key);
+        } else {
+            self.end += 1;
+            self.sift_up(self.end - 1, key);
+        }
+    }
+
+    /// Takes the least client out.
+    pub(crate) fn pop(&mut self) -> Option<ClientId> {
+        let (_, client) = self.least()?;
+        self.places[client as usize] = ABSENT;
+        self.hole = true;
+        Some(client)
+    }
+
+    /// The least key.
+    pub(crate) fn least(&mut self) -> Option<(VirtualTime, ClientId)> {
+        self.fill_hole();
+        (self.end > ROOT).then(|| (self.key(ROOT) >> 32, client_of(self.key(ROOT))))
+    }
+
+    /// Takes a client out; `false` if it was not in.
+    pub(crate) fn remove(&mut self, client: ClientId) -> bool {
+        self.fill_hole();
+        let slot = self.places.get(client as usize).map_or(ABSENT, |&slot| slot) as usize;
+        if slot == ABSENT as usize {
+            return false;
+        }
+        self.places[client as usize] = ABSENT;
+        let last = self.take_last();
+        if slot < self.end {
+            self.replace(slot, last);
+        }
+        true
+    }
+
+    /// Moves the last key into the hole, if there is one.
+    fn fill_hole(&mut self) {
+        if core::mem::take(&mut self.hole) {
+            let last = self.take_last();
+            if self.end > ROOT {
+                self.sift_down(ROOT, last);
+            }
+        }
+    }
+
+    fn take_last(&mut self) -> u128 {
+        self.end -= 1;
+        core::mem::replace(&mut self.lines[self.end / 4].0[self.end % 4], NOBODY)
+    }
+
+    /// Puts a key where another was.
+    fn replace(&mut self, slot: usize, key: u128) {
+        if slot > ROOT && key < self.key(parent(slot)) {
+            self.sift_up(slot, key);
+        } else {
+            self.sift_down(slot, key);
+        }
+    }
+
+    fn sift_up(&mut self, mut slot: usize, key: u128) {
+        while slot > ROOT && key < self.key(parent(slot)) {
+            self.put(slot, self.key(parent(slot)));
+            slot = parent(slot);
+        }
+        self.put(slot, key);
+    }
+
+    fn sift_down(&mut self, mut slot: usize, key: u128) {
+        // The line of a slot's children is two before the slot.
+        while let Some(children) = self.lines.get(slot - 2) {
+            let (offset, least) = least_of(&children.0);
+            if key < least {
+                break;
+            }
+            self.put(slot, least);
+            slot = (slot - 2) * 4 + offset;
+        }
+        self.put(slot, key);
+    }
+
+    fn key(&self, slot: usize) -> u128 {
+        self.lines[slot / 4].0[slot % 4]
+    }
+
+    fn put(&mut self, slot: usize, key: u128) {
+        self.lines[slot / 4].0[slot % 4] = key;
+        self.places[client_of(key) as usize] = slot as u32;
+    }
+}
+
+fn parent(slot: usize) -> usize {
+    slot / 4 + 2
+}
+
+/// A key's low 32 bits.
+fn client_of(key: u128) -> ClientId {
+    key as ClientId
+}
+
+/// The least of four and its place, as a knock-out without branches.
+fn least_of(keys: &[u128; 4]) -> (usize, u128) {
+    let left = usize::from(keys[1] < keys[0]);
+    let right = 2 + usize::from(keys[3] < keys[2]);
+    let winner = if keys[right] < keys[left] { right } else { left };
+    (winner, keys[winner])
+}

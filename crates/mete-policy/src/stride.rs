@@ -1,0 +1,137 @@
+//! Stride scheduling: every client has a stride, inverse to its share; the least pass runs next, and its
+//! pass goes on by its stride.
+//!
+//! Source: Waldspurger and Weihl, "Stride Scheduling: Deterministic Proportional-Share Resource
+//! Management", 1995, §2 (dynamic clients and shares: §2.3; partial quanta: §2.4). A pass here is a
+//! virtual finishing time, a stride a quantum in virtual time, and the global pass the system's clock,
+//! which goes on by the service divided by the sum of shares.
+//!
+//! | | |
+//! |---|---|
+//! | selection and insertion together | O(log N) |
+//! | between two clients that stay ready | less than one quantum of error, however long (§2, §5) |
+//! | behind the ideal; ahead of it | less than one quantum; up to as many quanta as there are clients |
+//! | several processors | one queue serves all; no pairwise bound while a client's share is more than one processor |
+//!
+//! Who leaves or blocks keeps the distance of its pass from the global pass (`remain` in the source) and
+//! has it again when it comes back: neither a lag nor a lead is forgotten, and neither grows by sleeping.
+//! That is the difference to [`Wfq`](crate::Wfq), where a lag is forgotten. A change of share keeps the
+//! distance as service. The pairwise bound holds between wake-ups and changes of these two shares.
+//!
+//! Deviations: none in who runs when. Passes have 96 bits and need no re-basing; the source's fixed-point
+//! strides lose what a division leaves over, these do not.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::heap::Heap;
+use crate::roster::{Roster, State};
+use crate::virtual_clock::VirtualClock;
+use crate::virtual_time::{Account, ORIGIN, lead, quantum_ns, rescaled, service, shifted};
+use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+
+/// The stride policy.
+pub struct Stride {
+    roster: Roster,
+    accounts: Vec<Account>,
+    /// How far each blocked client was ahead of the global pass when it left, less one stride.
+    remains: Vec<i128>,
+    global: VirtualClock,
+    queue: Heap,
+    quantum_ns: Nanoseconds,
+}
+
+impl Stride {
+    /// A policy without clients.
+    #[must_use]
+    pub fn new(setup: &Setup) -> Stride {
+        Stride {
+            roster: Roster::new(setup),
+            accounts: Account::all(setup),
+            remains: vec![0; setup.clients as usize],
+            global: VirtualClock::new(),
+            queue: Heap::new(setup.clients),
+            quantum_ns: quantum_ns(setup),
+        }
+    }
+
+    fn push(&mut self, client: ClientId) {
+        self.queue.push(self.accounts[client as usize].finish(), client);
+    }
+
+    /// Changes the share of a client that is ready or running.
+    fn change_active(&mut self, client: ClientId, share: Share) {
+        let global = self.global.now();
+        let account = &mut self.accounts[client as usize];
+        self.global.leave(account.share());
+        account.set_share(share, self.quantum_ns, global);
+        self.global.join(share);
+        if self.queue.remove(client) {
+            self.push(client);
+        }
+    }
+
+    fn change_blocked(&mut self, client: ClientId, share: Share) {
+        let account = &mut self.accounts[client as usize];
+        let remain = &mut self.remains[client as usize];
+        *remain = rescaled(*remain, account.share(), share);
+        *account = Account::new(share, self.quantum_ns, ORIGIN);
+    }
+}
+
+impl Policy for Stride {
+    fn name(&self) -> &'static str {
+        "stride"
+    }
+
+    fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
+        if self.roster.add(client, domain, share) {
+            self.accounts[client as usize] = Account::new(share, self.quantum_ns, ORIGIN);
+            self.remains[client as usize] = 0;
+        }
+    }
+
+    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
+        if matches!(self.roster.remove(client), State::Ready | State::Running) {
+            self.queue.remove(client);
+            self.global.leave(self.accounts[client as usize].share());
+        }
+    }
+
+    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
+        match self.roster.set_share(client, share) {
+            State::Absent => {}
+            State::Blocked => self.change_blocked(client, share),
+            State::Ready | State::Running => self.change_active(client, share),
+        }
+    }
+
+    fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
+        if self.roster.wake(client) {
+            let account = &mut self.accounts[client as usize];
+            account.move_to(shifted(self.global.now(), self.remains[client as usize]));
+            self.global.join(account.share());
+            self.push(client);
+        }
+        None
+    }
+
+    fn pick(&mut self, _processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+        let client = self.queue.pop()?;
+        self.roster.run(client);
+        Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })
+    }
+
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
+        let Some(state) = self.roster.stop(client, stop) else { return };
+        let account = &mut self.accounts[client as usize];
+        account.charge(ran_ns);
+        self.global.advance(service(ran_ns));
+        if state == State::Ready {
+            self.push(client);
+        } else {
+            self.remains[client as usize] = lead(account.time(), self.global.now());
+            self.global.leave(account.share());
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Weighted fair queueing with a linear search: the VTRR paper's "WFQ" (§5.2).
+//!
+//! The same schedule as [`Wfq`](crate::Wfq), whose documentation says what it is, its source, its bounds
+//! and what it does on several processors. Only the cost differs:
+//!
+//! | | |
+//! |---|---|
+//! | selection | O(N): every ready client's virtual finishing time is looked at |
+//! | insertion, removal | constant time |
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::ClientId;
+use crate::virtual_time::VirtualTime;
+use crate::wfq::{FairQueueing, FinishQueue};
+
+/// Weighted fair queueing with a linear search.
+pub type WfqLinear = FairQueueing<LinearQueue>;
+
+/// Ready clients in no order.
+pub struct LinearQueue {
+    waiting: Vec<(VirtualTime, ClientId)>,
+    /// Where in `waiting` each client is that is in it.
+    places: Vec<u32>,
+}
+
+impl LinearQueue {
+    fn take(&mut self, place: usize) -> ClientId {
+        let (_, client) = self.waiting.swap_remove(place);
+        if let Some(&(_, moved)) = self.waiting.get(place) {
+            self.places[moved as usize] = place as u32;
+        }
+        client
+    }
+}
+
+impl FinishQueue for LinearQueue {
+    const NAME: &'static str = "wfq-linear";
+
+    fn new(clients: u32) -> LinearQueue {
+        LinearQueue { waiting: Vec::with_capacity(clients as usize), places: vec![0; clients as usize] }
+    }
+
+    fn push(&mut self, finish: VirtualTime, client: ClientId) {
+        self.places[client as usize] = self.waiting.len() as u32;
+        self.waiting.push((finish, client));
+    }
+
+    fn pop(&mut self) -> Option<ClientId> {
+        let (place, _) = self.waiting.iter().enumerate().min_by_key(|&(_, &waiting)| waiting)?;
+        Some(self.take(place))
+    }
+
+    fn remove(&mut self, client: ClientId) {
+        self.take(self.places[client as usize] as usize);
+    }
+}
