@@ -34,6 +34,13 @@ pub enum Observation {
         /// The task that runs now.
         task: TaskId,
     },
+    /// An address space of the guest's was torn down; its number may come again for another task.
+    TaskExit {
+        /// The virtual processor.
+        client: ClientId,
+        /// The task that is gone.
+        task: TaskId,
+    },
     /// The guest asked for a block to be read.
     BlockRead {
         /// The virtual processor that asked.
@@ -55,6 +62,12 @@ pub enum Observation {
         from: ClientId,
         /// Who gets it.
         to: ClientId,
+    },
+    /// This virtual processor is a driver domain's: it does input and output for others. Said once, after
+    /// `add`; it holds until the client is removed.
+    Driver {
+        /// The driver's virtual processor.
+        client: ClientId,
     },
     /// A driver domain worked for a client: `used_ns` of the driver's processor time belong to it.
     DriverTime {

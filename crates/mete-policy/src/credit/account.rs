@@ -1,0 +1,235 @@
+//! Credit: given by weight, taken by use (TAVS paper, §2.2).
+//!
+//! Credit is kept in nanoseconds of processor time: 100 credits are a tick's 10 ms. Taken from Xen 3.3's
+//! scheduler as facts: a client earns only while it is *active*, which it becomes by using a processor
+//! and ceases to be when it has saved up more than a slice, losing what it has saved; debt goes no
+//! deeper than a slice; a domain earns no more than its active virtual processors can use, and what it
+//! leaves goes to those after it; if all together are in debt, that much more is handed out.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::priority::Priority;
+use crate::queue::Queues;
+use crate::roster::Roster;
+use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId, Share};
+
+#[derive(Clone, Copy, Default)]
+struct Account {
+    credit_ns: i64,
+    active: bool,
+    /// When its use was last charged, while it runs.
+    charged_at_ns: Nanoseconds,
+    /// How much of its use since it was dispatched has been charged.
+    charged_ns: Nanoseconds,
+}
+
+/// One domain's sums during an accounting.
+#[derive(Clone, Copy)]
+struct Domain {
+    weight: Share,
+    active: u32,
+    shares: u64,
+    income_ns: Option<u64>,
+}
+
+/// What is left to hand out, in Xen's single pass.
+struct Pot {
+    total_ns: u128,
+    weight_total: u128,
+    weight_left: u128,
+    period_ns: u64,
+}
+
+impl Pot {
+    /// What a domain of that weight and so many active clients gets.
+    fn hand_out(&mut self, weight: u32, active: u32) -> u64 {
+        let weight = u128::from(weight);
+        self.weight_left = self.weight_left.saturating_sub(weight);
+        let fair = (self.total_ns * weight).div_ceil(self.weight_total.max(1));
+        let peak = u128::from(self.period_ns) * u128::from(active);
+        if fair > peak && self.weight_left > 0 {
+            self.total_ns += (fair - peak) * self.weight_total / self.weight_left;
+        }
+        fair.min(peak) as u64
+    }
+}
+
+/// All clients' credit.
+pub(super) struct Accounts {
+    clients: Vec<Account>,
+    domains: Vec<Domain>,
+    active: Queues,
+    period_ns: Nanoseconds,
+    processors: ProcessorId,
+    limit_ns: i64,
+    /// The sum of all active clients' credit after the last accounting.
+    balance_ns: i64,
+}
+
+impl Accounts {
+    pub(super) fn new(
+        clients: u32,
+        domains: DomainIndex,
+        processors: ProcessorId,
+        period_ns: Nanoseconds,
+        slice_ns: Nanoseconds,
+    ) -> Accounts {
+        let domain = Domain { weight: Share::ONE, active: 0, shares: 0, income_ns: None };
+        Accounts {
+            clients: vec![Account::default(); clients as usize],
+            domains: vec![domain; usize::from(domains)],
+            active: Queues::new(1, clients),
+            period_ns,
+            processors,
+            limit_ns: i64::try_from(slice_ns).unwrap_or(i64::MAX),
+            balance_ns: 0,
+        }
+    }
+
+    pub(super) fn credit_ns(&self, client: ClientId) -> i64 {
+        self.clients.get(client as usize).map_or(0, |account| account.credit_ns)
+    }
+
+    pub(super) fn set_weight(&mut self, domain: DomainIndex, weight: Share) {
+        if let Some(domain) = self.domains.get_mut(usize::from(domain)) {
+            domain.weight = weight;
+        }
+    }
+
+    pub(super) fn forget(&mut self, client: ClientId) {
+        self.deactivate(client);
+        if let Some(account) = self.clients.get_mut(client as usize) {
+            *account = Account::default();
+        }
+    }
+
+    /// It has begun to run.
+    pub(super) fn start(&mut self, client: ClientId, now: Nanoseconds) {
+        if let Some(account) = self.clients.get_mut(client as usize) {
+            (account.charged_at_ns, account.charged_ns) = (now, 0);
+        }
+    }
+
+    /// A tick found it running; what it ran since the last charge is charged.
+    pub(super) fn charge_so_far(&mut self, client: ClientId, now: Nanoseconds) {
+        let Some(account) = self.clients.get_mut(client as usize) else { return };
+        let since = now.saturating_sub(account.charged_at_ns);
+        account.charged_at_ns = account.charged_at_ns.max(now);
+        account.charged_ns = account.charged_ns.saturating_add(since);
+        self.debit(client, since);
+    }
+
+    /// It has stopped after `ran_ns`; what of that is not charged yet is charged, and what was charged
+    /// too much, because switching takes time or clocks differ, is given back.
+    pub(super) fn charge_rest(&mut self, client: ClientId, ran_ns: Nanoseconds) {
+        let Some(account) = self.clients.get_mut(client as usize) else { return };
+        let charged = core::mem::take(&mut account.charged_ns);
+        self.credit(client, charged.saturating_sub(ran_ns));
+        self.debit(client, ran_ns.saturating_sub(charged));
+    }
+
+    /// Takes credit from a client, which is active from then on.
+    pub(super) fn debit(&mut self, client: ClientId, used_ns: Nanoseconds) {
+        let Some(account) = self.clients.get_mut(client as usize) else { return };
+        if used_ns == 0 {
+            return;
+        }
+        account.credit_ns = account.credit_ns.saturating_sub_unsigned(used_ns);
+        if !account.active {
+            account.active = true;
+            self.active.push_back(0, client);
+        }
+    }
+
+    pub(super) fn credit(&mut self, client: ClientId, given_ns: Nanoseconds) {
+        if let Some(account) = self.clients.get_mut(client as usize) {
+            account.credit_ns = account.credit_ns.saturating_add_unsigned(given_ns);
+        }
+    }
+
+    /// Hands out a period's credit and says each active client's new priority.
+    pub(super) fn settle(&mut self, roster: &Roster, mut each: impl FnMut(ClientId, Priority)) {
+        let mut pot = self.pot(roster);
+        let mut balance_ns = 0i64;
+        let mut at = self.active.front(0);
+        while let Some(client) = at {
+            at = self.active.next(client);
+            let income_ns = self.income(client, roster, &mut pot);
+            self.credit(client, income_ns);
+            each(client, self.clip(client));
+            balance_ns = balance_ns.saturating_add(self.credit_ns(client));
+        }
+        self.balance_ns = balance_ns;
+    }
+
+    /// Sums up weights and members of all domains that have active clients.
+    fn pot(&mut self, roster: &Roster) -> Pot {
+        for domain in &mut self.domains {
+            (domain.active, domain.shares, domain.income_ns) = (0, 0, None);
+        }
+        let mut weights = 0u128;
+        let mut at = self.active.front(0);
+        while let Some(client) = at {
+            weights += u128::from(self.join(client, roster));
+            at = self.active.next(client);
+        }
+        let income = u128::from(self.period_ns) * u128::from(self.processors);
+        let debt = self.balance_ns.min(0).unsigned_abs();
+        Pot {
+            total_ns: income + u128::from(debt),
+            weight_total: weights,
+            weight_left: weights,
+            period_ns: self.period_ns,
+        }
+    }
+
+    /// Counts a client into its domain and answers what weight that adds to the whole.
+    fn join(&mut self, client: ClientId, roster: &Roster) -> u32 {
+        let share = roster.share(client).get();
+        match self.domains.get_mut(usize::from(roster.domain(client))) {
+            Some(domain) if roster.domain(client) != 0 => {
+                domain.active += 1;
+                domain.shares += u64::from(share);
+                if domain.active == 1 { domain.weight.get() } else { 0 }
+            }
+            _ => share,
+        }
+    }
+
+    /// A client's part of its domain's income; one in the root is a domain by itself.
+    fn income(&mut self, client: ClientId, roster: &Roster, pot: &mut Pot) -> u64 {
+        let share = roster.share(client).get();
+        match self.domains.get_mut(usize::from(roster.domain(client))) {
+            Some(domain) if roster.domain(client) != 0 => {
+                let (weight, active) = (domain.weight.get(), domain.active);
+                let income = *domain.income_ns.get_or_insert_with(|| pot.hand_out(weight, active));
+                let part = u128::from(income) * u128::from(share);
+                part.div_ceil(u128::from(domain.shares.max(1))) as u64
+            }
+            _ => pot.hand_out(share, 1),
+        }
+    }
+
+    /// Keeps a client's credit within a slice either way, and answers the priority that it gives.
+    fn clip(&mut self, client: ClientId) -> Priority {
+        let Some(account) = self.clients.get_mut(client as usize) else { return Priority::Under };
+        if account.credit_ns < 0 {
+            account.credit_ns = account.credit_ns.max(-self.limit_ns);
+            return Priority::Over;
+        }
+        if account.credit_ns > self.limit_ns {
+            account.credit_ns = 0;
+            self.deactivate(client);
+        }
+        Priority::Under
+    }
+
+    fn deactivate(&mut self, client: ClientId) {
+        if let Some(account) = self.clients.get_mut(client as usize)
+            && core::mem::take(&mut account.active)
+        {
+            self.active.remove(0, client);
+        }
+    }
+}

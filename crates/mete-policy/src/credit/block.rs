@@ -1,0 +1,48 @@
+//! TAVS-5, block devices: was an I/O-bound task near when a read was requested? (§3.5.1)
+//!
+//! Guests send requests late, when another task runs than the one that reads. So the last few tasks of
+//! the slice are inspected, and one I/O-bound task among them marks the request. The paper looks at
+//! the beliefs when the driver maps the request's memory; here it is when the guest sends the request,
+//! which is the same moment to a host that sees only requests.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::{ClientId, RequestId};
+
+/// The marks of all requests under way of all tracked virtual processors.
+pub(super) struct BlockCorrelation {
+    marks: Vec<bool>,
+    clients: u32,
+    requests: usize,
+}
+
+impl BlockCorrelation {
+    pub(super) fn new(clients: u32, requests: u16) -> BlockCorrelation {
+        let requests = usize::from(requests);
+        BlockCorrelation { marks: vec![false; clients as usize * requests], clients, requests }
+    }
+
+    pub(super) fn forget(&mut self, client: ClientId) {
+        if client < self.clients {
+            let begin = client as usize * self.requests;
+            self.marks[begin..begin + self.requests].fill(false);
+        }
+    }
+
+    pub(super) fn requested(&mut self, client: ClientId, request: RequestId, io_bound: bool) {
+        if let Some(place) = self.place(client, request) {
+            self.marks[place] = io_bound;
+        }
+    }
+
+    /// The read is complete: does an I/O-bound task wait for it?
+    pub(super) fn completed(&mut self, client: ClientId, request: RequestId) -> bool {
+        self.place(client, request).is_some_and(|place| core::mem::take(&mut self.marks[place]))
+    }
+
+    fn place(&self, client: ClientId, request: RequestId) -> Option<usize> {
+        let tracked = client < self.clients && usize::from(request) < self.requests;
+        tracked.then(|| client as usize * self.requests + usize::from(request))
+    }
+}

@@ -1,0 +1,105 @@
+//! TAVS-4: how much partial boosting a virtual processor may have (§3.4).
+//!
+//! PBratio bounds the time spent boosted by a part of all processor time that the virtual processor has
+//! had. The paper leaves open when a boost is worth beginning; here the allowance must reach IOthreshold,
+//! which is what an I/O-bound task may take.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::settings::TavsSettings;
+use crate::{ClientId, Nanoseconds, Permille};
+
+/// How a virtual processor's slice goes, as far as boosting is concerned.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Slice {
+    #[default]
+    Plain,
+    Boosted,
+    /// Boosted, and an I/O-bound task was switched in.
+    Hit,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Use {
+    total_ns: Nanoseconds,
+    boosted_ns: Nanoseconds,
+    slice: Slice,
+    /// A boost is due when it wakes.
+    on_wake: bool,
+}
+
+/// All tracked virtual processors' allowances.
+pub(super) struct Boosting {
+    uses: Vec<Use>,
+    ratio: Permille,
+    longest_ns: Nanoseconds,
+}
+
+impl Boosting {
+    pub(super) fn new(clients: u32, settings: &TavsSettings) -> Boosting {
+        Boosting {
+            uses: vec![Use::default(); clients as usize],
+            ratio: settings.boost_ratio,
+            longest_ns: settings.boost_max_ns.max(1),
+        }
+    }
+
+    pub(super) fn forget(&mut self, client: ClientId) {
+        if let Some(entry) = self.uses.get_mut(client as usize) {
+            *entry = Use::default();
+        }
+    }
+
+    /// What the client may still spend boosted.
+    pub(super) fn allowance_ns(&self, client: ClientId) -> Nanoseconds {
+        self.uses.get(client as usize).map_or(0, |entry| {
+            let allowed = u128::from(entry.total_ns) * u128::from(self.ratio) / 1000;
+            Nanoseconds::try_from(allowed).unwrap_or(Nanoseconds::MAX).saturating_sub(entry.boosted_ns)
+        })
+    }
+
+    /// How long a boosted slice of the client's may be.
+    pub(super) fn slice_ns(&self, client: ClientId) -> Nanoseconds {
+        self.allowance_ns(client).clamp(1, self.longest_ns)
+    }
+
+    pub(super) fn set_on_wake(&mut self, client: ClientId) {
+        if let Some(entry) = self.uses.get_mut(client as usize) {
+            entry.on_wake = true;
+        }
+    }
+
+    /// Whether a boost was due; it no longer is.
+    pub(super) fn take_on_wake(&mut self, client: ClientId) -> bool {
+        self.uses.get_mut(client as usize).is_some_and(|entry| core::mem::take(&mut entry.on_wake))
+    }
+
+    pub(super) fn dispatched(&mut self, client: ClientId, boosted: bool) {
+        if let Some(entry) = self.uses.get_mut(client as usize) {
+            entry.slice = if boosted { Slice::Boosted } else { Slice::Plain };
+        }
+    }
+
+    /// An I/O-bound task was switched in. `true`: the first one in a boosted slice.
+    pub(super) fn hit(&mut self, client: ClientId) -> bool {
+        match self.uses.get_mut(client as usize) {
+            Some(entry) if entry.slice == Slice::Boosted => {
+                entry.slice = Slice::Hit;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Adds a slice to the books and answers how much of it was boosted.
+    pub(super) fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds) -> Nanoseconds {
+        let Some(entry) = self.uses.get_mut(client as usize) else { return 0 };
+        entry.total_ns = entry.total_ns.saturating_add(ran_ns);
+        if core::mem::take(&mut entry.slice) == Slice::Plain {
+            return 0;
+        }
+        entry.boosted_ns = entry.boosted_ns.saturating_add(ran_ns);
+        ran_ns
+    }
+}

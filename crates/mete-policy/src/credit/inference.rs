@@ -1,0 +1,154 @@
+//! TAVS-3: which tasks are I/O-bound, by evidence (§3.3, algorithm 1).
+//!
+//! A task that runs shortly because an event was pending speaks for itself; one that runs long speaks
+//! against itself; all else says nothing:
+//!
+//! | the task that leaves ran | | evidence |
+//! |---|---|---|
+//! | longer than IOthreshold | | negative |
+//! | shortly | first in its virtual processor's slice: it was interrupted, perhaps | ambiguous |
+//! | shortly | in a slice that began without a pending event | ambiguous |
+//! | shortly | after a task that ran long: the event may be handled by then | ambiguous |
+//! | shortly | otherwise | positive |
+//!
+//! The printed algorithm keeps `after_event` with each task and passes it on only with positive evidence.
+//! By that, T2 of the paper's figure 2 would never get it from T1, which is ambiguous. Here the mark
+//! belongs to the slice: set when that begins with an event pending, and lost when a task runs long.
+//! All six tasks of figure 2 then come out as the figure has them.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::settings::TavsSettings;
+use super::tracking::TaskRun;
+use crate::{ClientId, Nanoseconds, TaskId};
+
+/// What a task's run says about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Evidence {
+    Positive,
+    Negative,
+    Ambiguous,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Guest {
+    /// An event came since the virtual processor ran last.
+    pending: bool,
+    /// This slice began with an event pending, and nobody has run long in it.
+    after_event: bool,
+    /// How many of its tasks are I/O-bound.
+    io_bound: u16,
+}
+
+/// The beliefs in all tasks of all tracked virtual processors.
+pub(super) struct Inference {
+    guests: Vec<Guest>,
+    beliefs: Vec<i16>,
+    tasks: usize,
+    positive: i16,
+    negative: i16,
+    threshold: i16,
+    range: (i16, i16),
+}
+
+impl Inference {
+    pub(super) fn new(clients: u32, settings: &TavsSettings) -> Inference {
+        let tasks = usize::from(settings.tasks_per_client);
+        Inference {
+            guests: vec![Guest::default(); clients as usize],
+            beliefs: vec![0; clients as usize * tasks],
+            tasks,
+            positive: settings.positive_evidence.max(0),
+            negative: settings.negative_evidence.max(0),
+            threshold: settings.belief_threshold,
+            range: (settings.belief_min.min(0), settings.belief_max.max(0)),
+        }
+    }
+
+    pub(super) fn forget(&mut self, client: ClientId) {
+        if let Some(guest) = self.guests.get_mut(client as usize) {
+            *guest = Guest::default();
+            let begin = client as usize * self.tasks;
+            self.beliefs[begin..begin + self.tasks].fill(0);
+        }
+    }
+
+    /// The belief in a task; `None` for one that is not tracked.
+    pub(super) fn belief(&self, client: ClientId, task: TaskId) -> Option<i16> {
+        self.place(client, task).map(|place| self.beliefs[place])
+    }
+
+    pub(super) fn is_io_bound(&self, client: ClientId, task: TaskId) -> bool {
+        self.belief(client, task).is_some_and(|belief| belief > self.threshold)
+    }
+
+    pub(super) fn has_io_bound(&self, client: ClientId) -> bool {
+        self.guests.get(client as usize).is_some_and(|guest| guest.io_bound > 0)
+    }
+
+    /// An event is pending for a virtual processor that does not run.
+    pub(super) fn event(&mut self, client: ClientId) {
+        if let Some(guest) = self.guests.get_mut(client as usize) {
+            guest.pending = true;
+        }
+    }
+
+    pub(super) fn dispatched(&mut self, client: ClientId) {
+        if let Some(guest) = self.guests.get_mut(client as usize) {
+            guest.after_event = core::mem::take(&mut guest.pending);
+        }
+    }
+
+    /// A task has left to another; the belief in it changes accordingly.
+    pub(super) fn judge(
+        &mut self,
+        client: ClientId,
+        run: TaskRun,
+        io_threshold_ns: Nanoseconds,
+    ) -> Option<Evidence> {
+        let guest = self.guests.get_mut(client as usize)?;
+        let evidence = classify(run, io_threshold_ns, guest.after_event);
+        guest.after_event &= evidence != Evidence::Negative;
+        match evidence {
+            Evidence::Positive => self.believe(client, run.task, self.positive),
+            Evidence::Negative => self.believe(client, run.task, -self.negative),
+            Evidence::Ambiguous => {}
+        }
+        Some(evidence)
+    }
+
+    /// A task is gone; its number starts from no belief either way.
+    pub(super) fn exited(&mut self, client: ClientId, task: TaskId) {
+        self.set(client, task, |_| 0);
+    }
+
+    fn believe(&mut self, client: ClientId, task: TaskId, step: i16) {
+        let (least, most) = self.range;
+        self.set(client, task, |belief| belief.saturating_add(step).clamp(least, most));
+    }
+
+    fn set(&mut self, client: ClientId, task: TaskId, change: impl FnOnce(i16) -> i16) {
+        let Some(place) = self.place(client, task) else { return };
+        let before = self.beliefs[place] > self.threshold;
+        self.beliefs[place] = change(self.beliefs[place]);
+        let after = self.beliefs[place] > self.threshold;
+        let io_bound = &mut self.guests[client as usize].io_bound;
+        *io_bound = io_bound.saturating_add(u16::from(after)).saturating_sub(u16::from(before));
+    }
+
+    fn place(&self, client: ClientId, task: TaskId) -> Option<usize> {
+        let tracked = (client as usize) < self.guests.len() && usize::from(task) < self.tasks;
+        tracked.then(|| client as usize * self.tasks + usize::from(task))
+    }
+}
+
+fn classify(run: TaskRun, io_threshold_ns: Nanoseconds, after_event: bool) -> Evidence {
+    if run.ran_ns > io_threshold_ns {
+        Evidence::Negative
+    } else if run.first || !after_event {
+        Evidence::Ambiguous
+    } else {
+        Evidence::Positive
+    }
+}

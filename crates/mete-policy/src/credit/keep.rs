@@ -1,0 +1,62 @@
+//! TAVS-6: KeepOnRunQ, whom its driver preempts does not lose its turn (§4.2).
+//!
+//! It goes to the head of its priority's list and goes on with what was left of its slice. The paper says
+//! that it resumes "the execution for its time slice"; a new whole slice at every preemption would give
+//! more than its turn to who asks much.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::{ClientId, Nanoseconds};
+
+#[derive(Clone, Copy, Default)]
+struct Turn {
+    /// The slice that it was given.
+    slice_ns: Nanoseconds,
+    /// A driver preempts it.
+    by_driver: bool,
+    /// What is left of a slice that a driver interrupted.
+    left_ns: Nanoseconds,
+}
+
+/// All clients' turns; of nobody's where the part is off.
+pub(super) struct KeepOnRunQueue {
+    turns: Vec<Turn>,
+}
+
+impl KeepOnRunQueue {
+    pub(super) fn new(clients: u32) -> KeepOnRunQueue {
+        KeepOnRunQueue { turns: vec![Turn::default(); clients as usize] }
+    }
+
+    pub(super) fn forget(&mut self, client: ClientId) {
+        if let Some(turn) = self.turns.get_mut(client as usize) {
+            *turn = Turn::default();
+        }
+    }
+
+    /// A driver takes the client's processor.
+    pub(super) fn interrupted(&mut self, client: ClientId) {
+        if let Some(turn) = self.turns.get_mut(client as usize) {
+            turn.by_driver = true;
+        }
+    }
+
+    /// Its slice when it is dispatched: what was left, or a whole one.
+    pub(super) fn slice_ns(&mut self, client: ClientId, whole_ns: Nanoseconds) -> Nanoseconds {
+        let Some(turn) = self.turns.get_mut(client as usize) else { return whole_ns };
+        let left_ns = core::mem::take(&mut turn.left_ns);
+        turn.slice_ns = if left_ns == 0 { whole_ns } else { left_ns };
+        turn.by_driver = false;
+        turn.slice_ns
+    }
+
+    /// It was preempted. `true`: by a driver, with something left of its slice.
+    pub(super) fn preempted(&mut self, client: ClientId, ran_ns: Nanoseconds) -> bool {
+        let Some(turn) = self.turns.get_mut(client as usize) else { return false };
+        if core::mem::take(&mut turn.by_driver) {
+            turn.left_ns = turn.slice_ns.saturating_sub(ran_ns);
+        }
+        turn.left_ns > 0
+    }
+}

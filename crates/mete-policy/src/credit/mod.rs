@@ -1,0 +1,478 @@
+//! Xen's credit scheduler, and TAVS on top of it: virtual processors scheduled by what their tasks do.
+//!
+//! Source: H. Kim, H. Lim, J. Jeong, H. Jo, J. Lee, S. Maeng, *Transparently bridging semantic gap in CPU
+//! management for virtualized environments*, Journal of Parallel and Distributed Computing 71 (2011);
+//! sections are cited as "TAVS paper" or by number alone in this module. What the paper's §2.2 leaves open
+//! about the credit scheduler was taken as facts from Xen 3.3's (the paper's is Xen 3.2.1's), and each file
+//! says what.
+//!
+//! | | |
+//! |---|---|
+//! | selection | constant time |
+//! | insertion | constant time; where it may preempt, as many steps as there are processors |
+//! | accounting (every third tick of processor 0) | as many steps as there are active and ready clients and domains |
+//! | a task switch, an event, a request | constant time; when a driver is descheduled, up to 16 packets' worth |
+//! | removal | constant time, and clearing what was tracked: N × 8 KiB for an N-bit portmap |
+//! | fairness | by weight over accounting periods, within a slice either way for each client (clipping); within one priority first in first out |
+//! | memory | fixed in the constructor, see [`TavsSettings::tracked_clients`] |
+//! | several processors | one queue serves all (`run_queue` says why); who wakes preempts the lowest priority |
+//!
+//! A client is a virtual processor. Its domain's share is its weight, split among the domain's active
+//! clients by their own shares; clients of the root (domain 0) are domains by themselves. Domains do not
+//! nest in Xen, so parents are ignored.
+//!
+//! # The parts, one file each, switched on by [`TavsSettings`]
+//!
+//! ```text
+//!   TaskSwitch ──▶ tracking ──▶ inference ──▶ boosting ──▶ BOOST, 10 ms at most, within PBratio
+//!   BlockRead ───▶ block ──────────┐             ▲
+//!   EventPending ▶ network, portmap┴─────────────┘
+//!   Notify ──────▶ inheritance        wake of a driver ──▶ keep        DriverTime ──▶ charging
+//! ```
+//!
+//! # Where this deviates
+//!
+//! * §2.2 says credit above nought is `UNDER`; here nought is, too, as in Xen, whose idle clients have it.
+//! * Precise accounting (§5) makes a client active whenever it is charged; Xen's tick sees only some.
+//! * A partial boost is not demoted at a tick; its slice bounds it instead, which is as long as a tick.
+//! * A partial boost of a blocked client takes effect when it wakes, unless it is boosted for that.
+//! * A packet boosts when the driver is descheduled (§3.5.3). Where no driver runs (an owner whose drivers
+//!   are no clients), it boosts at once.
+//! * Algorithm 1's `after_event` belongs to the slice (`inference`), KeepOnRunQ keeps the rest of the slice
+//!   (`keep`), and a boost begins only where IOthreshold's worth of it is allowed (`boosting`).
+//!
+//! ```
+//! use mete_policy::credit::{Credit, CreditSettings, TavsSettings};
+//! use mete_policy::{Policy, Setup};
+//!
+//! let tavs = TavsSettings { priority_inheritance: true, ..TavsSettings::OFF };
+//! let policy = Credit::new(&Setup::for_clients(7), CreditSettings { tavs, ..CreditSettings::BASELINE });
+//! assert_eq!(policy.name(), "credit-tavs");
+//! ```
+
+mod account;
+mod block;
+mod boosting;
+mod charging;
+mod counters;
+mod inference;
+mod inheritance;
+mod keep;
+mod network;
+mod portmap;
+mod priority;
+mod run_queue;
+mod settings;
+mod tavs;
+mod tracking;
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use self::account::Accounts;
+use self::counters::Counters;
+use self::priority::{Boost, Standing};
+use self::run_queue::RunQueue;
+use self::tavs::Tavs;
+use crate::roster::{Roster, State};
+use crate::{
+    ClientId, Decision, DomainIndex, Event, Grant, Nanoseconds, Observation, Policy, ProcessorId, Setup,
+    Share, Stop, TaskId,
+};
+
+pub use self::priority::Priority;
+pub use self::settings::{CreditSettings, TavsSettings};
+
+/// The credit scheduler, with whatever TAVS parts are on.
+pub struct Credit {
+    settings: CreditSettings,
+    roster: Roster,
+    accounts: Accounts,
+    standings: Vec<Standing>,
+    run_queue: RunQueue,
+    /// Who was picked last for each processor and has not stopped.
+    running: Vec<Option<ClientId>>,
+    /// How many drivers run.
+    running_drivers: u32,
+    /// Ticks of processor 0.
+    ticks: u32,
+    tavs: Tavs,
+    counters: Counters,
+}
+
+impl Credit {
+    /// A policy without clients. The slice is the settings', not [`Setup::quantum_ns`].
+    #[must_use]
+    pub fn new(setup: &Setup, settings: CreditSettings) -> Credit {
+        let processors = setup.processors.max(1);
+        let tick_ns = settings.tick_ns.max(1);
+        let period_ns = tick_ns.saturating_mul(u64::from(settings.accounting_ticks.max(1)));
+        let slice_ns = settings.slice_ns.max(1);
+        Credit {
+            settings: CreditSettings { tick_ns, slice_ns, ..settings },
+            roster: Roster::new(setup),
+            accounts: Accounts::new(setup.clients, setup.domains.max(1), processors, period_ns, slice_ns),
+            standings: vec![Standing::default(); setup.clients as usize],
+            run_queue: RunQueue::new(setup.clients),
+            running: vec![None; usize::from(processors)],
+            running_drivers: 0,
+            ticks: 0,
+            tavs: Tavs::new(setup, settings.tavs),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Changes IOthreshold for a domain's clients, from now on (§5.4, figure 18).
+    pub fn set_io_threshold(&mut self, domain: DomainIndex, threshold_ns: Nanoseconds) {
+        self.tavs.set_io_threshold(domain, threshold_ns);
+    }
+
+    /// The belief that a task is I/O-bound; `None` for one that is not tracked.
+    #[must_use]
+    pub fn belief(&self, client: ClientId, task: TaskId) -> Option<i16> {
+        self.tavs.inference.belief(client, task)
+    }
+
+    /// The portmap counter of a client's port; `None` where there is no portmap.
+    #[must_use]
+    pub fn portmap_counter(&self, client: ClientId, port: u16) -> Option<u8> {
+        self.tavs.network.counter(client, port)
+    }
+
+    /// A client's credit in nanoseconds of processor time; 100 credits of Xen's are a tick's.
+    #[must_use]
+    pub fn credit_ns(&self, client: ClientId) -> i64 {
+        self.accounts.credit_ns(client)
+    }
+
+    /// A client's priority; that of a new client for one that does not exist.
+    #[must_use]
+    pub fn priority(&self, client: ClientId) -> Priority {
+        self.standing(client).priority()
+    }
+
+    fn standing(&self, client: ClientId) -> Standing {
+        self.standings.get(client as usize).copied().unwrap_or_default()
+    }
+
+    fn processor_of(&self, client: ClientId) -> Option<ProcessorId> {
+        let processor = self.run_queue.processor(client);
+        (self.roster.state(client) == State::Running).then_some(processor)
+    }
+
+    /// Puts a ready client where its priority, which has changed, puts it.
+    fn requeue(&mut self, client: ClientId) {
+        self.run_queue.remove(client);
+        self.run_queue.push_back(client, self.priority(client));
+    }
+
+    /// The processor that a ready client may take from who runs there: its own if it can, or that of the
+    /// lowest priority. Where a processor is idle, the owner lets that one choose.
+    fn preempts(&mut self, client: ClientId) -> Option<ProcessorId> {
+        if self.running.contains(&None) {
+            return None;
+        }
+        let own = self.run_queue.processor(client);
+        let standing = |&(processor, runs): &(ProcessorId, ClientId)| (self.priority(runs), processor != own);
+        let running = (0..).zip(self.running.iter().flatten().copied());
+        let (processor, victim) = running.min_by_key(standing)?;
+        if self.priority(client) <= self.priority(victim) {
+            return None;
+        }
+        if self.tavs.is_driver(client) {
+            self.tavs.keep.interrupted(victim);
+        }
+        self.counters.preemptions += 1;
+        Some(processor)
+    }
+
+    /// Hands out credit, sets priorities by it and sorts the queues.
+    fn account(&mut self) {
+        let standings = &mut self.standings;
+        self.accounts.settle(&self.roster, |client, priority| {
+            let Some(standing) = standings.get_mut(client as usize) else { return };
+            standing.credit = priority;
+            if standing.boost == Boost::Wake {
+                standing.boost = Boost::None;
+            }
+        });
+        let standings = &self.standings;
+        let priority =
+            |client: ClientId| standings.get(client as usize).map_or(Priority::Under, Standing::priority);
+        self.run_queue.sort(priority);
+    }
+
+    /// A tick found this client running.
+    fn charge_tick(&mut self, client: ClientId, now: Nanoseconds) {
+        if let Some(standing) = self.standings.get_mut(client as usize) {
+            standing.demote();
+        }
+        if self.settings.precise_accounting {
+            self.accounts.charge_so_far(client, now);
+        } else {
+            self.accounts.debit(client, self.settings.tick_ns);
+        }
+    }
+
+    fn switched(&mut self, client: ClientId, task: TaskId, now: Nanoseconds) -> Option<ProcessorId> {
+        let processor = self.processor_of(client)?;
+        let threshold_ns = self.tavs.io_threshold_ns(self.roster.domain(client));
+        let io_bound = self.tavs.switched(client, task, threshold_ns, now, &mut self.counters);
+        let standing = self.standings.get_mut(client as usize)?;
+        if io_bound || standing.boost != Boost::Partial {
+            return None;
+        }
+        standing.boost = Boost::None;
+        self.counters.revocations += 1;
+        Some(processor)
+    }
+
+    /// Something is pending for a client. Packets are noted while a driver runs and read afterwards.
+    fn event(&mut self, client: ClientId, event: Event) -> Option<ProcessorId> {
+        if self.roster.state(client) != State::Running {
+            self.tavs.inference.event(client);
+        }
+        match event {
+            Event::Packet { port } if self.tavs.settings.network_correlation && self.running_drivers > 0 => {
+                self.counters.ports_missed += u64::from(!self.tavs.network.note(client, port));
+                None
+            }
+            _ => self.boost_for(client, event),
+        }
+    }
+
+    /// A driver is descheduled: its notes are read. Its processor chooses next in any case.
+    fn read_notes(&mut self) {
+        while let Some((client, port)) = self.tavs.network.take_note() {
+            let _ = self.boost_for(client, Event::Packet { port });
+        }
+    }
+
+    /// Boosts a client for an event, if that is for an I/O-bound task and the client may be boosted. One
+    /// that runs has taken the event already.
+    fn boost_for(&mut self, client: ClientId, event: Event) -> Option<ProcessorId> {
+        let state = self.roster.state(client);
+        let wanted = self.tavs.is_for_io_bound(client, event, state == State::Running);
+        if !self.tavs.settings.partial_boosting || !self.tavs.inference.has_io_bound(client) {
+            return None;
+        }
+        if !wanted {
+            self.counters.refused_by_correlation += u64::from(state != State::Running);
+            return None;
+        }
+        self.boost(client, state)
+    }
+
+    fn boost(&mut self, client: ClientId, state: State) -> Option<ProcessorId> {
+        if self.priority(client) == Priority::Boost {
+            return None;
+        }
+        let least_ns = self.tavs.io_threshold_ns(self.roster.domain(client)).max(1);
+        if self.tavs.boosting.allowance_ns(client) < least_ns {
+            self.counters.refused_by_ratio += 1;
+            return None;
+        }
+        match state {
+            State::Blocked => self.tavs.boosting.set_on_wake(client),
+            State::Ready => return self.boost_ready(client),
+            State::Absent | State::Running => {}
+        }
+        None
+    }
+
+    fn boost_ready(&mut self, client: ClientId) -> Option<ProcessorId> {
+        self.standings.get_mut(client as usize)?.boost = Boost::Partial;
+        self.counters.partial_boosts += 1;
+        self.requeue(client);
+        self.preempts(client)
+    }
+
+    /// One virtual processor sent another an event.
+    fn notified(&mut self, from: ClientId, to: ClientId) -> Option<ProcessorId> {
+        let concerned = self.tavs.settings.priority_inheritance
+            && self.tavs.is_driver(to)
+            && !self.tavs.is_driver(from)
+            && self.roster.state(from) != State::Absent;
+        let requester = self.priority(from);
+        if !concerned || !inheritance::inherit(requester, self.standings.get_mut(to as usize)?) {
+            return None;
+        }
+        self.counters.inheritances += 1;
+        if self.roster.state(to) != State::Ready {
+            return None;
+        }
+        self.requeue(to);
+        self.preempts(to)
+    }
+
+    fn driver_time(&mut self, driver: ClientId, client: ClientId, used_ns: Nanoseconds) {
+        let concerned = self.tavs.settings.charge_driver_time
+            && self.tavs.is_driver(driver)
+            && driver != client
+            && self.roster.state(client) != State::Absent;
+        if concerned {
+            charging::charge(&mut self.accounts, driver, client, used_ns);
+            self.counters.driver_charged_ns = self.counters.driver_charged_ns.saturating_add(used_ns);
+        }
+    }
+
+    /// Nobody runs there any more, unless the next one was picked already.
+    fn vacate(&mut self, client: ClientId) {
+        let processor = self.run_queue.processor(client);
+        if let Some(running) = self.running.get_mut(usize::from(processor))
+            && *running == Some(client)
+        {
+            *running = None;
+        }
+        if self.tavs.is_driver(client) {
+            self.running_drivers = self.running_drivers.saturating_sub(1);
+            self.read_notes();
+        }
+    }
+
+    fn became_driver(&mut self, client: ClientId) {
+        let state = self.roster.state(client);
+        if state != State::Absent && !self.tavs.is_driver(client) {
+            self.tavs.set_driver(client, true);
+            let runs = state == State::Running && self.tavs.is_driver(client);
+            self.running_drivers += u32::from(runs);
+        }
+    }
+
+    fn slice_ns(&mut self, client: ClientId, boosted: bool) -> Nanoseconds {
+        let slice_ns = self.tavs.keep.slice_ns(client, self.settings.slice_ns);
+        if boosted { self.tavs.boosting.slice_ns(client).min(slice_ns) } else { slice_ns }
+    }
+}
+
+impl Policy for Credit {
+    fn name(&self) -> &'static str {
+        if self.settings.tavs.is_off() { "credit" } else { "credit-tavs" }
+    }
+
+    fn add_domain(&mut self, domain: DomainIndex, _parent: DomainIndex, share: Share) {
+        self.accounts.set_weight(domain, share);
+    }
+
+    fn set_domain_share(&mut self, domain: DomainIndex, share: Share, _now: Nanoseconds) {
+        self.accounts.set_weight(domain, share);
+    }
+
+    fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
+        self.roster.add(client, domain, share);
+    }
+
+    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
+        match self.roster.remove(client) {
+            State::Absent => return,
+            State::Ready => self.run_queue.remove(client),
+            State::Running => self.vacate(client),
+            State::Blocked => {}
+        }
+        if let Some(standing) = self.standings.get_mut(client as usize) {
+            *standing = Standing::default();
+        }
+        self.accounts.forget(client);
+        self.tavs.forget(client);
+    }
+
+    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
+        self.roster.set_share(client, share);
+    }
+
+    fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
+        if !self.roster.wake(client) {
+            return None;
+        }
+        let partial = self.tavs.boosting.take_on_wake(client);
+        let standing = self.standings.get_mut(client as usize)?;
+        if standing.priority() == Priority::Under {
+            standing.boost = Boost::Wake;
+            self.counters.wake_boosts += 1;
+        } else if partial {
+            standing.boost = Boost::Partial;
+            self.counters.partial_boosts += 1;
+        }
+        let priority = standing.priority();
+        self.run_queue.push_back(client, priority);
+        self.preempts(client)
+    }
+
+    fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
+        if usize::from(processor) >= self.running.len() {
+            return None;
+        }
+        let client = self.run_queue.take(processor)?;
+        self.roster.run(client);
+        let boost = self.standing(client).boost;
+        let boosted = boost == Boost::Partial;
+        self.accounts.start(client, now);
+        self.tavs.dispatched(client, boosted, now);
+        self.running_drivers += u32::from(self.tavs.is_driver(client));
+        if let Some(running) = self.running.get_mut(usize::from(processor)) {
+            *running = Some(client);
+        }
+        let grant = match boost {
+            Boost::None => Grant::Share,
+            Boost::Wake => Grant::WakeBoost,
+            Boost::Partial => Grant::PartialBoost,
+        };
+        Some(Decision { client, slice_ns: self.slice_ns(client, boosted), grant })
+    }
+
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
+        let Some(state) = self.roster.stop(client, stop) else { return };
+        if self.settings.precise_accounting {
+            self.accounts.charge_rest(client, ran_ns);
+        }
+        self.counters.partial_boost_ns += self.tavs.boosting.ran(client, ran_ns);
+        let kept = stop == Stop::Preempted && self.tavs.keep.preempted(client, ran_ns);
+        if let Some(standing) = self.standings.get_mut(client as usize) {
+            standing.leave(state == State::Blocked);
+        }
+        if state == State::Ready {
+            let priority = self.priority(client);
+            self.counters.kept_on_run_queue += u64::from(kept);
+            if kept {
+                self.run_queue.push_front(client, priority);
+            } else {
+                self.run_queue.push_back(client, priority);
+            }
+        }
+        self.vacate(client);
+    }
+
+    fn tick_ns(&self) -> Option<Nanoseconds> {
+        Some(self.settings.tick_ns)
+    }
+
+    fn tick(&mut self, processor: ProcessorId, now: Nanoseconds) -> bool {
+        if let Some(&Some(client)) = self.running.get(usize::from(processor)) {
+            self.charge_tick(client, now);
+        }
+        if processor == 0 {
+            self.ticks = self.ticks.wrapping_add(1);
+            if self.ticks.is_multiple_of(self.settings.accounting_ticks.max(1)) {
+                self.account();
+            }
+        }
+        false
+    }
+
+    fn observe(&mut self, observation: Observation, now: Nanoseconds) -> Option<ProcessorId> {
+        match observation {
+            Observation::TaskSwitch { client, task } => return self.switched(client, task, now),
+            Observation::EventPending { client, event } => return self.event(client, event),
+            Observation::Notify { from, to } => return self.notified(from, to),
+            Observation::TaskExit { client, task } => self.tavs.task_exited(client, task),
+            Observation::BlockRead { client, request } => self.tavs.block_requested(client, request),
+            Observation::DriverTime { driver, client, used_ns } => self.driver_time(driver, client, used_ns),
+            Observation::Driver { client } => self.became_driver(client),
+        }
+        None
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.counters.each(each);
+    }
+}

@@ -1,0 +1,69 @@
+//! The three priorities, and where a client's comes from.
+
+/// A client's priority; the larger goes first (TAVS paper, §2.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(i8)]
+pub enum Priority {
+    /// It has used more than its credit.
+    Over = -2,
+    /// It has credit left.
+    #[default]
+    Under = -1,
+    /// It is boosted.
+    Boost = 0,
+}
+
+impl Priority {
+    /// All, the first to run first.
+    pub(super) const ALL: [Priority; 3] = [Priority::Boost, Priority::Under, Priority::Over];
+
+    /// Its place in [`Priority::ALL`].
+    pub(super) fn rank(self) -> usize {
+        -(self as i8) as usize
+    }
+}
+
+/// Why a client is boosted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Boost {
+    #[default]
+    None,
+    /// It woke with credit left.
+    Wake,
+    /// An event is pending for an I/O-bound task in it.
+    Partial,
+}
+
+/// What a client's priority is made of: the highest counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Standing {
+    /// By its credit, as of the last accounting: `Under` or `Over`.
+    pub(super) credit: Priority,
+    pub(super) boost: Boost,
+    /// From who asked it for something, if it is a driver.
+    pub(super) inherited: Option<Priority>,
+}
+
+impl Standing {
+    pub(super) fn priority(&self) -> Priority {
+        let own = if self.boost == Boost::None { self.credit } else { Priority::Boost };
+        self.inherited.map_or(own, |inherited| inherited.max(own))
+    }
+
+    /// A tick found it running: it uses too much to stay boosted. A partial boost is bounded by its
+    /// slice instead, which is as long as a tick (§3.4).
+    pub(super) fn demote(&mut self) {
+        if self.boost == Boost::Wake {
+            self.boost = Boost::None;
+        }
+        self.inherited = self.inherited.map(|inherited| inherited.min(Priority::Under));
+    }
+
+    /// It left its processor.
+    pub(super) fn leave(&mut self, blocked: bool) {
+        let borrowed = self.inherited.take().is_some();
+        if blocked || borrowed || self.boost == Boost::Partial {
+            self.boost = Boost::None;
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What can be set, with Xen's and the paper's values.
+
+use crate::{Nanoseconds, Permille};
+
+const MS: Nanoseconds = 1_000_000;
+
+/// The credit scheduler's settings. [`CreditSettings::XEN`] is the scheduler without the TAVS parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CreditSettings {
+    /// How often the running client is found and charged, in nanoseconds: 10 ms (§2.2).
+    pub tick_ns: Nanoseconds,
+    /// How many ticks of processor 0 lie between two hand-outs of credit: 3, which makes 30 ms (§2.2).
+    pub accounting_ticks: u32,
+    /// How long a client runs when nobody preempts it, in nanoseconds: 30 ms (§2.2). Also the most
+    /// credit, and the most debt, that a client may have (Xen's clipping).
+    pub slice_ns: Nanoseconds,
+    /// Charge what a client ran instead of a whole tick to whom a tick finds (§5, first paragraph).
+    pub precise_accounting: bool,
+    /// The TAVS parts.
+    pub tavs: TavsSettings,
+}
+
+impl CreditSettings {
+    /// Xen's credit scheduler as §2.2 has it: charged by tick, nothing of TAVS.
+    pub const XEN: CreditSettings = CreditSettings {
+        tick_ns: 10 * MS,
+        accounting_ticks: 3,
+        slice_ns: 30 * MS,
+        precise_accounting: false,
+        tavs: TavsSettings::OFF,
+    };
+    /// The paper's baseline in its evaluation: charged by time stamp, nothing of TAVS (§5).
+    pub const BASELINE: CreditSettings = CreditSettings { precise_accounting: true, ..CreditSettings::XEN };
+    /// The paper's whole scheduler, and the driver's time charged to its clients besides.
+    pub const TAVS: CreditSettings = CreditSettings { tavs: TavsSettings::ALL, ..CreditSettings::BASELINE };
+}
+
+impl Default for CreditSettings {
+    fn default() -> Self {
+        CreditSettings::XEN
+    }
+}
+
+/// Which TAVS parts are on, and their numbers. Each part can be on without the others; one that needs
+/// another's knowledge (boosting needs inferred tasks) does nothing while that is off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TavsSettings {
+    /// Track tasks and infer which are I/O-bound (§3.2, §3.3).
+    pub inference: bool,
+    /// A task that runs no longer than this after an event may be I/O-bound, in nanoseconds: 0.5 ms for
+    /// text, 2 ms for graphical interfaces (§5). What every domain starts with; see
+    /// [`set_io_threshold`](super::Credit::set_io_threshold).
+    pub io_threshold_ns: Nanoseconds,
+    /// What positive evidence adds to the belief: 5 (§5).
+    pub positive_evidence: i16,
+    /// What negative evidence takes from it: 20 (§5).
+    pub negative_evidence: i16,
+    /// A task is I/O-bound while the belief in it is larger than this: 20 (§5).
+    pub belief_threshold: i16,
+    /// The least belief: -100 (§5).
+    pub belief_min: i16,
+    /// The largest belief: 300 (§5).
+    pub belief_max: i16,
+
+    /// Boost a virtual processor for an event that an I/O-bound task in it waits for (§3.4).
+    pub partial_boosting: bool,
+    /// How long a partial boost lasts at most, in nanoseconds: 10 ms (§3.4).
+    pub boost_max_ns: Nanoseconds,
+    /// PBratio: what part of its processor time a virtual processor may spend boosted: 125 ‰ (§5.1).
+    pub boost_ratio: Permille,
+
+    /// Boost for block reads only where an I/O-bound task was near the request (§3.5.1).
+    pub block_correlation: bool,
+    /// How many tasks the inspection window holds, the running one included: 3 (§5.4). 1 to 16.
+    pub inspection_window: u8,
+
+    /// Boost for packets only where the portmap expects an I/O-bound task (§3.5.2).
+    pub network_correlation: bool,
+    /// How wide a portmap counter is, in bits: 2 (§5.2). 1 to 8.
+    pub portmap_bits: u8,
+    /// How many packets' ports a driver notes in one slice of its own: 16 (§3.5.3).
+    pub ports_per_slice: u16,
+
+    /// The driver domain inherits its requesters' priority (§4.2, algorithm 2).
+    pub priority_inheritance: bool,
+    /// KeepOnRunQ: whom the driver preempts goes to the head of its list (§4.2).
+    pub keep_on_run_queue: bool,
+    /// Charge the driver's processor time to those it worked for (§4.2, left there as future work).
+    pub charge_driver_time: bool,
+
+    /// How many clients can be tracked: those with numbers below this; 256 here. A portmap takes
+    /// `portmap_bits` × 8 KiB each.
+    pub tracked_clients: u32,
+    /// How many tasks each tracked client can have: those with numbers below this; 256 here.
+    pub tasks_per_client: u16,
+    /// How many block requests each tracked client can have under way: 1024 here.
+    pub requests_per_client: u16,
+}
+
+impl TavsSettings {
+    /// Everything off; the numbers are the paper's, ready for parts to be switched on.
+    pub const OFF: TavsSettings = TavsSettings {
+        inference: false,
+        io_threshold_ns: MS / 2,
+        positive_evidence: 5,
+        negative_evidence: 20,
+        belief_threshold: 20,
+        belief_min: -100,
+        belief_max: 300,
+        partial_boosting: false,
+        boost_max_ns: 10 * MS,
+        boost_ratio: 125,
+        block_correlation: false,
+        inspection_window: 3,
+        network_correlation: false,
+        portmap_bits: 2,
+        ports_per_slice: 16,
+        priority_inheritance: false,
+        keep_on_run_queue: false,
+        charge_driver_time: false,
+        tracked_clients: 256,
+        tasks_per_client: 256,
+        requests_per_client: 1024,
+    };
+    /// Task-aware scheduling as §3 has it; nothing of the driver's (§4).
+    pub const TASK_AWARE: TavsSettings = TavsSettings {
+        inference: true,
+        partial_boosting: true,
+        block_correlation: true,
+        network_correlation: true,
+        ..TavsSettings::OFF
+    };
+    /// Everything that the paper has.
+    pub const PAPER: TavsSettings =
+        TavsSettings { priority_inheritance: true, keep_on_run_queue: true, ..TavsSettings::TASK_AWARE };
+    /// Everything, charging the driver's time included.
+    pub const ALL: TavsSettings = TavsSettings { charge_driver_time: true, ..TavsSettings::PAPER };
+
+    /// Nothing is switched on: this is the plain credit scheduler.
+    #[must_use]
+    pub const fn is_off(&self) -> bool {
+        let task_aware = self.inference || self.partial_boosting;
+        let correlating = self.block_correlation || self.network_correlation;
+        let driver = self.priority_inheritance || self.keep_on_run_queue || self.charge_driver_time;
+        !(task_aware || correlating || driver)
+    }
+}
+
+impl Default for TavsSettings {
+    fn default() -> Self {
+        TavsSettings::OFF
+    }
+}

@@ -1,0 +1,128 @@
+//! The TAVS parts together: what is known of the guests, and what follows from an observation.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::block::BlockCorrelation;
+use super::boosting::Boosting;
+use super::counters::Counters;
+use super::inference::Inference;
+use super::keep::KeepOnRunQueue;
+use super::network::NetworkCorrelation;
+use super::settings::TavsSettings;
+use super::tracking::Tracking;
+use crate::{ClientId, DomainIndex, Event, Nanoseconds, RequestId, Setup, TaskId};
+
+/// All parts; those that are off have no clients and answer nothing.
+pub(super) struct Tavs {
+    pub(super) settings: TavsSettings,
+    pub(super) boosting: Boosting,
+    pub(super) keep: KeepOnRunQueue,
+    pub(super) inference: Inference,
+    pub(super) network: NetworkCorrelation,
+    tracking: Tracking,
+    block: BlockCorrelation,
+    thresholds_ns: Vec<Nanoseconds>,
+    drivers: Vec<bool>,
+}
+
+impl Tavs {
+    pub(super) fn new(setup: &Setup, settings: TavsSettings) -> Tavs {
+        let all = |on: bool| if on { setup.clients } else { 0 };
+        let tracked = |on: bool| all(on).min(settings.tracked_clients);
+        Tavs {
+            settings,
+            boosting: Boosting::new(tracked(settings.partial_boosting), &settings),
+            keep: KeepOnRunQueue::new(all(settings.keep_on_run_queue)),
+            inference: Inference::new(tracked(settings.inference), &settings),
+            network: NetworkCorrelation::new(tracked(settings.network_correlation), &settings),
+            tracking: Tracking::new(tracked(settings.inference)),
+            block: BlockCorrelation::new(tracked(settings.block_correlation), settings.requests_per_client),
+            thresholds_ns: vec![settings.io_threshold_ns; usize::from(setup.domains.max(1))],
+            drivers: vec![false; all(!settings.is_off()) as usize],
+        }
+    }
+
+    pub(super) fn forget(&mut self, client: ClientId) {
+        self.boosting.forget(client);
+        self.keep.forget(client);
+        self.inference.forget(client);
+        self.network.forget(client);
+        self.tracking.forget(client);
+        self.block.forget(client);
+        self.set_driver(client, false);
+    }
+
+    pub(super) fn set_driver(&mut self, client: ClientId, is_driver: bool) {
+        if let Some(entry) = self.drivers.get_mut(client as usize) {
+            *entry = is_driver;
+        }
+    }
+
+    pub(super) fn is_driver(&self, client: ClientId) -> bool {
+        self.drivers.get(client as usize).copied().unwrap_or(false)
+    }
+
+    pub(super) fn set_io_threshold(&mut self, domain: DomainIndex, threshold_ns: Nanoseconds) {
+        if let Some(entry) = self.thresholds_ns.get_mut(usize::from(domain)) {
+            *entry = threshold_ns;
+        }
+    }
+
+    pub(super) fn io_threshold_ns(&self, domain: DomainIndex) -> Nanoseconds {
+        let set = self.thresholds_ns.get(usize::from(domain));
+        set.copied().unwrap_or(self.settings.io_threshold_ns)
+    }
+
+    pub(super) fn dispatched(&mut self, client: ClientId, boosted: bool, now: Nanoseconds) {
+        self.tracking.dispatched(client, now);
+        self.inference.dispatched(client);
+        self.network.dispatched(client);
+        self.boosting.dispatched(client, boosted);
+    }
+
+    /// Another task is switched in. Answers whether it is I/O-bound.
+    pub(super) fn switched(
+        &mut self,
+        client: ClientId,
+        task: TaskId,
+        io_threshold_ns: Nanoseconds,
+        now: Nanoseconds,
+        counters: &mut Counters,
+    ) -> bool {
+        if let Some(run) = self.tracking.switch(client, task, now)
+            && let Some(evidence) = self.inference.judge(client, run, io_threshold_ns)
+        {
+            counters.count(evidence);
+        }
+        let io_bound = self.inference.is_io_bound(client, task);
+        counters.portmap_updates += u64::from(self.network.woken(client, io_bound));
+        counters.partial_boost_hits += u64::from(io_bound && self.boosting.hit(client));
+        io_bound
+    }
+
+    pub(super) fn task_exited(&mut self, client: ClientId, task: TaskId) {
+        self.tracking.exited(client, task);
+        self.inference.exited(client, task);
+    }
+
+    pub(super) fn block_requested(&mut self, client: ClientId, request: RequestId) {
+        let window = self.tracking.window(client, self.settings.inspection_window);
+        let io_bound = window.iter().any(|&task| self.inference.is_io_bound(client, task));
+        self.block.requested(client, request, io_bound);
+    }
+
+    /// An event is pending for a virtual processor, or was delivered at once because that runs. Is it for
+    /// an I/O-bound task, as far as is known?
+    pub(super) fn is_for_io_bound(&mut self, client: ClientId, event: Event, delivered: bool) -> bool {
+        let settings = &self.settings;
+        match event {
+            Event::Block(request) if settings.block_correlation => self.block.completed(client, request),
+            Event::Packet { port } if settings.network_correlation => {
+                !delivered && self.network.arrived(client, port)
+            }
+            Event::Other => !(settings.block_correlation || settings.network_correlation),
+            Event::Block(_) | Event::Packet { .. } => true,
+        }
+    }
+}

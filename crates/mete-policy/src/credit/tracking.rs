@@ -1,0 +1,97 @@
+//! TAVS-2: which task runs on a virtual processor, seen by its address-space switches (§3.2).
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::{ClientId, Nanoseconds, TaskId};
+
+/// The longest inspection window, in tasks.
+pub(super) const WINDOW_MAX: usize = 16;
+
+/// A task has left a virtual processor to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TaskRun {
+    pub(super) task: TaskId,
+    pub(super) ran_ns: Nanoseconds,
+    /// It was the first in the virtual processor's slice.
+    pub(super) first: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Guest {
+    current: Option<TaskId>,
+    /// Since when the current task runs, within the virtual processor's slice.
+    since_ns: Nanoseconds,
+    /// No task has been switched in since the virtual processor was dispatched.
+    first: bool,
+    /// The tasks of this slice, the newest first; of them `seen` are real.
+    window: [TaskId; WINDOW_MAX],
+    seen: u8,
+}
+
+impl Guest {
+    fn see(&mut self, task: TaskId) {
+        self.window.rotate_right(1);
+        self.window[0] = task;
+        self.seen = self.seen.saturating_add(1).min(WINDOW_MAX as u8);
+    }
+}
+
+/// All tracked virtual processors.
+pub(super) struct Tracking {
+    guests: Vec<Guest>,
+}
+
+impl Tracking {
+    pub(super) fn new(clients: u32) -> Tracking {
+        Tracking { guests: vec![Guest::default(); clients as usize] }
+    }
+
+    pub(super) fn forget(&mut self, client: ClientId) {
+        if let Some(guest) = self.guests.get_mut(client as usize) {
+            *guest = Guest::default();
+        }
+    }
+
+    /// The virtual processor begins a slice with the task that it had.
+    pub(super) fn dispatched(&mut self, client: ClientId, now: Nanoseconds) {
+        let Some(guest) = self.guests.get_mut(client as usize) else { return };
+        (guest.since_ns, guest.first, guest.seen) = (now, true, 0);
+        if let Some(task) = guest.current {
+            guest.see(task);
+        }
+    }
+
+    /// Another task is switched in. Answers what the one before did, if it is known and if this is
+    /// another.
+    pub(super) fn switch(&mut self, client: ClientId, task: TaskId, now: Nanoseconds) -> Option<TaskRun> {
+        let guest = self.guests.get_mut(client as usize)?;
+        if guest.current == Some(task) {
+            return None;
+        }
+        let before = guest.current.map(|before| TaskRun {
+            task: before,
+            ran_ns: now.saturating_sub(guest.since_ns),
+            first: guest.first,
+        });
+        (guest.current, guest.since_ns, guest.first) = (Some(task), now, false);
+        guest.see(task);
+        before
+    }
+
+    /// A task is gone; its number may come again for another.
+    pub(super) fn exited(&mut self, client: ClientId, task: TaskId) {
+        if let Some(guest) = self.guests.get_mut(client as usize)
+            && guest.current == Some(task)
+        {
+            guest.current = None;
+        }
+    }
+
+    /// The last `window` tasks of this slice, the running one included.
+    pub(super) fn window(&self, client: ClientId, window: u8) -> &[TaskId] {
+        let Some(guest) = self.guests.get(client as usize) else { return &[] };
+        let length = usize::from(guest.seen.min(window.max(1)));
+        guest.window.get(..length).unwrap_or(&[])
+    }
+}
