@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use mete_kernel::{Characteristic, Kernel, KernelError, Principal, event};
-use support::{Child, apply, between, exit, kernel, plan, rows, run, wait_until};
+use support::{Child, apply, between, die_with_parent, exit, kernel, plan, rows, run, wait_until};
 
 const A: u16 = 1;
 const B: u16 = 2;
@@ -46,11 +46,9 @@ fn clone3(arguments: CloneArguments) -> Result<i32, std::io::Error> {
 }
 
 fn idle_child() -> ! {
-    // SAFETY: no memory is involved; the alarm ends what nobody kills.
-    unsafe {
-        libc::alarm(30);
-        libc::pause();
-    }
+    die_with_parent();
+    // SAFETY: no memory is involved.
+    unsafe { libc::pause() };
     exit(0)
 }
 

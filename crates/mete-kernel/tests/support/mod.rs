@@ -222,7 +222,8 @@ pub fn pipe() -> (fs::File, fs::File) {
     fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }.into()).into()
 }
 
-fn die_with_parent() {
+/// Ends this forked process with the thread that forked it, and after a while in any case.
+pub fn die_with_parent() {
     // SAFETY: no memory is involved.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
