@@ -23,10 +23,12 @@ mod queue;
 pub mod random;
 pub mod recorder;
 pub mod replay;
+pub mod scene;
 mod sweep;
 
 pub use host::{Hardware, Host, Payer, Stalled, Times};
 pub use model::{Context, Model, Reaction, Step};
 pub use queue::Ticket;
 pub use recorder::{Note, Recorder};
+pub use scene::Scene;
 pub use sweep::{all_processors, in_parallel};

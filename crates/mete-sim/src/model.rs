@@ -68,6 +68,13 @@ pub trait Model {
     /// An event that was asked for by [`Context::after`] has come.
     fn event(&mut self, event: Self::Event, context: &mut Context<'_, Self>);
 
+    /// What the host sees of a signal, from outside: the policy is told of it before the client is.
+    /// `None` for signals that are none of the host's business.
+    fn seen(&self, client: ClientId, signal: Self::Signal) -> Option<mete_policy::Event> {
+        let _ = (client, signal);
+        None
+    }
+
     /// `client` has got a processor; [`Model::next`] follows.
     fn dispatched(&mut self, client: ClientId, context: &mut Context<'_, Self>) {
         let _ = (client, context);

@@ -12,12 +12,12 @@ pub enum Note {
         /// From asking to having the answer.
         took_ns: Nanoseconds,
     },
-    /// A client got a unit of work done: a loop of its program, a block, a packet.
+    /// A task got through its program, or through a part of it that counts.
     Done {
-        /// Who did it.
+        /// Whose task it is.
         client: ClientId,
-        /// How much of it, in the unit of the program's own counting.
-        amount: u64,
+        /// The task's number in its guest; 0 where the client is the task.
+        task: u16,
     },
     /// A task inside a guest woke for an event.
     TaskWoke {

@@ -14,7 +14,7 @@ mod processor;
 
 use std::collections::VecDeque;
 
-use mete_policy::{ClientId, Nanoseconds, Policy, ProcessorId, Stop};
+use mete_policy::{ClientId, Nanoseconds, Observation, Policy, ProcessorId, Stop};
 
 use crate::model::{Act, Context, Event, HostEvent, Model, Reaction};
 use crate::queue::Queue;
@@ -216,11 +216,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     fn carry_out(&mut self, act: Act<M::Signal>) {
         match act {
             Act::Deliver { to, signal } => self.deliver(to, signal),
-            Act::Observe(observation) => {
-                self.recorder.observed(observation, self.now_ns);
-                let victim = self.policy.observe(observation, self.now_ns);
-                self.preempt(victim);
-            }
+            Act::Observe(observation) => self.observe(observation),
             Act::SetShare { client, share } => self.policy.set_share(client, share, self.now_ns),
             Act::Note(note) => self.recorder.noted(note, self.now_ns),
         }
@@ -236,7 +232,16 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         self.is_fill_due = true;
     }
 
+    fn observe(&mut self, observation: Observation) {
+        self.recorder.observed(observation, self.now_ns);
+        let victim = self.policy.observe(observation, self.now_ns);
+        self.preempt(victim);
+    }
+
     fn deliver(&mut self, to: ClientId, signal: M::Signal) {
+        if let Some(event) = self.model.seen(to, signal) {
+            self.observe(Observation::EventPending { client: to, event });
+        }
         let mut context = Context { now_ns: self.now_ns, acts: &mut self.acts, queue: &mut self.queue };
         if self.model.deliver(to, signal, &mut context) == Reaction::Pending {
             return;

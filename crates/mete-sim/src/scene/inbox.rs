@@ -1,0 +1,79 @@
+//! What has come for the tasks of one client: packets by port, and who waits for which read.
+
+use std::collections::VecDeque;
+
+use mete_policy::RequestId;
+
+use super::io::Packet;
+
+struct Port {
+    port: u16,
+    packets: VecDeque<Packet>,
+}
+
+/// A client's packets and outstanding reads.
+#[derive(Default)]
+pub(super) struct Inbox {
+    /// The ports that somebody listens on; few, so they are searched one by one.
+    ports: Vec<Port>,
+    /// Which task waits for which request.
+    requests: Vec<Option<u16>>,
+    dropped: u64,
+}
+
+impl Inbox {
+    /// An inbox with these ports.
+    pub(super) fn new(ports: impl IntoIterator<Item = u16>) -> Inbox {
+        let mut inbox = Inbox::default();
+        inbox.listen(ports);
+        inbox
+    }
+
+    /// Keeps packets for these ports, too, from now on.
+    pub(super) fn listen(&mut self, ports: impl IntoIterator<Item = u16>) {
+        for port in ports {
+            if !self.ports.iter().any(|known| known.port == port) {
+                self.ports.push(Port { port, packets: VecDeque::new() });
+            }
+        }
+    }
+
+    /// Packets for ports that nobody listens on; they are thrown away.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Keeps a packet until a task takes it; whether somebody listens there.
+    pub(super) fn put(&mut self, port: u16, packet: Packet) -> bool {
+        match self.ports.iter_mut().find(|known| known.port == port) {
+            Some(known) => {
+                known.packets.push_back(packet);
+                true
+            }
+            None => {
+                self.dropped += 1;
+                false
+            }
+        }
+    }
+
+    /// The oldest packet for a port.
+    pub(super) fn take(&mut self, port: u16) -> Option<Packet> {
+        self.ports.iter_mut().find(|known| known.port == port)?.packets.pop_front()
+    }
+
+    /// A free request number, for a read by `task`.
+    pub(super) fn request(&mut self, task: u16) -> RequestId {
+        let free = self.requests.iter().position(Option::is_none).unwrap_or(self.requests.len());
+        if free == self.requests.len() {
+            self.requests.push(None);
+        }
+        self.requests[free] = Some(task);
+        free as RequestId
+    }
+
+    /// The task that waited for a read; its request number is free again.
+    pub(super) fn complete(&mut self, request: RequestId) -> Option<u16> {
+        self.requests.get_mut(usize::from(request))?.take()
+    }
+}

@@ -1,0 +1,174 @@
+//! What a scenario puts on a host: tasks, guest kernels, devices. The [`Model`] of most runs.
+//!
+//! ```text
+//!   client ── Body ─┬─ Single: one task
+//!                   └─ Guest: a kernel with a scheduler of its own over many tasks
+//!                        │
+//!              Task: a Program, where it stands, what it waits for
+//!                        │ read, send, lock
+//!                      World: disks, network, locks
+//! ```
+
+pub mod guest;
+mod inbox;
+mod io;
+mod locks;
+mod program;
+mod single;
+mod task;
+
+use std::sync::Arc;
+
+use mete_policy::{ClientId, Nanoseconds, RequestId, Share};
+
+use crate::model::{Context, Model, Reaction, Step};
+use crate::random::Stream;
+use guest::Guest;
+pub use io::{Disk, Io, Network, Packet, Peer};
+use locks::Locks;
+pub use program::{Op, Program};
+use single::Single;
+use task::Task;
+pub use task::Who;
+
+/// What clients are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// A task's sleep is over.
+    Timer {
+        /// The task.
+        task: u16,
+    },
+    /// A read is complete.
+    Read {
+        /// Which.
+        request: RequestId,
+    },
+    /// A packet has come.
+    Packet {
+        /// To which port.
+        port: u16,
+        /// The packet.
+        packet: Packet,
+    },
+    /// A task has got the lock that it waits for.
+    Granted {
+        /// The task.
+        task: u16,
+    },
+}
+
+/// What the world sends to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A packet is where it was sent to.
+    Arrive(Packet),
+    /// A client's share changes.
+    SetShare {
+        /// Whose.
+        client: ClientId,
+        /// To what.
+        share: Share,
+    },
+}
+
+/// What all tasks share.
+pub(crate) struct World {
+    io: Io,
+    locks: Locks,
+}
+
+enum Body {
+    Single(Single),
+    Guest(Guest),
+}
+
+/// The bodies of all clients, and the world around them.
+pub struct Scene {
+    bodies: Vec<Body>,
+    world: World,
+}
+
+impl Scene {
+    /// A scene without clients; tasks may use locks below `locks`.
+    #[must_use]
+    pub fn new(io: Io, locks: usize) -> Scene {
+        Scene { bodies: Vec::new(), world: World { io, locks: Locks::new(locks) } }
+    }
+
+    /// Adds a client that is one task; clients are numbered in the order in which they are added.
+    pub fn add_task(&mut self, program: Arc<Program>, stream: Stream) -> ClientId {
+        let ports: Vec<_> = program.ports().collect();
+        self.add(Body::Single(Single::new(Task::new(program, stream), ports)))
+    }
+
+    /// Adds a client that is a guest.
+    pub fn add_guest(&mut self, guest: Guest) -> ClientId {
+        self.add(Body::Guest(guest))
+    }
+
+    fn add(&mut self, body: Body) -> ClientId {
+        self.bodies.push(body);
+        (self.bodies.len() - 1) as ClientId
+    }
+
+    /// The guest that a client is, if it is one.
+    #[must_use]
+    pub fn guest(&self, client: ClientId) -> Option<&Guest> {
+        match self.bodies.get(client as usize)? {
+            Body::Guest(guest) => Some(guest),
+            Body::Single(_) => None,
+        }
+    }
+
+    /// How many packets a client has thrown away because nobody listened on their ports.
+    #[must_use]
+    pub fn dropped(&self, client: ClientId) -> u64 {
+        self.bodies.get(client as usize).map_or(0, |body| match body {
+            Body::Single(single) => single.dropped(),
+            Body::Guest(guest) => guest.dropped(),
+        })
+    }
+}
+
+impl Model for Scene {
+    type Signal = Signal;
+    type Event = Event;
+
+    fn next(&mut self, client: ClientId, context: &mut Context<'_, Self>) -> Step {
+        match &mut self.bodies[client as usize] {
+            Body::Single(single) => single.next(client, &mut self.world, context),
+            Body::Guest(guest) => guest.next(client, &mut self.world, context),
+        }
+    }
+
+    fn advance(&mut self, client: ClientId, ran_ns: Nanoseconds) {
+        match &mut self.bodies[client as usize] {
+            Body::Single(single) => single.advance(ran_ns),
+            Body::Guest(guest) => guest.advance(ran_ns),
+        }
+    }
+
+    fn deliver(&mut self, client: ClientId, signal: Signal, context: &mut Context<'_, Self>) -> Reaction {
+        match &mut self.bodies[client as usize] {
+            Body::Single(single) => single.deliver(signal),
+            Body::Guest(guest) => guest.deliver(signal, context.now_ns()),
+        }
+    }
+
+    fn event(&mut self, event: Event, context: &mut Context<'_, Self>) {
+        match event {
+            Event::Arrive(packet) => self.world.io.arrive(packet, context),
+            Event::SetShare { client, share } => context.set_share(client, share),
+        }
+    }
+
+    fn seen(&self, client: ClientId, signal: Signal) -> Option<mete_policy::Event> {
+        match (self.bodies.get(client as usize)?, signal) {
+            (Body::Single(_), _) | (_, Signal::Granted { .. }) => None,
+            (Body::Guest(_), Signal::Timer { .. }) => Some(mete_policy::Event::Other),
+            (Body::Guest(_), Signal::Read { request }) => Some(mete_policy::Event::Block(request)),
+            (Body::Guest(_), Signal::Packet { port, .. }) => Some(mete_policy::Event::Packet { port }),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Tasks as small programs.
+
+use crate::random::Distribution;
+
+/// One instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// Compute for this long, in nanoseconds.
+    Compute(Distribution),
+    /// Wait for this long, in nanoseconds.
+    Sleep(Distribution),
+    /// Read so many bytes from a disk and wait for them.
+    Read {
+        /// The disk's number.
+        disk: usize,
+        /// How many.
+        bytes: Distribution,
+    },
+    /// Wait for a packet to this port and take it.
+    Receive {
+        /// The port.
+        port: u16,
+    },
+    /// Send so many bytes to whom the last packet came from.
+    Reply {
+        /// How many.
+        bytes: Distribution,
+    },
+    /// Send so many bytes to a client's port.
+    Send {
+        /// The client.
+        to: mete_policy::ClientId,
+        /// The port.
+        port: u16,
+        /// How many.
+        bytes: Distribution,
+    },
+    /// Take a lock, waiting for it in turn.
+    Lock(usize),
+    /// Hand a lock on; nothing happens if another holds it.
+    Unlock(usize),
+    /// Give way, staying runnable.
+    Yield,
+    /// Go back to instruction `start` until that has been done `times` times.
+    Repeat {
+        /// Where the loop's body begins.
+        start: usize,
+        /// How often the body runs.
+        times: u64,
+        /// Which of the task's counters counts.
+        counter: usize,
+    },
+    /// One unit of work is done.
+    Done,
+}
+
+/// What a task does, over and over.
+///
+/// Invariant: `start` of every [`Op::Repeat`] is at or before it, and `counter` is below `counters`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Program {
+    ops: Vec<Op>,
+    counters: usize,
+    /// How often the whole runs; `None` for ever.
+    times: Option<u64>,
+}
+
+impl Program {
+    /// An empty program that runs `times` times, or for ever.
+    #[must_use]
+    pub fn new(times: Option<u64>) -> Program {
+        Program { ops: Vec::new(), counters: 0, times }
+    }
+
+    /// Appends an instruction.
+    pub fn push(&mut self, op: Op) {
+        self.ops.push(op);
+    }
+
+    /// Appends what `body` appends, to be done `times` times.
+    ///
+    /// # Errors
+    ///
+    /// What `body` fails with.
+    pub fn repeat<E>(
+        &mut self,
+        times: u64,
+        body: impl FnOnce(&mut Program) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (start, counter) = (self.ops.len(), self.counters);
+        self.counters += 1;
+        body(self)?;
+        self.ops.push(Op::Repeat { start, times, counter });
+        Ok(())
+    }
+
+    /// Whether every way through the program takes time, or may.
+    #[must_use]
+    pub fn takes_time(&self) -> bool {
+        self.ops.iter().any(|op| match op {
+            Op::Compute(length) | Op::Sleep(length) => *length != Distribution::Fixed(0),
+            Op::Read { .. } | Op::Receive { .. } => true,
+            _ => false,
+        })
+    }
+
+    pub(super) fn op(&self, at: usize) -> Option<&Op> {
+        self.ops.get(at)
+    }
+
+    pub(super) fn counters(&self) -> usize {
+        self.counters
+    }
+
+    pub(super) fn times(&self) -> Option<u64> {
+        self.times
+    }
+
+    /// The ports that the program listens on.
+    pub fn ports(&self) -> impl Iterator<Item = u16> + '_ {
+        self.ops.iter().filter_map(|op| match op {
+            Op::Receive { port } => Some(*port),
+            _ => None,
+        })
+    }
+}

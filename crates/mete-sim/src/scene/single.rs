@@ -1,0 +1,67 @@
+//! A client that is one task, without a kernel of its own.
+
+use mete_policy::{ClientId, Nanoseconds};
+
+use super::inbox::Inbox;
+use super::task::{AtHand, Task, Turn, Wait, Who};
+use super::{Scene, Signal, World};
+use crate::model::{Context, Reaction, Step};
+
+pub(super) struct Single {
+    task: Task,
+    inbox: Inbox,
+    wait: Option<Wait>,
+}
+
+impl Single {
+    pub(super) fn new(task: Task, ports: impl IntoIterator<Item = u16>) -> Single {
+        Single { task, inbox: Inbox::new(ports), wait: None }
+    }
+
+    pub(super) fn next(
+        &mut self,
+        client: ClientId,
+        world: &mut World,
+        context: &mut Context<'_, Scene>,
+    ) -> Step {
+        if self.wait.is_some() {
+            return Step::Block;
+        }
+        let mut at_hand = AtHand { inbox: &mut self.inbox, world, context };
+        match self.task.next(Who { client, task: 0 }, &mut at_hand) {
+            Turn::Compute => Step::Compute(self.task.left_ns()),
+            Turn::Act => Step::Continue,
+            Turn::Wait(wait) => {
+                self.wait = Some(wait);
+                Step::Block
+            }
+            Turn::Yield => Step::Yield,
+            Turn::Exit => Step::Exit,
+        }
+    }
+
+    pub(super) fn advance(&mut self, ran_ns: Nanoseconds) {
+        self.task.advance(ran_ns);
+    }
+
+    pub(super) fn deliver(&mut self, signal: Signal) -> Reaction {
+        let is_awaited = match signal {
+            Signal::Timer { .. } => self.wait == Some(Wait::Timer),
+            Signal::Granted { .. } => self.wait == Some(Wait::Lock),
+            Signal::Read { request } => self.inbox.complete(request).is_some(),
+            Signal::Packet { port, packet } => {
+                self.inbox.put(port, packet) && self.wait == Some(Wait::Packet { port })
+            }
+        };
+        if is_awaited {
+            self.wait = None;
+            Reaction::Wake
+        } else {
+            Reaction::Pending
+        }
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.inbox.dropped()
+    }
+}

@@ -1,0 +1,176 @@
+//! A task: a program, how far it has come, and what it waits for.
+
+use std::sync::Arc;
+
+use mete_policy::{ClientId, Nanoseconds};
+
+use super::inbox::Inbox;
+use super::io::{Packet, Peer};
+use super::program::{Op, Program};
+use super::{Scene, Signal, World};
+use crate::model::Context;
+use crate::random::Stream;
+use crate::recorder::Note;
+
+/// Which task of which client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Who {
+    /// The client.
+    pub client: ClientId,
+    /// The task's number in it; 0 where the client is the task.
+    pub task: u16,
+}
+
+/// What a task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    Timer,
+    Read,
+    Packet { port: u16 },
+    Lock,
+}
+
+/// What a task does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It has something to compute; [`Task::left_ns`] says how much.
+    Compute,
+    /// It acted on others, and goes on.
+    Act,
+    Wait(Wait),
+    Yield,
+    Exit,
+}
+
+/// What a task has at hand while it runs.
+pub(super) struct AtHand<'a, 'c> {
+    pub(super) inbox: &'a mut Inbox,
+    pub(super) world: &'a mut World,
+    pub(super) context: &'a mut Context<'c, Scene>,
+}
+
+/// After so many steps that concern nobody else the host is asked, which sees to it that time goes on.
+const STEPS_OF_ITS_OWN: u32 = 100;
+
+pub(super) struct Task {
+    program: Arc<Program>,
+    at: usize,
+    counters: Vec<u64>,
+    rounds: u64,
+    stream: Stream,
+    left_ns: Nanoseconds,
+    /// Whom the last packet came from.
+    peer: Option<Packet>,
+}
+
+impl Task {
+    pub(super) fn new(program: Arc<Program>, stream: Stream) -> Task {
+        let counters = vec![0; program.counters()];
+        Task { program, at: 0, counters, rounds: 0, stream, left_ns: 0, peer: None }
+    }
+
+    /// What is left of the present computation.
+    pub(super) fn left_ns(&self) -> Nanoseconds {
+        self.left_ns
+    }
+
+    pub(super) fn advance(&mut self, ran_ns: Nanoseconds) {
+        self.left_ns = self.left_ns.saturating_sub(ran_ns);
+    }
+
+    /// Goes on from where the task stands, up to what takes time or concerns others.
+    pub(super) fn next(&mut self, who: Who, at_hand: &mut AtHand<'_, '_>) -> Turn {
+        let program = Arc::clone(&self.program);
+        for _ in 0..STEPS_OF_ITS_OWN {
+            if self.left_ns > 0 {
+                return Turn::Compute;
+            }
+            let turn = match program.op(self.at) {
+                Some(op) => {
+                    self.at += 1;
+                    self.carry_out(op, who, at_hand)
+                }
+                None => self.round(&program),
+            };
+            if let Some(turn) = turn {
+                return turn;
+            }
+        }
+        Turn::Act
+    }
+
+    fn round(&mut self, program: &Program) -> Option<Turn> {
+        self.rounds += 1;
+        self.at = 0;
+        program.times().is_some_and(|times| self.rounds >= times).then_some(Turn::Exit)
+    }
+
+    /// `None`: it concerned nobody else.
+    fn carry_out(&mut self, op: &Op, who: Who, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
+        match *op {
+            Op::Compute(length) => {
+                self.left_ns = length.sample(&mut self.stream);
+                None
+            }
+            Op::Sleep(length) => {
+                let length_ns = length.sample(&mut self.stream);
+                at_hand.context.notify_after(length_ns, who.client, Signal::Timer { task: who.task });
+                Some(Turn::Wait(Wait::Timer))
+            }
+            Op::Read { disk, bytes } => {
+                let bytes = bytes.sample(&mut self.stream);
+                let request = at_hand.inbox.request(who.task);
+                at_hand.world.io.read(who.client, request, disk, bytes, at_hand.context);
+                Some(Turn::Wait(Wait::Read))
+            }
+            Op::Receive { port } => self.receive(port, at_hand.inbox),
+            Op::Reply { bytes } => {
+                let bytes = bytes.sample(&mut self.stream);
+                at_hand.world.io.send(self.peer?.answer(bytes), at_hand.context);
+                Some(Turn::Act)
+            }
+            Op::Send { to, port, bytes } => {
+                let bytes = bytes.sample(&mut self.stream);
+                let from = Peer::Client { client: who.client, port };
+                let to = Peer::Client { client: to, port };
+                let packet = Packet { from, to, bytes, sent_ns: at_hand.context.now_ns() };
+                at_hand.world.io.send(packet, at_hand.context);
+                Some(Turn::Act)
+            }
+            Op::Lock(lock) => (!at_hand.world.locks.take(lock, who)).then_some(Turn::Wait(Wait::Lock)),
+            Op::Unlock(lock) => {
+                let next = at_hand.world.locks.hand_on(lock, who)?;
+                at_hand.context.notify(next.client, Signal::Granted { task: next.task });
+                Some(Turn::Act)
+            }
+            Op::Yield => Some(Turn::Yield),
+            Op::Repeat { start, times, counter } => {
+                self.repeat(start, times, counter);
+                None
+            }
+            Op::Done => {
+                at_hand.context.note(Note::Done { client: who.client, task: who.task });
+                None
+            }
+        }
+    }
+
+    fn receive(&mut self, port: u16, inbox: &mut Inbox) -> Option<Turn> {
+        if let Some(packet) = inbox.take(port) {
+            self.peer = Some(packet);
+            return None;
+        }
+        // It is asked for again once something has come.
+        self.at -= 1;
+        Some(Turn::Wait(Wait::Packet { port }))
+    }
+
+    fn repeat(&mut self, start: usize, times: u64, counter: usize) {
+        self.counters[counter] += 1;
+        if self.counters[counter] < times {
+            self.at = start;
+        } else {
+            self.counters[counter] = 0;
+        }
+    }
+}
