@@ -45,19 +45,18 @@ struct Traces {
 fn traces() -> Traces {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list")).unwrap();
-    let pid = std::process::id();
+    // Somebody else may run a study meanwhile.
+    let mark = format!("mete-study-{}", std::process::id());
+    let own = |path| names(path).into_iter().filter(|name| name.contains(&mark)).collect();
     Traces {
         affinity: line.to_owned(),
         children: fs::read_to_string("/proc/thread-self/children").unwrap_or_default(),
         descriptors: kernel_objects(),
-        scratch: names("/tmp")
-            .into_iter()
-            .filter(|name| name.contains(&format!("mete-study-{pid}")))
-            .collect(),
+        scratch: own("/tmp"),
         sockets: own_sockets(),
         tracing: fs::exists("/sys/kernel/tracing/instances")
             .unwrap_or(false)
-            .then(|| names("/sys/kernel/tracing/instances")),
+            .then(|| own("/sys/kernel/tracing/instances")),
         mounts: fs::read_to_string("/proc/self/mounts").unwrap(),
     }
 }
