@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use crate::{Policy, RoundRobin, Setup};
+use crate::{Policy, RoundRobin, Setup, Share, Vtrr};
 
 /// A policy that can be asked for by name.
 #[derive(Clone, Copy)]
@@ -16,11 +16,23 @@ pub struct Entry {
 }
 
 /// Every dispatching policy, in the order of the documentation.
-pub const CATALOG: &[Entry] = &[Entry {
-    name: "rr",
-    about: "round robin: everybody in turn, shares ignored",
-    make: |setup| Box::new(RoundRobin::new(setup)),
-}];
+pub const CATALOG: &[Entry] = &[
+    Entry {
+        name: "vtrr",
+        about: "virtual-time round robin: shares exact in every cycle, in constant time",
+        make: |setup| Box::new(Vtrr::new(setup)),
+    },
+    Entry {
+        name: "vtrr-ranged",
+        about: "vtrr, whose arrivals find their place by an array of all shares: the same schedule",
+        make: |setup| Box::new(Vtrr::ranged(setup, Share::MAX)),
+    },
+    Entry {
+        name: "rr",
+        about: "round robin: everybody in turn, shares ignored",
+        make: |setup| Box::new(RoundRobin::new(setup)),
+    },
+];
 
 /// The policy of that name.
 #[must_use]

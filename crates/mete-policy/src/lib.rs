@@ -53,12 +53,14 @@ mod observation;
 mod queue;
 mod roster;
 pub mod round_robin;
+pub mod vtrr;
 
 pub use affinity::{Affinity, Move, Period, Role};
 pub use catalog::{CATALOG, Entry, by_name};
 pub use interface::{ClientId, Decision, Grant, Nanoseconds, Policy, Setup, Share, Stop};
 pub use observation::{Event, Observation, RequestId, TaskId};
 pub use round_robin::RoundRobin;
+pub use vtrr::{Reset, VirtualTime, Vtrr};
 
 /// A processor's number, dense from 0.
 pub type ProcessorId = u16;

@@ -1,0 +1,30 @@
+//! What is remembered of who is not in the queue, so that it gains nothing by coming back.
+
+use super::slot::Entity;
+
+/// The state of an entity when it left its queue (VTRR paper, §3.2).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    /// The cycle in which it left.
+    pub(super) cycle: u64,
+    /// What was still due to it then.
+    pub(super) due_ns: i64,
+    /// Its share then.
+    pub(super) share: u32,
+    /// The last-previous and the last-next client; `Entity::MAX` at the ends of the queue.
+    pub(super) before: Entity,
+    pub(super) behind: Entity,
+}
+
+impl Left {
+    /// It was never there: nothing that it had limits what it is due.
+    pub(super) const NEVER: Left =
+        Left { cycle: 0, due_ns: i64::MAX, share: 1, before: Entity::MAX, behind: Entity::MAX };
+
+    /// What would still be due to it with another share: a smaller share cuts it, so that virtual time
+    /// does not go back; a larger one does not add to it in the same cycle.
+    pub(super) fn due_for_ns(&self, share: i128) -> i128 {
+        let (due_ns, old_share) = (i128::from(self.due_ns), i128::from(self.share));
+        if share < old_share { due_ns * share / old_share } else { due_ns }
+    }
+}

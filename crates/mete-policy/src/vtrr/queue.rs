@@ -1,0 +1,340 @@
+//! One VTRR run queue: selection, time counters, virtual times, the scheduling cycle (VTRR paper, §3.1).
+//!
+//! # Virtual time without virtual times
+//!
+//! The paper keeps for each client a time counter C and a virtual finishing time VFT, and for the queue
+//! a virtual time QVT. In a scheduling cycle a client with share S and w quanta behind it has
+//! C = S − w and VFT = (w + 1) / S (quanta as the unit of time); with W quanta given to all of them,
+//! whose shares' sum is T, QVT = W / T and ΣC = T − W. The VFT inequality is therefore
+//!
+//! ```text
+//!   VFT(t) − QVT(t + Q) < Q / S   ⟺   w / S < (W + 1) / T   ⟺   C · T > S · (ΣC − 1)
+//! ```
+//!
+//! The counter says it all: virtual time is the part of the cycle's due that has been had. So only the
+//! due is kept, in nanoseconds, as a whole number of quanta (the counter) less what was used of the next
+//! one; both sides are integers below 2¹²⁷, and the inequality is decided as rational numbers would
+//! decide it, whatever the shares, with partial quanta, and however long the queue has been running.
+//!
+//! The paper's rules for who arrives become rules for the due: VFT = QVT + Q / S is a due of
+//! S · Σdue / T, the larger of two VFTs is the smaller of two dues, and the counter that goes with
+//! it is the paper's, rounded up.
+//!
+//! # Where this differs from the paper
+//!
+//! * When somebody leaves who is ahead or behind, QVT becomes that of those who stay; the paper leaves
+//!   it alone. Otherwise the lead of one who has gone would stay with the others until the cycle's end
+//!   (Stoica and Abdel-Wahab, Earliest Eligible Virtual Deadline First, 1995, correct virtual time in
+//!   the same way).
+//! * When a counter is restricted by its neighbours', the virtual time goes with it.
+//! * The quantum is charged when it is given, not when it has been used, and what was not used is given
+//!   back. A decision can so be taken while the one before is still running.
+
+use super::ceiling;
+use super::insertion::Insertion;
+use super::left::Left;
+use super::slot::{Entity, Key, MAX_QUANTUM_NS, Slot};
+use super::store::{Line, Place, Store};
+use crate::{Nanoseconds, ProcessorId, Share};
+
+/// When the counters of a new cycle are set. The schedule is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reset {
+    /// Each when the cycle's first pass comes to it (VTRR paper, §3.3): no decision takes longer than
+    /// another.
+    #[default]
+    Incremental,
+    /// All at the beginning: every decision is as cheap, but for one in a cycle.
+    AtOnce,
+}
+
+/// Virtual time in scheduling cycles, a cycle being the paper's 1 (Q / S a quantum of a client of share
+/// S): an exact fraction, not reduced. Zero is the beginning of the current cycle.
+#[derive(Clone, Copy, Debug)]
+pub struct VirtualTime {
+    /// Below 2¹⁰⁵ in size.
+    pub numerator: i128,
+    /// From 1 to below 2¹⁰⁴.
+    pub denominator: i128,
+}
+
+/// The current client: who was selected last.
+#[derive(Clone, Copy)]
+struct Current {
+    key: Key,
+    /// What its counter became.
+    counter: u32,
+}
+
+/// A run queue. The cursor of its line is the first slot behind the current client.
+#[derive(Clone)]
+pub(super) struct Queue {
+    line: Line,
+    current: Current,
+    quantum_ns: Nanoseconds,
+    reset: Reset,
+    /// The number of the cycle, from 1.
+    cycle: u64,
+    /// The sum of what is due to all in this cycle.
+    due_ns: i128,
+    /// The sum of the shares, each no larger than the ceiling.
+    total: u64,
+    /// The sum of the shares as they are.
+    raw_total: u64,
+    /// The largest share that counts (see [`ceiling`](super::ceiling)).
+    ceiling: u32,
+    /// The ceiling that this cycle's counters are set with.
+    cycle_ceiling: u32,
+}
+
+impl Queue {
+    pub(super) fn new(number: u32, quantum_ns: Nanoseconds, reset: Reset) -> Queue {
+        Queue {
+            line: Line::new(number),
+            current: Current { key: Key::LAST, counter: 0 },
+            quantum_ns: quantum_ns.clamp(1, MAX_QUANTUM_NS),
+            reset,
+            cycle: 1,
+            due_ns: 0,
+            total: 0,
+            raw_total: 0,
+            ceiling: Share::MAX.get(),
+            cycle_ceiling: Share::MAX.get(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.line.is_empty()
+    }
+
+    pub(super) fn quantum_ns(&self) -> Nanoseconds {
+        self.quantum_ns
+    }
+
+    pub(super) fn cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    /// Selects who runs next and charges it a quantum; `None` when all are busy.
+    pub(super) fn select(&mut self, store: &mut Store) -> Option<Place> {
+        let place = match self.behind_current(store) {
+            Some(place) => place,
+            None => self.at_the_head(store)?,
+        };
+        let slot = store.get_mut(place)?;
+        slot.counter = slot.counter.saturating_sub(1);
+        self.current = Current { key: slot.key(), counter: slot.counter };
+        self.due_ns -= i128::from(self.quantum_ns);
+        self.line.cursor = store.next(place);
+        Some(place)
+    }
+
+    /// The next client, if it has to run for the time-counter invariant's sake or the VFT inequality
+    /// holds for it.
+    fn behind_current(&mut self, store: &mut Store) -> Option<Place> {
+        let place = self.first_idle(store, self.line.cursor)?;
+        let slot = self.refreshed(store, place)?;
+        (slot.counter > self.current.counter || self.is_behind(&slot)).then_some(place)
+    }
+
+    /// The first client, in a new cycle if it has had all that it was due.
+    fn at_the_head(&mut self, store: &mut Store) -> Option<Place> {
+        let place = self.first_idle(store, self.line.head())?;
+        if self.refreshed(store, place)?.counter == 0 {
+            self.begin_cycle(store);
+            self.refreshed(store, place)?;
+        }
+        Some(place)
+    }
+
+    /// From `place` on, the first that is not busy. At most one is busy for each processor and each
+    /// decision taken ahead.
+    fn first_idle(&self, store: &Store, mut place: Place) -> Option<Place> {
+        while store.get(place)?.busy {
+            place = store.next(place);
+        }
+        Some(place)
+    }
+
+    /// The VFT inequality: with the next quantum, the queue's virtual time overtakes this client's.
+    fn is_behind(&self, slot: &Slot) -> bool {
+        let (share, quantum_ns) = (slot.share.min(self.ceiling), self.quantum_ns);
+        let queue_due_ns = self.due_ns - i128::from(quantum_ns);
+        slot.counter > 0
+            && i128::from(slot.due_ns(quantum_ns)) * i128::from(self.total) > i128::from(share) * queue_due_ns
+    }
+
+    fn begin_cycle(&mut self, store: &mut Store) {
+        self.cycle += 1;
+        self.cycle_ceiling = self.ceiling;
+        self.due_ns += i128::from(self.total) * i128::from(self.quantum_ns);
+        if self.reset == Reset::AtOnce {
+            let mut place = self.line.head();
+            while self.refreshed(store, place).is_some() {
+                place = store.next(place);
+            }
+        }
+    }
+
+    /// A slot, its counter reset if that is of an earlier cycle.
+    fn refreshed(&mut self, store: &mut Store, place: Place) -> Option<Slot> {
+        let slot = store.get_mut(place)?;
+        if slot.cycle != self.cycle as u32 {
+            let forfeit = slot.reset(slot.share.min(self.cycle_ceiling), self.cycle as u32);
+            self.due_ns -= i128::from(forfeit) * i128::from(self.quantum_ns);
+        }
+        Some(*slot)
+    }
+
+    /// Replaces the quantum that was charged on selection by what was really used.
+    pub(super) fn settle(&mut self, store: &mut Store, place: Place, ran_ns: Nanoseconds) {
+        if ran_ns == self.quantum_ns || self.refreshed(store, place).is_none() {
+            return;
+        }
+        let quantum_ns = self.quantum_ns;
+        let Some(slot) = store.get_mut(place) else { return };
+        let before_ns = slot.due_ns(quantum_ns);
+        slot.counter += 1;
+        slot.charge(ran_ns, quantum_ns);
+        self.due_ns += i128::from(slot.due_ns(quantum_ns) - before_ns);
+        if self.current.key == slot.key() {
+            self.current.counter = slot.counter;
+        }
+    }
+
+    /// After a decision that was not carried out, and was settled as such: the client is selected next,
+    /// if nobody else has been since.
+    pub(super) fn stand_before(&mut self, store: &Store, place: Place) {
+        if store.get(place).is_none_or(|slot| slot.key() != self.current.key) {
+            return;
+        }
+        let before = store.previous(place).and_then(|before| store.get(before));
+        self.current = Current { key: before.map_or(Key::FIRST, Slot::key), counter: 0 };
+        self.line.cursor = place;
+    }
+
+    /// Puts an entity into the queue, as one that was away since `left` says, and answers its place.
+    pub(super) fn insert(
+        &mut self,
+        store: &mut Store,
+        insertion: &mut Insertion,
+        (entity, share): (Entity, u32),
+        left: Left,
+    ) -> Place {
+        if self.is_empty() {
+            self.begin_alone();
+        }
+        let mut slot = Slot { entity, share, cycle: self.cycle as u32, ..Slot::EMPTY };
+        slot.set_due_ns(self.due_on_arrival_ns(share, left), self.quantum_ns);
+        let start = insertion.start(store, &self.line, slot.key(), left);
+        let place = store.insert(&mut self.line, start, slot);
+        insertion.inserted(store, place);
+        if self.current.key < slot.key() && store.next(place) == self.line.cursor {
+            self.line.cursor = place;
+        }
+        self.admit(store, place);
+        place
+    }
+
+    /// Nobody is there to be compared with: a new cycle begins.
+    fn begin_alone(&mut self) {
+        self.cycle += 1;
+        self.cycle_ceiling = self.ceiling;
+        self.current = Current { key: Key::LAST, counter: 0 };
+    }
+
+    /// What is due to who arrives now: in proportion to what is due to the others, and no more than it
+    /// would have if it had stayed (VTRR paper, §3.2).
+    fn due_on_arrival_ns(&self, share: u32, left: Left) -> i64 {
+        let share = i128::from(share.min(self.cycle_ceiling));
+        let whole_ns = share * i128::from(self.quantum_ns);
+        let proportional_ns =
+            if self.total == 0 { whole_ns } else { (share * self.due_ns).max(0) / i128::from(self.total) };
+        let cycles = i128::from(self.cycle.saturating_sub(left.cycle));
+        let stayed_ns = left.due_for_ns(share) + cycles.saturating_mul(whole_ns);
+        proportional_ns.min(stayed_ns).min(whole_ns) as i64
+    }
+
+    /// Keeps the time-counter invariant: the counter of one who has arrived is no larger than that of
+    /// who stands before it, and no smaller than that of who stands behind it. With that the arrival is
+    /// complete, and counted in the sums.
+    fn admit(&mut self, store: &mut Store, place: Place) {
+        let (smallest, largest) = (self.counter_behind(store, place), self.counter_before(store, place));
+        let Some(slot) = store.get_mut(place) else { return };
+        slot.counter = slot.counter.min(largest).max(smallest);
+        self.due_ns += i128::from(slot.due_ns(self.quantum_ns));
+        self.total += u64::from(slot.share.min(self.ceiling));
+        self.raw_total += u64::from(slot.share);
+    }
+
+    fn counter_before(&mut self, store: &mut Store, place: Place) -> u32 {
+        let before = store.previous(place).and_then(|before| self.refreshed(store, before));
+        before.map_or(u32::MAX, |slot| slot.counter)
+    }
+
+    /// Who stands behind the current client may have a counter larger by one, because it runs next; it
+    /// must not lend that one to a client that comes back before it.
+    fn counter_behind(&mut self, store: &mut Store, place: Place) -> u32 {
+        let behind = store.next(place);
+        let Some(slot) = self.refreshed(store, behind) else { return 0 };
+        if behind == self.line.cursor { slot.counter.min(self.current.counter) } else { slot.counter }
+    }
+
+    /// Takes an entity out of the queue. The answer is what it needs when it comes back.
+    pub(super) fn remove(&mut self, store: &mut Store, insertion: &mut Insertion, place: Place) -> Left {
+        let Some(slot) = self.refreshed(store, place) else { return Left::NEVER };
+        let before = store.previous(place).and_then(|before| store.get(before)).copied();
+        let behind = store.get(store.next(place)).map_or(Entity::MAX, |slot| slot.entity);
+        insertion.leaves(&slot, before.as_ref());
+        store.remove(&mut self.line, place);
+        self.due_ns -= i128::from(slot.due_ns(self.quantum_ns));
+        self.total -= u64::from(slot.share.min(self.ceiling));
+        self.raw_total -= u64::from(slot.share);
+        Left {
+            cycle: self.cycle,
+            due_ns: slot.due_ns(self.quantum_ns),
+            share: slot.share,
+            before: before.map_or(Entity::MAX, |slot| slot.entity),
+            behind,
+        }
+    }
+
+    /// Sets the ceiling anew for so many processors, after somebody came or went.
+    pub(super) fn readjust(&mut self, store: &Store, processors: ProcessorId) {
+        let shares = self.slots(store).map(|slot| slot.share);
+        (self.ceiling, self.total) = ceiling::ceiling(shares, self.raw_total, processors);
+    }
+
+    /// A slot's counter as the next decision would see it.
+    pub(super) fn counter(&self, slot: &Slot) -> u32 {
+        let mut slot = *slot;
+        if slot.cycle != self.cycle as u32 {
+            slot.reset(slot.share.min(self.cycle_ceiling), self.cycle as u32);
+        }
+        slot.counter
+    }
+
+    /// QVT, in cycles since this cycle began; `None` when nobody is in the queue.
+    pub(super) fn virtual_time(&self) -> Option<VirtualTime> {
+        let whole = i128::from(self.total) * i128::from(self.quantum_ns);
+        (whole > 0).then(|| VirtualTime { numerator: whole - self.due_ns, denominator: whole })
+    }
+
+    /// A slot's VFT, in cycles since this cycle began.
+    pub(super) fn virtual_finishing_time(&self, slot: &Slot) -> VirtualTime {
+        let (share, quantum) = (i128::from(slot.share.min(self.ceiling)), i128::from(self.quantum_ns));
+        let due_ns = i128::from(slot.due_ns(self.quantum_ns))
+            + (i128::from(self.counter(slot)) - i128::from(slot.counter)) * quantum;
+        VirtualTime { numerator: (share + 1) * quantum - due_ns, denominator: share * quantum }
+    }
+
+    /// The slots in the order of the queue.
+    pub(super) fn slots<'a>(&'a self, store: &'a Store) -> impl Iterator<Item = &'a Slot> {
+        let mut place = self.line.head();
+        core::iter::from_fn(move || {
+            let slot = store.get(place)?;
+            place = store.next(place);
+            Some(slot)
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! What the run queue knows of one of its clients, and its arithmetic.
+
+use crate::Nanoseconds;
+
+/// Who stands in a queue: a client's number or, in the tree of queues, a domain's (behind the clients').
+pub(super) type Entity = u32;
+
+/// Where an entity belongs in a queue: larger shares first, ties by number (VTRR paper, §3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key(u64);
+
+impl Key {
+    /// Behind every entity.
+    pub(super) const LAST: Key = Key(u64::MAX);
+    /// Before every entity: no share is as large as this key's.
+    pub(super) const FIRST: Key = Key(0);
+
+    pub(super) const fn new(share: u32, entity: Entity) -> Key {
+        Key(((!share as u64) << 32) | entity as u64)
+    }
+
+    pub(super) const fn share(self) -> u32 {
+        !((self.0 >> 32) as u32)
+    }
+}
+
+/// One entity in the queue. Everything that a decision reads and writes lies in these 32 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub(super) entity: Entity,
+    pub(super) share: u32,
+    /// The time counter: quanta that are due in this cycle.
+    pub(super) counter: u32,
+    /// The cycle that the counter is of, modulo 2³²: an older one has still to be reset.
+    pub(super) cycle: u32,
+    /// What was used of the next quantum that comes off the counter; less than a quantum.
+    pub(super) used_ns: Nanoseconds,
+    /// It cannot be selected: the client runs, or the domain has nobody to select.
+    pub(super) busy: bool,
+}
+
+impl Slot {
+    pub(super) const EMPTY: Slot =
+        Slot { entity: 0, share: 0, counter: 0, cycle: 0, used_ns: 0, busy: false };
+
+    pub(super) fn key(&self) -> Key {
+        Key::new(self.share, self.entity)
+    }
+
+    /// The time that is due in this cycle: the counter's quanta less what was used of the next one.
+    /// More than -2⁴⁰ and below 2⁶¹, because a quantum is at most [`MAX_QUANTUM_NS`].
+    pub(super) fn due_ns(&self, quantum_ns: Nanoseconds) -> i64 {
+        (u64::from(self.counter) * quantum_ns) as i64 - self.used_ns as i64
+    }
+
+    /// Sets the counter to the quanta that `due_ns` begins, and notes what that is too much.
+    pub(super) fn set_due_ns(&mut self, due_ns: i64, quantum_ns: Nanoseconds) {
+        let due_ns = due_ns.max(1 - quantum_ns as i64);
+        let quanta = (due_ns + quantum_ns as i64 - 1) / quantum_ns as i64;
+        self.counter = quanta as u32;
+        self.used_ns = (quanta * quantum_ns as i64 - due_ns) as u64;
+    }
+
+    /// Takes `ran_ns` off what is due. What exceeds the counter by more than a quantum is forgiven, so
+    /// that a client is due something in every cycle.
+    pub(super) fn charge(&mut self, ran_ns: Nanoseconds, quantum_ns: Nanoseconds) {
+        let used_ns = self.used_ns.saturating_add(ran_ns);
+        let quanta = u32::try_from(used_ns / quantum_ns).unwrap_or(u32::MAX);
+        self.counter = self.counter.saturating_sub(quanta);
+        self.used_ns = used_ns % quantum_ns;
+    }
+
+    /// Resets the counter to `share` for a new cycle and answers the quanta that are forfeit.
+    ///
+    /// Who was charged whole quanta has none left. Who used some in part may: one is kept, so that
+    /// nobody loses by giving way, the rest is not saved up.
+    pub(super) fn reset(&mut self, share: u32, cycle: u32) -> u32 {
+        let kept = self.counter.min(1);
+        let forfeit = self.counter - kept;
+        self.counter = share + kept;
+        self.cycle = cycle;
+        forfeit
+    }
+}
+
+/// The longest quantum: 2⁴⁰ ns, some 18 minutes, so that a share's worth of quanta fits 64 bits.
+pub(super) const MAX_QUANTUM_NS: Nanoseconds = 1 << 40;
+
+const _: () = assert!(size_of::<Slot>() == 32, "a slot never straddles a cache line");

@@ -1,0 +1,344 @@
+//! Sorted queues in chunks: memory is walked in the order in which the clients run.
+//!
+//! A list linked through client numbers would miss the cache at every step once there are more clients
+//! than cache lines. Here the entities of a queue lie in chunks of [`CHUNK`] slots, sorted inside and
+//! linked among each other; putting one in or taking one out moves the slots of one chunk only. Which
+//! chunk an entity is in is written down beside, for these two; a decision does not look there.
+//!
+//! Several queues share one store; an entity is in one queue at most.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::slot::{Entity, Key, Slot};
+
+/// Slots in a chunk: some half of them are in use, and moving these costs about what one miss does.
+pub(super) const CHUNK: usize = 32;
+
+/// Neighbouring chunks that hold no more than this together are made one. Less than a whole chunk, so
+/// that one insertion does not split it again.
+const MERGE: u32 = CHUNK as u32 * 3 / 4;
+
+const NONE: u32 = u32::MAX;
+
+/// A place in a queue: a slot, or the end behind the last slot of the last chunk. Any change to the
+/// queue may move what lies there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    chunk: u32,
+    slot: u32,
+}
+
+impl Place {
+    /// The only place in an empty queue.
+    pub(super) const NOWHERE: Place = Place { chunk: NONE, slot: 0 };
+
+    fn index(self) -> usize {
+        self.chunk as usize * CHUNK + self.slot as usize
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Header {
+    next: u32,
+    previous: u32,
+    len: u32,
+    queue: u32,
+    /// The key of the first slot.
+    first: Key,
+}
+
+const FREE: Header = Header { next: NONE, previous: NONE, len: 0, queue: NONE, first: Key::LAST };
+
+/// The ends of one queue, and a cursor that stays with its slot whatever is put in or taken out. When
+/// the slot itself is taken out, the cursor goes to the one behind.
+#[derive(Clone)]
+pub(super) struct Line {
+    queue: u32,
+    head: u32,
+    tail: u32,
+    pub(super) cursor: Place,
+}
+
+impl Line {
+    /// An empty queue; `queue` tells it from the others in the store.
+    pub(super) fn new(queue: u32) -> Line {
+        Line { queue, head: NONE, tail: NONE, cursor: Place::NOWHERE }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.head == NONE
+    }
+
+    pub(super) fn head(&self) -> Place {
+        Place { chunk: self.head, slot: 0 }
+    }
+}
+
+/// The memory of all queues.
+pub(super) struct Store {
+    headers: Vec<Header>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Which chunk each entity is in.
+    homes: Vec<u32>,
+}
+
+impl Store {
+    /// Room for so many entities in so many queues.
+    pub(super) fn new(entities: u32, queues: u32) -> Store {
+        // Two neighbours in a queue hold more than half a chunk together: those that a split leaves
+        // beside each other do, and a removal joins what holds no more than MERGE.
+        let chunks = (entities as usize * 4).div_ceil(CHUNK) + queues as usize + 1;
+        Store {
+            headers: Vec::with_capacity(chunks),
+            slots: Vec::with_capacity(chunks * CHUNK),
+            free: Vec::with_capacity(chunks),
+            homes: vec![NONE; entities as usize],
+        }
+    }
+
+    pub(super) fn get(&self, place: Place) -> Option<&Slot> {
+        let header = self.headers.get(place.chunk as usize)?;
+        if place.slot < header.len { self.slots.get(place.index()) } else { None }
+    }
+
+    pub(super) fn get_mut(&mut self, place: Place) -> Option<&mut Slot> {
+        let header = self.headers.get(place.chunk as usize)?;
+        if place.slot < header.len { self.slots.get_mut(place.index()) } else { None }
+    }
+
+    /// The place behind a slot's.
+    pub(super) fn next(&self, place: Place) -> Place {
+        let header = &self.headers[place.chunk as usize];
+        if place.slot + 1 < header.len || header.next == NONE {
+            Place { slot: place.slot + 1, ..place }
+        } else {
+            Place { chunk: header.next, slot: 0 }
+        }
+    }
+
+    /// The place before this one; `None` at the head.
+    pub(super) fn previous(&self, place: Place) -> Option<Place> {
+        if place.slot > 0 {
+            return Some(Place { slot: place.slot - 1, ..place });
+        }
+        let chunk = self.headers.get(place.chunk as usize)?.previous;
+        (chunk != NONE).then(|| Place { chunk, slot: self.headers[chunk as usize].len - 1 })
+    }
+
+    /// Where an entity is; `None` when it is in no queue.
+    pub(super) fn find(&self, entity: Entity) -> Option<Place> {
+        let chunk = self.home(entity)?;
+        let first = chunk as usize * CHUNK;
+        let slots = &self.slots[first..first + self.headers[chunk as usize].len as usize];
+        let slot = slots.iter().position(|slot| slot.entity == entity)?;
+        Some(Place { chunk, slot: slot as u32 })
+    }
+
+    /// The chunk that an entity is in; a place to begin [`seek`](Store::seek) at.
+    pub(super) fn home(&self, entity: Entity) -> Option<u32> {
+        self.homes.get(entity as usize).copied().filter(|&chunk| chunk != NONE)
+    }
+
+    /// An entity's chunk and key, if it is in this queue.
+    pub(super) fn chunk_and_key(&self, line: &Line, entity: Entity) -> Option<(u32, Key)> {
+        let place = self.find(entity)?;
+        let here = self.headers[place.chunk as usize].queue == line.queue;
+        self.get(place).filter(|_| here).map(|slot| (place.chunk, slot.key()))
+    }
+
+    /// Where `key` belongs, found by walking from `start` (else the head) over whole chunks. Any start
+    /// is right; one nearby is fast. The queue is not empty.
+    fn seek(&self, line: &Line, start: Option<u32>, key: Key) -> Place {
+        let mut chunk = start.unwrap_or(line.head);
+        while self.headers[chunk as usize].first > key && chunk != line.head {
+            chunk = self.headers[chunk as usize].previous;
+        }
+        loop {
+            let next = self.headers[chunk as usize].next;
+            if next == NONE || self.headers[next as usize].first > key {
+                break;
+            }
+            chunk = next;
+        }
+        Place { chunk, slot: self.rank(chunk, key) }
+    }
+
+    /// How many slots of a chunk come before `key`.
+    fn rank(&self, chunk: u32, key: Key) -> u32 {
+        let first = chunk as usize * CHUNK;
+        let slots = &self.slots[first..first + self.headers[chunk as usize].len as usize];
+        slots.partition_point(|slot| slot.key() < key) as u32
+    }
+
+    /// A chunk that is before `key` and not far from it, when nothing is known: the nearest of a few
+    /// that lie spread over the memory. With c chunks, about √c are looked at and about √c are left to
+    /// walk (Mücke, Saias, Zhu: Fast randomized point location without preprocessing, 1996).
+    pub(super) fn sample(&self, line: &Line, key: Key) -> Option<u32> {
+        let chunks = self.headers.len();
+        let stride = chunks.isqrt().max(1);
+        let nearest = (0..chunks).step_by(stride).filter(|&chunk| {
+            let header = &self.headers[chunk];
+            header.queue == line.queue && header.first <= key
+        });
+        nearest.max_by_key(|&chunk| self.headers[chunk].first).map(|chunk| chunk as u32)
+    }
+
+    /// Puts a slot where it belongs, seeking from the chunk `start`, and answers its place.
+    pub(super) fn insert(&mut self, line: &mut Line, start: Option<u32>, slot: Slot) -> Place {
+        if line.is_empty() {
+            self.begin(line);
+        }
+        let mut place = self.seek(line, start, slot.key());
+        if self.headers[place.chunk as usize].len as usize == CHUNK {
+            self.split(line, place.chunk);
+            place = self.seek(line, Some(place.chunk), slot.key());
+        }
+        self.open(line, place);
+        self.slots[place.index()] = slot;
+        self.homes[slot.entity as usize] = place.chunk;
+        self.note_first(place.chunk);
+        place
+    }
+
+    /// Gives an empty queue its first chunk.
+    fn begin(&mut self, line: &mut Line) {
+        let chunk = self.take_chunk(line.queue);
+        line.head = chunk;
+        line.tail = chunk;
+        line.cursor = Place { chunk, slot: 0 };
+    }
+
+    /// Makes room at a place of a chunk that is not full.
+    fn open(&mut self, line: &mut Line, place: Place) {
+        let first = place.chunk as usize * CHUNK;
+        let header = &mut self.headers[place.chunk as usize];
+        let end = first + header.len as usize;
+        self.slots.copy_within(place.index()..end, place.index() + 1);
+        header.len += 1;
+        if line.cursor.chunk == place.chunk && line.cursor.slot >= place.slot {
+            line.cursor.slot += 1;
+        }
+    }
+
+    /// Takes a slot out.
+    pub(super) fn remove(&mut self, line: &mut Line, place: Place) -> Slot {
+        let removed = self.slots[place.index()];
+        self.homes[removed.entity as usize] = NONE;
+        self.close(line, place);
+        self.note_first(place.chunk);
+        self.shrink(line, place.chunk);
+        removed
+    }
+
+    fn close(&mut self, line: &mut Line, place: Place) {
+        let header = &mut self.headers[place.chunk as usize];
+        let end = place.chunk as usize * CHUNK + header.len as usize;
+        self.slots.copy_within(place.index() + 1..end, place.index());
+        header.len -= 1;
+        let (len, next) = (header.len, header.next);
+        if line.cursor.chunk == place.chunk && line.cursor.slot > place.slot {
+            line.cursor.slot -= 1;
+        }
+        if line.cursor == (Place { chunk: place.chunk, slot: len }) && next != NONE {
+            line.cursor = Place { chunk: next, slot: 0 };
+        }
+    }
+
+    /// Moves the second half of a full chunk to a new one behind it.
+    fn split(&mut self, line: &mut Line, chunk: u32) {
+        let half = CHUNK as u32 / 2;
+        let new = self.take_chunk(line.queue);
+        self.link_behind(line, chunk, new);
+        self.move_slots(line, Place { chunk, slot: half }, Place { chunk: new, slot: 0 });
+    }
+
+    /// After a removal: gives an empty chunk back, or joins a small one with a neighbour.
+    fn shrink(&mut self, line: &mut Line, chunk: u32) {
+        let Header { next, previous, len, .. } = self.headers[chunk as usize];
+        let fits = |other: u32| other != NONE && self.headers[other as usize].len + len <= MERGE;
+        if fits(next) {
+            self.join(line, chunk, next);
+        } else if fits(previous) {
+            self.join(line, previous, chunk);
+        } else if len == 0 {
+            self.give_chunk(line, chunk);
+        }
+    }
+
+    /// Moves all slots of a chunk to the end of the one before it.
+    fn join(&mut self, line: &mut Line, chunk: u32, next: u32) {
+        let end = self.headers[chunk as usize].len;
+        self.move_slots(line, Place { chunk: next, slot: 0 }, Place { chunk, slot: end });
+        self.give_chunk(line, next);
+    }
+
+    /// Moves the slots from a place to its chunk's end to the end of another chunk, the cursor with them.
+    fn move_slots(&mut self, line: &mut Line, from: Place, to: Place) {
+        let count = self.headers[from.chunk as usize].len - from.slot;
+        self.slots.copy_within(from.index()..from.index() + count as usize, to.index());
+        self.headers[from.chunk as usize].len -= count;
+        self.headers[to.chunk as usize].len += count;
+        for slot in &self.slots[to.index()..to.index() + count as usize] {
+            self.homes[slot.entity as usize] = to.chunk;
+        }
+        if line.cursor.chunk == from.chunk && line.cursor.slot >= from.slot {
+            line.cursor = Place { chunk: to.chunk, slot: line.cursor.slot - from.slot + to.slot };
+        }
+        self.note_first(to.chunk);
+    }
+
+    fn note_first(&mut self, chunk: u32) {
+        let first = &self.slots[chunk as usize * CHUNK];
+        self.headers[chunk as usize].first = first.key();
+    }
+
+    fn link_behind(&mut self, line: &mut Line, chunk: u32, new: u32) {
+        let next = self.headers[chunk as usize].next;
+        self.headers[new as usize].previous = chunk;
+        self.headers[new as usize].next = next;
+        self.headers[chunk as usize].next = new;
+        match self.headers.get_mut(next as usize) {
+            Some(header) => header.previous = new,
+            None => line.tail = new,
+        }
+    }
+
+    /// A chunk that was given back, or a new one: there is room for as many as there ever are (see
+    /// [`Store::new`]), and memory is touched only when it is needed.
+    fn take_chunk(&mut self, queue: u32) -> u32 {
+        let chunk = self.free.pop().unwrap_or_else(|| {
+            self.headers.push(FREE);
+            self.slots.resize(self.headers.len() * CHUNK, Slot::EMPTY);
+            self.headers.len() as u32 - 1
+        });
+        self.headers[chunk as usize].queue = queue;
+        chunk
+    }
+
+    fn give_chunk(&mut self, line: &mut Line, chunk: u32) {
+        let Header { next, previous, .. } = self.headers[chunk as usize];
+        match self.headers.get_mut(previous as usize) {
+            Some(header) => header.next = next,
+            None => line.head = next,
+        }
+        match self.headers.get_mut(next as usize) {
+            Some(header) => header.previous = previous,
+            None => line.tail = previous,
+        }
+        if line.cursor.chunk == chunk {
+            line.cursor = self.end(line);
+        }
+        self.headers[chunk as usize] = FREE;
+        self.free.push(chunk);
+    }
+
+    /// The place behind the last slot.
+    pub(super) fn end(&self, line: &Line) -> Place {
+        match self.headers.get(line.tail as usize) {
+            Some(header) => Place { chunk: line.tail, slot: header.len },
+            None => Place::NOWHERE,
+        }
+    }
+}
