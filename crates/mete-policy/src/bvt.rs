@@ -226,6 +226,9 @@ impl Policy for Bvt {
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
+        if !self.roster.has_processor(processor) {
+            return None;
+        }
         let allowed = if self.settings.allowance_ns > 0 { self.goes_on(processor) } else { None };
         let client = match allowed {
             Some(client) if self.ready.remove(client) => client,

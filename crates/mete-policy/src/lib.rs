@@ -47,20 +47,51 @@
 extern crate alloc;
 
 pub mod affinity;
+pub mod bvt;
 mod catalog;
+pub mod credit;
+pub mod drr;
+pub mod eevdf;
+mod eligible;
+pub mod fair_share;
+pub mod goodness;
+pub mod group_ratio;
+mod heap;
 mod interface;
+pub mod lottery;
 mod observation;
+mod occupancy;
 mod queue;
 mod roster;
 pub mod round_robin;
+pub mod stride;
+mod virtual_clock;
+mod virtual_time;
 pub mod vtrr;
+pub mod wf2q;
+pub mod wfq;
+pub mod wfq_linear;
+pub mod wrr;
 
 pub use affinity::{Affinity, Move, Period, Role};
+pub use bvt::{Bvt, Settings as BvtSettings, Warp};
 pub use catalog::{CATALOG, Entry, by_name};
+pub use credit::{Credit, CreditSettings, TavsSettings};
+pub use drr::DeficitRoundRobin;
+pub use eevdf::Eevdf;
+pub use fair_share::FairShare;
+pub use goodness::Goodness;
+pub use group_ratio::GroupRatio;
 pub use interface::{ClientId, Decision, Grant, Nanoseconds, Policy, Setup, Share, Stop};
+pub use lottery::Lottery;
 pub use observation::{Event, Observation, RequestId, TaskId};
 pub use round_robin::RoundRobin;
+pub use stride::Stride;
 pub use vtrr::{Reset, VirtualTime, Vtrr};
+pub use wf2q::Wf2q;
+pub use wfq::Wfq;
+pub use wfq_linear::WfqLinear;
+pub use wrr::WeightedRoundRobin;
 
 /// A processor's number, dense from 0.
 pub type ProcessorId = u16;

@@ -148,7 +148,10 @@ impl<Q: FinishQueue> Policy for FairQueueing<Q> {
         None
     }
 
-    fn pick(&mut self, _processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+    fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+        if !self.roster.has_processor(processor) {
+            return None;
+        }
         let client = self.queue.pop()?;
         self.roster.run(client);
         Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })

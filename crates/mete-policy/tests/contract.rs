@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{CLIENTS, PROCESSORS, Step, World, setup, steps};
-use mete_policy::{CATALOG, by_name};
+use common::{CLIENTS, PROCESSORS, Step, World, setup, steps, wild_steps};
+use mete_policy::{CATALOG, Decision, Policy, Setup, Share, Stop, by_name};
 use proptest::prelude::*;
 
 proptest! {
@@ -14,6 +14,20 @@ proptest! {
     fn new_1_every_policy_picks_who_is_ready_and_only_those(history in steps(400)) {
         for entry in CATALOG {
             let mut world = World::new((entry.make)(&setup()));
+            for step in &history {
+                world.take(step);
+            }
+        }
+    }
+
+    #[test]
+    fn new_1_no_time_whatever_makes_a_policy_panic_or_pick_wrongly(
+        history in wild_steps(300),
+        quantum_ns in prop_oneof![Just(0), Just(1), Just(u64::MAX), any::<u64>()],
+    ) {
+        for entry in CATALOG {
+            let setup = Setup { quantum_ns, ..setup() };
+            let mut world = World::with((entry.make)(&setup), setup);
             for step in &history {
                 world.take(step);
             }
@@ -32,29 +46,89 @@ proptest! {
         }
     }
 
+    /// Whatever happened before: those who are left start anew as if nobody had been there.
+    #[test]
+    fn new_1_a_number_that_is_used_again_has_nothing_of_who_had_it_before(history in steps(200)) {
+        for entry in CATALOG {
+            let mut world = World::new((entry.make)(&setup()));
+            history.iter().for_each(|step| world.take(step));
+            (0..CLIENTS).for_each(|client| world.take(&Step::Remove(client)));
+            for client in 0..CLIENTS {
+                world.take(&Step::Pick(0));
+                world.take(&Step::Add(client, 0, 1));
+                world.take(&Step::Wake(client));
+                world.take(&Step::Pick((client % u32::from(PROCESSORS)) as u16));
+            }
+            prop_assert_eq!(world.in_state(common::State::Running), CLIENTS as usize, "{}", entry.name);
+        }
+    }
+
     /// Nobody stays ready for ever while the others are served: all wake, nobody blocks.
     #[test]
     fn new_1_everybody_who_is_ready_runs_in_the_end(shares in prop::collection::vec(1u32..=50, CLIENTS as usize)) {
         for entry in CATALOG {
-            let mut world = World::new((entry.make)(&setup()));
-            for (client, &share) in (0..).zip(&shares) {
-                world.take(&Step::Add(client, 0, share));
-                world.take(&Step::Wake(client));
+            for processors in [1, PROCESSORS] {
+                let served = serve(&mut *(entry.make)(&Setup { processors, ..setup() }), processors, &shares);
+                let all = served.iter().all(|&served| served);
+                prop_assert!(all, "{} on {processors}: {served:?} of {shares:?}", entry.name);
             }
-            let mut served = vec![false; CLIENTS as usize];
-            for _ in 0..40_000 {
-                let decision = world.policy.pick(0, world.now);
-                let Some(decision) = decision else { panic!("{}: nobody is picked", entry.name) };
-                served[decision.client as usize] = true;
-                world.now += decision.slice_ns;
-                let stop = mete_policy::Stop::Expired;
-                world.policy.ran(decision.client, decision.slice_ns, stop, world.now);
-                for processor in 0..PROCESSORS {
-                    let _ = world.policy.tick(processor, world.now);
-                }
-            }
-            prop_assert!(served.iter().all(|&served| served), "{}: {served:?} of {shares:?}", entry.name);
         }
+    }
+}
+
+/// Who of these clients, which compute all the time, is served within 40,000 decisions.
+fn serve(policy: &mut dyn Policy, processors: u16, shares: &[u32]) -> Vec<bool> {
+    for (client, &share) in (0..).zip(shares) {
+        policy.add(client, 0, Share::new(share).expect("drawn in range"), 0);
+        let _ = policy.wake(client, 0);
+    }
+    let mut machine = Machine { running: vec![None; usize::from(processors)], now: 0 };
+    let mut served = vec![false; shares.len()];
+    for _ in 0..40_000 {
+        served[machine.step(policy).client as usize] = true;
+        if served.iter().all(|&served| served) {
+            break;
+        }
+    }
+    served
+}
+
+/// Processors on which each client runs for its slice, with ticks where the policy wants them.
+struct Machine {
+    /// Each processor's decision and when it is over.
+    running: Vec<Option<(Decision, u64)>>,
+    now: u64,
+}
+
+impl Machine {
+    /// Goes on to the end of a slice, and answers the next decision.
+    fn step(&mut self, policy: &mut dyn Policy) -> Decision {
+        let ends = |place: &Option<(Decision, u64)>| place.map_or(0, |(_, end)| end);
+        let processor = (0..self.running.len()).min_by_key(|&processor| ends(&self.running[processor]));
+        let processor = processor.expect("there are processors");
+        if let Some((decision, end)) = self.running[processor].take() {
+            self.tick_until(policy, end);
+            policy.ran(decision.client, decision.slice_ns, Stop::Expired, end);
+        }
+        let decision = policy.pick(processor as u16, self.now).expect("more are ready than run");
+        self.running[processor] = Some((decision, self.now + decision.slice_ns));
+        decision
+    }
+
+    /// What a tick wants preempted goes on to the end of its slice: an owner may be that late.
+    fn tick_until(&mut self, policy: &mut dyn Policy, end: u64) {
+        let tick_ns = policy.tick_ns().unwrap_or(u64::MAX);
+        let mut next = self.now / tick_ns * tick_ns;
+        loop {
+            next = next.saturating_add(tick_ns);
+            if next > end {
+                break;
+            }
+            for processor in 0..self.running.len() {
+                let _ = policy.tick(processor as u16, next);
+            }
+        }
+        self.now = end;
     }
 }
 
@@ -65,4 +139,54 @@ fn new_1_every_policy_answers_to_its_name() {
         assert!(by_name(entry.name).is_some() && !entry.about.is_empty());
     }
     assert!(by_name("no such policy").is_none());
+}
+
+#[test]
+fn new_1_a_policy_for_nobody_on_no_processor_picks_nobody() {
+    let setup = Setup { clients: 0, domains: 0, processors: 0, quantum_ns: 0, seed: 0 };
+    for entry in CATALOG {
+        let mut world = World::with((entry.make)(&setup), setup);
+        for step in [Step::Add(0, 0, 1), Step::Wake(0), Step::Pick(0), Step::Pick(1), Step::Tick(0)] {
+            world.take(&step);
+        }
+        world.take(&Step::Ran(0, 1, 0));
+    }
+}
+
+/// A share larger than all others together is as good as any other number.
+#[test]
+fn new_1_the_largest_shares_beside_the_smallest_stop_nobody() {
+    for entry in CATALOG {
+        let shares: Vec<u32> = (0..CLIENTS).map(|client| if client % 2 == 0 { 1 << 20 } else { 1 }).collect();
+        let mut world = World::new((entry.make)(&setup()));
+        for (client, &share) in (0..).zip(&shares) {
+            world.take(&Step::Add(client, 0, share));
+            world.take(&Step::Wake(client));
+        }
+        for round in 0..2_000 {
+            world.take(&Step::Pick(0));
+            (0..CLIENTS).for_each(|client| world.take(&Step::Ran(client, 255, 3)));
+            world.take(&Step::Share(round % CLIENTS, if round % 3 == 0 { 1 << 20 } else { 1 }));
+        }
+    }
+}
+
+#[test]
+fn new_1_when_all_are_blocked_nobody_is_picked_and_the_first_to_wake_is() {
+    for entry in CATALOG {
+        let mut world = World::new((entry.make)(&setup()));
+        for client in 0..CLIENTS {
+            world.take(&Step::Add(client, 0, 1 + client));
+            world.take(&Step::Wake(client));
+        }
+        for _ in 0..CLIENTS {
+            world.take(&Step::Pick(0));
+            (0..CLIENTS).for_each(|client| world.take(&Step::Ran(client, 100, 0)));
+        }
+        assert_eq!(world.in_state(common::State::Blocked), CLIENTS as usize, "{}", entry.name);
+        world.take(&Step::Pick(0));
+        world.take(&Step::Wake(5));
+        world.take(&Step::Pick(0));
+        assert_eq!(world.states[5], common::State::Running, "{}", entry.name);
+    }
 }

@@ -1,0 +1,252 @@
+//! A small world that drives any policy through a history of calls and keeps its own books, so that
+//! what the interface promises can be checked for each policy. It knows no test framework: the fuzz
+//! target `policies` uses it, too.
+
+use mete_policy::{Decision, Event, Observation, Policy, Setup, Share, Stop};
+
+pub const CLIENTS: u32 = 12;
+pub const PROCESSORS: u16 = 3;
+pub const DOMAINS: u16 = 4;
+pub const QUANTUM_NS: u64 = 1_000_000;
+
+pub fn setup() -> Setup {
+    Setup { clients: CLIENTS, domains: DOMAINS, processors: PROCESSORS, quantum_ns: QUANTUM_NS, seed: 7 }
+}
+
+/// What a world may do next. Numbers are drawn beyond their range, too, so that nonsense is part of it.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// The client, its domain, its share.
+    Add(u32, u16, u32),
+    Remove(u32),
+    Share(u32, u32),
+    /// The domain, its parent, its share.
+    AddDomain(u16, u16, u32),
+    DomainShare(u16, u32),
+    Wake(u32),
+    /// Wakes, and if the policy wants a processor to be taken from its client, does so and picks anew.
+    WakeAndObey(u32),
+    Pick(u16),
+    /// The client, how much of its slice it used in 1/256, and why it stopped.
+    Ran(u32, u8, u8),
+    /// The client, for how long whatever its slice, and why it stopped.
+    RanFor(u32, u64, u8),
+    /// The latest decision for a processor cannot be carried out.
+    GiveBack(u16),
+    Tick(u16),
+    Observe(u8, u32, u16),
+    /// Time goes on by so many 1/256 quanta.
+    Pass(u8),
+    /// It is another time, earlier or later.
+    Clock(u64),
+    /// The next event is told with a time that lies so far back.
+    Late(u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Absent,
+    Blocked,
+    Ready,
+    Running,
+}
+
+/// The world's books beside a policy.
+pub struct World<P> {
+    pub policy: P,
+    pub states: Vec<State>,
+    pub slices: Vec<u64>,
+    pub now: u64,
+    /// Everything that the policy answered, to compare two runs.
+    pub answers: Vec<String>,
+    setup: Setup,
+    /// The latest decision for each processor.
+    latest: Vec<Option<Decision>>,
+    late_ns: u64,
+}
+
+impl<P: Policy> World<P> {
+    /// A world for a policy that was made for [`setup`].
+    pub fn new(policy: P) -> World<P> {
+        let mut world = World::with(policy, setup());
+        world.policy.add_domain(1, 0, Share::ONE);
+        world.policy.add_domain(2, 0, Share::MAX);
+        world.policy.add_domain(3, 1, Share::ONE);
+        world
+    }
+
+    /// A world for a policy that was made for this setup; no domain is known to it yet.
+    pub fn with(policy: P, setup: Setup) -> World<P> {
+        World {
+            policy,
+            states: vec![State::Absent; setup.clients as usize],
+            slices: vec![0; setup.clients as usize],
+            now: 0,
+            answers: Vec::new(),
+            setup,
+            latest: vec![None; usize::from(setup.processors.max(1))],
+            late_ns: 0,
+        }
+    }
+
+    pub fn in_state(&self, state: State) -> usize {
+        self.states.iter().filter(|&&found| found == state).count()
+    }
+
+    pub fn take(&mut self, step: &Step) {
+        match *step {
+            Step::Add(client, domain, weight) => self.add(client, domain, weight),
+            Step::Remove(client) => {
+                let now = self.time();
+                self.policy.remove(client, now);
+                self.enter(client, State::Absent);
+            }
+            Step::Share(client, weight) => {
+                let now = self.time();
+                self.policy.set_share(client, share(weight), now);
+            }
+            Step::AddDomain(domain, parent, weight) => self.policy.add_domain(domain, parent, share(weight)),
+            Step::DomainShare(domain, weight) => {
+                let now = self.time();
+                self.policy.set_domain_share(domain, share(weight), now);
+            }
+            Step::Wake(client) => {
+                self.wake(client);
+            }
+            Step::WakeAndObey(client) => self.wake_and_obey(client),
+            Step::Pick(processor) => self.pick(processor),
+            Step::Ran(client, used, why) => {
+                let slice_ns = self.slices.get(client as usize).copied().unwrap_or(QUANTUM_NS);
+                let used = if stop(why) == Stop::Expired { 256 } else { u128::from(used) };
+                self.ran(client, (u128::from(slice_ns) * used / 256) as u64, stop(why));
+            }
+            Step::RanFor(client, ran_ns, why) => self.ran(client, ran_ns, stop(why)),
+            Step::GiveBack(processor) => {
+                if let Some(&Some(decision)) = self.latest.get(usize::from(processor)) {
+                    self.ran(decision.client, 0, Stop::Preempted);
+                }
+            }
+            Step::Tick(processor) => {
+                let now = self.time();
+                let answer = self.policy.tick(processor, now);
+                self.answers.push(format!("tick {processor}: {answer}"));
+            }
+            Step::Observe(kind, client, number) => self.observe(kind, client, number),
+            Step::Pass(part) => self.pass(self.setup.quantum_ns / 256 * u64::from(part)),
+            Step::Clock(now) => self.now = now,
+            Step::Late(late_ns) => self.late_ns = late_ns,
+        }
+    }
+
+    fn pass(&mut self, time_ns: u64) {
+        self.now = self.now.saturating_add(time_ns);
+    }
+
+    /// The time of the event that is told now.
+    fn time(&mut self) -> u64 {
+        self.now.saturating_sub(std::mem::take(&mut self.late_ns))
+    }
+
+    fn state(&self, client: u32) -> State {
+        self.states.get(client as usize).copied().unwrap_or(State::Absent)
+    }
+
+    fn enter(&mut self, client: u32, state: State) {
+        if let Some(entry) = self.states.get_mut(client as usize) {
+            *entry = state;
+        }
+    }
+
+    fn add(&mut self, client: u32, domain: u16, weight: u32) {
+        let now = self.time();
+        self.policy.add(client, domain, share(weight), now);
+        if self.state(client) == State::Absent {
+            self.enter(client, State::Blocked);
+        }
+    }
+
+    fn wake(&mut self, client: u32) -> Option<u16> {
+        let now = self.time();
+        let answer = self.policy.wake(client, now);
+        self.answers.push(format!("wake {client}: {answer:?}"));
+        self.check_processor(answer);
+        if self.state(client) == State::Blocked {
+            self.enter(client, State::Ready);
+        } else {
+            assert_eq!(answer, None, "{}: client {client}, not blocked, preempts nobody", self.policy.name());
+        }
+        answer
+    }
+
+    fn wake_and_obey(&mut self, client: u32) {
+        let Some(processor) = self.wake(client) else { return };
+        if let Some(decision) = self.latest[usize::from(processor)] {
+            self.ran(decision.client, decision.slice_ns / 3, Stop::Preempted);
+        }
+        self.pick(processor);
+    }
+
+    fn check_processor(&self, answer: Option<u16>) {
+        let exists = |processor| usize::from(processor) < self.latest.len();
+        let name = self.policy.name();
+        assert!(answer.is_none_or(exists), "{name}: preempts a processor that exists: {answer:?}");
+    }
+
+    fn pick(&mut self, processor: u16) {
+        let ready = self.in_state(State::Ready);
+        let now = self.time();
+        let decision = self.policy.pick(processor, now);
+        self.answers.push(format!("pick {processor}: {decision:?}"));
+        let name = self.policy.name();
+        let Some(latest) = self.latest.get_mut(usize::from(processor)) else {
+            assert_eq!(decision, None, "{name}: there is no processor {processor}");
+            return;
+        };
+        assert_eq!(decision.is_some(), ready > 0, "{name}: somebody is picked just when somebody is ready");
+        let Some(decision) = decision else { return };
+        *latest = Some(decision);
+        let client = decision.client;
+        assert_eq!(self.state(client), State::Ready, "{name}: client {client} can be picked");
+        assert!(decision.slice_ns > 0, "{name}: client {client} may run for some time");
+        self.enter(client, State::Running);
+        self.slices[client as usize] = decision.slice_ns;
+    }
+
+    fn ran(&mut self, client: u32, ran_ns: u64, stop: Stop) {
+        self.pass(ran_ns);
+        let now = self.time();
+        self.policy.ran(client, ran_ns, stop, now);
+        if self.state(client) == State::Running {
+            self.enter(client, if stop == Stop::Blocked { State::Blocked } else { State::Ready });
+            for latest in &mut self.latest {
+                latest.take_if(|decision| decision.client == client);
+            }
+        }
+    }
+
+    fn observe(&mut self, kind: u8, client: u32, number: u16) {
+        let other = u32::from(number) % self.setup.clients.saturating_add(2);
+        let observation = match kind % 7 {
+            0 => Observation::TaskSwitch { client, task: number },
+            1 => Observation::BlockRead { client, request: number },
+            2 => Observation::EventPending { client, event: Event::Block(number) },
+            3 => Observation::EventPending { client, event: Event::Packet { port: number % 3 } },
+            4 => Observation::EventPending { client, event: Event::Other },
+            5 => Observation::Notify { from: client, to: other },
+            _ => Observation::DriverTime { driver: other, client, used_ns: u64::from(number) },
+        };
+        let now = self.time();
+        let answer = self.policy.observe(observation, now);
+        self.answers.push(format!("{observation:?}: {answer:?}"));
+        self.check_processor(answer);
+    }
+}
+
+/// Any number as a share.
+fn share(weight: u32) -> Share {
+    Share::new(weight.clamp(1, Share::MAX.get())).unwrap_or(Share::ONE)
+}
+
+fn stop(why: u8) -> Stop {
+    [Stop::Blocked, Stop::Preempted, Stop::Yielded, Stop::Expired][usize::from(why % 4)]
+}
