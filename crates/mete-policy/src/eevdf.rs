@@ -10,7 +10,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | selection and insertion together | O(log N) amortised; a step back of the clock (below) may cost as many moves as it made clients ineligible |
+//! | selection and insertion together | O(log N) amortised over requests; one decision may move many, and a step back of the clock (below) every client once more |
 //! | lag, either way | less than one quantum while nobody joins or leaves with a lag (§5) |
 //! | several processors | one queue serves all, those who run count for the mean; when only they are eligible, the least early runs; no bound while a client's share is more than one processor |
 //!
@@ -20,8 +20,8 @@
 //! move everyone's lag by the joining lag over the sum of shares, beyond the bound above.
 //!
 //! Deviations: a request that was cut short is charged by what was used, and a new one is made (the source
-//! does so when a client gives its time up early). The source's augmented search tree is two heaps here,
-//! which is less memory to touch in a decision and trades the worst case for an amortised one.
+//! does so when a client gives its time up early). The source's augmented search tree is two heaps here:
+//! less memory to touch in a decision, for an amortised bound instead of a worst case.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -58,8 +58,7 @@ impl Eevdf {
     }
 
     fn push(&mut self, client: ClientId) {
-        let now = self.clock.now();
-        self.queue.push(client, &self.accounts[client as usize], now);
+        self.queue.push(client, &self.accounts[client as usize]);
     }
 
     /// Adds to the mean what a client's virtual time went on by.
@@ -140,7 +139,10 @@ impl Policy for Eevdf {
         None
     }
 
-    fn pick(&mut self, _processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+    fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+        if !self.roster.has_processor(processor) {
+            return None;
+        }
         let now = self.clock.now();
         let eligible = self.queue.pop(&self.accounts, now);
         let client = eligible.or_else(|| self.queue.pop_least_early())?;

@@ -1,35 +1,32 @@
-//! Ready clients, of whom only those may be chosen that are not ahead: eligible ones by virtual
-//! finishing time (deadline), the others by virtual time (when they become eligible).
+//! Ready clients, of whom only those may be chosen that are not ahead of the system's virtual time: of
+//! these the one with the least virtual finishing time (deadline).
 //!
-//! Two heaps. A client enters by the one it belongs to and changes over when the clock has passed its
-//! virtual time: once a quantum, so that a decision is O(log N) amortised, and that bound is exact for
-//! clocks that never go back. Where a clock may (EEVDF's, when someone joins or leaves), a client that is
-//! no longer eligible is noticed when it would be chosen and put back; one step back may be paid for by
-//! as many such moves as it made clients ineligible.
+//! Two heaps. A client enters among the due. One that would be chosen and is ahead is set aside, by its
+//! virtual time, and comes back when the clock has reached that. So nobody is looked at who is not
+//! about to run, and a decision costs hardly more than with one heap. A client is set aside once a
+//! quantum at most while the clock does not go back, which makes a decision O(log N) amortised; a single one
+//! may move as many clients as have become eligible, or are found ahead, since the last. Where the clock
+//! may go back (EEVDF's, when someone joins or leaves), each step may set every client aside once more.
 
 use crate::ClientId;
 use crate::heap::Heap;
 use crate::virtual_time::{Account, VirtualTime};
 
 pub(crate) struct Eligible {
-    /// Who is known to be ahead of the clock, by virtual time.
-    early: Heap,
-    /// Who was not when last looked at, by virtual finishing time.
+    /// Everyone who is eligible, and who was not looked at since, by virtual finishing time.
     due: Heap,
+    /// Who was found ahead, by virtual time.
+    early: Heap,
 }
 
 impl Eligible {
     pub(crate) fn new(clients: u32) -> Eligible {
-        Eligible { early: Heap::new(clients), due: Heap::new(clients) }
+        Eligible { due: Heap::new(clients), early: Heap::new(clients) }
     }
 
     /// Puts a client in that is not in.
-    pub(crate) fn push(&mut self, client: ClientId, account: &Account, now: VirtualTime) {
-        if account.time() > now {
-            self.early.push(account.time(), client);
-        } else {
-            self.due.push(account.finish(), client);
-        }
+    pub(crate) fn push(&mut self, client: ClientId, account: &Account) {
+        self.due.push(account.finish(), client);
     }
 
     /// Takes out the eligible client that finishes first.
@@ -45,27 +42,25 @@ impl Eligible {
         None
     }
 
-    /// Takes out the client that is least ahead: for when nobody is eligible.
+    /// When nobody is eligible: takes out the client that is least ahead.
     pub(crate) fn pop_least_early(&mut self) -> Option<ClientId> {
         self.early.pop()
     }
 
-    /// The least virtual time of those who are ahead.
-    pub(crate) fn least_early(&mut self) -> Option<VirtualTime> {
+    /// When nobody is eligible: the virtual time at which somebody is.
+    pub(crate) fn least_early(&self) -> Option<VirtualTime> {
         self.early.least().map(|(time, _)| time)
     }
 
     pub(crate) fn remove(&mut self, client: ClientId) {
-        if !self.early.remove(client) {
-            self.due.remove(client);
+        if !self.due.remove(client) {
+            self.early.remove(client);
         }
     }
 
+    /// Lets those back in whom the clock has reached.
     fn admit(&mut self, accounts: &[Account], now: VirtualTime) {
-        while let Some((time, client)) = self.early.least() {
-            if time > now {
-                break;
-            }
+        while let Some((_, client)) = self.early.least().filter(|&(time, _)| time <= now) {
             self.early.pop();
             self.due.push(accounts[client as usize].finish(), client);
         }

@@ -66,16 +66,17 @@ impl Heap {
 
     /// Takes the least client out.
     pub(crate) fn pop(&mut self) -> Option<ClientId> {
-        let (_, client) = self.least()?;
+        self.fill_hole();
+        let client = (self.end > ROOT).then(|| client_of(self.key(ROOT)))?;
         self.places[client as usize] = ABSENT;
         self.hole = true;
         Some(client)
     }
 
-    /// The least key.
-    pub(crate) fn least(&mut self) -> Option<(VirtualTime, ClientId)> {
-        self.fill_hole();
-        (self.end > ROOT).then(|| (self.key(ROOT) >> 32, client_of(self.key(ROOT))))
+    /// The least key. A hole is looked past, not filled, so that the next push can still use it.
+    pub(crate) fn least(&self) -> Option<(VirtualTime, ClientId)> {
+        let root = if self.hole { least_of(&self.lines.get(ROOT - 2)?.0).1 } else { self.key(ROOT) };
+        (root != NOBODY).then(|| (root >> 32, client_of(root)))
     }
 
     /// Takes a client out; `false` if it was not in.

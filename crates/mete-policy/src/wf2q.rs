@@ -7,7 +7,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | selection and insertion together | O(log N) amortised: a client changes from the early to the eligible once a quantum |
+//! | selection and insertion together | O(log N) amortised: a client is set aside as too early once a quantum at most; one decision may move many |
 //! | behind the ideal, ahead of it | less than one quantum each, among clients that stay ready |
 //! | several processors | one queue serves all; the clock also jumps past clients that run, and the bounds grow by a quantum a processor while no share is more than one processor |
 //!
@@ -53,8 +53,7 @@ impl Wf2q {
     }
 
     fn push(&mut self, client: ClientId) {
-        let now = self.clock.now();
-        self.queue.push(client, &self.accounts[client as usize], now);
+        self.queue.push(client, &self.accounts[client as usize]);
     }
 
     /// The first eligible client; if there is none, the clock jumps until there is.
@@ -119,7 +118,10 @@ impl Policy for Wf2q {
         None
     }
 
-    fn pick(&mut self, _processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+    fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+        if !self.roster.has_processor(processor) {
+            return None;
+        }
         let client = self.pop()?;
         self.roster.run(client);
         Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })

@@ -1,0 +1,116 @@
+//! What a decision (pick, charge, requeue) costs, beside a pop and a push of a bare binary heap.
+//!
+//! `cargo run --release -p mete-policy --example decision-cost [CLIENTS [POLICY...]]`: nanoseconds. All
+//! subjects are measured in turn, many times, and the least counts, so that what else the machine does
+//! falls on all alike. The bare heap has keys of the same size (16 bytes) and pushes what it popped plus a
+//! client's step: weighted fair queueing without its bookkeeping.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use mete_policy::{CATALOG, Eevdf, Policy, Setup, Share, Stop, Stride, Wf2q, Wfq};
+
+const ROUNDS: u32 = 31;
+/// The number of calls doubles until a round takes this long.
+const ROUND: Duration = Duration::from_millis(4);
+
+/// Something measured: makes so many calls.
+struct Subject {
+    name: String,
+    calls: Box<dyn FnMut(u32)>,
+    a_round: u32,
+    least_ns: f64,
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let clients = arguments.next().map_or(Ok(10_000), |text| text.parse()).unwrap_or_else(|error| {
+        eprintln!("decision-cost: the number of clients: {error}");
+        std::process::exit(2)
+    });
+    let wanted: Vec<String> = arguments.collect();
+    let mut subjects = subjects(clients, |name| wanted.is_empty() || wanted.iter().any(|each| each == name));
+    for _ in 0..ROUNDS {
+        subjects.iter_mut().for_each(Subject::measure);
+    }
+    let bare_ns = subjects[0].least_ns;
+    for Subject { name, least_ns, .. } in &subjects {
+        println!("{name:>24} {least_ns:8.1}  {:5.2} x", least_ns / bare_ns);
+    }
+}
+
+/// The bare heap, some policies called directly, and those of the catalog through their box.
+fn subjects(clients: u32, wanted: impl Fn(&str) -> bool) -> Vec<Subject> {
+    let setup = Setup::for_clients(clients);
+    let mut subjects = vec![Subject::new("bare heap, pop and push", bare_heap(clients))];
+    let direct: [(&str, Box<dyn FnMut(u32)>); 4] = [
+        ("wfq", decisions(Wfq::new(&setup), clients)),
+        ("wf2q+", decisions(Wf2q::new(&setup), clients)),
+        ("stride", decisions(Stride::new(&setup), clients)),
+        ("eevdf", decisions(Eevdf::new(&setup), clients)),
+    ];
+    for (name, calls) in direct {
+        if wanted(name) {
+            subjects.push(Subject::new(&format!("{name}, direct"), calls));
+        }
+    }
+    for entry in CATALOG.iter().filter(|entry| wanted(entry.name)) {
+        subjects.push(Subject::new(entry.name, decisions((entry.make)(&setup), clients)));
+    }
+    subjects
+}
+
+impl Subject {
+    fn new(name: &str, mut calls: Box<dyn FnMut(u32)>) -> Subject {
+        let mut a_round = 64;
+        while time(&mut calls, a_round) < ROUND {
+            a_round *= 2;
+        }
+        Subject { name: name.to_owned(), calls, a_round, least_ns: f64::INFINITY }
+    }
+
+    fn measure(&mut self) {
+        let spent = time(&mut self.calls, self.a_round);
+        self.least_ns = self.least_ns.min(spent.as_nanos() as f64 / f64::from(self.a_round));
+    }
+}
+
+fn time(calls: &mut dyn FnMut(u32), number: u32) -> Duration {
+    let start = Instant::now();
+    calls(number);
+    start.elapsed()
+}
+
+/// Shares from 1 to 50, in no order.
+fn share(client: u32) -> Share {
+    Share::new(1 + client.wrapping_mul(2_654_435_761) % 50).unwrap_or(Share::ONE)
+}
+
+fn decisions(mut policy: impl Policy + 'static, clients: u32) -> Box<dyn FnMut(u32)> {
+    for client in 0..clients {
+        policy.add(client, 0, share(client), 0);
+        let _ = policy.wake(client, 0);
+    }
+    let mut now = 0;
+    Box::new(move |number| {
+        for _ in 0..number {
+            let Some(decision) = policy.pick(0, now) else { return };
+            now += decision.slice_ns;
+            policy.ran(decision.client, decision.slice_ns, Stop::Expired, now);
+        }
+    })
+}
+
+fn bare_heap(clients: u32) -> Box<dyn FnMut(u32)> {
+    let step = |client: u32| (10_000_000u64 << 20) / u64::from(share(client).get());
+    let steps: Vec<u64> = (0..clients).map(step).collect();
+    let mut heap: BinaryHeap<_> = (0..clients).map(|client| Reverse((step(client), client))).collect();
+    Box::new(move |number| {
+        for _ in 0..number {
+            let Some(Reverse((time, client))) = heap.pop() else { return };
+            heap.push(Reverse((black_box(time + steps[client as usize]), client)));
+        }
+    })
+}
