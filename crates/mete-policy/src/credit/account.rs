@@ -3,8 +3,9 @@
 //! Credit is kept in nanoseconds of processor time: 100 credits are a tick's 10 ms. Taken from Xen 3.3's
 //! scheduler as facts: a client earns only while it is *active*, which it becomes by using a processor
 //! and ceases to be when it has saved up more than a slice, losing what it has saved; debt goes no
-//! deeper than a slice; a domain earns no more than its active virtual processors can use, and what it
-//! leaves goes to those after it; if all together are in debt, that much more is handed out.
+//! deeper than a slice; if all together are in debt, that much more is handed out; apart from that, a
+//! domain earns no more than its active virtual processors can use, and what it leaves goes to those
+//! after it.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -36,6 +37,7 @@ struct Domain {
 /// What is left to hand out, in Xen's single pass.
 struct Pot {
     total_ns: u128,
+    debt_ns: u128,
     weight_total: u128,
     weight_left: u128,
     period_ns: u64,
@@ -46,12 +48,14 @@ impl Pot {
     fn hand_out(&mut self, weight: u32, active: u32) -> u64 {
         let weight = u128::from(weight);
         self.weight_left = self.weight_left.saturating_sub(weight);
-        let fair = (self.total_ns * weight).div_ceil(self.weight_total.max(1));
-        let peak = u128::from(self.period_ns) * u128::from(active);
+        let fair = self.total_ns.saturating_mul(weight).div_ceil(self.weight_total.max(1));
+        let extra = self.debt_ns.saturating_mul(weight).div_ceil(self.weight_total.max(1));
+        let peak = u128::from(self.period_ns) * u128::from(active) + extra;
         if fair > peak && self.weight_left > 0 {
-            self.total_ns += (fair - peak) * self.weight_total / self.weight_left;
+            let passed_on = (fair - peak).saturating_mul(self.weight_total) / self.weight_left;
+            self.total_ns = self.total_ns.saturating_add(passed_on);
         }
-        fair.min(peak) as u64
+        u64::try_from(fair.min(peak)).unwrap_or(u64::MAX)
     }
 }
 
@@ -175,9 +179,10 @@ impl Accounts {
             at = self.active.next(client);
         }
         let income = u128::from(self.period_ns) * u128::from(self.processors);
-        let debt = self.balance_ns.min(0).unsigned_abs();
+        let debt_ns = u128::from(self.balance_ns.min(0).unsigned_abs());
         Pot {
-            total_ns: income + u128::from(debt),
+            total_ns: income + debt_ns,
+            debt_ns,
             weight_total: weights,
             weight_left: weights,
             period_ns: self.period_ns,
@@ -205,7 +210,7 @@ impl Accounts {
                 let (weight, active) = (domain.weight.get(), domain.active);
                 let income = *domain.income_ns.get_or_insert_with(|| pot.hand_out(weight, active));
                 let part = u128::from(income) * u128::from(share);
-                part.div_ceil(u128::from(domain.shares.max(1))) as u64
+                u64::try_from(part.div_ceil(u128::from(domain.shares.max(1)))).unwrap_or(u64::MAX)
             }
             _ => pot.hand_out(share, 1),
         }

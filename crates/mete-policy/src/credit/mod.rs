@@ -425,7 +425,8 @@ impl Policy for Credit {
         if self.settings.precise_accounting {
             self.accounts.charge_rest(client, ran_ns);
         }
-        self.counters.partial_boost_ns += self.tavs.boosting.ran(client, ran_ns);
+        let boosted_ns = self.tavs.boosting.ran(client, ran_ns);
+        self.counters.partial_boost_ns = self.counters.partial_boost_ns.saturating_add(boosted_ns);
         let kept = stop == Stop::Preempted && self.tavs.keep.preempted(client, ran_ns);
         if let Some(standing) = self.standings.get_mut(client as usize) {
             standing.leave(state == State::Blocked);

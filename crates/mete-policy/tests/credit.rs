@@ -1,0 +1,320 @@
+//! TAVS-1: the credit scheduler by itself, and what holds for it with every combination of TAVS parts.
+
+mod common;
+
+use common::{CLIENTS, World, setup, steps, wild_steps};
+use mete_policy::credit::Priority;
+use mete_policy::{Credit, CreditSettings, Grant, Policy, Setup, Share, Stop, TavsSettings};
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+const TICK: u64 = 10 * MS;
+
+fn share(weight: u32) -> Share {
+    Share::new(weight).expect("in range")
+}
+
+/// Clients in the root, each with a weight of 1, awake, and with their wake-up boost gone.
+fn host(clients: u32, settings: CreditSettings) -> Credit {
+    let mut policy = Credit::new(&Setup::for_clients(clients), settings);
+    for client in 0..clients {
+        policy.add(client, 0, Share::ONE, 0);
+        let _ = policy.wake(client, 0);
+    }
+    for client in 0..clients {
+        assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(client), "first in first out");
+        policy.ran(client, 0, Stop::Blocked, 0);
+    }
+    policy
+}
+
+fn counter(policy: &Credit, wanted: &str) -> u64 {
+    let mut found = None;
+    policy.counters(&mut |name, value| found = if name == wanted { Some(value) } else { found });
+    found.expect("the counter exists")
+}
+
+/// A blocked client wakes, runs for so many ticks and blocks.
+fn use_ticks(policy: &mut Credit, client: u32, ticks: u64) {
+    let _ = policy.wake(client, 0);
+    assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(client));
+    for _ in 0..ticks {
+        let _ = policy.tick(0, 0);
+    }
+    policy.ran(client, ticks * TICK, Stop::Blocked, 0);
+}
+
+/// Whoever is ready runs whole slices, with a tick at the end of each tick's time; who ran how long.
+fn run(policy: &mut Credit, now: &mut u64, ticks: u32) -> Vec<u64> {
+    let mut had = vec![0; 16];
+    let mut running: Option<(u32, u64, u64)> = None;
+    for _ in 0..ticks {
+        let (client, left, ran) = running.take().unwrap_or_else(|| {
+            let decision = policy.pick(0, *now).expect("somebody is ready");
+            (decision.client, decision.slice_ns, 0)
+        });
+        *now += TICK;
+        had[client as usize] += TICK;
+        let _ = policy.tick(0, *now);
+        if left == TICK {
+            policy.ran(client, ran + TICK, Stop::Expired, *now);
+        } else {
+            running = Some((client, left - TICK, ran + TICK));
+        }
+    }
+    if let Some((client, _, ran)) = running {
+        policy.ran(client, ran, Stop::Preempted, *now);
+    }
+    had
+}
+
+#[test]
+fn tavs_1_a_tick_debits_100_credits_which_are_its_10_ms_from_whom_it_finds() {
+    let mut policy = host(2, CreditSettings::XEN);
+    assert_eq!(policy.tick_ns(), Some(TICK));
+    let _ = policy.wake(0, 0);
+    assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(0));
+    for tick in 1..=2 {
+        assert!(!policy.tick(0, tick * TICK), "a tick takes no processor away");
+        assert_eq!(policy.credit_ns(0), -((tick * TICK) as i64));
+    }
+    assert_eq!(policy.credit_ns(1), 0, "who does not run pays nothing");
+    policy.ran(0, 25 * MS, Stop::Blocked, 25 * MS);
+    assert_eq!(policy.credit_ns(0), -20_000_000, "by tick, what lies between ticks is free");
+}
+
+#[test]
+fn tavs_1_precise_accounting_charges_what_was_run_wherever_ticks_fall() {
+    let mut policy = host(1, CreditSettings::BASELINE);
+    let _ = policy.wake(0, 3 * MS);
+    let _ = policy.pick(0, 3 * MS);
+    let _ = policy.tick(0, TICK);
+    assert_eq!(policy.credit_ns(0), -7_000_000, "since it was dispatched");
+    policy.ran(0, 9 * MS, Stop::Blocked, 12 * MS);
+    assert_eq!(policy.credit_ns(0), -9_000_000);
+    let _ = policy.wake(0, 13 * MS);
+    let _ = policy.pick(0, 13 * MS);
+    policy.ran(0, MS / 10, Stop::Blocked, 13 * MS + MS / 10);
+    assert_eq!(policy.credit_ns(0), -9_100_000, "no tick need find it");
+}
+
+#[test]
+fn tavs_1_every_30_ms_active_clients_are_given_credit_by_weight() {
+    let mut policy = host(3, CreditSettings::XEN);
+    policy.set_share(1, share(2), 0);
+    use_ticks(&mut policy, 0, 2);
+    assert_eq!(policy.credit_ns(0), -20_000_000);
+    use_ticks(&mut policy, 0, 1);
+    assert_eq!(policy.credit_ns(0), 0, "the only active client gets all that a processor has in 30 ms");
+    use_ticks(&mut policy, 1, 3);
+    // Of the 30 ms handed out then, client 1 gets two thirds.
+    assert_eq!((policy.credit_ns(0), policy.credit_ns(1)), (10_000_000, -10_000_000));
+    assert_eq!((policy.priority(0), policy.priority(1)), (Priority::Under, Priority::Over));
+    assert_eq!(policy.credit_ns(2), 0, "who has not run is not active and gets none");
+}
+
+#[test]
+fn tavs_1_a_domains_credit_is_split_among_its_active_clients() {
+    let setup = Setup { domains: 3, ..Setup::for_clients(3) };
+    let mut policy = Credit::new(&setup, CreditSettings::XEN);
+    policy.add_domain(1, 0, share(256));
+    policy.add_domain(2, 0, share(256));
+    for (client, domain) in [(0, 1), (1, 1), (2, 2)] {
+        policy.add(client, domain, Share::ONE, 0);
+        let _ = policy.wake(client, 0);
+    }
+    for client in 0..3 {
+        let _ = policy.pick(0, 0);
+        let _ = policy.tick(0, 0);
+        policy.ran(client, TICK, Stop::Preempted, 0);
+    }
+    let credits = [0, 1, 2].map(|client| policy.credit_ns(client));
+    assert_eq!(credits, [-2_500_000, -2_500_000, 5_000_000], "15 ms a domain, less the tick each");
+}
+
+#[test]
+fn tavs_1_credit_is_clipped_to_a_slice_either_way_and_savers_cease_to_earn() {
+    let mut policy = host(2, CreditSettings::XEN);
+    use_ticks(&mut policy, 1, 1);
+    use_ticks(&mut policy, 0, 2);
+    let mut credits = Vec::new();
+    for _ in 0..4 {
+        use_ticks(&mut policy, 0, 3);
+        credits.push((policy.credit_ns(0) / MS as i64, policy.credit_ns(1) / MS as i64));
+    }
+    // 15 ms each at first; the saver loses all at 35 and the other then earns what it uses. The sum of
+    // both was 0 throughout, so the second's being cut off leaves a debt that is handed out in addition.
+    assert_eq!(credits, [(-20, 20), (-30, 0), (0, 0), (0, 0)]);
+}
+
+#[test]
+fn tavs_1_a_slice_is_30_ms_and_under_goes_before_over_each_first_in_first_out() {
+    let mut policy = host(3, CreditSettings::XEN);
+    for client in 0..3 {
+        let _ = policy.wake(client, 0);
+    }
+    let mut order = Vec::new();
+    for _ in 0..6 {
+        let decision = policy.pick(0, 0).expect("ready");
+        assert_eq!(decision.slice_ns, 30 * MS);
+        order.push(decision.client);
+        for _ in 0..3 {
+            let _ = policy.tick(0, 0);
+        }
+        policy.ran(decision.client, decision.slice_ns, Stop::Expired, 0);
+    }
+    // Credit in ms after each slice: (0), (15, -15), (25, -5, -20), (5, 5, -10), (15, -15, 0). So after
+    // the fifth, 0 stands before 2, which came later to what it has.
+    assert_eq!(order, [0, 1, 2, 0, 1, 0]);
+}
+
+#[test]
+fn tavs_1_who_wakes_with_credit_is_boosted_and_preempts_and_who_has_none_is_not() {
+    let mut policy = host(2, CreditSettings::XEN);
+    let _ = policy.wake(0, 0);
+    let _ = policy.pick(0, 0);
+    let _ = policy.tick(0, TICK);
+    assert_eq!(policy.wake(1, TICK), Some(0), "a boosted client preempts one that merely has credit");
+    policy.ran(0, TICK, Stop::Preempted, TICK);
+    let decision = policy.pick(0, TICK).expect("ready");
+    assert_eq!((decision.client, decision.grant, policy.priority(1)), (1, Grant::WakeBoost, Priority::Boost));
+    policy.ran(1, MS, Stop::Blocked, 11 * MS);
+    policy.ran(0, 0, Stop::Blocked, 11 * MS);
+
+    let _ = policy.pick(0, 11 * MS);
+    policy.ran(0, MS, Stop::Blocked, 12 * MS);
+    use_ticks(&mut policy, 1, 5);
+    assert_eq!((policy.priority(0), policy.priority(1)), (Priority::Under, Priority::Over));
+    let _ = policy.wake(0, 0);
+    let _ = policy.pick(0, 0);
+    assert_eq!(policy.wake(1, 0), None);
+    assert_eq!((policy.priority(1), counter(&policy, "preemptions")), (Priority::Over, 1));
+}
+
+#[test]
+fn tavs_1_a_boosted_client_that_a_tick_finds_running_is_demoted() {
+    let mut policy = host(1, CreditSettings::XEN);
+    let _ = policy.wake(0, 0);
+    let _ = policy.pick(0, 0);
+    assert_eq!(policy.priority(0), Priority::Boost);
+    let _ = policy.tick(0, TICK);
+    assert_eq!(policy.priority(0), Priority::Under);
+}
+
+/// 5.1, figure 10(c): hogs of one weight get the same, ones of different weights by their weights.
+#[test]
+fn tavs_1_hogs_get_processor_time_by_weight_over_many_periods() {
+    for settings in [CreditSettings::XEN, CreditSettings::BASELINE, CreditSettings::TAVS] {
+        let mut policy = host(4, settings);
+        let weights = [1, 2, 3, 4];
+        for client in 0..4 {
+            policy.set_share(client, share(weights[client as usize]), 0);
+            let _ = policy.wake(client, 0);
+        }
+        let mut now = 0;
+        let had = run(&mut policy, &mut now, 30_000);
+        for (client, weight) in weights.into_iter().enumerate() {
+            let fair = u64::from(weight) * 30_000 * TICK / 10;
+            assert!(had[client].abs_diff(fair) <= fair / 50, "{client}: {} of {fair}", had[client]);
+        }
+    }
+}
+
+#[test]
+fn tavs_1_a_weight_larger_than_all_others_together_starves_nobody() {
+    let mut policy = host(3, CreditSettings::BASELINE);
+    policy.set_share(0, Share::MAX, 0);
+    for client in 0..3 {
+        let _ = policy.wake(client, 0);
+    }
+    let mut now = 0;
+    let had = run(&mut policy, &mut now, 30_000);
+    assert!(had[1] > 0 && had[2] > 0 && had[0] > 10 * (had[1] + had[2]), "{had:?}");
+}
+
+#[test]
+fn tavs_1_several_processors_share_one_queue_and_the_lowest_priority_gives_way() {
+    let setup = Setup { processors: 2, ..Setup::for_clients(3) };
+    let mut policy = Credit::new(&setup, CreditSettings::XEN);
+    for client in 0..3 {
+        policy.add(client, 0, Share::ONE, 0);
+    }
+    let _ = policy.wake(0, 0);
+    let _ = policy.wake(1, 0);
+    assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(0));
+    assert_eq!(policy.pick(1, 0).map(|decision| decision.client), Some(1));
+    assert_eq!(policy.pick(1, 0), None);
+    let _ = policy.tick(1, TICK);
+    assert_eq!(policy.wake(2, TICK), Some(1), "0 is boosted still, 1 no longer");
+}
+
+fn any_parts() -> impl Strategy<Value = CreditSettings> {
+    let parts = prop::collection::vec(any::<bool>(), 8);
+    (parts, 1u8..=8, 0u8..=20, 0u16..=20).prop_map(
+        |(on, portmap_bits, inspection_window, ports_per_slice)| {
+            let tavs = TavsSettings {
+                inference: on[0],
+                partial_boosting: on[1],
+                block_correlation: on[2],
+                network_correlation: on[3],
+                priority_inheritance: on[4],
+                keep_on_run_queue: on[5],
+                charge_driver_time: on[6],
+                portmap_bits,
+                inspection_window,
+                ports_per_slice,
+                tracked_clients: CLIENTS / 2,
+                tasks_per_client: 3,
+                requests_per_client: 2,
+                boost_ratio: 1000,
+                ..TavsSettings::OFF
+            };
+            CreditSettings { precise_accounting: on[7], tavs, ..CreditSettings::XEN }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// The contract's world asserts at each step; here for every combination of parts.
+    #[test]
+    fn tavs_1_to_7_every_combination_of_parts_keeps_the_contract(
+        settings in any_parts(),
+        history in steps(400),
+        drivers in prop::collection::vec(0..CLIENTS + 1, 0..3),
+    ) {
+        let mut world = World::new(Credit::new(&setup(), settings));
+        for (at, step) in history.iter().enumerate() {
+            if at % 50 == 10 {
+                for &client in &drivers {
+                    let _ = world.policy.observe(mete_policy::Observation::Driver { client }, world.now);
+                }
+            }
+            world.take(step);
+        }
+    }
+
+    /// Settings that make no sense are read as the nearest that do.
+    #[test]
+    fn tavs_1_no_setting_makes_it_panic(
+        tick_ns in prop_oneof![Just(0), Just(u64::MAX), any::<u64>()],
+        slice_ns in prop_oneof![Just(0), Just(u64::MAX), any::<u64>()],
+        accounting_ticks in prop_oneof![Just(0), Just(u32::MAX), 0u32..3],
+        numbers in any::<[i16; 5]>(),
+        boost_ratio in any::<u32>(),
+        history in wild_steps(200),
+    ) {
+        let [positive_evidence, negative_evidence, belief_threshold, belief_min, belief_max] = numbers;
+        let tavs = TavsSettings {
+            positive_evidence, negative_evidence, belief_threshold, belief_min, belief_max, boost_ratio,
+            boost_max_ns: slice_ns, io_threshold_ns: tick_ns, portmap_bits: 0, inspection_window: 0,
+            ..TavsSettings::ALL
+        };
+        let settings = CreditSettings { tick_ns, slice_ns, accounting_ticks, precise_accounting: true, tavs };
+        let mut world = World::new(Credit::new(&setup(), settings));
+        for step in &history {
+            world.take(step);
+        }
+    }
+}
