@@ -23,6 +23,8 @@ mod queue;
 pub mod random;
 pub mod recorder;
 pub mod replay;
+pub mod report;
+pub mod scenario;
 pub mod scene;
 mod sweep;
 
@@ -30,5 +32,7 @@ pub use host::{Hardware, Host, Payer, Stalled, Times};
 pub use model::{Context, Model, Reaction, Step};
 pub use queue::Ticket;
 pub use recorder::{Note, Recorder};
+pub use report::{ClientReport, Report};
+pub use scenario::{Scenario, ScenarioError};
 pub use scene::Scene;
 pub use sweep::{all_processors, in_parallel};

@@ -18,6 +18,34 @@ pub struct Times {
     pub idle_ns: Nanoseconds,
 }
 
+impl Times {
+    /// The time that has passed.
+    #[must_use]
+    pub fn total_ns(self) -> Nanoseconds {
+        self.run_ns + self.switch_ns + self.idle_ns
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Times) -> Times {
+        Times {
+            run_ns: self.run_ns + other.run_ns,
+            switch_ns: self.switch_ns + other.switch_ns,
+            idle_ns: self.idle_ns + other.idle_ns,
+        }
+    }
+
+    /// What came after `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Times) -> Times {
+        Times {
+            run_ns: self.run_ns - earlier.run_ns,
+            switch_ns: self.switch_ns - earlier.switch_ns,
+            idle_ns: self.idle_ns - earlier.idle_ns,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Idle,

@@ -1,0 +1,289 @@
+//! What a run of a scenario showed, client by client.
+
+use mete_policy::{ClientId, DomainIndex, Grant, Nanoseconds, ProcessorId, Stop};
+
+use crate::host::{Host, Stalled, Times};
+use crate::metrics::{Latencies, jain};
+use crate::model::Model;
+use crate::recorder::{Note, Recorder};
+use crate::scenario::Scenario;
+
+/// What one client had.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClientReport {
+    /// Its name.
+    pub name: String,
+    /// Its domain's name; empty for the root.
+    pub domain: String,
+    /// Its own share.
+    pub share: u32,
+    /// The part of all processors that its share, and its domain's, promise while everybody is ready.
+    pub wanted: f64,
+    /// The part of all processors that it had.
+    pub got: f64,
+    /// The processor time that it had.
+    pub ran_ns: Nanoseconds,
+    /// How often a processor switched to it from another.
+    pub switches: u64,
+    /// How often it woke.
+    pub wakes: u64,
+    /// From waking to running.
+    pub wake_to_run: Option<Latencies>,
+    /// From waking to waiting again.
+    pub wake_to_block: Option<Latencies>,
+    /// From asking to being answered, where the model knows who asks.
+    pub response: Option<Latencies>,
+    /// The longest time that it was ready and did not run.
+    pub longest_wait_ns: Nanoseconds,
+    /// How often its program, or its guest's programs, said that something is done.
+    pub done: u64,
+}
+
+/// What a run showed; the warm-up is not in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The policy's name.
+    pub policy: String,
+    /// The seed.
+    pub seed: u64,
+    /// How long it was watched.
+    pub measured_ns: Nanoseconds,
+    /// What all processors did, together: the three are `measured_ns` times their number.
+    pub times: Times,
+    /// How often the policy chose somebody.
+    pub decisions: u64,
+    /// How fair the service was, 0 to 1: Jain's index over what clients had for each unit of share.
+    pub fairness: Option<f64>,
+    /// The clients, by number.
+    pub clients: Vec<ClientReport>,
+    /// The policy's own counters, warm-up included.
+    pub counters: Vec<(&'static str, u64)>,
+}
+
+impl Report {
+    /// The wanted and the wait of whom this was worst for: the longest time anybody was ready in vain.
+    #[must_use]
+    pub fn longest_wait_ns(&self) -> Nanoseconds {
+        self.clients.iter().map(|client| client.longest_wait_ns).max().unwrap_or(0)
+    }
+}
+
+/// Runs a scenario under one policy and reports. `None`: there is no policy of that name.
+///
+/// # Errors
+///
+/// [`Stalled`] if a program does not let time go on.
+pub fn run<R: Recorder>(
+    scenario: &Scenario,
+    policy: &str,
+    seed: u64,
+    also: R,
+) -> Option<Result<(Report, R), Stalled>> {
+    let watch = Watch::new(scenario);
+    let host = scenario.host(scenario.policy(policy, seed)?, (watch, also), seed);
+    Some(measure(scenario, policy, seed, host))
+}
+
+fn measure<P: mete_policy::Policy, M: Model, R: Recorder>(
+    scenario: &Scenario,
+    policy: &str,
+    seed: u64,
+    mut host: Host<P, M, (Watch, R)>,
+) -> Result<(Report, R), Stalled> {
+    host.run_until(scenario.warm_up_ns)?;
+    let ran_before: Vec<_> =
+        (0..scenario.clients.len()).map(|client| host.ran_ns(client as ClientId)).collect();
+    let (times_before, decisions_before) = (sum(&host), host.decisions());
+    host.recorder_mut().0.begin(scenario.warm_up_ns);
+    host.run_until(scenario.duration_ns)?;
+    host.recorder_mut().0.end(scenario.duration_ns);
+
+    let times = sum(&host).since(times_before);
+    let decisions = host.decisions() - decisions_before;
+    let ran = ran_before.iter().enumerate().map(|(client, before)| host.ran_ns(client as ClientId) - before);
+    let ran: Vec<_> = ran.collect();
+    let mut counters = Vec::new();
+    host.policy().counters(&mut |name, count| counters.push((name, count)));
+    let (watch, also) = host.into_recorder();
+    let measured_ns = scenario.duration_ns - scenario.warm_up_ns;
+    let clients = watch.clients(scenario, &ran, times.total_ns());
+    let fairness = jain(clients.iter().map(|client| (client.ran_ns, client.share)));
+    let policy = policy.to_owned();
+    Ok((Report { policy, seed, measured_ns, times, decisions, fairness, clients, counters }, also))
+}
+
+fn sum<P: mete_policy::Policy, M: Model, R: Recorder>(host: &Host<P, M, R>) -> Times {
+    host.times().fold(Times::default(), Times::and)
+}
+
+/// What is kept of a client while the host runs.
+#[derive(Clone, Default)]
+struct Watched {
+    ready_since_ns: Option<Nanoseconds>,
+    woke_ns: Option<Nanoseconds>,
+    runs_first_since_wake: bool,
+    report: ClientReport,
+}
+
+/// The recorder behind a [`Report`].
+struct Watch {
+    clients: Vec<Watched>,
+    /// Who ran last on each processor.
+    last: Vec<Option<ClientId>>,
+}
+
+impl Watch {
+    fn new(scenario: &Scenario) -> Watch {
+        let processors = usize::from(scenario.hardware.processors);
+        Watch { clients: vec![Watched::default(); scenario.clients.len()], last: vec![None; processors] }
+    }
+
+    /// Forgets what was measured, but not who is ready.
+    fn begin(&mut self, now_ns: Nanoseconds) {
+        for client in &mut self.clients {
+            client.report = ClientReport::default();
+            client.ready_since_ns = client.ready_since_ns.map(|_| now_ns);
+        }
+    }
+
+    /// Who is ready now has waited, too.
+    fn end(&mut self, now_ns: Nanoseconds) {
+        for client in &mut self.clients {
+            if let Some(since_ns) = client.ready_since_ns {
+                client.waited(now_ns - since_ns);
+            }
+        }
+    }
+
+    fn client(&mut self, client: ClientId) -> Option<&mut Watched> {
+        self.clients.get_mut(client as usize)
+    }
+
+    fn clients(self, scenario: &Scenario, ran: &[Nanoseconds], total_ns: Nanoseconds) -> Vec<ClientReport> {
+        let wanted = wanted(scenario);
+        let watched = self.clients.into_iter().zip(&scenario.clients);
+        let with_figures = watched.zip(ran).zip(wanted).map(|(((watched, client), &ran_ns), wanted)| {
+            let domain = usize::from(client.domain).checked_sub(1);
+            let domain = domain.and_then(|domain| scenario.domains.get(domain));
+            ClientReport {
+                name: client.name.clone(),
+                domain: domain.map(|domain| domain.name.clone()).unwrap_or_default(),
+                share: client.share.get(),
+                wanted,
+                got: ran_ns as f64 / total_ns.max(1) as f64,
+                ran_ns,
+                ..watched.report
+            }
+        });
+        with_figures.collect()
+    }
+}
+
+impl Watched {
+    fn waited(&mut self, wait_ns: Nanoseconds) {
+        self.report.longest_wait_ns = self.report.longest_wait_ns.max(wait_ns);
+    }
+}
+
+impl Recorder for Watch {
+    fn woke(&mut self, client: ClientId, now_ns: Nanoseconds) {
+        let Some(client) = self.client(client) else { return };
+        client.ready_since_ns = Some(now_ns);
+        client.woke_ns = Some(now_ns);
+        client.runs_first_since_wake = true;
+        client.report.wakes += 1;
+    }
+
+    fn dispatched(&mut self, processor: ProcessorId, client: ClientId, _grant: Grant, now_ns: Nanoseconds) {
+        let last = self.last.get_mut(usize::from(processor)).and_then(|last| last.replace(client));
+        let Some(watched) = self.client(client) else { return };
+        watched.report.switches += u64::from(last != Some(client));
+        let Some(since_ns) = watched.ready_since_ns.take() else { return };
+        let wait_ns = now_ns - since_ns;
+        watched.waited(wait_ns);
+        if std::mem::take(&mut watched.runs_first_since_wake) {
+            watched.report.wake_to_run.get_or_insert_default().record(wait_ns);
+        }
+    }
+
+    fn stopped(
+        &mut self,
+        _processor: ProcessorId,
+        client: ClientId,
+        _ran_ns: Nanoseconds,
+        stop: Stop,
+        now_ns: Nanoseconds,
+    ) {
+        let Some(client) = self.client(client) else { return };
+        if stop != Stop::Blocked {
+            client.ready_since_ns = Some(now_ns);
+        } else if let Some(woke_ns) = client.woke_ns.take() {
+            client.report.wake_to_block.get_or_insert_default().record(now_ns - woke_ns);
+        }
+    }
+
+    fn noted(&mut self, note: Note, _now_ns: Nanoseconds) {
+        match note {
+            Note::Response { client, took_ns } => {
+                let Some(client) = self.client(client) else { return };
+                client.report.response.get_or_insert_default().record(took_ns);
+            }
+            Note::Done { client, .. } => {
+                if let Some(client) = self.client(client) {
+                    client.report.done += 1;
+                }
+            }
+            Note::TaskWoke { .. } => {}
+        }
+    }
+}
+
+/// The part of all processors that each client is promised: its share of its domain's part, which is
+/// the domain's share of its parent's, among all that compete there and have a client.
+fn wanted(scenario: &Scenario) -> Vec<f64> {
+    let domains = scenario.domains.len() + 1;
+    let mut is_used = vec![false; domains];
+    scenario.clients.iter().for_each(|client| is_used[usize::from(client.domain)] = true);
+    // Parents stand before their children.
+    for (index, domain) in scenario.domains.iter().enumerate().rev() {
+        if is_used[index + 1] {
+            is_used[usize::from(domain.parent)] = true;
+        }
+    }
+    let mut competing = vec![0u64; domains];
+    let mut compete = |domain: DomainIndex, share: u32| competing[usize::from(domain)] += u64::from(share);
+    scenario.clients.iter().for_each(|client| compete(client.domain, client.share.get()));
+    let used = scenario.domains.iter().enumerate().filter(|(index, _)| is_used[index + 1]);
+    used.for_each(|(_, domain)| compete(domain.parent, domain.share.get()));
+
+    let part_of = |parts: &[f64], domain: DomainIndex, share: u32| {
+        let domain = usize::from(domain);
+        parts[domain] * f64::from(share) / competing[domain].max(1) as f64
+    };
+    let mut parts = vec![1.0; domains];
+    for (index, domain) in scenario.domains.iter().enumerate() {
+        parts[index + 1] = part_of(&parts, domain.parent, domain.share.get());
+    }
+    scenario.clients.iter().map(|client| part_of(&parts, client.domain, client.share.get())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_is_promised_goes_down_the_tree_of_domains() {
+        let text = r#"
+            about = ""
+            duration_ms = 1
+            domain = [{ name = "a", share = 2 }, { name = "b", share = 2, parent = "a" }, { name = "empty" }]
+            task = [
+                { name = "in b", domain = "b", count = 2, program = [{ compute_ms = 1 }] },
+                { name = "in a", domain = "a", share = 2, program = [{ compute_ms = 1 }] },
+                { name = "in none", share = 2, program = [{ compute_ms = 1 }] },
+            ]
+        "#;
+        let scenario = Scenario::parse("test", text, &[]).expect("it is right");
+        assert_eq!(wanted(&scenario), [0.125, 0.125, 0.25, 0.5]);
+    }
+}

@@ -1,0 +1,343 @@
+//! From tables to a scenario: numbers in range, names that exist, programs that take time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use mete_policy::{CATALOG, ClientId, DomainIndex, Nanoseconds, ProcessorId, Share};
+use toml::Spanned;
+
+use super::error::Fault;
+use super::table::{
+    ChangeTable, DiskTable, DomainTable, GuestTable, GuestTaskTable, NetworkTable, ScenarioTable,
+    SchedulerTable, StepTable, TaskTable,
+};
+use super::value::{Varying, whole};
+use super::{Body, Change, Client, Domain, GuestPlan, GuestTask, Scenario, SchedulerPlan};
+use crate::host::Hardware;
+use crate::scene::guest::KernelCosts;
+use crate::scene::{Disk, Network, Op, Program};
+
+const NS_PER_MS: f64 = 1e6;
+const NS_PER_US: f64 = 1e3;
+/// As many clients as a policy can tell apart exactly, with its largest sum of shares.
+const MOST_CLIENTS: usize = 1 << 20;
+const MOST_PROCESSORS: ProcessorId = 4096;
+const MOST_TASKS: usize = 1 << 15;
+
+pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
+    let mut names = Names::default();
+    let domains = domains(&table.domain, &mut names)?;
+    for disk in &table.disk {
+        names.disks.add(&disk.name)?;
+    }
+    names.number_clients(&table)?;
+    let mut clients = Vec::new();
+    for task in &table.task {
+        tasks(task, &mut names, &mut clients)?;
+    }
+    for guest in &table.guest {
+        guests(guest, &mut names, &mut clients)?;
+    }
+    let changes = table.change.iter().map(|change| self::change(change, &names)).collect::<Result<_, _>>()?;
+    let duration_ns = ns("duration_ms", &table.duration_ms, NS_PER_MS)?;
+    let warm_up_ns = ns("warm_up_ms", &table.warm_up_ms, NS_PER_MS)?;
+    if warm_up_ns >= duration_ns {
+        let what = "the warm-up (warm_up_ms) is a part of the duration (duration_ms) and must be shorter";
+        return Err(Fault::new(table.duration_ms.span(), what));
+    }
+    Ok(Scenario {
+        duration_ns,
+        warm_up_ns,
+        seed: table.seed,
+        hardware: hardware(&table)?,
+        policy: policy(&table.policy.name)?,
+        quantum_ns: quantum_ns(&table.policy.quantum_ms)?,
+        domains,
+        clients,
+        disks: table.disk.iter().map(disk).collect::<Result<_, _>>()?,
+        network: network(&table.network)?,
+        locks: names.locks.len(),
+        changes,
+        about: table.about,
+    })
+}
+
+/// Names of one kind, each with its number.
+#[derive(Default)]
+struct Register(HashMap<String, usize>);
+
+impl Register {
+    fn add(&mut self, name: &Spanned<String>) -> Result<usize, Fault> {
+        let number = self.0.len();
+        match self.0.insert(name.get_ref().clone(), number) {
+            None => Ok(number),
+            Some(_) => {
+                Err(Fault::new(name.span(), format!("name: there are two called {:?}", name.get_ref())))
+            }
+        }
+    }
+
+    fn find(&self, key: &str, name: &Spanned<String>) -> Result<usize, Fault> {
+        let found = self.0.get(name.get_ref()).copied();
+        found.ok_or_else(|| {
+            let mut known: Vec<_> = self.0.keys().map(String::as_str).collect();
+            known.sort_unstable();
+            let known = if known.is_empty() { "none is defined".into() } else { known.join(", ") };
+            Fault::new(name.span(), format!("{key}: there is no {:?}; allowed: {known}", name.get_ref()))
+        })
+    }
+}
+
+#[derive(Default)]
+struct Names {
+    domains: Register,
+    disks: Register,
+    clients: Register,
+    /// Locks exist by being used.
+    locks: HashMap<String, usize>,
+}
+
+impl Names {
+    /// Clients are numbered before any program is read: programs send to clients.
+    fn number_clients(&mut self, table: &ScenarioTable) -> Result<(), Fault> {
+        let tasks = table.task.iter().map(|task| (&task.name, &task.count));
+        let guests = table.guest.iter().map(|guest| (&guest.name, &guest.count));
+        for (name, count) in tasks.chain(guests) {
+            for copy in copies(name, count)? {
+                self.clients.add(&Spanned::new(name.span(), copy))?;
+            }
+            if self.clients.0.len() > MOST_CLIENTS {
+                return Err(Fault::new(
+                    count.span(),
+                    format!("count: at most {MOST_CLIENTS} clients in all"),
+                ));
+            }
+        }
+        if self.clients.0.is_empty() {
+            return Err(Fault::new(0..0, "a scenario needs a [[task]] or a [[guest]]"));
+        }
+        Ok(())
+    }
+
+    fn domain(&self, name: Option<&Spanned<String>>) -> Result<DomainIndex, Fault> {
+        name.map_or(Ok(0), |name| Ok(self.domains.find("domain", name)? as DomainIndex + 1))
+    }
+
+    fn lock(&mut self, name: &str) -> usize {
+        let next = self.locks.len();
+        *self.locks.entry(name.to_owned()).or_insert(next)
+    }
+}
+
+/// `name` alone, or `name-1`, `name-2`, …
+fn copies(name: &Spanned<String>, count: &Spanned<u32>) -> Result<Vec<String>, Fault> {
+    match *count.get_ref() {
+        0 => Err(Fault::new(count.span(), "count: 1 or more, not 0")),
+        1 => Ok(vec![name.get_ref().clone()]),
+        count if count as usize > MOST_CLIENTS => {
+            Err(Fault::new(name.span(), format!("count: at most {MOST_CLIENTS}, not {count}")))
+        }
+        count => Ok((1..=count).map(|copy| format!("{}-{copy}", name.get_ref())).collect()),
+    }
+}
+
+fn domains(tables: &[DomainTable], names: &mut Names) -> Result<Vec<Domain>, Fault> {
+    let mut domains = Vec::new();
+    for table in tables {
+        // A parent stands before its children, so nobody is in himself.
+        let parent = table.parent.as_ref().map_or(Ok(0), |parent| {
+            names.domains.find("parent", parent).map(|number| number as DomainIndex + 1)
+        })?;
+        names.domains.add(&table.name)?;
+        domains.push(Domain { name: table.name.get_ref().clone(), parent, share: share(&table.share)? });
+    }
+    match tables.get(usize::from(DomainIndex::MAX) - 1) {
+        Some(table) => Err(Fault::new(table.name.span(), "there are too many domains")),
+        None => Ok(domains),
+    }
+}
+
+fn tasks(table: &TaskTable, names: &mut Names, clients: &mut Vec<Client>) -> Result<(), Fault> {
+    let program = program(&table.name, table.times, &table.program, names)?;
+    let client = Client {
+        name: String::new(),
+        domain: names.domain(table.domain.as_ref())?,
+        share: share(&table.share)?,
+        start_ns: ns("start_ms", &table.start_ms, NS_PER_MS)?,
+        body: Body::Task(program),
+    };
+    let copies = copies(&table.name, &table.count)?;
+    clients.extend(copies.into_iter().map(|name| Client { name, ..client.clone() }));
+    Ok(())
+}
+
+fn guests(table: &GuestTable, names: &mut Names, clients: &mut Vec<Client>) -> Result<(), Fault> {
+    let costs = KernelCosts {
+        switch_ns: ns("switch_us", &table.switch_us, NS_PER_US)?,
+        interrupt_ns: ns("interrupt_us", &table.interrupt_us, NS_PER_US)?,
+    };
+    let scheduler = scheduler(table.scheduler).map_err(|what| Fault::new(table.name.span(), what))?;
+    let tasks = guest_tasks(&table.name, &table.task, names)?;
+    let client = Client {
+        name: String::new(),
+        domain: names.domain(table.domain.as_ref())?,
+        share: share(&table.share)?,
+        start_ns: ns("start_ms", &table.start_ms, NS_PER_MS)?,
+        body: Body::Guest(GuestPlan { scheduler, costs, tasks }),
+    };
+    let copies = copies(&table.name, &table.count)?;
+    clients.extend(copies.into_iter().map(|name| Client { name, ..client.clone() }));
+    Ok(())
+}
+
+fn scheduler(table: SchedulerTable) -> Result<SchedulerPlan, String> {
+    let ns = |key, ms| whole(ms, NS_PER_MS).map_err(|what| format!("scheduler: {key}: {what}"));
+    Ok(match table {
+        SchedulerTable::Priority { slice_ms } => {
+            SchedulerPlan::Priority { slice_ns: ns("slice_ms", slice_ms)? }
+        }
+        SchedulerTable::Fair { latency_ms, least_ms } => SchedulerPlan::Fair {
+            latency_ns: ns("latency_ms", latency_ms)?,
+            least_ns: ns("least_ms", least_ms)?,
+        },
+    })
+}
+
+fn guest_tasks(
+    guest: &Spanned<String>,
+    tables: &[GuestTaskTable],
+    names: &mut Names,
+) -> Result<Vec<GuestTask>, Fault> {
+    let mut known = Register::default();
+    let mut tasks = Vec::new();
+    for table in tables {
+        let program = program(&table.name, table.times, &table.program, names)?;
+        for name in copies(&table.name, &table.count)? {
+            known.add(&Spanned::new(table.name.span(), name.clone()))?;
+            tasks.push(GuestTask { name, nice: table.nice, program: Arc::clone(&program) });
+        }
+    }
+    if tasks.is_empty() || tasks.len() > MOST_TASKS {
+        let what = format!("task: a guest has 1 to {MOST_TASKS} tasks, not {}", tasks.len());
+        return Err(Fault::new(guest.span(), what));
+    }
+    Ok(tasks)
+}
+
+fn program(
+    task: &Spanned<String>,
+    times: Option<u64>,
+    steps: &[Spanned<StepTable>],
+    names: &mut Names,
+) -> Result<Arc<Program>, Fault> {
+    if times == Some(0) {
+        return Err(Fault::new(task.span(), "times: 1 or more, not 0; without it, for ever"));
+    }
+    let mut program = Program::new(times);
+    push(&mut program, steps, names)?;
+    if program.takes_time() {
+        Ok(Arc::new(program))
+    } else {
+        let what = format!(
+            "program: that of {:?} takes no time, so it would never end; it has to compute, sleep, read or receive",
+            task.get_ref()
+        );
+        Err(Fault::new(task.span(), what))
+    }
+}
+
+fn push(program: &mut Program, steps: &[Spanned<StepTable>], names: &mut Names) -> Result<(), Fault> {
+    for step in steps {
+        let varying = |key: &str, value: &Varying, per_unit| {
+            let fault = |what| Fault::new(step.span(), format!("{key}: {what}"));
+            value.distribution(per_unit).map_err(fault)
+        };
+        let op = match step.get_ref() {
+            StepTable::ComputeMs(length) => Op::Compute(varying("compute_ms", length, NS_PER_MS)?),
+            StepTable::ComputeUs(length) => Op::Compute(varying("compute_us", length, NS_PER_US)?),
+            StepTable::SleepMs(length) => Op::Sleep(varying("sleep_ms", length, NS_PER_MS)?),
+            StepTable::SleepUs(length) => Op::Sleep(varying("sleep_us", length, NS_PER_US)?),
+            StepTable::Read { disk, kb } => {
+                Op::Read { disk: names.disks.find("disk", disk)?, bytes: varying("kb", kb, 1024.0)? }
+            }
+            StepTable::Receive { port } => Op::Receive { port: *port },
+            StepTable::Reply { bytes } => Op::Reply { bytes: varying("bytes", bytes, 1.0)? },
+            StepTable::Send { to, port, bytes } => Op::Send {
+                to: names.clients.find("to", to)? as ClientId,
+                port: *port,
+                bytes: varying("bytes", bytes, 1.0)?,
+            },
+            StepTable::Lock(lock) => Op::Lock(names.lock(lock)),
+            StepTable::Unlock(lock) => Op::Unlock(names.lock(lock)),
+            StepTable::Yield => Op::Yield,
+            StepTable::Done => Op::Done,
+            StepTable::Repeat { times, program: steps } => {
+                program.repeat(*times, |program| push(program, steps, names))?;
+                continue;
+            }
+        };
+        program.push(op);
+    }
+    Ok(())
+}
+
+fn hardware(table: &ScenarioTable) -> Result<Hardware, Fault> {
+    let processors = *table.host.processors.get_ref();
+    if !(1..=MOST_PROCESSORS).contains(&processors) {
+        let what = format!("processors: 1 to {MOST_PROCESSORS}, not {processors}");
+        return Err(Fault::new(table.host.processors.span(), what));
+    }
+    let switch_ns = ns("switch_us", &table.host.switch_us, NS_PER_US)?;
+    Ok(Hardware { processors, switch_ns, payer: table.host.payer })
+}
+
+fn policy(name: &Spanned<String>) -> Result<String, Fault> {
+    if CATALOG.iter().any(|entry| entry.name == name.get_ref()) {
+        return Ok(name.get_ref().clone());
+    }
+    let known = CATALOG.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+    let what = format!("policy.name: there is no {:?}; allowed: {known}", name.get_ref());
+    Err(Fault::new(name.span(), what))
+}
+
+fn quantum_ns(quantum_ms: &Spanned<f64>) -> Result<Nanoseconds, Fault> {
+    match ns("quantum_ms", quantum_ms, NS_PER_MS)? {
+        0 => Err(Fault::new(quantum_ms.span(), "quantum_ms: more than 0")),
+        quantum_ns => Ok(quantum_ns),
+    }
+}
+
+fn disk(table: &DiskTable) -> Result<Disk, Fault> {
+    let fault = |key: &str, what| Fault::new(table.name.span(), format!("{key}: {what}"));
+    Ok(Disk {
+        seek: table.seek_ms.distribution(NS_PER_MS).map_err(|what| fault("seek_ms", what))?,
+        bytes_per_s: whole(table.mb_per_s, 1e6).map_err(|what| fault("mb_per_s", what))?,
+    })
+}
+
+fn network(table: &NetworkTable) -> Result<Network, Fault> {
+    Ok(Network {
+        delay_ns: ns("delay_us", &table.delay_us, NS_PER_US)?,
+        bytes_per_s: ns("mbit_per_s", &table.mbit_per_s, 1e6 / 8.0)?,
+    })
+}
+
+fn change(table: &ChangeTable, names: &Names) -> Result<Change, Fault> {
+    Ok(Change {
+        at_ns: ns("at_ms", &table.at_ms, NS_PER_MS)?,
+        client: names.clients.find("client", &table.client)? as ClientId,
+        share: share(&table.share)?,
+    })
+}
+
+fn share(share: &Spanned<u32>) -> Result<Share, Fault> {
+    let wrong = || {
+        let what = format!("share: 1 to {}, not {}", Share::MAX.get(), share.get_ref());
+        Fault::new(share.span(), what)
+    };
+    Share::new(*share.get_ref()).ok_or_else(wrong)
+}
+
+fn ns(key: &str, value: &Spanned<f64>, per_unit: f64) -> Result<Nanoseconds, Fault> {
+    whole(*value.get_ref(), per_unit).map_err(|what| Fault::new(value.span(), format!("{key}: {what}")))
+}

@@ -1,0 +1,61 @@
+//! What is wrong with a scenario, where, and what would be right.
+
+use std::ops::Range;
+
+/// Why a scenario cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScenarioError {
+    /// The file is not what a scenario looks like.
+    #[error("{file}, line {line}: {what}")]
+    Wrong {
+        /// The file, or the name of the scenario that comes with the program.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// The key, what is wrong with it, and what is allowed.
+        what: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the scenario {file}: {reason}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// The system's answer.
+        reason: String,
+    },
+    /// There is neither such a file nor such a scenario.
+    #[error("there is no scenario {name:?}: give a file, or one of {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The scenarios that come with the program.
+        known: String,
+    },
+    /// A setting from the command line does not fit.
+    #[error("--set {setting}: {what}")]
+    Setting {
+        /// As it was given.
+        setting: String,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+/// Something wrong at a place in the text.
+pub(super) struct Fault {
+    pub span: Range<usize>,
+    pub what: String,
+}
+
+impl Fault {
+    pub(super) fn new(span: Range<usize>, what: impl Into<String>) -> Fault {
+        Fault { span, what: what.into() }
+    }
+
+    /// With the line in which it stands.
+    pub(super) fn in_file(self, file: &str, text: &str) -> ScenarioError {
+        let before = text.get(..self.span.start.min(text.len())).unwrap_or(text);
+        let line = 1 + before.matches('\n').count();
+        ScenarioError::Wrong { file: file.to_owned(), line, what: self.what }
+    }
+}

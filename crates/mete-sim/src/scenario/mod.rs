@@ -1,0 +1,243 @@
+//! Scenario files: hosts, domains, tasks, guests, devices and loads, in TOML (`docs/scenarios.md`).
+//!
+//! ```text
+//!   text ──▶ tables (table.rs: unknown keys refused) ──▶ checked (check.rs) ──▶ Scenario ──▶ Host
+//!                      ▲
+//!                   --set
+//! ```
+//!
+//! A [`Scenario`] is right as a whole: what cannot be run is not one.
+
+mod check;
+mod error;
+mod overrides;
+mod shipped;
+mod table;
+mod value;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mete_policy::{CATALOG, ClientId, DomainIndex, Nanoseconds, Policy, Setup, Share};
+
+use crate::host::{Hardware, Host};
+use crate::random::Stream;
+use crate::recorder::Recorder;
+use crate::scene::guest::{Fair, Guest, Kernel, KernelCosts, Priority};
+use crate::scene::{Disk, Event, Io, Network, Program, Scene};
+use error::Fault;
+pub use error::ScenarioError;
+pub use shipped::{SHIPPED, Shipped};
+use table::ScenarioTable;
+
+/// A group of clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Domain {
+    /// Its name.
+    pub name: String,
+    /// The domain that it is in; 0 is the root.
+    pub parent: DomainIndex,
+    /// Its share of what the parent has.
+    pub share: Share,
+}
+
+/// A client.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// Its name.
+    pub name: String,
+    /// The domain that it is in; 0 is the root.
+    pub domain: DomainIndex,
+    /// Its share.
+    pub share: Share,
+    /// When it starts.
+    pub start_ns: Nanoseconds,
+    body: Body,
+}
+
+#[derive(Clone, Debug)]
+enum Body {
+    Task(Arc<Program>),
+    Guest(GuestPlan),
+}
+
+#[derive(Clone, Debug)]
+struct GuestPlan {
+    scheduler: SchedulerPlan,
+    costs: KernelCosts,
+    tasks: Vec<GuestTask>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum SchedulerPlan {
+    Priority { slice_ns: Nanoseconds },
+    Fair { latency_ns: Nanoseconds, least_ns: Nanoseconds },
+}
+
+/// A task inside a guest.
+#[derive(Clone, Debug)]
+struct GuestTask {
+    name: String,
+    nice: i32,
+    program: Arc<Program>,
+}
+
+/// A client's share changes during the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Change {
+    at_ns: Nanoseconds,
+    client: ClientId,
+    share: Share,
+}
+
+/// A host and its load, checked. See the [module](self).
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What it is, in one line.
+    pub about: String,
+    /// How long it runs, the warm-up included.
+    pub duration_ns: Nanoseconds,
+    /// How much of its beginning is not measured.
+    pub warm_up_ns: Nanoseconds,
+    /// Where all random numbers begin, unless another is asked for.
+    pub seed: u64,
+    /// The host.
+    pub hardware: Hardware,
+    /// The policy's name, unless another is asked for.
+    pub policy: String,
+    /// The policy's quantum.
+    pub quantum_ns: Nanoseconds,
+    /// The domains from number 1 on; 0 is the root and stands for itself.
+    pub domains: Vec<Domain>,
+    /// The clients, by number.
+    pub clients: Vec<Client>,
+    disks: Vec<Disk>,
+    network: Network,
+    locks: usize,
+    changes: Vec<Change>,
+}
+
+impl Scenario {
+    /// The scenario in a file, or the one of that name that comes with the program; with settings, each
+    /// `key=value` by dotted path, applied in their order.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`]: what is wrong, where, and what is allowed.
+    pub fn load(name: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
+        if let Some(shipped) = SHIPPED.iter().find(|shipped| shipped.name == name) {
+            return Scenario::parse(shipped.name, shipped.text, settings);
+        }
+        if !Path::new(name).exists() {
+            let known = SHIPPED.iter().map(|shipped| shipped.name).collect::<Vec<_>>().join(", ");
+            return Err(ScenarioError::Unknown { name: name.into(), known });
+        }
+        let text = std::fs::read_to_string(name)
+            .map_err(|error| ScenarioError::Unreadable { file: name.into(), reason: error.to_string() })?;
+        Scenario::parse(name, &text, settings)
+    }
+
+    /// The scenario in this text; `file` is what errors call it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scenario::load`].
+    pub fn parse(file: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
+        let plain = Scenario::read(text).map_err(|fault| fault.in_file(file, text))?;
+        overrides::apply(text, settings)?.map_or(Ok(plain), Ok)
+    }
+
+    fn read(text: &str) -> Result<Scenario, Fault> {
+        let table: ScenarioTable = toml::from_str(text).map_err(|error| unread(text, &error))?;
+        check::scenario(table)
+    }
+
+    /// What a policy for this scenario is made for.
+    #[must_use]
+    pub fn setup(&self, seed: u64) -> Setup {
+        Setup {
+            clients: self.clients.len() as u32,
+            domains: self.domains.len() as DomainIndex + 1,
+            processors: self.hardware.processors,
+            quantum_ns: self.quantum_ns,
+            seed,
+        }
+    }
+
+    /// The policy of that name, made for this scenario; `None` if there is none of that name.
+    #[must_use]
+    pub fn policy(&self, name: &str, seed: u64) -> Option<Box<dyn Policy + Send>> {
+        let entry = CATALOG.iter().find(|entry| entry.name == name)?;
+        Some((entry.make)(&self.setup(seed)))
+    }
+
+    /// The scenario's host under a policy, at time 0.
+    pub fn host<P: Policy, R: Recorder>(&self, mut policy: P, recorder: R, seed: u64) -> Host<P, Scene, R> {
+        for (index, domain) in self.domains.iter().enumerate() {
+            policy.add_domain(index as DomainIndex + 1, domain.parent, domain.share);
+        }
+        let mut host = Host::new(self.hardware, policy, self.scene(seed), recorder);
+        for (number, client) in self.clients.iter().enumerate() {
+            host.add(number as ClientId, client.domain, client.share, client.start_ns);
+        }
+        host.prepare(|_, context| {
+            for &Change { at_ns, client, share } in &self.changes {
+                context.after(at_ns, Event::SetShare { client, share });
+            }
+        });
+        host
+    }
+
+    fn scene(&self, seed: u64) -> Scene {
+        let mut scene = Scene::new(Io::new(self.disks.clone(), self.network, seed), self.locks);
+        for client in &self.clients {
+            match &client.body {
+                Body::Task(program) => {
+                    scene.add_task(Arc::clone(program), Stream::new(seed, &client.name));
+                }
+                Body::Guest(plan) => {
+                    scene.add_guest(plan.guest(seed, &client.name));
+                }
+            }
+        }
+        scene
+    }
+
+    /// The names of the tasks inside a client; none where the client is a task itself.
+    pub fn guest_tasks(&self, client: ClientId) -> impl Iterator<Item = &str> {
+        let body = self.clients.get(client as usize).map(|client| &client.body);
+        let tasks = match body {
+            Some(Body::Guest(plan)) => plan.tasks.as_slice(),
+            _ => &[],
+        };
+        tasks.iter().map(|task| task.name.as_str())
+    }
+}
+
+impl GuestPlan {
+    fn guest(&self, seed: u64, name: &str) -> Guest {
+        let kernel = match self.scheduler {
+            SchedulerPlan::Priority { slice_ns } => Kernel::Priority(Priority::new(slice_ns)),
+            SchedulerPlan::Fair { latency_ns, least_ns } => Kernel::Fair(Fair::new(latency_ns, least_ns)),
+        };
+        let mut guest = Guest::new(kernel, self.costs);
+        for task in &self.tasks {
+            let stream = Stream::new(seed, &format!("{name}/{}", task.name));
+            guest.add_task(Arc::clone(&task.program), task.nice, stream);
+        }
+        guest
+    }
+}
+
+/// What the reader of the file says, with the line in question: that names the key.
+fn unread(text: &str, error: &toml::de::Error) -> Fault {
+    let span = error.span().unwrap_or(0..0);
+    let line = text.get(span.start..).and_then(|rest| {
+        let begin = text[..span.start].rfind('\n').map_or(0, |end| end + 1);
+        let length = rest.find('\n').unwrap_or(rest.len());
+        text.get(begin..span.start + length)
+    });
+    let quoted = line.map(str::trim).filter(|line| !line.is_empty());
+    let message = error.message();
+    Fault::new(span, quoted.map_or(message.to_owned(), |line| format!("`{line}`: {message}")))
+}

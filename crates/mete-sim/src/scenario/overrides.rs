@@ -1,0 +1,57 @@
+//! Settings from the command line: `key=value`, the key a dotted path.
+//!
+//! A part of the path names a key of a table, or an element of a list by its `name` or its number from
+//! 0: `host.processors=2`, `task.encoder.share=5`.
+
+use toml::{Table, Value};
+
+use super::{Scenario, ScenarioError};
+
+/// The scenario after all settings; `None` without any. `text` is a scenario as it stands.
+pub(super) fn apply(text: &str, settings: &[String]) -> Result<Option<Scenario>, ScenarioError> {
+    let mut table: Table = text.parse().unwrap_or_default();
+    let mut scenario = None;
+    for setting in settings {
+        let wrong = |what: String| ScenarioError::Setting { setting: setting.clone(), what };
+        set(&mut table, setting).map_err(wrong)?;
+        let changed = table.to_string();
+        scenario = Some(Scenario::read(&changed).map_err(|fault| wrong(fault.what))?);
+    }
+    Ok(scenario)
+}
+
+fn set(table: &mut Table, setting: &str) -> Result<(), String> {
+    let (path, text) = setting.split_once('=').ok_or("it takes key=value, as in host.processors=2")?;
+    let (tables, last) = path.trim().rsplit_once('.').unwrap_or(("", path.trim()));
+    let mut keys = tables.split('.').filter(|key| !key.is_empty());
+    let mut at = table;
+    while let Some(key) = keys.next() {
+        let value = at.entry(key).or_insert_with(|| Value::Table(Table::new()));
+        at = match value {
+            Value::Table(table) => table,
+            Value::Array(list) => element(list, key, keys.next())?,
+            _ => return Err(format!("{key} is a value; nothing is inside it")),
+        };
+    }
+    at.insert(last.to_owned(), value(text.trim()));
+    Ok(())
+}
+
+fn element<'a>(list: &'a mut [Value], key: &str, which: Option<&str>) -> Result<&'a mut Table, String> {
+    let names = list.iter().filter_map(name).map(str::to_owned).collect::<Vec<_>>().join(", ");
+    let which = which.ok_or_else(|| format!("{key} is a list: name one of it, as in {key}.NAME.share"))?;
+    let place = list.iter().position(|value| name(value) == Some(which));
+    let place = place.or_else(|| which.parse().ok());
+    let found = place.and_then(|place| list.get_mut(place)).and_then(Value::as_table_mut);
+    found.ok_or_else(|| format!("there is no {which:?} in {key}; there are {names}"))
+}
+
+fn name(value: &Value) -> Option<&str> {
+    value.get("name")?.as_str()
+}
+
+/// As TOML reads it; what it cannot read is a string, so that names need no quotes.
+fn value(text: &str) -> Value {
+    let read = format!("value = {text}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
+    read.unwrap_or_else(|| Value::String(text.to_owned()))
+}

@@ -1,0 +1,19 @@
+//! The scenarios that come with the program.
+
+/// A scenario that can be asked for by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Shipped {
+    /// Its name: the file's, without its ending.
+    pub name: &'static str,
+    /// The file.
+    pub text: &'static str,
+}
+
+/// All of them, by name.
+pub const SHIPPED: &[Shipped] = &[
+    Shipped { name: "groups", text: include_str!("../../../../scenarios/groups.toml") },
+    Shipped { name: "guests", text: include_str!("../../../../scenarios/guests.toml") },
+    Shipped { name: "mix", text: include_str!("../../../../scenarios/mix.toml") },
+    Shipped { name: "processors", text: include_str!("../../../../scenarios/processors.toml") },
+    Shipped { name: "shares-3-2-1", text: include_str!("../../../../scenarios/shares-3-2-1.toml") },
+];

@@ -1,0 +1,98 @@
+//! Numbers in a scenario: a fixed one, or how it varies; with the unit that its key names.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+
+use crate::random::Distribution;
+
+/// A number as it is written, in its key's unit: `5`, `0.5`, or a table that says how it varies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Varying {
+    Fixed(f64),
+    Shape(Shape),
+}
+
+/// The tables that a [`Varying`] may be.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Shape {
+    Uniform([f64; 2]),
+    Exponential(f64),
+    Normal { mean: f64, deviation: f64 },
+    Pareto { least: f64, shape: f64 },
+}
+
+impl Varying {
+    /// In whole units, of which `per_unit` make one of the key's. An error says what is wrong.
+    pub(super) fn distribution(self, per_unit: f64) -> Result<Distribution, String> {
+        let whole = |number| whole(number, per_unit);
+        Ok(match self {
+            Varying::Fixed(number) => Distribution::Fixed(whole(number)?),
+            Varying::Shape(Shape::Uniform([low, high])) if low <= high => {
+                Distribution::Uniform(whole(low)?, whole(high)?)
+            }
+            Varying::Shape(Shape::Uniform([low, high])) => {
+                return Err(format!(
+                    "a uniform number goes from the smaller to the larger, not from {low} to {high}"
+                ));
+            }
+            Varying::Shape(Shape::Exponential(mean)) => Distribution::Exponential { mean: whole(mean)? },
+            Varying::Shape(Shape::Normal { mean, deviation }) => {
+                Distribution::Normal { mean: whole(mean)?, deviation: whole(deviation)? }
+            }
+            Varying::Shape(Shape::Pareto { least, shape }) if shape > 0.0 && shape.is_finite() => {
+                Distribution::Pareto { least: whole(least)?, shape }
+            }
+            Varying::Shape(Shape::Pareto { shape, .. }) => {
+                return Err(format!("the shape of a pareto number is more than 0, not {shape}"));
+            }
+        })
+    }
+}
+
+/// A number of the key's units in whole smaller ones.
+pub(super) fn whole(number: f64, per_unit: f64) -> Result<u64, String> {
+    const MOST: f64 = (1u64 << 60) as f64;
+    let scaled = libm::round(number * per_unit);
+    if (0.0..=MOST).contains(&scaled) {
+        Ok(scaled as u64)
+    } else {
+        Err(format!("{number} is out of range: 0 to {:e}", MOST / per_unit))
+    }
+}
+
+impl<'de> Deserialize<'de> for Varying {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Varying, D::Error> {
+        deserializer.deserialize_any(VaryingVisitor)
+    }
+}
+
+struct VaryingVisitor;
+
+impl<'de> Visitor<'de> for VaryingVisitor {
+    type Value = Varying;
+
+    fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str("a number, or one of { uniform = [1, 2] }, { exponential = 1 }, ")?;
+        text.write_str("{ normal = { mean = 2, deviation = 1 } }, { pareto = { least = 1, shape = 2 } }")
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Varying, E> {
+        Ok(Varying::Fixed(number as f64))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Varying, E> {
+        Ok(Varying::Fixed(number as f64))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Varying, E> {
+        Ok(Varying::Fixed(number))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Varying, A::Error> {
+        Shape::deserialize(MapAccessDeserializer::new(map)).map(Varying::Shape)
+    }
+}

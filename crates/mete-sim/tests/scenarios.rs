@@ -1,0 +1,155 @@
+//! Scenario files: the shipped ones run, and what is wrong in one is said with its line and key.
+
+use mete_policy::CATALOG;
+use mete_sim::scenario::SHIPPED;
+use mete_sim::{Scenario, report};
+
+const SMALL: &str = r#"about = "two tasks"
+duration_ms = 1000
+
+[host]
+processors = 1
+
+[[task]]
+name = "a"
+share = 3
+program = [{ compute_ms = 5 }, { sleep_ms = { exponential = 2 } }, "done"]
+
+[[task]]
+name = "b"
+program = [{ compute_ms = 50 }]
+"#;
+
+fn failure(text: &str) -> String {
+    Scenario::parse("x.toml", text, &[]).expect_err("it is wrong").to_string()
+}
+
+fn setting(setting: &str) -> Result<Scenario, String> {
+    Scenario::parse("x.toml", SMALL, &[setting.to_owned()]).map_err(|error| error.to_string())
+}
+
+#[test]
+fn every_shipped_scenario_runs_under_every_policy_and_its_times_add_up() {
+    for shipped in SHIPPED {
+        let short = ["warm_up_ms=500".to_owned(), "duration_ms=2000".to_owned()];
+        let scenario = Scenario::load(shipped.name, &short).expect("it is right");
+        assert!(!scenario.about.is_empty());
+        for entry in CATALOG {
+            let run = report::run(&scenario, entry.name, 1, ()).expect("it is in the catalog");
+            let (report, ()) = run.expect("time goes on");
+            let processors = u64::from(scenario.hardware.processors);
+            assert_eq!(report.times.total_ns(), report.measured_ns * processors, "{}", shipped.name);
+            let ran_ns: u64 = report.clients.iter().map(|client| client.ran_ns).sum();
+            assert_eq!(ran_ns, report.times.run_ns, "{} under {}", shipped.name, entry.name);
+        }
+    }
+}
+
+#[test]
+fn a_key_that_does_not_exist_is_named_with_its_line_and_what_is_allowed() {
+    assert_eq!(
+        failure(&SMALL.replace("processors = 1", "procesors = 1")),
+        "x.toml, line 5: `procesors = 1`: unknown field `procesors`, expected one of `processors`, \
+         `switch_us`, `payer`"
+    );
+    let program = failure(&SMALL.replace("sleep_ms", "sleep_sec"));
+    assert!(program.starts_with("x.toml, line 10: ") && program.contains("`sleep_sec`"), "{program}");
+    assert!(program.contains("`sleep_ms`"), "{program}");
+    let top = failure(&format!("sed = 1\n{SMALL}"));
+    assert!(
+        top.starts_with("x.toml, line 1: `sed = 1`: unknown field `sed`") && top.contains("`seed`"),
+        "{top}"
+    );
+    let twice = failure(&SMALL.replace("{ compute_ms = 50 }", "{ compute_ms = 50, sleep_ms = 1 }"));
+    assert!(twice.starts_with("x.toml, line 14: "), "{twice}");
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_or_out_of_range_is_named_with_its_line() {
+    for (from, to, expected) in [
+        ("share = 3", "share = 0", "line 9: share: 1 to 1048576, not 0"),
+        ("share = 3", "share = \"3\"", "line 9: `share = \"3\"`: invalid type: string \"3\", expected u32"),
+        ("processors = 1", "processors = 0", "line 5: processors: 1 to 4096, not 0"),
+        (
+            "duration_ms = 1000",
+            "duration_ms = -1",
+            "line 2: duration_ms: -1 is out of range: 0 to 1.152921504606847e12",
+        ),
+        ("{ compute_ms = 50 }", "\"done\"", "line 13: program: that of \"b\" takes no time"),
+        ("name = \"b\"", "name = \"a\"", "line 13: name: there are two called \"a\""),
+        ("{ exponential = 2 }", "{ uniform = [3, 2] }", "line 10: sleep_ms: a uniform number goes from"),
+        ("{ exponential = 2 }", "{ exponental = 2 }", "line 10: "),
+    ] {
+        assert!(SMALL.contains(from), "{from}");
+        let found = failure(&SMALL.replace(from, to));
+        assert!(found.starts_with("x.toml, ") && found.contains(expected), "{found}");
+    }
+}
+
+#[test]
+fn a_name_that_refers_to_nothing_is_answered_with_the_names_that_there_are() {
+    let domain = failure(&SMALL.replace("share = 3", "domain = \"d\""));
+    assert_eq!(domain, "x.toml, line 9: domain: there is no \"d\"; allowed: none is defined");
+    let disk = failure(&SMALL.replace("\"done\"", "{ read = { disk = \"d\", kb = 4 } }"));
+    assert_eq!(disk, "x.toml, line 10: disk: there is no \"d\"; allowed: none is defined");
+    let to = failure(&SMALL.replace("\"done\"", "{ send = { to = \"c\", port = 1, bytes = 4 } }"));
+    assert_eq!(to, "x.toml, line 10: to: there is no \"c\"; allowed: a, b");
+    let policy = failure(&format!("{SMALL}[policy]\nname = \"rrr\"\n"));
+    assert!(policy.starts_with("x.toml, line 16: policy.name: there is no \"rrr\"; allowed: "), "{policy}");
+}
+
+#[test]
+fn settings_change_keys_by_their_paths() {
+    assert_eq!(setting("host.processors=3").map(|scenario| scenario.hardware.processors), Ok(3));
+    assert_eq!(setting("task.a.share=7").map(|scenario| scenario.clients[0].share.get()), Ok(7));
+    assert_eq!(setting("task.1.count=4").map(|scenario| scenario.clients.len()), Ok(5));
+    assert_eq!(setting("policy.name=rr").map(|scenario| scenario.policy), Ok("rr".into()));
+    assert_eq!(setting("host.switch_us=1.5").map(|scenario| scenario.hardware.switch_ns), Ok(1500));
+}
+
+#[test]
+fn a_setting_that_fits_nothing_is_an_error_and_never_ignored() {
+    for (wrong, expected) in [
+        ("host.processor=3", "unknown field `processor`"),
+        ("hosts.processors=3", "unknown field `hosts`"),
+        ("task.c.share=3", "there is no \"c\" in task; there are a, b"),
+        ("task.share=3", "task is a list: name one of it"),
+        ("about.x=3", "about is a value"),
+        ("host.processors", "it takes key=value"),
+        ("task.a.share=0", "share: 1 to 1048576, not 0"),
+    ] {
+        let found = setting(wrong).expect_err("it fits nothing");
+        assert!(found.starts_with(&format!("--set {wrong}: ")) && found.contains(expected), "{found}");
+    }
+    // Keys below something that is no list of tables fail, too.
+    assert!(setting("task=3").is_err());
+}
+
+#[test]
+fn a_scenario_that_is_neither_file_nor_shipped_is_answered_with_the_shipped_ones() {
+    let found = Scenario::load("no-such-scenario", &[]).expect_err("there is none").to_string();
+    assert!(found.contains("no-such-scenario") && SHIPPED.iter().all(|shipped| found.contains(shipped.name)));
+}
+
+#[test]
+fn another_client_shifts_nobody_elses_random_numbers() {
+    let bursts = |text: &str| {
+        let scenario = Scenario::parse("x.toml", text, &["host.processors=4".into()]).expect("it is right");
+        let (report, ()) = report::run(&scenario, "rr", 1, ()).expect("it is known").expect("time goes on");
+        (report.clients[0].ran_ns, report.clients[0].wakes, report.clients[0].done)
+    };
+    let with_one_more =
+        format!("{SMALL}\n[[task]]\nname = \"c\"\nprogram = [{{ compute_ms = {{ uniform = [1, 3] }} }}]\n");
+    assert_eq!(bursts(SMALL), bursts(&with_one_more));
+}
+
+#[test]
+fn shares_can_change_while_a_scenario_runs() {
+    let text = format!("{SMALL}\n[[change]]\nat_ms = 500\nclient = \"b\"\nshare = 30\n");
+    let scenario = Scenario::parse("x.toml", &text.replace("{ sleep_ms = { exponential = 2 } }, ", ""), &[]);
+    let scenario = scenario.expect("it is right");
+    let (report, ()) = report::run(&scenario, "stride", 1, ()).expect("it is known").expect("time goes on");
+    // Half a second at 3 to 1, half a second at 3 to 30.
+    let expected_ns = 125_000_000 + 454_545_454;
+    assert!(report.clients[1].ran_ns.abs_diff(expected_ns) < 30_000_000, "{}", report.clients[1].ran_ns);
+}
