@@ -51,6 +51,16 @@ pub enum State {
     Running,
 }
 
+/// What a policy said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Pick(Option<Decision>),
+    /// Whether the processor should be taken from its client.
+    Tick(bool),
+    /// The processor that should be taken from its client.
+    Preempt(Option<u16>),
+}
+
 /// The world's books beside a policy.
 pub struct World<P> {
     pub policy: P,
@@ -58,7 +68,7 @@ pub struct World<P> {
     pub slices: Vec<u64>,
     pub now: u64,
     /// Everything that the policy answered, to compare two runs.
-    pub answers: Vec<String>,
+    pub answers: Vec<Answer>,
     setup: Setup,
     /// The latest decision for each processor.
     latest: Vec<Option<Decision>>,
@@ -129,7 +139,7 @@ impl<P: Policy> World<P> {
             Step::Tick(processor) => {
                 let now = self.time();
                 let answer = self.policy.tick(processor, now);
-                self.answers.push(format!("tick {processor}: {answer}"));
+                self.answers.push(Answer::Tick(answer));
             }
             Step::Observe(kind, client, number) => self.observe(kind, client, number),
             Step::Pass(part) => self.pass(self.setup.quantum_ns / 256 * u64::from(part)),
@@ -168,7 +178,7 @@ impl<P: Policy> World<P> {
     fn wake(&mut self, client: u32) -> Option<u16> {
         let now = self.time();
         let answer = self.policy.wake(client, now);
-        self.answers.push(format!("wake {client}: {answer:?}"));
+        self.answers.push(Answer::Preempt(answer));
         self.check_processor(answer);
         if self.state(client) == State::Blocked {
             self.enter(client, State::Ready);
@@ -196,7 +206,7 @@ impl<P: Policy> World<P> {
         let ready = self.in_state(State::Ready);
         let now = self.time();
         let decision = self.policy.pick(processor, now);
-        self.answers.push(format!("pick {processor}: {decision:?}"));
+        self.answers.push(Answer::Pick(decision));
         let name = self.policy.name();
         let Some(latest) = self.latest.get_mut(usize::from(processor)) else {
             assert_eq!(decision, None, "{name}: there is no processor {processor}");
@@ -237,7 +247,7 @@ impl<P: Policy> World<P> {
         };
         let now = self.time();
         let answer = self.policy.observe(observation, now);
-        self.answers.push(format!("{observation:?}: {answer:?}"));
+        self.answers.push(Answer::Preempt(answer));
         self.check_processor(answer);
     }
 }
