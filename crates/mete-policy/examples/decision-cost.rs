@@ -16,10 +16,13 @@ const ROUNDS: u32 = 31;
 /// The number of calls doubles until a round takes this long.
 const ROUND: Duration = Duration::from_millis(4);
 
-/// Something measured: makes so many calls.
+/// Makes so many calls.
+type Calls = Box<dyn FnMut(u32)>;
+
+/// Something measured.
 struct Subject {
     name: String,
-    calls: Box<dyn FnMut(u32)>,
+    calls: Calls,
     a_round: u32,
     least_ns: f64,
 }
@@ -45,7 +48,7 @@ fn main() {
 fn subjects(clients: u32, wanted: impl Fn(&str) -> bool) -> Vec<Subject> {
     let setup = Setup::for_clients(clients);
     let mut subjects = vec![Subject::new("bare heap, pop and push", bare_heap(clients))];
-    let direct: [(&str, Box<dyn FnMut(u32)>); 4] = [
+    let direct: [(&str, Calls); 4] = [
         ("wfq", decisions(Wfq::new(&setup), clients)),
         ("wf2q+", decisions(Wf2q::new(&setup), clients)),
         ("stride", decisions(Stride::new(&setup), clients)),
@@ -63,7 +66,7 @@ fn subjects(clients: u32, wanted: impl Fn(&str) -> bool) -> Vec<Subject> {
 }
 
 impl Subject {
-    fn new(name: &str, mut calls: Box<dyn FnMut(u32)>) -> Subject {
+    fn new(name: &str, mut calls: Calls) -> Subject {
         let mut a_round = 64;
         while time(&mut calls, a_round) < ROUND {
             a_round *= 2;
@@ -88,7 +91,7 @@ fn share(client: u32) -> Share {
     Share::new(1 + client.wrapping_mul(2_654_435_761) % 50).unwrap_or(Share::ONE)
 }
 
-fn decisions(mut policy: impl Policy + 'static, clients: u32) -> Box<dyn FnMut(u32)> {
+fn decisions(mut policy: impl Policy + 'static, clients: u32) -> Calls {
     for client in 0..clients {
         policy.add(client, 0, share(client), 0);
         let _ = policy.wake(client, 0);
@@ -103,7 +106,7 @@ fn decisions(mut policy: impl Policy + 'static, clients: u32) -> Box<dyn FnMut(u
     })
 }
 
-fn bare_heap(clients: u32) -> Box<dyn FnMut(u32)> {
+fn bare_heap(clients: u32) -> Calls {
     let step = |client: u32| (10_000_000u64 << 20) / u64::from(share(client).get());
     let steps: Vec<u64> = (0..clients).map(step).collect();
     let mut heap: BinaryHeap<_> = (0..clients).map(|client| Reverse((step(client), client))).collect();

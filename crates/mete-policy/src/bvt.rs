@@ -10,7 +10,7 @@
 //! |---|---|
 //! | selection and insertion together | O(log N); a wake-up and a block also look at every processor once |
 //! | ahead of whoever is furthest behind, in virtual time | at most (quantum + allowance) / share without warp, and the warp more with it |
-//! | several processors | one queue serves all; a wake-up preempts the processor whose client is furthest ahead; no bound while a client's share is more than one processor |
+//! | several processors | one queue serves all; a wake-up preempts the processor whose client is furthest ahead; the bound does not hold: who runs elsewhere is furthest behind until it is charged |
 //!
 //! A woken client starts at the scheduler's virtual time, the least actual virtual time of all that are
 //! runnable, or at its own, whichever is later (§2): sleeping saves nothing up. One whose effective virtual

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | selection and insertion together | O(log N) amortised over requests; one decision may move many, and a step back of the clock (below) every client once more |
 //! | lag, either way | less than one quantum while nobody joins or leaves with a lag (§5) |
-//! | several processors | one queue serves all, those who run count for the mean; when only they are eligible, the least early runs; no bound while a client's share is more than one processor |
+//! | several processors | one queue serves all, those who run count for the mean; when only they are eligible, the least early runs; while no share is more than one processor, random trials found no lag beyond a quantum a processor either way (not proved); otherwise no bound |
 //!
 //! Who blocks takes its lag along and has it again when it wakes (the first strategy of §4): one that was
 //! ahead stays so, one that was behind is owed what it was, at most a quantum. Sleeping adds nothing. A

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | selection and insertion together | O(log N) amortised: a client is set aside as too early once a quantum at most; one decision may move many |
 //! | behind the ideal, ahead of it | less than one quantum each, among clients that stay ready |
-//! | several processors | one queue serves all; the clock also jumps past clients that run, and the bounds grow by a quantum a processor while no share is more than one processor |
+//! | several processors | one queue serves all, and the clock also jumps past clients that run; while no share is more than one processor, random trials found no error beyond a quantum a processor either way (not proved); otherwise no bound |
 //!
 //! The bounds hold from a client's wake-up on while others wake and stop before their quantum's end. Who
 //! leaves while ahead adds its lead, less than a quantum, over the remaining shares to the others' lag;

@@ -10,7 +10,7 @@
 //! | selection and insertion together | [`Wfq`]: O(log N); [`WfqLinear`](crate::WfqLinear): O(N) |
 //! | behind the ideal | less than one quantum |
 //! | ahead of the ideal | up to as many quanta as there are clients |
-//! | several processors | one queue serves all; nothing of the above is bounded while a client's share is more than one processor, otherwise the bound behind grows by a quantum a processor |
+//! | several processors | one queue serves all; while no share is more than one processor, at most a quantum a processor behind (Blanquer and Özden 2001); otherwise no bound |
 //!
 //! The bound behind holds for everyone from its wake-up on, while others wake, stop before their quantum's
 //! end, and leave, block or are given a smaller share when they are not ahead. A client that is ahead and
