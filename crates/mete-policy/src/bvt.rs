@@ -1,10 +1,10 @@
 //! Borrowed virtual time: the smallest effective virtual time first; clients that need low latency
 //! borrow from their future.
 //!
-//! Source: Duda and Cheriton, "Borrowed-Virtual-Time (BVT) Scheduling", 1999, §2 and §3. A client's actual
-//! virtual time is its service divided by its share. Its effective virtual time is the same, less its warp
-//! while it is warped. So a warped client is dispatched early, but what it uses is charged all the same,
-//! and its share in the long run stays what it is.
+//! Source: Duda and Cheriton, "Borrowed-Virtual-Time (BVT) Scheduling", 1999: the base algorithm, warp and
+//! warp limits. A client's actual virtual time is its service divided by its share. Its effective virtual
+//! time is the same, less its warp while it is warped. So a warped client is dispatched early, but what it
+//! uses is charged all the same, and its share in the long run stays what it is.
 //!
 //! | | |
 //! |---|---|
@@ -13,18 +13,24 @@
 //! | several processors | one queue serves all; a wake-up preempts the processor whose client is furthest ahead; the bound does not hold: who runs elsewhere is furthest behind until it is charged |
 //!
 //! A woken client starts at the scheduler's virtual time, the least actual virtual time of all that are
-//! runnable, or at its own, whichever is later (§2): sleeping saves nothing up. One whose effective virtual
-//! time is then smaller than a running client's, by the allowance, preempts it.
+//! runnable, or at its own, whichever is later: sleeping saves nothing up. One whose effective virtual
+//! time is then smaller than a running client's, by more than the allowance below, preempts it.
 //!
 //! Whoever runs goes on, at the end of a quantum or when it has to give way, until somebody's effective
-//! virtual time is smaller than its own by more than the context switch allowance over its share (§2). The
+//! virtual time is smaller than its own by more than the context switch allowance over its share. The
 //! quantum is the least charge, so an allowance of nothing still gives everyone a quantum at a time.
 //!
 //! # Warp
 //!
-//! The source lets threads set their warp by a system call. Here one domain's clients are warped, which is
-//! [`Settings::warp`]; a warp begins when a client wakes. It may be limited (§3.2): after so much processor
-//! time without blocking the client goes unwarped for a while. Both ends are noticed when it stops or wakes.
+//! One domain's clients are warped: [`Settings::warp`]. A warp begins when a client wakes. It may be limited:
+//! after so much processor time without blocking the client goes unwarped for a while. That it has rested
+//! is noticed when it next stops or wakes.
+//!
+//! # Deviations
+//!
+//! The source lets threads set their warps by system calls; here they come with the policy. Its charges are
+//! rounded to ticks, here they are exact. Its dispatcher lets a client run until the allowance is used up;
+//! here the question is asked anew after every quantum, so that all policies decide equally often.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -4,20 +4,21 @@
 //! Source: Stoica and Abdel-Wahab, "Earliest Eligible Virtual Deadline First", 1995 (TR-95-22). A client
 //! asks for one quantum at a time; the request is eligible from the client's virtual time on, and its
 //! deadline is a quantum in virtual time later. The system's virtual time is the mean of the competing
-//! clients' virtual times, weighted by their shares, which is what §3 and §4 define: all lags (what a client
-//! should have had less what it had) add up to zero, also when someone joins or leaves with a lag, so
-//! somebody is always eligible.
+//! clients' virtual times, weighted by their shares, as the source has it for clients that come and go
+//! ("Fairness in Dynamic Systems"): all lags (what a client should have had less what it had) add up to
+//! zero, also when someone joins or leaves with a lag, so somebody is always eligible.
 //!
 //! | | |
 //! |---|---|
 //! | selection and insertion together | O(log N) amortised over requests; one decision may move many, and a step back of the clock (below) every client once more |
-//! | lag, either way | less than one quantum while nobody joins or leaves with a lag (§5) |
+//! | lag, either way | less than one quantum while nobody joins or leaves with a lag ("Fairness Analysis") |
 //! | several processors | one queue serves all, those who run count for the mean; when only they are eligible, the least early runs; while no share is more than one processor, random trials found no lag beyond a quantum a processor either way (not proved); otherwise no bound |
 //!
-//! Who blocks takes its lag along and has it again when it wakes (the first strategy of §4): one that was
-//! ahead stays so, one that was behind is owed what it was, at most a quantum. Sleeping adds nothing. A
+//! Who blocks takes its lag along and has it again when it wakes (one of the source's strategies): one that
+//! was ahead stays so, one that was behind is owed what it was, at most a quantum. Sleeping adds nothing. A
 //! join with a lag puts the clock back and an exit with one forward, or the other way round; such steps
-//! move everyone's lag by the joining lag over the sum of shares, beyond the bound above.
+//! move everyone's virtual lag by that lag over the sum of shares, beyond the bound above. A change of
+//! share leaves lag and clock as they are.
 //!
 //! Deviations: a request that was cut short is charged by what was used, and a new one is made (the source
 //! does so when a client gives its time up early). The source's augmented search tree is two heaps here:

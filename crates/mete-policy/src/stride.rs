@@ -2,14 +2,14 @@
 //! pass goes on by its stride.
 //!
 //! Source: Waldspurger and Weihl, "Stride Scheduling: Deterministic Proportional-Share Resource
-//! Management", 1995, §2 (dynamic clients and shares: §2.3; partial quanta: §2.4). A pass here is a
-//! virtual finishing time, a stride a quantum in virtual time, and the global pass the system's clock,
-//! which goes on by the service divided by the sum of shares.
+//! Management", 1995, §2 (basic algorithm, dynamic client participation, dynamic ticket modifications,
+//! nonuniform quanta). A pass here is a virtual finishing time, a stride a quantum in virtual time, and
+//! the global pass the system's clock, which goes on by the service divided by the sum of shares.
 //!
 //! | | |
 //! |---|---|
 //! | selection and insertion together | O(log N) |
-//! | between two clients that stay ready | less than one quantum of error, however long (§2, §5) |
+//! | between two clients that stay ready | less than one quantum of error, however long (§2) |
 //! | behind the ideal; ahead of it | less than one quantum; up to as many quanta as there are clients |
 //! | several processors | one queue serves all; while no share is more than one processor, at most a quantum a processor behind, as for [`Wfq`](crate::Wfq); otherwise no bound |
 //!

@@ -3,7 +3,7 @@
 //! # Range and rounding
 //!
 //! A unit is 2⁻²⁴ ns of service to a client of share one. Times are 96 bits wide and start at 2⁶⁴, so
-//! that one may look a quantum back from the first. They last for 140,000 years of processor time at
+//! that one may look a quantum back from the first. They last for 149,000 years of processor time at
 //! share one, saturate there, and need neither wrap nor be re-based.
 //!
 //! Every account carries the remainder of its divisions on. So a client's virtual time is less than one

@@ -1,9 +1,10 @@
 //! WF²Q+: of the clients that are not ahead, the one with the smallest virtual finishing time.
 //!
-//! Source: Bennett and Zhang, "Hierarchical Packet Fair Queueing Algorithms", 1997, §3.4 (a cheaper
-//! virtual time for the WF²Q of their 1996 paper). A client may be chosen when its virtual time (its next
-//! quantum's start) is not beyond the system's; among those the smallest virtual finishing time is first.
-//! When nobody may, the system's virtual time jumps to the least start, so no time is lost.
+//! Source: Bennett and Zhang, "Hierarchical Packet Fair Queueing Algorithms", 1996, whose one-level server
+//! is WF²Q+ (a cheaper virtual time for the WF²Q of their "Worst-case Fair Weighted Fair Queueing", 1996).
+//! A client may be chosen when its virtual time (its next quantum's start) is not beyond the system's;
+//! among those the smallest virtual finishing time is first. When nobody may, the system's virtual time
+//! jumps to the least start, so no time is lost.
 //!
 //! | | |
 //! |---|---|

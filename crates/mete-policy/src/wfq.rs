@@ -2,7 +2,7 @@
 //!
 //! Source: Demers, Keshav and Shenker 1989; analysis: Parekh and Gallager 1993; for processors:
 //! Waldspurger and Weihl 1995 and the VTRR paper, §2.3, which names the two "WFQ [O(log N)]" and "WFQ"
-//! (§5.2). A client's virtual time is its service divided by its share, its virtual finishing time one
+//! (§5). A client's virtual time is its service divided by its share, its virtual finishing time one
 //! quantum more. The system's virtual time goes on by the service divided by the sum of shares.
 //!
 //! | | |

@@ -1,4 +1,4 @@
-//! Weighted fair queueing with a linear search: the VTRR paper's "WFQ" (§5.2).
+//! Weighted fair queueing with a linear search: the VTRR paper's "WFQ" (§5).
 //!
 //! The same schedule as [`Wfq`](crate::Wfq), whose documentation says what it is, its source, its bounds
 //! and what it does on several processors. Only the cost differs:

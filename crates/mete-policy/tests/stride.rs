@@ -6,7 +6,7 @@ use ideal::{Bench, EPSILON, setup};
 use mete_policy::{Stop, Stride};
 use proptest::prelude::*;
 
-/// Strides 2, 3 and 6 of Waldspurger and Weihl (1995, §2.2): tickets 3, 2, 1.
+/// Strides 2, 3 and 6 of Waldspurger and Weihl (1995, §2): tickets 3, 2, 1.
 #[test]
 fn vtrr_3_stride_runs_three_tickets_two_and_one_in_turn() {
     let mut bench = Bench::new(Stride::new(&setup(3)), &[3, 2, 1]);
@@ -15,7 +15,7 @@ fn vtrr_3_stride_runs_three_tickets_two_and_one_in_turn() {
     }
 }
 
-/// `remain` (§2.3): a lead stays a lead, and a lag is had again, without growing.
+/// `remain` (§2, dynamic client participation): a lead stays a lead, and a lag is had again, without growing.
 #[test]
 fn vtrr_3_stride_keeps_the_distance_to_the_global_pass_over_an_absence() {
     let mut bench = Bench::new(Stride::new(&setup(3)), &[1, 1, 1]);
@@ -32,7 +32,7 @@ fn vtrr_3_stride_keeps_the_distance_to_the_global_pass_over_an_absence() {
     assert_eq!(bench.quanta(6), [1, 0, 1, 0, 1, 0], "it goes first, and only once");
 }
 
-/// §2.3: the part of a stride that is left is scaled with the stride.
+/// §2, dynamic ticket modifications: the part of a stride that is left is scaled with the stride.
 #[test]
 fn vtrr_3_a_share_that_changes_counts_from_now_on() {
     for blocked in [false, true] {

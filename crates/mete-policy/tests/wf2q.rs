@@ -6,7 +6,7 @@ use ideal::{Bench, EPSILON, setup};
 use mete_policy::{Stop, Wf2q};
 use proptest::prelude::*;
 
-/// The example of Bennett and Zhang (1996, §3): a large share is interleaved with many small ones.
+/// The example of Bennett and Zhang (WF²Q, 1996): a large share is interleaved with many small ones.
 #[test]
 fn vtrr_3_wf2q_interleaves_a_large_share_with_small_ones() {
     let mut shares = [1; 11];

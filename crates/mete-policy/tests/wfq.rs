@@ -23,7 +23,7 @@ fn vtrr_3_wfq_runs_the_papers_example_in_its_order() {
     assert!((least + 5.0 / 6.0).abs() < EPSILON && (most - 1.0).abs() < EPSILON, "{least} to {most}");
 }
 
-/// The example by which Bennett and Zhang (1996, §3) show how far WFQ runs ahead.
+/// The example by which Bennett and Zhang (WF²Q, 1996) show how far WFQ runs ahead.
 #[test]
 fn vtrr_3_wfq_runs_a_large_share_ahead_of_many_small_ones() {
     let mut shares = [1; 11];
