@@ -1,11 +1,11 @@
 //! `mete study`: the papers' figures, measured again on this machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::ValueEnum;
-use mete_study::Progress;
-use mete_study::study::{Study, StudyOptions, log_cost, log_readers};
+use clap::builder::PossibleValuesParser;
+use mete_study::study::{Entry, STUDIES, Study, StudyOptions, by_name};
+use mete_study::{Figure, Verdict};
 use serde::Serialize;
 
 use crate::output::Output;
@@ -18,15 +18,21 @@ use crate::{bench, failure, interrupt};
 #[command(after_help = EXAMPLES)]
 pub struct Options {
     /// Which study
-    #[arg(value_enum, hide_possible_values = true, required_unless_present = "list")]
-    name: Option<Name>,
+    #[arg(value_parser = PossibleValuesParser::new(STUDIES.iter().map(|entry| entry.name)),
+        hide_possible_values = true, required_unless_present_any = ["list", "all"])]
+    name: Option<String>,
     /// List the studies, with what each shows
     #[arg(long)]
     list: bool,
+    /// Run every study and print one table: figure, paper's, ours, verdict
+    #[arg(long, conflicts_with_all = ["name", "list"])]
+    all: bool,
     /// A fraction of the repetitions
     #[arg(long)]
     quick: bool,
     /// Print one JSON object a row: name, unit, median, min, bar, holds, note
+    ///
+    /// With --all, one a figure: study, figure, paper, ours, verdict
     #[arg(long)]
     pub json: bool,
     /// Write data, plots and a page into a folder of this directory, too
@@ -37,39 +43,11 @@ pub struct Options {
 const EXAMPLES: &str = "\
 Examples:
   mete study --list
+  mete study vtrr-error --quick
   sudo mete study log-cost --quick
   sudo mete study log-readers --out studies
+  sudo mete study --all --quick            every study, one verdict for each of the papers' figures
   mete study log-readers --json | jq -r '[.name, .median, .unit] | @tsv'";
-
-// What each shows is said by --list; a help text here would make the whole help a long one.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Name {
-    LogCost,
-    LogReaders,
-}
-
-impl Name {
-    fn text(self) -> &'static str {
-        match self {
-            Name::LogCost => "log-cost",
-            Name::LogReaders => "log-readers",
-        }
-    }
-
-    fn shows(self) -> &'static str {
-        match self {
-            Name::LogCost => "what a log operation costs on the path of a message (figures 5.1 to 5.3)",
-            Name::LogReaders => "what it costs to read a log that is being written (figures 5.4 to 5.6)",
-        }
-    }
-
-    fn run(self, options: StudyOptions, progress: &mut dyn Progress) -> Study {
-        match self {
-            Name::LogCost => log_cost(options, progress),
-            Name::LogReaders => log_readers(options, progress),
-        }
-    }
-}
 
 /// One line of `--list --json`.
 #[derive(Serialize)]
@@ -78,28 +56,81 @@ struct Listed {
     shows: &'static str,
 }
 
+/// One line of `--all --json`.
+#[derive(Serialize)]
+struct Compared<'a> {
+    study: &'static str,
+    #[serde(flatten)]
+    figure: &'a Figure,
+}
+
 /// Measures, prints, and writes what was asked for.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
-    let Some(name) = options.name.filter(|_| !options.list) else { return list(output) };
+    if options.list {
+        return list(output);
+    }
     interrupt::listen()?;
     if let Some(directory) = &options.out {
         // Before the work, not after it.
         std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
     }
-    let study = name.run(StudyOptions { is_quick: options.quick }, &mut Steps::new());
+    match options.name.as_deref().and_then(by_name) {
+        Some(entry) => one(entry, options, output),
+        None => all(options, output),
+    }
+}
+
+fn one(entry: &Entry, options: &Options, output: &mut Output) -> anyhow::Result<()> {
+    let study = (entry.run)(StudyOptions { is_quick: options.quick }, &mut Steps::new());
     bench::print(&study.report, output)?;
-    let Some(directory) = &options.out else { return Ok(()) };
+    output.text(format!("\n{}", table([&study]).text()))?;
+    keep(&study, options.out.as_deref())
+}
+
+/// Every study, until Ctrl-C.
+fn all(options: &Options, output: &mut Output) -> anyhow::Result<()> {
+    let mut studies = Vec::new();
+    for entry in STUDIES {
+        if interrupt::asked() {
+            break;
+        }
+        let study = (entry.run)(StudyOptions { is_quick: options.quick }, &mut Steps::new());
+        keep(&study, options.out.as_deref())?;
+        for figure in &study.figures {
+            output.object(&Compared { study: study.folder, figure })?;
+        }
+        studies.push(study);
+    }
+    output.text(table(&studies).text())?;
+    if studies.iter().any(|study| !study.report.is_complete) || studies.len() < STUDIES.len() {
+        failure::say("stopped before the end: these are the results so far");
+    }
+    Ok(())
+}
+
+fn keep(study: &Study, directory: Option<&Path>) -> anyhow::Result<()> {
+    let Some(directory) = directory else { return Ok(()) };
     let folder = directory.join(study.folder);
     study.write_to(directory).with_context(|| format!("cannot write into {}", folder.display()))?;
     failure::say(&format!("data, plots and a page are in {}", folder.display()));
     Ok(())
 }
 
+fn table<'a>(studies: impl IntoIterator<Item = &'a Study>) -> Table {
+    let heads = [Head::Text("figure"), Head::Text("paper's"), Head::Text("ours"), Head::Name("verdict")];
+    let mut table = Table::new(heads);
+    for figure in studies.into_iter().flat_map(|study| &study.figures) {
+        let Figure { figure, paper, ours, verdict } = figure;
+        table.row([figure, paper, ours, Verdict::text(*verdict)].map(str::to_owned));
+    }
+    table
+}
+
 fn list(output: &mut Output) -> anyhow::Result<()> {
     let mut table = Table::new([Head::Name("study"), Head::Text("shows")]);
-    for &name in Name::value_variants() {
-        output.object(&Listed { name: name.text(), shows: name.shows() })?;
-        table.row([name.text(), name.shows()].map(str::to_owned));
+    for Entry { name, shows, .. } in STUDIES {
+        output.object(&Listed { name, shows })?;
+        table.row([*name, *shows].map(str::to_owned));
     }
     output.text(table.text())
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p mete-study --example bench -- [--quick] [--json] [--only GROUP] [--write]
-//! cargo run --release -p mete-study --example bench -- log-cost | log-readers [--quick] [--write]
+//! cargo run --release -p mete-study --example bench -- log-cost | … | vtrr-error [--quick] [--write]
 //! ```
 //!
 //! `--write` keeps the results under `results/` and `studies/`.
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use mete_study::study::{Study, StudyOptions, log_cost, log_readers};
+use mete_study::study::{StudyOptions, by_name};
 use mete_study::{Options, Progress, Report, bench};
 
 static IS_CANCELLED: AtomicBool = AtomicBool::new(false);
@@ -55,13 +55,12 @@ fn run(arguments: &[String]) -> std::io::Result<()> {
     let only = arguments.iter().skip_while(|argument| *argument != "--only").nth(1).cloned();
     let mut progress = Lines(Instant::now());
     let options = StudyOptions { is_quick: has("--quick") };
-    let study: Option<Study> = match arguments.first().map(String::as_str) {
-        Some("log-cost") => Some(log_cost(options, &mut progress)),
-        Some("log-readers") => Some(log_readers(options, &mut progress)),
-        _ => None,
-    };
-    if let Some(study) = study {
+    if let Some(entry) = arguments.first().and_then(|name| by_name(name)) {
+        let study = (entry.run)(options, &mut progress);
         print(&study.report, has("--json"))?;
+        for figure in &study.figures {
+            println!("{}: {}; {} ({})", figure.figure, figure.paper, figure.ours, figure.verdict.text());
+        }
         return if has("--write") { study.write_to(Path::new("studies")) } else { Ok(()) };
     }
     let report = bench(&Options { only, is_quick: has("--quick"), scheduler: None }, &mut progress);

@@ -1,10 +1,10 @@
-//! `mete bench`: what logging costs here, beside its peers, judged by the project's bars.
+//! `mete bench`: what logging and deciding cost here, beside its peers, judged by the project's bars.
 
 use crate::context::Context;
 use crate::polling::MakeScheduler;
 use crate::progress::Progress;
 use crate::report::{Report, Row};
-use crate::{kernel, polling, reader, user};
+use crate::{kernel, policy, polling, reader, user};
 
 /// What to measure and how thoroughly.
 #[derive(Default)]
@@ -19,13 +19,14 @@ pub struct Options {
 
 type Group = (&'static str, fn(&mut Context<'_>) -> Vec<Row>);
 
-const GROUPS: [Group; 6] = [
+const GROUPS: [Group; 7] = [
     ("user", user::rows),
     ("parallel", user::parallel_rows),
     ("kernel", kernel::rows),
     ("pipe", kernel::pipe_rows),
     ("reader", reader::rows),
     ("polling", polling::rows),
+    ("policy", policy::rows),
 ];
 
 /// The groups of measurements, in their order.

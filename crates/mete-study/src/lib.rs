@@ -1,7 +1,8 @@
-//! What logging costs on this machine, and the papers' figures measured again (LOG-17).
+//! What logging and deciding cost on this machine, and the papers' figures measured again (LOG-17,
+//! VTRR-4 to VTRR-6).
 //!
-//! [`bench()`] measures each part beside its peers and judges it by the project's bars;
-//! [`study::log_cost`] and [`study::log_readers`] measure what the thesis measured in its section 5.2.
+//! [`bench()`] measures each part beside its peers and judges it by the project's bars; the studies
+//! ([`study::STUDIES`]) measure or simulate what the papers show, and say where both agree.
 //!
 //! ```text
 //!   variants:   none · disabled · ours · peer   none · disabled · ours · peer   none · …
@@ -23,9 +24,11 @@
 mod bench;
 mod child;
 mod context;
+pub mod figure;
 mod interleave;
 mod kernel;
 pub mod machine;
+mod policy;
 mod polling;
 mod processor;
 mod progress;
@@ -40,6 +43,7 @@ mod traffic;
 mod user;
 
 pub use bench::{Options, bench, groups};
+pub use figure::{Figure, Verdict};
 pub use polling::{MakeScheduler, Turn};
 pub use progress::Progress;
 pub use reason::Reason;

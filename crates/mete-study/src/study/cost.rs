@@ -108,7 +108,7 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
     }
     report.is_complete = !progress.is_cancelled();
     let files = cost_page::files(&report, &lines, &figures);
-    Study { folder: "log-cost", report, files }
+    Study { folder: "log-cost", report, figures: cost_page::compared_figures(&lines), files }
 }
 
 fn table_line(

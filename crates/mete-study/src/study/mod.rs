@@ -1,20 +1,27 @@
-//! The papers' figures, measured again (LOG-17). Each study is one function that measures and one
-//! folder of results: data as CSV, plots as SVG, and a page that compares with the thesis.
+//! The papers' figures, measured again (LOG-17, VTRR-4 to VTRR-6). Each study is one function that measures
+//! and one folder of results: data as CSV, plots as SVG, and a page that compares with the paper. What a
+//! paper says and what came out here stands side by side in [`Study::figures`].
 
+mod catalog;
 mod cost;
 mod cost_page;
 mod processors;
 mod readers;
 mod readers_page;
 mod restart;
+mod vtrr_error;
+mod vtrr_error_page;
 
 use std::path::Path;
 use std::{fs, io};
 
+use crate::figure::Figure;
 use crate::progress::Progress;
 use crate::report::Report;
 
+pub use catalog::{Entry, STUDIES, by_name};
 pub use restart::{Analysis, Restart};
+pub(crate) use vtrr_error::simulated_decisions_a_second;
 
 /// How thoroughly a study measures.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,6 +37,8 @@ pub struct Study {
     pub folder: &'static str,
     /// The results in rows.
     pub report: Report,
+    /// What the paper says, and what was found.
+    pub figures: Vec<Figure>,
     /// Plots, further data and the page, by file name.
     pub files: Vec<(String, String)>,
 }
@@ -57,4 +66,11 @@ pub fn log_cost(options: StudyOptions, progress: &mut dyn Progress) -> Study {
 /// twenty seconds; stops when `progress` says so.
 pub fn log_readers(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     readers::study(options, progress)
+}
+
+/// How far VTRR, WRR and WFQ are from perfect fairness, over the number of clients and the sum of shares,
+/// and the other policies at some points (VTRR paper, §5.1). Takes about two minutes; stops when
+/// `progress` says so.
+pub fn vtrr_error(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    vtrr_error::study(options, progress)
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::readers::{Load, Point, Scheme};
+use crate::figure::Figure;
 use crate::report::{Report, short};
 use crate::svg::{self, Axis, Series};
 
@@ -19,6 +20,27 @@ pub(super) fn files(report: &Report, points: &[Point]) -> Vec<(String, String)> 
         file("figure-5.4-5.5-full-speed.svg", trials(points, Load::FullSpeed)),
         file("figure-5.6-thesis-pace.svg", times(points, Load::ThesisPace)),
         file("figure-5.6-full-speed.svg", times(points, Load::FullSpeed)),
+    ]
+}
+
+/// What figures 5.4 and 5.5 say, at the thesis' pace.
+pub(super) fn compared_figures(points: &[Point]) -> Vec<Figure> {
+    const CLEARING: (&str, &str) = ("LOG thesis, figure 5.4", "clearing the flags, two trials at most");
+    const RESTART: (&str, &str) =
+        ("LOG thesis, figure 5.5", "without clearing, the reader starves above 2048 bytes");
+    let of =
+        |scheme| points.iter().filter(move |point| point.scheme == scheme && point.load == Load::ThesisPace);
+    if points.is_empty() {
+        let why = "not measured on this machine: see the rows' notes";
+        return [CLEARING, RESTART].map(|(figure, paper)| Figure::missing(figure, paper, why)).into();
+    }
+    let trials = of(Scheme::RestartClearing).map(Point::mean_trials).fold(0.0, f64::max);
+    let starving = of(Scheme::Restart).filter(|point| point.starved > 0).map(|point| point.bytes).min();
+    let ours =
+        starving.map_or("it never starves".to_owned(), |bytes| format!("it first starves at {bytes} bytes"));
+    vec![
+        Figure::new(CLEARING.0, CLEARING.1, format!("{} on average at most", short(trials)), trials <= 2.0),
+        Figure::new(RESTART.0, RESTART.1, ours, starving.is_some_and(|bytes| bytes > SPOKEN_OF)),
     ]
 }
 

@@ -1,8 +1,16 @@
-//! Plots as static SVG, without a library: lines over logarithmic or linear axes, and bars in groups.
+//! Plots as static SVG, without a library: lines over logarithmic or linear axes, bars in groups, surfaces
+//! over two axes, and who ran when.
 
-use std::fmt::Write as _;
+mod canvas;
+mod surface;
+mod timeline;
+
+use canvas::{Canvas, colour};
 
 use crate::report::short;
+
+pub use surface::{Grid, Surface, surfaces};
+pub use timeline::{Lane, Span, timeline};
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 420.0;
@@ -10,9 +18,6 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 190.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 52.0;
-/// Told apart by eyes that see colours differently, too (Okabe and Ito).
-const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"];
-
 /// One axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
@@ -91,7 +96,7 @@ pub fn lines(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
             .iter()
             .filter(|(px, py)| (!x.is_logarithmic || *px > 0.0) && (!y.is_logarithmic || *py > 0.0));
         let places: Vec<_> = usable.map(|&(px, py)| (across.at(px), up.at(py))).collect();
-        picture.line(&places, COLOURS[nth % COLOURS.len()]);
+        picture.line(&places, colour(nth));
         picture.legend(nth, &series.name);
     }
     picture.end()
@@ -108,15 +113,10 @@ pub fn bars(title: &str, y: &Axis, groups: &[String], series: &[(String, Vec<f64
     let base = up.at(up.low.max(0.0));
     for (nth, group) in groups.iter().enumerate() {
         let left = LEFT + room * (nth as f64 + 0.1);
-        picture.text(left + room * 0.4, HEIGHT - BOTTOM + 18.0, "middle", group);
+        picture.0.text((left + room * 0.4, HEIGHT - BOTTOM + 18.0), "middle", group);
         for (at, (_, values)) in series.iter().enumerate() {
             let Some(&value) = values.get(nth) else { continue };
-            picture.bar(
-                left + width * at as f64,
-                width * 0.92,
-                (base, up.at(value)),
-                COLOURS[at % COLOURS.len()],
-            );
+            picture.bar(left + width * at as f64, width * 0.92, (base, up.at(value)), colour(at));
         }
     }
     for (nth, (name, _)) in series.iter().enumerate() {
@@ -125,93 +125,50 @@ pub fn bars(title: &str, y: &Axis, groups: &[String], series: &[(String, Vec<f64
     picture.end()
 }
 
-struct Picture(String);
+/// A canvas with two axes.
+struct Picture(Canvas);
 
-// Writing to a string cannot fail.
 impl Picture {
     fn new(title: &str) -> Picture {
-        let mut picture = Picture(format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-             font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n\
-             <title>{0}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-             <text x=\"{LEFT}\" y=\"24\" font-size=\"15\">{0}</text>\n",
-            escaped(title)
-        ));
+        let mut canvas = Canvas::new(title, (WIDTH, HEIGHT), LEFT);
         let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
-        let _ = writeln!(
-            picture.0,
-            "<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"black\"/>"
-        );
-        picture
+        canvas.path(&format!("M{LEFT} {TOP}V{bottom}H{right}"), "black");
+        Picture(canvas)
     }
 
     fn vertical_axis(&mut self, axis: &Axis, scale: &Scale) {
         for tick in scale.ticks() {
             let at = scale.at(tick);
-            let _ = writeln!(
-                self.0,
-                "<path d=\"M{LEFT} {at:.1}H{}\" stroke=\"#ddd\" fill=\"none\"/>",
-                WIDTH - RIGHT
-            );
-            self.text(LEFT - 6.0, at + 4.0, "end", &number(tick));
+            self.0.path(&format!("M{LEFT} {at:.1}H{}", WIDTH - RIGHT), "#ddd");
+            self.0.text((LEFT - 6.0, at + 4.0), "end", &number(tick));
         }
-        let (x, y) = (16.0, (TOP + HEIGHT - BOTTOM) / 2.0);
-        let _ = writeln!(
-            self.0,
-            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" transform=\"rotate(-90 {x} {y})\">{}</text>",
-            escaped(&axis.label)
-        );
+        self.0.upright((16.0, (TOP + HEIGHT - BOTTOM) / 2.0), &axis.label);
     }
 
     fn horizontal_axis(&mut self, axis: &Axis, scale: &Scale) {
         for tick in scale.ticks() {
-            self.text(scale.at(tick), HEIGHT - BOTTOM + 18.0, "middle", &number(tick));
+            self.0.text((scale.at(tick), HEIGHT - BOTTOM + 18.0), "middle", &number(tick));
         }
-        self.text((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 10.0, "middle", &axis.label);
-    }
-
-    fn text(&mut self, x: f64, y: f64, anchor: &str, text: &str) {
-        let _ = writeln!(
-            self.0,
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
-            escaped(text)
-        );
+        self.0.text(((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 10.0), "middle", &axis.label);
     }
 
     fn line(&mut self, places: &[(f64, f64)], colour: &str) {
-        let path: Vec<_> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-        let _ = writeln!(
-            self.0,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
-            path.join(" ")
-        );
-        for (x, y) in places {
-            let _ = writeln!(self.0, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
-        }
+        self.0.polyline(places, colour, 2.0);
+        places.iter().for_each(|&place| self.0.dot(place, colour));
     }
 
     fn bar(&mut self, x: f64, width: f64, (base, top): (f64, f64), colour: &str) {
-        let (y, height) = (base.min(top), (base - top).abs());
-        let _ = writeln!(
-            self.0,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\"/>"
-        );
+        self.0.rectangle((x, base.min(top)), (width, (base - top).abs()), colour);
     }
 
     fn legend(&mut self, nth: usize, name: &str) {
         let (x, y) = (WIDTH - RIGHT + 14.0, TOP + 10.0 + 20.0 * nth as f64);
-        let colour = COLOURS[nth % COLOURS.len()];
-        let _ = writeln!(
-            self.0,
-            "<rect x=\"{x}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>",
-            y - 10.0
-        );
-        self.text(x + 18.0, y, "start", name);
+        self.0.rectangle((x, y - 10.0), (12.0, 12.0), colour(nth));
+        self.0.text((x + 18.0, y), "start", name);
     }
 
-    fn end(mut self) -> String {
-        self.0.push_str("</svg>\n");
-        self.0
+    fn end(self) -> String {
+        self.0.end()
     }
 }
 
@@ -222,10 +179,6 @@ fn number(value: f64) -> String {
         _ if value.fract() == 0.0 => format!("{value}"),
         _ => short(value),
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

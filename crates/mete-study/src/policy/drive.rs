@@ -1,0 +1,129 @@
+//! Policies with clients that are always ready, decision after decision.
+
+use std::time::{Duration, Instant};
+
+use mete_policy::{
+    ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop,
+};
+use mete_sim::random::Stream;
+
+use crate::reason::Reason;
+use crate::statistics::median;
+use crate::user::loops::{keep, timed};
+
+/// The largest share of a client here; the others' are random below it.
+const LARGEST_SHARE: u32 = 100;
+
+/// What a piece of a sample should take, and how many pieces there are, of which the median counts: most
+/// of them are undisturbed.
+const PIECE_NS: f64 = 500_000.0;
+const PIECES: usize = 9;
+
+/// How long decisions are made before the first one counts: a policy whose clients have all just arrived
+/// is in a state to which it does not return.
+const WARM_UP: Duration = Duration::from_millis(300);
+
+/// Makes so many decisions.
+type Decide = Box<dyn FnMut(u64)>;
+
+/// What makes decisions, and how many of them are a piece.
+pub(crate) struct Subject {
+    decide: Decide,
+    times: u64,
+}
+
+impl Subject {
+    pub(crate) fn new(decide: impl FnMut(u64) + 'static) -> Subject {
+        Subject { decide: Box::new(decide), times: 0 }
+    }
+
+    /// Nanoseconds a decision.
+    pub(crate) fn sample(&mut self) -> Result<f64, Reason> {
+        if self.times == 0 {
+            self.times = self.warm_up();
+        }
+        let pieces: Vec<f64> = (0..PIECES).map(|_| timed(self.times, &mut *self.decide)).collect();
+        median(&pieces).ok_or_else(|| Reason::new("no piece was measured"))
+    }
+
+    /// Makes decisions for some time; the answer is how many take as long as a piece should.
+    fn warm_up(&mut self) -> u64 {
+        let begin = Instant::now();
+        let mut times = 1;
+        loop {
+            let ns = timed(times, &mut *self.decide) * times as f64;
+            if begin.elapsed() >= WARM_UP {
+                return ((times as f64 * PIECE_NS / ns) as u64).max(1);
+            }
+            if ns < PIECE_NS {
+                times *= 2;
+            }
+        }
+    }
+}
+
+/// A policy whose clients, all with random shares, are ready; each decision is picked, runs its slice, and is
+/// charged. The loop is compiled with the policy in it where `P` is a type of its own.
+pub(crate) fn ready<P: Policy + 'static>(clients: u32, make: impl FnOnce(&Setup) -> P) -> Subject {
+    let mut policy = make(&Setup::for_clients(clients));
+    for (client, share) in shares(clients) {
+        policy.add(client, 0, share, 0);
+        // Nobody runs yet who could give way.
+        let _ = policy.wake(client, 0);
+    }
+    let mut now = 0;
+    Subject::new(move |times| now = decide(&mut policy, now, times))
+}
+
+/// Random shares by client, the same at each call.
+pub(crate) fn shares(clients: u32) -> impl Iterator<Item = (ClientId, Share)> {
+    let mut random = Stream::new(1, "shares");
+    (0..clients).map(move |client| {
+        let share = 1 + random.below(LARGEST_SHARE.into()) as u32;
+        (client, Share::new(share).unwrap_or(Share::ONE))
+    })
+}
+
+#[inline(never)]
+fn decide<P: Policy>(policy: &mut P, mut now: Nanoseconds, times: u64) -> Nanoseconds {
+    let tick_ns = policy.tick_ns();
+    for _ in 0..times {
+        let Some(Decision { client, slice_ns, .. }) = policy.pick(0, now) else { return now };
+        keep(client.into());
+        let end = now + slice_ns;
+        if let Some(tick_ns) = tick_ns {
+            for tick in now / tick_ns + 1..=end / tick_ns {
+                // The slice is run to its end, whatever the policy thinks of it.
+                let _ = policy.tick(0, tick * tick_ns);
+            }
+        }
+        now = end;
+        policy.ran(client, slice_ns, Stop::Expired, now);
+    }
+    now
+}
+
+/// Picks the first client for ever: what the loop itself costs.
+pub(crate) struct Nobody;
+
+impl Policy for Nobody {
+    fn name(&self) -> &'static str {
+        "none"
+    }
+
+    fn add(&mut self, _: ClientId, _: DomainIndex, _: Share, _: Nanoseconds) {}
+
+    fn remove(&mut self, _: ClientId, _: Nanoseconds) {}
+
+    fn set_share(&mut self, _: ClientId, _: Share, _: Nanoseconds) {}
+
+    fn wake(&mut self, _: ClientId, _: Nanoseconds) -> Option<ProcessorId> {
+        None
+    }
+
+    fn pick(&mut self, _: ProcessorId, _: Nanoseconds) -> Option<Decision> {
+        Some(Decision { client: 0, slice_ns: 1, grant: Grant::Share })
+    }
+
+    fn ran(&mut self, _: ClientId, _: Nanoseconds, _: Stop, _: Nanoseconds) {}
+}

@@ -1,0 +1,45 @@
+//! The simulated machine with nothing on it but clients that compute.
+
+use mete_policy::{ClientId, Nanoseconds, Policy, Setup};
+use mete_sim::{Context, Hardware, Host, Model, Reaction, Stalled, Step};
+
+use super::drive::shares;
+
+/// Every client computes for ever.
+struct Hogs;
+
+impl Model for Hogs {
+    type Signal = ();
+    type Event = ();
+
+    fn next(&mut self, _client: ClientId, _context: &mut Context<'_, Self>) -> Step {
+        Step::Compute(Nanoseconds::MAX)
+    }
+
+    fn advance(&mut self, _client: ClientId, _ran_ns: Nanoseconds) {}
+
+    fn deliver(&mut self, _client: ClientId, (): (), _context: &mut Context<'_, Self>) -> Reaction {
+        Reaction::Pending
+    }
+
+    fn event(&mut self, (): (), _context: &mut Context<'_, Self>) {}
+}
+
+/// A machine of one processor that goes on by so many quanta each time; the answer is how many decisions
+/// it has made by then.
+pub(super) fn hogs<P: Policy + 'static>(
+    clients: u32,
+    make: impl FnOnce(&Setup) -> P,
+) -> impl FnMut(u64) -> Result<u64, Stalled> {
+    let setup = Setup::for_clients(clients);
+    let mut host = Host::new(Hardware::default(), make(&setup), Hogs, ());
+    for (client, share) in shares(clients) {
+        host.add(client, 0, share, 0);
+    }
+    let mut quanta = 0;
+    move |more| {
+        quanta += more;
+        host.run_until(quanta * setup.quantum_ns)?;
+        Ok(host.decisions())
+    }
+}

@@ -1,0 +1,40 @@
+//! All studies by name.
+
+use super::{Study, StudyOptions, log_cost, log_readers, vtrr_error};
+use crate::progress::Progress;
+
+/// A study that can be asked for by name.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// What `mete study` takes, and its folder under `studies/`.
+    pub name: &'static str,
+    /// What it shows, in one line.
+    pub shows: &'static str,
+    /// Measures or simulates it.
+    pub run: fn(StudyOptions, &mut dyn Progress) -> Study,
+}
+
+/// Every study, in the order of the documentation.
+pub const STUDIES: &[Entry] = &[
+    Entry {
+        name: "log-cost",
+        shows: "what a log operation costs on the path of a message (figures 5.1 to 5.3)",
+        run: log_cost,
+    },
+    Entry {
+        name: "log-readers",
+        shows: "what it costs to read a log that is being written (figures 5.4 to 5.6)",
+        run: log_readers,
+    },
+    Entry {
+        name: "vtrr-error",
+        shows: "how far VTRR, WRR and WFQ are from perfect fairness, over clients and shares",
+        run: vtrr_error,
+    },
+];
+
+/// The study of that name.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static Entry> {
+    STUDIES.iter().find(|entry| entry.name == name)
+}

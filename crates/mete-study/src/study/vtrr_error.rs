@@ -1,0 +1,183 @@
+//! Service-time errors over the number of clients and the sum of shares (VTRR paper, §5.1).
+
+use std::ops::{ControlFlow, Range};
+use std::time::Instant;
+
+use mete_policy::{CATALOG, Setup, Vtrr, WeightedRoundRobin, Wfq};
+use mete_sim::metrics::Estimate;
+use mete_sim::quanta::{Experiment, Point, QuantaError, Tally};
+use mete_sim::{all_processors, in_parallel};
+
+use super::{Study, StudyOptions, vtrr_error_page};
+use crate::progress::Progress;
+use crate::reason::Reason;
+use crate::report::{Report, Row};
+
+/// The surfaces' grid. The paper's axes are lost with its figures.
+pub(super) const CLIENTS: [u32; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
+pub(super) const TOTALS: [u32; 8] = [2048, 4096, 6144, 8192, 10_240, 12_288, 14_336, 16_384];
+/// Random share assignments of a point: the paper's "hundreds of thousands" over all of its points.
+const ASSIGNMENTS: u32 = 2_000;
+const QUICK_ASSIGNMENTS: u32 = 20;
+/// Where every policy is tried, and with how many assignments: some are slow.
+pub(super) const CHOSEN: [Point; 2] = [Point { clients: 10, total: 512 }, Point { clients: 50, total: 4096 }];
+const CHOSEN_ASSIGNMENTS: u32 = 200;
+/// Assignments of one job: small enough to balance the processors.
+const BLOCK: u32 = 20;
+const SEED: u64 = 2001;
+
+/// A policy that is tried.
+#[derive(Clone, Copy)]
+struct Subject {
+    name: &'static str,
+    run: fn(&Experiment, Range<u32>) -> Result<Tally, QuantaError>,
+}
+
+/// The three of the paper's figures, compiled into the loop that drives them.
+const PAPERS: [Subject; 3] = [
+    Subject { name: "vtrr", run: |at, which| at.run(which, Vtrr::new) },
+    Subject { name: "wrr", run: |at, which| at.run(which, WeightedRoundRobin::new) },
+    Subject { name: "wfq", run: |at, which| at.run(which, Wfq::new) },
+];
+
+/// What came out for one policy at one point.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    pub policy: &'static str,
+    pub point: Point,
+    /// Over the assignments.
+    pub lowest: Estimate,
+    pub highest: Estimate,
+    /// Of all assignments.
+    pub worst: (f64, f64),
+    /// Assignments whose schedule did not repeat after a scheduling cycle.
+    pub uneven: u64,
+}
+
+pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    let mut report = Report::new("mete study vtrr-error");
+    let begin = Instant::now();
+    let of = |full| if options.is_quick { QUICK_ASSIGNMENTS } else { full };
+    let surfaces = tried(&surface_jobs(of(ASSIGNMENTS)), progress);
+    let seconds = begin.elapsed().as_secs_f64();
+    let others = tried(&chosen_jobs(of(CHOSEN_ASSIGNMENTS)), progress);
+    report.is_complete = !progress.is_cancelled();
+    match (&surfaces, &others) {
+        (Ok(surfaces), Ok(others)) => {
+            report.rows.extend(rows(&surfaces.cells));
+            report.rows.push(pace(surfaces.decisions, seconds));
+            let shown = others.cells.iter().filter(|cell| cell.point == CHOSEN[1]);
+            report.rows.extend(shown.flat_map(chosen_rows));
+        }
+        (Err(reason), _) | (_, Err(reason)) => {
+            report.rows.push(Row::new("all errors", "TU", Err(reason.clone())));
+        }
+    }
+    let [surfaces, others] = [surfaces, others].map(|found| found.map_or(Vec::new(), |found| found.cells));
+    let figures = vtrr_error_page::figures(&surfaces, &others);
+    let files = vtrr_error_page::files(&report, &figures, &surfaces, &others);
+    Study { folder: "vtrr-error", report, figures, files }
+}
+
+/// How fast the surfaces are simulated here: a few assignments of every point.
+pub(crate) fn simulated_decisions_a_second() -> Result<f64, Reason> {
+    const ASSIGNMENTS: u32 = 5;
+    let jobs = surface_jobs(ASSIGNMENTS);
+    let begin = Instant::now();
+    let found = tried(&jobs, &mut ())?;
+    Ok(found.decisions as f64 / begin.elapsed().as_secs_f64())
+}
+
+/// A policy at a point, with so many assignments.
+type Job =
+    (Box<dyn Fn(&Experiment, Range<u32>) -> Result<Tally, QuantaError> + Sync>, &'static str, Point, u32);
+
+fn surface_jobs(assignments: u32) -> Vec<Job> {
+    let points = CLIENTS.into_iter().flat_map(|clients| TOTALS.map(|total| Point { clients, total }));
+    let points: Vec<_> = points.collect();
+    let at = |subject: Subject, point| -> Job { (Box::new(subject.run), subject.name, point, assignments) };
+    PAPERS.iter().flat_map(|&subject| points.iter().map(move |&point| at(subject, point))).collect()
+}
+
+fn chosen_jobs(assignments: u32) -> Vec<Job> {
+    let at = |entry: &'static mete_policy::Entry, point| -> Job {
+        let make = |setup: &Setup| (entry.make)(setup);
+        (Box::new(move |at: &Experiment, which| at.run(which, make)), entry.name, point, assignments)
+    };
+    CATALOG.iter().flat_map(|entry| CHOSEN.map(|point| at(entry, point))).collect()
+}
+
+struct Found {
+    cells: Vec<Cell>,
+    decisions: u64,
+}
+
+/// All jobs on all processors, in blocks of assignments.
+fn tried(jobs: &[Job], progress: &mut dyn Progress) -> Result<Found, Reason> {
+    let blocks: Vec<_> =
+        (0..jobs.len()).flat_map(|job| blocks(jobs[job].3).map(move |which| (job, which))).collect();
+    progress.begin("service-time errors", blocks.len() as u64);
+    let run = |nth: usize| {
+        let (job, which) = &blocks[nth];
+        let (run, _, point, _) = &jobs[*job];
+        run(&Experiment { point: *point, cycles: 1, seed: SEED }, which.clone())
+    };
+    let done = || {
+        progress.step();
+        if progress.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let stopped = || Reason::new("stopped before it was simulated");
+    let tallies = in_parallel(blocks.len(), all_processors(), run, done).ok_or_else(stopped)?;
+    let mut sums: Vec<Tally> = jobs.iter().map(|_| Tally::default()).collect();
+    for ((job, _), tally) in blocks.iter().zip(tallies) {
+        sums[*job].append(tally.map_err(Reason::from_error)?);
+    }
+    let decisions = sums.iter().map(|tally| tally.decisions).sum();
+    let cells: Option<Vec<_>> =
+        jobs.iter().zip(&sums).map(|((_, policy, point, _), tally)| cell(policy, *point, tally)).collect();
+    Ok(Found { cells: cells.ok_or_else(stopped)?, decisions })
+}
+
+fn blocks(assignments: u32) -> impl Iterator<Item = Range<u32>> {
+    (0..assignments).step_by(BLOCK as usize).map(move |from| from..(from + BLOCK).min(assignments))
+}
+
+fn cell(policy: &'static str, point: Point, tally: &Tally) -> Option<Cell> {
+    let worst = |errors: &[f64], pick: fn(f64, f64) -> f64| errors.iter().copied().fold(0.0, pick);
+    Some(Cell {
+        policy,
+        point,
+        lowest: Estimate::of(&tally.lowest_tu)?,
+        highest: Estimate::of(&tally.highest_tu)?,
+        worst: (worst(&tally.lowest_tu, f64::min), worst(&tally.highest_tu, f64::max)),
+        uneven: tally.uneven,
+    })
+}
+
+/// A policy's surfaces as two rows: the samples are the points.
+fn rows(cells: &[Cell]) -> Vec<Row> {
+    let of = |subject: &Subject| {
+        let own = || cells.iter().filter(|cell| cell.policy == subject.name);
+        let lowest = own().map(|cell| cell.lowest.mean).collect();
+        let highest = own().map(|cell| cell.highest.mean).collect();
+        [("lowest", lowest), ("highest", highest)].map(|(what, means)| {
+            Row::new(format!("{}: {what} error, over all points", subject.name), "TU", Ok(means))
+                .note("each sample is the mean over a point's share assignments")
+        })
+    };
+    PAPERS.iter().flat_map(of).collect()
+}
+
+fn pace(decisions: u64, seconds: f64) -> Row {
+    Row::new("surfaces: decisions", "M/s", Ok(vec![decisions as f64 / seconds / 1e6]))
+        .note("error bookkeeping and random shares included")
+        .note(format!("{decisions} decisions on {} processors", all_processors()))
+}
+
+fn chosen_rows(cell: &Cell) -> [Row; 2] {
+    let Point { clients, total } = cell.point;
+    [("lowest", cell.lowest.mean), ("highest", cell.highest.mean)].map(|(what, mean)| {
+        let name = format!("{}, {clients} clients, {total} shares: {what} error", cell.policy);
+        Row::new(name, "TU", Ok(vec![mean])).note("the mean over the share assignments")
+    })
+}

@@ -1,0 +1,62 @@
+//! The studies of the VTRR paper: what they find is the same at each run, and they say what they did not.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
+
+use mete_study::study::{STUDIES, Study, StudyOptions, by_name, vtrr_error};
+use mete_study::{Progress, Verdict};
+
+const QUICK: StudyOptions = StudyOptions { is_quick: true };
+
+/// Stopped from the beginning.
+struct Stopped;
+
+impl Progress for Stopped {
+    fn begin(&mut self, _what: &str, _steps: u64) {}
+    fn step(&mut self) {}
+    fn is_cancelled(&self) -> bool {
+        true
+    }
+}
+
+/// A file of a study, without the lines that name the machine and the time.
+fn file<'a>(study: &'a Study, name: &str) -> Vec<&'a str> {
+    let (_, text) = study.files.iter().find(|(found, _)| found == name).unwrap();
+    text.lines().filter(|line| !line.starts_with('#')).collect()
+}
+
+#[test]
+fn vtrr_4_the_error_study_finds_the_same_at_each_run() {
+    let [first, second] = [vtrr_error(QUICK, &mut ()), vtrr_error(QUICK, &mut ())];
+    for name in ["surfaces.csv", "policies.csv", "vtrr-against-wrr.svg", "vtrr-against-wfq.svg"] {
+        assert_eq!(file(&first, name), file(&second, name), "{name}");
+    }
+    assert_eq!(first.figures, second.figures);
+    assert_eq!(file(&first, "surfaces.csv").len(), 1 + 3 * 10 * 8, "a line for each point of three surfaces");
+}
+
+/// The bound is a theorem about WFQ, so it holds in any run.
+#[test]
+fn vtrr_4_wfq_is_never_behind_by_more_than_one_quantum() {
+    let study = vtrr_error(QUICK, &mut ());
+    let bound = study.figures.iter().find(|figure| figure.figure.contains("bound")).unwrap();
+    assert_eq!(bound.verdict, Verdict::Agrees, "{bound:?}");
+}
+
+#[test]
+fn vtrr_4_a_study_that_is_stopped_says_what_is_missing() {
+    let study = vtrr_error(QUICK, &mut Stopped);
+    assert!(!study.report.is_complete && !study.figures.is_empty());
+    assert!(study.figures.iter().all(|figure| figure.verdict == Verdict::NotMeasured));
+    assert!(study.report.rows.iter().all(|row| row.median.is_none() && !row.note.is_empty()));
+    let (_, page) = study.files.iter().find(|(name, _)| name == "README.md").unwrap();
+    assert!(page.contains("stopped before its end"), "{page}");
+}
+
+#[test]
+fn studies_answer_to_their_names() {
+    for entry in STUDIES {
+        assert_eq!(by_name(entry.name).map(|found| found.shows), Some(entry.shows));
+        assert!(!entry.shows.is_empty());
+    }
+    assert!(by_name("no such study").is_none());
+}
