@@ -52,7 +52,7 @@ fn host(kernel: Kernel, costs: KernelCosts, tasks: &[Arc<Program>]) -> Host<Roun
         guest.add_task(Arc::clone(task), 0, Stream::new(1, &format!("task {number}")));
     }
     let disk = Disk { seek: Distribution::Fixed(5 * MS), bytes_per_s: 0 };
-    let network = Network { delay_ns: 0, bytes_per_s: 0 };
+    let network = Network::default();
     let mut scene = Scene::new(Io::new(vec![disk], network, 1), 1);
     scene.add_guest(guest);
     let policy = RoundRobin::new(&Setup::for_clients(1));

@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 
 use mete_policy::RequestId;
 
-use super::io::Packet;
+use super::io::{Kind, Packet};
 
 struct Port {
     port: u16,
     packets: VecDeque<Packet>,
+    /// Segments taken and not acknowledged.
+    unacknowledged: u32,
 }
 
 /// A client's packets and outstanding reads.
@@ -33,7 +35,7 @@ impl Inbox {
     pub(super) fn listen(&mut self, ports: impl IntoIterator<Item = u16>) {
         for port in ports {
             if !self.ports.iter().any(|known| known.port == port) {
-                self.ports.push(Port { port, packets: VecDeque::new() });
+                self.ports.push(Port { port, packets: VecDeque::new(), unacknowledged: 0 });
             }
         }
     }
@@ -60,6 +62,18 @@ impl Inbox {
     /// The oldest packet for a port.
     pub(super) fn take(&mut self, port: u16) -> Option<Packet> {
         self.ports.iter_mut().find(|known| known.port == port)?.packets.pop_front()
+    }
+
+    /// The acknowledgement that is due for a packet that was taken: for every second segment of a stream
+    /// and for its last (RFC 1122, §4.2.3.2; what remains of a stream would be after some time).
+    pub(super) fn acknowledge(&mut self, port: u16, packet: Packet) -> Option<Packet> {
+        let Kind::Segment { is_last } = packet.kind else { return None };
+        let known = self.ports.iter_mut().find(|known| known.port == port)?;
+        known.unacknowledged += 1;
+        if known.unacknowledged < 2 && !is_last {
+            return None;
+        }
+        Some(packet.acknowledgement(std::mem::take(&mut known.unacknowledged)))
     }
 
     /// A free request number, for a read by `task`.

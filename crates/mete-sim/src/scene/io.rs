@@ -1,9 +1,12 @@
-//! What clients reach the world by: disks and the network.
+//! What clients reach the world by: disks, the network, and the driver between, if there is one.
 
 use mete_policy::{ClientId, Nanoseconds, Observation, RequestId};
 
+use super::driver::{Action, Driver, DriverCosts, Job};
+use super::remote::{Machine, Remote};
+use super::task::Who;
 use super::{Event, Scene, Signal};
-use crate::model::Context;
+use crate::model::{Context, Step};
 use crate::random::{Distribution, Stream};
 
 /// One end of a connection.
@@ -16,6 +19,28 @@ pub enum Peer {
         /// Its port.
         port: u16,
     },
+    /// A remote machine, by its number.
+    Remote(u16),
+}
+
+/// What a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A message, or a piece of one.
+    Message {
+        /// It is the message's last.
+        is_last: bool,
+    },
+    /// A segment of a stream, which its receiver acknowledges.
+    Segment {
+        /// It is the stream's last.
+        is_last: bool,
+    },
+    /// Segments have been received.
+    Acknowledgement {
+        /// How many.
+        segments: u32,
+    },
 }
 
 /// A packet.
@@ -25,16 +50,29 @@ pub struct Packet {
     pub from: Peer,
     /// Who is to get it.
     pub to: Peer,
-    /// How long it is.
+    /// How long it is, without headers.
     pub bytes: u64,
-    /// When it was sent.
+    /// When it was sent; answers and streams carry the time of what they answer.
     pub sent_ns: Nanoseconds,
+    /// What it is.
+    pub kind: Kind,
 }
 
 impl Packet {
-    /// A packet back to where this one came from, sent when this one was: so both ways are counted.
+    /// A message back to where this one came from, sent when this one was: so both ways are counted.
     pub(super) fn answer(self, bytes: u64) -> Packet {
-        Packet { from: self.to, to: self.from, bytes, ..self }
+        Packet { from: self.to, to: self.from, bytes, kind: Kind::Message { is_last: true }, ..self }
+    }
+
+    /// The acknowledgement of this and earlier ones.
+    pub(super) fn acknowledgement(self, segments: u32) -> Packet {
+        let kind = Kind::Acknowledgement { segments };
+        Packet { from: self.to, to: self.from, bytes: 0, kind, ..self }
+    }
+
+    /// Nothing more follows of the same message or stream.
+    pub(super) fn is_last(&self) -> bool {
+        matches!(self.kind, Kind::Message { is_last: true } | Kind::Segment { is_last: true })
     }
 }
 
@@ -64,65 +102,260 @@ impl Line {
 /// A disk: reads take a positioning time and a transfer, one after the other.
 #[derive(Clone, Debug)]
 pub struct Disk {
-    /// How long it takes to get to the data, in nanoseconds.
+    /// How long it takes to get to the data, in nanoseconds; a read that goes on where the last one
+    /// ended needs none.
     pub seek: Distribution,
     /// How fast data comes then; 0: at once.
     pub bytes_per_s: u64,
 }
 
-/// The network between all clients: packets take a time to be sent, one after the other, and a delay.
+/// A read from a disk.
 #[derive(Clone, Copy, Debug)]
+pub(super) struct Read {
+    pub(super) who: Who,
+    pub(super) request: RequestId,
+    pub(super) disk: usize,
+    pub(super) bytes: u64,
+    /// It goes on where this task's last read from the disk ended.
+    pub(super) goes_on: bool,
+}
+
+/// The network: packets take a time to be sent, one after the other in each direction, and a delay.
+/// One direction leads out of the host, and from client to client where no driver is between; the other
+/// leads in from remote machines.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Network {
     /// From the end of sending to the arrival.
     pub delay_ns: Nanoseconds,
     /// How fast packets are sent; 0: at once.
     pub bytes_per_s: u64,
+    /// What each packet takes on the wire besides its bytes. With TCP over Ethernet that is 78: 20 each
+    /// for IP and TCP, 18 of Ethernet, 20 for its preamble and gap.
+    pub header_bytes: u64,
+    /// What is longer goes as several packets; 0: nothing is too long. Over Ethernet 1460.
+    pub segment_bytes: u64,
 }
 
-/// All devices.
+impl Network {
+    fn segment_bytes(&self) -> u64 {
+        if self.segment_bytes == 0 { u64::MAX } else { self.segment_bytes }
+    }
+}
+
+/// A disk at work.
+struct Drive {
+    disk: Disk,
+    line: Line,
+    stream: Stream,
+    /// Whose read left the head where it is.
+    last: Option<Who>,
+}
+
+impl Drive {
+    /// When a read that comes now is done.
+    fn serve(&mut self, read: &Read, now_ns: Nanoseconds) -> Nanoseconds {
+        let is_there = read.goes_on && self.last.replace(read.who) == Some(read.who);
+        self.last = Some(read.who);
+        let seek_ns = if is_there { 0 } else { self.disk.seek.sample(&mut self.stream) };
+        self.line.serve(now_ns, seek_ns.saturating_add(transfer_ns(read.bytes, self.disk.bytes_per_s)))
+    }
+}
+
+/// All devices, remote machines and the driver.
 pub struct Io {
-    disks: Vec<(Disk, Line, Stream)>,
+    disks: Vec<Drive>,
     network: Network,
-    link: Line,
+    link_out: Line,
+    link_in: Line,
+    remotes: Vec<Machine>,
+    driver: Option<Driver>,
+    seed: u64,
 }
 
 impl Io {
-    /// These devices; `seed` is the run's.
+    /// These devices, without a driver and remote machines; `seed` is the run's.
     #[must_use]
     pub fn new(disks: Vec<Disk>, network: Network, seed: u64) -> Io {
-        let with_stream =
-            |(number, disk)| (disk, Line::default(), Stream::new(seed, &format!("disk {number}")));
-        Io { disks: disks.into_iter().enumerate().map(with_stream).collect(), network, link: Line::default() }
+        let drive = |(number, disk)| Drive {
+            disk,
+            line: Line::default(),
+            stream: Stream::new(seed, &format!("disk {number}")),
+            last: None,
+        };
+        Io {
+            disks: disks.into_iter().enumerate().map(drive).collect(),
+            network,
+            link_out: Line::default(),
+            link_in: Line::default(),
+            remotes: Vec::new(),
+            driver: None,
+            seed,
+        }
     }
 
-    /// Reads from a disk; the client gets [`Signal::Read`] when the data are there.
-    pub(super) fn read(
+    /// Adds a remote machine and answers its number, counted from 0.
+    pub fn add_remote(&mut self, remote: Remote) -> u16 {
+        let number = self.remotes.len() as u16;
+        let stream = Stream::new(self.seed, &format!("remote {number}"));
+        self.remotes.push(Machine::new(number, remote, stream));
+        number
+    }
+
+    /// From now on this client stands between all others and the devices.
+    pub(super) fn set_driver(&mut self, client: ClientId, costs: DriverCosts) {
+        self.driver = Some(Driver::new(client, costs));
+    }
+
+    /// Lets the host know the driver, and remote machines begin.
+    pub(super) fn start(&mut self, context: &mut Context<'_, Scene>) {
+        if let Some(driver) = &self.driver {
+            context.observe(Observation::Driver { client: driver.client() });
+        }
+        for machine in &mut self.remotes {
+            machine.start(context);
+        }
+    }
+
+    /// A client reads from a disk; it gets [`Signal::Read`] when the data are there.
+    pub(super) fn read(&mut self, read: Read, context: &mut Context<'_, Scene>) {
+        let client = read.who.client;
+        context.observe(Observation::BlockRead { client, request: read.request });
+        match self.driver.as_mut().filter(|driver| driver.client() != client) {
+            Some(driver) => driver.ask(client, Job::Request(read), context),
+            None => self.position(read, context),
+        }
+    }
+
+    /// The disk gets a read.
+    fn position(&mut self, read: Read, context: &mut Context<'_, Scene>) {
+        let Some(drive) = self.disks.get_mut(read.disk) else { return };
+        let done_ns = drive.serve(&read, context.now_ns());
+        let done = Event::ReadDone { client: read.who.client, request: read.request };
+        context.after(done_ns - context.now_ns(), done);
+    }
+
+    /// The disk has read.
+    pub(super) fn read_done(
         &mut self,
         client: ClientId,
         request: RequestId,
-        disk: usize,
-        bytes: u64,
         context: &mut Context<'_, Scene>,
     ) {
-        context.observe(Observation::BlockRead { client, request });
-        let (disk, line, stream) = &mut self.disks[disk];
-        let length_ns = disk.seek.sample(stream).saturating_add(transfer_ns(bytes, disk.bytes_per_s));
-        let done_ns = line.serve(context.now_ns(), length_ns);
-        context.notify_after(done_ns - context.now_ns(), client, Signal::Read { request });
+        match self.driver.as_mut().filter(|driver| driver.client() != client) {
+            Some(driver) => driver.interrupt(Job::Complete(client, request), context),
+            None => context.notify(client, Signal::Read { request }),
+        }
     }
 
-    /// Sends a packet; whom it is for gets [`Signal::Packet`] when it arrives.
-    pub(super) fn send(&mut self, packet: Packet, context: &mut Context<'_, Scene>) {
-        let length_ns = transfer_ns(packet.bytes, self.network.bytes_per_s);
-        let sent_ns = self.link.serve(context.now_ns(), length_ns);
-        let arrives_ns = sent_ns.saturating_add(self.network.delay_ns);
+    /// A client sends a message, in as many packets as it takes.
+    pub(super) fn send(&mut self, message: Packet, context: &mut Context<'_, Scene>) {
+        let most_bytes = self.network.segment_bytes();
+        let mut left_bytes = message.bytes;
+        loop {
+            let bytes = left_bytes.min(most_bytes);
+            left_bytes -= bytes;
+            let kind = match message.kind {
+                Kind::Message { .. } => Kind::Message { is_last: left_bytes == 0 },
+                other => other,
+            };
+            self.send_packet(Packet { bytes, kind, ..message }, context);
+            if left_bytes == 0 {
+                return;
+            }
+        }
+    }
+
+    fn send_packet(&mut self, packet: Packet, context: &mut Context<'_, Scene>) {
+        match (packet.from, &mut self.driver) {
+            (Peer::Client { client, .. }, Some(driver)) if driver.client() != client => {
+                driver.ask(client, Job::Transmit(client, packet), context);
+            }
+            _ => self.transmit(packet, context),
+        }
+    }
+
+    /// A packet goes on the wire.
+    fn transmit(&mut self, packet: Packet, context: &mut Context<'_, Scene>) {
+        let length_ns =
+            transfer_ns(packet.bytes.saturating_add(self.network.header_bytes), self.network.bytes_per_s);
+        let line = match packet.from {
+            Peer::Client { .. } => &mut self.link_out,
+            Peer::Remote(_) => &mut self.link_in,
+        };
+        let arrives_ns = line.serve(context.now_ns(), length_ns).saturating_add(self.network.delay_ns);
         context.after(arrives_ns - context.now_ns(), Event::Arrive(packet));
     }
 
     /// A packet has arrived.
     pub(super) fn arrive(&mut self, packet: Packet, context: &mut Context<'_, Scene>) {
         match packet.to {
-            Peer::Client { client, port } => context.notify(client, Signal::Packet { port, packet }),
+            Peer::Client { client, port } => match &mut self.driver {
+                Some(driver) => driver.interrupt(Job::Receive(packet), context),
+                None => context.notify(client, Signal::Packet { port, packet }),
+            },
+            Peer::Remote(number) => {
+                if let Some(machine) = self.remotes.get_mut(usize::from(number)) {
+                    machine.take(packet, context);
+                    self.send_segments(number, context);
+                }
+            }
+        }
+    }
+
+    /// A remote machine has thought.
+    pub(super) fn thought(&mut self, number: u16, context: &mut Context<'_, Scene>) {
+        let Some(machine) = self.remotes.get_mut(usize::from(number)) else { return };
+        if let Some(message) = machine.thought(context.now_ns()) {
+            self.send(message, context);
+        }
+        self.send_segments(number, context);
+    }
+
+    fn send_segments(&mut self, number: u16, context: &mut Context<'_, Scene>) {
+        let most_bytes = self.network.segment_bytes();
+        while let Some(packet) =
+            self.remotes.get_mut(usize::from(number)).and_then(|machine| machine.segment(most_bytes))
+        {
+            self.transmit(packet, context);
+        }
+    }
+
+    /// The driver runs: what it does next.
+    pub(super) fn drive(&mut self, context: &mut Context<'_, Scene>) -> Step {
+        let Some(driver) = &mut self.driver else { return Step::Block };
+        match driver.next(context) {
+            Action::Step(step) => step,
+            Action::Finish(job) => {
+                self.finish(job, context);
+                Step::Continue
+            }
+        }
+    }
+
+    pub(super) fn driver_advance(&mut self, ran_ns: Nanoseconds) {
+        if let Some(driver) = &mut self.driver {
+            driver.advance(ran_ns);
+        }
+    }
+
+    /// What a job of the driver's brings about.
+    fn finish(&mut self, job: Job, context: &mut Context<'_, Scene>) {
+        match job {
+            Job::Request(read) => self.position(read, context),
+            Job::Transmit(_, packet) => match packet.to {
+                Peer::Remote(_) => self.transmit(packet, context),
+                Peer::Client { .. } => self.arrive(packet, context),
+            },
+            Job::Receive(packet) => {
+                if let (Peer::Client { client, port }, Some(driver)) = (packet.to, &mut self.driver) {
+                    driver.answer(client, Signal::Packet { port, packet });
+                }
+            }
+            Job::Complete(client, request) => {
+                if let Some(driver) = &mut self.driver {
+                    driver.answer(client, Signal::Read { request });
+                }
+            }
         }
     }
 }

@@ -2,20 +2,24 @@
 //!
 //! ```text
 //!   client ── Body ─┬─ Single: one task
+//!                   ├─ Driver: does input and output for the others
 //!                   └─ Guest: a kernel with a scheduler of its own over many tasks
 //!                        │
 //!              Task: a Program, where it stands, what it waits for
 //!                        │ read, send, lock
-//!                      World: disks, network, locks
+//!                      World: disks, network, driver's rings, remote machines, locks
 //! ```
 
+mod driver;
 pub mod guest;
 mod inbox;
 mod io;
 mod locks;
 mod program;
+mod remote;
 mod single;
 mod task;
+mod transfer;
 
 use std::sync::Arc;
 
@@ -23,10 +27,12 @@ use mete_policy::{ClientId, Nanoseconds, RequestId, Share};
 
 use crate::model::{Context, Model, Reaction, Step};
 use crate::random::Stream;
+pub use driver::DriverCosts;
 use guest::Guest;
-pub use io::{Disk, Io, Network, Packet, Peer};
+pub use io::{Disk, Io, Kind, Network, Packet, Peer};
 use locks::Locks;
 pub use program::{Op, Program};
+pub use remote::Remote;
 use single::Single;
 use task::Task;
 pub use task::Who;
@@ -51,6 +57,8 @@ pub enum Signal {
         /// The packet.
         packet: Packet,
     },
+    /// The driver has something to do.
+    Kick,
     /// A task has got the lock that it waits for.
     Granted {
         /// The task.
@@ -63,6 +71,15 @@ pub enum Signal {
 pub enum Event {
     /// A packet is where it was sent to.
     Arrive(Packet),
+    /// A disk has read.
+    ReadDone {
+        /// For whom.
+        client: ClientId,
+        /// Which request.
+        request: RequestId,
+    },
+    /// A remote machine has thought.
+    Thought(u16),
     /// A client's share changes.
     SetShare {
         /// Whose.
@@ -81,6 +98,8 @@ pub(crate) struct World {
 enum Body {
     Single(Single),
     Guest(Guest),
+    /// Its rings are shared memory, so they are in the [`World`].
+    Driver,
 }
 
 /// The bodies of all clients, and the world around them.
@@ -107,6 +126,19 @@ impl Scene {
         self.add(Body::Guest(guest))
     }
 
+    /// Adds a client that does input and output for all others from now on; a later one takes its place.
+    pub fn add_driver(&mut self, costs: DriverCosts) -> ClientId {
+        let client = self.add(Body::Driver);
+        self.world.io.set_driver(client, costs);
+        client
+    }
+
+    /// Lets the host know the driver, and remote machines begin: to be called by
+    /// [`Host::prepare`](crate::Host::prepare) when all clients are added.
+    pub fn start(&mut self, context: &mut Context<'_, Scene>) {
+        self.world.io.start(context);
+    }
+
     fn add(&mut self, body: Body) -> ClientId {
         self.bodies.push(body);
         (self.bodies.len() - 1) as ClientId
@@ -117,7 +149,7 @@ impl Scene {
     pub fn guest(&self, client: ClientId) -> Option<&Guest> {
         match self.bodies.get(client as usize)? {
             Body::Guest(guest) => Some(guest),
-            Body::Single(_) => None,
+            Body::Single(_) | Body::Driver => None,
         }
     }
 
@@ -127,6 +159,7 @@ impl Scene {
         self.bodies.get(client as usize).map_or(0, |body| match body {
             Body::Single(single) => single.dropped(),
             Body::Guest(guest) => guest.dropped(),
+            Body::Driver => 0,
         })
     }
 }
@@ -139,6 +172,7 @@ impl Model for Scene {
         match &mut self.bodies[client as usize] {
             Body::Single(single) => single.next(client, &mut self.world, context),
             Body::Guest(guest) => guest.next(client, &mut self.world, context),
+            Body::Driver => self.world.io.drive(context),
         }
     }
 
@@ -146,6 +180,7 @@ impl Model for Scene {
         match &mut self.bodies[client as usize] {
             Body::Single(single) => single.advance(ran_ns),
             Body::Guest(guest) => guest.advance(ran_ns),
+            Body::Driver => self.world.io.driver_advance(ran_ns),
         }
     }
 
@@ -153,12 +188,15 @@ impl Model for Scene {
         match &mut self.bodies[client as usize] {
             Body::Single(single) => single.deliver(signal),
             Body::Guest(guest) => guest.deliver(signal, context.now_ns()),
+            Body::Driver => Reaction::Wake,
         }
     }
 
     fn event(&mut self, event: Event, context: &mut Context<'_, Self>) {
         match event {
             Event::Arrive(packet) => self.world.io.arrive(packet, context),
+            Event::ReadDone { client, request } => self.world.io.read_done(client, request, context),
+            Event::Thought(remote) => self.world.io.thought(remote, context),
             Event::SetShare { client, share } => context.set_share(client, share),
         }
     }
@@ -166,6 +204,7 @@ impl Model for Scene {
     fn seen(&self, client: ClientId, signal: Signal) -> Option<mete_policy::Event> {
         match (self.bodies.get(client as usize)?, signal) {
             (Body::Single(_), _) | (_, Signal::Granted { .. }) => None,
+            (Body::Driver, _) | (Body::Guest(_), Signal::Kick) => Some(mete_policy::Event::Other),
             (Body::Guest(_), Signal::Timer { .. }) => Some(mete_policy::Event::Other),
             (Body::Guest(_), Signal::Read { request }) => Some(mete_policy::Event::Block(request)),
             (Body::Guest(_), Signal::Packet { port, .. }) => Some(mete_policy::Event::Packet { port }),

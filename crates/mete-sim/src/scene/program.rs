@@ -16,6 +16,30 @@ pub enum Op {
         /// How many.
         bytes: Distribution,
     },
+    /// The same, going on where this task's last read ended: the disk need not get there, unless it has
+    /// served another since.
+    ReadOn {
+        /// The disk's number.
+        disk: usize,
+        /// How many.
+        bytes: Distribution,
+    },
+    /// Ask a remote machine; its answer comes to this port.
+    Request {
+        /// The remote machine's number.
+        remote: u16,
+        /// The port.
+        port: u16,
+        /// How many bytes the request has.
+        bytes: Distribution,
+    },
+    /// Wait for a whole message or stream to this port, and compute for each packet of it.
+    ReceiveAll {
+        /// The port.
+        port: u16,
+        /// What each packet takes, in nanoseconds.
+        each: Distribution,
+    },
     /// Wait for a packet to this port and take it.
     Receive {
         /// The port.
@@ -99,7 +123,7 @@ impl Program {
     pub fn takes_time(&self) -> bool {
         self.ops.iter().any(|op| match op {
             Op::Compute(length) | Op::Sleep(length) => *length != Distribution::Fixed(0),
-            Op::Read { .. } | Op::Receive { .. } => true,
+            Op::Read { .. } | Op::ReadOn { .. } | Op::Receive { .. } | Op::ReceiveAll { .. } => true,
             _ => false,
         })
     }
@@ -119,7 +143,7 @@ impl Program {
     /// The ports that the program listens on.
     pub fn ports(&self) -> impl Iterator<Item = u16> + '_ {
         self.ops.iter().filter_map(|op| match op {
-            Op::Receive { port } => Some(*port),
+            Op::Receive { port } | Op::ReceiveAll { port, .. } => Some(*port),
             _ => None,
         })
     }

@@ -47,6 +47,7 @@ impl Single {
     pub(super) fn deliver(&mut self, signal: Signal) -> Reaction {
         let is_awaited = match signal {
             Signal::Timer { .. } => self.wait == Some(Wait::Timer),
+            Signal::Kick => false,
             Signal::Granted { .. } => self.wait == Some(Wait::Lock),
             Signal::Read { request } => self.inbox.complete(request).is_some(),
             Signal::Packet { port, packet } => {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use mete_policy::{ClientId, Nanoseconds};
 
 use super::inbox::Inbox;
-use super::io::{Packet, Peer};
+use super::io::{Kind, Packet, Peer, Read};
 use super::program::{Op, Program};
 use super::{Scene, Signal, World};
 use crate::model::Context;
-use crate::random::Stream;
+use crate::random::{Distribution, Stream};
 use crate::recorder::Note;
 
 /// Which task of which client.
@@ -117,26 +117,19 @@ impl Task {
                 at_hand.context.notify_after(length_ns, who.client, Signal::Timer { task: who.task });
                 Some(Turn::Wait(Wait::Timer))
             }
-            Op::Read { disk, bytes } => {
-                let bytes = bytes.sample(&mut self.stream);
-                let request = at_hand.inbox.request(who.task);
-                at_hand.world.io.read(who.client, request, disk, bytes, at_hand.context);
-                Some(Turn::Wait(Wait::Read))
-            }
-            Op::Receive { port } => self.receive(port, at_hand.inbox),
+            Op::Read { disk, bytes } => Some(self.read(who, disk, bytes, false, at_hand)),
+            Op::ReadOn { disk, bytes } => Some(self.read(who, disk, bytes, true, at_hand)),
+            Op::Receive { port } => self.receive(port, at_hand),
+            Op::ReceiveAll { port, each } => self.receive_all(who, port, each, at_hand),
             Op::Reply { bytes } => {
                 let bytes = bytes.sample(&mut self.stream);
                 at_hand.world.io.send(self.peer?.answer(bytes), at_hand.context);
                 Some(Turn::Act)
             }
             Op::Send { to, port, bytes } => {
-                let bytes = bytes.sample(&mut self.stream);
-                let from = Peer::Client { client: who.client, port };
-                let to = Peer::Client { client: to, port };
-                let packet = Packet { from, to, bytes, sent_ns: at_hand.context.now_ns() };
-                at_hand.world.io.send(packet, at_hand.context);
-                Some(Turn::Act)
+                self.send(who, Peer::Client { client: to, port }, port, bytes, at_hand)
             }
+            Op::Request { remote, port, bytes } => self.send(who, Peer::Remote(remote), port, bytes, at_hand),
             Op::Lock(lock) => (!at_hand.world.locks.take(lock, who)).then_some(Turn::Wait(Wait::Lock)),
             Op::Unlock(lock) => {
                 let next = at_hand.world.locks.hand_on(lock, who)?;
@@ -155,14 +148,68 @@ impl Task {
         }
     }
 
-    fn receive(&mut self, port: u16, inbox: &mut Inbox) -> Option<Turn> {
-        if let Some(packet) = inbox.take(port) {
-            self.peer = Some(packet);
-            return None;
+    fn read(
+        &mut self,
+        who: Who,
+        disk: usize,
+        bytes: Distribution,
+        goes_on: bool,
+        at_hand: &mut AtHand<'_, '_>,
+    ) -> Turn {
+        let bytes = bytes.sample(&mut self.stream);
+        let request = at_hand.inbox.request(who.task);
+        at_hand.world.io.read(Read { who, request, disk, bytes, goes_on }, at_hand.context);
+        Turn::Wait(Wait::Read)
+    }
+
+    /// Sends a message from a port.
+    fn send(
+        &mut self,
+        who: Who,
+        to: Peer,
+        port: u16,
+        bytes: Distribution,
+        at_hand: &mut AtHand<'_, '_>,
+    ) -> Option<Turn> {
+        let bytes = bytes.sample(&mut self.stream);
+        let from = Peer::Client { client: who.client, port };
+        let (sent_ns, kind) = (at_hand.context.now_ns(), Kind::Message { is_last: true });
+        at_hand.world.io.send(Packet { from, to, bytes, sent_ns, kind }, at_hand.context);
+        Some(Turn::Act)
+    }
+
+    fn receive(&mut self, port: u16, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
+        let Some(packet) = at_hand.inbox.take(port) else {
+            // It is asked for again once something has come.
+            self.at -= 1;
+            return Some(Turn::Wait(Wait::Packet { port }));
+        };
+        self.peer = Some(packet);
+        let acknowledgement = at_hand.inbox.acknowledge(port, packet)?;
+        at_hand.world.io.send(acknowledgement, at_hand.context);
+        Some(Turn::Act)
+    }
+
+    fn receive_all(
+        &mut self,
+        who: Who,
+        port: u16,
+        each: Distribution,
+        at_hand: &mut AtHand<'_, '_>,
+    ) -> Option<Turn> {
+        let turn = self.receive(port, at_hand);
+        if matches!(turn, Some(Turn::Wait(_))) {
+            return turn;
         }
-        // It is asked for again once something has come.
-        self.at -= 1;
-        Some(Turn::Wait(Wait::Packet { port }))
+        self.left_ns = each.sample(&mut self.stream);
+        match self.peer {
+            Some(packet) if packet.is_last() => {
+                let took_ns = at_hand.context.now_ns().saturating_sub(packet.sent_ns);
+                at_hand.context.note(Note::Response { client: who.client, took_ns });
+            }
+            _ => self.at -= 1,
+        }
+        turn
     }
 
     fn repeat(&mut self, start: usize, times: u64, counter: usize) {

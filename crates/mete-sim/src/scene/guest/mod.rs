@@ -208,6 +208,7 @@ impl Guest {
     fn whom(&mut self, signal: Signal) -> Option<usize> {
         match signal {
             Signal::Timer { task } | Signal::Granted { task } => Some(usize::from(task)),
+            Signal::Kick => None,
             Signal::Read { request } => self.inbox.complete(request).map(usize::from),
             Signal::Packet { port, packet } => {
                 let is_heard = self.inbox.put(port, packet);
