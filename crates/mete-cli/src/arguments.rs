@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
-use crate::{bench, demo, doctor, generate, log, schedule, study};
+use crate::{bench, demo, doctor, generate, log, schedule, sim, study};
 
 /// Measure what schedulers need to know, and deal the processor out by it
 #[derive(Debug, Parser)]
@@ -24,6 +24,7 @@ Examples:
   sudo mete log --for 5s             log the whole machine for five seconds
   sudo mete log -- make -j4          log a command and everything that it starts
   sudo mete schedule --driver db=comm:postgres --client web=comm:nginx
+  mete sim mix --policy vtrr,eevdf   two policies on a simulated machine
   sudo mete bench --quick            what logging costs on this machine
 
 Each subcommand shows its own examples: mete log --help";
@@ -41,6 +42,8 @@ pub enum Subcommand {
     Schedule(schedule::Options),
     /// Measure what logging costs on this machine, beside other tools, against the project's bars
     Bench(bench::Options),
+    /// Try scheduling policies on a simulated machine
+    Sim(sim::Options),
     /// Measure the papers' figures again on this machine
     Study(study::Options),
     /// Write man pages or shell completions

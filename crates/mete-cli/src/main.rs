@@ -2,7 +2,7 @@
 //! crates below it; here are the words, the waiting and the exit status.
 //!
 //! ```text
-//!   arguments ──▶ doctor │ log │ schedule │ bench │ study ──▶ output ──▶ stdout
+//!   arguments ──▶ doctor │ log │ schedule │ bench │ sim │ study ──▶ output ──▶ stdout
 //!                     └── progress, notes, failures ────────────────▶ stderr
 //! ```
 //!
@@ -23,6 +23,7 @@ mod output;
 mod progress;
 mod report;
 mod schedule;
+mod sim;
 mod study;
 mod table;
 
@@ -67,6 +68,7 @@ fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
         Subcommand::Schedule(options) => schedule::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Demo(options) => demo::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Bench(options) => bench::run(&options, &mut Output::new(options.json)).map(done),
+        Subcommand::Sim(options) => sim::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Study(options) => study::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Generate(options) => generate::run(&options, &mut Output::new(false)).map(done),
     }

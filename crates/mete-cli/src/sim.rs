@@ -1,0 +1,336 @@
+//! `mete sim`: a scenario on a simulated machine, under one policy or several side by side.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use anyhow::{anyhow, bail};
+use mete_policy::CATALOG;
+use mete_sim::metrics::Latencies;
+use mete_sim::scenario::SHIPPED;
+use mete_sim::{ClientReport, Report, Scenario, all_processors, in_parallel, report};
+use serde::Serialize;
+
+use crate::arguments::duration;
+use crate::output::Output;
+use crate::table::{Head, Table, grouped, shorten};
+
+/// Options of `mete sim`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Options {
+    /// A scenario file, or the name of a scenario that comes with the program
+    #[arg(required_unless_present = "list")]
+    scenario: Option<String>,
+    /// List the scenarios that come with the program, and the policies
+    #[arg(long)]
+    list: bool,
+    /// A policy instead of the scenario's; several are shown side by side
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    policy: Vec<String>,
+    /// Where random numbers begin, instead of the scenario's seed
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Change a key of the scenario, by its dotted path: host.processors=2, task.batch.share=5
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// How much time is simulated, instead of the scenario's: 10s, 500ms, 2m
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    length: Option<Duration>,
+    /// Print one JSON object for each policy, and one for each client under it
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  mete sim --list
+  mete sim mix
+  mete sim mix --policy vtrr,wfq,eevdf --seed 7
+  mete sim processors --set host.processors=2 --for 60s
+  mete sim mix --json | jq -r 'select(.kind == \"client\") | [.client, .got] | @tsv'
+
+A seed gives one run, on every machine. Scenario files are described in docs/scenarios.md.";
+
+/// Simulates and prints.
+pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
+    let Some(name) = options.scenario.as_ref().filter(|_| !options.list) else { return list(output) };
+    let scenario = Scenario::load(name, &settings(options))?;
+    let policies = policies(options, &scenario)?;
+    let reports = simulate(&scenario, &policies, options.seed.unwrap_or(scenario.seed))?;
+    for report in &reports {
+        objects(name, report, output)?;
+    }
+    match reports.as_slice() {
+        [report] => output.text(clients(report))?,
+        several => side_by_side(several, output)?,
+    }
+    output.text(String::new())?;
+    output.text(summary(&reports))
+}
+
+fn settings(options: &Options) -> Vec<String> {
+    let length = options.length.map(|length| format!("duration_ms={}", length.as_secs_f64() * 1e3));
+    options.set.iter().cloned().chain(length).collect()
+}
+
+fn policies(options: &Options, scenario: &Scenario) -> anyhow::Result<Vec<String>> {
+    if options.policy.is_empty() {
+        return Ok(vec![scenario.policy.clone()]);
+    }
+    let is_unknown = |name: &&String| !CATALOG.iter().any(|entry| entry.name == **name);
+    if let Some(name) = options.policy.iter().find(is_unknown) {
+        let known: Vec<_> = CATALOG.iter().map(|entry| entry.name).collect();
+        bail!("there is no policy {name:?}: there are {}", known.join(", "));
+    }
+    Ok(options.policy.clone())
+}
+
+fn simulate(scenario: &Scenario, policies: &[String], seed: u64) -> anyhow::Result<Vec<Report>> {
+    let run = |number: usize| report::run(scenario, &policies[number], seed, ());
+    let reports = in_parallel(policies.len(), all_processors(), run, || ControlFlow::Continue(()));
+    let reports = reports.unwrap_or_default().into_iter().zip(policies);
+    let reports = reports.map(|(report, policy)| {
+        let report = report.ok_or_else(|| anyhow!("there is no policy {policy:?}"))?;
+        Ok(report?.0)
+    });
+    reports.collect()
+}
+
+/// One line of `--list --json`.
+#[derive(Serialize)]
+struct Listed<'a> {
+    kind: &'static str,
+    name: &'a str,
+    about: &'a str,
+}
+
+fn list(output: &mut Output) -> anyhow::Result<()> {
+    let mut scenarios = Table::new([Head::Name("scenario"), Head::Text("shows")]);
+    for shipped in SHIPPED {
+        let scenario = Scenario::parse(shipped.name, shipped.text, &[])?;
+        output.object(&Listed { kind: "scenario", name: shipped.name, about: &scenario.about })?;
+        scenarios.row([shipped.name.to_owned(), scenario.about]);
+    }
+    let mut policies = Table::new([Head::Name("policy"), Head::Text("is")]);
+    for entry in CATALOG {
+        output.object(&Listed { kind: "policy", name: entry.name, about: entry.about })?;
+        policies.row([entry.name, entry.about].map(str::to_owned));
+    }
+    output.text(scenarios.text())?;
+    output.text(String::new())?;
+    output.text(policies.text())
+}
+
+/// Letters of a client's name in a table.
+const NAME: usize = 20;
+
+fn clients(report: &Report) -> String {
+    let heads = ["wanted %", "got %", "switches", "wakes", "median ms", "99 % ms", "max ms", "wait ms"];
+    let heads = heads.into_iter().map(Head::Number);
+    let mut table = Table::new([Head::Name("client")].into_iter().chain(heads));
+    for client in &report.clients {
+        table.row([
+            shorten(&client.name, NAME),
+            percent(client.wanted),
+            percent(client.got),
+            grouped(client.switches),
+            count(client.wakes),
+            quantile(client.wake_to_run.as_ref(), 0.5),
+            quantile(client.wake_to_run.as_ref(), 0.99),
+            quantile(client.wake_to_run.as_ref(), 1.0),
+            milliseconds(client.longest_wait_ns),
+        ]);
+    }
+    format!(
+        "{}\n\nmedian, 99 %, max: from waking to running. wait: the longest time ready without running.{}",
+        table.text(),
+        responses(report)
+    )
+}
+
+/// Answered requests, where there are any.
+fn responses(report: &Report) -> String {
+    let heads = ["answers", "median ms", "99 % ms", "max ms"].into_iter().map(Head::Number);
+    let mut table = Table::new([Head::Name("client")].into_iter().chain(heads));
+    for client in &report.clients {
+        if let Some(response) = &client.response {
+            let figures = [0.5, 0.99, 1.0].map(|part| quantile(Some(response), part));
+            table.row([shorten(&client.name, NAME), grouped(response.count())].into_iter().chain(figures));
+        }
+    }
+    if table.is_empty() { String::new() } else { format!("\n\n{}", table.text()) }
+}
+
+/// A figure of each client under each policy, and how it is headed.
+type Figure = (&'static str, fn(&ClientReport) -> String);
+
+const FIGURES: [Figure; 6] = [
+    ("processor time, %", |client| percent(client.got)),
+    ("from waking to running, median, ms", |client| quantile(client.wake_to_run.as_ref(), 0.5)),
+    ("from waking to running, 99 %, ms", |client| quantile(client.wake_to_run.as_ref(), 0.99)),
+    ("from asking to being answered, median, ms", |client| quantile(client.response.as_ref(), 0.5)),
+    ("longest time ready without running, ms", |client| milliseconds(client.longest_wait_ns)),
+    ("switches to it", |client| grouped(client.switches)),
+];
+
+fn side_by_side(reports: &[Report], output: &mut Output) -> anyhow::Result<()> {
+    let Some(first) = reports.first() else { return Ok(()) };
+    for (number, (what, figure)) in FIGURES.into_iter().enumerate() {
+        let policies = reports.iter().map(|report| Head::Number(&report.policy));
+        let heads = [Head::Name("client"), Head::Number("wanted %")].into_iter().chain(policies);
+        let mut table = Table::new(heads);
+        let mut has_any = false;
+        for (client, figures) in first.clients.iter().enumerate() {
+            let cells: Vec<_> = reports.iter().map(|report| figure(&report.clients[client])).collect();
+            has_any |= cells.iter().any(|cell| cell != NOTHING);
+            let left = [shorten(&figures.name, NAME), percent(figures.wanted)];
+            table.row(left.into_iter().chain(cells));
+        }
+        if has_any {
+            let gap = if number == 0 { "" } else { "\n" };
+            output.text(format!("{gap}{what}\n{}", table.text()))?;
+        }
+    }
+    Ok(())
+}
+
+/// One line a policy: what the processors did.
+fn summary(reports: &[Report]) -> String {
+    let heads =
+        ["run %", "switch %", "idle %", "decisions", "fairness", "wait ms"].into_iter().map(Head::Number);
+    let heads = [Head::Name("policy")].into_iter().chain(heads).chain([Head::Text("its own counters")]);
+    let mut table = Table::new(heads);
+    for report in reports {
+        let part = |ns: u64| percent(ns as f64 / report.times.total_ns().max(1) as f64);
+        let counters = report.counters.iter().filter(|(_, count)| *count > 0);
+        let counters: Vec<_> = counters.map(|(name, count)| format!("{name} {}", grouped(*count))).collect();
+        table.row([
+            report.policy.clone(),
+            part(report.times.run_ns),
+            part(report.times.switch_ns),
+            part(report.times.idle_ns),
+            grouped(report.decisions),
+            report.fairness.map_or(NOTHING.into(), |index| format!("{index:.3}")),
+            milliseconds(report.longest_wait_ns()),
+            counters.join(", "),
+        ]);
+    }
+    table.text()
+}
+
+const NOTHING: &str = "·";
+
+fn count(number: u64) -> String {
+    if number == 0 { NOTHING.into() } else { grouped(number) }
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.2}", 100.0 * part)
+}
+
+fn milliseconds(ns: u64) -> String {
+    format!("{:.3}", ns as f64 / 1e6)
+}
+
+fn quantile(times: Option<&Latencies>, part: f64) -> String {
+    times.and_then(|times| times.quantile_ns(part)).map_or(NOTHING.into(), milliseconds)
+}
+
+/// What `--json` prints for each policy.
+#[derive(Serialize)]
+struct RunObject<'a> {
+    kind: &'static str,
+    scenario: &'a str,
+    policy: &'a str,
+    seed: u64,
+    measured_ns: u64,
+    run_ns: u64,
+    switch_ns: u64,
+    idle_ns: u64,
+    decisions: u64,
+    fairness: Option<f64>,
+    counters: std::collections::BTreeMap<&'static str, u64>,
+}
+
+/// What `--json` prints for each client under a policy.
+#[derive(Serialize)]
+struct ClientObject<'a> {
+    kind: &'static str,
+    scenario: &'a str,
+    policy: &'a str,
+    client: &'a str,
+    domain: &'a str,
+    share: u32,
+    wanted: f64,
+    got: f64,
+    ran_ns: u64,
+    switches: u64,
+    wakes: u64,
+    done: u64,
+    longest_wait_ns: u64,
+    wake_to_run: Option<Times>,
+    wake_to_block: Option<Times>,
+    response: Option<Times>,
+}
+
+#[derive(Serialize)]
+struct Times {
+    count: u64,
+    mean_ns: Option<f64>,
+    median_ns: Option<u64>,
+    p99_ns: Option<u64>,
+    max_ns: Option<u64>,
+}
+
+impl Times {
+    fn of(times: &Latencies) -> Times {
+        Times {
+            count: times.count(),
+            mean_ns: times.mean_ns(),
+            median_ns: times.quantile_ns(0.5),
+            p99_ns: times.quantile_ns(0.99),
+            max_ns: times.longest_ns(),
+        }
+    }
+}
+
+fn objects(scenario: &str, report: &Report, output: &mut Output) -> anyhow::Result<()> {
+    output.object(&RunObject {
+        kind: "run",
+        scenario,
+        policy: &report.policy,
+        seed: report.seed,
+        measured_ns: report.measured_ns,
+        run_ns: report.times.run_ns,
+        switch_ns: report.times.switch_ns,
+        idle_ns: report.times.idle_ns,
+        decisions: report.decisions,
+        fairness: report.fairness,
+        counters: report.counters.iter().copied().collect(),
+    })?;
+    for client in &report.clients {
+        output.object(&object(scenario, &report.policy, client))?;
+    }
+    Ok(())
+}
+
+fn object<'a>(scenario: &'a str, policy: &'a str, client: &'a ClientReport) -> ClientObject<'a> {
+    ClientObject {
+        kind: "client",
+        scenario,
+        policy,
+        client: &client.name,
+        domain: &client.domain,
+        share: client.share,
+        wanted: client.wanted,
+        got: client.got,
+        ran_ns: client.ran_ns,
+        switches: client.switches,
+        wakes: client.wakes,
+        done: client.done,
+        longest_wait_ns: client.longest_wait_ns,
+        wake_to_run: client.wake_to_run.as_ref().map(Times::of),
+        wake_to_block: client.wake_to_block.as_ref().map(Times::of),
+        response: client.response.as_ref().map(Times::of),
+    }
+}

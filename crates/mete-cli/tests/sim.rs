@@ -1,0 +1,68 @@
+//! `mete sim`: what it prints, and that a seed prints the same again.
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+mod common;
+
+use common::mete;
+use serde_json::Value;
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = mete(arguments).assert().success();
+    String::from_utf8(output.get_output().stdout.clone()).unwrap()
+}
+
+fn failure(arguments: &[&str]) -> String {
+    let output = mete(arguments).assert().failure();
+    assert!(output.get_output().stdout.is_empty(), "{arguments:?} prints results");
+    String::from_utf8(output.get_output().stderr.clone()).unwrap()
+}
+
+#[test]
+fn the_list_names_every_scenario_and_every_policy_with_a_line_each() {
+    let list = stdout(&["sim", "--list"]);
+    for entry in mete_policy::CATALOG {
+        assert!(list.contains(&format!("\n{} ", entry.name)), "{}: {list}", entry.name);
+    }
+    for shipped in mete_sim::scenario::SHIPPED {
+        assert!(list.contains(&format!("\n{} ", shipped.name)), "{}: {list}", shipped.name);
+    }
+}
+
+#[test]
+fn a_seed_prints_the_same_again_byte_for_byte_and_another_seed_does_not() {
+    let run = |seed| stdout(&["sim", "mix", "--for", "6s", "--policy", "vtrr,eevdf,lottery", "--seed", seed]);
+    assert_eq!(run("1"), run("1"));
+    assert_ne!(run("1"), run("2"));
+}
+
+#[test]
+fn several_policies_stand_side_by_side() {
+    let text = stdout(&["sim", "shares-3-2-1", "--policy", "vtrr", "--policy", "rr"]);
+    assert!(text.contains("client   wanted %    vtrr      rr"), "{text}");
+    assert!(text.contains("three       50.00   50.00   33.33"), "{text}");
+}
+
+#[test]
+fn json_has_an_object_for_each_run_and_each_client() {
+    let text = stdout(&["sim", "shares-3-2-1", "--policy", "vtrr,rr", "--json"]);
+    let objects: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<_> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["run", "client", "client", "client", "run", "client", "client", "client"]);
+    assert_eq!(objects[0]["run_ns"], 60_000_000_000u64);
+    assert_eq!(objects[1]["got"], 0.5);
+}
+
+#[test]
+fn what_is_wrong_is_said_and_nothing_is_run() {
+    for (arguments, expected) in [
+        (&["sim", "no-such"][..], "there is no scenario \"no-such\": give a file, or one of "),
+        (&["sim", "mix", "--policy", "vtrrr"], "there is no policy \"vtrrr\": there are vtrr, "),
+        (&["sim", "mix", "--set", "host.proc=2"], "--set host.proc=2: `proc = 2`: unknown field `proc`"),
+        (&["sim", "mix", "--for", "1s"], "the warm-up (warm_up_ms) is a part of the duration"),
+        (&["sim"], "<SCENARIO>"),
+    ] {
+        let said = failure(arguments);
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+}
