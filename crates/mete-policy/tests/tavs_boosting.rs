@@ -247,7 +247,7 @@ fn tavs_5_the_window_holds_tasks_of_this_slice_only_and_a_request_counts_once() 
     host.pick(MIXED);
     host.switch(IO);
     host.switch(CPU);
-    host.ran(MIXED, 0, Stop::Preempted);
+    host.ran(MIXED, 0, Stop::Expired);
     host.pick(MIXED);
     host.read(3);
     host.switch(IO);

@@ -165,6 +165,35 @@ fn tavs_2_a_task_is_followed_over_slices_and_time_off_the_processor_is_not_its()
     assert_eq!(guest.beliefs(1..=1), [-20]);
 }
 
+/// A server's reply wakes the driver, which preempts it in the middle of its short run.
+#[test]
+fn tavs_3_a_preempted_run_goes_on_unless_an_event_came_meanwhile() {
+    for (pending, expected) in [(false, 5), (true, 0)] {
+        let mut guest = Guest::new();
+        guest.dispatch(false);
+        guest.switch(1);
+        guest.stop();
+        guest.dispatch(true);
+        guest.after(10 * US, 2);
+        guest.now += 200 * US;
+        guest.policy.ran(0, 210 * US, Stop::Preempted, guest.now);
+        guest.now += 40 * MS;
+        guest.dispatch(pending);
+        guest.after(200 * US, 1);
+        assert_eq!(guest.beliefs(2..=2), [expected], "event pending: {pending}");
+    }
+    let mut guest = Guest::new();
+    guest.dispatch(true);
+    guest.switch(2);
+    for _ in 0..3 {
+        guest.now += 200 * US;
+        guest.policy.ran(0, 200 * US, Stop::Preempted, guest.now);
+        guest.dispatch(false);
+    }
+    guest.switch(1);
+    assert_eq!(guest.beliefs(2..=2), [-20], "three times 200 µs are one long run");
+}
+
 #[test]
 fn tavs_2_loading_the_address_space_that_is_loaded_is_no_switch() {
     let mut guest = Guest::new();

@@ -1,16 +1,18 @@
 //! Credit: given by weight, taken by use (TAVS paper, §2.2).
 //!
 //! Credit is kept in nanoseconds of processor time: 100 credits are a tick's 10 ms. Taken from Xen 3.3's
-//! scheduler as facts: a client earns only while it is *active*, which it becomes by using a processor
-//! and ceases to be when it has saved up more than a slice, losing what it has saved; debt goes no
+//! scheduler as facts: a client earns only while it is *active*, which it becomes when a tick finds it
+//! running and ceases to be when it has saved up more than a slice, losing what it has saved; debt goes no
 //! deeper than a slice; if all together are in debt, that much more is handed out; apart from that, a
 //! domain earns no more than its active virtual processors can use, and what it leaves goes to those
-//! after it.
+//! after it. With precise accounting a client becomes active when it has used as much as a tick charges,
+//! which is how often a tick would find it on average.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use super::priority::Priority;
+use super::settings::CreditSettings;
 use crate::queue::Queues;
 use crate::roster::Roster;
 use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId, Share};
@@ -67,6 +69,8 @@ pub(super) struct Accounts {
     period_ns: Nanoseconds,
     processors: ProcessorId,
     limit_ns: i64,
+    /// A debt by which a client becomes active.
+    tick_ns: i64,
     /// The sum of all active clients' credit after the last accounting.
     balance_ns: i64,
 }
@@ -76,17 +80,19 @@ impl Accounts {
         clients: u32,
         domains: DomainIndex,
         processors: ProcessorId,
-        period_ns: Nanoseconds,
-        slice_ns: Nanoseconds,
+        settings: &CreditSettings,
     ) -> Accounts {
+        let ticks = u64::from(settings.accounting_ticks.max(1));
+        let signed = |length_ns: Nanoseconds| i64::try_from(length_ns).unwrap_or(i64::MAX);
         let domain = Domain { weight: Share::ONE, active: 0, shares: 0, income_ns: None };
         Accounts {
             clients: vec![Account::default(); clients as usize],
             domains: vec![domain; usize::from(domains)],
             active: Queues::new(1, clients),
-            period_ns,
+            period_ns: settings.tick_ns.saturating_mul(ticks),
             processors,
-            limit_ns: i64::try_from(slice_ns).unwrap_or(i64::MAX),
+            limit_ns: signed(settings.slice_ns),
+            tick_ns: signed(settings.tick_ns),
             balance_ns: 0,
         }
     }
@@ -133,14 +139,11 @@ impl Accounts {
         self.debit(client, ran_ns.saturating_sub(charged));
     }
 
-    /// Takes credit from a client, which is active from then on.
+    /// Takes credit from a client, which is active from a tick's worth on.
     pub(super) fn debit(&mut self, client: ClientId, used_ns: Nanoseconds) {
         let Some(account) = self.clients.get_mut(client as usize) else { return };
-        if used_ns == 0 {
-            return;
-        }
         account.credit_ns = account.credit_ns.saturating_sub_unsigned(used_ns);
-        if !account.active {
+        if !account.active && account.credit_ns <= -self.tick_ns {
             account.active = true;
             self.active.push_back(0, client);
         }

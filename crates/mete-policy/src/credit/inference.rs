@@ -15,6 +15,12 @@
 //! By that, T2 of the paper's figure 2 would never get it from T1, which is ambiguous. Here the mark
 //! belongs to the slice: set when that begins with an event pending, and lost when a task runs long.
 //! All six tasks of figure 2 then come out as the figure has them.
+//!
+//! The printed algorithm also begins anew whenever the virtual processor is scheduled. But a server that
+//! answers wakes the driver, which preempts it in the middle of its short run; its second half would be
+//! the first of a slice each time, always ambiguous, and no server would ever be inferred. So a virtual
+//! processor that was preempted and is resumed without an event pending goes on with its slice, and its
+//! task with its run; the time between is not the task's.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -94,9 +100,13 @@ impl Inference {
         }
     }
 
-    pub(super) fn dispatched(&mut self, client: ClientId) {
+    pub(super) fn is_pending(&self, client: ClientId) -> bool {
+        self.guests.get(client as usize).is_some_and(|guest| guest.pending)
+    }
+
+    pub(super) fn dispatched(&mut self, client: ClientId, resumes: bool) {
         if let Some(guest) = self.guests.get_mut(client as usize) {
-            guest.after_event = core::mem::take(&mut guest.pending);
+            guest.after_event = core::mem::take(&mut guest.pending) || (resumes && guest.after_event);
         }
     }
 

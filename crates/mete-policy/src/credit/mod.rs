@@ -33,12 +33,13 @@
 //! # Where this deviates
 //!
 //! * §2.2 says credit above nought is `UNDER`; here nought is, too, as in Xen, whose idle clients have it.
-//! * Precise accounting (§5) makes a client active whenever it is charged; Xen's tick sees only some.
+//! * With precise accounting (§5) nobody need be found by a tick to become active (`account`).
 //! * A partial boost is not demoted at a tick; its slice bounds it instead, which is as long as a tick.
 //! * A partial boost of a blocked client takes effect when it wakes, unless it is boosted for that.
 //! * A packet boosts when the driver is descheduled (§3.5.3). Where no driver runs (an owner whose drivers
 //!   are no clients), it boosts at once.
-//! * Algorithm 1's `after_event` belongs to the slice (`inference`), KeepOnRunQ keeps the rest of the slice
+//! * Algorithm 1's `after_event` belongs to the slice, and a preempted task's run goes on when it is resumed
+//!   and nothing came meanwhile (`inference` says why both), KeepOnRunQ keeps the rest of the slice
 //!   (`keep`), and a boost begins only where IOthreshold's worth of it is allowed (`boosting`).
 //!
 //! ```
@@ -105,13 +106,12 @@ impl Credit {
     #[must_use]
     pub fn new(setup: &Setup, settings: CreditSettings) -> Credit {
         let processors = setup.processors.max(1);
-        let tick_ns = settings.tick_ns.max(1);
-        let period_ns = tick_ns.saturating_mul(u64::from(settings.accounting_ticks.max(1)));
-        let slice_ns = settings.slice_ns.max(1);
+        let (tick_ns, slice_ns) = (settings.tick_ns.max(1), settings.slice_ns.max(1));
+        let settings = CreditSettings { tick_ns, slice_ns, ..settings };
         Credit {
-            settings: CreditSettings { tick_ns, slice_ns, ..settings },
+            settings,
             roster: Roster::new(setup),
-            accounts: Accounts::new(setup.clients, setup.domains.max(1), processors, period_ns, slice_ns),
+            accounts: Accounts::new(setup.clients, setup.domains.max(1), processors, &settings),
             standings: vec![Standing::default(); setup.clients as usize],
             run_queue: RunQueue::new(setup.clients),
             running: vec![None; usize::from(processors)],
@@ -420,13 +420,14 @@ impl Policy for Credit {
         Some(Decision { client, slice_ns: self.slice_ns(client, boosted), grant })
     }
 
-    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let Some(state) = self.roster.stop(client, stop) else { return };
         if self.settings.precise_accounting {
             self.accounts.charge_rest(client, ran_ns);
         }
         let boosted_ns = self.tavs.boosting.ran(client, ran_ns);
         self.counters.partial_boost_ns = self.counters.partial_boost_ns.saturating_add(boosted_ns);
+        self.tavs.stopped(client, stop == Stop::Preempted, now);
         let kept = stop == Stop::Preempted && self.tavs.keep.preempted(client, ran_ns);
         if let Some(standing) = self.standings.get_mut(client as usize) {
             standing.leave(state == State::Blocked);

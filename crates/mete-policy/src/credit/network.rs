@@ -90,11 +90,12 @@ impl NetworkCorrelation {
     }
 
     /// It gets what is pending, unread notes of a driver on another processor included.
-    pub(super) fn dispatched(&mut self, client: ClientId) {
+    pub(super) fn dispatched(&mut self, client: ClientId, resumes: bool) {
         self.read_notes_for(client);
         let Some(guest) = self.guests.get_mut(client as usize) else { return };
         guest.asked = match core::mem::take(&mut guest.pending) {
             Pending::One(port) => Some(port),
+            Pending::Nothing if resumes => guest.asked,
             Pending::Nothing | Pending::Several => None,
         };
     }

@@ -75,10 +75,15 @@ impl Tavs {
     }
 
     pub(super) fn dispatched(&mut self, client: ClientId, boosted: bool, now: Nanoseconds) {
-        self.tracking.dispatched(client, now);
-        self.inference.dispatched(client);
-        self.network.dispatched(client);
+        let resumes = self.tracking.was_preempted(client) && !self.inference.is_pending(client);
+        self.tracking.dispatched(client, resumes, now);
+        self.inference.dispatched(client, resumes);
+        self.network.dispatched(client, resumes);
         self.boosting.dispatched(client, boosted);
+    }
+
+    pub(super) fn stopped(&mut self, client: ClientId, preempted: bool, now: Nanoseconds) {
+        self.tracking.stopped(client, preempted, now);
     }
 
     /// Another task is switched in. Answers whether it is I/O-bound.

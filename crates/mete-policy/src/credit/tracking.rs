@@ -22,6 +22,8 @@ struct Guest {
     current: Option<TaskId>,
     /// Since when the current task runs, within the virtual processor's slice.
     since_ns: Nanoseconds,
+    /// What the current task had run when the virtual processor was preempted, if it was.
+    paused_ns: Option<Nanoseconds>,
     /// No task has been switched in since the virtual processor was dispatched.
     first: bool,
     /// The tasks of this slice, the newest first; of them `seen` are real.
@@ -53,9 +55,25 @@ impl Tracking {
         }
     }
 
-    /// The virtual processor begins a slice with the task that it had.
-    pub(super) fn dispatched(&mut self, client: ClientId, now: Nanoseconds) {
+    /// The virtual processor left its processor.
+    pub(super) fn stopped(&mut self, client: ClientId, preempted: bool, now: Nanoseconds) {
+        if let Some(guest) = self.guests.get_mut(client as usize) {
+            guest.paused_ns = preempted.then(|| now.saturating_sub(guest.since_ns));
+        }
+    }
+
+    pub(super) fn was_preempted(&self, client: ClientId) -> bool {
+        self.guests.get(client as usize).is_some_and(|guest| guest.paused_ns.is_some())
+    }
+
+    /// The virtual processor begins a slice with the task that it had, or resumes one.
+    pub(super) fn dispatched(&mut self, client: ClientId, resumes: bool, now: Nanoseconds) {
         let Some(guest) = self.guests.get_mut(client as usize) else { return };
+        let paused_ns = guest.paused_ns.take();
+        if let Some(ran_ns) = paused_ns.filter(|_| resumes) {
+            guest.since_ns = now.saturating_sub(ran_ns);
+            return;
+        }
         (guest.since_ns, guest.first, guest.seen) = (now, true, 0);
         if let Some(task) = guest.current {
             guest.see(task);
