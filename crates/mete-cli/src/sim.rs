@@ -1,13 +1,16 @@
 //! `mete sim`: a scenario on a simulated machine, under one policy or several side by side.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
 use mete_policy::CATALOG;
 use mete_sim::metrics::Latencies;
 use mete_sim::scenario::SHIPPED;
-use mete_sim::{ClientReport, Report, Scenario, all_processors, in_parallel, report};
+use mete_sim::{ClientReport, Report, Scenario, all_processors, in_parallel, report, trace};
 use serde::Serialize;
 
 use crate::arguments::duration;
@@ -36,6 +39,9 @@ pub struct Options {
     /// How much time is simulated, instead of the scenario's: 10s, 500ms, 2m
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     length: Option<Duration>,
+    /// Write every switch into a file, as rows of the log facility; takes a single policy
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Print one JSON object for each policy, and one for each client under it
     #[arg(long)]
     pub json: bool,
@@ -47,6 +53,7 @@ Examples:
   mete sim mix
   mete sim mix --policy vtrr,wfq,eevdf --seed 7
   mete sim processors --set host.processors=2 --for 60s
+  mete sim mix --trace mix.rows
   mete sim mix --json | jq -r 'select(.kind == \"client\") | [.client, .got] | @tsv'
 
 A seed gives one run, on every machine. Scenario files are described in docs/scenarios.md.";
@@ -56,7 +63,12 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     let Some(name) = options.scenario.as_ref().filter(|_| !options.list) else { return list(output) };
     let scenario = Scenario::load(name, &settings(options))?;
     let policies = policies(options, &scenario)?;
-    let reports = simulate(&scenario, &policies, options.seed.unwrap_or(scenario.seed))?;
+    let seed = options.seed.unwrap_or(scenario.seed);
+    let reports = match (&options.trace, policies.as_slice()) {
+        (None, policies) => simulate(&scenario, policies, seed)?,
+        (Some(path), [policy]) => vec![traced(&scenario, policy, seed, path)?],
+        (Some(_), several) => bail!("--trace takes a single policy, and {} are asked for", several.len()),
+    };
     for report in &reports {
         objects(name, report, output)?;
     }
@@ -94,6 +106,15 @@ fn simulate(scenario: &Scenario, policies: &[String], seed: u64) -> anyhow::Resu
         Ok(report?.0)
     });
     reports.collect()
+}
+
+fn traced(scenario: &Scenario, policy: &str, seed: u64, path: &Path) -> anyhow::Result<Report> {
+    let file = File::create(path).with_context(|| format!("cannot write the trace {}", path.display()))?;
+    let writer = trace::Writer::new(scenario, BufWriter::new(file))?;
+    let run = report::run(scenario, policy, seed, writer);
+    let (report, writer) = run.ok_or_else(|| anyhow!("there is no policy {policy:?}"))??;
+    writer.finish().with_context(|| format!("the trace {}", path.display()))?;
+    Ok(report)
 }
 
 /// One line of `--list --json`.

@@ -54,12 +54,34 @@ fn json_has_an_object_for_each_run_and_each_client() {
 }
 
 #[test]
+fn a_trace_is_the_same_bytes_again_and_its_events_are_the_kernel_components() {
+    use mete_kernel::event as kernel;
+    use mete_sim::trace::{event, read};
+
+    let directory = tempfile::tempdir().unwrap();
+    let traced = |name: &str| {
+        let path = directory.path().join(name);
+        stdout(&["sim", "mix", "--for", "6s", "--trace", path.to_str().unwrap()]);
+        std::fs::read(path).unwrap()
+    };
+    let (first, second) = (traced("first"), traced("second"));
+    assert!(first == second);
+    assert_eq!(read(&first).unwrap().domains, ["idle", "batch", "editor", "film", "reader"]);
+    assert_eq!(
+        (event::SERVICE_TIME, event::IPC_SEND, event::IPC_RECEIVE),
+        (kernel::SERVICE_TIME, kernel::IPC_SEND, kernel::IPC_RECEIVE)
+    );
+}
+
+#[test]
 fn what_is_wrong_is_said_and_nothing_is_run() {
     for (arguments, expected) in [
         (&["sim", "no-such"][..], "there is no scenario \"no-such\": give a file, or one of "),
         (&["sim", "mix", "--policy", "vtrrr"], "there is no policy \"vtrrr\": there are vtrr, "),
         (&["sim", "mix", "--set", "host.proc=2"], "--set host.proc=2: `proc = 2`: unknown field `proc`"),
         (&["sim", "mix", "--for", "1s"], "the warm-up (warm_up_ms) is a part of the duration"),
+        (&["sim", "mix", "--trace", "/no/such/folder/x"], "cannot write the trace /no/such/folder/x"),
+        (&["sim", "mix", "--trace", "x", "--policy", "rr,vtrr"], "--trace takes a single policy"),
         (&["sim"], "<SCENARIO>"),
     ] {
         let said = failure(arguments);

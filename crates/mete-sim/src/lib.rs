@@ -27,6 +27,7 @@ pub mod report;
 pub mod scenario;
 pub mod scene;
 mod sweep;
+pub mod trace;
 
 pub use host::{Hardware, Host, Payer, Stalled, Times};
 pub use model::{Context, Model, Reaction, Step};
