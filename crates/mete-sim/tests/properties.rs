@@ -1,0 +1,158 @@
+//! Whatever the scenario and whatever the policy: what a machine never does.
+
+use mete_policy::{CATALOG, ClientId, Grant, Nanoseconds, ProcessorId, Stop};
+use mete_sim::trace::Writer;
+use mete_sim::{Recorder, Scenario, report};
+use proptest::prelude::*;
+
+/// A step of a program; some wait for what others do, so that all may end up waiting.
+fn step() -> impl Strategy<Value = String> {
+    prop_oneof![
+        3 => (0u32..30_000).prop_map(|us| format!("{{ compute_us = {us} }}")),
+        1 => (1u32..5_000).prop_map(|us| format!("{{ compute_us = {{ exponential = {us} }} }}")),
+        2 => (0u32..20_000).prop_map(|us| format!("{{ sleep_us = {{ uniform = [{us}, 20000] }} }}")),
+        1 => (0u32..3, 0u32..5_000)
+            .prop_map(|(lock, us)| format!("{{ lock = \"{lock}\" }}, {{ compute_us = {us} }}, {{ unlock = \"{lock}\" }}")),
+        1 => (0u32..300).prop_map(|kb| format!("{{ read = {{ disk = \"d\", kb = {kb} }} }}")),
+        1 => (0u32..2).prop_map(|to| format!("{{ send = {{ to = \"t{to}\", port = 7, bytes = 100 }} }}")),
+        1 => Just("{ receive = { port = 7 } }, { reply = { bytes = 10 } }".to_owned()),
+        1 => (1u32..4, 1u32..900)
+            .prop_map(|(times, us)| format!("{{ repeat = {{ times = {times}, program = [{{ compute_us = {us} }}, \"yield\"] }} }}")),
+        1 => Just("\"done\"".to_owned()),
+    ]
+}
+
+/// Every program computes in the end, so that time goes on.
+fn program() -> impl Strategy<Value = String> {
+    (prop::collection::vec(step(), 0..5), 1u32..4_000).prop_map(|(steps, us)| {
+        format!("[{}, {{ compute_us = {us} }}]", steps.join(", ")).replace("[, ", "[")
+    })
+}
+
+fn task(number: usize) -> impl Strategy<Value = String> {
+    let times =
+        prop_oneof![3 => Just(String::new()), 1 => (1u32..20).prop_map(|times| format!("times = {times}\n"))];
+    let share = prop_oneof![4 => 1u32..20, 1 => Just(1u32 << 20)];
+    (program(), share, 0u32..50, 0u32..3, times).prop_map(move |(program, share, start_ms, domain, times)| {
+        let domain = if domain == 0 { String::new() } else { format!("domain = \"d{domain}\"\n") };
+        format!(
+            "[[task]]\nname = \"t{number}\"\nshare = {share}\nstart_ms = {start_ms}\n{domain}{times}program = {program}\n"
+        )
+    })
+}
+
+fn guest(number: usize) -> impl Strategy<Value = String> {
+    (prop::collection::vec((program(), -20i32..20), 1..4), any::<bool>(), 0u32..9).prop_map(move |(tasks, is_fair, us)| {
+        let scheduler =
+            if is_fair { "{ fair = { latency_ms = 6, least_ms = 1 } }" } else { "{ priority = { slice_ms = 5 } }" };
+        let head = format!(
+            "[[guest]]\nname = \"g{number}\"\nscheduler = {scheduler}\nswitch_us = {us}\ninterrupt_us = {us}\n"
+        );
+        let tasks = tasks.iter().enumerate().map(|(task, (program, nice))| {
+            format!("[[guest.task]]\nname = \"{task}\"\nnice = {nice}\nprogram = {program}\n")
+        });
+        std::iter::once(head).chain(tasks).collect()
+    })
+}
+
+fn scenario() -> impl Strategy<Value = String> {
+    let tasks = (2usize..7).prop_flat_map(|tasks| (0..tasks).map(task).collect::<Vec<_>>());
+    let guests = (0usize..3).prop_flat_map(|guests| (0..guests).map(guest).collect::<Vec<_>>());
+    let payer = prop_oneof![Just("nobody"), Just("incoming")];
+    (1u32..6, 0u32..60, payer, tasks, guests, 1u32..40).prop_map(
+        |(processors, switch_us, payer, tasks, guests, share)| {
+            format!(
+                "about = \"random\"\nduration_ms = 300\n[host]\nprocessors = {processors}\n\
+                 switch_us = {switch_us}\npayer = \"{payer}\"\n[policy]\nquantum_ms = 4\n\
+                 [[disk]]\nname = \"d\"\nseek_ms = {{ uniform = [0, 9] }}\nmb_per_s = 50\n\
+                 [network]\ndelay_us = 50\nmbit_per_s = 100\n\
+                 [[domain]]\nname = \"d1\"\nshare = {share}\n[[domain]]\nname = \"d2\"\nparent = \"d1\"\n\
+                 [[change]]\nat_ms = 150\nclient = \"t0\"\nshare = {share}\n{}{}",
+                tasks.concat(),
+                guests.concat()
+            )
+        },
+    )
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    Blocked,
+    Ready,
+    Running(ProcessorId),
+    Over,
+}
+
+/// Follows each client's life, and looks for processors that idle while somebody is ready.
+struct Checker {
+    policy: &'static str,
+    clients: Vec<State>,
+    processors: usize,
+    now_ns: Nanoseconds,
+}
+
+impl Checker {
+    fn change(&mut self, client: ClientId, from: impl Fn(State) -> bool, to: State, now_ns: Nanoseconds) {
+        if now_ns > self.now_ns {
+            let ready = self.clients.iter().filter(|state| **state == State::Ready).count();
+            let running = self.clients.iter().filter(|state| matches!(state, State::Running(_))).count();
+            assert!(
+                ready == 0 || running == self.processors,
+                "{}: {ready} were ready and {running} ran from {} to {now_ns}",
+                self.policy,
+                self.now_ns
+            );
+        }
+        self.now_ns = now_ns;
+        let state = &mut self.clients[client as usize];
+        assert!(from(*state), "{}: client {client} went from {state:?} to {to:?}", self.policy);
+        *state = to;
+    }
+}
+
+impl Recorder for Checker {
+    fn woke(&mut self, client: ClientId, now_ns: Nanoseconds) {
+        self.change(client, |state| state == State::Blocked, State::Ready, now_ns);
+    }
+
+    fn dispatched(&mut self, processor: ProcessorId, client: ClientId, _grant: Grant, now_ns: Nanoseconds) {
+        assert!(!self.clients.contains(&State::Running(processor)), "{}", self.policy);
+        self.change(client, |state| state == State::Ready, State::Running(processor), now_ns);
+    }
+
+    fn stopped(&mut self, processor: ProcessorId, client: ClientId, ran_ns: u64, stop: Stop, now_ns: u64) {
+        assert!(ran_ns <= now_ns);
+        let next = if stop == Stop::Blocked { State::Blocked } else { State::Ready };
+        self.change(client, |state| state == State::Running(processor), next, now_ns);
+    }
+
+    fn exited(&mut self, client: ClientId, now_ns: Nanoseconds) {
+        self.change(client, |state| state == State::Blocked, State::Over, now_ns);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_machine_conserves_work_and_time_and_repeats_itself(text in scenario(), seed in 0u64..1000) {
+        let scenario = Scenario::parse("random", &text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        for entry in CATALOG {
+            let run = || {
+                let clients = vec![State::Blocked; scenario.clients.len()];
+                let processors = usize::from(scenario.hardware.processors);
+                let checker = Checker { policy: entry.name, clients, processors, now_ns: 0 };
+                let writer = Writer::new(&scenario, Vec::new()).expect("it fits");
+                let run = report::run(&scenario, entry.name, seed, (checker, writer));
+                let (report, (_, writer)) = run.expect("it is in the catalog").expect("time goes on");
+                (report, writer.finish().expect("memory can be written"))
+            };
+            let (report, bytes) = run();
+            let all_ns = report.measured_ns * u64::from(scenario.hardware.processors);
+            prop_assert_eq!(report.times.total_ns(), all_ns, "{}", entry.name);
+            let ran_ns: u64 = report.clients.iter().map(|client| client.ran_ns).sum();
+            prop_assert_eq!(ran_ns, report.times.run_ns, "{}", entry.name);
+            prop_assert!(run().1 == bytes, "{} does not repeat itself", entry.name);
+        }
+    }
+}
