@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
-use mete_study::study::{STUDIES, Study, StudyOptions, by_name, vtrr_error};
+use mete_study::study::{STUDIES, Study, StudyOptions, by_name, vtrr_error, vtrr_micro};
 use mete_study::{Progress, Verdict};
 
 const QUICK: StudyOptions = StudyOptions { is_quick: true };
@@ -31,15 +31,9 @@ fn vtrr_4_the_error_study_finds_the_same_at_each_run() {
         assert_eq!(file(&first, name), file(&second, name), "{name}");
     }
     assert_eq!(first.figures, second.figures);
+    let bound = first.figures.iter().find(|figure| figure.figure.contains("bound")).unwrap();
+    assert_eq!(bound.verdict, Verdict::Agrees, "a theorem about WFQ: {bound:?}");
     assert_eq!(file(&first, "surfaces.csv").len(), 1 + 3 * 10 * 8, "a line for each point of three surfaces");
-}
-
-/// The bound is a theorem about WFQ, so it holds in any run.
-#[test]
-fn vtrr_4_wfq_is_never_behind_by_more_than_one_quantum() {
-    let study = vtrr_error(QUICK, &mut ());
-    let bound = study.figures.iter().find(|figure| figure.figure.contains("bound")).unwrap();
-    assert_eq!(bound.verdict, Verdict::Agrees, "{bound:?}");
 }
 
 #[test]
@@ -50,6 +44,18 @@ fn vtrr_4_a_study_that_is_stopped_says_what_is_missing() {
     assert!(study.report.rows.iter().all(|row| row.median.is_none() && !row.note.is_empty()));
     let (_, page) = study.files.iter().find(|(name, _)| name == "README.md").unwrap();
     assert!(page.contains("stopped before its end"), "{page}");
+}
+
+#[test]
+fn vtrr_6_schedules_and_encoders_are_as_the_paper_says() {
+    let study = vtrr_micro(QUICK, &mut ());
+    for figure in &study.figures {
+        assert_eq!(figure.verdict, Verdict::Agrees, "{figure:?}");
+    }
+    for name in ["schedules.svg", "encoders-goodness.svg", "encoders-wfq.svg", "encoders-vtrr.svg"] {
+        assert!(file(&study, name).len() > 20, "{name}");
+    }
+    assert_eq!(study.files.len(), 6);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! All studies by name.
 
-use super::{Study, StudyOptions, log_cost, log_readers, vtrr_error};
+use super::{Study, StudyOptions, log_cost, log_readers, vtrr_error, vtrr_micro};
 use crate::progress::Progress;
 
 /// A study that can be asked for by name.
@@ -30,6 +30,11 @@ pub const STUDIES: &[Entry] = &[
         name: "vtrr-error",
         shows: "how far VTRR, WRR and WFQ are from perfect fairness, over clients and shares",
         run: vtrr_error,
+    },
+    Entry {
+        name: "vtrr-micro",
+        shows: "who runs when under Linux 2.2's scheduler, WFQ and VTRR, and what encoders make of it",
+        run: vtrr_micro,
     },
 ];
 

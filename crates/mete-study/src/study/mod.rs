@@ -11,6 +11,8 @@ mod readers_page;
 mod restart;
 mod vtrr_error;
 mod vtrr_error_page;
+mod vtrr_micro;
+mod vtrr_micro_page;
 
 use std::path::Path;
 use std::{fs, io};
@@ -73,4 +75,10 @@ pub fn log_readers(options: StudyOptions, progress: &mut dyn Progress) -> Study 
 /// `progress` says so.
 pub fn vtrr_error(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     vtrr_error::study(options, progress)
+}
+
+/// Who ran when under Linux 2.2's scheduler, WFQ and VTRR, and the frames that encoders get done (VTRR
+/// paper, §5.3, §5.4). Takes a moment.
+pub fn vtrr_micro(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    vtrr_micro::study(options, progress)
 }

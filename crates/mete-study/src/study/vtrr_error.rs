@@ -18,7 +18,7 @@ pub(super) const CLIENTS: [u32; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 pub(super) const TOTALS: [u32; 8] = [2048, 4096, 6144, 8192, 10_240, 12_288, 14_336, 16_384];
 /// Random share assignments of a point: the paper's "hundreds of thousands" over all of its points.
 const ASSIGNMENTS: u32 = 2_000;
-const QUICK_ASSIGNMENTS: u32 = 20;
+const QUICK_ASSIGNMENTS: u32 = 8;
 /// Where every policy is tried, and with how many assignments: some are slow.
 pub(super) const CHOSEN: [Point; 2] = [Point { clients: 10, total: 512 }, Point { clients: 50, total: 4096 }];
 const CHOSEN_ASSIGNMENTS: u32 = 200;

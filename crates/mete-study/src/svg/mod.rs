@@ -18,6 +18,8 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 190.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 52.0;
+/// A line of more points than this is drawn without a dot at each.
+const DOTTED: usize = 20;
 /// One axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
@@ -154,7 +156,9 @@ impl Picture {
 
     fn line(&mut self, places: &[(f64, f64)], colour: &str) {
         self.0.polyline(places, colour, 2.0);
-        places.iter().for_each(|&place| self.0.dot(place, colour));
+        if places.len() <= DOTTED {
+            places.iter().for_each(|&place| self.0.dot(place, colour));
+        }
     }
 
     fn bar(&mut self, x: f64, width: f64, (base, top): (f64, f64), colour: &str) {

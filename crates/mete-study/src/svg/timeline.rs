@@ -45,16 +45,17 @@ pub fn timeline(title: &str, time: &str, lanes: &[Lane]) -> String {
         low: 0.0,
         ..Scale::new(&axis, std::iter::empty(), (LEFT, WIDTH - RIGHT))
     };
+    let bottom = height - BOTTOM;
+    for tick in across.ticks() {
+        canvas.path(&format!("M{:.1} {:.1}V{bottom:.1}", across.at(tick), TOP + 12.0), "#ddd");
+        canvas.text((across.at(tick), bottom + 16.0), "middle", &number(tick));
+    }
     let mut top = TOP;
     for lane in lanes {
         draw(&mut canvas, lane, &across, top + GAP - 8.0);
         top += height_of(lane);
     }
-    for tick in across.ticks() {
-        canvas.path(&format!("M{:.1} {:.1}V{top:.1}", across.at(tick), TOP + 12.0), "#ddd");
-        canvas.text((across.at(tick), top + 16.0), "middle", &number(tick));
-    }
-    canvas.text(((LEFT + WIDTH - RIGHT) / 2.0, top + 36.0), "middle", time);
+    canvas.text(((LEFT + WIDTH - RIGHT) / 2.0, bottom + 36.0), "middle", time);
     canvas.end()
 }
 

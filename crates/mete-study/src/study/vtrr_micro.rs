@@ -1,0 +1,183 @@
+//! Schedules seen from near: who ran when, and what an audio encoder makes of it (VTRR paper, §5.3, §5.4).
+
+use mete_policy::{Share, by_name};
+use mete_sim::quanta::{Outcome, QUANTUM_NS, Shares, Turn, watch};
+
+use super::{Study, StudyOptions, vtrr_micro_page};
+use crate::progress::Progress;
+use crate::reason::Reason;
+use crate::report::{Report, Row};
+
+/// The paper's five clients.
+pub(super) const SHARES: [u32; 5] = [1, 2, 3, 4, 5];
+/// The paper's three schedulers; the one of Linux 2.2 is called goodness here.
+pub(super) const POLICIES: [&str; 3] = ["goodness", "wfq", "vtrr"];
+/// Scheduling cycles that are looked at: three seconds.
+const CYCLES: u32 = 20;
+/// Processor time of one audio frame. The paper does not say what one took; any other time changes
+/// the number of frames, not the shape.
+pub(super) const FRAME_NS: u64 = 25_000_000;
+
+/// One policy's schedule.
+pub(super) struct Seen {
+    pub policy: &'static str,
+    pub turns: Vec<Turn>,
+    pub outcome: Outcome,
+}
+
+pub(super) fn study(_options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    let mut report = Report::new("mete study vtrr-micro");
+    progress.begin("schedules", POLICIES.len() as u64);
+    let mut schedules = Vec::new();
+    for policy in POLICIES {
+        if progress.is_cancelled() {
+            break;
+        }
+        match seen(policy) {
+            Ok(schedule) => schedules.push(schedule),
+            Err(reason) => report.rows.push(Row::new(policy, "ms", Err(reason))),
+        }
+        progress.step();
+    }
+    report.rows.extend(schedules.iter().flat_map(rows));
+    report.is_complete = !progress.is_cancelled();
+    let figures = vtrr_micro_page::figures(&schedules);
+    let files = vtrr_micro_page::files(&report, &figures, &schedules);
+    Study { folder: "vtrr-micro", report, figures, files }
+}
+
+fn seen(policy: &'static str) -> Result<Seen, Reason> {
+    let entry = by_name(policy).ok_or_else(|| Reason::new("there is no such policy"))?;
+    let shares = SHARES.iter().filter_map(|&share| Share::new(share)).collect();
+    let shares = Shares::new(shares).map_err(Reason::from_error)?;
+    let mut turns = Vec::new();
+    let mut policy = (entry.make)(&shares.setup(1));
+    let outcome = watch(&mut policy, &shares, CYCLES, |turn| turns.push(turn)).map_err(Reason::from_error)?;
+    Ok(Seen { policy: entry.name, turns, outcome })
+}
+
+fn rows(seen: &Seen) -> Vec<Row> {
+    let name = |what: &str| format!("{}: {what}", seen.policy);
+    let waits = |client| seen.waits_ns(client).into_iter().map(milliseconds).collect();
+    let mut rows = vec![
+        Row::new(name("service-time error, lowest"), "TU", Ok(vec![seen.outcome.errors.lowest_tu()])),
+        Row::new(name("service-time error, highest"), "TU", Ok(vec![seen.outcome.errors.highest_tu()])),
+    ];
+    rows.extend(SHARES.iter().enumerate().map(|(client, share)| {
+        Row::new(name(&format!("time between two turns, share {share}")), "ms", Ok(waits(client)))
+    }));
+    rows
+}
+
+pub(super) fn milliseconds(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
+impl Seen {
+    /// A client's turns, with its neighbouring ones joined.
+    pub(super) fn stretches(&self, client: usize) -> Vec<(u64, u64)> {
+        let mut stretches: Vec<(u64, u64)> = Vec::new();
+        for turn in self.turns.iter().filter(|turn| turn.client as usize == client) {
+            let end = turn.from_ns + turn.ran_ns;
+            match stretches.last_mut() {
+                Some(last) if last.1 == turn.from_ns => last.1 = end,
+                _ => stretches.push((turn.from_ns, end)),
+            }
+        }
+        stretches
+    }
+
+    /// How long a client waited, each time.
+    fn waits_ns(&self, client: usize) -> Vec<u64> {
+        self.stretches(client).windows(2).map(|pair| pair[1].0 - pair[0].1).collect()
+    }
+
+    /// The longest that a client waited.
+    pub(super) fn longest_wait_ns(&self, client: usize) -> u64 {
+        self.waits_ns(client).into_iter().max().unwrap_or(0)
+    }
+
+    /// The processor time that a client has had.
+    pub(super) fn received_ns(&self, client: usize) -> u64 {
+        self.stretches(client).into_iter().map(|(from, to)| to - from).sum()
+    }
+
+    /// After how many quanta the order of clients begins again; `None` if it does not in half of the time.
+    pub(super) fn period(&self) -> Option<usize> {
+        let quanta: Vec<u32> = self.turns.iter().flat_map(quanta).collect();
+        (1..=quanta.len() / 2)
+            .find(|period| quanta.iter().zip(&quanta[*period..]).all(|(now, then)| now == then))
+    }
+
+    /// The frames that a client has encoded, as points (ms, frames) where it begins and stops.
+    pub(super) fn frames(&self, client: usize) -> Vec<(f64, f64)> {
+        let mut received_ns = 0;
+        let mut points = vec![(0.0, 0.0)];
+        for (from, to) in self.stretches(client) {
+            points.push((milliseconds(from), received_ns as f64 / FRAME_NS as f64));
+            received_ns += to - from;
+            points.push((milliseconds(to), received_ns as f64 / FRAME_NS as f64));
+        }
+        points
+    }
+
+    /// The longest time between the ends of two frames.
+    pub(super) fn longest_frame_ns(&self, client: usize) -> u64 {
+        let (mut left_ns, mut ended_ns, mut longest_ns) = (FRAME_NS, 0, 0);
+        for (from, to) in self.stretches(client) {
+            let mut now = from;
+            while to - now >= left_ns {
+                now += left_ns;
+                longest_ns = longest_ns.max(now - ended_ns);
+                (left_ns, ended_ns) = (FRAME_NS, now);
+            }
+            left_ns -= to - now;
+        }
+        longest_ns
+    }
+}
+
+fn quanta(turn: &Turn) -> impl Iterator<Item = u32> {
+    std::iter::repeat_n(turn.client, (turn.ran_ns / QUANTUM_NS) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(clients: &[u32]) -> Seen {
+        let turn = |(nth, &client): (usize, &u32)| Turn {
+            client,
+            from_ns: nth as u64 * QUANTUM_NS,
+            ran_ns: QUANTUM_NS,
+        };
+        let turns = clients.iter().enumerate().map(turn).collect();
+        let shares = Shares::new(vec![Share::ONE]).unwrap();
+        let outcome =
+            watch(&mut (by_name("rr").unwrap().make)(&shares.setup(0)), &shares, 1, |_| {}).unwrap();
+        Seen { policy: "test", turns, outcome }
+    }
+
+    #[test]
+    fn vtrr_5_an_order_that_repeats_has_its_period_and_one_that_does_not_has_none() {
+        assert_eq!(schedule(&[0, 0, 1, 0, 0, 1]).period(), Some(3));
+        assert_eq!(schedule(&[0, 0, 1, 1, 0, 1]).period(), None);
+    }
+
+    #[test]
+    fn vtrr_5_turns_behind_one_another_are_one_stretch() {
+        let seen = schedule(&[0, 0, 1, 0]);
+        assert_eq!(seen.stretches(0), [(0, 2 * QUANTUM_NS), (3 * QUANTUM_NS, 4 * QUANTUM_NS)]);
+        assert_eq!((seen.longest_wait_ns(0), seen.received_ns(0)), (QUANTUM_NS, 3 * QUANTUM_NS));
+    }
+
+    /// A frame takes two and a half quanta: the first ends after 25 ms, the second, 10 ms of whose time are
+    /// waited, after 60.
+    #[test]
+    fn vtrr_6_frames_end_when_their_processor_time_is_had() {
+        let seen = schedule(&[0, 0, 0, 1, 0, 0]);
+        assert_eq!(seen.longest_frame_ns(0), 35_000_000);
+        assert_eq!(seen.frames(0).last(), Some(&(60.0, 2.0)));
+        assert_eq!(seen.longest_frame_ns(1), 0, "its first frame has not ended");
+    }
+}

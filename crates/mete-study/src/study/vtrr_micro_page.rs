@@ -1,0 +1,189 @@
+//! The page, the plots and the data of the study `vtrr-micro`.
+
+use std::fmt::Write as _;
+
+use mete_sim::quanta::QUANTUM_NS;
+
+use super::vtrr_micro::{FRAME_NS, POLICIES, SHARES, Seen, milliseconds};
+use crate::figure::{self, Figure};
+use crate::report::{Report, short};
+use crate::svg::{self, Axis, Lane, Series, Span};
+
+/// What the pictures show, from the beginning of the schedule.
+const SHOWN_MS: f64 = 450.0;
+const ENCODED_MS: f64 = 1500.0;
+const CYCLE: u64 = sum(SHARES) as u64;
+
+const fn sum(shares: [u32; 5]) -> u32 {
+    let [a, b, c, d, e] = shares;
+    a + b + c + d + e
+}
+
+pub(super) fn files(report: &Report, figures: &[Figure], schedules: &[Seen]) -> Vec<(String, String)> {
+    let mut files = vec![
+        ("README.md".to_owned(), page(report, figures, schedules)),
+        ("schedules.csv".to_owned(), csv(report, schedules)),
+        ("schedules.svg".to_owned(), timeline(schedules)),
+    ];
+    files.extend(schedules.iter().map(|seen| (format!("encoders-{}.svg", seen.policy), encoders(seen))));
+    files
+}
+
+fn csv(report: &Report, schedules: &[Seen]) -> String {
+    let mut text = format!("# {}\n# {}\n", report.title, report.machine.line());
+    text.push_str("policy,share,from_ms,to_ms\n");
+    for seen in schedules {
+        for (client, share) in SHARES.iter().enumerate() {
+            for (from, to) in seen.stretches(client) {
+                let (from, to) = (milliseconds(from), milliseconds(to));
+                let _ = writeln!(text, "{},{share},{from},{to}", seen.policy);
+            }
+        }
+    }
+    text
+}
+
+fn timeline(schedules: &[Seen]) -> String {
+    let lanes: Vec<_> = schedules.iter().map(lane).collect();
+    svg::timeline("Who ran when: shares 1 to 5, quanta of 10 ms", "time, ms", &lanes)
+}
+
+fn lane(seen: &Seen) -> Lane {
+    let of = |row: usize| {
+        let stretches = seen.stretches(row).into_iter();
+        let spans = stretches.map(move |(from, to)| Span {
+            row,
+            from: milliseconds(from),
+            to: milliseconds(to).min(SHOWN_MS),
+        });
+        spans.filter(|span| span.from < SHOWN_MS)
+    };
+    Lane {
+        name: seen.policy.into(),
+        rows: SHARES.iter().map(|share| format!("share {share}")).collect(),
+        spans: (0..SHARES.len()).flat_map(of).collect(),
+    }
+}
+
+fn encoders(seen: &Seen) -> String {
+    let of = |(client, share): (usize, &u32)| {
+        let points = seen.frames(client).into_iter().filter(|(ms, _)| *ms <= ENCODED_MS);
+        Series { name: format!("share {share}"), points: points.collect() }
+    };
+    let series: Vec<_> = SHARES.iter().enumerate().map(of).collect();
+    let axis = |label: &str| Axis { label: label.into(), is_logarithmic: false };
+    let title = format!("Five audio encoders under {}", seen.policy);
+    svg::lines(&title, &axis("time, ms"), &axis("frames"), &series)
+}
+
+fn find<'a>(schedules: &'a [Seen], policy: &str) -> Option<&'a Seen> {
+    schedules.iter().find(|seen| seen.policy == policy)
+}
+
+pub(super) fn figures(schedules: &[Seen]) -> Vec<Figure> {
+    const COARSE: (&str, &str) =
+        ("VTRR §5.3, coarse", "over long times all three give the clients what their shares say");
+    const PATTERN: (&str, &str) =
+        ("VTRR §5.3, WFQ and VTRR scheduling behavior", "the order of clients repeats after one cycle");
+    const LINUX: (&str, &str) =
+        ("VTRR §5.3, Linux scheduling behavior", "Linux schedules least evenly, WFQ and VTRR do better");
+    const ENCODERS: (&str, &str) =
+        ("VTRR §5.4, MPEG encoding", "Linux encodes in bursts; WFQ and VTRR are smoother and far more alike");
+    let [Some(linux), Some(wfq), Some(vtrr)] = POLICIES.map(|policy| find(schedules, policy)) else {
+        let why = "stopped before it was simulated";
+        return [COARSE, PATTERN, LINUX, ENCODERS]
+            .map(|(name, paper)| Figure::missing(name, paper, why))
+            .into();
+    };
+    vec![
+        coarse(COARSE, schedules),
+        pattern(PATTERN, [wfq, vtrr]),
+        evenness(LINUX, [linux, wfq, vtrr], "width of the errors' range, TU", |seen| {
+            seen.outcome.errors.highest_tu() - seen.outcome.errors.lowest_tu()
+        }),
+        evenness(ENCODERS, [linux, wfq, vtrr], "longest time from frame to frame at share 5, ms", |seen| {
+            milliseconds(seen.longest_frame_ns(SHARES.len() - 1))
+        }),
+    ]
+}
+
+fn coarse((name, paper): (&str, &str), schedules: &[Seen]) -> Figure {
+    let off = |seen: &Seen| {
+        let all: u64 = (0..SHARES.len()).map(|client| seen.received_ns(client)).sum();
+        let part = |client: usize| seen.received_ns(client) as f64 / all as f64;
+        let due = |client: usize| f64::from(SHARES[client]) / CYCLE as f64;
+        (0..SHARES.len()).map(|client| (part(client) / due(client) - 1.0).abs()).fold(0.0, f64::max)
+    };
+    let worst = schedules.iter().map(off).fold(0.0, f64::max);
+    Figure::new(name, paper, format!("nobody is off by more than {} %", short(100.0 * worst)), worst < 0.01)
+}
+
+fn pattern((name, paper): (&str, &str), schedules: [&Seen; 2]) -> Figure {
+    let said = |seen: &Seen| match seen.period() {
+        Some(quanta) => format!("{} after {} ms", seen.policy, quanta as u64 * QUANTUM_NS / 1_000_000),
+        None => format!("{} never", seen.policy),
+    };
+    let holds = schedules.iter().all(|seen| seen.period() == Some(CYCLE as usize));
+    Figure::new(name, paper, schedules.map(said).join(", "), holds)
+}
+
+/// Linux's value is larger than both of the others', which differ less from each other.
+fn evenness(
+    (name, paper): (&str, &str),
+    schedules: [&Seen; 3],
+    what: &str,
+    value: impl Fn(&Seen) -> f64,
+) -> Figure {
+    let said = schedules.map(|seen| format!("{} {}", seen.policy, short(value(seen))));
+    let [linux, wfq, vtrr] = schedules.map(value);
+    let holds = linux > wfq.max(vtrr) && (wfq - vtrr).abs() < linux - wfq.max(vtrr);
+    Figure::new(name, paper, format!("{what}: {}", said.join(", ")), holds)
+}
+
+fn page(report: &Report, figures: &[Figure], schedules: &[Seen]) -> String {
+    let mut page = String::from("# Schedules seen from near\n\n");
+    let _ = writeln!(page, "Taken with `mete study vtrr-micro`, {}.\n", report.machine.date);
+    if !report.is_complete {
+        page.push_str("The run was stopped before its end; what is missing here was not simulated.\n\n");
+    }
+    page.push_str(&figure::markdown(figures));
+    page.push_str(&simulated());
+    page.push_str(&compared(schedules));
+    page.push_str("![](schedules.svg)\n\n");
+    for seen in schedules {
+        let _ = writeln!(page, "![](encoders-{}.svg)\n", seen.policy);
+    }
+    page.push_str("Every stretch of every client: `schedules.csv`.\n");
+    page
+}
+
+fn simulated() -> String {
+    format!(
+        "Five clients that only compute, with shares 1 to 5, on one simulated processor in quanta of 10 ms under \
+         the scheduler of Linux 2.2 (`goodness`), WFQ and VTRR: {CYCLE} quanta or {} ms are one scheduling cycle. \
+         For `goodness` the shares are priorities, which gives the clients 10 to 50 ms between two recharges, as in the \
+         paper. The encoders are the same schedules seen by programs that need {} ms of processor time for each \
+         frame; the paper does not say what its frames took.\n\n",
+        CYCLE * QUANTUM_NS / 1_000_000,
+        FRAME_NS / 1_000_000,
+    )
+}
+
+fn compared(schedules: &[Seen]) -> String {
+    let said = |policy, share: usize| {
+        let seen = find(schedules, policy);
+        let wait = seen.map(|seen| seen.longest_wait_ns(share - 1));
+        wait.map_or_else(|| "(not simulated)".to_owned(), |ns| format!("{} ms", short(milliseconds(ns))))
+    };
+    format!(
+        "Over whole cycles nobody can tell the three apart. Within a cycle `goodness` gives each client all its \
+         time in one stretch, so that the largest waits {} before it runs again; under WFQ that is {} and under \
+         VTRR {}. The paper's Linux shows no repeating order, because interrupts called its scheduler at odd \
+         moments; nothing interrupts the simulated clients, so that here all three repeat. The difference \
+         between WFQ and VTRR is the order at the beginning of a cycle, where VTRR serves all of its queue once \
+         from the largest share to the smallest.\n\n",
+        said("goodness", 5),
+        said("wfq", 5),
+        said("vtrr", 5),
+    )
+}
