@@ -9,8 +9,8 @@
 //! | several processors | one queue serves all; a client is 15 better on the processor where it ran last |
 //!
 //! A client's counter is the number of ticks that it has left. Its goodness is 0 once that is 0, and
-//! otherwise counter + priority, + 15 where there are several processors and it last ran on this one,
-//! + 1 for the client that this processor ran last. The highest wins; of equals, the one that ran last,
+//! otherwise counter + priority, and 15 more where there are several processors and it last ran on this
+//! one, and 1 more for the client that this processor ran last. The highest wins; of equals, the one that ran last,
 //! then the one that stands first in the queue. Who wakes stands before all others, and preempts the
 //! client on the processor where it ran last if it is better than that one and no processor is idle.
 //! When nobody who is ready has a tick left, every client's counter, a blocked one's too, becomes

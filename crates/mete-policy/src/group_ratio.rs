@@ -19,9 +19,10 @@
 //! Time is counted in nanoseconds instead of quanta, so that one who stops early is charged what it
 //! used. Three rules are ours:
 //!
-//! * Because the order is by weight, going on or returning comes to serving the first group whose work
-//!   is within its ratio to the next one's, or the last. That is what is looked for at each decision, so
-//!   no index has to be kept right while groups come, go and change places.
+//! * Because the order is by weight, serving group i + 1 brings it back within its ratio to group i. So
+//!   going on or returning comes to serving the last group whose forerunner exceeds its ratio, or else
+//!   the first. That is what is looked for at each decision, and no index has to be kept right while
+//!   groups come, go and change places.
 //! * Whenever weights change, the part of all works that is in proportion to the weights is subtracted:
 //!   it cancels out of every comparison. What stays is how far each group is ahead, in time, whatever
 //!   the weights become. An empty group's lead shrinks meanwhile, as if it had kept its weight.
@@ -71,7 +72,7 @@ pub struct GroupRatio {
     queues: Queues,
     accounts: Vec<Account>,
     groups: [Group; GROUPS],
-    /// All groups by weight, the heaviest first; empty ones last.
+    /// All groups by weight, the heaviest first, and of equals that of the larger shares; empty ones last.
     order: [usize; GROUPS],
     /// How many of them are not empty.
     occupied: usize,
@@ -97,21 +98,13 @@ impl GroupRatio {
         self.roster.share(client).get().ilog2() as usize
     }
 
-    /// The first group with somebody ready whose work is within its ratio to the next one's, or else
-    /// the last, or the first, with somebody ready.
+    /// The last group with somebody ready that is due since the one before it has had more than its part;
+    /// or else the first with somebody ready.
     fn next_group(&self) -> Option<usize> {
         let order = &self.order[..self.occupied];
-        let mut last_ready = None;
-        for (place, &group) in order.iter().enumerate() {
-            let within = order.get(place + 1).is_none_or(|&next| !self.exceeds(group, next));
-            if self.groups[group].ready > 0 {
-                last_ready = Some(group);
-                if within {
-                    break;
-                }
-            }
-        }
-        last_ready
+        let ready = |&&group: &&usize| self.groups[group].ready > 0;
+        let due = order.windows(2).rev().find(|pair| ready(&&pair[1]) && self.exceeds(pair[0], pair[1]));
+        due.map(|pair| &pair[1]).or_else(|| order.iter().find(ready)).copied()
     }
 
     /// Whether a group has had more than its part beside the next one, one quantum ahead for both.
@@ -138,10 +131,11 @@ impl GroupRatio {
     /// Restores the order after one group's weight changed.
     fn sort(&mut self) {
         let groups = &self.groups;
-        // Stable and in place: at most 21 entries, of which one is out of its place.
+        let rank = |group: usize| (groups[group].weight, group);
+        // In place: at most 21 entries, of which one is out of its place.
         for place in 1..GROUPS {
             let mut here = place;
-            while here > 0 && groups[self.order[here]].weight > groups[self.order[here - 1]].weight {
+            while here > 0 && rank(self.order[here]) > rank(self.order[here - 1]) {
                 self.order.swap(here, here - 1);
                 here -= 1;
             }

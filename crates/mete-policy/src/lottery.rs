@@ -196,3 +196,39 @@ impl ParkMiller {
         u64::try_from(scaled).unwrap_or(0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The check that Park and Miller give for their generator (CACM 31(10), 1988, §3).
+    #[test]
+    fn vtrr_3_lottery_draws_by_park_and_miller_s_generator() {
+        let mut generator = ParkMiller::new(0);
+        for _ in 0..9_999 {
+            generator.next();
+        }
+        assert_eq!(generator.next() + 1, 1_043_618_065);
+    }
+
+    #[test]
+    fn vtrr_3_lottery_finds_the_holder_of_every_ticket() {
+        let tickets = [3, 0, 2, 5, 1];
+        let mut sums = Sums::new(5);
+        for (client, &count) in (0..).zip(&tickets) {
+            sums.set(client, count);
+        }
+        let holders: Vec<_> = (0..sums.total()).map(|ticket| sums.holder(ticket)).collect();
+        assert_eq!(holders, [0, 0, 0, 2, 2, 3, 3, 3, 3, 3, 4]);
+    }
+
+    #[test]
+    fn vtrr_3_lottery_draws_the_first_and_the_last_of_the_largest_number_of_tickets() {
+        let mut generator = ParkMiller::new(9);
+        let drawn: Vec<_> = (0..10_000).map(|_| generator.below(u64::MAX)).collect();
+        let part = u64::MAX / 1_000;
+        assert!(
+            drawn.iter().any(|&ticket| ticket < part) && drawn.iter().any(|&ticket| ticket > u64::MAX - part)
+        );
+    }
+}

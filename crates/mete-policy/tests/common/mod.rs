@@ -1,9 +1,11 @@
-//! Random histories for any policy: see [`world`].
+//! Random histories for any policy, see [`world`], and the plain case, see [`line`].
 
 #![allow(dead_code, unused_imports, reason = "each test file uses a part of it")]
 
+pub mod line;
 pub mod world;
 
+pub use line::{Line, join, start};
 use proptest::prelude::*;
 pub use world::{CLIENTS, DOMAINS, PROCESSORS, QUANTUM_NS, State, Step, World, setup};
 
