@@ -34,7 +34,7 @@ fn a_demo_whose_report_finds_no_room_fails_and_shows_its_tables() {
         eprintln!("SKIPPED: this needs two processors");
         return;
     }
-    let arguments = ["demo", "--no-kernel", "--rounds", "1", "--stretch", "300ms", "--report", "/dev/full"];
+    let arguments = ["demo", "--no-kernel", "--rounds", "1", "--stretch", "1s", "--report", "/dev/full"];
     let output = run(program(&arguments));
     fails(&output, &["cannot write the report /dev/full", "No space left"]);
     let printed = printed(&output);
