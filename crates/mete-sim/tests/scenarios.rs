@@ -108,6 +108,28 @@ fn settings_change_keys_by_their_paths() {
 }
 
 #[test]
+fn the_parts_of_tavs_can_be_set_one_by_one() {
+    let settings = [
+        "policy.credit.boost_ratio=0.25",
+        "policy.credit.keep_on_run_queue=false",
+        "policy.credit.tick_ms=5",
+    ];
+    let scenario = Scenario::parse("x.toml", SMALL, &settings.map(str::to_owned)).expect("it is right");
+    let policy = scenario.policy("credit-tavs", 1).expect("it is in the catalog");
+    assert_eq!(policy.tick_ns(), Some(5_000_000));
+    for (wrong, expected) in [
+        ("policy.credit.boost_ratio=2", "policy.credit.boost_ratio: 0 to 1, not 2"),
+        ("policy.credit.portmap_bits=9", "policy.credit.portmap_bits: 1 to 8, not 9"),
+        ("policy.credit.tick_ms=0", "policy.credit.tick_ms: more than 0, not 0"),
+        ("policy.credit.belief_min=301", "policy.credit.belief_min: at most belief_max, 300, not 301"),
+        ("policy.credit.boosting=true", "unknown field `boosting`"),
+    ] {
+        let found = setting(wrong).expect_err("it fits nothing");
+        assert!(found.starts_with(&format!("--set {wrong}: ")) && found.contains(expected), "{found}");
+    }
+}
+
+#[test]
 fn a_setting_that_fits_nothing_is_an_error_and_never_ignored() {
     for (wrong, expected) in [
         ("host.processor=3", "unknown field `processor`"),

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mete_policy::{CATALOG, ClientId, DomainIndex, Nanoseconds, ProcessorId, Share};
+use mete_policy::{CATALOG, ClientId, CreditSettings, DomainIndex, Nanoseconds, ProcessorId, Share};
 use toml::Spanned;
 
+use super::credit::CreditTable;
 use super::error::Fault;
 use super::table::{
-    ChangeTable, DiskTable, DomainTable, GuestTable, GuestTaskTable, NetworkTable, ScenarioTable,
-    SchedulerTable, StepTable, TaskTable,
+    ChangeTable, DiskTable, DomainTable, GuestTable, GuestTaskTable, NetworkTable, PolicyTable,
+    ScenarioTable, SchedulerTable, StepTable, TaskTable,
 };
 use super::value::{Varying, whole};
 use super::{Body, Change, Client, Domain, GuestPlan, GuestTask, Scenario, SchedulerPlan};
@@ -52,6 +53,7 @@ pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
         hardware: hardware(&table)?,
         policy: policy(&table.policy.name)?,
         quantum_ns: quantum_ns(&table.policy.quantum_ms)?,
+        credit: credit(&table.policy)?,
         domains,
         clients,
         disks: table.disk.iter().map(disk).collect::<Result<_, _>>()?,
@@ -149,7 +151,10 @@ fn domains(tables: &[DomainTable], names: &mut Names) -> Result<Vec<Domain>, Fau
             names.domains.find("parent", parent).map(|number| number as DomainIndex + 1)
         })?;
         names.domains.add(&table.name)?;
-        domains.push(Domain { name: table.name.get_ref().clone(), parent, share: share(&table.share)? });
+        let io_threshold = table.io_threshold_ms.as_ref();
+        let io_threshold_ns = io_threshold.map(|ms| ns("io_threshold_ms", ms, NS_PER_MS)).transpose()?;
+        let (name, share) = (table.name.get_ref().clone(), share(&table.share)?);
+        domains.push(Domain { name, parent, share, io_threshold_ns });
     }
     match tables.get(usize::from(DomainIndex::MAX) - 1) {
         Some(table) => Err(Fault::new(table.name.span(), "there are too many domains")),
@@ -300,6 +305,13 @@ fn policy(name: &Spanned<String>) -> Result<String, Fault> {
     Err(Fault::new(name.span(), what))
 }
 
+fn credit(table: &PolicyTable) -> Result<CreditTable, Fault> {
+    for base in [CreditSettings::XEN, CreditSettings::BASELINE, CreditSettings::TAVS] {
+        table.credit.get_ref().settings(base).map_err(|what| Fault::new(table.credit.span(), what))?;
+    }
+    Ok(table.credit.get_ref().clone())
+}
+
 fn quantum_ns(quantum_ms: &Spanned<f64>) -> Result<Nanoseconds, Fault> {
     match ns("quantum_ms", quantum_ms, NS_PER_MS)? {
         0 => Err(Fault::new(quantum_ms.span(), "quantum_ms: more than 0")),
@@ -319,6 +331,7 @@ fn network(table: &NetworkTable) -> Result<Network, Fault> {
     Ok(Network {
         delay_ns: ns("delay_us", &table.delay_us, NS_PER_US)?,
         bytes_per_s: ns("mbit_per_s", &table.mbit_per_s, 1e6 / 8.0)?,
+        ..Network::default()
     })
 }
 

@@ -9,6 +9,7 @@
 //! A [`Scenario`] is right as a whole: what cannot be run is not one.
 
 mod check;
+mod credit;
 mod error;
 mod overrides;
 mod shipped;
@@ -18,7 +19,9 @@ mod value;
 use std::path::Path;
 use std::sync::Arc;
 
-use mete_policy::{CATALOG, ClientId, DomainIndex, Nanoseconds, Policy, Setup, Share};
+use mete_policy::{
+    ClientId, Credit, CreditSettings, DomainIndex, Nanoseconds, Policy, Setup, Share, by_name,
+};
 
 use crate::host::{Hardware, Host};
 use crate::random::Stream;
@@ -28,6 +31,7 @@ use crate::scene::{Disk, Event, Io, Network, Program, Scene};
 use error::Fault;
 pub use error::ScenarioError;
 pub use shipped::{SHIPPED, Shipped};
+use credit::CreditTable;
 use table::ScenarioTable;
 
 /// A group of clients.
@@ -39,6 +43,8 @@ pub struct Domain {
     pub parent: DomainIndex,
     /// Its share of what the parent has.
     pub share: Share,
+    /// What TAVS takes for a short run in this domain, unless it is the policy's own.
+    pub io_threshold_ns: Option<Nanoseconds>,
 }
 
 /// A client.
@@ -107,6 +113,7 @@ pub struct Scenario {
     pub policy: String,
     /// The policy's quantum.
     pub quantum_ns: Nanoseconds,
+    credit: CreditTable,
     /// The domains from number 1 on; 0 is the root and stands for itself.
     pub domains: Vec<Domain>,
     /// The clients, by number.
@@ -167,8 +174,25 @@ impl Scenario {
     /// The policy of that name, made for this scenario; `None` if there is none of that name.
     #[must_use]
     pub fn policy(&self, name: &str, seed: u64) -> Option<Box<dyn Policy + Send>> {
-        let entry = CATALOG.iter().find(|entry| entry.name == name)?;
-        Some((entry.make)(&self.setup(seed)))
+        let setup = self.setup(seed);
+        match name {
+            "credit" => Some(Box::new(self.credit(&setup, CreditSettings::XEN))),
+            "credit-tavs" => Some(Box::new(self.credit(&setup, CreditSettings::TAVS))),
+            _ => Some((by_name(name)?.make)(&setup)),
+        }
+    }
+
+    /// The credit scheduler with the scenario's settings over `base`.
+    #[must_use]
+    pub fn credit(&self, setup: &Setup, base: CreditSettings) -> Credit {
+        // They were tried over every base when the scenario was checked.
+        let mut policy = Credit::new(setup, self.credit.settings(base).unwrap_or(base));
+        for (index, domain) in self.domains.iter().enumerate() {
+            if let Some(threshold_ns) = domain.io_threshold_ns {
+                policy.set_io_threshold(index as DomainIndex + 1, threshold_ns);
+            }
+        }
+        policy
     }
 
     /// The scenario's host under a policy, at time 0.

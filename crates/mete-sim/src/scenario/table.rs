@@ -6,6 +6,7 @@
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::credit::CreditTable;
 use super::value::Varying;
 use crate::host::Payer;
 
@@ -59,11 +60,16 @@ impl Default for HostTable {
 pub(super) struct PolicyTable {
     pub name: Spanned<String>,
     pub quantum_ms: Spanned<f64>,
+    pub credit: Spanned<CreditTable>,
 }
 
 impl Default for PolicyTable {
     fn default() -> Self {
-        PolicyTable { name: Spanned::new(0..0, "rr".into()), quantum_ms: Spanned::new(0..0, 10.0) }
+        PolicyTable {
+            name: Spanned::new(0..0, "rr".into()),
+            quantum_ms: Spanned::new(0..0, 10.0),
+            credit: Spanned::new(0..0, CreditTable::default()),
+        }
     }
 }
 
@@ -73,6 +79,7 @@ pub(super) struct DomainTable {
     pub name: Spanned<String>,
     #[serde(default = "one")]
     pub share: Spanned<u32>,
+    pub io_threshold_ms: Option<Spanned<f64>>,
     pub parent: Option<Spanned<String>>,
 }
 
