@@ -1,0 +1,222 @@
+//! The paper's host (TAVS paper, §5): a driver domain, a domain that echoes and computes, and five that
+//! compute, under the credit scheduler with and without the TAVS parts.
+
+use std::sync::Arc;
+
+use mete_policy::{ClientId, Credit, CreditSettings, Nanoseconds, Policy, Setup, Share, TavsSettings};
+use mete_sim::random::{Distribution, LONGEST_NS, Stream};
+use mete_sim::scene::guest::{Guest, Kernel, KernelCosts, Priority};
+use mete_sim::scene::{Disk, DriverCosts, Io, Network, Op, Program, Remote};
+use mete_sim::{Hardware, Host, Note, Recorder, Scene};
+
+const US: Nanoseconds = 1_000;
+const MS: Nanoseconds = 1_000_000;
+const S: Nanoseconds = 1_000 * MS;
+
+const DRIVER: ClientId = 0;
+const MIXED: ClientId = 1;
+/// The mixed guest's tasks: the I/O-bound one, and one that computes.
+const IO: u16 = 0;
+const CPU: u16 = 1;
+const PORT: u16 = 7;
+
+#[derive(Default)]
+struct Seen {
+    responses_ns: Vec<Nanoseconds>,
+    pending_ns: Vec<Nanoseconds>,
+    done: u64,
+}
+
+impl Recorder for Seen {
+    fn noted(&mut self, note: Note, _now_ns: Nanoseconds) {
+        match note {
+            Note::Response { took_ns, .. } => self.responses_ns.push(took_ns),
+            Note::TaskWoke { client: MIXED, task: IO, pending_ns } => self.pending_ns.push(pending_ns),
+            Note::Done { client: MIXED, task: IO } => self.done += 1,
+            _ => {}
+        }
+    }
+}
+
+fn program(ops: &[Op]) -> Arc<Program> {
+    let mut program = Program::new(None);
+    ops.iter().for_each(|op| program.push(op.clone()));
+    Arc::new(program)
+}
+
+fn hog() -> Arc<Program> {
+    program(&[Op::Compute(Distribution::Fixed(10 * MS))])
+}
+
+fn guest(tasks: &[Arc<Program>], name: &str) -> Guest {
+    let mut guest = Guest::new(
+        Kernel::Priority(Priority::new(100 * MS)),
+        KernelCosts { switch_ns: 2 * US, interrupt_ns: 5 * US },
+    );
+    for (number, task) in tasks.iter().enumerate() {
+        guest.add_task(Arc::clone(task), 0, Stream::new(1, &format!("{name} {number}")));
+    }
+    guest
+}
+
+/// 100 Mbit/s, 0.1 ms to the other side, and a disk of 7200 turns.
+fn io() -> Io {
+    let network =
+        Network { delay_ns: 100 * US, bytes_per_s: 12_500_000, header_bytes: 78, segment_bytes: 1460 };
+    let disk = Disk { seek: Distribution::Uniform(4 * MS, 12 * MS), bytes_per_s: 60_000_000 };
+    Io::new(vec![disk], network, 1)
+}
+
+type PaperHost = Host<Credit, Scene, Seen>;
+
+fn host(settings: CreditSettings, remote: Option<Remote>, mixed: &[Arc<Program>], hogs: u32) -> PaperHost {
+    let mut io = io();
+    if let Some(remote) = remote {
+        io.add_remote(remote);
+    }
+    let mut scene = Scene::new(io, 0);
+    scene.add_driver(DriverCosts::default());
+    scene.add_guest(guest(mixed, "mixed"));
+    for number in 0..hogs {
+        scene.add_guest(guest(&[hog()], &format!("hog {number}")));
+    }
+    let clients = hogs + 2;
+    let setup = Setup { domains: clients as u16 + 1, ..Setup::for_clients(clients) };
+    let hardware = Hardware { switch_ns: 5 * US, ..Hardware::default() };
+    let mut policy = Credit::new(&setup, settings);
+    let weight = Share::new(256).expect("in range");
+    for client in 0..clients {
+        policy.add_domain(client as u16 + 1, 0, weight);
+    }
+    let mut host = Host::new(hardware, policy, scene, Seen::default());
+    for client in 0..clients {
+        host.add(client, client as u16 + 1, Share::ONE, 0);
+    }
+    host.prepare(|scene, context| scene.start(context));
+    host
+}
+
+/// Figure 10: 40 bytes, a think time of 100 to 1000 ms.
+fn echo_client() -> Remote {
+    let (bytes, think) = (Distribution::Fixed(40), Distribution::Uniform(100 * MS, 1000 * MS));
+    Remote::Asks { to: MIXED, port: PORT, bytes, think }
+}
+
+fn echo_server() -> Arc<Program> {
+    let compute = Op::Compute(Distribution::Fixed(100 * US));
+    program(&[Op::Receive { port: PORT }, compute, Op::Reply { bytes: Distribution::Fixed(40) }])
+}
+
+/// As iperf: a stream as long as the run, with as much under way as TCP allows without scaling, 64 KiB.
+fn endless_stream() -> Remote {
+    Remote::Sends { to: MIXED, port: PORT, bytes: LONGEST_NS, window: 44 }
+}
+
+fn stream_reader() -> Arc<Program> {
+    program(&[Op::Receive { port: PORT }, Op::Compute(Distribution::Fixed(5 * US)), Op::Done])
+}
+
+/// Figure 10 excludes the driver's inheritance and keeps whom it preempts in place, both for the baseline
+/// and for TAVS.
+fn figure_10(tavs: TavsSettings) -> CreditSettings {
+    CreditSettings { tavs: TavsSettings { keep_on_run_queue: true, ..tavs }, ..CreditSettings::BASELINE }
+}
+
+fn counter(host: &PaperHost, wanted: &str) -> u64 {
+    let mut found = 0;
+    host.policy().counters(&mut |name, value| found += if name == wanted { value } else { 0 });
+    found
+}
+
+fn mean(values: &[Nanoseconds]) -> Nanoseconds {
+    values.iter().sum::<u64>() / (values.len() as u64).max(1)
+}
+
+#[test]
+fn tavs_8_figure_10_the_baselines_latency_grows_to_150_ms_and_tavs_is_near_nought_after_inferring() {
+    let latencies = |tavs| {
+        let mut host = host(figure_10(tavs), Some(echo_client()), &[echo_server(), hog()], 5);
+        host.run_until(10 * S).expect("time goes on");
+        let inferring = host.recorder().pending_ns.len();
+        host.run_until(120 * S).expect("time goes on");
+        let mut pending_ns = host.recorder().pending_ns[inferring..].to_vec();
+        pending_ns.sort();
+        assert!(pending_ns.len() > 150, "a question each 0.6 s: {}", pending_ns.len());
+        (pending_ns, host)
+    };
+    let (baseline_ns, _) = latencies(TavsSettings::OFF);
+    // A turn of each of the five is 150 ms; one that has earned credit meanwhile may have another.
+    let largest_ns = baseline_ns[baseline_ns.len() - 1];
+    assert!((120 * MS..=180 * MS).contains(&largest_ns), "{largest_ns}");
+    assert!((50 * MS..=90 * MS).contains(&mean(&baseline_ns)), "{}", mean(&baseline_ns));
+
+    let (tavs_ns, host) = latencies(TavsSettings::TASK_AWARE);
+    assert!(tavs_ns[tavs_ns.len() * 99 / 100] < MS, "{tavs_ns:?}");
+    assert!(host.policy().belief(MIXED, IO) > Some(20) && host.policy().belief(MIXED, CPU) <= Some(20));
+}
+
+#[test]
+fn tavs_8_figure_10_boosting_takes_nothing_from_the_other_domains() {
+    for tavs in [TavsSettings::OFF, TavsSettings::TASK_AWARE] {
+        let mut host = host(figure_10(tavs), Some(echo_client()), &[echo_server(), hog()], 5);
+        host.run_until(60 * S).expect("time goes on");
+        for client in MIXED..MIXED + 6 {
+            let ran_ns = host.ran_ns(client);
+            assert!(ran_ns.abs_diff(10 * S) <= S / 10, "{client}: {ran_ns} of a sixth, 10 s");
+        }
+    }
+}
+
+/// A stream from outside to one domain, with so many hogs beside it; Mbit/s that its task takes.
+fn stream_mbit_per_s(tavs: TavsSettings, hogs: u32) -> u64 {
+    let settings = CreditSettings { tavs, ..CreditSettings::BASELINE };
+    let mut host = host(settings, Some(endless_stream()), &[stream_reader()], hogs);
+    host.run_until(20 * S).expect("time goes on");
+    host.recorder().done * 1460 * 8 / 20 / 1_000_000
+}
+
+const INHERITANCE: TavsSettings = TavsSettings { priority_inheritance: true, ..TavsSettings::OFF };
+
+#[test]
+fn tavs_6_figure_14_a_stream_starves_beside_many_hogs_unless_the_driver_inherits() {
+    let (alone, crowded) = (stream_mbit_per_s(TavsSettings::OFF, 0), stream_mbit_per_s(TavsSettings::OFF, 5));
+    assert_eq!(alone, 94, "what 100 Mbit/s of Ethernet carries of TCP's bytes");
+    assert!(crowded * 10 < alone, "{crowded}");
+    let inherited = stream_mbit_per_s(INHERITANCE, 5);
+    assert!(inherited > 5 * crowded, "{inherited} and {crowded}");
+}
+
+/// Figures 8, 9 and 15: the driver preempts the domain that it works for.
+#[test]
+fn tavs_6_figure_15_a_domain_with_a_stream_gets_its_share_if_it_keeps_its_place() {
+    let shares = |keep_on_run_queue| {
+        let tavs = TavsSettings { keep_on_run_queue, ..TavsSettings::OFF };
+        let settings = CreditSettings { tavs, ..CreditSettings::BASELINE };
+        let mut host = host(settings, Some(endless_stream()), &[stream_reader(), hog()], 5);
+        host.run_until(30 * S).expect("time goes on");
+        (host.ran_ns(MIXED), host.ran_ns(MIXED + 1))
+    };
+    let (mixed_ns, hog_ns) = shares(false);
+    assert!(mixed_ns < hog_ns * 3 / 4, "{mixed_ns} against {hog_ns}");
+    let (mixed_ns, hog_ns) = shares(true);
+    assert!(mixed_ns.abs_diff(hog_ns) < hog_ns / 20, "{mixed_ns} against {hog_ns}");
+}
+
+#[test]
+fn tavs_7_all_of_the_drivers_time_is_charged_to_the_domain_that_it_worked_for() {
+    let settings = CreditSettings { tavs: TavsSettings::ALL, ..CreditSettings::BASELINE };
+    let mut host = host(settings, Some(endless_stream()), &[stream_reader()], 2);
+    host.run_until(10 * S).expect("time goes on");
+    let (ran_ns, charged_ns) = (host.ran_ns(DRIVER), counter(&host, "driver_charged_ns"));
+    assert!(ran_ns > S / 10 && ran_ns.abs_diff(charged_ns) <= 10 * US, "{ran_ns} and {charged_ns}");
+}
+
+#[test]
+fn tavs_8_the_same_host_runs_the_same_way_again() {
+    let run = || {
+        let mut host = host(CreditSettings::TAVS, Some(echo_client()), &[echo_server(), hog()], 5);
+        host.run_until(20 * S).expect("time goes on");
+        (host.decisions(), host.into_recorder().responses_ns)
+    };
+    assert_eq!(run(), run());
+}
