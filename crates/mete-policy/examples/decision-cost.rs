@@ -1,6 +1,7 @@
 //! What a decision (pick, charge, requeue) costs, beside a pop and a push of a bare binary heap.
 //!
-//! `cargo run --release -p mete-policy --example decision-cost [CLIENTS [POLICY...]]`: nanoseconds. All
+//! `cargo run --release -p mete-policy --example decision-cost [CLIENTS [SHARES [POLICY...]]]`: nanoseconds.
+//! Shares are `uniform` (1 to 50, as a rule), `equal`, or `tail` (a tenth has 100, the others 1). All
 //! subjects are measured in turn, many times, and the least counts, so that what else the machine does
 //! falls on all alike. The bare heap has keys of the same size (16 bytes) and pushes what it popped plus a
 //! client's step: weighted fair queueing without its bookkeeping.
@@ -33,8 +34,14 @@ fn main() {
         eprintln!("decision-cost: the number of clients: {error}");
         std::process::exit(2)
     });
+    let shares =
+        arguments.next().map_or(Ok(uniform as Shares), |name| shares(&name)).unwrap_or_else(|name| {
+            eprintln!("decision-cost: no such shares: {name}; there are uniform, equal and tail");
+            std::process::exit(2)
+        });
     let wanted: Vec<String> = arguments.collect();
-    let mut subjects = subjects(clients, |name| wanted.is_empty() || wanted.iter().any(|each| each == name));
+    let mut subjects =
+        subjects(clients, shares, |name| wanted.is_empty() || wanted.iter().any(|each| each == name));
     for _ in 0..ROUNDS {
         subjects.iter_mut().for_each(Subject::measure);
     }
@@ -45,14 +52,14 @@ fn main() {
 }
 
 /// The bare heap, some policies called directly, and those of the catalog through their box.
-fn subjects(clients: u32, wanted: impl Fn(&str) -> bool) -> Vec<Subject> {
+fn subjects(clients: u32, shares: Shares, wanted: impl Fn(&str) -> bool) -> Vec<Subject> {
     let setup = Setup::for_clients(clients);
-    let mut subjects = vec![Subject::new("bare heap, pop and push", bare_heap(clients))];
+    let mut subjects = vec![Subject::new("bare heap, pop and push", bare_heap(clients, shares))];
     let direct: [(&str, Calls); 4] = [
-        ("wfq", decisions(Wfq::new(&setup), clients)),
-        ("wf2q+", decisions(Wf2q::new(&setup), clients)),
-        ("stride", decisions(Stride::new(&setup), clients)),
-        ("eevdf", decisions(Eevdf::new(&setup), clients)),
+        ("wfq", decisions(Wfq::new(&setup), clients, shares)),
+        ("wf2q+", decisions(Wf2q::new(&setup), clients, shares)),
+        ("stride", decisions(Stride::new(&setup), clients, shares)),
+        ("eevdf", decisions(Eevdf::new(&setup), clients, shares)),
     ];
     for (name, calls) in direct {
         if wanted(name) {
@@ -60,7 +67,7 @@ fn subjects(clients: u32, wanted: impl Fn(&str) -> bool) -> Vec<Subject> {
         }
     }
     for entry in CATALOG.iter().filter(|entry| wanted(entry.name)) {
-        subjects.push(Subject::new(entry.name, decisions((entry.make)(&setup), clients)));
+        subjects.push(Subject::new(entry.name, decisions((entry.make)(&setup), clients, shares)));
     }
     subjects
 }
@@ -86,14 +93,30 @@ fn time(calls: &mut dyn FnMut(u32), number: u32) -> Duration {
     start.elapsed()
 }
 
-/// Shares from 1 to 50, in no order.
-fn share(client: u32) -> Share {
-    Share::new(1 + client.wrapping_mul(2_654_435_761) % 50).unwrap_or(Share::ONE)
+/// A client's share.
+type Shares = fn(u32) -> u32;
+
+fn shares(name: &str) -> Result<Shares, String> {
+    match name {
+        "uniform" => Ok(uniform),
+        "equal" => Ok(|_| 5),
+        "tail" => Ok(|client| if scattered(client).is_multiple_of(10) { 100 } else { 1 }),
+        _ => Err(name.to_owned()),
+    }
 }
 
-fn decisions(mut policy: impl Policy + 'static, clients: u32) -> Calls {
+fn uniform(client: u32) -> u32 {
+    1 + scattered(client) % 50
+}
+
+/// A number that has no order over clients.
+fn scattered(client: u32) -> u32 {
+    client.wrapping_mul(2_654_435_761)
+}
+
+fn decisions(mut policy: impl Policy + 'static, clients: u32, shares: Shares) -> Calls {
     for client in 0..clients {
-        policy.add(client, 0, share(client), 0);
+        policy.add(client, 0, Share::new(shares(client)).unwrap_or(Share::ONE), 0);
         let _ = policy.wake(client, 0);
     }
     let mut now = 0;
@@ -106,8 +129,8 @@ fn decisions(mut policy: impl Policy + 'static, clients: u32) -> Calls {
     })
 }
 
-fn bare_heap(clients: u32) -> Calls {
-    let step = |client: u32| (10_000_000u64 << 20) / u64::from(share(client).get());
+fn bare_heap(clients: u32, shares: Shares) -> Calls {
+    let step = |client: u32| (10_000_000u64 << 20) / u64::from(shares(client));
     let steps: Vec<u64> = (0..clients).map(step).collect();
     let mut heap: BinaryHeap<_> = (0..clients).map(|client| Reverse((step(client), client))).collect();
     Box::new(move |number| {

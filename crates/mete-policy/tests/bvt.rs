@@ -151,6 +151,23 @@ fn vtrr_3_a_bvt_warp_ends_at_its_limit_and_rests() {
     assert!((18..=24).contains(&of_it), "{of_it} of 60: its share, in bursts");
 }
 
+/// Its second quantum in a row would need a second warp.
+#[test]
+fn vtrr_3_a_bvt_client_is_not_warped_again_before_it_has_rested() {
+    for (rest_ns, again) in [(0, true), (u64::MAX, false)] {
+        let mut policy = with_two_hogs(warped(100, QUANTUM_NS, rest_ns));
+        let _ = policy.wake(2, 0);
+        let mut now = 0;
+        let order: Vec<u32> = (0..30).map(|_| run(&mut policy, &mut now, u64::MAX, Stop::Expired)).collect();
+        assert_eq!(order[0], 2, "warped once in any case");
+        assert_eq!(
+            order[1..].windows(2).any(|pair| pair == [2, 2]),
+            again,
+            "{order:?} with a rest of {rest_ns} ns"
+        );
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 

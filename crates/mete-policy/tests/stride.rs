@@ -24,12 +24,31 @@ fn vtrr_3_stride_keeps_the_distance_to_the_global_pass_over_an_absence() {
     bench.wake(0);
     assert_eq!(bench.quanta(6), [1, 2, 0, 1, 2, 0]);
 
-    let mut bench = Bench::new(Stride::new(&setup(2)), &[1, 1]);
-    assert_eq!(bench.quanta(1), [0]);
-    assert_eq!(bench.run(63, Stop::Blocked), Some(1), "it is three eighths of a quantum behind");
+    let mut bench = Bench::new(Stride::new(&setup(2)), &[10, 1]);
+    assert_eq!(bench.quanta(10), [0; 10]);
+    assert_eq!(bench.run(0, Stop::Blocked), Some(1), "it is nine tenths of a quantum behind");
     assert_eq!(bench.quanta(100), [0; 100]);
     bench.wake(1);
-    assert_eq!(bench.quanta(6), [1, 0, 1, 0, 1, 0], "it goes first, and only once");
+    assert_eq!(bench.quanta(11), [&[1][..], &[0; 10]].concat(), "it goes first, and only once");
+}
+
+/// Five quanta ahead when it blocks: the others first have their turn. With twice the share it is the same
+/// five quanta, half as far in virtual time.
+#[test]
+fn vtrr_3_stride_scales_what_remains_with_the_share() {
+    let mut shares = [1; 11];
+    shares[0] = 10;
+    for (share, before_the_others) in [(10, 0), (20, 5)] {
+        let mut bench = Bench::new(Stride::new(&setup(11)), &shares);
+        assert_eq!(bench.quanta(9), [0; 9]);
+        assert_eq!(bench.run(255, Stop::Blocked), Some(0));
+        assert_eq!(bench.quanta(10), (1..=10).collect::<Vec<_>>());
+        bench.set_share(0, share);
+        bench.wake(0);
+        let order = bench.quanta(20);
+        let first = order.iter().take_while(|&&client| client == 0).count();
+        assert_eq!(first, before_the_others, "{order:?}");
+    }
 }
 
 /// §2, dynamic ticket modifications: the part of a stride that is left is scaled with the stride.

@@ -5,7 +5,7 @@ mod ideal;
 
 use common::World;
 use ideal::{Bench, EPSILON, setup};
-use mete_policy::{Stop, Wfq, WfqLinear};
+use mete_policy::{Policy, Stop, Wfq, WfqLinear};
 use proptest::prelude::*;
 
 /// VTRR paper, §2.3: clients of shares 3, 2, 1.
@@ -92,6 +92,20 @@ fn take(bench: &mut Bench<Wfq>, step: &Step) {
     }
 }
 
+/// One step in which anyone leaves, comes back, changes its share, or runs.
+fn churn(bench: &mut Bench<impl Policy>, what: u8, client: u32, used: u8) -> Option<u32> {
+    match what {
+        0 if bench.is_runnable(client) => bench.remove(client),
+        0 => {
+            bench.add(client, 1 + client % 7);
+            bench.wake(client);
+        }
+        1 if bench.is_runnable(client) => bench.set_share(client, 1 + u32::from(used) % 9),
+        _ => return bench.run(used, Stop::Preempted),
+    }
+    None
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
@@ -130,6 +144,24 @@ proptest! {
             take(&mut bench, step);
             let (behind, _) = bench.errors();
             prop_assert!(behind > -1.0 - EPSILON, "{} quanta behind after {:?}", -behind, step);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Enough clients for a heap of five levels, from which anyone may be taken.
+    #[test]
+    fn vtrr_3_heap_and_linear_search_agree_on_many_clients(
+        shares in prop::collection::vec(1u32..=20, 300),
+        history in prop::collection::vec((0u8..4, 0u32..300, any::<u8>()), 1..1000),
+    ) {
+        let mut heap = Bench::new(Wfq::new(&setup(300)), &shares);
+        let mut linear = Bench::new(WfqLinear::new(&setup(300)), &shares);
+        for (what, client, used) in history {
+            let chosen = (churn(&mut heap, what, client, used), churn(&mut linear, what, client, used));
+            prop_assert_eq!(chosen.0, chosen.1);
         }
     }
 }
