@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
-use mete_study::study::{STUDIES, Study, StudyOptions, by_name, vtrr_error, vtrr_micro};
+use mete_study::study::{STUDIES, Study, StudyOptions, by_name, vtrr_cost, vtrr_error, vtrr_micro};
 use mete_study::{Progress, Verdict};
 
 const QUICK: StudyOptions = StudyOptions { is_quick: true };
@@ -37,13 +37,15 @@ fn vtrr_4_the_error_study_finds_the_same_at_each_run() {
 }
 
 #[test]
-fn vtrr_4_a_study_that_is_stopped_says_what_is_missing() {
-    let study = vtrr_error(QUICK, &mut Stopped);
-    assert!(!study.report.is_complete && !study.figures.is_empty());
-    assert!(study.figures.iter().all(|figure| figure.verdict == Verdict::NotMeasured));
-    assert!(study.report.rows.iter().all(|row| row.median.is_none() && !row.note.is_empty()));
-    let (_, page) = study.files.iter().find(|(name, _)| name == "README.md").unwrap();
-    assert!(page.contains("stopped before its end"), "{page}");
+fn vtrr_4_vtrr_5_a_study_that_is_stopped_says_what_is_missing() {
+    for run in [vtrr_error, vtrr_cost, vtrr_micro] {
+        let study = run(QUICK, &mut Stopped);
+        assert!(!study.report.is_complete && !study.figures.is_empty());
+        assert!(study.figures.iter().all(|figure| figure.verdict == Verdict::NotMeasured));
+        assert!(study.report.rows.iter().all(|row| row.median.is_none() && !row.note.is_empty()));
+        let (_, page) = study.files.iter().find(|(name, _)| name == "README.md").unwrap();
+        assert!(page.contains("stopped before its end"), "{page}");
+    }
 }
 
 #[test]

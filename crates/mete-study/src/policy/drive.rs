@@ -19,9 +19,10 @@ const LARGEST_SHARE: u32 = 100;
 const PIECE_NS: f64 = 500_000.0;
 const PIECES: usize = 9;
 
-/// How long decisions are made before the first one counts: a policy whose clients have all just arrived
-/// is in a state to which it does not return.
-const WARM_UP: Duration = Duration::from_millis(300);
+/// How long decisions are made before the first one counts, within these limits: a policy whose clients
+/// have all just arrived is in a state to which it does not return.
+const WARM_UP_A_CLIENT: Duration = Duration::from_micros(30);
+const WARM_UP: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(300));
 
 /// Makes so many decisions.
 type Decide = Box<dyn FnMut(u64)>;
@@ -30,11 +31,13 @@ type Decide = Box<dyn FnMut(u64)>;
 pub(crate) struct Subject {
     decide: Decide,
     times: u64,
+    warm_up: Duration,
 }
 
 impl Subject {
-    pub(crate) fn new(decide: impl FnMut(u64) + 'static) -> Subject {
-        Subject { decide: Box::new(decide), times: 0 }
+    pub(crate) fn new(clients: u32, decide: impl FnMut(u64) + 'static) -> Subject {
+        let warm_up = WARM_UP_A_CLIENT.saturating_mul(clients).clamp(WARM_UP.0, WARM_UP.1);
+        Subject { decide: Box::new(decide), times: 0, warm_up }
     }
 
     /// Nanoseconds a decision.
@@ -52,7 +55,7 @@ impl Subject {
         let mut times = 1;
         loop {
             let ns = timed(times, &mut *self.decide) * times as f64;
-            if begin.elapsed() >= WARM_UP {
+            if begin.elapsed() >= self.warm_up {
                 return ((times as f64 * PIECE_NS / ns) as u64).max(1);
             }
             if ns < PIECE_NS {
@@ -72,7 +75,7 @@ pub(crate) fn ready<P: Policy + 'static>(clients: u32, make: impl FnOnce(&Setup)
         let _ = policy.wake(client, 0);
     }
     let mut now = 0;
-    Subject::new(move |times| now = decide(&mut policy, now, times))
+    Subject::new(clients, move |times| now = decide(&mut policy, now, times))
 }
 
 /// Random shares by client, the same at each call.

@@ -12,7 +12,7 @@ pub(super) fn bare(clients: u32) -> Subject {
     const QUANTUM: u64 = 1 << 20;
     let steps: Vec<u64> = shares(clients).map(|(_, share)| QUANTUM / u64::from(share.get())).collect();
     let mut heap: BinaryHeap<_> = (0..).zip(&steps).map(|(client, &step)| Reverse((step, client))).collect();
-    Subject::new(move |times| pop_and_push(&mut heap, &steps, times))
+    Subject::new(clients, move |times| pop_and_push(&mut heap, &steps, times))
 }
 
 #[inline(never)]

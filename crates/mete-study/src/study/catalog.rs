@@ -1,6 +1,6 @@
 //! All studies by name.
 
-use super::{Study, StudyOptions, log_cost, log_readers, vtrr_error, vtrr_micro};
+use super::{Study, StudyOptions, log_cost, log_readers, vtrr_cost, vtrr_error, vtrr_micro};
 use crate::progress::Progress;
 
 /// A study that can be asked for by name.
@@ -30,6 +30,11 @@ pub const STUDIES: &[Entry] = &[
         name: "vtrr-error",
         shows: "how far VTRR, WRR and WFQ are from perfect fairness, over clients and shares",
         run: vtrr_error,
+    },
+    Entry {
+        name: "vtrr-cost",
+        shows: "what a decision costs over the number of clients, for every policy",
+        run: vtrr_cost,
     },
     Entry {
         name: "vtrr-micro",

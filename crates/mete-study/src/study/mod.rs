@@ -9,6 +9,8 @@ mod processors;
 mod readers;
 mod readers_page;
 mod restart;
+mod vtrr_cost;
+mod vtrr_cost_page;
 mod vtrr_error;
 mod vtrr_error_page;
 mod vtrr_micro;
@@ -75,6 +77,12 @@ pub fn log_readers(options: StudyOptions, progress: &mut dyn Progress) -> Study 
 /// `progress` says so.
 pub fn vtrr_error(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     vtrr_error::study(options, progress)
+}
+
+/// What a decision costs with 1 to 1,000,000 clients, for every policy (VTRR paper, §5.2). Takes about a
+/// minute; stops when `progress` says so.
+pub fn vtrr_cost(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    vtrr_cost::study(options, progress)
 }
 
 /// Who ran when under Linux 2.2's scheduler, WFQ and VTRR, and the frames that encoders get done (VTRR

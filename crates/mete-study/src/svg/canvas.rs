@@ -46,6 +46,17 @@ impl Canvas {
         let _ = writeln!(self.0, "<path d=\"{path}\" stroke=\"{stroke}\" fill=\"none\"/>");
     }
 
+    /// The line of the `nth` series: dashed once all colours are used up.
+    pub(super) fn dashed(&mut self, places: &[(f64, f64)], nth: usize) {
+        let dashes = ["none", "7 3", "2 3"][nth / COLOURS.len() % 3];
+        let (points, stroke) = (joined(places), colour(nth));
+        let _ = writeln!(
+            self.0,
+            "<polyline points=\"{points}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"2\" \
+             stroke-dasharray=\"{dashes}\"/>"
+        );
+    }
+
     pub(super) fn polyline(&mut self, places: &[(f64, f64)], stroke: &str, width: f64) {
         let points = joined(places);
         let _ = writeln!(

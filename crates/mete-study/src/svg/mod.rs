@@ -5,7 +5,7 @@ mod canvas;
 mod surface;
 mod timeline;
 
-use canvas::{Canvas, colour};
+use canvas::{COLOURS, Canvas, colour};
 
 use crate::report::short;
 
@@ -98,7 +98,7 @@ pub fn lines(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
             .iter()
             .filter(|(px, py)| (!x.is_logarithmic || *px > 0.0) && (!y.is_logarithmic || *py > 0.0));
         let places: Vec<_> = usable.map(|&(px, py)| (across.at(px), up.at(py))).collect();
-        picture.line(&places, colour(nth));
+        picture.line(&places, nth);
         picture.legend(nth, &series.name);
     }
     picture.end()
@@ -154,10 +154,10 @@ impl Picture {
         self.0.text(((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 10.0), "middle", &axis.label);
     }
 
-    fn line(&mut self, places: &[(f64, f64)], colour: &str) {
-        self.0.polyline(places, colour, 2.0);
+    fn line(&mut self, places: &[(f64, f64)], nth: usize) {
+        self.0.dashed(places, nth);
         if places.len() <= DOTTED {
-            places.iter().for_each(|&place| self.0.dot(place, colour));
+            places.iter().for_each(|&place| self.0.dot(place, colour(nth)));
         }
     }
 
@@ -167,7 +167,10 @@ impl Picture {
 
     fn legend(&mut self, nth: usize, name: &str) {
         let (x, y) = (WIDTH - RIGHT + 14.0, TOP + 10.0 + 20.0 * nth as f64);
-        self.0.rectangle((x, y - 10.0), (12.0, 12.0), colour(nth));
+        match nth < COLOURS.len() {
+            true => self.0.rectangle((x, y - 10.0), (12.0, 12.0), colour(nth)),
+            false => self.0.dashed(&[(x - 4.0, y - 4.0), (x + 14.0, y - 4.0)], nth),
+        }
         self.0.text((x + 18.0, y), "start", name);
     }
 

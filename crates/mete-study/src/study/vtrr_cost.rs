@@ -1,0 +1,77 @@
+//! What a decision costs over the number of clients, for every policy (VTRR paper, §5.2).
+
+use mete_policy::{CATALOG, Setup};
+
+use super::{Study, StudyOptions, vtrr_cost_page};
+use crate::interleave::interleave;
+use crate::policy::drive::{Subject, ready};
+use crate::processor::{self, Pinned};
+use crate::progress::Progress;
+use crate::report::{Report, Row};
+use crate::statistics::Summary;
+
+/// The paper's range first, then on to a million.
+pub(super) const CLIENTS: [u32; 14] =
+    [1, 2, 5, 10, 20, 50, 100, 200, 300, 400, 1_000, 10_000, 100_000, 1_000_000];
+
+/// One policy with so many clients.
+pub(super) struct Point {
+    pub policy: &'static str,
+    pub clients: u32,
+    /// Of a decision.
+    pub ns: Option<f64>,
+}
+
+pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    let mut report = Report::new("mete study vtrr-cost");
+    let pinned = Pinned::to(processor::quietest());
+    let mut points = Vec::new();
+    for clients in CLIENTS {
+        if progress.is_cancelled() {
+            break;
+        }
+        let rows = measured(clients, options, progress);
+        let ns = |row: &Row| row.median;
+        points.extend(CATALOG.iter().zip(&rows).map(|(entry, row)| Point {
+            policy: entry.name,
+            clients,
+            ns: ns(row),
+        }));
+        report.rows.extend(rows);
+    }
+    drop(pinned);
+    report.is_complete = !progress.is_cancelled();
+    let figures = vtrr_cost_page::figures(&points);
+    let files = vtrr_cost_page::files(&report, &figures, &points);
+    Study { folder: "vtrr-cost", report, figures, files }
+}
+
+/// A row for each policy, all of them in turn.
+fn measured(clients: u32, options: StudyOptions, progress: &mut dyn Progress) -> Vec<Row> {
+    let rounds = if options.is_quick { 5 } else { 21 };
+    let start = |entry: &mete_policy::Entry| ready(clients, |setup: &Setup| (entry.make)(setup));
+    let mut subjects: Vec<Subject> = CATALOG.iter().map(start).collect();
+    let all: Vec<usize> = (0..subjects.len()).collect();
+    let samples =
+        interleave(&format!("{clients} clients"), rounds, &all, progress, |nth| subjects[nth].sample());
+    let name = |nth: usize| format!("{}, {clients} {}", CATALOG[nth].name, plural(clients));
+    all.iter().map(|&nth| Row::new(name(nth), "ns", samples.of(nth))).collect()
+}
+
+fn plural(clients: u32) -> &'static str {
+    if clients == 1 { "client" } else { "clients" }
+}
+
+/// The least and the greatest of a policy's costs from `least` to `most` clients.
+pub(super) fn range(points: &[Point], policy: &str, least: u32, most: u32) -> Option<(f64, f64)> {
+    let own = points.iter().filter(|point| point.policy == policy);
+    let within = own.filter(|point| (least..=most).contains(&point.clients));
+    let ns: Option<Vec<f64>> = within.map(|point| point.ns).collect();
+    let summary = Summary::of(&ns?)?;
+    Some((summary.min, summary.max))
+}
+
+/// A policy's cost with so many clients.
+pub(super) fn cost(points: &[Point], policy: &str, clients: u32) -> Option<f64> {
+    points.iter().find(|point| point.policy == policy && point.clients == clients)?.ns
+}
