@@ -6,15 +6,20 @@
 //! | | |
 //! |---|---|
 //! | selection, insertion | O(g) for g groups, and g is at most 21 whatever the number of clients |
-//! | fairness | with g groups, a client's service-time error stays between −(g − 1)(g − 2)/2 − 4 and g + 3 quanta; within its group between −3 and 4 |
+//! | fairness | with g groups, a client's service-time error stays between −(g − 1)(g − 2)/2 − 4 and g + 3 quanta |
 //! | several processors | one set of groups serves all (see below) |
 //!
 //! Group k holds the clients with shares from 2ᵏ to 2ᵏ⁺¹ − 1; its weight is the sum of their shares, and
 //! its work W the time that they were given. Groups stand in the order of their weights, the heaviest
-//! first. *Between groups* (§3.1): having served group i, go on to group i + 1 if
+//! first. *Between groups*: having served group i, go on to group i + 1 if
 //! (Wᵢ + 1) / (Wᵢ₊₁ + 1) exceeds the ratio of their weights, and else return to the first. *Within a
-//! group* (§3.2): in each round a client is given share / 2ᵏ quanta, 1 to just under 2; it runs whole
+//! group*: in each round a client is given share / 2ᵏ quanta, 1 to just under 2; it runs whole
 //! quanta, and the fraction that is left, its deficit, is added in the next round.
+//!
+//! The bounds on a client's error are the sums of two. A client's within its group stays between −3 and
+//! 4, because in each round it has less than two quanta, and less than one is carried over. A group's
+//! stays between −(g − 1)(g − 2)/2 − 1 and g − 1: negative errors quadratic in g and positive ones linear,
+//! as the source has them; the tests hold every quantum of random groups to these figures.
 //!
 //! Time is counted in nanoseconds instead of quanta, so that one who stops early is charged what it
 //! used. Three rules are ours:

@@ -158,7 +158,7 @@ pub trait Policy {
     #[must_use = "the policy may want a processor to be taken from its client"]
     fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId>;
 
-    /// Who runs next on this processor; `None` when nobody is ready.
+    /// Who runs next on this processor; `None` when nobody is ready, or there is no such processor.
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision>;
 
     /// A running client left its processor after `ran_ns` of processor time.

@@ -17,7 +17,7 @@
 //! joins two of its numbers into one of 62 bits, because shares may add up to more than 2³¹, and scales
 //! it to the number of tickets. The seed is [`Setup::seed`]: the same seed and calls, the same schedule.
 //!
-//! Tickets are not made in currencies and not lent (§3.1, §3.2): domains do not count.
+//! Tickets are not made in currencies and not lent (§3.3, §3.1): domains do not count.
 
 use alloc::vec;
 use alloc::vec::Vec;

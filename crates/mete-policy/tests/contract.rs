@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::world::Answer;
 use common::{CLIENTS, PROCESSORS, Step, World, setup, steps, wild_steps};
 use mete_policy::{CATALOG, Decision, Policy, Setup, Share, Stop, by_name};
 use proptest::prelude::*;
@@ -43,6 +44,23 @@ proptest! {
                 world.answers
             };
             prop_assert_eq!(answers(()), answers(()), "{}", entry.name);
+        }
+    }
+
+    /// What cannot be carried out is as if it had not been decided, where the policy's file does not say
+    /// otherwise: a lottery draws anew, and Xen sends whoever gives way to the tail of its priority.
+    #[test]
+    fn new_1_a_decision_that_is_given_back_is_made_again(history in steps(200)) {
+        for entry in CATALOG.iter().filter(|entry| !["lottery", "credit", "credit-tavs"].contains(&entry.name)) {
+            let mut world = World::new((entry.make)(&setup()));
+            history.iter().for_each(|step| world.take(step));
+            world.take(&Step::Pick(0));
+            let decided = *world.answers.last().expect("an answer");
+            if decided != Answer::Pick(None) {
+                world.take(&Step::GiveBack(0));
+                world.take(&Step::Pick(0));
+                prop_assert_eq!(*world.answers.last().expect("an answer"), decided, "{}", entry.name);
+            }
         }
     }
 

@@ -12,7 +12,7 @@ fn line(shares: &[u32]) -> Line<GroupRatio> {
     Line::new(GroupRatio::new(&setup()), shares)
 }
 
-/// The paper's algorithm as it is written there (§3.1, §3.2): whole quanta, fixed clients, an index.
+/// The paper's algorithm as it is written there (§3): whole quanta, fixed clients, an index.
 struct Paper {
     groups: Vec<PaperGroup>,
     index: usize,
@@ -81,7 +81,25 @@ proptest! {
         }
     }
 
-    /// At every quantum (§3.3): −(g−1)(g−2)/2 − 4 < E < g + 3.
+    /// At every quantum, for each of g groups: −(g−1)(g−2)/2 − 1 < E < g − 1.
+    #[test]
+    fn vtrr_3_grrr_keeps_every_group_s_service_error_within_the_bounds(shares in shares()) {
+        let paper = Paper::new(&shares);
+        let g = paper.groups.len() as f64;
+        prop_assume!(paper.groups.len() > 1);
+        let total: u64 = paper.groups.iter().map(|group| group.weight).sum();
+        line(&shares).run_until(5_000 * QUANTUM_NS, |served_ns| {
+            let quanta = served_ns.iter().sum::<u64>() as f64 / QUANTUM_NS as f64;
+            for group in &paper.groups {
+                let members = group.clients.iter().map(|&(client, ..)| served_ns[client as usize]);
+                let error = members.sum::<u64>() as f64 / QUANTUM_NS as f64 - quanta * group.weight as f64 / total as f64;
+                let bounds = -(g - 1.0) * (g - 2.0) / 2.0 - 1.0..g - 1.0;
+                assert!(bounds.contains(&error), "{error} is not within {bounds:?} for {shares:?}");
+            }
+        });
+    }
+
+    /// At every quantum: −(g−1)(g−2)/2 − 4 < E < g + 3, a group's bounds and those within a group.
     #[test]
     fn vtrr_3_grrr_keeps_every_service_error_within_the_bounds(shares in shares()) {
         let total: f64 = shares.iter().map(|&share| f64::from(share)).sum();

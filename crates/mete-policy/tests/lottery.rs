@@ -48,7 +48,7 @@ fn vtrr_3_lottery_runs_one_client_all_the_time() {
     assert_eq!(line(1, &[5]).letters(5), "AAAAA");
 }
 
-/// §3.4's own example: equal tickets, one uses a fifth of each quantum. Both get the same time.
+/// The source's own example (§4.5): equal tickets, one uses a fifth of each quantum. Both get the same time.
 #[test]
 fn vtrr_3_lottery_compensates_who_uses_a_part_of_its_quantum() {
     let mut line = line(3, &[400, 400]);
