@@ -6,8 +6,11 @@
 use rustix::process::{getpriority_process, setpriority_process};
 use rustix::thread::gettid;
 
-/// The highest weight that ordinary scheduling knows.
-const NICE: i32 = -20;
+/// How many nice steps before where it was: ten make nine times the weight. More does harm. A session's
+/// threads share one weight (autogroup, or a control group), which the kernel deals out to processors by
+/// the weights that run there; at -20 this thread would draw nearly all of it to its own processor, and
+/// programs of the same session would starve on the others.
+const STEPS: i32 = 10;
 
 /// The calling thread goes first as long as this lives.
 #[derive(Debug)]
@@ -21,9 +24,14 @@ impl Precedence {
     pub fn take() -> Precedence {
         let thread = Some(gettid());
         let before = getpriority_process(thread).ok();
-        let before = before.filter(|_| keep_from_children(true) && setpriority_process(thread, NICE).is_ok());
-        Precedence { before }
+        let raise =
+            |before: i32| keep_from_children(true) && setpriority_process(thread, raised(before)).is_ok();
+        Precedence { before: before.filter(|&before| raise(before)) }
     }
+}
+
+fn raised(before: i32) -> i32 {
+    (before - STEPS).max(-20)
 }
 
 /// Whoever this thread starts meanwhile gets the usual weight.
@@ -53,9 +61,10 @@ mod tests {
         let nice = || getpriority_process(Some(gettid())).unwrap();
         let before = nice();
         let precedence = Precedence::take();
-        assert_eq!(nice(), if precedence.before.is_some() { NICE } else { before });
+        assert_eq!(nice(), if precedence.before.is_some() { raised(before) } else { before });
         let child = std::process::Command::new("nice").output().unwrap();
-        let usual = if precedence.before.is_some() { 0 } else { before.max(0) };
+        // Whoever is reset on fork keeps a nice value above the usual one.
+        let usual = if precedence.before.is_some() { raised(before).max(0) } else { before };
         assert_eq!(String::from_utf8_lossy(&child.stdout).trim(), usual.to_string());
         drop(precedence);
         assert_eq!(nice(), before);
