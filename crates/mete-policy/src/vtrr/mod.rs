@@ -17,11 +17,11 @@
 //!
 //! # Slices that are not used up
 //!
-//! Time is charged to the nanosecond, whyever a client stops. Used parts of quanta add up, and the counter
-//! goes down when they make a whole one; so a client that always blocks just before the end of its
-//! quantum has as many quanta as one that does not, and a short one loses nothing by having been
-//! preempted. What it has left of a cycle that the others have finished, it keeps up to one quantum.
-//! A decision that is given back (nothing used, preempted) is made again by the next pick.
+//! Time is charged to the nanosecond. Used parts of quanta add up, and the counter goes down when they
+//! make a whole one; so a client that always blocks just before the end of its quantum has no more time
+//! than one that does not. Who has to give way before a whole quantum is used, or not at all because the
+//! decision was given back, is selected again by the next pick. Who yields gives up the rest of its
+//! quantum.
 //!
 //! # Coming and going
 //!
@@ -32,8 +32,8 @@
 //!
 //! # Several processors
 //!
-//! A client that runs keeps its place and is passed over. When all that is due has been given out, the
-//! next cycle begins while the last quanta of the old one still run.
+//! A client that runs keeps its place and is passed over. When nobody is left who is due something and
+//! does not run, the next cycle begins; who is due something in the old one still keeps one quantum of it.
 
 pub(crate) mod ceiling;
 mod insertion;
@@ -208,7 +208,10 @@ impl Policy for Vtrr {
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
         let Some(place) = self.running(client) else { return };
-        self.queue.settle(&mut self.store, place, ran_ns);
+        // Who yields gives up the rest of its quantum: it could otherwise hold up the cycle's end, and
+        // with it all who have had their due, by yielding again and again.
+        let least_ns = if stop == Stop::Yielded { self.queue.quantum_ns() } else { 0 };
+        self.queue.settle(&mut self.store, place, ran_ns.max(least_ns));
         if let Some(slot) = self.store.get_mut(place) {
             slot.busy = false;
         }
@@ -216,7 +219,7 @@ impl Policy for Vtrr {
             self.roster.run(client);
             self.roster.stop(client, stop);
             self.leave(place, client);
-        } else if stop == Stop::Preempted && ran_ns == 0 {
+        } else if stop == Stop::Preempted {
             self.queue.stand_before(&self.store, place);
         }
     }

@@ -37,7 +37,9 @@ use super::slot::{Entity, Key, MAX_QUANTUM_NS, Slot};
 use super::store::{Line, Place, Store};
 use crate::{Nanoseconds, ProcessorId, Share};
 
-/// When the counters of a new cycle are set. The schedule is the same.
+/// When the counters of a new cycle are set. The schedule is the same; but where a client has more than
+/// one quantum left at the end of a cycle (only with several processors, or decisions taken ahead), what
+/// it forfeits leaves the queue's virtual time when its counter is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reset {
     /// Each when the cycle's first pass comes to it (VTRR paper, §3.3): no decision takes longer than
@@ -62,7 +64,7 @@ pub struct VirtualTime {
 #[derive(Clone, Copy)]
 struct Current {
     key: Key,
-    /// What its counter became.
+    /// What its counter became, with a whole quantum charged.
     counter: u32,
 }
 
@@ -187,6 +189,9 @@ impl Queue {
     }
 
     /// Replaces the quantum that was charged on selection by what was really used.
+    ///
+    /// The time-counter invariant goes on as if it had been a whole one: those behind, whom it obliges
+    /// to run next, do so.
     pub(super) fn settle(&mut self, store: &mut Store, place: Place, ran_ns: Nanoseconds) {
         if ran_ns == self.quantum_ns || self.refreshed(store, place).is_none() {
             return;
@@ -197,15 +202,13 @@ impl Queue {
         slot.counter += 1;
         slot.charge(ran_ns, quantum_ns);
         self.due_ns += i128::from(slot.due_ns(quantum_ns) - before_ns);
-        if self.current.key == slot.key() {
-            self.current.counter = slot.counter;
-        }
     }
 
-    /// After a decision that was not carried out, and was settled as such: the client is selected next,
-    /// if nobody else has been since.
+    /// After a client had to give way, and was settled: if its quantum is not over, and nobody else has
+    /// been selected since, it is selected next.
     pub(super) fn stand_before(&mut self, store: &Store, place: Place) {
-        if store.get(place).is_none_or(|slot| slot.key() != self.current.key) {
+        let Current { key, counter } = self.current;
+        if store.get(place).is_none_or(|slot| slot.key() != key || slot.counter <= counter) {
             return;
         }
         let before = store.previous(place).and_then(|before| store.get(before));
@@ -277,7 +280,8 @@ impl Queue {
     fn counter_behind(&mut self, store: &mut Store, place: Place) -> u32 {
         let behind = store.next(place);
         let Some(slot) = self.refreshed(store, behind) else { return 0 };
-        if behind == self.line.cursor { slot.counter.min(self.current.counter) } else { slot.counter }
+        let runs_next = behind == self.line.cursor && slot.counter > self.current.counter;
+        slot.counter - u32::from(runs_next)
     }
 
     /// Takes an entity out of the queue. The answer is what it needs when it comes back.

@@ -72,8 +72,8 @@ impl Slot {
 
     /// Resets the counter to `share` for a new cycle and answers the quanta that are forfeit.
     ///
-    /// Who was charged whole quanta has none left. Who used some in part may: one is kept, so that
-    /// nobody loses by giving way, the rest is not saved up.
+    /// As a rule there is nothing left. Where decisions overlap there may be: one quantum is kept, so that
+    /// nobody loses by an unfinished one, the rest is not saved up.
     pub(super) fn reset(&mut self, share: u32, cycle: u32) -> u32 {
         let kept = self.counter.min(1);
         let forfeit = self.counter - kept;

@@ -1,0 +1,254 @@
+//! Virtual-time round robin while clients come and go (VTRR paper, §3.2): every answer is compared with
+//! that of a model in fractions (`reference`), over random histories.
+
+mod reference;
+
+use std::cmp::Reverse;
+
+use mete_policy::{Policy, Reset, Setup, Share, Stop, Vtrr};
+use proptest::prelude::*;
+use reference::{Fraction, Model};
+
+const CLIENTS: u32 = 150;
+const QUANTUM_NS: u64 = 1000;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Arrive(u32, u32),
+    Remove(u32),
+    Share(u32, u32),
+    Wake(u32),
+    /// So many decisions at once; then each of these clients stops.
+    Decide(u8, u64, Stop),
+}
+
+fn share() -> impl Strategy<Value = u32> {
+    prop_oneof![4 => 1u32..=5, 2 => 1u32..=1000, 1 => Just(1 << 20)]
+}
+
+fn used_ns() -> impl Strategy<Value = u64> {
+    prop_oneof![6 => Just(QUANTUM_NS), 1 => Just(0), 3 => 0..QUANTUM_NS, 1 => QUANTUM_NS..5 * QUANTUM_NS]
+}
+
+fn stop() -> impl Strategy<Value = Stop> {
+    prop_oneof![
+        4 => Just(Stop::Expired),
+        3 => Just(Stop::Blocked),
+        1 => Just(Stop::Yielded),
+        1 => Just(Stop::Preempted)
+    ]
+}
+
+fn steps(clients: u32, used: impl Strategy<Value = u64>) -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0..clients, share()).prop_map(|(client, share)| Step::Arrive(client, share)),
+        1 => (0..clients).prop_map(Step::Remove),
+        1 => (0..clients, share()).prop_map(|(client, share)| Step::Share(client, share)),
+        6 => (0..clients).prop_map(Step::Wake),
+        10 => (1u8..=3, used, stop()).prop_map(|(count, used, stop)| Step::Decide(count, used, stop)),
+    ];
+    prop::collection::vec(step, 1..600)
+}
+
+/// The policy and the model, told the same.
+struct Pair {
+    policy: Vtrr,
+    model: Model,
+    shares: Vec<Option<u32>>,
+    /// The key that the current client had when it was selected.
+    last: Option<(Reverse<Option<u32>>, u32)>,
+}
+
+impl Pair {
+    fn new(policy: Vtrr) -> Pair {
+        Pair { policy, model: Model::new(QUANTUM_NS), shares: vec![None; CLIENTS as usize], last: None }
+    }
+
+    fn queued(&self, client: u32) -> bool {
+        self.model.queue.iter().any(|queued| queued.id == client)
+    }
+
+    fn take(&mut self, step: &Step) {
+        match *step {
+            Step::Arrive(client, weight) => {
+                if self.shares[client as usize].is_none() {
+                    self.policy.add(client, 0, Share::new(weight).expect("in range"), 0);
+                    self.shares[client as usize] = Some(weight);
+                }
+                self.wake(client);
+            }
+            Step::Remove(client) => {
+                self.policy.remove(client, 0);
+                self.model.forget(client);
+                self.shares[client as usize] = None;
+            }
+            Step::Share(client, weight) => self.set_share(client, weight),
+            Step::Wake(client) => self.wake(client),
+            Step::Decide(count, used_ns, stop) => self.decide(count, used_ns, stop),
+        }
+    }
+
+    fn wake(&mut self, client: u32) {
+        assert_eq!(self.policy.wake(client, 0), None);
+        if let Some(share) = self.shares[client as usize].filter(|_| !self.queued(client)) {
+            self.model.enter(client, share.into());
+        }
+    }
+
+    fn set_share(&mut self, client: u32, weight: u32) {
+        self.policy.set_share(client, Share::new(weight).expect("in range"), 0);
+        if let Some(share) = &mut self.shares[client as usize] {
+            *share = weight;
+            if self.queued(client) {
+                self.model.leave(client);
+                self.model.enter(client, weight.into());
+            }
+        }
+    }
+
+    fn decide(&mut self, count: u8, used_ns: u64, stop: Stop) {
+        let mut picked = vec![];
+        for _ in 0..count {
+            let client = self.policy.pick(0, 0).map(|decision| decision.client);
+            assert_eq!(client, self.model.pick());
+            picked.extend(client);
+            self.last = client.map(|client| self.key(client));
+        }
+        for client in picked {
+            let counter = self.policy.counter(client);
+            self.policy.ran(client, used_ns, stop, 0);
+            let used_ns = if stop == Stop::Yielded { used_ns.max(QUANTUM_NS) } else { used_ns };
+            self.model.ran(client, used_ns.into(), stop == Stop::Blocked, stop == Stop::Preempted);
+            if stop == Stop::Preempted && self.policy.counter(client) > counter {
+                self.last = self.before(client);
+            }
+        }
+    }
+
+    fn assert_same_state(&self) {
+        let queue: Vec<_> = self.policy.run_queue().collect();
+        let expected: Vec<_> =
+            self.model.queue.iter().map(|client| (client.id, client.counter as u32)).collect();
+        assert_eq!(queue, expected, "the queue and its counters");
+        if let Some(time) = self.policy.queue_virtual_time() {
+            assert_same(time.numerator, time.denominator, self.model.queue_virtual_time());
+        }
+        for client in &self.model.queue {
+            let time = self.policy.virtual_finishing_time(client.id).expect("it is in the queue");
+            assert_same(time.numerator, time.denominator, self.model.virtual_finishing_time(client));
+        }
+    }
+
+    /// Who stands behind the current client, or where it stood, may be due one quantum more: it runs next.
+    fn assert_time_counter_invariant(&self) {
+        let queue: Vec<_> = self.policy.run_queue().collect();
+        for pair in queue.windows(2) {
+            let passed = |client| self.last.is_some_and(|last| self.key(client) <= last);
+            let runs_next = passed(pair[0].0) && !passed(pair[1].0);
+            assert!(pair[1].1 <= pair[0].1 + u32::from(runs_next), "{:?} behind {:?}", pair[1], pair[0]);
+        }
+    }
+
+    /// A client that had to give way before its quantum was over runs next: as if the one before had been selected last.
+    fn before(&self, client: u32) -> Option<(Reverse<Option<u32>>, u32)> {
+        let keys = self.model.queue.iter().map(|queued| self.key(queued.id));
+        keys.take_while(|&key| key < self.key(client)).last()
+    }
+
+    /// What the queue is sorted by.
+    fn key(&self, client: u32) -> (Reverse<Option<u32>>, u32) {
+        (Reverse(self.shares[client as usize]), client)
+    }
+}
+
+fn assert_same(numerator: i128, denominator: i128, expected: Fraction) {
+    assert_eq!(numerator * expected.1, expected.0 * denominator);
+}
+
+fn quanta(clients: u32) -> Setup {
+    Setup { quantum_ns: QUANTUM_NS, ..Setup::for_clients(clients) }
+}
+
+/// What happens on one processor: one decision at a time, whole quanta where nobody gives way.
+fn on_one_processor(clients: u32) -> impl Strategy<Value = Vec<Step>> {
+    steps(clients, 0..=QUANTUM_NS).prop_map(|mut steps| {
+        for step in &mut steps {
+            if let Step::Decide(count, used_ns, stop) = step {
+                *count = 1;
+                if *stop == Stop::Expired {
+                    *used_ns = QUANTUM_NS;
+                }
+            }
+        }
+        steps
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn vtrr_2_every_decision_counter_and_virtual_time_is_that_of_the_model(history in steps(12, used_ns())) {
+        let mut pair = Pair::new(Vtrr::new(&quanta(CLIENTS)).with_reset(&quanta(CLIENTS), Reset::AtOnce));
+        for step in &history {
+            pair.take(step);
+            pair.assert_same_state();
+        }
+    }
+
+    /// So many that the queue is made of several chunks, which split and join.
+    #[test]
+    fn vtrr_2_a_long_queue_is_that_of_the_model(history in steps(CLIENTS, used_ns()), keep in 0u32..CLIENTS) {
+        let mut pair = Pair::new(Vtrr::new(&quanta(CLIENTS)).with_reset(&quanta(CLIENTS), Reset::AtOnce));
+        for client in 0..CLIENTS {
+            pair.take(&Step::Arrive(client * 37 % CLIENTS, 1 + client % 40));
+        }
+        history.iter().for_each(|step| pair.take(step));
+        pair.assert_same_state();
+        for client in (0..CLIENTS).filter(|&client| client != keep) {
+            pair.take(&Step::Remove(client * 53 % CLIENTS));
+            pair.take(&Step::Decide(1, QUANTUM_NS, Stop::Expired));
+        }
+        pair.assert_same_state();
+    }
+
+    #[test]
+    fn vtrr_1_resetting_counters_as_the_pass_comes_to_them_gives_the_same_schedule(history in on_one_processor(40)) {
+        let mut pair = Pair::new(Vtrr::new(&quanta(CLIENTS)));
+        for step in &history {
+            pair.take(step);
+            pair.assert_same_state();
+        }
+    }
+
+    #[test]
+    fn vtrr_2_both_ways_of_insertion_give_the_same_schedule(history in on_one_processor(CLIENTS)) {
+        for largest in [Share::MAX, Share::new(5).expect("in range")] {
+            let mut pair = Pair::new(Vtrr::ranged(&quanta(CLIENTS), largest));
+            history.iter().for_each(|step| pair.take(step));
+            pair.assert_same_state();
+        }
+    }
+
+    #[test]
+    fn vtrr_1_no_counter_is_larger_than_the_one_before(history in on_one_processor(10)) {
+        let mut pair = Pair::new(Vtrr::new(&quanta(CLIENTS)));
+        for step in &history {
+            pair.take(step);
+            pair.assert_time_counter_invariant();
+        }
+    }
+
+    /// With that invariant, the head's counter of zero means that all are: a cycle ends exactly.
+    #[test]
+    fn vtrr_1_a_cycle_ends_when_nobody_is_due_anything(history in on_one_processor(10)) {
+        let mut pair = Pair::new(Vtrr::new(&quanta(CLIENTS)));
+        for step in &history {
+            let (cycle, queue) = (pair.policy.cycle(), pair.policy.run_queue().collect::<Vec<_>>());
+            pair.take(step);
+            if matches!(step, Step::Decide(..)) && pair.policy.cycle() != cycle {
+                prop_assert!(queue.iter().all(|&(_, counter)| counter == 0), "{queue:?}");
+            }
+        }
+    }
+}
