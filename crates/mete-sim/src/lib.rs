@@ -28,6 +28,7 @@ pub mod scenario;
 pub mod scene;
 mod sweep;
 pub mod trace;
+mod watch;
 
 pub use host::{Hardware, Host, Payer, Stalled, Times};
 pub use model::{Context, Model, Reaction, Step};

@@ -1,12 +1,13 @@
 //! What a run of a scenario showed, client by client.
 
-use mete_policy::{ClientId, DomainIndex, Grant, Nanoseconds, ProcessorId, Stop};
+use mete_policy::{ClientId, DomainIndex, Nanoseconds};
 
 use crate::host::{Host, Stalled, Times};
 use crate::metrics::{Latencies, jain};
 use crate::model::Model;
-use crate::recorder::{Note, Recorder};
+use crate::recorder::Recorder;
 use crate::scenario::Scenario;
+use crate::watch::Watch;
 
 /// What one client had.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,7 +80,7 @@ pub fn run<R: Recorder>(
     seed: u64,
     also: R,
 ) -> Option<Result<(Report, R), Stalled>> {
-    let watch = Watch::new(scenario);
+    let watch = Watch::new(scenario.clients.len(), scenario.hardware.processors);
     let host = scenario.host(scenario.policy(policy, seed)?, (watch, also), seed);
     Some(measure(scenario, policy, seed, host))
 }
@@ -106,7 +107,7 @@ fn measure<P: mete_policy::Policy, M: Model, R: Recorder>(
     host.policy().counters(&mut |name, count| counters.push((name, count)));
     let (watch, also) = host.into_recorder();
     let measured_ns = scenario.duration_ns - scenario.warm_up_ns;
-    let clients = watch.clients(scenario, &ran, times.total_ns());
+    let clients = clients(watch, scenario, &ran, times.total_ns());
     let fairness = jain(clients.iter().map(|client| (client.ran_ns, client.share)));
     let policy = policy.to_owned();
     Ok((Report { policy, seed, measured_ns, times, decisions, fairness, clients, counters }, also))
@@ -116,126 +117,29 @@ fn sum<P: mete_policy::Policy, M: Model, R: Recorder>(host: &Host<P, M, R>) -> T
     host.times().fold(Times::default(), Times::and)
 }
 
-/// What is kept of a client while the host runs.
-#[derive(Clone, Default)]
-struct Watched {
-    ready_since_ns: Option<Nanoseconds>,
-    woke_ns: Option<Nanoseconds>,
-    runs_first_since_wake: bool,
-    report: ClientReport,
-}
-
-/// The recorder behind a [`Report`].
-struct Watch {
-    clients: Vec<Watched>,
-    /// Who ran last on each processor.
-    last: Vec<Option<ClientId>>,
-}
-
-impl Watch {
-    fn new(scenario: &Scenario) -> Watch {
-        let processors = usize::from(scenario.hardware.processors);
-        Watch { clients: vec![Watched::default(); scenario.clients.len()], last: vec![None; processors] }
-    }
-
-    /// Forgets what was measured, but not who is ready.
-    fn begin(&mut self, now_ns: Nanoseconds) {
-        for client in &mut self.clients {
-            client.report = ClientReport::default();
-            client.ready_since_ns = client.ready_since_ns.map(|_| now_ns);
+/// The clients by number, with their names and what they were promised.
+fn clients(
+    watch: Watch,
+    scenario: &Scenario,
+    ran: &[Nanoseconds],
+    total_ns: Nanoseconds,
+) -> Vec<ClientReport> {
+    let wanted = wanted(scenario);
+    let watched = watch.into_reports().zip(&scenario.clients);
+    let with_figures = watched.zip(ran).zip(wanted).map(|(((report, client), &ran_ns), wanted)| {
+        let domain = usize::from(client.domain).checked_sub(1);
+        let domain = domain.and_then(|domain| scenario.domains.get(domain));
+        ClientReport {
+            name: client.name.clone(),
+            domain: domain.map(|domain| domain.name.clone()).unwrap_or_default(),
+            share: client.share.get(),
+            wanted,
+            got: ran_ns as f64 / total_ns.max(1) as f64,
+            ran_ns,
+            ..report
         }
-    }
-
-    /// Who is ready now has waited, too.
-    fn end(&mut self, now_ns: Nanoseconds) {
-        for client in &mut self.clients {
-            if let Some(since_ns) = client.ready_since_ns {
-                client.waited(now_ns - since_ns);
-            }
-        }
-    }
-
-    fn client(&mut self, client: ClientId) -> Option<&mut Watched> {
-        self.clients.get_mut(client as usize)
-    }
-
-    fn clients(self, scenario: &Scenario, ran: &[Nanoseconds], total_ns: Nanoseconds) -> Vec<ClientReport> {
-        let wanted = wanted(scenario);
-        let watched = self.clients.into_iter().zip(&scenario.clients);
-        let with_figures = watched.zip(ran).zip(wanted).map(|(((watched, client), &ran_ns), wanted)| {
-            let domain = usize::from(client.domain).checked_sub(1);
-            let domain = domain.and_then(|domain| scenario.domains.get(domain));
-            ClientReport {
-                name: client.name.clone(),
-                domain: domain.map(|domain| domain.name.clone()).unwrap_or_default(),
-                share: client.share.get(),
-                wanted,
-                got: ran_ns as f64 / total_ns.max(1) as f64,
-                ran_ns,
-                ..watched.report
-            }
-        });
-        with_figures.collect()
-    }
-}
-
-impl Watched {
-    fn waited(&mut self, wait_ns: Nanoseconds) {
-        self.report.longest_wait_ns = self.report.longest_wait_ns.max(wait_ns);
-    }
-}
-
-impl Recorder for Watch {
-    fn woke(&mut self, client: ClientId, now_ns: Nanoseconds) {
-        let Some(client) = self.client(client) else { return };
-        client.ready_since_ns = Some(now_ns);
-        client.woke_ns = Some(now_ns);
-        client.runs_first_since_wake = true;
-        client.report.wakes += 1;
-    }
-
-    fn dispatched(&mut self, processor: ProcessorId, client: ClientId, _grant: Grant, now_ns: Nanoseconds) {
-        let last = self.last.get_mut(usize::from(processor)).and_then(|last| last.replace(client));
-        let Some(watched) = self.client(client) else { return };
-        watched.report.switches += u64::from(last != Some(client));
-        let Some(since_ns) = watched.ready_since_ns.take() else { return };
-        let wait_ns = now_ns - since_ns;
-        watched.waited(wait_ns);
-        if std::mem::take(&mut watched.runs_first_since_wake) {
-            watched.report.wake_to_run.get_or_insert_default().record(wait_ns);
-        }
-    }
-
-    fn stopped(
-        &mut self,
-        _processor: ProcessorId,
-        client: ClientId,
-        _ran_ns: Nanoseconds,
-        stop: Stop,
-        now_ns: Nanoseconds,
-    ) {
-        let Some(client) = self.client(client) else { return };
-        if stop != Stop::Blocked {
-            client.ready_since_ns = Some(now_ns);
-        } else if let Some(woke_ns) = client.woke_ns.take() {
-            client.report.wake_to_block.get_or_insert_default().record(now_ns - woke_ns);
-        }
-    }
-
-    fn noted(&mut self, note: Note, _now_ns: Nanoseconds) {
-        match note {
-            Note::Response { client, took_ns } => {
-                let Some(client) = self.client(client) else { return };
-                client.report.response.get_or_insert_default().record(took_ns);
-            }
-            Note::Done { client, .. } => {
-                if let Some(client) = self.client(client) {
-                    client.report.done += 1;
-                }
-            }
-            Note::TaskWoke { .. } => {}
-        }
-    }
+    });
+    with_figures.collect()
 }
 
 /// The part of all processors that each client is promised: its share of its domain's part, which is

@@ -1,5 +1,7 @@
 //! What a recorded schedule is turned into (NEW-1: replayed from a recorded log).
 
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
 use mete_sim::replay::{Action, Recording, RecordingError, Step};
 
 fn read(text: &str) -> Recording {

@@ -10,9 +10,11 @@
 //! its own progress, and how long it waited for things outside the recorded tasks.
 
 mod model;
+mod outcome;
 mod recording;
 mod text;
 
 pub use model::{Replay, Signal};
+pub use outcome::{Outcome, Settings, all_waits, as_recorded, run};
 pub use recording::{Action, Recording, RecordingError, Script, Step};
 pub use text::{Event, LineError, Pid, parse_line};

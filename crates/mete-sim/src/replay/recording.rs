@@ -220,6 +220,12 @@ impl Builder {
         index
     }
 
+    /// The next mention of that number is a new thread's, if its last bearer has ended.
+    fn forget_ended(&mut self, pid: Pid) -> bool {
+        let ended = self.by_pid.get(&pid).is_some_and(|&index| self.threads[index].state == State::Ended);
+        ended && self.by_pid.remove(&pid).is_some()
+    }
+
     fn leave(&mut self, processor: u32, pid: Pid, name: &str, (runnable, ended): (bool, bool)) {
         let known = self.running.get(&processor).copied();
         self.gaps += u64::from(known.is_some_and(|known| known != pid));
@@ -256,7 +262,13 @@ impl Builder {
             return;
         }
         let now = self.last_ns;
-        let index = self.thread(pid, name, State::Ready { since: now, woken: false });
+        // A number that was free again is another thread's, which has slept until now.
+        let state = if self.forget_ended(pid) {
+            State::Blocked(self.start_ns)
+        } else {
+            State::Ready { since: now, woken: false }
+        };
+        let index = self.thread(pid, name, state);
         let thread = &mut self.threads[index];
         match thread.state {
             State::Ready { since, woken: true } => thread.script.waits_ns.push(now - since),
@@ -266,13 +278,18 @@ impl Builder {
                 self.gaps += 1;
                 end_of_wait(thread, Action::Sleep { ns: now - since });
             }
-            State::Running(_) | State::Ended => self.gaps += 1,
+            State::Running(since) => {
+                self.gaps += 1;
+                thread.since_step_ns += now - since;
+            }
+            State::Ended => self.gaps += 1,
         }
         thread.state = State::Running(now);
     }
 
     fn wake(&mut self, waker: Option<Pid>, pid: Pid, name: &str) {
         let now = self.last_ns;
+        self.forget_ended(pid);
         let index = self.thread(pid, name, State::Blocked(self.start_ns));
         let State::Blocked(since) = self.threads[index].state else { return };
         let waker = waker.and_then(|waker| self.by_pid.get(&waker).copied());
