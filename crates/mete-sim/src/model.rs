@@ -13,7 +13,7 @@
 
 use std::collections::VecDeque;
 
-use mete_policy::{ClientId, Nanoseconds, Observation, Share};
+use mete_policy::{ClientId, DomainIndex, Nanoseconds, Observation, Share};
 
 use crate::queue::{Queue, Ticket};
 use crate::recorder::Note;
@@ -87,6 +87,7 @@ pub(crate) enum Act<S> {
     Deliver { to: ClientId, signal: S },
     Observe(Observation),
     SetShare { client: ClientId, share: Share },
+    SetDomainShare { domain: DomainIndex, share: Share },
     Note(Note),
 }
 
@@ -148,6 +149,11 @@ impl<M: Model + ?Sized> Context<'_, M> {
     /// Changes a client's share.
     pub fn set_share(&mut self, client: ClientId, share: Share) {
         self.acts.push_back(Act::SetShare { client, share });
+    }
+
+    /// Changes a domain's share.
+    pub fn set_domain_share(&mut self, domain: DomainIndex, share: Share) {
+        self.acts.push_back(Act::SetDomainShare { domain, share });
     }
 
     /// Tells the recorder something that only the model knows.

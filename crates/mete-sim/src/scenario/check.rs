@@ -7,39 +7,50 @@ use mete_policy::{CATALOG, ClientId, CreditSettings, DomainIndex, Nanoseconds, P
 use toml::Spanned;
 
 use super::credit::CreditTable;
+use super::devices;
 use super::error::Fault;
 use super::table::{
-    ChangeTable, DiskTable, DomainTable, GuestTable, GuestTaskTable, NetworkTable, PolicyTable,
-    ScenarioTable, SchedulerTable, StepTable, TaskTable,
+    ChangeTable, DiskTable, DomainTable, GuestTable, GuestTaskTable, PolicyTable, ScenarioTable,
+    SchedulerTable, StepTable, TaskTable,
 };
 use super::value::{Varying, whole};
 use super::{Body, Change, Client, Domain, GuestPlan, GuestTask, Scenario, SchedulerPlan};
 use crate::host::Hardware;
 use crate::scene::guest::KernelCosts;
-use crate::scene::{Disk, Network, Op, Program};
+use crate::scene::{Disk, Event, Op, Program};
 
-const NS_PER_MS: f64 = 1e6;
-const NS_PER_US: f64 = 1e3;
+pub(super) const NS_PER_MS: f64 = 1e6;
+pub(super) const NS_PER_US: f64 = 1e3;
 /// As many clients as a policy can tell apart exactly, with its largest sum of shares.
 const MOST_CLIENTS: usize = 1 << 20;
 const MOST_PROCESSORS: ProcessorId = 4096;
 const MOST_TASKS: usize = 1 << 15;
+const MOST_DOMAINS: usize = DomainIndex::MAX as usize - 1;
 
 pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
     let mut names = Names::default();
-    let domains = domains(&table.domain, &mut names)?;
+    let mut domains = domains(&table.domain, &mut names)?;
     for disk in &table.disk {
         names.disks.add(&disk.name)?;
     }
+    for remote in &table.remote {
+        for copy in copies(&remote.name, &remote.count)? {
+            names.remotes.add(&Spanned::new(remote.name.span(), copy))?;
+        }
+    }
     names.number_clients(&table)?;
     let mut clients = Vec::new();
+    if let Some(driver) = &table.driver {
+        clients.push(devices::driver(driver, &mut domains)?);
+    }
     for task in &table.task {
         tasks(task, &mut names, &mut clients)?;
     }
     for guest in &table.guest {
-        guests(guest, &mut names, &mut clients)?;
+        guests(guest, &mut names, &mut domains, &mut clients)?;
     }
-    let changes = table.change.iter().map(|change| self::change(change, &names)).collect::<Result<_, _>>()?;
+    let changes = table.change.iter().map(|change| self::change(change, &names, &clients));
+    let changes = changes.collect::<Result<Vec<_>, _>>()?.concat();
     let duration_ns = ns("duration_ms", &table.duration_ms, NS_PER_MS)?;
     let warm_up_ns = ns("warm_up_ms", &table.warm_up_ms, NS_PER_MS)?;
     if warm_up_ns >= duration_ns {
@@ -57,7 +68,8 @@ pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
         domains,
         clients,
         disks: table.disk.iter().map(disk).collect::<Result<_, _>>()?,
-        network: network(&table.network)?,
+        network: devices::network(&table.network)?,
+        remotes: devices::remotes(&table.remote, &names)?,
         locks: names.locks.len(),
         changes,
         about: table.about,
@@ -66,7 +78,7 @@ pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
 
 /// Names of one kind, each with its number.
 #[derive(Default)]
-struct Register(HashMap<String, usize>);
+pub(super) struct Register(HashMap<String, usize>);
 
 impl Register {
     fn add(&mut self, name: &Spanned<String>) -> Result<usize, Fault> {
@@ -79,7 +91,7 @@ impl Register {
         }
     }
 
-    fn find(&self, key: &str, name: &Spanned<String>) -> Result<usize, Fault> {
+    pub(super) fn find(&self, key: &str, name: &Spanned<String>) -> Result<usize, Fault> {
         let found = self.0.get(name.get_ref()).copied();
         found.ok_or_else(|| {
             let mut known: Vec<_> = self.0.keys().map(String::as_str).collect();
@@ -91,10 +103,11 @@ impl Register {
 }
 
 #[derive(Default)]
-struct Names {
+pub(super) struct Names {
     domains: Register,
     disks: Register,
-    clients: Register,
+    remotes: Register,
+    pub(super) clients: Register,
     /// Locks exist by being used.
     locks: HashMap<String, usize>,
 }
@@ -102,6 +115,9 @@ struct Names {
 impl Names {
     /// Clients are numbered before any program is read: programs send to clients.
     fn number_clients(&mut self, table: &ScenarioTable) -> Result<(), Fault> {
+        if let Some(driver) = &table.driver {
+            self.clients.add(&driver.name)?;
+        }
         let tasks = table.task.iter().map(|task| (&task.name, &task.count));
         let guests = table.guest.iter().map(|guest| (&guest.name, &guest.count));
         for (name, count) in tasks.chain(guests) {
@@ -132,7 +148,7 @@ impl Names {
 }
 
 /// `name` alone, or `name-1`, `name-2`, …
-fn copies(name: &Spanned<String>, count: &Spanned<u32>) -> Result<Vec<String>, Fault> {
+pub(super) fn copies(name: &Spanned<String>, count: &Spanned<u32>) -> Result<Vec<String>, Fault> {
     match *count.get_ref() {
         0 => Err(Fault::new(count.span(), "count: 1 or more, not 0")),
         1 => Ok(vec![name.get_ref().clone()]),
@@ -156,8 +172,8 @@ fn domains(tables: &[DomainTable], names: &mut Names) -> Result<Vec<Domain>, Fau
         let (name, share) = (table.name.get_ref().clone(), share(&table.share)?);
         domains.push(Domain { name, parent, share, io_threshold_ns });
     }
-    match tables.get(usize::from(DomainIndex::MAX) - 1) {
-        Some(table) => Err(Fault::new(table.name.span(), "there are too many domains")),
+    match tables.get(MOST_DOMAINS) {
+        Some(table) => Err(Fault::new(table.name.span(), format!("at most {MOST_DOMAINS} domains"))),
         None => Ok(domains),
     }
 }
@@ -176,23 +192,44 @@ fn tasks(table: &TaskTable, names: &mut Names, clients: &mut Vec<Client>) -> Res
     Ok(())
 }
 
-fn guests(table: &GuestTable, names: &mut Names, clients: &mut Vec<Client>) -> Result<(), Fault> {
+/// Where a guest is that says nothing of it: in a domain of its own, as virtual machines are.
+pub(super) fn own_domain(
+    name: &str,
+    share: Share,
+    io_threshold_ns: Option<Nanoseconds>,
+    domains: &mut Vec<Domain>,
+) -> DomainIndex {
+    domains.push(Domain { name: name.to_owned(), parent: 0, share, io_threshold_ns });
+    domains.len() as DomainIndex
+}
+
+fn guests(
+    table: &GuestTable,
+    names: &mut Names,
+    domains: &mut Vec<Domain>,
+    clients: &mut Vec<Client>,
+) -> Result<(), Fault> {
     let costs = KernelCosts {
         switch_ns: ns("switch_us", &table.switch_us, NS_PER_US)?,
         interrupt_ns: ns("interrupt_us", &table.interrupt_us, NS_PER_US)?,
     };
     let scheduler = scheduler(table.scheduler).map_err(|what| Fault::new(table.name.span(), what))?;
     let tasks = guest_tasks(&table.name, &table.task, names)?;
-    let client = Client {
-        name: String::new(),
-        domain: names.domain(table.domain.as_ref())?,
-        share: share(&table.share)?,
-        start_ns: ns("start_ms", &table.start_ms, NS_PER_MS)?,
-        body: Body::Guest(GuestPlan { scheduler, costs, tasks }),
-    };
-    let copies = copies(&table.name, &table.count)?;
-    clients.extend(copies.into_iter().map(|name| Client { name, ..client.clone() }));
-    Ok(())
+    let io_threshold = table.io_threshold_ms.as_ref();
+    let io_threshold_ns = io_threshold.map(|ms| ns("io_threshold_ms", ms, NS_PER_MS)).transpose()?;
+    let (share, start_ns) = (share(&table.share)?, ns("start_ms", &table.start_ms, NS_PER_MS)?);
+    for name in copies(&table.name, &table.count)? {
+        let domain = match &table.domain {
+            Some(_) => names.domain(table.domain.as_ref())?,
+            None => own_domain(&name, share, io_threshold_ns, domains),
+        };
+        let body = Body::Guest(GuestPlan { scheduler, costs, tasks: tasks.clone() });
+        clients.push(Client { name, domain, share, start_ns, body });
+    }
+    match domains.len() > MOST_DOMAINS {
+        true => Err(Fault::new(table.count.span(), format!("count: at most {MOST_DOMAINS} domains in all"))),
+        false => Ok(()),
+    }
 }
 
 fn scheduler(table: SchedulerTable) -> Result<SchedulerPlan, String> {
@@ -265,7 +302,18 @@ fn push(program: &mut Program, steps: &[Spanned<StepTable>], names: &mut Names) 
             StepTable::Read { disk, kb } => {
                 Op::Read { disk: names.disks.find("disk", disk)?, bytes: varying("kb", kb, 1024.0)? }
             }
+            StepTable::ReadOn { disk, kb } => {
+                Op::ReadOn { disk: names.disks.find("disk", disk)?, bytes: varying("kb", kb, 1024.0)? }
+            }
             StepTable::Receive { port } => Op::Receive { port: *port },
+            StepTable::ReceiveAll { port, each_us } => {
+                Op::ReceiveAll { port: *port, each: varying("each_us", each_us, NS_PER_US)? }
+            }
+            StepTable::Request { remote, port, bytes } => Op::Request {
+                remote: names.remotes.find("remote", remote)? as u16,
+                port: *port,
+                bytes: varying("bytes", bytes, 1.0)?,
+            },
             StepTable::Reply { bytes } => Op::Reply { bytes: varying("bytes", bytes, 1.0)? },
             StepTable::Send { to, port, bytes } => Op::Send {
                 to: names.clients.find("to", to)? as ClientId,
@@ -327,23 +375,24 @@ fn disk(table: &DiskTable) -> Result<Disk, Fault> {
     })
 }
 
-fn network(table: &NetworkTable) -> Result<Network, Fault> {
-    Ok(Network {
-        delay_ns: ns("delay_us", &table.delay_us, NS_PER_US)?,
-        bytes_per_s: ns("mbit_per_s", &table.mbit_per_s, 1e6 / 8.0)?,
-        ..Network::default()
-    })
+/// What changes: a client's share, a domain's, or both where the client is a guest in a domain of its own.
+fn change(table: &ChangeTable, names: &Names, clients: &[Client]) -> Result<Vec<Change>, Fault> {
+    let (at_ns, share) = (ns("at_ms", &table.at_ms, NS_PER_MS)?, share(&table.share)?);
+    let of_domain = |domain| Change { at_ns, event: Event::SetDomainShare { domain, share } };
+    match (&table.client, &table.domain) {
+        (Some(name), None) => {
+            let client = names.clients.find("client", name)?;
+            let domain = usize::from(clients[client].domain);
+            let own = (domain > names.domains.0.len()).then(|| of_domain(domain as DomainIndex));
+            let event = Event::SetShare { client: client as ClientId, share };
+            Ok(own.into_iter().chain([Change { at_ns, event }]).collect())
+        }
+        (None, Some(name)) => Ok(vec![of_domain(names.domain(Some(name))?)]),
+        _ => Err(Fault::new(table.at_ms.span(), "a [[change]] is of one client or one domain")),
+    }
 }
 
-fn change(table: &ChangeTable, names: &Names) -> Result<Change, Fault> {
-    Ok(Change {
-        at_ns: ns("at_ms", &table.at_ms, NS_PER_MS)?,
-        client: names.clients.find("client", &table.client)? as ClientId,
-        share: share(&table.share)?,
-    })
-}
-
-fn share(share: &Spanned<u32>) -> Result<Share, Fault> {
+pub(super) fn share(share: &Spanned<u32>) -> Result<Share, Fault> {
     let wrong = || {
         let what = format!("share: 1 to {}, not {}", Share::MAX.get(), share.get_ref());
         Fault::new(share.span(), what)
@@ -351,6 +400,6 @@ fn share(share: &Spanned<u32>) -> Result<Share, Fault> {
     Share::new(*share.get_ref()).ok_or_else(wrong)
 }
 
-fn ns(key: &str, value: &Spanned<f64>, per_unit: f64) -> Result<Nanoseconds, Fault> {
+pub(super) fn ns(key: &str, value: &Spanned<f64>, per_unit: f64) -> Result<Nanoseconds, Fault> {
     whole(*value.get_ref(), per_unit).map_err(|what| Fault::new(value.span(), format!("{key}: {what}")))
 }

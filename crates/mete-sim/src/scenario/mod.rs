@@ -10,6 +10,7 @@
 
 mod check;
 mod credit;
+mod devices;
 mod error;
 mod overrides;
 mod shipped;
@@ -27,11 +28,11 @@ use crate::host::{Hardware, Host};
 use crate::random::Stream;
 use crate::recorder::Recorder;
 use crate::scene::guest::{Fair, Guest, Kernel, KernelCosts, Priority};
-use crate::scene::{Disk, Event, Io, Network, Program, Scene};
+use crate::scene::{Disk, DriverCosts, Event, Io, Network, Program, Remote, Scene};
+use credit::CreditTable;
 use error::Fault;
 pub use error::ScenarioError;
 pub use shipped::{SHIPPED, Shipped};
-use credit::CreditTable;
 use table::ScenarioTable;
 
 /// A group of clients.
@@ -65,6 +66,7 @@ pub struct Client {
 enum Body {
     Task(Arc<Program>),
     Guest(GuestPlan),
+    Driver(DriverCosts),
 }
 
 #[derive(Clone, Debug)]
@@ -88,12 +90,11 @@ struct GuestTask {
     program: Arc<Program>,
 }
 
-/// A client's share changes during the run.
+/// A share changes during the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
     at_ns: Nanoseconds,
-    client: ClientId,
-    share: Share,
+    event: Event,
 }
 
 /// A host and its load, checked. See the [module](self).
@@ -120,6 +121,7 @@ pub struct Scenario {
     pub clients: Vec<Client>,
     disks: Vec<Disk>,
     network: Network,
+    remotes: Vec<Remote>,
     locks: usize,
     changes: Vec<Change>,
 }
@@ -204,16 +206,21 @@ impl Scenario {
         for (number, client) in self.clients.iter().enumerate() {
             host.add(number as ClientId, client.domain, client.share, client.start_ns);
         }
-        host.prepare(|_, context| {
-            for &Change { at_ns, client, share } in &self.changes {
-                context.after(at_ns, Event::SetShare { client, share });
+        host.prepare(|scene, context| {
+            scene.start(context);
+            for change in &self.changes {
+                context.after(change.at_ns, change.event);
             }
         });
         host
     }
 
     fn scene(&self, seed: u64) -> Scene {
-        let mut scene = Scene::new(Io::new(self.disks.clone(), self.network, seed), self.locks);
+        let mut io = Io::new(self.disks.clone(), self.network, seed);
+        for &remote in &self.remotes {
+            io.add_remote(remote);
+        }
+        let mut scene = Scene::new(io, self.locks);
         for client in &self.clients {
             match &client.body {
                 Body::Task(program) => {
@@ -221,6 +228,9 @@ impl Scenario {
                 }
                 Body::Guest(plan) => {
                     scene.add_guest(plan.guest(seed, &client.name));
+                }
+                Body::Driver(costs) => {
+                    scene.add_driver(*costs);
                 }
             }
         }

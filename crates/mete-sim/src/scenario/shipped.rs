@@ -16,4 +16,5 @@ pub const SHIPPED: &[Shipped] = &[
     Shipped { name: "mix", text: include_str!("../../../../scenarios/mix.toml") },
     Shipped { name: "processors", text: include_str!("../../../../scenarios/processors.toml") },
     Shipped { name: "shares-3-2-1", text: include_str!("../../../../scenarios/shares-3-2-1.toml") },
+    Shipped { name: "tavs-host", text: include_str!("../../../../scenarios/tavs-host.toml") },
 ];

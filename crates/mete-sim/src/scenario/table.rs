@@ -7,6 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::credit::CreditTable;
+use super::devices::{DriverTable, NetworkTable, RemoteTable};
 use super::value::Varying;
 use crate::host::Payer;
 
@@ -33,11 +34,14 @@ pub(super) struct ScenarioTable {
     pub disk: Vec<DiskTable>,
     #[serde(default)]
     pub network: NetworkTable,
+    pub driver: Option<DriverTable>,
+    #[serde(default)]
+    pub remote: Vec<RemoteTable>,
     #[serde(default)]
     pub change: Vec<ChangeTable>,
 }
 
-fn no_time() -> Spanned<f64> {
+pub(super) fn no_time() -> Spanned<f64> {
     Spanned::new(0..0, 0.0)
 }
 
@@ -83,7 +87,7 @@ pub(super) struct DomainTable {
     pub parent: Option<Spanned<String>>,
 }
 
-fn one() -> Spanned<u32> {
+pub(super) fn one() -> Spanned<u32> {
     Spanned::new(0..0, 1)
 }
 
@@ -113,6 +117,7 @@ pub(super) struct GuestTable {
     pub count: Spanned<u32>,
     #[serde(default = "no_time")]
     pub start_ms: Spanned<f64>,
+    pub io_threshold_ms: Option<Spanned<f64>>,
     #[serde(default)]
     pub scheduler: SchedulerTable,
     #[serde(default = "no_time")]
@@ -156,7 +161,10 @@ pub(super) enum StepTable {
     SleepMs(Varying),
     SleepUs(Varying),
     Read { disk: Spanned<String>, kb: Varying },
+    ReadOn { disk: Spanned<String>, kb: Varying },
     Receive { port: u16 },
+    ReceiveAll { port: u16, each_us: Varying },
+    Request { remote: Spanned<String>, port: u16, bytes: Varying },
     Reply { bytes: Varying },
     Send { to: Spanned<String>, port: u16, bytes: Varying },
     Lock(String),
@@ -175,22 +183,10 @@ pub(super) struct DiskTable {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct NetworkTable {
-    pub delay_us: Spanned<f64>,
-    pub mbit_per_s: Spanned<f64>,
-}
-
-impl Default for NetworkTable {
-    fn default() -> Self {
-        NetworkTable { delay_us: no_time(), mbit_per_s: no_time() }
-    }
-}
-
-#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ChangeTable {
     pub at_ms: Spanned<f64>,
-    pub client: Spanned<String>,
+    pub client: Option<Spanned<String>>,
+    pub domain: Option<Spanned<String>>,
     pub share: Spanned<u32>,
 }

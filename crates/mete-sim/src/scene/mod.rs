@@ -23,7 +23,7 @@ mod transfer;
 
 use std::sync::Arc;
 
-use mete_policy::{ClientId, Nanoseconds, RequestId, Share};
+use mete_policy::{ClientId, DomainIndex, Nanoseconds, RequestId, Share};
 
 use crate::model::{Context, Model, Reaction, Step};
 use crate::random::Stream;
@@ -84,6 +84,13 @@ pub enum Event {
     SetShare {
         /// Whose.
         client: ClientId,
+        /// To what.
+        share: Share,
+    },
+    /// A domain's share changes.
+    SetDomainShare {
+        /// Whose.
+        domain: DomainIndex,
         /// To what.
         share: Share,
     },
@@ -198,6 +205,7 @@ impl Model for Scene {
             Event::ReadDone { client, request } => self.world.io.read_done(client, request, context),
             Event::Thought(remote) => self.world.io.thought(remote, context),
             Event::SetShare { client, share } => context.set_share(client, share),
+            Event::SetDomainShare { domain, share } => context.set_domain_share(domain, share),
         }
     }
 
