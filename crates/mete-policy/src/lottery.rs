@@ -145,10 +145,11 @@ impl Sums {
     /// Sets a client's tickets; the client is one of those that the tree was made for.
     fn set(&mut self, client: ClientId, tickets: u64) {
         let mut node = self.nodes.len() / 2 + client as usize;
-        self.nodes[node] = tickets;
-        while node > 1 {
+        let (before, after) = (self.nodes[node], tickets);
+        while node > 0 {
+            // Every sum on the way holds what was there before.
+            self.nodes[node] = self.nodes[node] - before + after;
             node /= 2;
-            self.nodes[node] = self.nodes[2 * node] + self.nodes[2 * node + 1];
         }
     }
 
@@ -191,8 +192,12 @@ impl ParkMiller {
     /// A number below `bound`; a bias of at most `bound` / 2⁶² remains.
     fn below(&mut self, bound: u64) -> u64 {
         const STEPS: u64 = ParkMiller::MODULUS - 1;
-        let drawn = u128::from(self.next() * STEPS + self.next());
-        let scaled = drawn * u128::from(bound) / u128::from(STEPS * STEPS);
+        let (high, low) = (self.next(), self.next());
+        // (high × STEPS + low) × bound / STEPS², in words of 64 bits where they suffice.
+        if bound <= u64::from(u32::MAX) {
+            return (high * bound + low * bound / STEPS) / STEPS;
+        }
+        let scaled = u128::from(high * STEPS + low) * u128::from(bound) / u128::from(STEPS * STEPS);
         u64::try_from(scaled).unwrap_or(0)
     }
 }
@@ -220,6 +225,18 @@ mod tests {
         }
         let holders: Vec<_> = (0..sums.total()).map(|ticket| sums.holder(ticket)).collect();
         assert_eq!(holders, [0, 0, 0, 2, 2, 3, 3, 3, 3, 3, 4]);
+    }
+
+    #[test]
+    fn vtrr_3_lottery_draws_alike_in_words_of_either_length() {
+        const STEPS: u128 = ParkMiller::MODULUS as u128 - 1;
+        for bound in [1, 2, 1000, u64::from(u32::MAX), u64::from(u32::MAX) + 1] {
+            let (mut one, mut other) = (ParkMiller::new(5), ParkMiller::new(5));
+            for _ in 0..1_000 {
+                let drawn = u128::from(other.next()) * STEPS + u128::from(other.next());
+                assert_eq!(u128::from(one.below(bound)), drawn * u128::from(bound) / (STEPS * STEPS));
+            }
+        }
     }
 
     #[test]
