@@ -1,0 +1,53 @@
+//! In the long run a machine allocates nothing: it has grown as far as it has to.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use mete_policy::CATALOG;
+use mete_sim::Scenario;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: passes every call on to the system's allocator; the count is a thread's own and needs no
+// allocation.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's obligations are the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: the caller's obligations are the same.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Everything that may be long for a while gets so within the first half of the run; a queue that is
+/// longer than ever once in the second half is allowed its growth, a decision is not.
+#[test]
+fn a_run_allocates_next_to_nothing_whatever_it_does_and_whoever_decides() {
+    for name in ["shares-3-2-1", "mix", "processors", "groups", "guests"] {
+        let scenario = Scenario::load(name, &[]).expect("it is right");
+        for entry in CATALOG {
+            let policy = (entry.make)(&scenario.setup(1));
+            let mut host = scenario.host(policy, (), 1);
+            host.run_until(scenario.duration_ns / 2).expect("time goes on");
+            let (allocations, decisions) = (ALLOCATIONS.get(), host.decisions());
+            host.run_until(scenario.duration_ns).expect("time goes on");
+            let (allocations, decisions) = (ALLOCATIONS.get() - allocations, host.decisions() - decisions);
+            assert!(decisions > 900, "{name} under {}: {decisions}", entry.name);
+            assert!(allocations <= 2, "{name} under {}: {allocations} allocations", entry.name);
+        }
+    }
+    let before = ALLOCATIONS.get();
+    drop(std::hint::black_box(Box::new(1)));
+    assert_eq!(ALLOCATIONS.get() - before, 1, "the allocator counts");
+}
