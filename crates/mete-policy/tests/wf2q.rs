@@ -37,6 +37,15 @@ fn vtrr_3_wf2q_lets_no_time_go_by_when_all_are_ahead() {
     assert_eq!(bench.quanta(4), [0, 1, 0, 1], "and who comes then starts level");
 }
 
+/// Half a quantum behind at a share of 1 is half a quantum behind at a share of 10, not five.
+#[test]
+fn vtrr_3_wf2q_keeps_a_lag_as_service_when_the_share_changes() {
+    let mut bench = Bench::new(Wf2q::new(&setup(2)), &[1, 1]);
+    assert_eq!(bench.quanta(1), [0]);
+    bench.set_share(1, 10);
+    assert_eq!(bench.quanta(7), [1, 1, 1, 1, 1, 1, 0]);
+}
+
 #[test]
 fn vtrr_3_wf2q_gives_a_sleeper_nothing_extra() {
     let mut bench = Bench::new(Wf2q::new(&setup(2)), &[1, 1]);

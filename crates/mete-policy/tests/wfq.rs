@@ -23,6 +23,13 @@ fn vtrr_3_wfq_runs_the_papers_example_in_its_order() {
     assert!((least + 5.0 / 6.0).abs() < EPSILON && (most - 1.0).abs() < EPSILON, "{least} to {most}");
 }
 
+/// Three thirds of a quantum are one, although a third of its units is no whole number.
+#[test]
+fn vtrr_3_equal_finishing_times_are_equal_whatever_divisions_leave_over() {
+    let mut bench = Bench::new(Wfq::new(&setup(2)), &[1, 3]);
+    assert_eq!(bench.quanta(8), [1, 1, 0, 1, 1, 1, 0, 1], "at the tie the smaller number goes first");
+}
+
 /// The example by which Bennett and Zhang (WF²Q, 1996) show how far WFQ runs ahead.
 #[test]
 fn vtrr_3_wfq_runs_a_large_share_ahead_of_many_small_ones() {
