@@ -4,7 +4,8 @@ use alloc::boxed::Box;
 
 use crate::{
     Bvt, BvtSettings, Credit, CreditSettings, DeficitRoundRobin, Eevdf, FairShare, Goodness, GroupRatio,
-    Lottery, Policy, RoundRobin, Setup, Share, Stride, Vtrr, WeightedRoundRobin, Wf2q, Wfq, WfqLinear,
+    GroupVtrr, Lottery, Policy, RoundRobin, Setup, Share, Stride, Vtrr, WeightedRoundRobin, Wf2q, Wfq,
+    WfqLinear,
 };
 
 /// A policy that can be asked for by name.
@@ -29,6 +30,11 @@ pub const CATALOG: &[Entry] = &[
         name: "vtrr-ranged",
         about: "vtrr, whose arrivals find their place by an array of all shares: the same schedule",
         make: |setup| Box::new(Vtrr::ranged(setup, Share::MAX)),
+    },
+    Entry {
+        name: "group-vtrr",
+        about: "a tree of vtrr queues: a domain's share does not grow with its number of clients",
+        make: |setup| Box::new(GroupVtrr::new(setup)),
     },
     Entry {
         name: "wrr",

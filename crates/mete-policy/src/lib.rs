@@ -87,7 +87,7 @@ pub use lottery::Lottery;
 pub use observation::{Event, Observation, RequestId, TaskId};
 pub use round_robin::RoundRobin;
 pub use stride::Stride;
-pub use vtrr::{Reset, VirtualTime, Vtrr};
+pub use vtrr::{GroupVtrr, Reset, VirtualTime, Vtrr};
 pub use wf2q::Wf2q;
 pub use wfq::Wfq;
 pub use wfq_linear::WfqLinear;

@@ -35,10 +35,11 @@
 //! A client that runs keeps its place and is passed over. When nobody is left who is due something and
 //! does not run, the next cycle begins; who is due something in the old one still keeps one quantum of it.
 
-pub(crate) mod ceiling;
+mod ceiling;
+mod group;
 mod insertion;
 mod left;
-pub(crate) mod queue;
+mod queue;
 mod ranged;
 mod slot;
 mod store;
@@ -54,6 +55,7 @@ use store::{Place, Store};
 use crate::roster::Roster;
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
+pub use group::GroupVtrr;
 pub use queue::{Reset, VirtualTime};
 
 /// The virtual-time round-robin policy.

@@ -1,0 +1,294 @@
+//! Group virtual-time round robin: a tree of VTRR queues. A domain has its share of what its parent has,
+//! however many clients are in it; inside, they share that in the same way.
+//!
+//! The queues, their counters and virtual times are those of [`Vtrr`](super::Vtrr): a domain stands in
+//! its parent's queue as a client does, as long as one of its members is ready or runs, and is charged
+//! whenever one of them is. The hierarchy is that of fair queueing (Bennett and Zhang: Hierarchical Packet
+//! Fair Queueing Algorithms, SIGCOMM 1996) with round robin in its nodes.
+//!
+//! | | |
+//! |---|---|
+//! | selection | constant time for each level of domains from the root to the client |
+//! | insertion, removal | that of [`Vtrr`](super::Vtrr) in one queue, and in the parents' where a domain wakes or falls asleep with its member |
+//! | fairness | that of VTRR in each queue: exact at the end of each queue's cycle |
+//! | several processors | one tree serves all; a domain whose idle members are used up is passed over; shares that its members cannot use together are not cut |
+//!
+//! A domain whose member stops before the end of a quantum goes on with it, if another of its members is
+//! ready: it is the domain's quantum.
+//!
+//! A client of a domain that is not known when the client is added belongs to the root, and so does a
+//! domain inside such a one. Making a domain known again changes nothing.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::insertion::Insertion;
+use super::left::Left;
+use super::queue::{Queue, Reset};
+use super::slot::Entity;
+use super::store::{Place, Store};
+use crate::roster::Roster;
+use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+
+const ROOT: DomainIndex = 0;
+
+/// A domain: the queue of its members, and what it is to its parent.
+#[derive(Clone)]
+struct Domain {
+    queue: Queue,
+    parent: DomainIndex,
+    share: Share,
+    known: bool,
+    /// Members in the queue that can be selected: clients that do not run, domains that have such. With
+    /// none, the domain's own slot is busy.
+    idle: u32,
+}
+
+/// The group virtual-time round-robin policy.
+pub struct GroupVtrr {
+    roster: Roster,
+    store: Store,
+    insertion: Insertion,
+    domains: Vec<Domain>,
+    /// In whose queue each client is when it is ready.
+    homes: Vec<DomainIndex>,
+    /// What clients, and behind them domains, had when they left their queue.
+    left: Vec<Left>,
+}
+
+impl GroupVtrr {
+    /// Without clients, and with no domain but the root.
+    #[must_use]
+    pub fn new(setup: &Setup) -> GroupVtrr {
+        let domains = setup.domains.max(1);
+        let entities = setup.clients.saturating_add(domains.into());
+        let domain = |number: DomainIndex| Domain {
+            queue: Queue::new(number.into(), setup.quantum_ns, Reset::Incremental),
+            parent: ROOT,
+            share: Share::ONE,
+            known: number == ROOT,
+            idle: 0,
+        };
+        GroupVtrr {
+            roster: Roster::new(setup),
+            store: Store::new(entities, domains.into()),
+            insertion: Insertion::neighbours(),
+            domains: (0..domains).map(domain).collect(),
+            homes: vec![ROOT; setup.clients as usize],
+            left: vec![Left::NEVER; entities as usize],
+        }
+    }
+
+    /// The time counter of a client in its domain's queue.
+    #[must_use]
+    pub fn counter(&self, client: ClientId) -> Option<u32> {
+        let home = *self.homes.get(client as usize)?;
+        let slot = self.store.get(self.store.find(client)?)?;
+        Some(self.domains[usize::from(home)].queue.counter(slot))
+    }
+
+    fn known(&self, domain: DomainIndex) -> bool {
+        self.domains.get(usize::from(domain)).is_some_and(|domain| domain.known)
+    }
+
+    fn clients(&self) -> u32 {
+        self.homes.len() as u32
+    }
+
+    /// The number that a domain has in its parent's queue: domains come behind the clients.
+    fn entity(&self, domain: DomainIndex) -> Entity {
+        self.clients() + Entity::from(domain)
+    }
+
+    /// The domain that an entity is, if it is not a client.
+    fn domain(&self, entity: Entity) -> Option<DomainIndex> {
+        entity.checked_sub(self.clients()).and_then(|domain| DomainIndex::try_from(domain).ok())
+    }
+
+    /// From a domain up to the root, each with its parent; the root itself is nobody's member.
+    fn above(&self, domain: DomainIndex) -> Option<(Entity, DomainIndex)> {
+        (domain != ROOT).then(|| (self.entity(domain), self.domains[usize::from(domain)].parent))
+    }
+
+    /// Puts a client into its domain's queue, and each domain above into its parent's if it was empty.
+    fn enter(&mut self, client: ClientId, home: DomainIndex) {
+        let (mut member, mut share, mut domain) = (client, self.roster.share(client), home);
+        loop {
+            let was_empty = self.domains[usize::from(domain)].queue.is_empty();
+            self.insert(member, share, domain, true);
+            let Some((entity, parent)) = self.above(domain).filter(|_| was_empty) else { break };
+            (member, share, domain) = (entity, self.domains[usize::from(domain)].share, parent);
+        }
+        self.mark(client, home, false);
+    }
+
+    fn insert(&mut self, member: Entity, share: Share, domain: DomainIndex, busy: bool) {
+        let queue = &mut self.domains[usize::from(domain)].queue;
+        let left = self.left[member as usize];
+        let place = queue.insert(&mut self.store, &mut self.insertion, (member, share.get()), left);
+        if let Some(slot) = self.store.get_mut(place) {
+            slot.busy = busy;
+        }
+    }
+
+    /// Takes a client out of its domain's queue, and each domain that this leaves empty out of its parent's.
+    fn leave(&mut self, client: ClientId, home: DomainIndex) {
+        self.mark(client, home, true);
+        let (mut member, mut domain) = (client, home);
+        loop {
+            self.withdraw(member, domain);
+            let emptied = self.domains[usize::from(domain)].queue.is_empty();
+            let Some(above) = self.above(domain).filter(|_| emptied) else { break };
+            (member, domain) = above;
+        }
+    }
+
+    fn withdraw(&mut self, member: Entity, domain: DomainIndex) {
+        if let Some(place) = self.store.find(member) {
+            let queue = &mut self.domains[usize::from(domain)].queue;
+            self.left[member as usize] = queue.remove(&mut self.store, &mut self.insertion, place);
+        }
+    }
+
+    /// Gives a member another share: a departure and an arrival.
+    fn change_share(&mut self, member: Entity, share: Share, domain: DomainIndex) {
+        let Some(busy) =
+            self.store.find(member).and_then(|place| self.store.get(place)).map(|slot| slot.busy)
+        else {
+            return;
+        };
+        self.withdraw(member, domain);
+        self.insert(member, share, domain, busy);
+    }
+
+    /// Notes whether a member can be selected, and what follows for the domains above it.
+    fn mark(&mut self, member: Entity, domain: DomainIndex, busy: bool) {
+        let (mut member, mut domain) = (member, domain);
+        while let Some(slot) = self.store.find(member).and_then(|place| self.store.get_mut(place)) {
+            if slot.busy == busy {
+                return;
+            }
+            slot.busy = busy;
+            let idle = &mut self.domains[usize::from(domain)].idle;
+            let others = if busy { *idle - 1 } else { *idle };
+            *idle = others + u32::from(!busy);
+            let Some(above) = self.above(domain).filter(|_| others == 0) else { return };
+            (member, domain) = above;
+        }
+    }
+
+    /// Charges what was used of a quantum to a client and to the domains above it, which go on with it.
+    fn settle(&mut self, client: ClientId, home: DomainIndex, ran_ns: Nanoseconds, goes_on: bool) {
+        let (mut member, mut domain, mut goes_on) = (client, home, goes_on);
+        while let Some(place) = self.store.find(member) {
+            let queue = &mut self.domains[usize::from(domain)].queue;
+            queue.settle(&mut self.store, place, ran_ns);
+            if goes_on {
+                queue.stand_before(&self.store, place);
+            }
+            let Some(above) = self.above(domain) else { return };
+            (member, domain) = above;
+            goes_on = true;
+        }
+    }
+
+    /// Where a client that runs is.
+    fn running(&self, client: ClientId) -> Option<Place> {
+        let place = self.store.find(client).filter(|_| client < self.clients())?;
+        self.store.get(place).is_some_and(|slot| slot.busy).then_some(place)
+    }
+}
+
+impl Policy for GroupVtrr {
+    fn name(&self) -> &'static str {
+        "group-vtrr"
+    }
+
+    fn add_domain(&mut self, domain: DomainIndex, parent: DomainIndex, share: Share) {
+        let parent = if self.known(parent) { parent } else { ROOT };
+        if let Some(new) = self.domains.get_mut(usize::from(domain)).filter(|domain| !domain.known) {
+            (new.known, new.parent, new.share) = (true, parent, share);
+        }
+    }
+
+    fn set_domain_share(&mut self, domain: DomainIndex, share: Share, _now: Nanoseconds) {
+        if !self.known(domain) {
+            return;
+        }
+        self.domains[usize::from(domain)].share = share;
+        if let Some((entity, parent)) = self.above(domain) {
+            self.change_share(entity, share, parent);
+        }
+    }
+
+    fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
+        if self.roster.add(client, domain, share) {
+            self.homes[client as usize] = if self.known(domain) { domain } else { ROOT };
+            self.left[client as usize] = Left::NEVER;
+        }
+    }
+
+    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
+        self.roster.remove(client);
+        if let Some(&home) = self.homes.get(client as usize)
+            && self.store.find(client).is_some()
+        {
+            self.leave(client, home);
+        }
+    }
+
+    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
+        self.roster.set_share(client, share);
+        if let Some(&home) = self.homes.get(client as usize) {
+            self.change_share(client, share, home);
+        }
+    }
+
+    fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
+        if self.roster.wake(client) {
+            self.enter(client, self.homes[client as usize]);
+        }
+        None
+    }
+
+    fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+        let mut domain = Some(ROOT).filter(|_| self.roster.has_processor(processor))?;
+        loop {
+            let queue = &mut self.domains[usize::from(domain)].queue;
+            let (place, quantum_ns) = (queue.select(&mut self.store)?, queue.quantum_ns());
+            let entity = self.store.get(place)?.entity;
+            match self.domain(entity) {
+                Some(inner) => domain = inner,
+                None => {
+                    self.mark(entity, domain, true);
+                    return Some(Decision { client: entity, slice_ns: quantum_ns, grant: Grant::Share });
+                }
+            }
+        }
+    }
+
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
+        if self.running(client).is_none() {
+            return;
+        }
+        let home = self.homes[client as usize];
+        let quantum_ns = self.domains[usize::from(home)].queue.quantum_ns();
+        // Who yields gives up the rest of its quantum, and of its domains' (see Vtrr).
+        let used_ns = if stop == Stop::Yielded { ran_ns.max(quantum_ns) } else { ran_ns };
+        if used_ns != quantum_ns {
+            self.settle(client, home, used_ns, stop == Stop::Preempted);
+        }
+        self.mark(client, home, false);
+        if stop == Stop::Blocked {
+            self.roster.run(client);
+            self.roster.stop(client, stop);
+            self.leave(client, home);
+        }
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each("cycles of the root", self.domains[usize::from(ROOT)].queue.cycle());
+        each("insertions beside a neighbour", self.insertion.beside);
+        each("insertions after a search", self.insertion.searched);
+    }
+}
