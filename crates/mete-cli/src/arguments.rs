@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
-use crate::{bench, demo, doctor, generate, log, schedule, sim, study};
+use crate::{bench, demo, doctor, generate, log, replay, schedule, sim, study};
 
 /// Measure what schedulers need to know, and deal the processor out by it
 #[derive(Debug, Parser)]
@@ -44,6 +44,8 @@ pub enum Subcommand {
     Bench(bench::Options),
     /// Try scheduling policies on a simulated machine
     Sim(sim::Options),
+    /// Do the work of a recorded schedule again under other policies
+    Replay(replay::Options),
     /// Measure the papers' figures again on this machine
     Study(study::Options),
     /// Write man pages or shell completions

@@ -2,8 +2,8 @@
 //! crates below it; here are the words, the waiting and the exit status.
 //!
 //! ```text
-//!   arguments ──▶ doctor │ log │ schedule │ bench │ sim │ study ──▶ output ──▶ stdout
-//!                     └── progress, notes, failures ────────────────▶ stderr
+//!   arguments ──▶ doctor │ log │ schedule │ bench │ sim │ replay │ study ──▶ output ──▶ stdout
+//!                     └── progress, notes, failures ─────────────────────────▶ stderr
 //! ```
 //!
 //! Conventions of all subcommands: results go to stdout and everything else to stderr; `--json`
@@ -21,6 +21,7 @@ mod log;
 mod notice;
 mod output;
 mod progress;
+mod replay;
 mod report;
 mod schedule;
 mod sim;
@@ -69,6 +70,7 @@ fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
         Subcommand::Demo(options) => demo::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Bench(options) => bench::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Sim(options) => sim::run(&options, &mut Output::new(options.json)).map(done),
+        Subcommand::Replay(options) => replay::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Study(options) => study::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Generate(options) => generate::run(&options, &mut Output::new(false)).map(done),
     }

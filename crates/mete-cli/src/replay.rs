@@ -1,0 +1,259 @@
+//! `mete replay`: the work of a recorded schedule under other policies.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal, stdin};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use mete_policy::{CATALOG, Entry, ProcessorId, by_name};
+use mete_sim::metrics::Latencies;
+use mete_sim::replay::{self, Outcome, Recording, Settings};
+use mete_sim::{ClientReport, all_processors, in_parallel};
+use serde::Serialize;
+
+use crate::arguments::duration;
+use crate::output::Output;
+use crate::table::{Head, Table, grouped, shorten};
+
+/// Options of `mete replay`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Options {
+    /// The text of `perf sched script`, `perf script` or an ftrace `trace` file; - for standard input
+    recording: PathBuf,
+    /// The policies under which the work is done again, side by side
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "eevdf,vtrr,rr")]
+    policy: Vec<String>,
+    /// How many processors there are, instead of as many as were recorded
+    #[arg(long, value_name = "N")]
+    processors: Option<ProcessorId>,
+    /// The policies' time quantum: 3ms, 10ms
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "3ms")]
+    quantum: Duration,
+    /// What a context switch costs
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2us")]
+    switch: Duration,
+    /// How many threads are shown, those that worked most
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    threads: usize,
+    /// Where randomised policies begin
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print one JSON object for each policy and each thread
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo perf sched record -a -- sleep 5 && sudo perf sched script --ns > schedule.txt
+  mete replay schedule.txt
+  mete replay schedule.txt --policy eevdf,vtrr,stride --processors 4
+  sudo perf sched script --ns | mete replay - --json | jq -r 'select(.kind == \"run\") | .end_ns'
+
+What is replayed is what each thread computed, whom it woke at which point of its own progress, and how
+long it waited for things outside (timers, devices, the network). All threads have equal shares and
+may run on any processor: nice values and masks are not in such a recording.";
+
+/// Reads, runs and prints.
+pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
+    let policies = policies(&options.policy)?;
+    let recording = read(&options.recording)?;
+    let outcomes = outcomes(options, &recording, &policies)?;
+    let recorded = replay::as_recorded(&recording);
+    objects(&recording, &recorded, &outcomes, output)?;
+    output.text(heading(&recording))?;
+    output.text(String::new())?;
+    output.text(summary(&recording, &recorded, &outcomes))?;
+    output.text(String::new())?;
+    output.text(threads(options.threads, &recording, &recorded, &outcomes))
+}
+
+fn policies(names: &[String]) -> anyhow::Result<Vec<&'static Entry>> {
+    let entry = |name: &String| {
+        by_name(name).ok_or_else(|| {
+            let known: Vec<_> = CATALOG.iter().map(|entry| entry.name).collect();
+            anyhow!("there is no policy {name:?}: there are {}", known.join(", "))
+        })
+    };
+    names.iter().map(entry).collect()
+}
+
+fn read(path: &Path) -> anyhow::Result<Recording> {
+    let reader: Box<dyn BufRead> = if path == Path::new("-") {
+        if stdin().is_terminal() {
+            bail!(
+                "standard input is a terminal: pipe the text of `perf sched script` into this, or name a file"
+            );
+        }
+        Box::new(stdin().lock())
+    } else {
+        let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        Box::new(BufReader::new(file))
+    };
+    Recording::read(reader).with_context(|| format!("{} is no recorded schedule", path.display()))
+}
+
+fn outcomes(
+    options: &Options,
+    recording: &Recording,
+    policies: &[&'static Entry],
+) -> anyhow::Result<Vec<Outcome>> {
+    let recorded = ProcessorId::try_from(recording.processors).unwrap_or(ProcessorId::MAX);
+    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let settings = Settings {
+        processors: options.processors.unwrap_or(recorded),
+        quantum_ns: nanoseconds(options.quantum).max(1),
+        switch_ns: nanoseconds(options.switch),
+        seed: options.seed,
+    };
+    let run = |number: usize| replay::run(recording, policies[number], settings);
+    let outcomes = in_parallel(policies.len(), all_processors(), run, || ControlFlow::Continue(()));
+    outcomes.unwrap_or_default().into_iter().map(|outcome| Ok(outcome?)).collect()
+}
+
+fn heading(recording: &Recording) -> String {
+    let work: u64 = recording.scripts.iter().map(|script| script.service_ns()).sum();
+    let gaps = match recording.gaps {
+        0 => String::new(),
+        gaps => format!(
+            "\n{} contradictions: events are missing from the recording, so some threads' progress is not exact.",
+            grouped(gaps)
+        ),
+    };
+    format!(
+        "recorded: {} threads on {} processors in {} ms, {} ms of work.{gaps}",
+        grouped(recording.scripts.len() as u64),
+        recording.processors,
+        milliseconds(recording.duration_ns),
+        milliseconds(work),
+    )
+}
+
+const AS_RECORDED: &str = "as recorded";
+const NOTHING: &str = "·";
+
+/// One line a policy: the waits of all threads, and when the work was done.
+fn summary(recording: &Recording, recorded: &[ClientReport], outcomes: &[Outcome]) -> String {
+    let heads = ["wake-ups", "median ms", "99 % ms", "max ms", "done after ms", "switches"];
+    let heads = heads.into_iter().map(Head::Number);
+    let mut table = Table::new([Head::Name("policy")].into_iter().chain(heads));
+    let row = |name: &str, threads: &[ClientReport], end_ns, switches| {
+        let waits = replay::all_waits(threads);
+        let figures = [0.5, 0.99, 1.0].map(|part| quantile(Some(&waits), part));
+        let [median, most, max] = figures;
+        [name.to_owned(), grouped(waits.count()), median, most, max, milliseconds(end_ns), switches]
+    };
+    table.row(row(AS_RECORDED, recorded, recording.duration_ns, NOTHING.to_owned()));
+    for outcome in outcomes {
+        let switches = outcome.threads.iter().map(|thread| thread.switches).sum();
+        table.row(row(outcome.policy, &outcome.threads, outcome.end_ns, grouped(switches)));
+    }
+    format!("{}\n\nmedian, 99 %, max: from waking to running, all threads.", table.text())
+}
+
+/// Letters of a thread's name in a table.
+const NAME: usize = 20;
+
+/// The threads that worked most, each with its waits under each policy.
+fn threads(most: usize, recording: &Recording, recorded: &[ClientReport], outcomes: &[Outcome]) -> String {
+    let mut order: Vec<usize> = (0..recorded.len()).collect();
+    order.sort_by_key(|&thread| std::cmp::Reverse(recorded[thread].ran_ns));
+    let heads =
+        [Head::Name("thread"), Head::Number("number"), Head::Number("work ms"), Head::Number(AS_RECORDED)];
+    let policies = outcomes.iter().map(|outcome| Head::Number(outcome.policy));
+    let mut table = Table::new(heads.into_iter().chain(policies));
+    for &thread in order.iter().take(most) {
+        let figure = |report: &ClientReport| quantile(report.wake_to_run.as_ref(), 0.99);
+        let left = [
+            shorten(&recorded[thread].name, NAME),
+            recording.scripts[thread].pid.to_string(),
+            milliseconds(recorded[thread].ran_ns),
+            figure(&recorded[thread]),
+        ];
+        table.row(left.into_iter().chain(outcomes.iter().map(|outcome| figure(&outcome.threads[thread]))));
+    }
+    format!("from waking to running, 99 %, ms\n{}", table.text())
+}
+
+fn milliseconds(ns: u64) -> String {
+    format!("{:.3}", ns as f64 / 1e6)
+}
+
+fn quantile(times: Option<&Latencies>, part: f64) -> String {
+    times.and_then(|times| times.quantile_ns(part)).map_or(NOTHING.into(), milliseconds)
+}
+
+/// What `--json` prints for the recording and for each policy.
+#[derive(Serialize)]
+struct RunObject<'a> {
+    kind: &'static str,
+    policy: &'a str,
+    processors: Option<usize>,
+    gaps: Option<u64>,
+    end_ns: u64,
+    wakes: u64,
+    median_ns: Option<u64>,
+    p99_ns: Option<u64>,
+    max_ns: Option<u64>,
+}
+
+/// What `--json` prints for each thread, as recorded and under each policy.
+#[derive(Serialize)]
+struct ThreadObject<'a> {
+    kind: &'static str,
+    policy: &'a str,
+    thread: &'a str,
+    pid: u32,
+    ran_ns: u64,
+    wakes: u64,
+    median_ns: Option<u64>,
+    p99_ns: Option<u64>,
+    max_ns: Option<u64>,
+}
+
+fn objects(
+    recording: &Recording,
+    recorded: &[ClientReport],
+    outcomes: &[Outcome],
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let recorded = (AS_RECORDED, recorded, recording.duration_ns, true);
+    let policies =
+        outcomes.iter().map(|outcome| (outcome.policy, outcome.threads.as_slice(), outcome.end_ns, false));
+    for (policy, threads, end_ns, is_recording) in std::iter::once(recorded).chain(policies) {
+        let waits = replay::all_waits(threads);
+        output.object(&RunObject {
+            kind: "run",
+            policy,
+            processors: is_recording.then_some(recording.processors),
+            gaps: is_recording.then_some(recording.gaps),
+            end_ns,
+            wakes: waits.count(),
+            median_ns: waits.quantile_ns(0.5),
+            p99_ns: waits.quantile_ns(0.99),
+            max_ns: waits.longest_ns(),
+        })?;
+        for (thread, script) in threads.iter().zip(&recording.scripts) {
+            output.object(&thread_object(policy, thread, script.pid))?;
+        }
+    }
+    Ok(())
+}
+
+fn thread_object<'a>(policy: &'a str, thread: &'a ClientReport, pid: u32) -> ThreadObject<'a> {
+    let quantile = |part| thread.wake_to_run.as_ref().and_then(|waits| waits.quantile_ns(part));
+    ThreadObject {
+        kind: "thread",
+        policy,
+        thread: &thread.name,
+        pid,
+        ran_ns: thread.ran_ns,
+        wakes: thread.wake_to_run.as_ref().map_or(0, Latencies::count),
+        median_ns: quantile(0.5),
+        p99_ns: quantile(0.99),
+        max_ns: quantile(1.0),
+    }
+}
