@@ -175,3 +175,47 @@ fn shares_can_change_while_a_scenario_runs() {
     let expected_ns = 125_000_000 + 454_545_454;
     assert!(report.clients[1].ran_ns.abs_diff(expected_ns) < 30_000_000, "{}", report.clients[1].ran_ns);
 }
+
+/// The scenario's host is the TAVS paper's; `tavs_host.rs` has the paper's promises.
+#[test]
+fn tavs_8_the_shipped_host_answers_late_under_credit_and_at_once_under_tavs() {
+    let scenario = Scenario::load("tavs-host", &["duration_ms=30000".to_owned()]).expect("it is right");
+    let mean_ns = |policy| {
+        let (report, ()) =
+            report::run(&scenario, policy, 1, ()).expect("it is in the catalog").expect("time goes on");
+        let mixed = report.clients.iter().find(|client| client.name == "mixed").expect("it is there");
+        mixed.response.as_ref().and_then(|response| response.mean_ns()).expect("it was asked")
+    };
+    let (baseline_ns, tavs_ns) = (mean_ns("credit"), mean_ns("credit-tavs"));
+    assert!(baseline_ns > 40e6 && tavs_ns < 4e6, "{baseline_ns} and {tavs_ns}");
+}
+
+#[test]
+fn what_is_wrong_with_a_driver_or_a_remote_machine_is_said() {
+    let with = |table: &str| failure(&format!("{SMALL}{table}\n"));
+    for (table, expected) in [
+        ("[driver]\nbatch = 0", "line 16: batch: 1 or more, not 0"),
+        ("[driver]\nreceive_ms = 1", "line 16: `receive_ms = 1`: unknown field `receive_ms`"),
+        ("[driver]\nname = \"a\"", "line 8: name: there are two called \"a\""),
+        ("[[remote]]\nname = \"r\"", "line 16: a remote machine does one of asks, sends and serves"),
+        (
+            "[[remote]]\nname = \"r\"\nsends = { to = \"c\", port = 1 }",
+            "line 17: to: there is no \"c\"; allowed: a, b",
+        ),
+        (
+            "[[remote]]\nname = \"r\"\nserves = { kib = 1, think_ms = 1, window = 0 }",
+            "line 17: window: 1 or more, not 0",
+        ),
+        (
+            "[[remote]]\nname = \"r\"\ncount = 0\nserves = { kib = 1, think_ms = 1 }",
+            "line 17: count: 1 or more",
+        ),
+        (
+            "[[task]]\nname = \"t\"\nprogram = [{ request = { remote = \"r\", port = 1, bytes = 1 } }]",
+            "line 17: remote: there is no \"r\"; allowed: none is defined",
+        ),
+    ] {
+        let found = with(table);
+        assert!(found.starts_with("x.toml, ") && found.contains(expected), "{found}");
+    }
+}
