@@ -22,6 +22,7 @@
 #![cfg(target_os = "linux")]
 
 mod bench;
+mod beside;
 mod child;
 mod context;
 pub mod figure;
@@ -43,6 +44,7 @@ mod traffic;
 mod user;
 
 pub use bench::{Options, bench, groups};
+pub use beside::{Beside, BesideError};
 pub use figure::{Figure, Verdict};
 pub use polling::{MakeScheduler, Turn};
 pub use progress::Progress;
