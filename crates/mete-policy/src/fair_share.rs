@@ -84,6 +84,7 @@ pub struct FairShare {
     priority_timer: Timer,
     usage_timer: Timer,
     quantum_ns: Nanoseconds,
+    adjustments: u64,
 }
 
 impl FairShare {
@@ -103,6 +104,7 @@ impl FairShare {
             priority_timer: Timer::new(quantum_ns.saturating_mul(PRIORITY_PERIOD_QUANTA)),
             usage_timer: Timer::new(quantum_ns.saturating_mul(USAGE_PERIOD_QUANTA)),
             quantum_ns,
+            adjustments: 0,
         }
     }
 
@@ -167,6 +169,7 @@ impl FairShare {
     }
 
     fn adjust_priorities(&mut self, factor: u64) {
+        self.adjustments = self.adjustments.saturating_add(1);
         let mut largest = 0;
         for process in &mut self.processes {
             process.priority = decayed(process.priority, factor);
@@ -281,6 +284,10 @@ impl Policy for FairShare {
             let share = u64::from(self.roster.share(client).get());
             self.user(client).active -= share;
         }
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each("priority adjustments", self.adjustments);
     }
 }
 

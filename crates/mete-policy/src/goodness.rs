@@ -50,7 +50,10 @@ struct Task {
     counter: u32,
     /// What of the next tick is used already.
     used_ns: Nanoseconds,
+    /// Where it ran last.
     processor: Option<ProcessorId>,
+    /// For which processor it is picked.
+    picked_for: ProcessorId,
     yielded: bool,
 }
 
@@ -64,6 +67,7 @@ pub struct Goodness {
     /// Whom each processor ran last.
     previous: Vec<Option<ClientId>>,
     tick_ns: Nanoseconds,
+    recharges: u64,
 }
 
 impl Goodness {
@@ -77,6 +81,7 @@ impl Goodness {
             occupancy: Occupancy::new(setup.processors),
             previous: vec![None; usize::from(setup.processors.max(1))],
             tick_ns: setup.quantum_ns.max(1),
+            recharges: 0,
         }
     }
 
@@ -84,31 +89,33 @@ impl Goodness {
         self.roster.share(client).get().min(MOST_PRIORITY)
     }
 
-    /// How good it is to run a client with so many ticks left on this processor.
-    fn goodness(&self, client: ClientId, counter: u32, processor: ProcessorId) -> u32 {
-        if counter == 0 {
-            return 0;
-        }
-        let here = self.previous.len() > 1 && self.tasks[client as usize].processor == Some(processor);
-        let last = self.previous[usize::from(processor)] == Some(client);
-        let bonus = if here { SAME_PROCESSOR } else { 0 } + if last { SAME_CLIENT } else { 0 };
-        counter + self.priority(client) + bonus
+    /// How good it is to run a client with so many ticks left.
+    fn goodness(&self, client: ClientId, counter: u32, bonus: u32) -> u32 {
+        if counter == 0 { 0 } else { counter + self.priority(client) + bonus }
     }
 
-    fn goodness_when_ready(&self, client: ClientId, processor: ProcessorId) -> u32 {
-        self.goodness(client, self.tasks[client as usize].counter, processor)
+    fn goodness_when_ready(&self, client: ClientId, processor: ProcessorId, last: bool) -> u32 {
+        let task = self.tasks[client as usize];
+        let here = if task.processor == Some(processor) { self.same_processor() } else { 0 };
+        self.goodness(client, task.counter, here + if last { SAME_CLIENT } else { 0 })
+    }
+
+    /// The bonus for the processor where a client ran last, where there is another.
+    fn same_processor(&self) -> u32 {
+        if self.previous.len() > 1 { SAME_PROCESSOR } else { 0 }
     }
 
     /// The best ready client and its goodness.
     fn best(&self, processor: ProcessorId) -> Option<(ClientId, u32)> {
+        let last = self.previous[usize::from(processor)];
         let mut best = self.last_if_ready(processor);
         let mut next = self.queue.front(0);
         while let Some(client) = next {
             next = self.queue.next(client);
-            if self.roster.state(client) != State::Ready || best.is_some_and(|(other, _)| other == client) {
+            if self.roster.state(client) != State::Ready || last == Some(client) {
                 continue;
             }
-            let goodness = self.goodness_when_ready(client, processor);
+            let goodness = self.goodness_when_ready(client, processor, false);
             if best.is_none_or(|(_, highest)| goodness > highest) {
                 best = Some((client, goodness));
             }
@@ -123,11 +130,12 @@ impl Goodness {
             return None;
         }
         let yielded = self.tasks[last as usize].yielded;
-        Some((last, if yielded { 0 } else { self.goodness_when_ready(last, processor) }))
+        Some((last, if yielded { 0 } else { self.goodness_when_ready(last, processor, true) }))
     }
 
     /// Every client's counter becomes half of what it has and its priority.
     fn recharge(&mut self) {
+        self.recharges = self.recharges.saturating_add(1);
         for client in 0..self.roster.clients() {
             let priority = self.priority(client);
             let task = &mut self.tasks[client as usize];
@@ -144,6 +152,14 @@ impl Goodness {
         task.used_ns = if task.counter == 0 { 0 } else { used_ns % self.tick_ns };
     }
 
+    /// Notes where a client has run, and whether it yielded.
+    fn place(&mut self, client: ClientId, stop: Stop) {
+        let task = &mut self.tasks[client as usize];
+        task.processor = Some(task.picked_for);
+        task.yielded = stop == Stop::Yielded;
+        self.previous[usize::from(task.picked_for)] = Some(client);
+    }
+
     /// The processor that a client which woke should take, if any (`reschedule_idle` in the kernel).
     fn preempted_by(&self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
         if self.occupancy.any_idle() {
@@ -155,9 +171,8 @@ impl Goodness {
         let used_ns = task.used_ns.saturating_add(now.saturating_sub(occupant.since_ns));
         let ticks = u32::try_from(used_ns / self.tick_ns).unwrap_or(u32::MAX);
         let left = task.counter.saturating_sub(ticks);
-        let better =
-            self.goodness_when_ready(client, processor) > self.goodness(occupant.client, left, processor);
-        better.then_some(processor)
+        let running = self.goodness(occupant.client, left, self.same_processor() + SAME_CLIENT);
+        (self.goodness_when_ready(client, processor, false) > running).then_some(processor)
     }
 
     fn is_queued(state: State) -> bool {
@@ -206,22 +221,27 @@ impl Policy for Goodness {
             (client, _) = self.best(processor)?;
         }
         self.roster.run(client);
-        self.previous[usize::from(processor)] = Some(client);
         self.occupancy.enter(processor, client, now);
         let task = &mut self.tasks[client as usize];
-        task.processor = Some(processor);
-        task.yielded = false;
+        task.picked_for = processor;
         let slice_ns = self.tick_ns.saturating_mul(task.counter.into()) - task.used_ns;
         Some(Decision { client, slice_ns, grant: Grant::Share })
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
         let Some(next) = self.roster.stop(client, stop) else { return };
-        self.charge(client, ran_ns);
         self.occupancy.leave(client);
-        self.tasks[client as usize].yielded = stop == Stop::Yielded;
+        // A decision that was given back is as if it had not been made.
+        if stop != Stop::Preempted || ran_ns > 0 {
+            self.charge(client, ran_ns);
+            self.place(client, stop);
+        }
         if next == State::Blocked {
             self.queue.remove(0, client);
         }
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each("recharges", self.recharges);
     }
 }

@@ -85,6 +85,15 @@ fn vtrr_3_fair_share_follows_a_change_of_a_user_s_share() {
     assert_parts(&settled(&mut line), &[0.75, 0.25]);
 }
 
+#[test]
+fn vtrr_3_fair_share_adjusts_priorities_once_in_100_quanta() {
+    let mut line = users(&[(1, &[1]), (1, &[1])]);
+    line.run_until(1_000 * QUANTUM_NS, |_| {});
+    let mut counted = Vec::new();
+    line.policy.counters(&mut |name, count| counted.push((name, count)));
+    assert_eq!(counted, [("priority adjustments", 10)]);
+}
+
 /// Before there is any usage all values are equal: round robin.
 #[test]
 fn vtrr_3_fair_share_begins_as_round_robin() {

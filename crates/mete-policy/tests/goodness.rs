@@ -43,6 +43,27 @@ fn vtrr_3_goodness_counts_a_share_above_40_as_linux_s_highest_priority() {
     assert_eq!(lengths, [40, 40, 40]);
 }
 
+/// The counter that runs is what the old share gave; the recharge after it goes by the new one.
+#[test]
+fn vtrr_3_goodness_takes_a_new_share_from_the_next_recharge_on() {
+    let mut line = line(&[10, 20]);
+    let decision = line.policy.pick(0, 0).expect("ready");
+    line.policy.set_share(1, Share::new(30).expect("a share"), 0);
+    line.end(decision.client, decision.slice_ns, Stop::Expired);
+    assert_eq!([line.step(), line.step(), line.step()], [(0, 10), (1, 30), (0, 10)]);
+}
+
+#[test]
+fn vtrr_3_goodness_counts_its_recharges() {
+    let mut line = line(&[10, 20]);
+    for _ in 0..5 {
+        line.step();
+    }
+    let mut counted = Vec::new();
+    line.policy.counters(&mut |name, count| counted.push((name, count)));
+    assert_eq!(counted, [("recharges", 2)]);
+}
+
 #[test]
 fn vtrr_3_goodness_runs_one_client_all_the_time() {
     assert_eq!(line(&[3]).letters(9), "AAAAAAAAA");
@@ -80,13 +101,9 @@ fn vtrr_3_goodness_preempts_for_who_wakes_with_more_left_and_not_for_an_equal() 
 fn vtrr_3_goodness_prefers_among_equals_who_ran_last_then_who_woke_last() {
     let mut line = line(&[20, 20, 20]);
     assert_eq!(line.policy.pick(0, 0).map(|decision| decision.client), Some(2), "it woke last");
-    line.policy.set_share(2, Share::new(19).expect("a share"), 0);
-    line.end(2, 0, Stop::Preempted);
-    assert_eq!(
-        line.policy.pick(0, 0).map(|decision| decision.client),
-        Some(2),
-        "19 + 20 + 1 against 20 + 20"
-    );
+    line.end(2, QUANTUM_NS, Stop::Preempted);
+    let again = line.policy.pick(0, 0).map(|decision| decision.client);
+    assert_eq!(again, Some(2), "19 + 20 + 1 against 20 + 20");
 }
 
 #[test]
@@ -97,6 +114,15 @@ fn vtrr_3_goodness_counts_who_yields_as_nothing_once() {
     assert_eq!(line.policy.pick(0, 0).map(|decision| decision.client), Some(0));
     line.end(0, 20 * QUANTUM_NS, Stop::Expired);
     assert_eq!(line.step(), (1, 20));
+}
+
+/// Wherever it stands in the queue: 40 + 40 would be the best of the three.
+#[test]
+fn vtrr_3_goodness_lets_all_others_pass_who_yields() {
+    let mut line = line(&[40, 10, 20]);
+    assert_eq!(line.policy.pick(0, 0).map(|decision| decision.client), Some(0));
+    line.end(0, 0, Stop::Yielded);
+    assert_eq!(line.step(), (2, 20));
 }
 
 #[test]
