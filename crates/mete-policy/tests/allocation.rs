@@ -96,6 +96,8 @@ fn drive(policy: &mut dyn Policy) {
         let event = Event::Packet { port: (round % 4) as u16 };
         let _ = policy.observe(Observation::EventPending { client: round % CLIENTS, event }, now);
         let _ = policy.observe(Observation::BlockRead { client, request: 1 }, now);
+        let _ = policy.observe(Observation::Driver { client: round % CLIENTS }, now);
+        let _ = policy.observe(Observation::Notify { from: client, to: round % CLIENTS }, now);
         now += decision.slice_ns / 2;
         let _ = policy.tick(processor, now);
         let stop = stops[(round / 3 % 4) as usize];

@@ -236,13 +236,15 @@ impl<P: Policy> World<P> {
 
     fn observe(&mut self, kind: u8, client: u32, number: u16) {
         let other = u32::from(number) % self.setup.clients.saturating_add(2);
-        let observation = match kind % 7 {
-            0 => Observation::TaskSwitch { client, task: number },
+        let observation = match kind % 9 {
+            0 => Observation::TaskSwitch { client, task: number % 300 },
             1 => Observation::BlockRead { client, request: number },
             2 => Observation::EventPending { client, event: Event::Block(number) },
             3 => Observation::EventPending { client, event: Event::Packet { port: number % 3 } },
             4 => Observation::EventPending { client, event: Event::Other },
             5 => Observation::Notify { from: client, to: other },
+            6 => Observation::Driver { client },
+            7 => Observation::TaskExit { client, task: number % 300 },
             _ => Observation::DriverTime { driver: other, client, used_ns: u64::from(number) },
         };
         let now = self.time();
