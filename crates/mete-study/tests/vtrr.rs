@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
-use mete_study::study::{STUDIES, Study, StudyOptions, by_name, vtrr_cost, vtrr_error, vtrr_micro};
+use mete_study::study::{
+    STUDIES, Study, StudyOptions, by_name, vtrr_cost, vtrr_error, vtrr_micro, vtrr_workloads,
+};
 use mete_study::{Progress, Verdict};
 
 const QUICK: StudyOptions = StudyOptions { is_quick: true };
@@ -38,7 +40,7 @@ fn vtrr_4_the_error_study_finds_the_same_at_each_run() {
 
 #[test]
 fn vtrr_4_vtrr_5_a_study_that_is_stopped_says_what_is_missing() {
-    for run in [vtrr_error, vtrr_cost, vtrr_micro] {
+    for run in [vtrr_error, vtrr_cost, vtrr_micro, vtrr_workloads] {
         let study = run(QUICK, &mut Stopped);
         assert!(!study.report.is_complete && !study.figures.is_empty());
         assert!(study.figures.iter().all(|figure| figure.verdict == Verdict::NotMeasured));
@@ -49,15 +51,19 @@ fn vtrr_4_vtrr_5_a_study_that_is_stopped_says_what_is_missing() {
 }
 
 #[test]
-fn vtrr_6_schedules_and_encoders_are_as_the_paper_says() {
-    let study = vtrr_micro(QUICK, &mut ());
-    for figure in &study.figures {
+fn vtrr_6_schedules_and_workloads_are_as_the_paper_says() {
+    let (micro, workloads) = (vtrr_micro(QUICK, &mut ()), vtrr_workloads(QUICK, &mut ()));
+    for figure in micro.figures.iter().chain(&workloads.figures) {
         assert_eq!(figure.verdict, Verdict::Agrees, "{figure:?}");
     }
-    for name in ["schedules.svg", "encoders-goodness.svg", "encoders-wfq.svg", "encoders-vtrr.svg"] {
-        assert!(file(&study, name).len() > 20, "{name}");
+    assert!(file(&micro, "schedules.svg").len() > 20);
+    for policy in ["goodness", "wfq", "vtrr"] {
+        for workload in ["encoders", "virtual-machines"] {
+            assert!(file(&workloads, &format!("{workload}-{policy}.svg")).len() > 20);
+        }
     }
-    assert_eq!(study.files.len(), 6);
+    let again = vtrr_workloads(QUICK, &mut ());
+    assert_eq!(file(&workloads, "done.csv"), file(&again, "done.csv"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! All studies by name.
 
-use super::{Study, StudyOptions, log_cost, log_readers, vtrr_cost, vtrr_error, vtrr_micro};
+use super::{Study, StudyOptions, log_cost, log_readers, vtrr_cost, vtrr_error, vtrr_micro, vtrr_workloads};
 use crate::progress::Progress;
 
 /// A study that can be asked for by name.
@@ -38,8 +38,13 @@ pub const STUDIES: &[Entry] = &[
     },
     Entry {
         name: "vtrr-micro",
-        shows: "who runs when under Linux 2.2's scheduler, WFQ and VTRR, and what encoders make of it",
+        shows: "who runs when under Linux 2.2's scheduler, WFQ and VTRR",
         run: vtrr_micro,
+    },
+    Entry {
+        name: "vtrr-workloads",
+        shows: "what audio encoders and virtual machines get done under the same three",
+        run: vtrr_workloads,
     },
 ];
 

@@ -15,6 +15,8 @@ mod vtrr_error;
 mod vtrr_error_page;
 mod vtrr_micro;
 mod vtrr_micro_page;
+mod vtrr_workloads;
+mod vtrr_workloads_page;
 
 use std::path::Path;
 use std::{fs, io};
@@ -85,8 +87,13 @@ pub fn vtrr_cost(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     vtrr_cost::study(options, progress)
 }
 
-/// Who ran when under Linux 2.2's scheduler, WFQ and VTRR, and the frames that encoders get done (VTRR
-/// paper, §5.3, §5.4). Takes a moment.
+/// Who ran when under Linux 2.2's scheduler, WFQ and VTRR (VTRR paper, §5.3). Takes a moment.
 pub fn vtrr_micro(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     vtrr_micro::study(options, progress)
+}
+
+/// What audio encoders and virtual machines get done under Linux 2.2's scheduler, WFQ and VTRR, on the
+/// simulated machine (VTRR paper, §5.4). Takes a moment.
+pub fn vtrr_workloads(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    vtrr_workloads::study(options, progress)
 }

@@ -1,4 +1,4 @@
-//! Schedules seen from near: who ran when, and what an audio encoder makes of it (VTRR paper, §5.3, §5.4).
+//! Schedules seen from near: who ran when (VTRR paper, §5.3).
 
 use mete_policy::{Share, by_name};
 use mete_sim::quanta::{Outcome, QUANTUM_NS, Shares, Turn, watch};
@@ -14,9 +14,6 @@ pub(super) const SHARES: [u32; 5] = [1, 2, 3, 4, 5];
 pub(super) const POLICIES: [&str; 3] = ["goodness", "wfq", "vtrr"];
 /// Scheduling cycles that are looked at: three seconds.
 const CYCLES: u32 = 20;
-/// Processor time of one audio frame. The paper does not say what one took; any other time changes
-/// the number of frames, not the shape.
-pub(super) const FRAME_NS: u64 = 25_000_000;
 
 /// One policy's schedule.
 pub(super) struct Seen {
@@ -108,33 +105,6 @@ impl Seen {
         (1..=quanta.len() / 2)
             .find(|period| quanta.iter().zip(&quanta[*period..]).all(|(now, then)| now == then))
     }
-
-    /// The frames that a client has encoded, as points (ms, frames) where it begins and stops.
-    pub(super) fn frames(&self, client: usize) -> Vec<(f64, f64)> {
-        let mut received_ns = 0;
-        let mut points = vec![(0.0, 0.0)];
-        for (from, to) in self.stretches(client) {
-            points.push((milliseconds(from), received_ns as f64 / FRAME_NS as f64));
-            received_ns += to - from;
-            points.push((milliseconds(to), received_ns as f64 / FRAME_NS as f64));
-        }
-        points
-    }
-
-    /// The longest time between the ends of two frames.
-    pub(super) fn longest_frame_ns(&self, client: usize) -> u64 {
-        let (mut left_ns, mut ended_ns, mut longest_ns) = (FRAME_NS, 0, 0);
-        for (from, to) in self.stretches(client) {
-            let mut now = from;
-            while to - now >= left_ns {
-                now += left_ns;
-                longest_ns = longest_ns.max(now - ended_ns);
-                (left_ns, ended_ns) = (FRAME_NS, now);
-            }
-            left_ns -= to - now;
-        }
-        longest_ns
-    }
 }
 
 fn quanta(turn: &Turn) -> impl Iterator<Item = u32> {
@@ -169,15 +139,5 @@ mod tests {
         let seen = schedule(&[0, 0, 1, 0]);
         assert_eq!(seen.stretches(0), [(0, 2 * QUANTUM_NS), (3 * QUANTUM_NS, 4 * QUANTUM_NS)]);
         assert_eq!((seen.longest_wait_ns(0), seen.received_ns(0)), (QUANTUM_NS, 3 * QUANTUM_NS));
-    }
-
-    /// A frame takes two and a half quanta: the first ends after 25 ms, the second, 10 ms of whose time are
-    /// waited, after 60.
-    #[test]
-    fn vtrr_6_frames_end_when_their_processor_time_is_had() {
-        let seen = schedule(&[0, 0, 0, 1, 0, 0]);
-        assert_eq!(seen.longest_frame_ns(0), 35_000_000);
-        assert_eq!(seen.frames(0).last(), Some(&(60.0, 2.0)));
-        assert_eq!(seen.longest_frame_ns(1), 0, "its first frame has not ended");
     }
 }

@@ -4,14 +4,13 @@ use std::fmt::Write as _;
 
 use mete_sim::quanta::QUANTUM_NS;
 
-use super::vtrr_micro::{FRAME_NS, POLICIES, SHARES, Seen, milliseconds};
+use super::vtrr_micro::{POLICIES, SHARES, Seen, milliseconds};
 use crate::figure::{self, Figure};
 use crate::report::{Report, short};
-use crate::svg::{self, Axis, Lane, Series, Span};
+use crate::svg::{self, Lane, Span};
 
 /// What the pictures show, from the beginning of the schedule.
 const SHOWN_MS: f64 = 450.0;
-const ENCODED_MS: f64 = 1500.0;
 const CYCLE: u64 = sum(SHARES) as u64;
 
 const fn sum(shares: [u32; 5]) -> u32 {
@@ -20,13 +19,11 @@ const fn sum(shares: [u32; 5]) -> u32 {
 }
 
 pub(super) fn files(report: &Report, figures: &[Figure], schedules: &[Seen]) -> Vec<(String, String)> {
-    let mut files = vec![
+    vec![
         ("README.md".to_owned(), page(report, figures, schedules)),
         ("schedules.csv".to_owned(), csv(report, schedules)),
         ("schedules.svg".to_owned(), timeline(schedules)),
-    ];
-    files.extend(schedules.iter().map(|seen| (format!("encoders-{}.svg", seen.policy), encoders(seen))));
-    files
+    ]
 }
 
 fn csv(report: &Report, schedules: &[Seen]) -> String {
@@ -65,17 +62,6 @@ fn lane(seen: &Seen) -> Lane {
     }
 }
 
-fn encoders(seen: &Seen) -> String {
-    let of = |(client, share): (usize, &u32)| {
-        let points = seen.frames(client).into_iter().filter(|(ms, _)| *ms <= ENCODED_MS);
-        Series { name: format!("share {share}"), points: points.collect() }
-    };
-    let series: Vec<_> = SHARES.iter().enumerate().map(of).collect();
-    let axis = |label: &str| Axis { label: label.into(), is_logarithmic: false };
-    let title = format!("Five audio encoders under {}", seen.policy);
-    svg::lines(&title, &axis("time, ms"), &axis("frames"), &series)
-}
-
 fn find<'a>(schedules: &'a [Seen], policy: &str) -> Option<&'a Seen> {
     schedules.iter().find(|seen| seen.policy == policy)
 }
@@ -87,22 +73,15 @@ pub(super) fn figures(schedules: &[Seen]) -> Vec<Figure> {
         ("VTRR §5.3, WFQ and VTRR scheduling behavior", "the order of clients repeats after one cycle");
     const LINUX: (&str, &str) =
         ("VTRR §5.3, Linux scheduling behavior", "Linux schedules least evenly, WFQ and VTRR do better");
-    const ENCODERS: (&str, &str) =
-        ("VTRR §5.4, MPEG encoding", "Linux encodes in bursts; WFQ and VTRR are smoother and far more alike");
     let [Some(linux), Some(wfq), Some(vtrr)] = POLICIES.map(|policy| find(schedules, policy)) else {
         let why = "stopped before it was simulated";
-        return [COARSE, PATTERN, LINUX, ENCODERS]
-            .map(|(name, paper)| Figure::missing(name, paper, why))
-            .into();
+        return [COARSE, PATTERN, LINUX].map(|(name, paper)| Figure::missing(name, paper, why)).into();
     };
     vec![
         coarse(COARSE, schedules),
         pattern(PATTERN, [wfq, vtrr]),
         evenness(LINUX, [linux, wfq, vtrr], "width of the errors' range, TU", |seen| {
             seen.outcome.errors.highest_tu() - seen.outcome.errors.lowest_tu()
-        }),
-        evenness(ENCODERS, [linux, wfq, vtrr], "longest time from frame to frame at share 5, ms", |seen| {
-            milliseconds(seen.longest_frame_ns(SHARES.len() - 1))
         }),
     ]
 }
@@ -150,9 +129,6 @@ fn page(report: &Report, figures: &[Figure], schedules: &[Seen]) -> String {
     page.push_str(&simulated());
     page.push_str(&compared(schedules));
     page.push_str("![](schedules.svg)\n\n");
-    for seen in schedules {
-        let _ = writeln!(page, "![](encoders-{}.svg)\n", seen.policy);
-    }
     page.push_str("Every stretch of every client: `schedules.csv`.\n");
     page
 }
@@ -162,10 +138,8 @@ fn simulated() -> String {
         "Five clients that only compute, with shares 1 to 5, on one simulated processor in quanta of 10 ms under \
          the scheduler of Linux 2.2 (`goodness`), WFQ and VTRR: {CYCLE} quanta or {} ms are one scheduling cycle. \
          For `goodness` the shares are priorities, which gives the clients 10 to 50 ms between two recharges, as in the \
-         paper. The encoders are the same schedules seen by programs that need {} ms of processor time for each \
-         frame; the paper does not say what its frames took.\n\n",
+         paper.\n\n",
         CYCLE * QUANTUM_NS / 1_000_000,
-        FRAME_NS / 1_000_000,
     )
 }
 

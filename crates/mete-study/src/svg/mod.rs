@@ -18,7 +18,7 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 190.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 52.0;
-/// A line of more points than this is drawn without a dot at each.
+/// Where a line has more points than this, none has dots.
 const DOTTED: usize = 20;
 /// One axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,13 +92,17 @@ pub fn lines(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
     let mut picture = Picture::new(title);
     picture.vertical_axis(y, &up);
     picture.horizontal_axis(x, &across);
+    let is_dotted = series.iter().all(|series| series.points.len() <= DOTTED);
     for (nth, series) in series.iter().enumerate() {
         let usable = series
             .points
             .iter()
             .filter(|(px, py)| (!x.is_logarithmic || *px > 0.0) && (!y.is_logarithmic || *py > 0.0));
         let places: Vec<_> = usable.map(|&(px, py)| (across.at(px), up.at(py))).collect();
-        picture.line(&places, nth);
+        picture.0.dashed(&places, nth);
+        if is_dotted {
+            places.iter().for_each(|&place| picture.0.dot(place, colour(nth)));
+        }
         picture.legend(nth, &series.name);
     }
     picture.end()
@@ -152,13 +156,6 @@ impl Picture {
             self.0.text((scale.at(tick), HEIGHT - BOTTOM + 18.0), "middle", &number(tick));
         }
         self.0.text(((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 10.0), "middle", &axis.label);
-    }
-
-    fn line(&mut self, places: &[(f64, f64)], nth: usize) {
-        self.0.dashed(places, nth);
-        if places.len() <= DOTTED {
-            places.iter().for_each(|&place| self.0.dot(place, colour(nth)));
-        }
     }
 
     fn bar(&mut self, x: f64, width: f64, (base, top): (f64, f64), colour: &str) {

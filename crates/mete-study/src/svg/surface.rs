@@ -141,7 +141,7 @@ fn part(values: &[f64], nth: usize) -> f64 {
 /// Some five labels an axis, the first and the last among them.
 fn is_labelled(nth: usize, of: usize) -> bool {
     let step = (of.saturating_sub(1)).div_ceil(4).max(1);
-    nth + 1 == of || (nth % step == 0 && nth + step < of)
+    nth + 1 == of || (nth.is_multiple_of(step) && nth + step < of)
 }
 
 #[cfg(test)]

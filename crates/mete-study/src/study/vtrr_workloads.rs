@@ -1,0 +1,135 @@
+//! Programs on the simulated machine: audio encoders and virtual machines (VTRR paper, §5.4).
+
+use mete_policy::Nanoseconds;
+use mete_sim::{Note, Recorder, Scenario};
+
+use super::{Study, StudyOptions, vtrr_workloads_page};
+use crate::progress::Progress;
+use crate::reason::Reason;
+use crate::report::{Report, Row};
+
+/// The paper's three schedulers; the one of Linux 2.2 is called goodness here.
+pub(super) const POLICIES: [&str; 3] = ["goodness", "wfq", "vtrr"];
+
+/// A workload of the paper.
+pub(super) struct Workload {
+    /// Its scenario's name.
+    pub name: &'static str,
+    text: &'static str,
+    /// What a client gets done.
+    pub unit: &'static str,
+    /// How its figure is called in the paper.
+    pub figure: &'static str,
+}
+
+pub(super) const WORKLOADS: [Workload; 2] = [
+    Workload {
+        name: "encoders",
+        text: include_str!("../../../../studies/vtrr-workloads/encoders.toml"),
+        unit: "frames",
+        figure: "MPEG encoding",
+    },
+    Workload {
+        name: "virtual-machines",
+        text: include_str!("../../../../studies/vtrr-workloads/virtual-machines.toml"),
+        unit: "rounds",
+        figure: "virtual machines",
+    },
+];
+
+/// One workload under one policy.
+pub(super) struct Ran {
+    pub workload: &'static Workload,
+    pub policy: &'static str,
+    pub clients: Vec<Client>,
+}
+
+/// What one client got done.
+pub(super) struct Client {
+    pub name: String,
+    pub share: u32,
+    /// When each unit of its work was done.
+    pub done_ns: Vec<Nanoseconds>,
+}
+
+impl Client {
+    /// From one unit to the next, in milliseconds.
+    pub(super) fn intervals_ms(&self) -> Vec<f64> {
+        self.done_ns.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6).collect()
+    }
+
+    /// The jitter of its work: the standard deviation of the time from one unit to the next. Simulated
+    /// times have no outliers that a measurement could be to blame for.
+    fn jitter_ms(&self) -> f64 {
+        let intervals = self.intervals_ms();
+        let count = intervals.len().max(1) as f64;
+        let mean = intervals.iter().sum::<f64>() / count;
+        (intervals.iter().map(|interval| (interval - mean).powi(2)).sum::<f64>() / count).sqrt()
+    }
+}
+
+impl Ran {
+    /// The jitter of its clients, on average.
+    pub(super) fn jitter_ms(&self) -> f64 {
+        self.clients.iter().map(Client::jitter_ms).sum::<f64>() / self.clients.len().max(1) as f64
+    }
+}
+
+pub(super) fn study(_options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    let mut report = Report::new("mete study vtrr-workloads");
+    let mut found = Vec::new();
+    progress.begin("workloads", (WORKLOADS.len() * POLICIES.len()) as u64);
+    for (workload, policy) in WORKLOADS.iter().flat_map(|workload| POLICIES.map(|policy| (workload, policy)))
+    {
+        if progress.is_cancelled() {
+            break;
+        }
+        match run(workload, policy) {
+            Ok(ran) => found.push(ran),
+            Err(reason) => {
+                report.rows.push(Row::new(format!("{}, {policy}", workload.name), "ms", Err(reason)))
+            }
+        }
+        progress.step();
+    }
+    report.rows.extend(found.iter().flat_map(rows));
+    report.is_complete = !progress.is_cancelled();
+    let figures = vtrr_workloads_page::figures(&found);
+    let files = vtrr_workloads_page::files(&report, &figures, &found);
+    Study { folder: "vtrr-workloads", report, figures, files }
+}
+
+fn run(workload: &'static Workload, policy: &'static str) -> Result<Ran, Reason> {
+    let scenario = Scenario::parse(workload.name, workload.text, &[]).map_err(Reason::from_error)?;
+    let seed = scenario.seed;
+    let made = scenario.policy(policy, seed).ok_or_else(|| Reason::new("there is no such policy"))?;
+    let mut host = scenario.host(made, Dones(vec![Vec::new(); scenario.clients.len()]), seed);
+    host.run_until(scenario.duration_ns).map_err(Reason::from_error)?;
+    let Dones(done) = host.into_recorder();
+    let client = |(client, done_ns): (&mete_sim::scenario::Client, _)| Client {
+        name: client.name.clone(),
+        share: client.share.get(),
+        done_ns,
+    };
+    Ok(Ran { workload, policy, clients: scenario.clients.iter().zip(done).map(client).collect() })
+}
+
+/// Keeps when each client got something done.
+struct Dones(Vec<Vec<Nanoseconds>>);
+
+impl Recorder for Dones {
+    fn noted(&mut self, note: Note, now_ns: Nanoseconds) {
+        if let Note::Done { client, .. } = note
+            && let Some(done_ns) = self.0.get_mut(client as usize)
+        {
+            done_ns.push(now_ns);
+        }
+    }
+}
+
+fn rows(ran: &Ran) -> impl Iterator<Item = Row> {
+    ran.clients.iter().map(|client| {
+        let name = format!("{}, {}: from one to the next, {}", ran.workload.name, ran.policy, client.name);
+        Row::new(name, "ms", Ok(client.intervals_ms())).note(format!("{} in all", client.done_ns.len()))
+    })
+}
