@@ -64,9 +64,9 @@ proptest! {
         }
     }
 
-    /// Whatever happened before: those who are left start anew as if nobody had been there.
+    /// Whatever happened before: each number is nobody, then a new client that is picked once.
     #[test]
-    fn new_1_a_number_that_is_used_again_has_nothing_of_who_had_it_before(history in steps(200)) {
+    fn new_1_numbers_can_be_used_again_when_everybody_has_gone(history in steps(200)) {
         for entry in CATALOG {
             let mut world = World::new((entry.make)(&setup()));
             history.iter().for_each(|step| world.take(step));
