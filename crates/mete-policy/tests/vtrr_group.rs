@@ -156,7 +156,7 @@ proptest! {
         for &(task, blocked) in &blocks {
             let client = policy.pick(0, 0).expect("the first of each domain is ready").client;
             // The first task of each domain never blocks, so that the domain is always there.
-            let stop = if blocked && client % 4 != 0 { Stop::Blocked } else { Stop::Expired };
+            let stop = if blocked && !client.is_multiple_of(4) { Stop::Blocked } else { Stop::Expired };
             policy.ran(client, QUANTUM_NS, stop, 0);
             served[client as usize / 4] += 1;
             let _ = policy.wake(client / 4 * 4 + task, 0);

@@ -33,7 +33,6 @@ use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, Process
 const ROOT: DomainIndex = 0;
 
 /// A domain: the queue of its members, and what it is to its parent.
-#[derive(Clone)]
 struct Domain {
     queue: Queue,
     parent: DomainIndex,
@@ -63,7 +62,7 @@ impl GroupVtrr {
         let domains = setup.domains.max(1);
         let entities = setup.clients.saturating_add(domains.into());
         let domain = |number: DomainIndex| Domain {
-            queue: Queue::new(number.into(), setup.quantum_ns, Reset::Incremental),
+            queue: Queue::new(number.into(), setup, Reset::Incremental),
             parent: ROOT,
             share: Share::ONE,
             known: number == ROOT,

@@ -30,12 +30,13 @@
 //! * The quantum is charged when it is given, not when it has been used, and what was not used is given
 //!   back. A decision can so be taken while the one before is still running.
 
-use super::ceiling;
+use alloc::vec::Vec;
+
 use super::insertion::Insertion;
 use super::left::Left;
 use super::slot::{Entity, Key, MAX_QUANTUM_NS, Slot};
 use super::store::{Line, Place, Store};
-use crate::{Nanoseconds, ProcessorId, Share};
+use crate::{Nanoseconds, ProcessorId, Setup};
 
 /// When the counters of a new cycle are set. The schedule is the same; but where a client has more than
 /// one quantum left at the end of a cycle (only with several processors, or decisions taken ahead), what
@@ -69,39 +70,34 @@ struct Current {
 }
 
 /// A run queue. The cursor of its line is the first slot behind the current client.
-#[derive(Clone)]
 pub(super) struct Queue {
     line: Line,
     current: Current,
+    processors: ProcessorId,
     quantum_ns: Nanoseconds,
     reset: Reset,
     /// The number of the cycle, from 1.
     cycle: u64,
     /// The sum of what is due to all in this cycle.
     due_ns: i128,
-    /// The sum of the shares, each no larger than the ceiling.
+    /// The sum of the shares.
     total: u64,
-    /// The sum of the shares as they are.
-    raw_total: u64,
-    /// The largest share that counts (see [`ceiling`](super::ceiling)).
-    ceiling: u32,
-    /// The ceiling that this cycle's counters are set with.
-    cycle_ceiling: u32,
+    /// Who has something left of an earlier cycle, because it ran when that ended.
+    late: Vec<Entity>,
 }
 
 impl Queue {
-    pub(super) fn new(number: u32, quantum_ns: Nanoseconds, reset: Reset) -> Queue {
+    pub(super) fn new(number: u32, setup: &Setup, reset: Reset) -> Queue {
         Queue {
             line: Line::new(number),
             current: Current { key: Key::LAST, counter: 0 },
-            quantum_ns: quantum_ns.clamp(1, MAX_QUANTUM_NS),
+            processors: setup.processors.max(1),
+            quantum_ns: setup.quantum_ns.clamp(1, MAX_QUANTUM_NS),
             reset,
             cycle: 1,
             due_ns: 0,
             total: 0,
-            raw_total: 0,
-            ceiling: Share::MAX.get(),
-            cycle_ceiling: Share::MAX.get(),
+            late: Vec::with_capacity(2 * usize::from(setup.processors)),
         }
     }
 
@@ -119,16 +115,38 @@ impl Queue {
 
     /// Selects who runs next and charges it a quantum; `None` when all are busy.
     pub(super) fn select(&mut self, store: &mut Store) -> Option<Place> {
+        if let Some(place) = self.late(store) {
+            self.charge(store, place)?;
+            return Some(place);
+        }
         let place = match self.behind_current(store) {
             Some(place) => place,
             None => self.at_the_head(store)?,
         };
-        let slot = store.get_mut(place)?;
-        slot.counter = slot.counter.saturating_sub(1);
-        self.current = Current { key: slot.key(), counter: slot.counter };
-        self.due_ns -= i128::from(self.quantum_ns);
+        self.current = self.charge(store, place)?;
         self.line.cursor = store.next(place);
         Some(place)
+    }
+
+    fn charge(&mut self, store: &mut Store, place: Place) -> Option<Current> {
+        let slot = store.get_mut(place)?;
+        slot.counter = slot.counter.saturating_sub(1);
+        self.due_ns -= i128::from(self.quantum_ns);
+        Some(Current { key: slot.key(), counter: slot.counter })
+    }
+
+    /// Somebody who still has to make up for an earlier cycle. It runs out of turn, and the pass goes on
+    /// where it was.
+    fn late(&mut self, store: &mut Store) -> Option<Place> {
+        let mut index = 0;
+        while let Some(&entity) = self.late.get(index) {
+            match store.find(entity).and_then(|place| Some((place, self.refreshed(store, place)?))) {
+                Some((place, slot)) if slot.counter > slot.share && !slot.busy => return Some(place),
+                Some((_, slot)) if slot.counter > slot.share => index += 1,
+                _ => drop(self.late.swap_remove(index)),
+            }
+        }
+        None
     }
 
     /// The next client, if it has to run for the time-counter invariant's sake or the VFT inequality
@@ -139,14 +157,49 @@ impl Queue {
         (slot.counter > self.current.counter || self.is_behind(&slot)).then_some(place)
     }
 
-    /// The first client, in a new cycle if it has had all that it was due.
+    /// The first client, in a new cycle if all have had what they were due.
+    ///
+    /// On one processor the time-counter invariant has it that nobody is due anything when the first is
+    /// not. Where clients run at the same time, the first may be through before the others: then passes
+    /// go on among these.
     fn at_the_head(&mut self, store: &mut Store) -> Option<Place> {
         let place = self.first_idle(store, self.line.head())?;
-        if self.refreshed(store, place)?.counter == 0 {
-            self.begin_cycle(store);
-            self.refreshed(store, place)?;
+        if self.refreshed(store, place)?.counter > 0 {
+            return Some(place);
         }
+        if self.processors > 1 {
+            let found = self.first_due(store, self.line.cursor);
+            if let Some(due) = found.or_else(|| self.first_due(store, place)) {
+                return Some(due);
+            }
+        }
+        self.note_late(store);
+        self.begin_cycle(store);
+        self.refreshed(store, place)?;
         Some(place)
+    }
+
+    /// At a cycle's end, those who are still due something run: they are no more than the processors.
+    fn note_late(&mut self, store: &Store) {
+        if self.processors == 1 {
+            return;
+        }
+        for slot in self.line.slots(store).filter(|slot| slot.counter > 0) {
+            if self.late.len() < self.late.capacity() && !self.late.contains(&slot.entity) {
+                self.late.push(slot.entity);
+            }
+        }
+    }
+
+    /// From `place` on, the first that is not busy and is due something.
+    fn first_due(&mut self, store: &mut Store, mut place: Place) -> Option<Place> {
+        loop {
+            let slot = self.refreshed(store, place)?;
+            if !slot.busy && slot.counter > 0 {
+                return Some(place);
+            }
+            place = store.next(place);
+        }
     }
 
     /// From `place` on, the first that is not busy. At most one is busy for each processor and each
@@ -160,15 +213,15 @@ impl Queue {
 
     /// The VFT inequality: with the next quantum, the queue's virtual time overtakes this client's.
     fn is_behind(&self, slot: &Slot) -> bool {
-        let (share, quantum_ns) = (slot.share.min(self.ceiling), self.quantum_ns);
+        let quantum_ns = self.quantum_ns;
         let queue_due_ns = self.due_ns - i128::from(quantum_ns);
         slot.counter > 0
-            && i128::from(slot.due_ns(quantum_ns)) * i128::from(self.total) > i128::from(share) * queue_due_ns
+            && i128::from(slot.due_ns(quantum_ns)) * i128::from(self.total)
+                > i128::from(slot.share) * queue_due_ns
     }
 
     fn begin_cycle(&mut self, store: &mut Store) {
         self.cycle += 1;
-        self.cycle_ceiling = self.ceiling;
         self.due_ns += i128::from(self.total) * i128::from(self.quantum_ns);
         if self.reset == Reset::AtOnce {
             let mut place = self.line.head();
@@ -182,7 +235,7 @@ impl Queue {
     fn refreshed(&mut self, store: &mut Store, place: Place) -> Option<Slot> {
         let slot = store.get_mut(place)?;
         if slot.cycle != self.cycle as u32 {
-            let forfeit = slot.reset(slot.share.min(self.cycle_ceiling), self.cycle as u32);
+            let forfeit = slot.reset(self.cycle as u32);
             self.due_ns -= i128::from(forfeit) * i128::from(self.quantum_ns);
         }
         Some(*slot)
@@ -242,14 +295,13 @@ impl Queue {
     /// Nobody is there to be compared with: a new cycle begins.
     fn begin_alone(&mut self) {
         self.cycle += 1;
-        self.cycle_ceiling = self.ceiling;
         self.current = Current { key: Key::LAST, counter: 0 };
     }
 
     /// What is due to who arrives now: in proportion to what is due to the others, and no more than it
     /// would have if it had stayed (VTRR paper, §3.2).
     fn due_on_arrival_ns(&self, share: u32, left: Left) -> i64 {
-        let share = i128::from(share.min(self.cycle_ceiling));
+        let share = i128::from(share);
         let whole_ns = share * i128::from(self.quantum_ns);
         let proportional_ns =
             if self.total == 0 { whole_ns } else { (share * self.due_ns).max(0) / i128::from(self.total) };
@@ -266,8 +318,7 @@ impl Queue {
         let Some(slot) = store.get_mut(place) else { return };
         slot.counter = slot.counter.min(largest).max(smallest);
         self.due_ns += i128::from(slot.due_ns(self.quantum_ns));
-        self.total += u64::from(slot.share.min(self.ceiling));
-        self.raw_total += u64::from(slot.share);
+        self.total += u64::from(slot.share);
     }
 
     fn counter_before(&mut self, store: &mut Store, place: Place) -> u32 {
@@ -292,8 +343,7 @@ impl Queue {
         insertion.leaves(&slot, before.as_ref());
         store.remove(&mut self.line, place);
         self.due_ns -= i128::from(slot.due_ns(self.quantum_ns));
-        self.total -= u64::from(slot.share.min(self.ceiling));
-        self.raw_total -= u64::from(slot.share);
+        self.total -= u64::from(slot.share);
         Left {
             cycle: self.cycle,
             due_ns: slot.due_ns(self.quantum_ns),
@@ -303,17 +353,21 @@ impl Queue {
         }
     }
 
-    /// Sets the ceiling anew for so many processors, after somebody came or went.
-    pub(super) fn readjust(&mut self, store: &Store, processors: ProcessorId) {
-        let shares = self.slots(store).map(|slot| slot.share);
-        (self.ceiling, self.total) = ceiling::ceiling(shares, self.raw_total, processors);
+    /// The sum of the shares of who is in the queue.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The first place of the queue: the largest share.
+    pub(super) fn head(&self) -> Place {
+        self.line.head()
     }
 
     /// A slot's counter as the next decision would see it.
     pub(super) fn counter(&self, slot: &Slot) -> u32 {
         let mut slot = *slot;
         if slot.cycle != self.cycle as u32 {
-            slot.reset(slot.share.min(self.cycle_ceiling), self.cycle as u32);
+            slot.reset(self.cycle as u32);
         }
         slot.counter
     }
@@ -326,7 +380,7 @@ impl Queue {
 
     /// A slot's VFT, in cycles since this cycle began.
     pub(super) fn virtual_finishing_time(&self, slot: &Slot) -> VirtualTime {
-        let (share, quantum) = (i128::from(slot.share.min(self.ceiling)), i128::from(self.quantum_ns));
+        let (share, quantum) = (i128::from(slot.share), i128::from(self.quantum_ns));
         let due_ns = i128::from(slot.due_ns(self.quantum_ns))
             + (i128::from(self.counter(slot)) - i128::from(slot.counter)) * quantum;
         VirtualTime { numerator: (share + 1) * quantum - due_ns, denominator: share * quantum }
@@ -334,11 +388,6 @@ impl Queue {
 
     /// The slots in the order of the queue.
     pub(super) fn slots<'a>(&'a self, store: &'a Store) -> impl Iterator<Item = &'a Slot> {
-        let mut place = self.line.head();
-        core::iter::from_fn(move || {
-            let slot = store.get(place)?;
-            place = store.next(place);
-            Some(slot)
-        })
+        self.line.slots(store)
     }
 }

@@ -70,14 +70,14 @@ impl Slot {
         self.used_ns = used_ns % quantum_ns;
     }
 
-    /// Resets the counter to `share` for a new cycle and answers the quanta that are forfeit.
+    /// Resets the counter for a new cycle and answers the quanta that are forfeit.
     ///
-    /// As a rule there is nothing left. Where decisions overlap there may be: one quantum is kept, so that
-    /// nobody loses by an unfinished one, the rest is not saved up.
-    pub(super) fn reset(&mut self, share: u32, cycle: u32) -> u32 {
-        let kept = self.counter.min(1);
+    /// As a rule there is nothing left. Where clients run at the same time there may be: as much as the new
+    /// cycle brings is kept, to be made up for, and the rest is not saved up.
+    pub(super) fn reset(&mut self, cycle: u32) -> u32 {
+        let kept = self.counter.min(self.share);
         let forfeit = self.counter - kept;
-        self.counter = share + kept;
+        self.counter = self.share + kept;
         self.cycle = cycle;
         forfeit
     }

@@ -52,7 +52,6 @@ const FREE: Header = Header { next: NONE, previous: NONE, len: 0, queue: NONE, f
 
 /// The ends of one queue, and a cursor that stays with its slot whatever is put in or taken out. When
 /// the slot itself is taken out, the cursor goes to the one behind.
-#[derive(Clone)]
 pub(super) struct Line {
     queue: u32,
     head: u32,
@@ -72,6 +71,16 @@ impl Line {
 
     pub(super) fn head(&self) -> Place {
         Place { chunk: self.head, slot: 0 }
+    }
+
+    /// The slots in order.
+    pub(super) fn slots<'a>(&self, store: &'a Store) -> impl Iterator<Item = &'a Slot> + use<'a> {
+        let mut place = self.head();
+        core::iter::from_fn(move || {
+            let slot = store.get(place)?;
+            place = store.next(place);
+            Some(slot)
+        })
     }
 }
 

@@ -128,7 +128,7 @@ impl Model {
         let quantum_ns = self.quantum_ns;
         for client in &mut self.queue {
             let used_ns = client.counter * quantum_ns - (client.share * quantum_ns - client.had_ns);
-            client.counter = client.share + client.counter.min(1);
+            client.counter = client.share + client.counter.min(client.share);
             client.had_ns = client.share * quantum_ns - (client.counter * quantum_ns - used_ns);
         }
     }

@@ -1,0 +1,74 @@
+//! Virtual-time round robin on several processors: one queue serves all of them.
+
+use mete_policy::{Policy, Setup, Share, Stop, Vtrr};
+use proptest::prelude::*;
+
+/// Lets every processor take a quantum at a time, all at the same moments, and counts.
+fn served(shares: &[u32], processors: u16, quanta: usize) -> Vec<u64> {
+    let setup = Setup { processors, ..Setup::for_clients(shares.len() as u32) };
+    let mut policy = Vtrr::new(&setup);
+    for (client, &share) in (0..).zip(shares) {
+        policy.add(client, 0, Share::new(share).expect("in range"), 0);
+        let _ = policy.wake(client, 0);
+    }
+    let mut served = vec![0; shares.len()];
+    for _ in 0..quanta {
+        let picked: Vec<_> = (0..processors).filter_map(|processor| policy.pick(processor, 0)).collect();
+        assert_eq!(picked.len(), shares.len().min(processors.into()), "no processor is idle without need");
+        for decision in picked {
+            policy.ran(decision.client, decision.slice_ns, Stop::Expired, 0);
+            served[decision.client as usize] += 1;
+        }
+    }
+    served
+}
+
+/// The part of one processor that each client can have at most, computed by filling processors: who
+/// would have more than one has one, and the others share the rest.
+fn feasible(shares: &[u32], processors: u16) -> Vec<f64> {
+    let mut parts = vec![0.0; shares.len()];
+    let mut order: Vec<usize> = (0..shares.len()).collect();
+    order.sort_by_key(|&client| std::cmp::Reverse(shares[client]));
+    let mut left = f64::from(processors);
+    let mut rest: f64 = shares.iter().map(|&share| f64::from(share)).sum();
+    for client in order {
+        let share = f64::from(shares[client]);
+        parts[client] = (left * share / rest).min(1.0);
+        left -= parts[client];
+        rest -= share;
+    }
+    parts
+}
+
+#[test]
+fn vtrr_7_a_client_runs_on_one_processor_at_a_time() {
+    assert_eq!(served(&[100, 1], 4, 50), [50, 50], "each has a processor, two are idle");
+}
+
+#[test]
+fn vtrr_7_a_share_that_one_processor_cannot_give_is_one_processor() {
+    assert_eq!(served(&[1000, 1, 1], 2, 3000), [3000, 1500, 1500]);
+    assert_eq!(served(&[1000, 100, 3, 2, 1], 3, 6000), [6000, 6000, 3000, 2000, 1000]);
+}
+
+#[test]
+fn vtrr_7_feasible_shares_are_had_whole() {
+    assert_eq!(served(&[3, 2, 1], 2, 3000), [3000, 2000, 1000]);
+    assert_eq!(served(&[2, 2, 1, 1, 1, 1], 2, 4000), [2000, 2000, 1000, 1000, 1000, 1000]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn vtrr_7_everybody_has_its_feasible_share_within_a_bounded_lag(
+        shares in prop::collection::vec(1u32..=20, 1..60), processors in 2u16..=16
+    ) {
+        const QUANTA: usize = 3_000;
+        let served = served(&shares, processors, QUANTA);
+        for ((&had, part), share) in served.iter().zip(feasible(&shares, processors)).zip(&shares) {
+            let lag = had as f64 - part * QUANTA as f64;
+            prop_assert!(lag.abs() <= f64::from(*share) + 2.0, "share {share}: {lag} of {}", part * QUANTA as f64);
+        }
+    }
+}
