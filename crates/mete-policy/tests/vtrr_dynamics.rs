@@ -184,6 +184,90 @@ fn on_one_processor(clients: u32) -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
+fn started(shares: &[u32]) -> Vtrr {
+    let mut policy = Vtrr::new(&quanta(shares.len() as u32));
+    for (client, &share) in (0..).zip(shares) {
+        policy.add(client, 0, Share::new(share).expect("in range"), 0);
+        let _ = policy.wake(client, 0);
+    }
+    policy
+}
+
+/// The time that each client has, while client 0 uses this much of every quantum and then blocks and
+/// wakes at once, or one decision later.
+fn service(shares: &[u32], part_ns: u64, late: bool, decisions: usize) -> Vec<u64> {
+    let mut policy = started(shares);
+    let mut served = vec![0; shares.len()];
+    let mut sleeps = false;
+    for _ in 0..decisions {
+        let client = policy.pick(0, 0).expect("others are ready").client;
+        let (ran_ns, stop) = if client == 0 { (part_ns, Stop::Blocked) } else { (QUANTUM_NS, Stop::Expired) };
+        policy.ran(client, ran_ns, stop, 0);
+        served[client as usize] += ran_ns;
+        if sleeps || (client == 0 && !late) {
+            let _ = policy.wake(0, 0);
+        }
+        sleeps = client == 0 && late;
+    }
+    served
+}
+
+/// Used parts of 999 ns add up: in 1000 cycles of 5 quanta, 2 for each client of share 2.
+#[test]
+fn vtrr_2_who_blocks_just_before_the_end_of_its_quantum_has_no_more_time() {
+    for late in [false, true] {
+        let served = service(&[2, 2, 1], QUANTUM_NS - 1, late, 5_000);
+        let total: u64 = served.iter().sum();
+        assert!(served[0] <= total * 2 / 5 + 2 * QUANTUM_NS, "{served:?}");
+    }
+}
+
+/// In its second cycle, what it used too much of the first is still counted.
+#[test]
+fn vtrr_2_a_part_of_a_quantum_used_too_much_is_remembered_over_cycles() {
+    let mut policy = started(&[1, 1]);
+    assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(0));
+    policy.ran(0, QUANTUM_NS * 3 / 2, Stop::Blocked, 0);
+    assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(1));
+    policy.ran(1, QUANTUM_NS, Stop::Expired, 0);
+    assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(1), "a new cycle");
+    policy.ran(1, 0, Stop::Preempted, 0);
+    let _ = policy.wake(0, 0);
+    let time = policy.virtual_finishing_time(0).expect("it is in the queue");
+    assert_eq!(time.numerator * 2, time.denominator * 3, "half a quantum was had before");
+}
+
+#[test]
+fn vtrr_2_who_comes_is_due_what_is_left_of_the_cycle_in_proportion() {
+    let mut policy = started(&[8, 4, 16]);
+    policy.remove(2, 0);
+    for _ in 0..6 {
+        let client = policy.pick(0, 0).expect("two are ready").client;
+        policy.ran(client, QUANTUM_NS, Stop::Expired, 0);
+    }
+    policy.add(2, 0, Share::new(6).expect("in range"), 0);
+    let _ = policy.wake(2, 0);
+    assert_eq!(policy.counter(2), Some(3), "half of its share, as of the others'");
+}
+
+#[test]
+fn vtrr_2_insertion_looks_beside_the_last_neighbours_first() {
+    let mut policy = started(&(1..=100).collect::<Vec<_>>());
+    let count = |policy: &Vtrr, which: &str| {
+        let mut found = 0;
+        policy.counters(&mut |name, value| found += if name == which { value } else { 0 });
+        found
+    };
+    let searched = count(&policy, "insertions after a search");
+    for _ in 0..500 {
+        let client = policy.pick(0, 0).expect("all are ready").client;
+        policy.ran(client, QUANTUM_NS, Stop::Blocked, 0);
+        let _ = policy.wake(client, 0);
+    }
+    assert_eq!(count(&policy, "insertions after a search"), searched);
+    assert_eq!(count(&policy, "insertions beside a neighbour"), 500);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
@@ -250,5 +334,17 @@ proptest! {
                 prop_assert!(queue.iter().all(|&(_, counter)| counter == 0), "{queue:?}");
             }
         }
+    }
+
+    /// No more than its part of the time, but for where in a cycle the count ends.
+    #[test]
+    fn vtrr_2_a_client_gains_nothing_by_leaving_and_returning(
+        shares in prop::collection::vec(1u32..=12, 2..10), part_ns in 1..=QUANTUM_NS, late in any::<bool>()
+    ) {
+        let served = service(&shares, part_ns, late, 2_000);
+        let (time, total): (u64, u32) = (served.iter().sum(), shares.iter().sum());
+        let due = time * u64::from(shares[0]) / u64::from(total);
+        let allowed = due + u64::from(shares[0] + 1) * QUANTUM_NS;
+        prop_assert!(served[0] <= allowed, "{} of {due} ns", served[0]);
     }
 }
