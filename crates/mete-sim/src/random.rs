@@ -70,6 +70,18 @@ pub enum Distribution {
 pub const LONGEST_NS: Nanoseconds = 1 << 60;
 
 impl Distribution {
+    /// Whether every sample is 0.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        match *self {
+            Distribution::Fixed(value) => value == 0,
+            Distribution::Uniform(_, high) => high == 0,
+            Distribution::Exponential { mean } => mean == 0,
+            Distribution::Normal { mean, deviation } => mean == 0 && deviation == 0,
+            Distribution::Pareto { least, .. } => least == 0,
+        }
+    }
+
     /// A sample, rounded to a whole number and at most [`LONGEST_NS`].
     pub fn sample(&self, stream: &mut Stream) -> u64 {
         match *self {

@@ -75,13 +75,16 @@ fn a_value_of_the_wrong_kind_or_out_of_range_is_named_with_its_line() {
             "duration_ms = -1",
             "line 2: duration_ms: -1 is out of range: 0 to 1.152921504606847e12",
         ),
+        ("duration_ms = 1000", "duration_ms = 1e12", "line 2: duration_ms: too long for the times of 4096"),
+        ("{ compute_ms = 50 }", "{ compute_ms = { uniform = [0, 0] } }", "line 13: program: that of \"b\" takes"),
         ("{ compute_ms = 50 }", "\"done\"", "line 13: program: that of \"b\" takes no time"),
         ("name = \"b\"", "name = \"a\"", "line 13: name: there are two called \"a\""),
         ("{ exponential = 2 }", "{ uniform = [3, 2] }", "line 10: sleep_ms: a uniform number goes from"),
         ("{ exponential = 2 }", "{ exponental = 2 }", "line 10: "),
     ] {
         assert!(SMALL.contains(from), "{from}");
-        let found = failure(&SMALL.replace(from, to));
+        let processors = if to.contains("1e12") { "processors = 4096" } else { "processors = 1" };
+        let found = failure(&SMALL.replace("processors = 1", processors).replace(from, to));
         assert!(found.starts_with("x.toml, ") && found.contains(expected), "{found}");
     }
 }

@@ -51,17 +51,13 @@ pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
     }
     let changes = table.change.iter().map(|change| self::change(change, &names, &clients));
     let changes = changes.collect::<Result<Vec<_>, _>>()?.concat();
-    let duration_ns = ns("duration_ms", &table.duration_ms, NS_PER_MS)?;
-    let warm_up_ns = ns("warm_up_ms", &table.warm_up_ms, NS_PER_MS)?;
-    if warm_up_ns >= duration_ns {
-        let what = "the warm-up (warm_up_ms) is a part of the duration (duration_ms) and must be shorter";
-        return Err(Fault::new(table.duration_ms.span(), what));
-    }
+    let hardware = hardware(&table)?;
+    let (duration_ns, warm_up_ns) = times(&table, hardware.processors)?;
     Ok(Scenario {
         duration_ns,
         warm_up_ns,
         seed: table.seed,
-        hardware: hardware(&table)?,
+        hardware,
         policy: policy(&table.policy.name)?,
         quantum_ns: quantum_ns(&table.policy.quantum_ms)?,
         credit: credit(&table.policy)?,
@@ -74,6 +70,22 @@ pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
         changes,
         about: table.about,
     })
+}
+
+/// How long it runs, and how much of that is the warm-up.
+fn times(table: &ScenarioTable, processors: ProcessorId) -> Result<(Nanoseconds, Nanoseconds), Fault> {
+    let duration_ns = ns("duration_ms", &table.duration_ms, NS_PER_MS)?;
+    let warm_up_ns = ns("warm_up_ms", &table.warm_up_ms, NS_PER_MS)?;
+    let fault = |what| Err(Fault::new(table.duration_ms.span(), what));
+    if warm_up_ns >= duration_ns {
+        let what = "the warm-up (warm_up_ms) is a part of the duration (duration_ms) and must be shorter";
+        return fault(what.to_owned());
+    }
+    // The processors' times are added up.
+    match duration_ns.checked_mul(u64::from(processors)) {
+        Some(_) => Ok((duration_ns, warm_up_ns)),
+        None => fault(format!("duration_ms: too long for the times of {processors} processors to be added up")),
+    }
 }
 
 /// Names of one kind, each with its number.

@@ -122,7 +122,7 @@ impl Program {
     #[must_use]
     pub fn takes_time(&self) -> bool {
         self.ops.iter().any(|op| match op {
-            Op::Compute(length) | Op::Sleep(length) => *length != Distribution::Fixed(0),
+            Op::Compute(length) | Op::Sleep(length) => !length.is_zero(),
             Op::Read { .. } | Op::ReadOn { .. } | Op::Receive { .. } | Op::ReceiveAll { .. } => true,
             _ => false,
         })
