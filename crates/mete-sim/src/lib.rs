@@ -18,6 +18,7 @@
 pub mod host;
 pub mod metrics;
 pub mod model;
+mod parallel;
 pub mod quanta;
 mod queue;
 pub mod random;
@@ -26,15 +27,16 @@ pub mod replay;
 pub mod report;
 pub mod scenario;
 pub mod scene;
-mod sweep;
+pub mod sweep;
 pub mod trace;
 mod watch;
 
 pub use host::{Hardware, Host, Payer, Stalled, Times};
 pub use model::{Context, Model, Reaction, Step};
+pub use parallel::{all_processors, in_parallel};
 pub use queue::Ticket;
 pub use recorder::{Note, Recorder};
 pub use report::{ClientReport, Report};
 pub use scenario::{Scenario, ScenarioError};
 pub use scene::Scene;
-pub use sweep::{all_processors, in_parallel};
+pub use sweep::{Sweep, SweepError, Varied};

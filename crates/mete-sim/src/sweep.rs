@@ -1,61 +1,182 @@
-//! Independent runs on all processors, with results in the order of the runs.
+//! One scenario under several policies, with several values of its keys, from several seeds.
+//!
+//! ```text
+//!   keys' values ─┐
+//!   policies ─────┼──▶ every combination, on all processors ──▶ a cell: its reports by seed
+//!   seeds ────────┘
+//! ```
+//!
+//! The results come in the order of the combinations, whatever the number of threads.
 
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
+use std::ops::{ControlFlow, Range};
+use std::str::FromStr;
 
-/// Runs jobs 0 to `jobs` on so many threads and answers their results in the jobs' order, whatever the
-/// number of threads. The calling thread works none of them: it calls `done` after each that ended,
-/// and no further job is begun once that says [`ControlFlow::Break`]. `None` if it did.
-///
-/// ```
-/// use std::{num::NonZeroUsize, ops::ControlFlow};
-///
-/// let threads = NonZeroUsize::new(2).unwrap();
-/// let squares = mete_sim::in_parallel(4, threads, |job| job * job, || ControlFlow::Continue(()));
-/// assert_eq!(squares, Some(vec![0, 1, 4, 9]));
-/// ```
-pub fn in_parallel<T: Send>(
-    jobs: usize,
-    threads: NonZeroUsize,
-    run: impl Fn(usize) -> T + Sync,
-    mut done: impl FnMut() -> ControlFlow<()>,
-) -> Option<Vec<T>> {
-    let next = AtomicUsize::new(0);
-    let (sender, results) = mpsc::channel();
-    let mut found: Vec<Option<T>> = (0..jobs).map(|_| None).collect();
-    thread::scope(|scope| {
-        for _ in 0..threads.get().min(jobs) {
-            let (sender, next, run) = (sender.clone(), &next, &run);
-            scope.spawn(move || work(next, jobs, run, &sender));
-        }
-        drop(sender);
-        for (job, result) in results {
-            found[job] = Some(result);
-            if done().is_break() {
-                next.store(jobs, Ordering::Relaxed);
-                break;
-            }
-        }
-    });
-    found.into_iter().collect()
+use crate::host::Stalled;
+use crate::parallel::in_parallel;
+use crate::report::{Report, run};
+use crate::scenario::{Scenario, ScenarioError};
+
+/// A key of the scenario, by its dotted path, and the values that it takes one after another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Varied {
+    key: String,
+    values: Vec<String>,
 }
 
-/// Takes one job after another until none is left, or nobody wants the results any more.
-fn work<T>(next: &AtomicUsize, jobs: usize, run: impl Fn(usize) -> T, results: &mpsc::Sender<(usize, T)>) {
-    loop {
-        // Relaxed: the number is all that threads tell one another by it.
-        let job = next.fetch_add(1, Ordering::Relaxed);
-        if job >= jobs || results.send((job, run(job))).is_err() {
-            return;
+impl FromStr for Varied {
+    type Err = SweepError;
+
+    /// `key=value,value,…`
+    fn from_str(text: &str) -> Result<Varied, SweepError> {
+        let parts = text.split_once('=').map(|(key, values)| (key.trim(), values.split(',').map(str::trim)));
+        match parts {
+            Some((key, values)) if !key.is_empty() && values.clone().all(|value| !value.is_empty()) => {
+                Ok(Varied { key: key.to_owned(), values: values.map(str::to_owned).collect() })
+            }
+            _ => Err(SweepError::Varied(text.to_owned())),
         }
     }
 }
 
-/// How many threads the machine has processors for.
-#[must_use]
-pub fn all_processors() -> NonZeroUsize {
-    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+/// Why a sweep cannot be run.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SweepError {
+    /// What should vary was not written as a key and values.
+    #[error("{0:?} says nothing to vary; write a key of the scenario and its values: host.switch_us=0,5,50")]
+    Varied(String),
+    /// A combination of values is no scenario.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// There is no policy of that name.
+    #[error("there is no policy {0:?}")]
+    Policy(String),
+    /// A program does not let time go on.
+    #[error(transparent)]
+    Stalled(#[from] Stalled),
+}
+
+/// A sweep that is ready to run.
+pub struct Sweep {
+    variants: Vec<(Vec<String>, Scenario)>,
+    policies: Vec<String>,
+    seeds: Range<u64>,
+}
+
+/// One combination of values and a policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// The varied keys with their values here, as `key=value`.
+    pub values: Vec<String>,
+    /// The policy's name.
+    pub policy: String,
+    /// What was found, by seed.
+    pub reports: Vec<Report>,
+}
+
+impl Sweep {
+    /// A scenario (a file, or one that comes with the program) with these settings and every combination of
+    /// what varies, under every policy, or the scenario's own if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`SweepError::Scenario`] for the first combination that is no scenario.
+    pub fn new(
+        scenario: &str,
+        settings: &[String],
+        varied: &[Varied],
+        policies: &[String],
+        seeds: Range<u64>,
+    ) -> Result<Sweep, SweepError> {
+        let load = |values: Vec<String>| {
+            let settings: Vec<String> = settings.iter().chain(&values).cloned().collect();
+            Scenario::load(scenario, &settings).map(|scenario| (values, scenario))
+        };
+        let variants = combinations(varied).into_iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        let own = || variants.first().map(|(_, scenario)| scenario.policy.clone()).into_iter().collect();
+        let policies = if policies.is_empty() { own() } else { policies.to_vec() };
+        Ok(Sweep { variants, policies, seeds })
+    }
+
+    /// How many runs there are.
+    #[must_use]
+    pub fn runs(&self) -> usize {
+        self.variants.len() * self.policies.len() * self.seeds_len()
+    }
+
+    fn seeds_len(&self) -> usize {
+        usize::try_from(self.seeds.end.saturating_sub(self.seeds.start)).unwrap_or(usize::MAX)
+    }
+
+    /// Runs all of it on so many threads, and calls `done` after each run. `None` if that says
+    /// [`ControlFlow::Break`].
+    pub fn run(
+        &self,
+        threads: NonZeroUsize,
+        done: impl FnMut() -> ControlFlow<()>,
+    ) -> Option<Result<Vec<Cell>, SweepError>> {
+        let reports = in_parallel(self.runs(), threads, |nth| self.one(nth), done)?;
+        Some(self.cells(reports.into_iter()))
+    }
+
+    /// Seeds change fastest, then policies, then values.
+    fn one(&self, nth: usize) -> Result<Report, SweepError> {
+        let (cell, seed) = (nth / self.seeds_len(), nth % self.seeds_len());
+        let (_, scenario) = &self.variants[cell / self.policies.len()];
+        let policy = &self.policies[cell % self.policies.len()];
+        let ran = run(scenario, policy, self.seeds.start + seed as u64, ());
+        let (report, ()) = ran.ok_or_else(|| SweepError::Policy(policy.clone()))??;
+        Ok(report)
+    }
+
+    fn cells(
+        &self,
+        mut reports: impl Iterator<Item = Result<Report, SweepError>>,
+    ) -> Result<Vec<Cell>, SweepError> {
+        let mut cells = Vec::new();
+        for (values, _) in &self.variants {
+            for policy in &self.policies {
+                let reports = reports.by_ref().take(self.seeds_len()).collect::<Result<_, _>>()?;
+                cells.push(Cell { values: values.clone(), policy: policy.clone(), reports });
+            }
+        }
+        Ok(cells)
+    }
+}
+
+/// Every combination of the values, the last key's changing fastest; one without values if nothing varies.
+fn combinations(varied: &[Varied]) -> Vec<Vec<String>> {
+    varied.iter().fold(vec![Vec::new()], |before, Varied { key, values }| {
+        let with =
+            |rest: &Vec<String>, value: &String| [rest.as_slice(), &[format!("{key}={value}")]].concat();
+        before.iter().flat_map(|rest| values.iter().map(move |value| with(rest, value))).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn varied(text: &str) -> Varied {
+        text.parse().expect("a key and values")
+    }
+
+    #[test]
+    fn every_combination_of_values_comes_once_and_in_order() {
+        let found = combinations(&[varied("a.b=1,2"), varied("c = x, y")]);
+        assert_eq!(
+            found,
+            [["a.b=1", "c=x"], ["a.b=1", "c=y"], ["a.b=2", "c=x"], ["a.b=2", "c=y"]]
+                .map(|it| it.map(String::from))
+        );
+        assert_eq!(combinations(&[]), [Vec::<String>::new()]);
+    }
+
+    #[test]
+    fn what_is_no_key_with_values_is_refused_and_quoted() {
+        for text in ["", "a", "=1", "a=", "a=1,,2"] {
+            let error = text.parse::<Varied>().expect_err("nothing to vary");
+            assert!(error.to_string().contains(&format!("{text:?}")), "{error}");
+        }
+    }
 }

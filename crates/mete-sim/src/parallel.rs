@@ -1,0 +1,61 @@
+//! Independent runs on all processors, with results in the order of the runs.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+/// Runs jobs 0 to `jobs` on so many threads and answers their results in the jobs' order, whatever the
+/// number of threads. The calling thread works none of them: it calls `done` after each that ended,
+/// and no further job is begun once that says [`ControlFlow::Break`]. `None` if it did.
+///
+/// ```
+/// use std::{num::NonZeroUsize, ops::ControlFlow};
+///
+/// let threads = NonZeroUsize::new(2).unwrap();
+/// let squares = mete_sim::in_parallel(4, threads, |job| job * job, || ControlFlow::Continue(()));
+/// assert_eq!(squares, Some(vec![0, 1, 4, 9]));
+/// ```
+pub fn in_parallel<T: Send>(
+    jobs: usize,
+    threads: NonZeroUsize,
+    run: impl Fn(usize) -> T + Sync,
+    mut done: impl FnMut() -> ControlFlow<()>,
+) -> Option<Vec<T>> {
+    let next = AtomicUsize::new(0);
+    let (sender, results) = mpsc::channel();
+    let mut found: Vec<Option<T>> = (0..jobs).map(|_| None).collect();
+    thread::scope(|scope| {
+        for _ in 0..threads.get().min(jobs) {
+            let (sender, next, run) = (sender.clone(), &next, &run);
+            scope.spawn(move || work(next, jobs, run, &sender));
+        }
+        drop(sender);
+        for (job, result) in results {
+            found[job] = Some(result);
+            if done().is_break() {
+                next.store(jobs, Ordering::Relaxed);
+                break;
+            }
+        }
+    });
+    found.into_iter().collect()
+}
+
+/// Takes one job after another until none is left, or nobody wants the results any more.
+fn work<T>(next: &AtomicUsize, jobs: usize, run: impl Fn(usize) -> T, results: &mpsc::Sender<(usize, T)>) {
+    loop {
+        // Relaxed: the number is all that threads tell one another by it.
+        let job = next.fetch_add(1, Ordering::Relaxed);
+        if job >= jobs || results.send((job, run(job))).is_err() {
+            return;
+        }
+    }
+}
+
+/// How many threads the machine has processors for.
+#[must_use]
+pub fn all_processors() -> NonZeroUsize {
+    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}

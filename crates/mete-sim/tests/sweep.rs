@@ -1,0 +1,58 @@
+//! A sweep's results are in the order of its combinations and the same on any number of threads.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+
+use mete_sim::sweep::Cell;
+use mete_sim::{Sweep, SweepError};
+
+fn sweep(policies: &[&str], varied: &[&str]) -> Sweep {
+    let policies: Vec<_> = policies.iter().map(|&name| name.to_owned()).collect();
+    let varied: Vec<_> = varied.iter().map(|text| text.parse().expect("a key and values")).collect();
+    Sweep::new("mix", &["duration_ms=6000".into()], &varied, &policies, 5..8).expect("a scenario")
+}
+
+fn run(sweep: &Sweep, threads: usize) -> Vec<Cell> {
+    let threads = NonZeroUsize::new(threads).expect("some");
+    sweep.run(threads, || ControlFlow::Continue(())).expect("nobody stops it").expect("it runs")
+}
+
+#[test]
+fn the_same_cells_come_in_the_same_order_on_any_number_of_threads() {
+    let sweep = sweep(&["vtrr", "rr"], &["host.switch_us=0,50"]);
+    assert_eq!(sweep.runs(), 2 * 2 * 3);
+    let alone = run(&sweep, 1);
+    let order: Vec<_> = alone.iter().map(|cell| (cell.values[0].as_str(), cell.policy.as_str())).collect();
+    let [fast, slow] = ["host.switch_us=0", "host.switch_us=50"];
+    assert_eq!(order, [(fast, "vtrr"), (fast, "rr"), (slow, "vtrr"), (slow, "rr")]);
+    for cell in &alone {
+        assert_eq!(cell.reports.iter().map(|report| report.seed).collect::<Vec<_>>(), [5, 6, 7]);
+        assert!(cell.reports.iter().all(|report| report.policy == cell.policy));
+    }
+    assert_ne!(alone[0].reports, alone[2].reports, "the value is the scenario's");
+    assert_eq!(alone, run(&sweep, 2));
+    assert_eq!(alone, run(&sweep, 5));
+}
+
+#[test]
+fn without_policies_and_values_it_is_the_scenario_from_several_seeds() {
+    let cells = run(&sweep(&[], &[]), 2);
+    assert_eq!(cells.len(), 1);
+    assert_eq!((cells[0].policy.as_str(), cells[0].reports.len()), ("vtrr", 3));
+}
+
+#[test]
+fn keys_and_policies_that_do_not_exist_are_named() {
+    let varied = ["host.swich_us=1,2".parse().expect("a key and values")];
+    let Err(error) = Sweep::new("mix", &[], &varied, &[], 0..1) else { panic!("there is no such key") };
+    assert!(error.to_string().contains("swich_us"), "{error}");
+    let threads = NonZeroUsize::MIN;
+    let unknown = sweep(&["no such"], &[]).run(threads, || ControlFlow::Continue(()));
+    assert!(matches!(unknown, Some(Err(SweepError::Policy(name))) if name == "no such"));
+}
+
+#[test]
+fn a_sweep_that_is_stopped_has_no_cells() {
+    let stopped = sweep(&[], &[]).run(NonZeroUsize::MIN, || ControlFlow::Break(()));
+    assert!(stopped.is_none());
+}
