@@ -7,8 +7,10 @@ use mete_policy::{ClientId, Grant, Nanoseconds, Observation, ProcessorId, Stop};
 pub enum Note {
     /// A client answered a request; the time is measured where it is felt, at whoever asked.
     Response {
-        /// Who answered.
+        /// Who answered, or who asked a remote machine.
         client: ClientId,
+        /// At which of its ports.
+        port: u16,
         /// From asking to having the answer.
         took_ns: Nanoseconds,
     },

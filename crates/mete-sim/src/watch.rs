@@ -98,7 +98,7 @@ impl Recorder for Watch {
 
     fn noted(&mut self, note: Note, _now_ns: Nanoseconds) {
         match note {
-            Note::Response { client, took_ns } => {
+            Note::Response { client, took_ns, .. } => {
                 let Some(client) = self.client(client) else { return };
                 client.report.response.get_or_insert_default().record(took_ns);
             }

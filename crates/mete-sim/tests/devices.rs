@@ -118,6 +118,7 @@ fn a_read_goes_through_the_driver_both_ways_and_the_host_sees_each_step() {
             (6 * MS + 20 * US, driver_time),
             (6 * MS + 20 * US, Observation::Notify { from: DRIVER, to: GUEST }),
             (6 * MS + 20 * US, Observation::EventPending { client: GUEST, event: Event::Block(0) }),
+            (6 * MS + 20 * US, Observation::TaskExit { client: GUEST, task: 0 }),
         ]
     );
 }
@@ -140,6 +141,28 @@ fn a_read_that_goes_on_needs_no_positioning_unless_another_was_there() {
     assert_eq!(last(&[read(on, 4)]), Some(5 * MS + 4 * (MS + driver_ns)));
     let in_turn = last(&[read(on, 4), read(on, 4)]);
     assert!(in_turn > Some(8 * 6 * MS), "each moves the other's head: {in_turn:?}");
+}
+
+/// What TAVS's inspection window is for (TAVS paper, section 3.5.1): another task runs when it is sent.
+#[test]
+fn tavs_5_a_kernel_that_serves_one_reader_at_a_time_sends_the_next_read_when_one_is_complete() {
+    let reader = || program(None, &[Op::Read { disk: 0, bytes: fixed(100_000) }, Op::Done]);
+    let requests = |depth| {
+        let mut guest = Guest::new(Kernel::Priority(Priority::new(100 * MS)), KernelCosts::default());
+        for (task, program) in [reader(), reader()].into_iter().enumerate() {
+            guest.add_task(program, 0, Stream::new(1, &format!("task {task}")));
+        }
+        guest.set_read_depth(depth);
+        let mut scene = Scene::new(Io::new(vec![disk()], ETHERNET, 1), 0);
+        scene.add_guest(guest);
+        let policy = RoundRobin::new(&Setup::for_clients(1));
+        let mut host = Host::new(Hardware::default(), policy, scene, Seen::default());
+        host.add(0, 0, Share::ONE, 0);
+        host.run_until(20 * MS).expect("time goes on");
+        host.recorder().times(|what| matches!(what, Observation::BlockRead { .. }))
+    };
+    assert_eq!(requests(0)[..3], [0, 0, 6 * MS], "both at once, and again when the first is complete");
+    assert_eq!(requests(1)[..3], [0, 6 * MS, 12 * MS]);
 }
 
 #[test]

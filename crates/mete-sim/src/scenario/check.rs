@@ -235,7 +235,8 @@ fn guests(
             Some(_) => names.domain(table.domain.as_ref())?,
             None => own_domain(&name, share, io_threshold_ns, domains),
         };
-        let body = Body::Guest(GuestPlan { scheduler, costs, tasks: tasks.clone() });
+        let body =
+            Body::Guest(GuestPlan { scheduler, costs, read_depth: table.read_depth, tasks: tasks.clone() });
         clients.push(Client { name, domain, share, start_ns, body });
     }
     match domains.len() > MOST_DOMAINS {

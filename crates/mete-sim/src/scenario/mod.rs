@@ -73,6 +73,7 @@ enum Body {
 struct GuestPlan {
     scheduler: SchedulerPlan,
     costs: KernelCosts,
+    read_depth: usize,
     tasks: Vec<GuestTask>,
 }
 
@@ -255,6 +256,7 @@ impl GuestPlan {
             SchedulerPlan::Fair { latency_ns, least_ns } => Kernel::Fair(Fair::new(latency_ns, least_ns)),
         };
         let mut guest = Guest::new(kernel, self.costs);
+        guest.set_read_depth(self.read_depth);
         for task in &self.tasks {
             let stream = Stream::new(seed, &format!("{name}/{}", task.name));
             guest.add_task(Arc::clone(&task.program), task.nice, stream);

@@ -124,6 +124,8 @@ pub(super) struct GuestTable {
     pub switch_us: Spanned<f64>,
     #[serde(default = "no_time")]
     pub interrupt_us: Spanned<f64>,
+    #[serde(default)]
+    pub read_depth: usize,
     pub task: Vec<GuestTaskTable>,
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use mete_policy::RequestId;
 
-use super::io::{Kind, Packet};
+use super::io::{Kind, Packet, Read};
 
 struct Port {
     port: u16,
@@ -20,6 +20,11 @@ pub(super) struct Inbox {
     ports: Vec<Port>,
     /// Which task waits for which request.
     requests: Vec<Option<u16>>,
+    /// How many reads may be under way; 0: any number.
+    read_depth: usize,
+    under_way: usize,
+    /// Reads that wait until fewer are under way.
+    deferred: VecDeque<Read>,
     dropped: u64,
 }
 
@@ -86,8 +91,36 @@ impl Inbox {
         free as RequestId
     }
 
+    /// From now on so many reads may be under way; 0: any number.
+    pub(super) fn set_read_depth(&mut self, depth: usize) {
+        self.read_depth = depth;
+    }
+
+    /// A read that may go to the disk now; otherwise it waits.
+    pub(super) fn admit(&mut self, read: Read) -> Option<Read> {
+        if self.is_full() {
+            self.deferred.push_back(read);
+            return None;
+        }
+        self.under_way += 1;
+        Some(read)
+    }
+
+    fn is_full(&self) -> bool {
+        self.read_depth > 0 && self.under_way >= self.read_depth
+    }
+
+    /// A read that has waited and may go now that another is complete.
+    pub(super) fn admit_deferred(&mut self) -> Option<Read> {
+        let read = if self.is_full() { None } else { self.deferred.pop_front() };
+        self.under_way += usize::from(read.is_some());
+        read
+    }
+
     /// The task that waited for a read; its request number is free again.
     pub(super) fn complete(&mut self, request: RequestId) -> Option<u16> {
-        self.requests.get_mut(usize::from(request))?.take()
+        let task = self.requests.get_mut(usize::from(request))?.take()?;
+        self.under_way = self.under_way.saturating_sub(1);
+        Some(task)
     }
 }

@@ -102,10 +102,10 @@ impl Machine {
             (Kind::Acknowledgement { segments }, _) => self.acknowledged(packet.from, segments),
             (
                 Kind::Message { is_last: true } | Kind::Segment { is_last: true },
-                Remote::Asks { think, to, .. },
+                Remote::Asks { think, to, port, .. },
             ) => {
                 let took_ns = context.now_ns().saturating_sub(packet.sent_ns);
-                context.note(Note::Response { client: to, took_ns });
+                context.note(Note::Response { client: to, port, took_ns });
                 self.think(think, context);
             }
             (Kind::Message { is_last: true }, Remote::Serves { think, .. }) => {

@@ -158,7 +158,9 @@ impl Task {
     ) -> Turn {
         let bytes = bytes.sample(&mut self.stream);
         let request = at_hand.inbox.request(who.task);
-        at_hand.world.io.read(Read { who, request, disk, bytes, goes_on }, at_hand.context);
+        if let Some(read) = at_hand.inbox.admit(Read { who, request, disk, bytes, goes_on }) {
+            at_hand.world.io.read(read, at_hand.context);
+        }
         Turn::Wait(Wait::Read)
     }
 
@@ -205,7 +207,7 @@ impl Task {
         match self.peer {
             Some(packet) if packet.is_last() => {
                 let took_ns = at_hand.context.now_ns().saturating_sub(packet.sent_ns);
-                at_hand.context.note(Note::Response { client: who.client, took_ns });
+                at_hand.context.note(Note::Response { client: who.client, port, took_ns });
             }
             _ => self.at -= 1,
         }

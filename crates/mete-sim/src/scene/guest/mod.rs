@@ -134,6 +134,12 @@ impl Guest {
         });
     }
 
+    /// Lets the kernel send so many reads at a time; the others wait until one is complete. 1 is what a
+    /// scheduler does that serves one reader at a time, such as Linux's CFQ; 0, at first, any number.
+    pub fn set_read_depth(&mut self, depth: usize) {
+        self.inbox.set_read_depth(depth);
+    }
+
     /// The processor time that a task has had.
     #[must_use]
     pub fn ran_ns(&self, task: u16) -> Nanoseconds {
@@ -173,7 +179,7 @@ impl Guest {
         world: &mut World,
         context: &mut Context<'_, Scene>,
     ) -> Step {
-        self.interrupt(client, context);
+        self.interrupt(client, world, context);
         if self.kernel_left_ns > 0 {
             return Step::Compute(self.kernel_left_ns);
         }
@@ -190,10 +196,15 @@ impl Guest {
     }
 
     /// Takes what is pending: tasks become ready, and may take the processor from the present one.
-    fn interrupt(&mut self, client: ClientId, context: &mut Context<'_, Scene>) {
+    fn interrupt(&mut self, client: ClientId, world: &mut World, context: &mut Context<'_, Scene>) {
         while let Some((signal, came_ns)) = self.pending.pop_front() {
             self.kernel_left_ns += self.costs.interrupt_ns;
-            let Some(task) = self.whom(signal) else { continue };
+            let task = self.whom(signal);
+            // The kernel sends what has waited while the task runs that was interrupted.
+            if let Some(read) = self.inbox.admit_deferred() {
+                world.io.read(read, context);
+            }
+            let Some(task) = task else { continue };
             let slept_ns = context.now_ns().saturating_sub(self.tasks[task].slept_from_ns);
             self.tasks[task].wait = None;
             self.ready[task] = true;
@@ -267,6 +278,7 @@ impl Guest {
             }
             Turn::Exit => {
                 task.is_over = true;
+                context.observe(Observation::TaskExit { client, task: current as u16 });
                 self.leave(current, now_ns)
             }
         }
