@@ -26,6 +26,7 @@ mod report;
 mod schedule;
 mod sim;
 mod study;
+mod sweep;
 mod table;
 
 use std::process::ExitCode;

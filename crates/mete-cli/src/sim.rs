@@ -10,11 +10,14 @@ use anyhow::{Context, anyhow, bail};
 use mete_policy::CATALOG;
 use mete_sim::metrics::Latencies;
 use mete_sim::scenario::SHIPPED;
-use mete_sim::{ClientReport, Report, Scenario, all_processors, in_parallel, report, trace};
+use mete_sim::{
+    ClientReport, Report, Scenario, Sweep, Varied, all_processors, in_parallel, report, trace,
+};
 use serde::Serialize;
 
-use crate::arguments::duration;
+use crate::arguments::{duration, one_or_more};
 use crate::output::Output;
+use crate::sweep;
 use crate::table::{Head, Table, grouped, shorten};
 
 /// Options of `mete sim`.
@@ -39,6 +42,15 @@ pub struct Options {
     /// How much time is simulated, instead of the scenario's: 10s, 500ms, 2m
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     length: Option<Duration>,
+    /// Run from so many seeds, one after another, and print means with their confidence intervals
+    #[arg(long, value_name = "N", value_parser = one_or_more::<u64>, conflicts_with = "trace")]
+    seeds: Option<u64>,
+    /// Run with each of these values of a key of the scenario, and with each combination of several
+    #[arg(long, value_name = "KEY=VALUE,VALUE", conflicts_with = "trace")]
+    vary: Vec<Varied>,
+    /// Write the figures of each run of --seeds or --vary into a file, as comma-separated values
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
     /// Write every switch into a file, as rows of the log facility; takes a single policy
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -52,6 +64,7 @@ Examples:
   mete sim --list
   mete sim mix
   mete sim mix --policy vtrr,wfq,eevdf --seed 7
+  mete sim mix --policy vtrr,wfq --seeds 20 --vary host.switch_us=0,5,50
   mete sim processors --set host.processors=2 --for 60s
   mete sim mix --trace mix.rows
   mete sim mix --json | jq -r 'select(.kind == \"client\") | [.client, .got] | @tsv'
@@ -64,6 +77,14 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     let scenario = Scenario::load(name, &settings(options))?;
     let policies = policies(options, &scenario)?;
     let seed = options.seed.unwrap_or(scenario.seed);
+    if options.seeds.is_some() || !options.vary.is_empty() {
+        let seeds = seed..seed.saturating_add(options.seeds.unwrap_or(1));
+        let sweep = Sweep::new(name, &settings(options), &options.vary, &policies, seeds)?;
+        return sweep::run(name, &sweep, options.csv.as_deref(), output);
+    }
+    if options.csv.is_some() {
+        bail!("--csv writes the figures of several runs: it takes --seeds or --vary beside it");
+    }
     let reports = match (&options.trace, policies.as_slice()) {
         (None, policies) => simulate(&scenario, policies, seed)?,
         (Some(path), [policy]) => vec![traced(&scenario, policy, seed, path)?],

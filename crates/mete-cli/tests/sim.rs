@@ -44,6 +44,37 @@ fn several_policies_stand_side_by_side() {
 }
 
 #[test]
+fn several_seeds_and_values_make_estimates_in_the_order_of_their_combinations() {
+    let directory = tempfile::tempdir().unwrap();
+    let csv = directory.path().join("runs.csv");
+    let arguments = ["sim", "mix", "--for", "6s", "--policy", "vtrr,rr", "--seeds", "3"];
+    let varied = ["--vary", "host.switch_us=0,50", "--csv", csv.to_str().unwrap()];
+    let text = stdout(&[&arguments[..], &varied[..]].concat());
+    let order = text.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        Some((words.next()?, words.next()?)).filter(|_| line.contains(" batch "))
+    });
+    let order: Vec<_> = order.collect();
+    assert_eq!(order, [("0", "vtrr"), ("0", "rr"), ("50", "vtrr"), ("50", "rr")], "{text}");
+    assert!(text.contains(" ±"), "{text}");
+    let lines = std::fs::read_to_string(&csv).unwrap();
+    assert_eq!(lines.lines().count(), 1 + 2 * 2 * 3 * 4, "{lines}");
+
+    let json = stdout(&[&arguments[..], &["--json"][..]].concat());
+    let objects: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(objects.len(), 2 * 4);
+    assert!(objects.iter().all(|object| object["kind"] == "estimate" && object["seeds"] == 3));
+    assert!(objects[0]["figures"]["got_percent"]["half_width"].is_number());
+}
+
+#[test]
+fn what_cannot_vary_is_said() {
+    assert!(failure(&["sim", "mix", "--vary", "host.switch_us"]).contains("nothing to vary"));
+    assert!(failure(&["sim", "mix", "--vary", "host.swich_us=1"]).contains("swich_us"));
+    assert!(failure(&["sim", "mix", "--csv", "runs.csv"]).contains("--seeds"));
+}
+
+#[test]
 fn json_has_an_object_for_each_run_and_each_client() {
     let text = stdout(&["sim", "shares-3-2-1", "--policy", "vtrr,rr", "--json"]);
     let objects: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
