@@ -1,9 +1,10 @@
-//! The simulated machine with nothing on it but clients that compute.
+//! The simulated machine: with nothing on it but clients that compute, and as the TAVS paper's host.
 
 use mete_policy::{ClientId, Nanoseconds, Policy, Setup};
-use mete_sim::{Context, Hardware, Host, Model, Reaction, Stalled, Step};
+use mete_sim::{Context, Hardware, Host, Model, Reaction, Scenario, Stalled, Step};
 
 use super::drive::shares;
+use crate::reason::Reason;
 
 /// Every client computes for ever.
 struct Hogs;
@@ -42,4 +43,18 @@ pub(super) fn hogs<P: Policy + 'static>(
         host.run_until(quanta * setup.quantum_ns)?;
         Ok(host.decisions())
     }
+}
+
+/// The shipped scenario of seven domains, a network and a driver, under TAVS; it goes on by so much simulated
+/// time each time.
+pub(super) fn tavs() -> Result<impl FnMut(Nanoseconds) -> Result<(), Stalled>, Reason> {
+    let scenario = Scenario::load("tavs-host", &[]).map_err(Reason::from_error)?;
+    let policy = scenario.policy("credit-tavs", scenario.seed);
+    let policy = policy.ok_or_else(|| Reason::new("there is no policy credit-tavs"))?;
+    let mut host = scenario.host(policy, (), scenario.seed);
+    let mut end_ns = 0;
+    Ok(move |more_ns| {
+        end_ns += more_ns;
+        host.run_until(end_ns)
+    })
 }

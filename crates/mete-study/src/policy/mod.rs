@@ -22,6 +22,8 @@ const SORTED: u32 = 10_000;
 const USUAL: u32 = 100;
 /// Quanta of one sample of the simulated machine.
 const QUANTA: u64 = 100_000;
+/// Simulated time of one sample of the TAVS host.
+const TAVS_NS: u64 = 30_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Cost {
@@ -57,7 +59,7 @@ impl Cost {
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     let mut rows = match Pinned::to(processor::quietest()) {
-        Ok(_pinned) => [decisions(context), vec![machine(context)]].concat(),
+        Ok(_pinned) => [decisions(context), vec![machine(context), tavs_host(context)]].concat(),
         Err(reason) => vec![Row::new("policy: decisions", "ns", Err(reason))],
     };
     rows.push(surfaces(context));
@@ -65,11 +67,18 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
 }
 
 fn decisions(context: &mut Context<'_>) -> Vec<Row> {
-    let mut started: Vec<(Cost, Subject)> = COSTS.iter().map(|&cost| (cost, cost.begin())).collect();
+    let mut started: Vec<(Cost, Subject)> = Vec::new();
     let rounds = context.rounds(60);
     let samples = interleave("policy", rounds, &COSTS, context.progress, |cost| {
-        let found = started.iter_mut().find(|(known, _)| *known == cost);
-        found.map_or_else(|| Err(Reason::new("it was not made")), |(_, subject)| subject.sample())
+        match started.iter_mut().find(|(known, _)| *known == cost) {
+            Some((_, subject)) => subject.sample(),
+            None => {
+                let mut subject = cost.begin();
+                let sample = subject.sample();
+                started.push((cost, subject));
+                sample
+            }
+        }
     });
     decision_rows(&samples)
 }
@@ -110,6 +119,20 @@ fn machine(context: &mut Context<'_>) -> Row {
     Row::new("policy: simulated machine without guests", "M/s", samples.of(()))
         .bar(Bar::AtLeast(10.0))
         .note("decisions a second under vtrr, 100 clients, one processor")
+}
+
+fn tavs_host(context: &mut Context<'_>) -> Row {
+    let mut host = host::tavs();
+    let rounds = context.rounds(60);
+    let samples = interleave("TAVS host", rounds, &[()], context.progress, |()| {
+        let run = host.as_mut().map_err(|reason| reason.clone())?;
+        let begin = Instant::now();
+        run(TAVS_NS).map_err(Reason::from_error)?;
+        Ok(TAVS_NS as f64 / begin.elapsed().as_nanos() as f64)
+    });
+    Row::new("policy: simulated TAVS host", "s/s", samples.of(())).bar(Bar::AtLeast(300.0)).note(
+        "simulated seconds a second: seven domains, network and driver (scenario tavs-host), credit-tavs",
+    )
 }
 
 /// The surfaces of the study `vtrr-error` on all processors.

@@ -1,0 +1,96 @@
+//! A case of a study, and what came out for it.
+
+use mete_policy::ClientId;
+use mete_sim::scenario::Shipped;
+use mete_sim::{Report, Scenario, report};
+
+use super::probe::Probe;
+use crate::reason::Reason;
+
+/// A scenario under a policy, with some keys set otherwise.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    /// The line in plots that it belongs to.
+    pub line: &'static str,
+    /// Where on the line, in a sweep.
+    pub x: Option<f64>,
+    pub scenario: Shipped,
+    pub policy: &'static str,
+    /// `key=value`, as `mete sim --set` takes them.
+    pub settings: Vec<String>,
+    /// The task that is watched: its client's name and its own.
+    pub watched: (&'static str, &'static str),
+}
+
+/// One run of a case.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Outcome {
+    pub report: Report,
+    pub probe: Probe,
+    /// The watched task's client.
+    pub client: ClientId,
+}
+
+impl Case {
+    /// What tables call it.
+    pub(super) fn label(&self) -> String {
+        self.x.map_or(self.line.to_owned(), |x| format!("{}, {x}", self.line))
+    }
+
+    /// The command that shows the same, but for the seed.
+    pub(super) fn command(&self) -> String {
+        let settings = self.settings.iter().map(|setting| format!(" --set {setting}"));
+        let settings: String = settings.collect();
+        format!("mete sim {} --policy {}{settings}", self.scenario.name, self.policy)
+    }
+
+    pub(super) fn scenario(&self) -> Result<Scenario, Reason> {
+        Scenario::parse(self.scenario.name, self.scenario.text, &self.settings).map_err(Reason::from_error)
+    }
+
+    /// The numbers of the watched client and of its task.
+    pub(super) fn watched(&self, scenario: &Scenario) -> Result<(ClientId, u16), Reason> {
+        let (client, task) = self.watched;
+        let client = scenario.clients.iter().position(|known| known.name == client);
+        let place = client.and_then(|client| {
+            let client = client as ClientId;
+            let task = scenario.guest_tasks(client).position(|known| known == task)?;
+            Some((client, task as u16))
+        });
+        place.ok_or_else(|| Reason::new(format!("{}: there is no {:?}", self.scenario.name, self.watched)))
+    }
+
+    pub(super) fn run(&self, seed: u64) -> Result<Outcome, Reason> {
+        let scenario = self.scenario()?;
+        let (client, task) = self.watched(&scenario)?;
+        let probe = Probe::new(client, task, scenario.warm_up_ns);
+        let ran = report::run(&scenario, self.policy, seed, probe);
+        let ran = ran.ok_or_else(|| Reason::new(format!("there is no policy {:?}", self.policy)))?;
+        let (report, probe) = ran.map_err(Reason::from_error)?;
+        Ok(Outcome { report, probe, client })
+    }
+}
+
+impl Outcome {
+    /// What a client had of all processor time, in percent.
+    pub(super) fn got_percent(&self, client: ClientId) -> Option<f64> {
+        self.report.clients.get(client as usize).map(|client| client.got * 100.0)
+    }
+
+    /// What the clients whose names begin so had on average, in percent.
+    pub(super) fn got_by_each(&self, prefix: &str) -> Option<f64> {
+        let got = self.report.clients.iter().filter(|client| client.name.starts_with(prefix));
+        let got: Vec<f64> = got.map(|client| client.got * 100.0).collect();
+        (!got.is_empty()).then(|| got.iter().sum::<f64>() / got.len() as f64)
+    }
+
+    /// One of the policy's counters.
+    pub(super) fn counter(&self, name: &str) -> Option<f64> {
+        self.report.counters.iter().find(|counter| counter.0 == name).map(|counter| counter.1 as f64)
+    }
+
+    /// What was counted while it was watched, for each second.
+    pub(super) fn a_second(&self, count: u64) -> f64 {
+        count as f64 / (self.report.measured_ns as f64 / 1e9)
+    }
+}
