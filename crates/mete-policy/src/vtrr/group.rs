@@ -53,6 +53,8 @@ pub struct GroupVtrr {
     homes: Vec<DomainIndex>,
     /// What clients, and behind them domains, had when they left their queue.
     left: Vec<Left>,
+    /// Where the client of the last decision is, unless its queue has changed.
+    recent: Place,
 }
 
 impl GroupVtrr {
@@ -75,6 +77,7 @@ impl GroupVtrr {
             domains: (0..domains).map(domain).collect(),
             homes: vec![ROOT; setup.clients as usize],
             left: vec![Left::NEVER; entities as usize],
+            recent: Place::NOWHERE,
         }
     }
 
@@ -162,8 +165,14 @@ impl GroupVtrr {
 
     /// Notes whether a member can be selected, and what follows for the domains above it.
     fn mark(&mut self, member: Entity, domain: DomainIndex, busy: bool) {
-        let (mut member, mut domain) = (member, domain);
-        while let Some(slot) = self.store.find(member).and_then(|place| self.store.get_mut(place)) {
+        if let Some(place) = self.store.find(member) {
+            self.mark_at(place, domain, busy);
+        }
+    }
+
+    fn mark_at(&mut self, place: Place, domain: DomainIndex, busy: bool) {
+        let (mut place, mut domain) = (Some(place), domain);
+        while let Some(slot) = place.and_then(|place| self.store.get_mut(place)) {
             if slot.busy == busy {
                 return;
             }
@@ -171,8 +180,8 @@ impl GroupVtrr {
             let idle = &mut self.domains[usize::from(domain)].idle;
             let others = if busy { *idle - 1 } else { *idle };
             *idle = others + u32::from(!busy);
-            let Some(above) = self.above(domain).filter(|_| others == 0) else { return };
-            (member, domain) = above;
+            let Some((entity, parent)) = self.above(domain).filter(|_| others == 0) else { return };
+            (place, domain) = (self.store.find(entity), parent);
         }
     }
 
@@ -193,8 +202,15 @@ impl GroupVtrr {
 
     /// Where a client that runs is.
     fn running(&self, client: ClientId) -> Option<Place> {
-        let place = self.store.find(client).filter(|_| client < self.clients())?;
-        self.store.get(place).is_some_and(|slot| slot.busy).then_some(place)
+        let runs_at = |place| self.store.get(place).is_some_and(|slot| slot.entity == client && slot.busy);
+        if client >= self.clients() {
+            return None;
+        }
+        if runs_at(self.recent) {
+            Some(self.recent)
+        } else {
+            self.store.find(client).filter(|&place| runs_at(place))
+        }
     }
 }
 
@@ -259,7 +275,8 @@ impl Policy for GroupVtrr {
             match self.domain(entity) {
                 Some(inner) => domain = inner,
                 None => {
-                    self.mark(entity, domain, true);
+                    self.recent = place;
+                    self.mark_at(place, domain, true);
                     return Some(Decision { client: entity, slice_ns: quantum_ns, grant: Grant::Share });
                 }
             }
@@ -267,9 +284,7 @@ impl Policy for GroupVtrr {
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
-        if self.running(client).is_none() {
-            return;
-        }
+        let Some(place) = self.running(client) else { return };
         let home = self.homes[client as usize];
         let quantum_ns = self.domains[usize::from(home)].queue.quantum_ns();
         // Who yields gives up the rest of its quantum, and of its domains' (see Vtrr).
@@ -277,7 +292,7 @@ impl Policy for GroupVtrr {
         if used_ns != quantum_ns {
             self.settle(client, home, used_ns, stop == Stop::Preempted);
         }
-        self.mark(client, home, false);
+        self.mark_at(place, home, false);
         if stop == Stop::Blocked {
             self.roster.run(client);
             self.roster.stop(client, stop);

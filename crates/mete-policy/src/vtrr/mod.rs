@@ -4,16 +4,45 @@
 //! The run queue is sorted by share. It is served from its head, one quantum each, as long as the next
 //! client has not had its part of the time yet (the VFT inequality), and from the head again when it
 //! has: larger shares come round more often. A time counter for each client, set to its share at the
-//! beginning of a cycle, makes every cycle end with everybody having had exactly what was due. The rules
-//! are in [`queue`], with where they differ from the paper.
+//! beginning of a cycle, makes every cycle end with everybody having had exactly what was due.
 //!
 //! | | |
 //! |---|---|
 //! | selection | constant time; with [`Reset::AtOnce`] one in a cycle takes a step for each client |
-//! | insertion | constant time beside the last neighbours; else a walk of about √(n / 16) steps, or four steps in an array of shares ([`Vtrr::ranged`]) and one for each 16 to 32 clients of equal share that come behind |
+//! | insertion | constant time beside the last neighbours; else a walk of about √(n / 32) steps, or four steps in an array of shares ([`Vtrr::ranged`]) and one for each 32 to 64 clients of equal share that come behind |
 //! | removal | constant time |
-//! | fairness | exact at the end of every cycle; within it the paper's simulations show errors of -3.8 to 10.6 quanta (§4.1), and no bound is proved |
+//! | fairness | exact at the end of every cycle; for the error within one, the paper has simulations (§4.1) and no bound |
 //! | several processors | one queue serves all; who is due more than one of them has one alone |
+//!
+//! # Virtual time without virtual times
+//!
+//! The paper keeps for each client a time counter C and a virtual finishing time VFT, and for the queue
+//! a virtual time QVT. In a scheduling cycle a client with share S and w quanta behind it has
+//! C = S − w and VFT = (w + 1) / S (quanta as the unit of time); with W quanta given to all of them,
+//! whose shares' sum is T, QVT = W / T and ΣC = T − W. The VFT inequality is therefore
+//!
+//! ```text
+//!   VFT(t) − QVT(t + Q) < Q / S   ⟺   w / S < (W + 1) / T   ⟺   C · T > S · (ΣC − 1)
+//! ```
+//!
+//! The counter says it all: virtual time is the part of the cycle's due that has been had. So only the
+//! due is kept, in nanoseconds, as a whole number of quanta (the counter) less what was used of the next
+//! one; both sides are integers below 2¹²⁷, and the inequality is decided as rational numbers would
+//! decide it, whatever the shares, with partial quanta, and however long the queue has been running.
+//!
+//! The paper's rules for who arrives become rules for the due: VFT = QVT + Q / S is a due of
+//! S · Σdue / T, the larger of two VFTs is the smaller of two dues, and the counter that goes with
+//! it is the paper's, rounded up.
+//!
+//! # Where this differs from the paper
+//!
+//! * When somebody leaves who is ahead or behind, QVT becomes that of those who stay; the paper leaves
+//!   it alone. Otherwise the lead of one who has gone would stay with the others until the cycle's end
+//!   (Stoica and Abdel-Wahab, Earliest Eligible Virtual Deadline First, 1995, correct virtual time in
+//!   the same way).
+//! * When a counter is restricted by its neighbours', the virtual time goes with it.
+//! * The quantum is charged when it is given, not when it has been used, and what was not used is given
+//!   back. A decision can so be taken while the one before is still running.
 //!
 //! # Slices that are not used up
 //!
@@ -33,7 +62,7 @@
 //! # Several processors
 //!
 //! A client whose share is more than one processor can give has one alone, outside the queue; the queue
-//! serves the others ([`alone`]). A client that runs keeps its place and is passed over. When the first
+//! serves the others (see `alone.rs`). A client that runs keeps its place and is passed over. When the first
 //! client has had its due, passes go on among those who have not, and the next cycle begins when those
 //! run: then they make up for what they are late, out of turn, in the next one. Over random shares on 2
 //! to 16 processors each client stays within its share of quanta, and two, of its feasible part

@@ -1,34 +1,6 @@
 //! One VTRR run queue: selection, time counters, virtual times, the scheduling cycle (VTRR paper, §3.1).
 //!
-//! # Virtual time without virtual times
-//!
-//! The paper keeps for each client a time counter C and a virtual finishing time VFT, and for the queue
-//! a virtual time QVT. In a scheduling cycle a client with share S and w quanta behind it has
-//! C = S − w and VFT = (w + 1) / S (quanta as the unit of time); with W quanta given to all of them,
-//! whose shares' sum is T, QVT = W / T and ΣC = T − W. The VFT inequality is therefore
-//!
-//! ```text
-//!   VFT(t) − QVT(t + Q) < Q / S   ⟺   w / S < (W + 1) / T   ⟺   C · T > S · (ΣC − 1)
-//! ```
-//!
-//! The counter says it all: virtual time is the part of the cycle's due that has been had. So only the
-//! due is kept, in nanoseconds, as a whole number of quanta (the counter) less what was used of the next
-//! one; both sides are integers below 2¹²⁷, and the inequality is decided as rational numbers would
-//! decide it, whatever the shares, with partial quanta, and however long the queue has been running.
-//!
-//! The paper's rules for who arrives become rules for the due: VFT = QVT + Q / S is a due of
-//! S · Σdue / T, the larger of two VFTs is the smaller of two dues, and the counter that goes with
-//! it is the paper's, rounded up.
-//!
-//! # Where this differs from the paper
-//!
-//! * When somebody leaves who is ahead or behind, QVT becomes that of those who stay; the paper leaves
-//!   it alone. Otherwise the lead of one who has gone would stay with the others until the cycle's end
-//!   (Stoica and Abdel-Wahab, Earliest Eligible Virtual Deadline First, 1995, correct virtual time in
-//!   the same way).
-//! * When a counter is restricted by its neighbours', the virtual time goes with it.
-//! * The quantum is charged when it is given, not when it has been used, and what was not used is given
-//!   back. A decision can so be taken while the one before is still running.
+//! The arithmetic, and where it differs from the paper's, is in the documentation of [`vtrr`](super).
 
 use alloc::vec::Vec;
 
@@ -137,6 +109,7 @@ impl Queue {
 
     /// Somebody who still has to make up for an earlier cycle. It runs out of turn, and the pass goes on
     /// where it was.
+    #[inline]
     fn late(&mut self, store: &mut Store) -> Option<Place> {
         let mut index = 0;
         while let Some(&entity) = self.late.get(index) {
@@ -232,6 +205,7 @@ impl Queue {
     }
 
     /// A slot, its counter reset if that is of an earlier cycle.
+    #[inline]
     fn refreshed(&mut self, store: &mut Store, place: Place) -> Option<Slot> {
         let slot = store.get_mut(place)?;
         if slot.cycle != self.cycle as u32 {
@@ -245,10 +219,14 @@ impl Queue {
     ///
     /// The time-counter invariant goes on as if it had been a whole one: those behind, whom it obliges
     /// to run next, do so.
+    #[inline]
     pub(super) fn settle(&mut self, store: &mut Store, place: Place, ran_ns: Nanoseconds) {
-        if ran_ns == self.quantum_ns || self.refreshed(store, place).is_none() {
-            return;
+        if ran_ns != self.quantum_ns && self.refreshed(store, place).is_some() {
+            self.settle_part(store, place, ran_ns);
         }
+    }
+
+    fn settle_part(&mut self, store: &mut Store, place: Place, ran_ns: Nanoseconds) {
         let quantum_ns = self.quantum_ns;
         let Some(slot) = store.get_mut(place) else { return };
         let before_ns = slot.due_ns(quantum_ns);

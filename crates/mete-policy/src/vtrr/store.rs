@@ -12,8 +12,10 @@ use alloc::vec::Vec;
 
 use super::slot::{Entity, Key, Slot};
 
-/// Slots in a chunk: some half of them are in use, and moving these costs about what one miss does.
-pub(super) const CHUNK: usize = 32;
+/// Slots in a chunk, two thirds of them in use as a rule. More make a long queue's walk smoother (one jump
+/// in memory for each chunk), fewer make coming and going cheaper (half a chunk is moved): with a million
+/// clients a decision takes 36, 25 and 20 ns at 32, 64 and 128.
+pub(super) const CHUNK: usize = 64;
 
 /// Neighbouring chunks that hold no more than this together are made one. Less than a whole chunk, so
 /// that one insertion does not split it again.
@@ -107,17 +109,20 @@ impl Store {
         }
     }
 
+    #[inline]
     pub(super) fn get(&self, place: Place) -> Option<&Slot> {
         let header = self.headers.get(place.chunk as usize)?;
         if place.slot < header.len { self.slots.get(place.index()) } else { None }
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, place: Place) -> Option<&mut Slot> {
         let header = self.headers.get(place.chunk as usize)?;
         if place.slot < header.len { self.slots.get_mut(place.index()) } else { None }
     }
 
     /// The place behind a slot's.
+    #[inline]
     pub(super) fn next(&self, place: Place) -> Place {
         let header = &self.headers[place.chunk as usize];
         if place.slot + 1 < header.len || header.next == NONE {
