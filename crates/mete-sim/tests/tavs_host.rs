@@ -7,7 +7,7 @@ use mete_policy::{ClientId, Credit, CreditSettings, Nanoseconds, Policy, Setup, 
 use mete_sim::random::{Distribution, LONGEST_NS, Stream};
 use mete_sim::scene::guest::{Guest, Kernel, KernelCosts, Priority};
 use mete_sim::scene::{Disk, DriverCosts, Io, Network, Op, Program, Remote};
-use mete_sim::{Hardware, Host, Note, Recorder, Scene};
+use mete_sim::{Hardware, Host, Note, Recorder, Scenario, Scene, report};
 
 const US: Nanoseconds = 1_000;
 const MS: Nanoseconds = 1_000_000;
@@ -165,6 +165,41 @@ fn tavs_8_figure_10_boosting_takes_nothing_from_the_other_domains() {
             assert!(ran_ns.abs_diff(10 * S) <= S / 10, "{client}: {ran_ns} of a sixth, 10 s");
         }
     }
+}
+
+/// Figure 18: a task whose runs are longer than 0.1 ms and shorter than 0.5 ms.
+#[test]
+fn tavs_3_figure_18_a_task_is_told_from_a_hog_once_the_threshold_fits_and_within_seconds() {
+    let server = program(&[
+        Op::Receive { port: PORT },
+        Op::Compute(Distribution::Fixed(300 * US)),
+        Op::Reply { bytes: Distribution::Fixed(40) },
+    ]);
+    let mut host = host(figure_10(TavsSettings::TASK_AWARE), Some(echo_client()), &[server, hog()], 5);
+    let domain = MIXED as u16 + 1;
+    host.policy_mut().set_io_threshold(domain, 100 * US);
+    host.run_until(20 * S).expect("time goes on");
+    assert!(host.policy().belief(MIXED, IO) <= Some(0), "at 0.1 ms it looks like any other");
+    host.policy_mut().set_io_threshold(domain, 500 * US);
+    host.run_until(50 * S).expect("time goes on");
+    assert!(host.policy().belief(MIXED, IO) > Some(20) && host.policy().belief(MIXED, CPU) <= Some(0));
+}
+
+/// Table 1: three domains that answer and compute, three that answer, three that compute.
+#[test]
+fn tavs_8_table_1_mixed_domains_answer_as_fast_as_those_that_only_answer() {
+    let scenario = Scenario::load("tavs-mixed", &["duration_ms=60000".to_owned()]).expect("it is right");
+    let mean_ms = |policy, prefix: &str| {
+        let run = report::run(&scenario, policy, 1, ()).expect("it is in the catalog");
+        let (report, ()) = run.expect("time goes on");
+        let clients = report.clients.iter().filter(|client| client.name.starts_with(prefix));
+        let means = clients.filter_map(|client| client.response.as_ref()?.mean_ns()).collect::<Vec<_>>();
+        assert_eq!(means.len(), 3);
+        means.iter().sum::<f64>() / 3e6
+    };
+    let (baseline, tavs) = (mean_ms("credit", "mixed"), mean_ms("credit-tavs", "mixed"));
+    assert!(baseline > 50.0 && tavs < 6.0, "{baseline} ms against {tavs} ms; the paper has 73 and 5.5");
+    assert!(mean_ms("credit", "echo") < 6.0, "who only answers is boosted when it wakes");
 }
 
 /// A stream from outside to one domain, with so many hogs beside it; Mbit/s that its task takes.

@@ -347,6 +347,11 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         &self.policy
     }
 
+    /// The policy, to change its settings between two calls of [`Host::run_until`].
+    pub fn policy_mut(&mut self) -> &mut P {
+        &mut self.policy
+    }
+
     /// What runs on the host.
     pub fn model(&self) -> &M {
         &self.model
