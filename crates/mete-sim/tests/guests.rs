@@ -6,7 +6,7 @@ use mete_policy::{ClientId, Event, Nanoseconds, Observation, RoundRobin, Setup, 
 use mete_sim::random::{Distribution, Stream};
 use mete_sim::scene::guest::{Fair, Guest, Kernel, KernelCosts, Priority};
 use mete_sim::scene::{Disk, Io, Network, Op, Program};
-use mete_sim::{Hardware, Host, Note, Recorder, Scene};
+use mete_sim::{Hardware, Host, Note, Recorder, Scenario, Scene, report};
 
 const MS: Nanoseconds = 1_000_000;
 
@@ -161,4 +161,19 @@ fn a_lock_serialises_the_tasks_of_a_guest() {
     let times = host.times().next().expect("there is one");
     assert_eq!((times.run_ns, times.idle_ns), (10 * MS, 10 * MS), "never both at a time");
     assert_eq!(host.recorder().done[..2], [5, 4]);
+}
+
+#[test]
+fn a_lock_inside_one_guest_is_none_inside_another() {
+    let text = r#"
+        about = "two guests, two processors, one name"
+        duration_ms = 100
+        host = { processors = 2 }
+        guest = [{ name = "g", count = 2, task = [
+            { name = "t", program = [{ lock = "l" }, { compute_ms = 1 }, { unlock = "l" }, "done"] },
+        ] }]
+    "#;
+    let scenario = Scenario::parse("x.toml", text, &[]).expect("it is right");
+    let (report, ()) = report::run(&scenario, "rr", 1, ()).expect("it is known").expect("time goes on");
+    assert_eq!((report.times.idle_ns, report.clients[0].done, report.clients[1].done), (0, 99, 99));
 }

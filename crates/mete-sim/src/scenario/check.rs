@@ -9,15 +9,16 @@ use toml::Spanned;
 use super::credit::CreditTable;
 use super::devices;
 use super::error::Fault;
+use super::steps::program;
 use super::table::{
     ChangeTable, DiskTable, DomainTable, GuestTable, GuestTaskTable, PolicyTable, ScenarioTable,
-    SchedulerTable, StepTable, TaskTable,
+    SchedulerTable, TaskTable,
 };
-use super::value::{Varying, whole};
+use super::value::whole;
 use super::{Body, Change, Client, Domain, GuestPlan, GuestTask, Scenario, SchedulerPlan};
 use crate::host::Hardware;
 use crate::scene::guest::KernelCosts;
-use crate::scene::{Disk, Event, Op, Program};
+use crate::scene::{Disk, Event};
 
 pub(super) const NS_PER_MS: f64 = 1e6;
 pub(super) const NS_PER_US: f64 = 1e3;
@@ -84,7 +85,9 @@ fn times(table: &ScenarioTable, processors: ProcessorId) -> Result<(Nanoseconds,
     // The processors' times are added up.
     match duration_ns.checked_mul(u64::from(processors)) {
         Some(_) => Ok((duration_ns, warm_up_ns)),
-        None => fault(format!("duration_ms: too long for the times of {processors} processors to be added up")),
+        None => {
+            fault(format!("duration_ms: too long for the times of {processors} processors to be added up"))
+        }
     }
 }
 
@@ -117,8 +120,8 @@ impl Register {
 #[derive(Default)]
 pub(super) struct Names {
     domains: Register,
-    disks: Register,
-    remotes: Register,
+    pub(super) disks: Register,
+    pub(super) remotes: Register,
     pub(super) clients: Register,
     /// Locks exist by being used.
     locks: HashMap<String, usize>,
@@ -153,7 +156,7 @@ impl Names {
         name.map_or(Ok(0), |name| Ok(self.domains.find("domain", name)? as DomainIndex + 1))
     }
 
-    fn lock(&mut self, name: &str) -> usize {
+    pub(super) fn lock(&mut self, name: &str) -> usize {
         let next = self.locks.len();
         *self.locks.entry(name.to_owned()).or_insert(next)
     }
@@ -277,74 +280,6 @@ fn guest_tasks(
         return Err(Fault::new(guest.span(), what));
     }
     Ok(tasks)
-}
-
-fn program(
-    task: &Spanned<String>,
-    times: Option<u64>,
-    steps: &[Spanned<StepTable>],
-    names: &mut Names,
-) -> Result<Arc<Program>, Fault> {
-    if times == Some(0) {
-        return Err(Fault::new(task.span(), "times: 1 or more, not 0; without it, for ever"));
-    }
-    let mut program = Program::new(times);
-    push(&mut program, steps, names)?;
-    if program.takes_time() {
-        Ok(Arc::new(program))
-    } else {
-        let what = format!(
-            "program: that of {:?} takes no time, so it would never end; it has to compute, sleep, read or receive",
-            task.get_ref()
-        );
-        Err(Fault::new(task.span(), what))
-    }
-}
-
-fn push(program: &mut Program, steps: &[Spanned<StepTable>], names: &mut Names) -> Result<(), Fault> {
-    for step in steps {
-        let varying = |key: &str, value: &Varying, per_unit| {
-            let fault = |what| Fault::new(step.span(), format!("{key}: {what}"));
-            value.distribution(per_unit).map_err(fault)
-        };
-        let op = match step.get_ref() {
-            StepTable::ComputeMs(length) => Op::Compute(varying("compute_ms", length, NS_PER_MS)?),
-            StepTable::ComputeUs(length) => Op::Compute(varying("compute_us", length, NS_PER_US)?),
-            StepTable::SleepMs(length) => Op::Sleep(varying("sleep_ms", length, NS_PER_MS)?),
-            StepTable::SleepUs(length) => Op::Sleep(varying("sleep_us", length, NS_PER_US)?),
-            StepTable::Read { disk, kb } => {
-                Op::Read { disk: names.disks.find("disk", disk)?, bytes: varying("kb", kb, 1024.0)? }
-            }
-            StepTable::ReadOn { disk, kb } => {
-                Op::ReadOn { disk: names.disks.find("disk", disk)?, bytes: varying("kb", kb, 1024.0)? }
-            }
-            StepTable::Receive { port } => Op::Receive { port: *port },
-            StepTable::ReceiveAll { port, each_us } => {
-                Op::ReceiveAll { port: *port, each: varying("each_us", each_us, NS_PER_US)? }
-            }
-            StepTable::Request { remote, port, bytes } => Op::Request {
-                remote: names.remotes.find("remote", remote)? as u16,
-                port: *port,
-                bytes: varying("bytes", bytes, 1.0)?,
-            },
-            StepTable::Reply { bytes } => Op::Reply { bytes: varying("bytes", bytes, 1.0)? },
-            StepTable::Send { to, port, bytes } => Op::Send {
-                to: names.clients.find("to", to)? as ClientId,
-                port: *port,
-                bytes: varying("bytes", bytes, 1.0)?,
-            },
-            StepTable::Lock(lock) => Op::Lock(names.lock(lock)),
-            StepTable::Unlock(lock) => Op::Unlock(names.lock(lock)),
-            StepTable::Yield => Op::Yield,
-            StepTable::Done => Op::Done,
-            StepTable::Repeat { times, program: steps } => {
-                program.repeat(*times, |program| push(program, steps, names))?;
-                continue;
-            }
-        };
-        program.push(op);
-    }
-    Ok(())
 }
 
 fn hardware(table: &ScenarioTable) -> Result<Hardware, Fault> {

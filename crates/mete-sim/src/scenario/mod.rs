@@ -14,6 +14,7 @@ mod devices;
 mod error;
 mod overrides;
 mod shipped;
+mod steps;
 mod table;
 mod value;
 

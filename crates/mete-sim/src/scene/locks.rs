@@ -10,7 +10,8 @@ struct Lock {
     waiting: VecDeque<Who>,
 }
 
-/// All locks of a scene, by number.
+/// Locks by number: those between single tasks, or those inside one guest.
+#[derive(Default)]
 pub(super) struct Locks(Vec<Lock>);
 
 impl Locks {
@@ -20,6 +21,9 @@ impl Locks {
 
     /// Whether `who` has the lock now; if not, it is in the queue. A task that holds it already goes on.
     pub(super) fn take(&mut self, lock: usize, who: Who) -> bool {
+        if self.0.len() <= lock {
+            self.0.resize_with(lock + 1, Lock::default);
+        }
         let lock = &mut self.0[lock];
         match lock.holder {
             Some(holder) if holder != who => {
@@ -35,7 +39,7 @@ impl Locks {
 
     /// Hands the lock on; the answer is who holds it now. Nothing happens if `who` does not hold it.
     pub(super) fn hand_on(&mut self, lock: usize, who: Who) -> Option<Who> {
-        let lock = &mut self.0[lock];
+        let lock = self.0.get_mut(lock)?;
         if lock.holder != Some(who) {
             return None;
         }
@@ -54,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_lock_is_handed_on_in_turn_and_by_its_holder_alone() {
-        let mut locks = Locks::new(1);
+        let mut locks = Locks::default();
         assert!(locks.take(0, A) && locks.take(0, A));
         assert!(!locks.take(0, B) && !locks.take(0, C));
         assert_eq!(locks.hand_on(0, C), None, "another holds it");

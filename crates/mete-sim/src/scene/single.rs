@@ -27,7 +27,8 @@ impl Single {
         if self.wait.is_some() {
             return Step::Block;
         }
-        let mut at_hand = AtHand { inbox: &mut self.inbox, world, context };
+        let (inbox, locks, io) = (&mut self.inbox, &mut world.locks, &mut world.io);
+        let mut at_hand = AtHand { inbox, locks, io, context };
         match self.task.next(Who { client, task: 0 }, &mut at_hand) {
             Turn::Compute => Step::Compute(self.task.left_ns()),
             Turn::Act => Step::Continue,

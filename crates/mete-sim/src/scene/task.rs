@@ -5,9 +5,10 @@ use std::sync::Arc;
 use mete_policy::{ClientId, Nanoseconds};
 
 use super::inbox::Inbox;
-use super::io::{Kind, Packet, Peer, Read};
+use super::io::{Io, Kind, Packet, Peer, Read};
+use super::locks::Locks;
 use super::program::{Op, Program};
-use super::{Scene, Signal, World};
+use super::{Scene, Signal};
 use crate::model::Context;
 use crate::random::{Distribution, Stream};
 use crate::recorder::Note;
@@ -45,7 +46,8 @@ pub(super) enum Turn {
 /// What a task has at hand while it runs.
 pub(super) struct AtHand<'a, 'c> {
     pub(super) inbox: &'a mut Inbox,
-    pub(super) world: &'a mut World,
+    pub(super) locks: &'a mut Locks,
+    pub(super) io: &'a mut Io,
     pub(super) context: &'a mut Context<'c, Scene>,
 }
 
@@ -123,16 +125,16 @@ impl Task {
             Op::ReceiveAll { port, each } => self.receive_all(who, port, each, at_hand),
             Op::Reply { bytes } => {
                 let bytes = bytes.sample(&mut self.stream);
-                at_hand.world.io.send(self.peer?.answer(bytes), at_hand.context);
+                at_hand.io.send(self.peer?.answer(bytes), at_hand.context);
                 Some(Turn::Act)
             }
             Op::Send { to, port, bytes } => {
                 self.send(who, Peer::Client { client: to, port }, port, bytes, at_hand)
             }
             Op::Request { remote, port, bytes } => self.send(who, Peer::Remote(remote), port, bytes, at_hand),
-            Op::Lock(lock) => (!at_hand.world.locks.take(lock, who)).then_some(Turn::Wait(Wait::Lock)),
+            Op::Lock(lock) => (!at_hand.locks.take(lock, who)).then_some(Turn::Wait(Wait::Lock)),
             Op::Unlock(lock) => {
-                let next = at_hand.world.locks.hand_on(lock, who)?;
+                let next = at_hand.locks.hand_on(lock, who)?;
                 at_hand.context.notify(next.client, Signal::Granted { task: next.task });
                 Some(Turn::Act)
             }
@@ -159,7 +161,7 @@ impl Task {
         let bytes = bytes.sample(&mut self.stream);
         let request = at_hand.inbox.request(who.task);
         if let Some(read) = at_hand.inbox.admit(Read { who, request, disk, bytes, goes_on }) {
-            at_hand.world.io.read(read, at_hand.context);
+            at_hand.io.read(read, at_hand.context);
         }
         Turn::Wait(Wait::Read)
     }
@@ -176,7 +178,7 @@ impl Task {
         let bytes = bytes.sample(&mut self.stream);
         let from = Peer::Client { client: who.client, port };
         let (sent_ns, kind) = (at_hand.context.now_ns(), Kind::Message { is_last: true });
-        at_hand.world.io.send(Packet { from, to, bytes, sent_ns, kind }, at_hand.context);
+        at_hand.io.send(Packet { from, to, bytes, sent_ns, kind }, at_hand.context);
         Some(Turn::Act)
     }
 
@@ -188,7 +190,7 @@ impl Task {
         };
         self.peer = Some(packet);
         let acknowledgement = at_hand.inbox.acknowledge(port, packet)?;
-        at_hand.world.io.send(acknowledgement, at_hand.context);
+        at_hand.io.send(acknowledgement, at_hand.context);
         Some(Turn::Act)
     }
 

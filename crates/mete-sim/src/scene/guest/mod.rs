@@ -19,6 +19,7 @@ use std::sync::Arc;
 use mete_policy::{ClientId, Nanoseconds, Observation};
 
 use super::inbox::Inbox;
+use super::locks::Locks;
 use super::program::Program;
 use super::task::{AtHand, Task, Turn, Wait, Who};
 use super::{Scene, Signal, World};
@@ -88,6 +89,8 @@ pub struct Guest {
     tasks: Vec<GuestTask>,
     ready: Vec<bool>,
     inbox: Inbox,
+    /// Locks between its own tasks.
+    locks: Locks,
     /// Signals that the kernel has not taken, with the time of their arrival.
     pending: VecDeque<(Signal, Nanoseconds)>,
     /// Work of the kernel itself that comes before any task.
@@ -109,6 +112,7 @@ impl Guest {
             tasks: Vec::new(),
             ready: Vec::new(),
             inbox: Inbox::default(),
+            locks: Locks::default(),
             pending: VecDeque::new(),
             kernel_left_ns: 0,
             current: None,
@@ -264,7 +268,8 @@ impl Guest {
     ) -> Step {
         let (who, now_ns) = (Who { client, task: current as u16 }, context.now_ns());
         let task = &mut self.tasks[current];
-        let mut at_hand = AtHand { inbox: &mut self.inbox, world, context };
+        let (inbox, locks, io) = (&mut self.inbox, &mut self.locks, &mut world.io);
+        let mut at_hand = AtHand { inbox, locks, io, context };
         match task.task.next(who, &mut at_hand) {
             Turn::Compute => Step::Compute(task.task.left_ns().min(task.slice_left_ns)),
             Turn::Act => Step::Continue,
