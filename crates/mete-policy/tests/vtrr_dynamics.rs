@@ -251,6 +251,21 @@ fn vtrr_2_who_comes_is_due_what_is_left_of_the_cycle_in_proportion() {
 }
 
 #[test]
+fn vtrr_2_a_share_can_change_while_its_client_runs() {
+    let mut policy = started(&[1, 1]);
+    assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(0));
+    policy.set_share(0, Share::new(3).expect("in range"), 0);
+    policy.ran(0, QUANTUM_NS, Stop::Expired, 0);
+    let mut served = [0u32; 2];
+    for _ in 0..401 {
+        let client = policy.pick(0, 0).expect("both are ready").client;
+        policy.ran(client, QUANTUM_NS, Stop::Expired, 0);
+        served[client as usize] += 1;
+    }
+    assert_eq!(served, [300, 101], "the rest of the first cycle is the other's; then 3 to 1");
+}
+
+#[test]
 fn vtrr_2_insertion_looks_beside_the_last_neighbours_first() {
     let mut policy = started(&(1..=100).collect::<Vec<_>>());
     let count = |policy: &Vtrr, which: &str| {

@@ -3,24 +3,32 @@
 use mete_policy::{Policy, Setup, Share, Stop, Vtrr};
 use proptest::prelude::*;
 
-/// Lets every processor take a quantum at a time, all at the same moments, and counts.
-fn served(shares: &[u32], processors: u16, quanta: usize) -> Vec<u64> {
-    let setup = Setup { processors, ..Setup::for_clients(shares.len() as u32) };
-    let mut policy = Vtrr::new(&setup);
+fn start(policy: &mut Vtrr, shares: &[u32]) {
     for (client, &share) in (0..).zip(shares) {
         policy.add(client, 0, Share::new(share).expect("in range"), 0);
         let _ = policy.wake(client, 0);
     }
-    let mut served = vec![0; shares.len()];
+}
+
+/// Lets every processor take a quantum at a time, all at the same moments, and counts.
+fn serve(policy: &mut Vtrr, clients: usize, processors: u16, quanta: usize) -> Vec<u64> {
+    let mut served = vec![0; clients];
     for _ in 0..quanta {
         let picked: Vec<_> = (0..processors).filter_map(|processor| policy.pick(processor, 0)).collect();
-        assert_eq!(picked.len(), shares.len().min(processors.into()), "no processor is idle without need");
+        assert_eq!(picked.len(), clients.min(processors.into()), "no processor is idle without need");
         for decision in picked {
             policy.ran(decision.client, decision.slice_ns, Stop::Expired, 0);
             served[decision.client as usize] += 1;
         }
     }
     served
+}
+
+fn served(shares: &[u32], processors: u16, quanta: usize) -> Vec<u64> {
+    let setup = Setup { processors, ..Setup::for_clients(shares.len() as u32) };
+    let mut policy = Vtrr::new(&setup);
+    start(&mut policy, shares);
+    serve(&mut policy, shares.len(), processors, quanta)
 }
 
 /// The part of one processor that each client can have at most, computed by filling processors: who
@@ -49,6 +57,23 @@ fn vtrr_7_a_client_runs_on_one_processor_at_a_time() {
 fn vtrr_7_a_share_that_one_processor_cannot_give_is_one_processor() {
     assert_eq!(served(&[1000, 1, 1], 2, 3000), [3000, 1500, 1500]);
     assert_eq!(served(&[1000, 100, 3, 2, 1], 3, 6000), [6000, 6000, 3000, 2000, 1000]);
+}
+
+/// Two processors: 6 of 8 is infeasible, 2 of 4 and 2 of 8 are not. The share changes while its client runs.
+#[test]
+fn vtrr_7_a_share_that_becomes_feasible_is_weighed_again() {
+    let mut policy = Vtrr::new(&Setup { processors: 2, ..Setup::for_clients(5) });
+    start(&mut policy, &[6, 1, 1]);
+    assert_eq!(serve(&mut policy, 3, 2, 100), [100, 50, 50]);
+    assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(0));
+    policy.set_share(0, Share::new(2).expect("in range"), 0);
+    policy.ran(0, 10_000_000, Stop::Expired, 0);
+    let served = serve(&mut policy, 3, 2, 1000);
+    assert!(served[0].abs_diff(1000) <= 2 && served[1].abs_diff(500) <= 2, "{served:?}");
+    start(&mut policy, &[2, 1, 1, 2, 2]);
+    let served = serve(&mut policy, 5, 2, 1000);
+    let expected = [500, 250, 250, 500, 500];
+    assert!(served.iter().zip(expected).all(|(&had, due)| had.abs_diff(due) <= 4), "{served:?}");
 }
 
 #[test]
