@@ -1,6 +1,9 @@
 //! All studies by name.
 
-use super::{Study, StudyOptions, log_cost, log_readers, vtrr_cost, vtrr_error, vtrr_micro, vtrr_workloads};
+use super::{
+    Study, StudyOptions, log_cost, log_readers, tavs_response, vtrr_cost, vtrr_error, vtrr_micro,
+    vtrr_workloads,
+};
 use crate::progress::Progress;
 
 /// A study that can be asked for by name.
@@ -45,6 +48,11 @@ pub const STUDIES: &[Entry] = &[
         name: "vtrr-workloads",
         shows: "what audio encoders and virtual machines get done under the same three",
         run: vtrr_workloads,
+    },
+    Entry {
+        name: "tavs-response",
+        shows: "how fast a server answers beside a hog in its domain, without and with TAVS (figures 1 and 10)",
+        run: tavs_response,
     },
 ];
 

@@ -9,6 +9,7 @@ mod processors;
 mod readers;
 mod readers_page;
 mod restart;
+mod tavs;
 mod vtrr_cost;
 mod vtrr_cost_page;
 mod vtrr_error;
@@ -96,4 +97,10 @@ pub fn vtrr_micro(options: StudyOptions, progress: &mut dyn Progress) -> Study {
 /// simulated machine (VTRR paper, §5.4). Takes a moment.
 pub fn vtrr_workloads(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     vtrr_workloads::study(options, progress)
+}
+
+/// How fast a server answers that shares its domain with something that computes, with and without TAVS
+/// (TAVS paper, figures 1 and 10, table 1). Takes some seconds; stops when `progress` says so.
+pub fn tavs_response(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    tavs::response(options, progress)
 }

@@ -12,11 +12,12 @@ mod case;
 mod page;
 mod plan;
 mod probe;
-pub(super) mod response;
+mod response;
 
 use mete_sim::metrics::Latencies;
 
-use plan::Plan;
+use super::{Study, StudyOptions};
+use crate::progress::Progress;
 
 /// A scenario of a study: the file is shipped with the program.
 macro_rules! scenario {
@@ -39,4 +40,8 @@ fn mean_ms(times: &Latencies) -> Option<f64> {
 
 fn quantile_ms(times: &Latencies, part: f64) -> Option<f64> {
     times.quantile_ns(part).map(|ns| ns as f64 / 1e6)
+}
+
+pub(super) fn response(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    response::plan().study(options, progress)
 }

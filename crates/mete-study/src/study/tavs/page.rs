@@ -8,11 +8,15 @@ use super::plan::{Found, Measure, Plan};
 use crate::figure::{self, Figure};
 use crate::report::{Report, quoted, short};
 
-pub(super) fn files(plan: &Plan, report: &Report, figures: &[Figure], found: &Found) -> Vec<(String, String)> {
+pub(super) fn files(
+    plan: &Plan,
+    report: &Report,
+    figures: &[Figure],
+    found: &Found,
+) -> Vec<(String, String)> {
     let plots = (plan.plots)(found);
     let page = page(plan, report, figures, found, &plots);
-    let mut files =
-        vec![("README.md".to_owned(), page), ("cases.csv".to_owned(), csv(plan, report, found))];
+    let mut files = vec![("README.md".to_owned(), page), ("cases.csv".to_owned(), csv(plan, report, found))];
     files.extend(plots);
     files
 }

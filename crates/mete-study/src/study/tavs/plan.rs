@@ -114,8 +114,9 @@ impl Found {
             let (Some(x), Some(estimate)) = (ran.case.x, ran.estimate(measure)) else { continue };
             match series.iter_mut().find(|series| series.name == ran.case.line) {
                 Some(line) => line.points.push((x, estimate.mean)),
-                None => series
-                    .push(Series { name: ran.case.line.to_owned(), points: vec![(x, estimate.mean)] }),
+                None => {
+                    series.push(Series { name: ran.case.line.to_owned(), points: vec![(x, estimate.mean)] })
+                }
             }
         }
         series
