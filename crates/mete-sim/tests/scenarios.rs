@@ -3,6 +3,7 @@
 use mete_policy::CATALOG;
 use mete_sim::scenario::SHIPPED;
 use mete_sim::{Scenario, report};
+use proptest::prelude::*;
 
 const SMALL: &str = r#"about = "two tasks"
 duration_ms = 1000
@@ -76,7 +77,11 @@ fn a_value_of_the_wrong_kind_or_out_of_range_is_named_with_its_line() {
             "line 2: duration_ms: -1 is out of range: 0 to 1.152921504606847e12",
         ),
         ("duration_ms = 1000", "duration_ms = 1e12", "line 2: duration_ms: too long for the times of 4096"),
-        ("{ compute_ms = 50 }", "{ compute_ms = { uniform = [0, 0] } }", "line 13: program: that of \"b\" takes"),
+        (
+            "{ compute_ms = 50 }",
+            "{ compute_ms = { uniform = [0, 0] } }",
+            "line 13: program: that of \"b\" takes",
+        ),
         ("{ compute_ms = 50 }", "\"done\"", "line 13: program: that of \"b\" takes no time"),
         ("name = \"b\"", "name = \"a\"", "line 13: name: there are two called \"a\""),
         ("{ exponential = 2 }", "{ uniform = [3, 2] }", "line 10: sleep_ms: a uniform number goes from"),
@@ -220,5 +225,26 @@ fn what_is_wrong_with_a_driver_or_a_remote_machine_is_said() {
     ] {
         let found = with(table);
         assert!(found.starts_with("x.toml, ") && found.contains(expected), "{found}");
+    }
+}
+
+proptest! {
+    /// A text that is garbled is refused or is a scenario, and its settings too.
+    #[test]
+    fn no_text_and_no_setting_makes_the_reader_panic(
+        which in 0..SHIPPED.len(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), "[ -~äé\n]{0,3}"), 0..4),
+        setting in "[a-z0-9._]{0,12}=?[ -~]{0,8}",
+    ) {
+        let mut text: Vec<char> = SHIPPED[which].text.chars().collect();
+        for (place, new) in changes {
+            let place = place.index(text.len());
+            text.splice(place..(place + 1), new.chars());
+        }
+        let text = String::from_iter(text);
+        let _ = Scenario::parse("x.toml", &text, &[]);
+        if let Err(error) = Scenario::parse("x.toml", &text, &[setting]) {
+            prop_assert!(!error.to_string().is_empty());
+        }
     }
 }

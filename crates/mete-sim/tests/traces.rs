@@ -4,6 +4,7 @@ use mete_policy::CATALOG;
 use mete_sim::scenario::SHIPPED;
 use mete_sim::trace::{ReadError, Writer, event, read};
 use mete_sim::{Report, Scenario, all_processors, in_parallel, report};
+use proptest::prelude::*;
 
 /// A trace of a shipped scenario, cut to two seconds without warm-up.
 fn trace(scenario: &str, policy: &str, seed: u64) -> (Report, Vec<u8>) {
@@ -75,5 +76,23 @@ fn what_is_no_trace_is_refused() {
     assert_eq!(read(b""), Err(ReadError::Foreign));
     for end in [8, 9, 31, 33, bytes.len() - 1] {
         assert!(matches!(read(&bytes[..end]), Err(ReadError::CutOff { .. })), "{end}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_the_reader_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        changes in prop::collection::vec((0usize..400, any::<u8>()), 0..4),
+    ) {
+        let begun = [&b"METESIM1"[..], &bytes].concat();
+        let (_, mut whole) = trace("shares-3-2-1", "rr", 1);
+        for (place, byte) in changes {
+            whole[place] = byte;
+        }
+        for bytes in [&bytes, &begun, &whole] {
+            let rows = read(bytes).map_or(0, |trace| trace.rows().count());
+            prop_assert!(rows <= bytes.len() / 32);
+        }
     }
 }

@@ -297,7 +297,8 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
                     self.ask(index);
                 }
             }
-            Todo::Pick => self.pick(index),
+            Todo::Fill if self.ready == 0 => {}
+            Todo::Fill | Todo::Pick => self.pick(index),
             Todo::Preempt => {
                 self.stop(index, Stop::Preempted);
                 self.pick(index);
@@ -313,7 +314,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         }
         for index in (0..self.processors.len()).rev() {
             if self.processors[index].phase == Phase::Idle {
-                self.later(index, Todo::Pick);
+                self.later(index, Todo::Fill);
             }
         }
     }

@@ -60,7 +60,9 @@ pub(super) enum Todo {
     Nothing,
     /// Ask the running client what it does now.
     Ask,
-    /// Find somebody if it is idle.
+    /// Find somebody if it is idle and somebody is ready.
+    Fill,
+    /// Find somebody if it is idle: the policy may want to know that it is.
     Pick,
     /// Take it from its client and find somebody.
     Preempt,

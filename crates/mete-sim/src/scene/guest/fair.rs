@@ -17,7 +17,7 @@ struct State {
     virtual_ns: u64,
 }
 
-/// The scheduler. See the [module](self).
+/// Least virtual run time first, in the manner of Linux's completely fair scheduler (2.6.23 on).
 pub struct Fair {
     /// Within which every task runs once, if there are not too many.
     latency_ns: Nanoseconds,

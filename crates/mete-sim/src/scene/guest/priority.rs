@@ -46,7 +46,7 @@ impl State {
     }
 }
 
-/// The scheduler. See the [module](self).
+/// Priorities with a bonus for who sleeps much, in the manner of Linux 2.6's O(1) scheduler.
 pub struct Priority {
     slice_ns: Nanoseconds,
     tasks: Vec<State>,
