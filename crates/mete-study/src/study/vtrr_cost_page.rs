@@ -124,7 +124,7 @@ fn compared(points: &[Point]) -> String {
     let between = |policy| Some(cost(points, policy, PAPERS_MOST)? - cost(points, policy, 100)?);
     let each = between("wfq-linear").map(|ns| ns / f64::from(PAPERS_MOST - 100));
     format!(
-        "The paper measured inside a kernel of its day: its numbers are lost with its figure, and would not compare. \
+        "The paper measured inside a kernel of its day: its numbers were not at hand, and would not compare. \
          What can be compared is the growth. VTRR takes {vtrr} with {PAPERS_MOST} clients and {vtrr_most} with \
          {MOST}, where the queue is far larger than the caches; WFQ over a heap {heap} and {heap_most}; over a list \
          {list} and {list_most}; the scheduler of Linux 2.2 {linux} and {linux_most}. A linear search takes {each} \

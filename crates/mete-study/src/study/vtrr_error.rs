@@ -13,7 +13,7 @@ use crate::progress::Progress;
 use crate::reason::Reason;
 use crate::report::{Report, Row};
 
-/// The surfaces' grid. The paper's axes are lost with its figures.
+/// The surfaces' grid: ours, as the numbers in the paper's figures were not at hand.
 pub(super) const CLIENTS: [u32; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 pub(super) const TOTALS: [u32; 8] = [2048, 4096, 6144, 8192, 10_240, 12_288, 14_336, 16_384];
 /// Random share assignments of a point: the paper's "hundreds of thousands" over all of its points.

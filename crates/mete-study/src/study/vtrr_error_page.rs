@@ -84,6 +84,9 @@ fn find<'a>(cells: &'a [Cell], policy: &str, point: Point) -> Option<&'a Cell> {
     cells.iter().find(|cell| cell.policy == policy && cell.point == point)
 }
 
+/// How many orders of magnitude are several: nearer to two than to one.
+const ORDERS: f64 = 1.5;
+
 /// The extremes of a policy's mean errors over all points, as the paper gives them.
 fn range(cells: &[Cell], policy: &str) -> Option<(f64, f64)> {
     let own = || cells.iter().filter(|cell| cell.policy == policy);
@@ -111,7 +114,12 @@ pub(super) fn figures(surfaces: &[Cell], others: &[Cell]) -> Vec<Figure> {
     let times = width(wrr) / width(vtrr);
     let ours = |name: &str, other| format!("VTRR {}, {name} {}", said(vtrr), said(other));
     let mut figures = vec![
-        Figure::new(WRR, MUCH, format!("{}: {} times", ours("WRR", wrr), short(times)), times >= 10.0),
+        Figure::new(
+            WRR,
+            MUCH,
+            format!("{}: {} times", ours("WRR", wrr), short(times)),
+            times.log10() >= ORDERS,
+        ),
         Figure::new(
             WFQ,
             LITTLE,
@@ -176,8 +184,8 @@ fn simulated(surfaces: &[Cell]) -> String {
          largest and the smallest error of any client at any moment of one scheduling cycle (as many quanta as there \
          are shares) is taken, exactly, in integers. A point of the surfaces is the mean over {assignments} \
          assignments. Shares are uniform random numbers scaled to the wanted sum, none below one; all policies meet \
-         the same ones. The ranges of clients and of shares are ours: the copy of the paper that this was written \
-         from has lost its figures and nearly all of its numbers, so that only what it says in words is compared.\n\n"
+         the same ones. The ranges of clients and of shares are ours, because the numbers in the \
+         paper's figures were not at hand: what it says in words is compared.\n\n"
     )
 }
 
