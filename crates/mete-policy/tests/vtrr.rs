@@ -148,7 +148,7 @@ proptest! {
         let mut paper = Paper::new(&shares);
         let expected: Vec<u32> = (0..4_000).map(|_| paper.decide()).collect();
         for reset in [Reset::Incremental, Reset::AtOnce] {
-            let mut policy = with_shares(Vtrr::new(&setup(&shares)).with_reset(&setup(&shares), reset), &shares);
+            let mut policy = with_shares(Vtrr::new(&setup(&shares)).with_reset(reset), &shares);
             prop_assert_eq!(&order(&mut policy, 4_000), &expected);
         }
         let mut ranged = with_shares(Vtrr::ranged(&setup(&shares), Share::MAX), &shares);

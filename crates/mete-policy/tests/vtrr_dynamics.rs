@@ -284,11 +284,11 @@ fn vtrr_2_insertion_looks_beside_the_last_neighbours_first() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn vtrr_2_every_decision_counter_and_virtual_time_is_that_of_the_model(history in steps(12, used_ns())) {
-        let mut pair = Pair::new(Vtrr::new(&quanta(CLIENTS)).with_reset(&quanta(CLIENTS), Reset::AtOnce));
+        let mut pair = Pair::new(Vtrr::new(&quanta(CLIENTS)).with_reset(Reset::AtOnce));
         for step in &history {
             pair.take(step);
             pair.assert_same_state();
@@ -298,7 +298,7 @@ proptest! {
     /// So many that the queue is made of several chunks, which split and join.
     #[test]
     fn vtrr_2_a_long_queue_is_that_of_the_model(history in steps(CLIENTS, used_ns()), keep in 0u32..CLIENTS) {
-        let mut pair = Pair::new(Vtrr::new(&quanta(CLIENTS)).with_reset(&quanta(CLIENTS), Reset::AtOnce));
+        let mut pair = Pair::new(Vtrr::new(&quanta(CLIENTS)).with_reset(Reset::AtOnce));
         for client in 0..CLIENTS {
             pair.take(&Step::Arrive(client * 37 % CLIENTS, 1 + client % 40));
         }

@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 
 use super::insertion::Insertion;
 use super::left::Left;
-use super::queue::{Queue, Reset};
+use super::queue::Queue;
 use super::slot::Entity;
 use super::store::{Place, Store};
 use crate::roster::Roster;
@@ -64,7 +64,7 @@ impl GroupVtrr {
         let domains = setup.domains.max(1);
         let entities = setup.clients.saturating_add(domains.into());
         let domain = |number: DomainIndex| Domain {
-            queue: Queue::new(number.into(), setup, Reset::Incremental),
+            queue: Queue::new(number.into(), setup),
             parent: ROOT,
             share: Share::ONE,
             known: number == ROOT,

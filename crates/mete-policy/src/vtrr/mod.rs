@@ -73,6 +73,7 @@ mod alone;
 mod group;
 mod insertion;
 mod left;
+mod prefetch;
 mod queue;
 mod ranged;
 mod slot;
@@ -116,7 +117,7 @@ impl Vtrr {
             name: "vtrr",
             roster: Roster::new(setup),
             store: Store::new(setup.clients, 1),
-            queue: Queue::new(0, setup, Reset::Incremental),
+            queue: Queue::new(0, setup),
             alone: Alone::new(setup.processors),
             insertion: Insertion::neighbours(),
             left: vec![Left::NEVER; setup.clients as usize],
@@ -133,8 +134,9 @@ impl Vtrr {
 
     /// Resets counters in another way.
     #[must_use]
-    pub fn with_reset(self, setup: &Setup, reset: Reset) -> Vtrr {
-        Vtrr { queue: Queue::new(0, setup, reset), ..self }
+    pub fn with_reset(mut self, reset: Reset) -> Vtrr {
+        self.queue.set_reset(reset);
+        self
     }
 
     /// The time counter of a client in the queue: the quanta that it is due in this cycle.

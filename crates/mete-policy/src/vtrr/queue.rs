@@ -59,18 +59,22 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn new(number: u32, setup: &Setup, reset: Reset) -> Queue {
+    pub(super) fn new(number: u32, setup: &Setup) -> Queue {
         Queue {
             line: Line::new(number),
             current: Current { key: Key::LAST, counter: 0 },
             processors: setup.processors.max(1),
             quantum_ns: setup.quantum_ns.clamp(1, MAX_QUANTUM_NS),
-            reset,
+            reset: Reset::default(),
             cycle: 1,
             due_ns: 0,
             total: 0,
             late: Vec::with_capacity(2 * usize::from(setup.processors)),
         }
+    }
+
+    pub(super) fn set_reset(&mut self, reset: Reset) {
+        self.reset = reset;
     }
 
     pub(super) fn is_empty(&self) -> bool {
