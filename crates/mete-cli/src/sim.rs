@@ -11,14 +11,14 @@ use mete_policy::CATALOG;
 use mete_sim::metrics::Latencies;
 use mete_sim::scenario::SHIPPED;
 use mete_sim::{
-    ClientReport, Report, Scenario, Sweep, Varied, all_processors, in_parallel, report, trace,
+    ClientReport, Report, Scenario, Stalled, Sweep, Varied, all_processors, in_parallel, report, trace,
 };
 use serde::Serialize;
 
 use crate::arguments::{duration, one_or_more};
 use crate::output::Output;
 use crate::sweep;
-use crate::table::{Head, Table, grouped, shorten};
+use crate::table::{Head, Table, grouped, number, shorten};
 
 /// Options of `mete sim`.
 #[derive(Debug, clap::Args)]
@@ -124,7 +124,7 @@ fn simulate(scenario: &Scenario, policies: &[String], seed: u64) -> anyhow::Resu
     let reports = reports.unwrap_or_default().into_iter().zip(policies);
     let reports = reports.map(|(report, policy)| {
         let report = report.ok_or_else(|| anyhow!("there is no policy {policy:?}"))?;
-        Ok(report?.0)
+        Ok(report.map_err(|stalled| stands_still(scenario, &stalled))?.0)
     });
     reports.collect()
 }
@@ -133,9 +133,16 @@ fn traced(scenario: &Scenario, policy: &str, seed: u64, path: &Path) -> anyhow::
     let file = File::create(path).with_context(|| format!("cannot write the trace {}", path.display()))?;
     let writer = trace::Writer::new(scenario, BufWriter::new(file))?;
     let run = report::run(scenario, policy, seed, writer);
-    let (report, writer) = run.ok_or_else(|| anyhow!("there is no policy {policy:?}"))??;
+    let run = run.ok_or_else(|| anyhow!("there is no policy {policy:?}"))?;
+    let (report, writer) = run.map_err(|stalled| stands_still(scenario, &stalled))?;
     writer.finish().with_context(|| format!("the trace {}", path.display()))?;
     Ok(report)
+}
+
+/// By the client's name: people do not number them.
+fn stands_still(scenario: &Scenario, stalled: &Stalled) -> anyhow::Error {
+    let client = scenario.clients.get(stalled.client as usize);
+    anyhow!("{}: {stalled}", client.map_or("?", |client| client.name.as_str()))
 }
 
 /// One line of `--list --json`.
@@ -165,12 +172,22 @@ fn list(output: &mut Output) -> anyhow::Result<()> {
 
 /// Letters of a client's name in a table.
 const NAME: usize = 20;
+/// Clients in a table: more are for scripts to look at.
+const MOST_CLIENTS: usize = 100;
+
+/// What is not in a table, in one line; nothing where all is.
+fn left_out(clients: usize) -> String {
+    match clients.saturating_sub(MOST_CLIENTS) {
+        0 => String::new(),
+        more => format!("\n… and {} more, which --json prints", number(more as u64, "client")),
+    }
+}
 
 fn clients(report: &Report) -> String {
     let heads = ["wanted %", "got %", "switches", "wakes", "median ms", "99 % ms", "max ms", "wait ms"];
     let heads = heads.into_iter().map(Head::Number);
     let mut table = Table::new([Head::Name("client")].into_iter().chain(heads));
-    for client in &report.clients {
+    for client in report.clients.iter().take(MOST_CLIENTS) {
         table.row([
             shorten(&client.name, NAME),
             percent(client.wanted),
@@ -184,8 +201,9 @@ fn clients(report: &Report) -> String {
         ]);
     }
     format!(
-        "{}\n\nmedian, 99 %, max: from waking to running. wait: the longest time ready without running.{}",
+        "{}{}\n\nmedian, 99 %, max: from waking to running. wait: the longest time ready without running.{}",
         table.text(),
+        left_out(report.clients.len()),
         responses(report)
     )
 }
@@ -222,7 +240,7 @@ fn side_by_side(reports: &[Report], output: &mut Output) -> anyhow::Result<()> {
         let heads = [Head::Name("client"), Head::Number("wanted %")].into_iter().chain(policies);
         let mut table = Table::new(heads);
         let mut has_any = false;
-        for (client, figures) in first.clients.iter().enumerate() {
+        for (client, figures) in first.clients.iter().enumerate().take(MOST_CLIENTS) {
             let cells: Vec<_> = reports.iter().map(|report| figure(&report.clients[client])).collect();
             has_any |= cells.iter().any(|cell| cell != NOTHING);
             let left = [shorten(&figures.name, NAME), percent(figures.wanted)];
@@ -230,7 +248,7 @@ fn side_by_side(reports: &[Report], output: &mut Output) -> anyhow::Result<()> {
         }
         if has_any {
             let gap = if number == 0 { "" } else { "\n" };
-            output.text(format!("{gap}{what}\n{}", table.text()))?;
+            output.text(format!("{gap}{what}\n{}{}", table.text(), left_out(first.clients.len())))?;
         }
     }
     Ok(())

@@ -105,6 +105,28 @@ fn a_trace_is_the_same_bytes_again_and_its_events_are_the_kernel_components() {
 }
 
 #[test]
+fn a_table_has_a_hundred_clients_and_says_how_many_it_leaves_out() {
+    let text = stdout(&["sim", "shares-3-2-1", "--for", "1s", "--set", "task.one.count=1000"]);
+    assert!(text.contains("… and 902 clients more") && text.lines().count() < 120, "{text}");
+}
+
+#[test]
+fn a_program_that_stands_still_is_named_by_its_client() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.toml");
+    let ping = |name: &str, to: &str| {
+        format!(
+            "[[task]]\nname = \"{name}\"\nprogram = [{{ send = {{ to = \"{to}\", port = 1, bytes = 1 }} }}, \
+             {{ receive = {{ port = 1 }} }}]\n"
+        )
+    };
+    let text = format!("about = \"\"\nduration_ms = 10\n{}{}", ping("here", "there"), ping("there", "here"));
+    std::fs::write(&path, text).unwrap();
+    let said = failure(&["sim", path.to_str().unwrap()]);
+    assert!(said.contains("here: client ") && said.contains("has to take time"), "{said}");
+}
+
+#[test]
 fn what_is_wrong_is_said_and_nothing_is_run() {
     for (arguments, expected) in [
         (&["sim", "no-such"][..], "there is no scenario \"no-such\": give a file, or one of "),
