@@ -48,6 +48,14 @@ impl Queues {
         self.ends[queue].previous = client;
     }
 
+    /// Puts a client that is in no queue before `next`, which is in this one.
+    pub(crate) fn insert_before(&mut self, queue: usize, next: ClientId, client: ClientId) {
+        let previous = self.links[next as usize].previous;
+        self.links[client as usize] = Links { next, previous };
+        self.set_next(queue, previous, client);
+        self.set_previous(queue, next, client);
+    }
+
     /// Puts a client that is in no queue before all others.
     pub(crate) fn push_front(&mut self, queue: usize, client: ClientId) {
         let first = self.ends[queue].next;

@@ -133,6 +133,35 @@ fn tavs_4_an_event_for_a_vcpu_with_an_io_bound_task_preempts_until_another_task_
     assert_eq!(counted.map(|name| host.counter(name)), [1, 1, 1, 100 * US]);
 }
 
+/// Figure 11: what is boosted often must not lose its turn each time.
+#[test]
+fn tavs_6_whose_boost_is_revoked_stands_where_it_stood_if_places_are_kept() {
+    for (keep_on_run_queue, expected) in [(true, [MIXED, DRIVER]), (false, [DRIVER, MIXED])] {
+        let mut host = Host::behind_the_hog(TavsSettings { keep_on_run_queue, ..BOOSTING });
+        // The driver's virtual processor serves as another hog here, which came after the mixed one.
+        let _ = host.policy.wake(DRIVER, host.now);
+        host.ran(HOG, 0, Stop::Blocked);
+        host.pick(DRIVER);
+        host.ran(DRIVER, 70 * MS, Stop::Preempted);
+        for _ in 0..30 {
+            let _ = host.policy.tick(0, host.now);
+        }
+        assert_eq!([MIXED, DRIVER].map(|client| host.policy.priority(client)), [Priority::Under; 2]);
+        let _ = host.pending(Event::Other);
+        assert_eq!(host.pick(MIXED).1, Grant::PartialBoost);
+        host.switch(IO);
+        assert_eq!(host.switch(CPU), Some(0));
+        host.ran(MIXED, 50 * US, Stop::Preempted);
+        let mut order = [0; 2];
+        for client in &mut order {
+            let decision = host.policy.pick(0, host.now).expect("two are ready");
+            *client = decision.client;
+            host.ran(decision.client, 0, Stop::Blocked);
+        }
+        assert_eq!(order, expected, "places kept: {keep_on_run_queue}");
+    }
+}
+
 #[test]
 fn tavs_4_no_io_bound_task_no_boost() {
     let mut host = Host::behind_the_hog(BOOSTING);

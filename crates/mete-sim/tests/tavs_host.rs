@@ -255,3 +255,20 @@ fn tavs_8_the_same_host_runs_the_same_way_again() {
     };
     assert_eq!(run(), run());
 }
+
+/// Figure 11: the more boosting is allowed, the more the stream carries, and the shares stay fair.
+#[test]
+fn tavs_4_figure_11_a_larger_pbratio_lets_more_through_and_takes_no_share() {
+    let run = |boost_ratio| {
+        let tavs = TavsSettings { boost_ratio, ..TavsSettings::TASK_AWARE };
+        let mut host = host(figure_10(tavs), Some(endless_stream()), &[stream_reader(), hog()], 5);
+        host.run_until(30 * S).expect("time goes on");
+        let (mixed_ns, hog_ns) = (host.ran_ns(MIXED), host.ran_ns(MIXED + 1));
+        // Without a bound on boosting it has somewhat more than the others.
+        assert!(mixed_ns.abs_diff(hog_ns) < hog_ns / 5, "at {boost_ratio}: {mixed_ns} and {hog_ns}");
+        (host.recorder().done, host.ran_ns(DRIVER))
+    };
+    let (little, more, all) = (run(125), run(500), run(1000));
+    assert!(little < more && more < all, "{little:?}, {more:?}, {all:?}");
+    assert!(all.0 > 2 * little.0, "{little:?}, {all:?}");
+}

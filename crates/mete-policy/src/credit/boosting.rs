@@ -92,14 +92,14 @@ impl Boosting {
         }
     }
 
-    /// Adds a slice to the books and answers how much of it was boosted.
-    pub(super) fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds) -> Nanoseconds {
-        let Some(entry) = self.uses.get_mut(client as usize) else { return 0 };
+    /// Adds a slice to the books and answers how long it was if it was boosted.
+    pub(super) fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds) -> Option<Nanoseconds> {
+        let entry = self.uses.get_mut(client as usize)?;
         entry.total_ns = entry.total_ns.saturating_add(ran_ns);
         if core::mem::take(&mut entry.slice) == Slice::Plain {
-            return 0;
+            return None;
         }
         entry.boosted_ns = entry.boosted_ns.saturating_add(ran_ns);
-        ran_ns
+        Some(ran_ns)
     }
 }

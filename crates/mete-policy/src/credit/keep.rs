@@ -3,6 +3,11 @@
 //! It goes to the head of its priority's list and goes on with what was left of its slice. The paper says
 //! that it resumes "the execution for its time slice"; a new whole slice at every preemption would give
 //! more than its turn to who asks much.
+//!
+//! Here a client whose partial boost is revoked keeps its place, too: it goes back to where it stood. By
+//! §3.4 it would be inserted as the original scheduler does, at the tail; then each of its packets would
+//! put off the turn of what else it has to do, and a domain that gets many would lose most of its share,
+//! which is not what figure 11 shows ("CPU fairness among guest domains is guaranteed for all cases").
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -51,12 +56,20 @@ impl KeepOnRunQueue {
         turn.slice_ns
     }
 
+    /// It is dispatched ahead of its turn, which remains as it is.
+    pub(super) fn boosted(&mut self, client: ClientId) {
+        if let Some(turn) = self.turns.get_mut(client as usize) {
+            turn.by_driver = false;
+        }
+    }
+
     /// It was preempted. `true`: by a driver, with something left of its slice.
     pub(super) fn preempted(&mut self, client: ClientId, ran_ns: Nanoseconds) -> bool {
         let Some(turn) = self.turns.get_mut(client as usize) else { return false };
-        if core::mem::take(&mut turn.by_driver) {
+        let by_driver = core::mem::take(&mut turn.by_driver);
+        if by_driver && turn.left_ns == 0 {
             turn.left_ns = turn.slice_ns.saturating_sub(ran_ns);
         }
-        turn.left_ns > 0
+        by_driver && turn.left_ns > 0
     }
 }

@@ -9,7 +9,7 @@
 //! | | |
 //! |---|---|
 //! | selection | constant time |
-//! | insertion | constant time; where it may preempt, as many steps as there are processors |
+//! | insertion | constant time; where it may preempt, as many steps as there are processors; where a partial boost is revoked, as many as there are clients before its place |
 //! | accounting (every third tick of processor 0) | as many steps as there are active and ready clients and domains |
 //! | a task switch, an event, a request | constant time; when a driver is descheduled, up to 16 packets' worth |
 //! | removal | constant time, and clearing what was tracked: N × 8 KiB for an N-bit portmap |
@@ -38,6 +38,7 @@
 //! * A partial boost of a blocked client takes effect when it wakes, unless it is boosted for that.
 //! * A packet boosts when the driver is descheduled (§3.5.3). Where no driver runs (an owner whose drivers
 //!   are no clients), it boosts at once.
+//! * Whose partial boost is revoked goes back to its place, not to the tail, where KeepOnRunQ is on (`keep`).
 //! * Algorithm 1's `after_event` belongs to the slice, and a preempted task's run goes on when it is resumed
 //!   and nothing came meanwhile (`inference` says why both), KeepOnRunQ keeps the rest of the slice
 //!   (`keep`), and a boost begins only where IOthreshold's worth of it is allowed (`boosting`).
@@ -166,6 +167,19 @@ impl Credit {
         self.run_queue.push_back(client, self.priority(client));
     }
 
+    /// Puts a client that has stopped and is ready into the queue; `preempted` with what it had run.
+    fn queue_up(&mut self, client: ClientId, preempted: Option<Nanoseconds>, boosted: bool) {
+        let priority = self.priority(client);
+        if preempted.is_some_and(|ran_ns| self.tavs.keep.preempted(client, ran_ns)) {
+            self.counters.kept_on_run_queue += 1;
+            self.run_queue.push_front(client, priority);
+        } else if preempted.is_some() && boosted && self.settings.tavs.keep_on_run_queue {
+            self.run_queue.put_back(client, priority);
+        } else {
+            self.run_queue.push_back(client, priority);
+        }
+    }
+
     /// The processor that a ready client may take from who runs there: its own if it can, or that of the
     /// lowest priority. Where a processor is idle, the owner lets that one choose.
     fn preempts(&mut self, client: ClientId) -> Option<ProcessorId> {
@@ -283,7 +297,7 @@ impl Credit {
     fn boost_ready(&mut self, client: ClientId) -> Option<ProcessorId> {
         self.standings.get_mut(client as usize)?.boost = Boost::Partial;
         self.counters.partial_boosts += 1;
-        self.requeue(client);
+        self.run_queue.advance(client, Priority::Boost);
         self.preempts(client)
     }
 
@@ -340,8 +354,11 @@ impl Credit {
     }
 
     fn slice_ns(&mut self, client: ClientId, boosted: bool) -> Nanoseconds {
-        let slice_ns = self.tavs.keep.slice_ns(client, self.settings.slice_ns);
-        if boosted { self.tavs.boosting.slice_ns(client).min(slice_ns) } else { slice_ns }
+        if boosted {
+            self.tavs.keep.boosted(client);
+            return self.tavs.boosting.slice_ns(client);
+        }
+        self.tavs.keep.slice_ns(client, self.settings.slice_ns)
     }
 }
 
@@ -426,20 +443,15 @@ impl Policy for Credit {
             self.accounts.charge_rest(client, ran_ns);
         }
         let boosted_ns = self.tavs.boosting.ran(client, ran_ns);
-        self.counters.partial_boost_ns = self.counters.partial_boost_ns.saturating_add(boosted_ns);
+        let all_boosted_ns = self.counters.partial_boost_ns.saturating_add(boosted_ns.unwrap_or(0));
+        self.counters.partial_boost_ns = all_boosted_ns;
         self.tavs.stopped(client, stop == Stop::Preempted, now);
-        let kept = stop == Stop::Preempted && self.tavs.keep.preempted(client, ran_ns);
         if let Some(standing) = self.standings.get_mut(client as usize) {
             standing.leave(state == State::Blocked);
         }
         if state == State::Ready {
-            let priority = self.priority(client);
-            self.counters.kept_on_run_queue += u64::from(kept);
-            if kept {
-                self.run_queue.push_front(client, priority);
-            } else {
-                self.run_queue.push_back(client, priority);
-            }
+            let preempted = (stop == Stop::Preempted).then_some(ran_ns);
+            self.queue_up(client, preempted, boosted_ns.is_some());
         }
         self.vacate(client);
     }

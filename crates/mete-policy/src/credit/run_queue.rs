@@ -20,12 +20,15 @@ const SPARE: usize = LEVELS;
 struct Place {
     processor: ProcessorId,
     level: u8,
+    /// Counts up with each arrival at a tail: who came first has the smaller one.
+    ticket: u64,
 }
 
 /// All ready clients. Only those that are in it may be removed, and only those that are not put in.
 pub(super) struct RunQueue {
     queues: Queues,
     places: Vec<Place>,
+    next_ticket: u64,
 }
 
 impl RunQueue {
@@ -33,6 +36,7 @@ impl RunQueue {
         RunQueue {
             queues: Queues::new(LEVELS + 1, clients),
             places: vec![Place::default(); clients as usize],
+            next_ticket: 0,
         }
     }
 
@@ -41,14 +45,40 @@ impl RunQueue {
         self.places.get(client as usize).map_or(0, |place| place.processor)
     }
 
+    /// Puts a client at the tail of its priority's list.
     pub(super) fn push_back(&mut self, client: ClientId, priority: Priority) {
-        self.places[client as usize].level = priority.rank() as u8;
-        self.queues.push_back(priority.rank(), client);
+        self.next_ticket += 1;
+        self.places[client as usize].ticket = self.next_ticket;
+        self.append(client, priority);
     }
 
+    /// Puts a client at the head; it keeps the ticket that it had.
     pub(super) fn push_front(&mut self, client: ClientId, priority: Priority) {
         self.places[client as usize].level = priority.rank() as u8;
         self.queues.push_front(priority.rank(), client);
+    }
+
+    /// Puts a client where it was before it went ahead of its turn: before the first who came later.
+    pub(super) fn put_back(&mut self, client: ClientId, priority: Priority) {
+        let ticket = self.places[client as usize].ticket;
+        let mut at = self.queues.front(priority.rank());
+        while let Some(other) = at.filter(|&other| self.places[other as usize].ticket < ticket) {
+            at = self.queues.next(other);
+        }
+        let Some(next) = at else { return self.append(client, priority) };
+        self.places[client as usize].level = priority.rank() as u8;
+        self.queues.insert_before(priority.rank(), next, client);
+    }
+
+    /// Moves a client to the tail of another priority's list, with the ticket that it has.
+    pub(super) fn advance(&mut self, client: ClientId, priority: Priority) {
+        self.remove(client);
+        self.append(client, priority);
+    }
+
+    fn append(&mut self, client: ClientId, priority: Priority) {
+        self.places[client as usize].level = priority.rank() as u8;
+        self.queues.push_back(priority.rank(), client);
     }
 
     pub(super) fn remove(&mut self, client: ClientId) {
@@ -71,7 +101,7 @@ impl RunQueue {
             }
         }
         while let Some(client) = self.queues.pop_front(SPARE) {
-            self.push_back(client, priority(client));
+            self.append(client, priority(client));
         }
     }
 }

@@ -21,6 +21,7 @@ pub const SHIPPED: &[Shipped] = &[
     Shipped { name: "tavs-keep", text: include_str!("../../../../scenarios/tavs-keep.toml") },
     Shipped { name: "tavs-mixed", text: include_str!("../../../../scenarios/tavs-mixed.toml") },
     Shipped { name: "tavs-ports", text: include_str!("../../../../scenarios/tavs-ports.toml") },
+    Shipped { name: "tavs-ratio", text: include_str!("../../../../scenarios/tavs-ratio.toml") },
     Shipped { name: "tavs-stream", text: include_str!("../../../../scenarios/tavs-stream.toml") },
     Shipped { name: "tavs-web", text: include_str!("../../../../scenarios/tavs-web.toml") },
 ];
