@@ -9,60 +9,120 @@ pub const LONGEST_NS: Nanoseconds = 3_600_000_000_000;
 /// Three digits of each time are kept.
 const DIGITS: u8 = 3;
 
-/// A distribution of times, to three digits, of a fixed size whatever the number of times.
+/// So many times are kept as they are: a histogram takes a quarter of a megabyte, and of a million
+/// clients most record little.
+const FEW: usize = 64;
+
+/// A distribution of times: exact while there are few, and then to three digits, of a fixed size
+/// whatever their number.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Latencies(Histogram<u64>);
+pub struct Latencies(Kept);
+
+/// Invariant: `Few` is sorted and has [`FEW`] times at most; more are `Many`.
+#[derive(Debug, Clone, PartialEq)]
+enum Kept {
+    Few(Vec<Nanoseconds>),
+    Many(Histogram<u64>),
+}
 
 impl Default for Latencies {
     fn default() -> Latencies {
-        let histogram = Histogram::new_with_max(LONGEST_NS, DIGITS);
-        Latencies(histogram.expect("the bounds are constants that the library allows"))
+        Latencies(Kept::Few(Vec::new()))
     }
+}
+
+fn histogram(times: &[Nanoseconds]) -> Histogram<u64> {
+    let histogram = Histogram::new_with_max(LONGEST_NS, DIGITS);
+    let mut histogram = histogram.expect("the bounds are constants that the library allows");
+    times.iter().for_each(|&time_ns| histogram.saturating_record(time_ns));
+    histogram
 }
 
 impl Latencies {
     /// Records one time.
     pub fn record(&mut self, time_ns: Nanoseconds) {
-        self.0.saturating_record(time_ns.min(LONGEST_NS));
+        let time_ns = time_ns.min(LONGEST_NS);
+        match &mut self.0 {
+            Kept::Few(times) if times.len() == FEW => {
+                let mut many = histogram(times);
+                many.saturating_record(time_ns);
+                self.0 = Kept::Many(many);
+            }
+            Kept::Few(times) => times.insert(times.partition_point(|&kept_ns| kept_ns <= time_ns), time_ns),
+            Kept::Many(times) => times.saturating_record(time_ns),
+        }
     }
 
     /// Records all times of another distribution.
     pub fn add(&mut self, other: &Latencies) {
-        // Both have the same bounds, so it never fails.
-        let _ = self.0.add(&other.0);
+        match (&mut self.0, &other.0) {
+            (_, Kept::Few(times)) => times.iter().for_each(|&time_ns| self.record(time_ns)),
+            (Kept::Few(times), Kept::Many(others)) => {
+                let mut many = others.clone();
+                times.iter().for_each(|&time_ns| many.saturating_record(time_ns));
+                self.0 = Kept::Many(many);
+            }
+            // Both have the same bounds, so it never fails.
+            (Kept::Many(times), Kept::Many(others)) => drop(times.add(others)),
+        }
     }
 
     /// How many times were recorded.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.0.len()
+        match &self.0 {
+            Kept::Few(times) => times.len() as u64,
+            Kept::Many(times) => times.len(),
+        }
     }
 
     /// The time that `part` (0 to 1) of all times do not exceed; `None` without any.
     #[must_use]
     pub fn quantile_ns(&self, part: f64) -> Option<Nanoseconds> {
-        (self.count() > 0).then(|| self.0.value_at_quantile(part.clamp(0.0, 1.0)))
+        let part = part.clamp(0.0, 1.0);
+        match &self.0 {
+            Kept::Few(times) => {
+                let number = (part * times.len() as f64).ceil() as usize;
+                times.get(number.saturating_sub(1)).copied()
+            }
+            Kept::Many(times) => Some(times.value_at_quantile(part)),
+        }
     }
 
     /// The mean; `None` without any time.
     #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
-        (self.count() > 0).then(|| self.0.mean())
+        match &self.0 {
+            Kept::Few(times) if times.is_empty() => None,
+            Kept::Few(times) => {
+                Some(times.iter().map(|&time_ns| time_ns as f64).sum::<f64>() / times.len() as f64)
+            }
+            Kept::Many(times) => Some(times.mean()),
+        }
     }
 
     /// The longest time; `None` without any.
     #[must_use]
     pub fn longest_ns(&self) -> Option<Nanoseconds> {
-        (self.count() > 0).then(|| self.0.max())
+        match &self.0 {
+            Kept::Few(times) => times.last().copied(),
+            Kept::Many(times) => Some(times.max()),
+        }
     }
 
     /// The distribution function as a plot's points: each time that occurs, to three digits, and the part
     /// of all times that do not exceed it.
     pub fn curve(&self) -> impl Iterator<Item = (Nanoseconds, f64)> + '_ {
+        let all = match &self.0 {
+            Kept::Few(times) => &histogram(times),
+            Kept::Many(times) => times,
+        };
+        let steps: Vec<_> =
+            all.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())).collect();
         let (mut so_far, all) = (0, self.count());
-        self.0.iter_recorded().map(move |step| {
-            so_far += step.count_at_value();
-            (step.value_iterated_to(), so_far as f64 / all as f64)
+        steps.into_iter().map(move |(time_ns, count)| {
+            so_far += count;
+            (time_ns, so_far as f64 / all as f64)
         })
     }
 }
@@ -104,5 +164,27 @@ mod tests {
         second.record(7);
         first.add(&second);
         assert_eq!(first.curve().collect::<Vec<_>>(), [(5, 1.0 / 3.0), (7, 1.0)]);
+    }
+
+    #[test]
+    fn few_times_and_many_say_the_same_to_three_digits() {
+        let mut few = Latencies::default();
+        (1..=FEW as u64).rev().for_each(|time| few.record(time * 1_234_567));
+        let many = Latencies(Kept::Many(match &few.0 {
+            Kept::Few(times) => histogram(times),
+            Kept::Many(_) => panic!("these are few"),
+        }));
+        for part in [0.0, 0.01, 0.25, 0.5, 0.99, 1.0] {
+            let (exact, close) = (few.quantile_ns(part), many.quantile_ns(part));
+            let (exact, close) = (exact.expect("there are times"), close.expect("there are times"));
+            assert!(close.abs_diff(exact) <= exact / 1000, "{part}: {exact}, {close}");
+        }
+        assert!(few.curve().eq(many.curve()));
+        let mut both = few.clone();
+        both.add(&few);
+        assert_eq!(both.count(), 2 * FEW as u64);
+        let mut other_way = many.clone();
+        other_way.add(&few);
+        assert!(both.curve().eq(other_way.curve()));
     }
 }
