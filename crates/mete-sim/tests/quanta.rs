@@ -7,7 +7,9 @@ use mete_policy::{
     CATALOG, ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Share, Stop,
 };
 use mete_sim::in_parallel;
-use mete_sim::quanta::{Experiment, Point, QUANTUM_NS, QuantaError, Shares, Tally, Turn, run, watch};
+use mete_sim::quanta::{
+    Errors, Experiment, Outcome, Point, QUANTUM_NS, QuantaError, Shares, Tally, Turn, run, watch,
+};
 use proptest::prelude::*;
 
 fn shares(weights: &[u32]) -> Shares {
@@ -53,16 +55,17 @@ impl Policy for Script {
 }
 
 /// Every client's error at each moment when somebody starts or stops, from the definition (VTRR paper,
-/// §2.1): its extremes, times the sum of shares.
-fn naive(shares: &Shares, turns: &[Turn]) -> (i128, i128) {
+/// §2.1): each client's extremes, times the sum of shares.
+fn naive(shares: &Shares, turns: &[Turn]) -> Vec<(i128, i128)> {
     let total = i128::from(shares.total());
     let mut received = vec![0i128; shares.clients() as usize];
-    let (mut lowest, mut highest) = (0, 0);
+    let mut extremes = vec![(0, 0); received.len()];
     let mut look = |received: &[i128], now: i128| {
-        for (service, share) in received.iter().zip(shares.as_slice()) {
+        for ((service, share), (lowest, highest)) in received.iter().zip(shares.as_slice()).zip(&mut extremes)
+        {
             let error = service * total - i128::from(share.get()) * now;
-            lowest = lowest.min(error);
-            highest = highest.max(error);
+            *lowest = error.min(*lowest);
+            *highest = error.max(*highest);
         }
     };
     for turn in turns {
@@ -70,7 +73,17 @@ fn naive(shares: &Shares, turns: &[Turn]) -> (i128, i128) {
         received[turn.client as usize] += i128::from(turn.ran_ns);
         look(&received, i128::from(turn.from_ns + turn.ran_ns));
     }
-    (lowest, highest)
+    extremes
+}
+
+/// What the simulator's books say, in the same form: each client's extremes, and those of all.
+fn kept(outcome: &Outcome) -> (Vec<(i128, i128)>, (i128, i128)) {
+    let pair = |errors: &Errors| (i128::from(errors.lowest), i128::from(errors.highest));
+    (outcome.clients.iter().map(pair).collect(), pair(&outcome.errors))
+}
+
+fn of_all(extremes: &[(i128, i128)]) -> (i128, i128) {
+    extremes.iter().fold((0, 0), |all, one| (all.0.min(one.0), all.1.max(one.1)))
 }
 
 proptest! {
@@ -86,8 +99,9 @@ proptest! {
             let mut turns = Vec::new();
             let mut policy = (entry.make)(&shares.setup(5));
             let outcome = watch(&mut policy, &shares, cycles, |turn| turns.push(turn)).expect("it runs");
-            let errors = (outcome.errors.lowest.into(), outcome.errors.highest.into());
-            prop_assert_eq!(errors, naive(&shares, &turns), "{}", entry.name);
+            let expected = naive(&shares, &turns);
+            let all = of_all(&expected);
+            prop_assert_eq!(kept(&outcome), (expected, all), "{}", entry.name);
             prop_assert_eq!(outcome.decisions, turns.len() as u64);
         }
     }
@@ -102,8 +116,9 @@ proptest! {
         let mut policy = Script { slice_ns: slice_ns.max(QUANTUM_NS / 4), ..Script::new(&order) };
         let mut turns = Vec::new();
         let outcome = watch(&mut policy, &shares, 1, |turn| turns.push(turn)).expect("it runs");
-        let errors = (outcome.errors.lowest.into(), outcome.errors.highest.into());
-        prop_assert_eq!(errors, naive(&shares, &turns));
+        let expected = naive(&shares, &turns);
+        let all = of_all(&expected);
+        prop_assert_eq!(kept(&outcome), (expected, all));
     }
 
     #[test]

@@ -4,10 +4,8 @@ mod boosts;
 mod estimate;
 mod fairness;
 mod latencies;
-mod waits;
 
 pub use boosts::Boosts;
 pub use estimate::Estimate;
 pub use fairness::jain;
 pub use latencies::{LONGEST_NS, Latencies};
-pub use waits::Waits;

@@ -1,6 +1,6 @@
 //! Exact service-time errors in constant time a decision.
 
-use mete_policy::{ClientId, Nanoseconds};
+use mete_policy::{ClientId, Nanoseconds, Share};
 
 use super::{QUANTUM_NS, Shares};
 
@@ -28,6 +28,12 @@ impl Errors {
         self.in_units(self.highest)
     }
 
+    /// The extremes of both.
+    fn and(self, other: &Errors) -> Errors {
+        let (lowest, highest) = (self.lowest.min(other.lowest), self.highest.max(other.highest));
+        Errors { lowest, highest, ..self }
+    }
+
     fn in_units(&self, error: i64) -> f64 {
         error as f64 / (self.total as f64 * QUANTUM_NS as f64)
     }
@@ -37,6 +43,8 @@ impl Errors {
 struct Account {
     share: i64,
     received_ns: i64,
+    lowest: i64,
+    highest: i64,
 }
 
 /// What each client received. All products fit: [`Shares::cycles_ns`] refuses schedules whose length
@@ -44,15 +52,24 @@ struct Account {
 pub(super) struct Ledger {
     accounts: Vec<Account>,
     total: i64,
-    lowest: i64,
-    highest: i64,
+}
+
+/// What a ledger says at the end of its schedule.
+pub(super) struct Balance {
+    /// The extremes of each client.
+    pub clients: Vec<Errors>,
+    /// Of all of them.
+    pub errors: Errors,
+    /// Whether all have exactly their share.
+    pub is_even: bool,
 }
 
 impl Ledger {
     pub(super) fn new(shares: &Shares) -> Ledger {
-        let account = |share: &mete_policy::Share| Account { share: share.get().into(), received_ns: 0 };
+        let account =
+            |share: &Share| Account { share: share.get().into(), received_ns: 0, lowest: 0, highest: 0 };
         let accounts = shares.as_slice().iter().map(account).collect();
-        Ledger { accounts, total: shares.total() as i64, lowest: 0, highest: 0 }
+        Ledger { accounts, total: shares.total() as i64 }
     }
 
     /// A client runs from `now` on. `false` if there is no such client.
@@ -62,20 +79,27 @@ impl Ledger {
         let before = account.error(self.total, now as i64);
         account.received_ns += ran_ns as i64;
         let after = before + ran_ns as i64 * (self.total - account.share);
-        self.lowest = self.lowest.min(before);
-        self.highest = self.highest.max(after);
+        account.lowest = account.lowest.min(before);
+        account.highest = account.highest.max(after);
         true
     }
 
-    /// The schedule ends: the extremes, and whether all have exactly their share.
-    pub(super) fn close(mut self, now: Nanoseconds) -> (Errors, bool) {
-        let mut is_even = true;
-        for account in &self.accounts {
-            let error = account.error(self.total, now as i64);
-            self.lowest = self.lowest.min(error);
-            is_even &= error == 0;
+    /// The schedule ends.
+    pub(super) fn close(self, now: Nanoseconds) -> Balance {
+        let total = self.total;
+        let last = |account: &Account| account.error(total, now as i64);
+        let closed = |account: &Account| Errors {
+            lowest: account.lowest.min(last(account)),
+            highest: account.highest,
+            total: total as u64,
+        };
+        let clients: Vec<Errors> = self.accounts.iter().map(closed).collect();
+        let none = Errors { lowest: 0, highest: 0, total: total as u64 };
+        Balance {
+            errors: clients.iter().fold(none, |all, client| all.and(client)),
+            is_even: self.accounts.iter().all(|account| last(account) == 0),
+            clients,
         }
-        (Errors { lowest: self.lowest, highest: self.highest, total: self.total as u64 }, is_even)
     }
 }
 

@@ -33,7 +33,7 @@ use mete_policy::{ClientId, Nanoseconds, Policy, Setup, Stop};
 
 pub use experiment::{Experiment, Point, Tally};
 pub use ledger::Errors;
-use ledger::Ledger;
+use ledger::{Balance, Ledger};
 pub use shares::Shares;
 
 /// The papers' time unit: the slice of a client, 10 ms (VTRR paper, §4).
@@ -79,10 +79,12 @@ pub enum QuantaError {
 }
 
 /// What came of one schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The extremes of all clients' service-time errors.
     pub errors: Errors,
+    /// The extremes of each client's own.
+    pub clients: Vec<Errors>,
     /// How often the policy picked a client.
     pub decisions: u64,
     /// Whether every client has exactly its share at the end, so that the schedule repeats.
@@ -143,8 +145,8 @@ pub fn watch<P: Policy>(
         policy.ran(decision.client, ran_ns, stop, now);
         decisions += 1;
     }
-    let (errors, repeats) = ledger.close(now);
-    Ok(Outcome { errors, decisions, repeats })
+    let Balance { errors, clients, is_even: repeats } = ledger.close(now);
+    Ok(Outcome { errors, clients, decisions, repeats })
 }
 
 fn admit(policy: &mut impl Policy, shares: &Shares) {

@@ -56,14 +56,15 @@ fn seen(policy: &'static str) -> Result<Seen, Reason> {
 fn rows(seen: &Seen) -> Vec<Row> {
     let name = |what: &str| format!("{}: {what}", seen.policy);
     let waits = |client| seen.waits_ns(client).into_iter().map(milliseconds).collect();
-    let mut rows = vec![
-        Row::new(name("service-time error, lowest"), "TU", Ok(vec![seen.outcome.errors.lowest_tu()])),
-        Row::new(name("service-time error, highest"), "TU", Ok(vec![seen.outcome.errors.highest_tu()])),
-    ];
-    rows.extend(SHARES.iter().enumerate().map(|(client, share)| {
-        Row::new(name(&format!("time between two turns, share {share}")), "ms", Ok(waits(client)))
-    }));
-    rows
+    let of = |(client, share): (usize, &u32)| {
+        let errors = &seen.outcome.clients[client];
+        [
+            Row::new(name(&format!("lowest error, share {share}")), "TU", Ok(vec![errors.lowest_tu()])),
+            Row::new(name(&format!("highest error, share {share}")), "TU", Ok(vec![errors.highest_tu()])),
+            Row::new(name(&format!("time between two turns, share {share}")), "ms", Ok(waits(client))),
+        ]
+    };
+    SHARES.iter().enumerate().flat_map(of).collect()
 }
 
 pub(super) fn milliseconds(ns: u64) -> f64 {

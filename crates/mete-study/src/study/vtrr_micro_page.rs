@@ -129,6 +129,7 @@ fn page(report: &Report, figures: &[Figure], schedules: &[Seen]) -> String {
     page.push_str(&simulated());
     page.push_str(&compared(schedules));
     page.push_str("![](schedules.svg)\n\n");
+    page.push_str(&table(schedules));
     page.push_str("Every stretch of every client: `schedules.csv`.\n");
     page
 }
@@ -160,4 +161,21 @@ fn compared(schedules: &[Seen]) -> String {
         said("wfq", 5),
         said("vtrr", 5),
     )
+}
+
+/// The errors of each client under each policy.
+fn table(schedules: &[Seen]) -> String {
+    let heads: Vec<_> = schedules.iter().map(|seen| seen.policy).collect();
+    let mut text = format!("| lowest to highest error, TU | {} |\n|---|", heads.join(" | "));
+    schedules.iter().for_each(|_| text.push_str("---|"));
+    text.push('\n');
+    for (client, share) in SHARES.iter().enumerate() {
+        let of = |seen: &Seen| {
+            let errors = &seen.outcome.clients[client];
+            format!("{} to {}", short(errors.lowest_tu()), short(errors.highest_tu()))
+        };
+        let cells: Vec<_> = schedules.iter().map(of).collect();
+        let _ = writeln!(text, "| share {share} | {} |", cells.join(" | "));
+    }
+    text + "\n"
 }
