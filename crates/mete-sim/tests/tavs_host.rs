@@ -272,3 +272,25 @@ fn tavs_4_figure_11_a_larger_pbratio_lets_more_through_and_takes_no_share() {
     assert!(little < more && more < all, "{little:?}, {more:?}, {all:?}");
     assert!(all.0 > 2 * little.0, "{little:?}, {all:?}");
 }
+
+/// The interface's contract holds with drivers and several processors, whatever the policy.
+#[test]
+fn new_1_every_policy_serves_the_papers_hosts_on_one_processor_and_on_three() {
+    for shipped in mete_sim::scenario::SHIPPED.iter().filter(|shipped| shipped.name.starts_with("tavs-")) {
+        for processors in [1, 3] {
+            let settings = [
+                "warm_up_ms=0".to_owned(),
+                "duration_ms=3000".to_owned(),
+                format!("host.processors={processors}"),
+            ];
+            let scenario = Scenario::load(shipped.name, &settings).expect("it is right");
+            for entry in mete_policy::CATALOG {
+                let run = report::run(&scenario, entry.name, 1, ()).expect("it is in the catalog");
+                let (report, ()) = run.expect("time goes on");
+                let idle = report.clients.iter().find(|client| client.name != "driver" && client.done == 0);
+                let idle = idle.map(|client| client.name.as_str());
+                assert_eq!(idle, None, "{} under {} on {processors}", shipped.name, entry.name);
+            }
+        }
+    }
+}
