@@ -18,6 +18,11 @@ fn step() -> impl Strategy<Value = String> {
         1 => Just("{ receive = { port = 7 } }, { reply = { bytes = 10 } }".to_owned()),
         1 => (1u32..4, 1u32..900)
             .prop_map(|(times, us)| format!("{{ repeat = {{ times = {times}, program = [{{ compute_us = {us} }}, \"yield\"] }} }}")),
+        1 => (1u32..9).prop_map(|us| {
+            let request = "{ request = { remote = \"s\", port = 9, bytes = 50 } }";
+            format!("{request}, {{ receive_all = {{ port = 9, each_us = {us} }} }}")
+        }),
+        1 => (0u32..300).prop_map(|kb| format!("{{ read_on = {{ disk = \"d\", kb = {kb} }} }}")),
         1 => Just("\"done\"".to_owned()),
     ]
 }
@@ -55,19 +60,39 @@ fn guest(number: usize) -> impl Strategy<Value = String> {
     })
 }
 
+/// A driver domain or none, a remote machine that asks, one that sends, and always one that serves.
+fn devices() -> impl Strategy<Value = String> {
+    let driver = prop_oneof![
+        Just(String::new()),
+        (0u32..30, 1u32..70)
+            .prop_map(|(us, batch)| format!("[driver]\nreceive_us = {us}\nbatch = {batch}\n")),
+    ];
+    (driver, any::<bool>(), any::<bool>(), 1u32..50).prop_map(|(driver, asks, sends, kib)| {
+        let serves = format!(
+            "[[remote]]\nname = \"s\"\nserves = {{ kib = {kib}, think_ms = {{ exponential = 2 }} }}\n"
+        );
+        let asks = asks.then_some(
+            "[[remote]]\nname = \"a\"\ncount = 2\n\
+             asks = { to = \"t0\", port = 7, bytes = 40, think_ms = { uniform = [1, 20] } }\n",
+        );
+        let sends = sends.then_some("[[remote]]\nname = \"b\"\nsends = { to = \"t1\", port = 7 }\n");
+        [&driver, &serves, asks.unwrap_or_default(), sends.unwrap_or_default()].concat()
+    })
+}
+
 fn scenario() -> impl Strategy<Value = String> {
     let tasks = (2usize..7).prop_flat_map(|tasks| (0..tasks).map(task).collect::<Vec<_>>());
     let guests = (0usize..3).prop_flat_map(|guests| (0..guests).map(guest).collect::<Vec<_>>());
     let payer = prop_oneof![Just("nobody"), Just("incoming")];
-    (1u32..6, 0u32..60, payer, tasks, guests, 1u32..40).prop_map(
-        |(processors, switch_us, payer, tasks, guests, share)| {
+    (1u32..6, 0u32..60, payer, tasks, guests, devices(), 1u32..40).prop_map(
+        |(processors, switch_us, payer, tasks, guests, devices, share)| {
             format!(
                 "about = \"random\"\nduration_ms = 300\n[host]\nprocessors = {processors}\n\
                  switch_us = {switch_us}\npayer = \"{payer}\"\n[policy]\nquantum_ms = 4\n\
                  [[disk]]\nname = \"d\"\nseek_ms = {{ uniform = [0, 9] }}\nmb_per_s = 50\n\
-                 [network]\ndelay_us = 50\nmbit_per_s = 100\n\
+                 [network]\ndelay_us = 50\nmbit_per_s = 100\nsegment_bytes = 1460\n\
                  [[domain]]\nname = \"d1\"\nshare = {share}\n[[domain]]\nname = \"d2\"\nparent = \"d1\"\n\
-                 [[change]]\nat_ms = 150\nclient = \"t0\"\nshare = {share}\n{}{}",
+                 [[change]]\nat_ms = 150\nclient = \"t0\"\nshare = {share}\n{devices}{}{}",
                 tasks.concat(),
                 guests.concat()
             )
