@@ -32,7 +32,7 @@ pub struct Options {
     quick: bool,
     /// Print one JSON object a row: name, unit, median, min, bar, holds, note
     ///
-    /// With --all, one a figure: study, figure, paper, ours, verdict
+    /// With --all, one a figure: kind, study, figure, paper, ours, verdict
     #[arg(long)]
     pub json: bool,
     /// Write data, plots and a page into a folder of this directory, too
@@ -59,6 +59,7 @@ struct Listed {
 /// One line of `--all --json`.
 #[derive(Serialize)]
 struct Compared<'a> {
+    kind: &'static str,
     study: &'static str,
     #[serde(flatten)]
     figure: &'a Figure,
@@ -97,7 +98,7 @@ fn all(options: &Options, output: &mut Output) -> anyhow::Result<()> {
         let study = (entry.run)(StudyOptions { is_quick: options.quick }, &mut Steps::new());
         keep(&study, options.out.as_deref())?;
         for figure in &study.figures {
-            output.object(&Compared { study: study.folder, figure })?;
+            output.object(&Compared { kind: "figure", study: study.folder, figure })?;
         }
         studies.push(study);
     }
