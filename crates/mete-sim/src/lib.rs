@@ -13,6 +13,15 @@
 //! 2. **The policy is the live one.** The host tells it what happened and carries out what it answers.
 //! 3. **Time adds up.** What processors ran, switched and idled is their number times the duration.
 //!
+//! ```
+//! use mete_sim::{Scenario, report};
+//!
+//! let scenario = Scenario::load("shares-3-2-1", &[])?;
+//! let (report, ()) = report::run(&scenario, "vtrr", 1, ()).expect("it is in the catalog")?;
+//! assert_eq!(report.clients[0].got, 0.5);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! [`host`] is the machine, [`model`] the seam to what runs on it, [`recorder`] the seam to who watches.
 
 pub mod host;

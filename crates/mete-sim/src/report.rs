@@ -1,6 +1,6 @@
 //! What a run of a scenario showed, client by client.
 
-use mete_policy::{ClientId, DomainIndex, Nanoseconds};
+use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy};
 
 use crate::host::{Host, Stalled, Times};
 use crate::metrics::{Latencies, jain};
@@ -80,14 +80,26 @@ pub fn run<R: Recorder>(
     seed: u64,
     also: R,
 ) -> Option<Result<(Report, R), Stalled>> {
-    let watch = Watch::new(scenario.clients.len(), scenario.hardware.processors);
-    let host = scenario.host(scenario.policy(policy, seed)?, (watch, also), seed);
-    Some(measure(scenario, policy, seed, host))
+    Some(run_under(scenario, scenario.policy(policy, seed)?, seed, also))
 }
 
-fn measure<P: mete_policy::Policy, M: Model, R: Recorder>(
+/// Runs a scenario under any policy, made for [`Scenario::setup`], and reports.
+///
+/// # Errors
+///
+/// [`Stalled`] if a program does not let time go on.
+pub fn run_under<P: Policy, R: Recorder>(
     scenario: &Scenario,
-    policy: &str,
+    policy: P,
+    seed: u64,
+    also: R,
+) -> Result<(Report, R), Stalled> {
+    let watch = Watch::new(scenario.clients.len(), scenario.hardware.processors);
+    measure(scenario, seed, scenario.host(policy, (watch, also), seed))
+}
+
+fn measure<P: Policy, M: Model, R: Recorder>(
+    scenario: &Scenario,
     seed: u64,
     mut host: Host<P, M, (Watch, R)>,
 ) -> Result<(Report, R), Stalled> {
@@ -105,15 +117,15 @@ fn measure<P: mete_policy::Policy, M: Model, R: Recorder>(
     let ran: Vec<_> = ran.collect();
     let mut counters = Vec::new();
     host.policy().counters(&mut |name, count| counters.push((name, count)));
+    let policy = host.policy().name().to_owned();
     let (watch, also) = host.into_recorder();
     let measured_ns = scenario.duration_ns - scenario.warm_up_ns;
     let clients = clients(watch, scenario, &ran, times.total_ns());
     let fairness = jain(clients.iter().map(|client| (client.ran_ns, client.share)));
-    let policy = policy.to_owned();
     Ok((Report { policy, seed, measured_ns, times, decisions, fairness, clients, counters }, also))
 }
 
-fn sum<P: mete_policy::Policy, M: Model, R: Recorder>(host: &Host<P, M, R>) -> Times {
+fn sum<P: Policy, M: Model, R: Recorder>(host: &Host<P, M, R>) -> Times {
     host.times().fold(Times::default(), Times::and)
 }
 
