@@ -27,6 +27,7 @@ fn every_key_that_a_scenario_may_have_is_documented() {
         step("{ request = { no_such_key = 1 } }"),
         step("{ send = { no_such_key = 1 } }"),
         format!("{LEAST}no_such_key = 1\n"),
+        format!("{LEAST}[policy.bvt]\nwarp = {{ no_such_key = 1 }}\n"),
         format!("{LEAST}[[guest]]\nno_such_key = 1\n"),
         format!("{LEAST}[[guest]]\nname = \"g\"\n[[guest.task]]\nno_such_key = 1\n"),
         format!("{LEAST}[[guest]]\nname = \"g\"\nscheduler = {{ no_such_key = 1 }}\n"),
@@ -35,7 +36,16 @@ fn every_key_that_a_scenario_may_have_is_documented() {
         format!("{LEAST}[[remote]]\nname = \"r\"\nsends = {{ no_such_key = 1 }}\n"),
         format!("{LEAST}[[remote]]\nname = \"r\"\nserves = {{ no_such_key = 1 }}\n"),
     ];
-    let heads = ["[host]", "[policy]", "[policy.credit]", "[[domain]]", "[[disk]]", "[network]", "[driver]"];
+    let heads = [
+        "[host]",
+        "[policy]",
+        "[policy.credit]",
+        "[policy.bvt]",
+        "[[domain]]",
+        "[[disk]]",
+        "[network]",
+        "[driver]",
+    ];
     let heads = heads.into_iter().chain(["[[remote]]", "[[change]]"]);
     let by_head = heads.map(|head| format!("{LEAST}{head}\nno_such_key = 1\n"));
     let mut keys = 0;

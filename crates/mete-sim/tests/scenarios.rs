@@ -138,6 +138,23 @@ fn the_parts_of_tavs_can_be_set_one_by_one() {
 }
 
 #[test]
+fn a_domain_can_be_warped_under_bvt() {
+    let domain = "[[domain]]\nname = \"fast\"\n";
+    let text = format!("{domain}{}", &SMALL[SMALL.find("[[task]]").expect("it has one")..]);
+    let text = format!("about = \"\"\nduration_ms = 5000\n{text}").replace("share = 3", "domain = \"fast\"");
+    let wait_ns = |settings: &[String]| {
+        let scenario = Scenario::parse("x.toml", &text, settings).expect("it is right");
+        let (report, ()) = report::run(&scenario, "bvt", 1, ()).expect("it is known").expect("time goes on");
+        report.clients[0].longest_wait_ns
+    };
+    let warp = "policy.bvt.warp={ domain = \"fast\", warp_ms = 100, limit_ms = 100, rest_ms = 0 }";
+    let (plain_ns, warped_ns) = (wait_ns(&[]), wait_ns(&[warp.to_owned()]));
+    assert!(warped_ns < plain_ns, "{warped_ns} against {plain_ns}");
+    let wrong = Scenario::parse("x.toml", &text, &[warp.replace("fast", "slow")]).expect_err("there is none");
+    assert!(wrong.to_string().contains("there is no \"slow\"; allowed: fast"), "{wrong}");
+}
+
+#[test]
 fn a_setting_that_fits_nothing_is_an_error_and_never_ignored() {
     for (wrong, expected) in [
         ("host.processor=3", "unknown field `processor`"),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use mete_policy::{CATALOG, ClientId, CreditSettings, DomainIndex, Nanoseconds, ProcessorId, Share};
 use toml::Spanned;
 
+use super::bvt;
 use super::credit::CreditTable;
 use super::devices;
 use super::error::Fault;
@@ -62,6 +63,7 @@ pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
         policy: policy(&table.policy.name)?,
         quantum_ns: quantum_ns(&table.policy.quantum_ms)?,
         credit: credit(&table.policy)?,
+        bvt: bvt::settings(&table.policy.bvt, &names)?,
         domains,
         clients,
         disks: table.disk.iter().map(disk).collect::<Result<_, _>>()?,
@@ -152,7 +154,7 @@ impl Names {
         Ok(())
     }
 
-    fn domain(&self, name: Option<&Spanned<String>>) -> Result<DomainIndex, Fault> {
+    pub(super) fn domain(&self, name: Option<&Spanned<String>>) -> Result<DomainIndex, Fault> {
         name.map_or(Ok(0), |name| Ok(self.domains.find("domain", name)? as DomainIndex + 1))
     }
 

@@ -8,6 +8,7 @@
 //!
 //! A [`Scenario`] is right as a whole: what cannot be run is not one.
 
+mod bvt;
 mod check;
 mod credit;
 mod devices;
@@ -22,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mete_policy::{
-    ClientId, Credit, CreditSettings, DomainIndex, Nanoseconds, Policy, Setup, Share, by_name,
+    Bvt, BvtSettings, ClientId, Credit, CreditSettings, DomainIndex, Nanoseconds, Policy, Setup, Share, by_name,
 };
 
 use crate::host::{Hardware, Host};
@@ -117,6 +118,7 @@ pub struct Scenario {
     /// The policy's quantum.
     pub quantum_ns: Nanoseconds,
     credit: CreditTable,
+    bvt: BvtSettings,
     /// The domains from number 1 on; 0 is the root and stands for itself.
     pub domains: Vec<Domain>,
     /// The clients, by number.
@@ -182,6 +184,7 @@ impl Scenario {
         match name {
             "credit" => Some(Box::new(self.credit(&setup, CreditSettings::XEN))),
             "credit-tavs" => Some(Box::new(self.credit(&setup, CreditSettings::TAVS))),
+            "bvt" => Some(Box::new(Bvt::new(&setup, self.bvt))),
             _ => Some((by_name(name)?.make)(&setup)),
         }
     }

@@ -6,6 +6,7 @@
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::bvt::BvtTable;
 use super::credit::CreditTable;
 use super::devices::{DriverTable, NetworkTable, RemoteTable};
 use super::value::Varying;
@@ -65,6 +66,7 @@ pub(super) struct PolicyTable {
     pub name: Spanned<String>,
     pub quantum_ms: Spanned<f64>,
     pub credit: Spanned<CreditTable>,
+    pub bvt: BvtTable,
 }
 
 impl Default for PolicyTable {
@@ -73,6 +75,7 @@ impl Default for PolicyTable {
             name: Spanned::new(0..0, "rr".into()),
             quantum_ms: Spanned::new(0..0, 10.0),
             credit: Spanned::new(0..0, CreditTable::default()),
+            bvt: BvtTable::default(),
         }
     }
 }
