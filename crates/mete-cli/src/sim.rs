@@ -48,9 +48,12 @@ pub struct Options {
     /// Run with each of these values of a key of the scenario, and with each combination of several
     #[arg(long, value_name = "KEY=VALUE,VALUE", conflicts_with = "trace")]
     vary: Vec<Varied>,
-    /// Write the figures of each run of --seeds or --vary into a file, as comma-separated values
+    /// Write the figures of each run of --seeds, --vary or --plot into a file, as comma-separated values
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Draw a plot of each figure into this folder: bars by client, or lines over the values of one --vary
+    #[arg(long, value_name = "DIR", conflicts_with = "trace")]
+    plot: Option<PathBuf>,
     /// Write every switch into a file, as rows of the log facility; takes a single policy
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -65,6 +68,7 @@ Examples:
   mete sim mix
   mete sim mix --policy vtrr,wfq,eevdf --seed 7
   mete sim mix --policy vtrr,wfq --seeds 20 --vary host.switch_us=0,5,50
+  mete sim mix --policy vtrr,wfq,rr --plot plots
   mete sim processors --set host.processors=2 --for 60s
   mete sim mix --trace mix.rows
   mete sim mix --json | jq -r 'select(.kind == \"client\") | [.client, .got] | @tsv'
@@ -77,13 +81,14 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     let scenario = Scenario::load(name, &settings(options))?;
     let policies = policies(options, &scenario)?;
     let seed = options.seed.unwrap_or(scenario.seed);
-    if options.seeds.is_some() || !options.vary.is_empty() {
+    if options.seeds.is_some() || !options.vary.is_empty() || options.plot.is_some() {
         let seeds = seed..seed.saturating_add(options.seeds.unwrap_or(1));
         let sweep = Sweep::new(name, &settings(options), &options.vary, &policies, seeds)?;
-        return sweep::run(name, &sweep, options.csv.as_deref(), output);
+        let files = sweep::Files { csv: options.csv.as_deref(), plots: options.plot.as_deref() };
+        return sweep::run(name, &sweep, &files, output);
     }
     if options.csv.is_some() {
-        bail!("--csv writes the figures of several runs: it takes --seeds or --vary beside it");
+        bail!("--csv writes the figures of several runs: it takes --seeds, --vary or --plot beside it");
     }
     let reports = match (&options.trace, policies.as_slice()) {
         (None, policies) => simulate(&scenario, policies, seed)?,

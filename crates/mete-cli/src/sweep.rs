@@ -1,4 +1,5 @@
-//! `mete sim --seeds`, `--vary`: one scenario many times, its figures with their confidence intervals.
+//! `mete sim --seeds`, `--vary`, `--plot`: one scenario many times, its figures with their confidence
+//! intervals, as tables, data and plots.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -9,12 +10,13 @@ use mete_sim::metrics::{Estimate, Latencies};
 use mete_sim::sweep::Cell;
 use mete_sim::{ClientReport, Sweep, all_processors};
 use mete_study::Progress;
+use mete_study::svg::{self, Axis, Series};
 use serde::Serialize;
 
-use crate::interrupt;
 use crate::output::Output;
 use crate::progress::Steps;
 use crate::table::{Head, Table, shorten};
+use crate::{failure, interrupt};
 
 /// A figure of a client: its column's head, its name for scripts, and its value in one run.
 type Figure = (&'static str, &'static str, fn(&ClientReport) -> Option<f64>);
@@ -38,9 +40,21 @@ Mean over the seeds, ± half of its 95 % confidence interval (Student's t). woke
 running; answer: from asking to being answered; each the median, then 99 %. wait: the longest time
 ready without running.";
 
-/// Runs a sweep on all processors, prints its estimates, and writes each run into `csv`.
-pub fn run(scenario: &str, sweep: &Sweep, csv: Option<&Path>, output: &mut Output) -> anyhow::Result<()> {
+/// Where results go beside stdout.
+pub struct Files<'a> {
+    /// Each run's figures.
+    pub csv: Option<&'a Path>,
+    /// A folder for a plot of each figure.
+    pub plots: Option<&'a Path>,
+}
+
+/// Runs a sweep on all processors, prints its estimates, and writes what was asked for.
+pub fn run(scenario: &str, sweep: &Sweep, files: &Files<'_>, output: &mut Output) -> anyhow::Result<()> {
     interrupt::listen()?;
+    if let Some(folder) = files.plots {
+        // Before the work, not after it.
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
     let mut steps = Steps::new();
     steps.begin(scenario, sweep.runs() as u64);
     let done = || {
@@ -49,14 +63,77 @@ pub fn run(scenario: &str, sweep: &Sweep, csv: Option<&Path>, output: &mut Outpu
     };
     let cells = sweep.run(all_processors(), done).ok_or_else(|| anyhow!("stopped before the end"))??;
     drop(steps);
-    if let Some(path) = csv {
-        std::fs::write(path, text_of(&cells)).with_context(|| format!("cannot write {}", path.display()))?;
+    if let Some(path) = files.csv {
+        write(path, text_of(&cells))?;
+    }
+    if let Some(folder) = files.plots {
+        plots(scenario, &cells, folder)?;
     }
     for cell in &cells {
         objects(scenario, cell, output)?;
     }
     output.text(table(&cells))?;
     output.text(READ_IT)
+}
+
+fn write(path: &Path, text: String) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A plot for each figure that any client has.
+fn plots(scenario: &str, cells: &[Cell], folder: &Path) -> anyhow::Result<()> {
+    let shown = (0..FIGURES.len()).filter(|&figure| is_known(cells, figure));
+    for figure in shown {
+        let text = over_values(scenario, cells, figure).unwrap_or_else(|| by_client(scenario, cells, figure));
+        write(&folder.join(format!("{}.svg", FIGURES[figure].1)), text)?;
+    }
+    failure::say(&format!("plots are in {}", folder.display()));
+    Ok(())
+}
+
+/// A figure's, or a key's, which stays as it is written.
+fn axis(label: impl Into<String>) -> Axis {
+    Axis { label: label.into(), is_logarithmic: false }
+}
+
+fn figure_axis(figure: usize) -> Axis {
+    axis(FIGURES[figure].1.replace('_', " "))
+}
+
+/// Lines over a single varied key whose values are numbers; one for each policy and client.
+fn over_values(scenario: &str, cells: &[Cell], figure: usize) -> Option<String> {
+    let value = |cell: &Cell| match cell.values.as_slice() {
+        [only] => only.split_once('=')?.1.parse::<f64>().ok(),
+        _ => None,
+    };
+    let values: Vec<f64> = cells.iter().map(value).collect::<Option<_>>()?;
+    let mut series: Vec<Series> = Vec::new();
+    for (cell, x) in cells.iter().zip(values) {
+        for (client, figures) in clients(cell) {
+            let Some(Estimate { mean, .. }) = Estimate::of(&figures[figure]) else { continue };
+            let name = format!("{}, {client}", cell.policy);
+            match series.iter_mut().find(|series| series.name == name) {
+                Some(known) => known.points.push((x, mean)),
+                None => series.push(Series { name, points: vec![(x, mean)] }),
+            }
+        }
+    }
+    let key = cells.first().map_or("", |cell| key(&cell.values[0]));
+    Some(svg::lines(scenario, &axis(key), &figure_axis(figure), &series))
+}
+
+/// Bars by client; one for each policy, and combination of values if there are any.
+fn by_client(scenario: &str, cells: &[Cell], figure: usize) -> String {
+    let names =
+        cells.first().map_or_else(Vec::new, |cell| clients(cell).map(|(name, _)| name.into()).collect());
+    let series = cells.iter().map(|cell| {
+        let mean = |samples: &[f64]| Estimate::of(samples).map_or(0.0, |estimate| estimate.mean);
+        let means = clients(cell).map(|(_, figures)| mean(&figures[figure])).collect();
+        let name: Vec<&str> =
+            [cell.policy.as_str()].into_iter().chain(cell.values.iter().map(String::as_str)).collect();
+        (name.join(" "), means)
+    });
+    svg::bars(scenario, &figure_axis(figure), &names, &series.collect::<Vec<_>>())
 }
 
 /// The clients of a cell, each with its figures by run.

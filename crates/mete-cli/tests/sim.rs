@@ -68,6 +68,22 @@ fn several_seeds_and_values_make_estimates_in_the_order_of_their_combinations() 
 }
 
 #[test]
+fn plots_are_bars_by_client_or_lines_over_one_keys_values() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    let plot = |more: &[&str]| {
+        stdout(&[&["sim", "mix", "--for", "6s", "--policy", "vtrr,rr", "--plot", path], more].concat());
+        std::fs::read_to_string(directory.path().join("got_percent.svg")).unwrap()
+    };
+    let bars = plot(&[]);
+    assert!(["batch", "film", "vtrr", "rr"].iter().all(|name| bars.contains(&format!(">{name}<"))), "{bars}");
+    let lines = plot(&["--vary", "host.switch_us=0,50"]);
+    assert!(lines.contains(">vtrr, batch<") && lines.contains("host.switch_us"), "{lines}");
+    assert!(directory.path().join("longest_wait_ms.svg").exists());
+    assert!(!directory.path().join("response_99_ms.svg").exists(), "nobody answers here");
+}
+
+#[test]
 fn what_cannot_vary_is_said() {
     assert!(failure(&["sim", "mix", "--vary", "host.switch_us"]).contains("nothing to vary"));
     assert!(failure(&["sim", "mix", "--vary", "host.swich_us=1"]).contains("swich_us"));

@@ -39,7 +39,7 @@ pub mod report;
 mod scratch;
 pub mod statistics;
 pub mod study;
-mod svg;
+pub mod svg;
 mod traffic;
 mod user;
 

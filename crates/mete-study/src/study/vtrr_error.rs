@@ -88,21 +88,32 @@ pub(crate) fn simulated_decisions_a_second() -> Result<f64, Reason> {
     Ok(found.decisions as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// A policy at a point, with so many assignments.
-type Job =
-    (Box<dyn Fn(&Experiment, Range<u32>) -> Result<Tally, QuantaError> + Sync>, &'static str, Point, u32);
+/// Runs some assignments under one policy.
+type Run = dyn Fn(&Experiment, Range<u32>) -> Result<Tally, QuantaError> + Sync;
+
+/// A policy at a point.
+struct Job {
+    policy: &'static str,
+    run: Box<Run>,
+    point: Point,
+    assignments: u32,
+}
 
 fn surface_jobs(assignments: u32) -> Vec<Job> {
     let points = CLIENTS.into_iter().flat_map(|clients| TOTALS.map(|total| Point { clients, total }));
     let points: Vec<_> = points.collect();
-    let at = |subject: Subject, point| -> Job { (Box::new(subject.run), subject.name, point, assignments) };
+    let at = |subject: Subject, point| {
+        let run = Box::new(subject.run);
+        Job { policy: subject.name, run, point, assignments }
+    };
     PAPERS.iter().flat_map(|&subject| points.iter().map(move |&point| at(subject, point))).collect()
 }
 
 fn chosen_jobs(assignments: u32) -> Vec<Job> {
-    let at = |entry: &'static mete_policy::Entry, point| -> Job {
+    let at = |entry: &'static mete_policy::Entry, point| {
         let make = |setup: &Setup| (entry.make)(setup);
-        (Box::new(move |at: &Experiment, which| at.run(which, make)), entry.name, point, assignments)
+        let run = Box::new(move |at: &Experiment, which| at.run(which, make));
+        Job { policy: entry.name, run, point, assignments }
     };
     CATALOG.iter().flat_map(|entry| CHOSEN.map(|point| at(entry, point))).collect()
 }
@@ -114,12 +125,12 @@ struct Found {
 
 /// All jobs on all processors, in blocks of assignments.
 fn tried(jobs: &[Job], progress: &mut dyn Progress) -> Result<Found, Reason> {
-    let blocks: Vec<_> =
-        (0..jobs.len()).flat_map(|job| blocks(jobs[job].3).map(move |which| (job, which))).collect();
+    let blocks_of = |(nth, job): (usize, &Job)| blocks(job.assignments).map(move |which| (nth, which));
+    let blocks: Vec<_> = jobs.iter().enumerate().flat_map(blocks_of).collect();
     progress.begin("service-time errors", blocks.len() as u64);
     let run = |nth: usize| {
         let (job, which) = &blocks[nth];
-        let (run, _, point, _) = &jobs[*job];
+        let Job { run, point, .. } = &jobs[*job];
         run(&Experiment { point: *point, cycles: 1, seed: SEED }, which.clone())
     };
     let done = || {
@@ -133,9 +144,9 @@ fn tried(jobs: &[Job], progress: &mut dyn Progress) -> Result<Found, Reason> {
         sums[*job].append(tally.map_err(Reason::from_error)?);
     }
     let decisions = sums.iter().map(|tally| tally.decisions).sum();
-    let cells: Option<Vec<_>> =
-        jobs.iter().zip(&sums).map(|((_, policy, point, _), tally)| cell(policy, *point, tally)).collect();
-    Ok(Found { cells: cells.ok_or_else(stopped)?, decisions })
+    let cells = jobs.iter().zip(&sums).map(|(job, tally)| cell(job.policy, job.point, tally));
+    let cells = cells.collect::<Option<_>>().ok_or_else(stopped)?;
+    Ok(Found { cells, decisions })
 }
 
 fn blocks(assignments: u32) -> impl Iterator<Item = Range<u32>> {

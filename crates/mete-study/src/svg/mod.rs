@@ -103,7 +103,7 @@ pub fn lines(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
         if is_dotted {
             places.iter().for_each(|&place| picture.0.dot(place, colour(nth)));
         }
-        picture.legend(nth, &series.name);
+        picture.legend_of_line(nth, &series.name);
     }
     picture.end()
 }
@@ -163,17 +163,28 @@ impl Picture {
     }
 
     fn legend(&mut self, nth: usize, name: &str) {
-        let (x, y) = (WIDTH - RIGHT + 14.0, TOP + 10.0 + 20.0 * nth as f64);
-        match nth < COLOURS.len() {
-            true => self.0.rectangle((x, y - 10.0), (12.0, 12.0), colour(nth)),
-            false => self.0.dashed(&[(x - 4.0, y - 4.0), (x + 14.0, y - 4.0)], nth),
+        let (x, y) = legend_place(nth);
+        self.0.rectangle((x, y - 10.0), (12.0, 12.0), colour(nth));
+        self.0.text((x + 18.0, y), "start", name);
+    }
+
+    /// As the line itself is: dashed where colours repeat.
+    fn legend_of_line(&mut self, nth: usize, name: &str) {
+        if nth < COLOURS.len() {
+            return self.legend(nth, name);
         }
+        let (x, y) = legend_place(nth);
+        self.0.dashed(&[(x - 4.0, y - 4.0), (x + 14.0, y - 4.0)], nth);
         self.0.text((x + 18.0, y), "start", name);
     }
 
     fn end(self) -> String {
         self.0.end()
     }
+}
+
+fn legend_place(nth: usize) -> (f64, f64) {
+    (WIDTH - RIGHT + 14.0, TOP + 10.0 + 20.0 * nth as f64)
 }
 
 fn number(value: f64) -> String {
