@@ -53,8 +53,8 @@ impl Default for Hardware {
 /// A model went on at one instant without end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "client {client} has taken {STEPS_AT_ONCE} steps at {now_ns} ns without computing or waiting; \
-     something in its program has to take time"
+    "client {client} goes on and on at {now_ns} ns without computing or waiting: something in its program, \
+     or in that of a client that it talks to, has to take time"
 )]
 pub struct Stalled {
     /// Who was asked last.
@@ -63,8 +63,11 @@ pub struct Stalled {
     pub now_ns: Nanoseconds,
 }
 
-/// More steps at one instant than any sensible model takes: a model that takes these stands still.
-const STEPS_AT_ONCE: u32 = 1_000_000;
+/// More steps at one instant than any sensible model takes: one that takes these, and these for each of
+/// its clients, stands still.
+const STEPS_AT_ONCE: usize = 1_000_000;
+/// See [`STEPS_AT_ONCE`].
+const STEPS_OF_ONE: usize = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -99,7 +102,7 @@ pub struct Host<P, M: Model, R = ()> {
     ready: usize,
     /// An idle processor may find somebody now.
     is_fill_due: bool,
-    steps_at_once: u32,
+    steps_at_once: usize,
     stalled: Option<Stalled>,
     decisions: u64,
 }

@@ -2,7 +2,7 @@
 
 use mete_policy::{ClientId, Nanoseconds, Policy, ProcessorId, Stop};
 
-use super::{Host, Payer, STEPS_AT_ONCE, Stalled, State};
+use super::{Host, Payer, STEPS_AT_ONCE, STEPS_OF_ONE, Stalled, State};
 use crate::model::{Context, Event, Model, Step};
 use crate::queue::Ticket;
 use crate::recorder::Recorder;
@@ -181,7 +181,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     pub(super) fn ask(&mut self, index: usize) {
         let Some(client) = self.processors[index].client else { return };
         self.steps_at_once += 1;
-        if self.steps_at_once > STEPS_AT_ONCE {
+        if self.steps_at_once > STEPS_AT_ONCE + STEPS_OF_ONE * self.clients.len() {
             self.stalled = Some(Stalled { client, now_ns: self.now_ns });
             return;
         }
