@@ -165,7 +165,7 @@ fn tavs_6_whom_the_driver_preempts_keeps_its_place_and_the_rest_of_its_slice() {
             host.wake(client);
             host.pick(client);
             let _ = host.policy.tick(0, host.now);
-            host.ran(client, 0, Stop::Preempted);
+            host.ran(client, MS, Stop::Preempted);
         }
         host.pick(1);
         assert_eq!(host.wake(DRIVER), Some(0));
@@ -236,4 +236,42 @@ fn tavs_7_nothing_moves_while_the_part_is_off_or_between_those_it_does_not_conce
         let _ = host.policy.observe(time(driver, client), 0);
     }
     assert_eq!([DRIVER, 1, 2].map(|client| host.policy.credit_ns(client)), [0; 3]);
+}
+
+/// Nothing is lost by a decision that is not carried out: neither the place, nor the rest of the slice.
+#[test]
+fn tavs_6_a_decision_that_is_given_back_keeps_the_place_and_the_rest_of_the_slice() {
+    let mut host = Host::with(KEEP);
+    for client in [1, 2] {
+        host.wake(client);
+        host.pick(client);
+        let _ = host.policy.tick(0, host.now);
+        host.ran(client, MS, Stop::Preempted);
+    }
+    host.pick(1);
+    assert_eq!(host.wake(DRIVER), Some(0));
+    host.ran(1, 12 * MS, Stop::Preempted);
+    host.pick(DRIVER);
+    host.ran(DRIVER, MS, Stop::Blocked);
+    for _ in 0..3 {
+        assert_eq!(host.pick(1), 18 * MS);
+        host.ran(1, 0, Stop::Preempted);
+    }
+}
+
+/// A driver's borrowed priority lasts until it has run.
+#[test]
+fn tavs_6_a_driver_that_is_given_back_has_inherited_still() {
+    let mut host = Host::with_an_indebted_driver(INHERITANCE);
+    host.wake(1);
+    host.pick(1);
+    host.wake(DRIVER);
+    let _ = host.notify(1);
+    host.ran(1, MS, Stop::Blocked);
+    host.pick(DRIVER);
+    host.ran(DRIVER, 0, Stop::Preempted);
+    assert_eq!(host.priority(), Priority::Boost);
+    host.pick(DRIVER);
+    host.ran(DRIVER, MS, Stop::Preempted);
+    assert_eq!(host.priority(), Priority::Over);
 }

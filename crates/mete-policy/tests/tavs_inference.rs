@@ -194,6 +194,22 @@ fn tavs_3_a_preempted_run_goes_on_unless_an_event_came_meanwhile() {
     assert_eq!(guest.beliefs(2..=2), [-20], "three times 200 µs are one long run");
 }
 
+/// An owner may fail to carry a decision out: what was pending is pending still.
+#[test]
+fn tavs_3_an_event_outlasts_a_decision_that_is_given_back() {
+    let mut guest = Guest::new();
+    guest.dispatch(true);
+    for _ in 0..2 {
+        guest.policy.ran(0, 0, Stop::Preempted, guest.now);
+        guest.now += 50 * MS;
+        guest.dispatch(false);
+    }
+    guest.switch(1);
+    guest.after(10 * US, 2);
+    guest.after(10 * US, 1);
+    assert_eq!(guest.beliefs(2..=2), [5]);
+}
+
 #[test]
 fn tavs_2_loading_the_address_space_that_is_loaded_is_no_switch() {
     let mut guest = Guest::new();

@@ -43,6 +43,8 @@ struct Guest {
     pending: bool,
     /// This slice began with an event pending, and nobody has run long in it.
     after_event: bool,
+    /// `pending` and `after_event` before it was dispatched.
+    before: (bool, bool),
     /// How many of its tasks are I/O-bound.
     io_bound: u16,
 }
@@ -106,7 +108,15 @@ impl Inference {
 
     pub(super) fn dispatched(&mut self, client: ClientId, resumes: bool) {
         if let Some(guest) = self.guests.get_mut(client as usize) {
+            guest.before = (guest.pending, guest.after_event);
             guest.after_event = core::mem::take(&mut guest.pending) || (resumes && guest.after_event);
+        }
+    }
+
+    /// It was dispatched, but did not run: what was pending is pending still.
+    pub(super) fn given_back(&mut self, client: ClientId) {
+        if let Some(guest) = self.guests.get_mut(client as usize) {
+            (guest.pending, guest.after_event) = guest.before;
         }
     }
 

@@ -63,6 +63,16 @@ impl KeepOnRunQueue {
         }
     }
 
+    /// It was dispatched in its turn, but did not run: what had been left of a whole slice is left still.
+    pub(super) fn given_back(&mut self, client: ClientId, whole_ns: Nanoseconds) {
+        if let Some(turn) = self.turns.get_mut(client as usize) {
+            turn.by_driver = false;
+            if turn.slice_ns < whole_ns {
+                turn.left_ns = turn.slice_ns;
+            }
+        }
+    }
+
     /// It was preempted. `true`: by a driver, with something left of its slice.
     pub(super) fn preempted(&mut self, client: ClientId, ran_ns: Nanoseconds) -> bool {
         let Some(turn) = self.turns.get_mut(client as usize) else { return false };

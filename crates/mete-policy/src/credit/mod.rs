@@ -13,6 +13,7 @@
 //! | accounting (every third tick of processor 0) | as many steps as there are active and ready clients and domains |
 //! | a task switch, an event, a request | constant time; when a driver is descheduled, up to 16 packets' worth |
 //! | removal | constant time, and clearing what was tracked: N × 8 KiB for an N-bit portmap |
+//! | a decision that is given back | its client is at the head again, with its boost and the slice it had |
 //! | fairness | by weight over accounting periods, within a slice either way for each client (clipping); within one priority first in first out |
 //! | memory | fixed in the constructor, see [`TavsSettings::tracked_clients`] |
 //! | several processors | one queue serves all (`run_queue` says why); who wakes preempts the lowest priority |
@@ -38,6 +39,8 @@
 //! * A partial boost of a blocked client takes effect when it wakes, unless it is boosted for that.
 //! * A packet boosts when the driver is descheduled (§3.5.3). Where no driver runs (an owner whose drivers
 //!   are no clients), it boosts at once.
+//! * Who gives way before it ran at all goes back to the head, where Xen sends it to the tail: to the
+//!   policy it is a decision that could not be carried out.
 //! * Whose partial boost is revoked goes back to its place, not to the tail, where KeepOnRunQ is on (`keep`).
 //! * Algorithm 1's `after_event` belongs to the slice, and a preempted task's run goes on when it is resumed
 //!   and nothing came meanwhile (`inference` says why both), KeepOnRunQ keeps the rest of the slice
@@ -330,16 +333,29 @@ impl Credit {
         }
     }
 
-    /// Nobody runs there any more, unless the next one was picked already.
-    fn vacate(&mut self, client: ClientId) {
+    /// Nobody runs there any more, unless the next one was picked already. `true`: it is a driver.
+    fn vacate(&mut self, client: ClientId) -> bool {
         let processor = self.run_queue.processor(client);
         if let Some(running) = self.running.get_mut(usize::from(processor))
             && *running == Some(client)
         {
             *running = None;
         }
-        if self.tavs.is_driver(client) {
-            self.running_drivers = self.running_drivers.saturating_sub(1);
+        let is_driver = self.tavs.is_driver(client);
+        self.running_drivers = self.running_drivers.saturating_sub(u32::from(is_driver));
+        is_driver
+    }
+
+    /// A decision was not carried out: everything about the client is as before it. What a driver would
+    /// have noted meanwhile is read, unless another one runs, which reads it when it is descheduled.
+    fn give_back(&mut self, client: ClientId, boosted: bool, now: Nanoseconds) {
+        if !boosted {
+            self.tavs.keep.given_back(client, self.settings.slice_ns);
+        }
+        self.tavs.given_back(client, now);
+        let is_driver = self.vacate(client);
+        self.run_queue.give_back(client, self.priority(client));
+        if is_driver && self.running_drivers == 0 {
             self.read_notes();
         }
     }
@@ -383,7 +399,11 @@ impl Policy for Credit {
         match self.roster.remove(client) {
             State::Absent => return,
             State::Ready => self.run_queue.remove(client),
-            State::Running => self.vacate(client),
+            State::Running => {
+                if self.vacate(client) {
+                    self.read_notes();
+                }
+            }
             State::Blocked => {}
         }
         if let Some(standing) = self.standings.get_mut(client as usize) {
@@ -445,6 +465,10 @@ impl Policy for Credit {
         let boosted_ns = self.tavs.boosting.ran(client, ran_ns);
         let all_boosted_ns = self.counters.partial_boost_ns.saturating_add(boosted_ns.unwrap_or(0));
         self.counters.partial_boost_ns = all_boosted_ns;
+        if stop == Stop::Preempted && ran_ns == 0 {
+            self.give_back(client, boosted_ns.is_some(), now);
+            return;
+        }
         self.tavs.stopped(client, stop == Stop::Preempted, now);
         if let Some(standing) = self.standings.get_mut(client as usize) {
             standing.leave(state == State::Blocked);
@@ -453,7 +477,9 @@ impl Policy for Credit {
             let preempted = (stop == Stop::Preempted).then_some(ran_ns);
             self.queue_up(client, preempted, boosted_ns.is_some());
         }
-        self.vacate(client);
+        if self.vacate(client) {
+            self.read_notes();
+        }
     }
 
     fn tick_ns(&self) -> Option<Nanoseconds> {

@@ -27,6 +27,8 @@ struct Guest {
     pending: Pending,
     /// The port about which the first task woken in this slice will tell.
     asked: Option<u16>,
+    /// `pending` and `asked` before it was dispatched.
+    before: (Pending, Option<u16>),
 }
 
 /// The portmaps of all tracked virtual processors and the notes of the running driver.
@@ -39,8 +41,12 @@ pub(super) struct NetworkCorrelation {
 
 impl NetworkCorrelation {
     pub(super) fn new(clients: u32, settings: &TavsSettings) -> NetworkCorrelation {
-        let guest =
-            || Guest { map: Portmap::new(settings.portmap_bits), pending: Pending::Nothing, asked: None };
+        let guest = || Guest {
+            map: Portmap::new(settings.portmap_bits),
+            pending: Pending::Nothing,
+            asked: None,
+            before: (Pending::Nothing, None),
+        };
         NetworkCorrelation {
             guests: (0..clients).map(|_| guest()).collect(),
             notes: vec![None; usize::from(settings.ports_per_slice)],
@@ -93,11 +99,19 @@ impl NetworkCorrelation {
     pub(super) fn dispatched(&mut self, client: ClientId, resumes: bool) {
         self.read_notes_for(client);
         let Some(guest) = self.guests.get_mut(client as usize) else { return };
+        guest.before = (guest.pending, guest.asked);
         guest.asked = match core::mem::take(&mut guest.pending) {
             Pending::One(port) => Some(port),
             Pending::Nothing if resumes => guest.asked,
             Pending::Nothing | Pending::Several => None,
         };
+    }
+
+    /// It was dispatched, but did not run: what was pending is pending still.
+    pub(super) fn given_back(&mut self, client: ClientId) {
+        if let Some(guest) = self.guests.get_mut(client as usize) {
+            (guest.pending, guest.asked) = guest.before;
+        }
     }
 
     fn read_notes_for(&mut self, client: ClientId) {

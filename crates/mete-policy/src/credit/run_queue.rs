@@ -19,6 +19,8 @@ const SPARE: usize = LEVELS;
 #[derive(Clone, Copy, Default)]
 struct Place {
     processor: ProcessorId,
+    /// Where it ran before that.
+    processor_before: ProcessorId,
     level: u8,
     /// Counts up with each arrival at a tail: who came first has the smaller one.
     ticket: u64,
@@ -58,6 +60,13 @@ impl RunQueue {
         self.queues.push_front(priority.rank(), client);
     }
 
+    /// Puts a client at the head, as if it had not been taken out.
+    pub(super) fn give_back(&mut self, client: ClientId, priority: Priority) {
+        let place = &mut self.places[client as usize];
+        place.processor = place.processor_before;
+        self.push_front(client, priority);
+    }
+
     /// Puts a client where it was before it went ahead of its turn: before the first who came later.
     pub(super) fn put_back(&mut self, client: ClientId, priority: Priority) {
         let ticket = self.places[client as usize].ticket;
@@ -89,7 +98,8 @@ impl RunQueue {
     /// Takes out who runs next on a processor.
     pub(super) fn take(&mut self, processor: ProcessorId) -> Option<ClientId> {
         let client = (0..LEVELS).find_map(|level| self.queues.pop_front(level))?;
-        self.places[client as usize].processor = processor;
+        let place = &mut self.places[client as usize];
+        (place.processor_before, place.processor) = (place.processor, processor);
         Some(client)
     }
 

@@ -86,6 +86,16 @@ impl Tavs {
         self.tracking.stopped(client, preempted, now);
     }
 
+    /// A client did not run after all. One that was seen to switch tasks did, for no time.
+    pub(super) fn given_back(&mut self, client: ClientId, now: Nanoseconds) {
+        if self.tracking.given_back(client) {
+            self.inference.given_back(client);
+            self.network.given_back(client);
+        } else {
+            self.tracking.stopped(client, true, now);
+        }
+    }
+
     /// Another task is switched in. Answers whether it is I/O-bound.
     pub(super) fn switched(
         &mut self,

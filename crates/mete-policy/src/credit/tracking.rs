@@ -42,17 +42,36 @@ impl Guest {
 /// All tracked virtual processors.
 pub(super) struct Tracking {
     guests: Vec<Guest>,
+    /// As they were before they were dispatched; `None` once a task was seen to be switched in or to exit.
+    before: Vec<Option<Guest>>,
 }
 
 impl Tracking {
     pub(super) fn new(clients: u32) -> Tracking {
-        Tracking { guests: vec![Guest::default(); clients as usize] }
+        Tracking { guests: vec![Guest::default(); clients as usize], before: vec![None; clients as usize] }
     }
 
     pub(super) fn forget(&mut self, client: ClientId) {
         if let Some(guest) = self.guests.get_mut(client as usize) {
             *guest = Guest::default();
         }
+        self.carried_out(client);
+    }
+
+    /// The virtual processor was seen to run: its dispatch cannot be taken back any more.
+    fn carried_out(&mut self, client: ClientId) {
+        if let Some(before) = self.before.get_mut(client as usize) {
+            *before = None;
+        }
+    }
+
+    /// The virtual processor was dispatched, but did not run. `false`: it did.
+    pub(super) fn given_back(&mut self, client: ClientId) -> bool {
+        let Some(before) = self.before.get_mut(client as usize).and_then(Option::take) else { return false };
+        if let Some(guest) = self.guests.get_mut(client as usize) {
+            *guest = before;
+        }
+        true
     }
 
     /// The virtual processor left its processor.
@@ -69,6 +88,9 @@ impl Tracking {
     /// The virtual processor begins a slice with the task that it had, or resumes one.
     pub(super) fn dispatched(&mut self, client: ClientId, resumes: bool, now: Nanoseconds) {
         let Some(guest) = self.guests.get_mut(client as usize) else { return };
+        if let Some(before) = self.before.get_mut(client as usize) {
+            *before = Some(*guest);
+        }
         let paused_ns = guest.paused_ns.take();
         if let Some(ran_ns) = paused_ns.filter(|_| resumes) {
             guest.since_ns = now.saturating_sub(ran_ns);
@@ -83,6 +105,7 @@ impl Tracking {
     /// Another task is switched in. Answers what the one before did, if it is known and if this is
     /// another.
     pub(super) fn switch(&mut self, client: ClientId, task: TaskId, now: Nanoseconds) -> Option<TaskRun> {
+        self.carried_out(client);
         let guest = self.guests.get_mut(client as usize)?;
         if guest.current == Some(task) {
             return None;
@@ -99,6 +122,7 @@ impl Tracking {
 
     /// A task is gone; its number may come again for another.
     pub(super) fn exited(&mut self, client: ClientId, task: TaskId) {
+        self.carried_out(client);
         if let Some(guest) = self.guests.get_mut(client as usize)
             && guest.current == Some(task)
         {
