@@ -9,6 +9,7 @@
 use mete_policy::{
     ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop,
 };
+use mete_sim::{Scenario, report};
 use mete_study::Beside;
 
 #[derive(Clone, Copy)]
@@ -60,7 +61,8 @@ impl Policy for FurthestBehind {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// All clients always ready: errors, and a picture of who runs when.
+fn beside() -> Result<(), Box<dyn std::error::Error>> {
     let mut beside = Beside::new(&[5, 3, 2, 1], 2)?;
     beside.with(FurthestBehind::new)?;
     for name in ["vtrr", "wfq", "wrr"] {
@@ -68,6 +70,27 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!("{}", beside.table());
     std::fs::write("own-policy.svg", beside.picture())?;
-    println!("\nwho runs when: own-policy.svg");
+    println!("\nwho runs when: own-policy.svg\n");
     Ok(())
+}
+
+/// A scenario in which clients sleep, wait for a disk and compute.
+fn in_a_scenario() -> Result<(), Box<dyn std::error::Error>> {
+    let scenario = Scenario::load("mix", &[])?;
+    let policy = FurthestBehind::new(&scenario.setup(scenario.seed));
+    let (own, ()) = report::run_under(&scenario, policy, scenario.seed, ())?;
+    for client in &own.clients {
+        let longest_ms = client.longest_wait_ns as f64 / 1e6;
+        println!(
+            "{:<8} {:5.1} % of the processor, waited {longest_ms:.1} ms at most",
+            client.name,
+            100.0 * client.got
+        );
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    beside()?;
+    in_a_scenario()
 }
