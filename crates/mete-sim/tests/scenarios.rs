@@ -86,11 +86,32 @@ fn a_value_of_the_wrong_kind_or_out_of_range_is_named_with_its_line() {
         ("name = \"b\"", "name = \"a\"", "line 13: name: there are two called \"a\""),
         ("{ exponential = 2 }", "{ uniform = [3, 2] }", "line 10: sleep_ms: a uniform number goes from"),
         ("{ exponential = 2 }", "{ exponental = 2 }", "line 10: "),
+        ("{ exponential = 2 }", "{ uniform = [1, 2, 3] }", "it takes two numbers, not 3"),
     ] {
         assert!(SMALL.contains(from), "{from}");
         let processors = if to.contains("1e12") { "processors = 4096" } else { "processors = 1" };
         let found = failure(&SMALL.replace("processors = 1", processors).replace(from, to));
         assert!(found.starts_with("x.toml, ") && found.contains(expected), "{found}");
+    }
+}
+
+/// A slice of nothing would end at once, over and over, and time would not go on.
+#[test]
+fn what_a_guests_kernel_cannot_have_is_refused() {
+    let guest = |table: &str, task: &str| {
+        failure(&format!(
+            "{SMALL}[[guest]]\nname = \"g\"\n{table}\n[[guest.task]]\nname = \"t\"\n{task}\nprogram = [\"yield\", {{ compute_ms = 1 }}]\n"
+        ))
+    };
+    for (table, task, expected) in [
+        ("scheduler = { priority = { slice_ms = 0 } }", "", "scheduler: slice_ms: more than 0, not 0"),
+        ("scheduler = { fair = { latency_ms = 0, least_ms = 1 } }", "", "latency_ms: more than 0, not 0"),
+        ("scheduler = { fair = { latency_ms = 1, least_ms = 0 } }", "", "least_ms: more than 0, not 0"),
+        ("", "nice = 20", "nice: -20 to 19, not 20"),
+        ("", "nice = -21", "nice: -20 to 19, not -21"),
+    ] {
+        let found = guest(table, task);
+        assert!(found.starts_with("x.toml, line ") && found.contains(expected), "{found}");
     }
 }
 

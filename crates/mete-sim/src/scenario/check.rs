@@ -1,6 +1,7 @@
 //! From tables to a scenario: numbers in range, names that exist, programs that take time.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use mete_policy::{CATALOG, ClientId, CreditSettings, DomainIndex, Nanoseconds, ProcessorId, Share};
@@ -26,6 +27,8 @@ pub(super) const NS_PER_US: f64 = 1e3;
 /// As many clients as a policy can tell apart exactly, with its largest sum of shares.
 const MOST_CLIENTS: usize = 1 << 20;
 const MOST_PROCESSORS: ProcessorId = 4096;
+/// The niceness of a guest's task, as Unix has it.
+const NICE: RangeInclusive<i32> = -20..=19;
 const MOST_TASKS: usize = 1 << 15;
 const MOST_DOMAINS: usize = DomainIndex::MAX as usize - 1;
 
@@ -251,7 +254,10 @@ fn guests(
 }
 
 fn scheduler(table: SchedulerTable) -> Result<SchedulerPlan, String> {
-    let ns = |key, ms| whole(ms, NS_PER_MS).map_err(|what| format!("scheduler: {key}: {what}"));
+    let ns = |key, ms| match whole(ms, NS_PER_MS) {
+        Ok(0) => Err(format!("scheduler: {key}: more than 0, not {ms}")),
+        other => other.map_err(|what| format!("scheduler: {key}: {what}")),
+    };
     Ok(match table {
         SchedulerTable::Priority { slice_ms } => {
             SchedulerPlan::Priority { slice_ns: ns("slice_ms", slice_ms)? }
@@ -272,6 +278,10 @@ fn guest_tasks(
     let mut tasks = Vec::new();
     for table in tables {
         let program = program(&table.name, table.times, &table.program, names)?;
+        if !NICE.contains(&table.nice) {
+            let what = format!("nice: {} to {}, not {}", NICE.start(), NICE.end(), table.nice);
+            return Err(Fault::new(table.name.span(), what));
+        }
         for name in copies(&table.name, &table.count)? {
             known.add(&Spanned::new(table.name.span(), name.clone()))?;
             tasks.push(GuestTask { name, nice: table.nice, program: Arc::clone(&program) });

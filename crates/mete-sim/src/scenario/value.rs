@@ -19,10 +19,26 @@ pub(super) enum Varying {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Shape {
-    Uniform([f64; 2]),
+    Uniform(Pair),
     Exponential(f64),
     Normal { mean: f64, deviation: f64 },
     Pareto { least: f64, shape: f64 },
+}
+
+/// Two numbers. An array would take more of them and leave the others out without a word.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "Vec<f64>")]
+pub(super) struct Pair(f64, f64);
+
+impl TryFrom<Vec<f64>> for Pair {
+    type Error = String;
+
+    fn try_from(numbers: Vec<f64>) -> Result<Pair, String> {
+        match numbers[..] {
+            [low, high] => Ok(Pair(low, high)),
+            _ => Err(format!("it takes two numbers, not {}", numbers.len())),
+        }
+    }
 }
 
 impl Varying {
@@ -31,10 +47,10 @@ impl Varying {
         let whole = |number| whole(number, per_unit);
         Ok(match self {
             Varying::Fixed(number) => Distribution::Fixed(whole(number)?),
-            Varying::Shape(Shape::Uniform([low, high])) if low <= high => {
+            Varying::Shape(Shape::Uniform(Pair(low, high))) if low <= high => {
                 Distribution::Uniform(whole(low)?, whole(high)?)
             }
-            Varying::Shape(Shape::Uniform([low, high])) => {
+            Varying::Shape(Shape::Uniform(Pair(low, high))) => {
                 return Err(format!(
                     "a uniform number goes from the smaller to the larger, not from {low} to {high}"
                 ));
