@@ -112,7 +112,9 @@ fn measured() -> String {
      `mete bench --only policy` measures VTRR compiled into its loop. The policies are measured in turn, again and \
      again, with the caches that a loop of nothing but decisions has: a kernel that runs programs in between will \
      find less of its queue there, and the longer the queue is, the more it will miss. A slice is whatever the policy \
-     gives: WRR decides once for a whole share of quanta.\n\n"
+     gives: WRR decides once for a whole share of quanta. Medians leave out what happens in few decisions: the steps \
+     in which fair share or the scheduler of Linux 2.2 goes through all clients are in the samples of some numbers of \
+     clients and not of others.\n\n"
         .into()
 }
 
