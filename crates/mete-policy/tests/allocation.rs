@@ -96,7 +96,11 @@ fn drive(policy: &mut dyn Policy) {
         let event = Event::Packet { port: (round % 4) as u16 };
         let _ = policy.observe(Observation::EventPending { client: round % CLIENTS, event }, now);
         let _ = policy.observe(Observation::BlockRead { client, request: 1 }, now);
+        let read = Observation::EventPending { client: round % CLIENTS, event: Event::Block(1) };
+        let _ = policy.observe(read, now);
         let _ = policy.observe(Observation::Driver { client: round % CLIENTS }, now);
+        let _ = policy.observe(Observation::TaskExit { client, task: (round % 7) as u16 }, now);
+        let _ = policy.observe(Observation::DriverTime { driver: 0, client, used_ns: 1_000 }, now);
         let _ = policy.observe(Observation::Notify { from: client, to: round % CLIENTS }, now);
         now += decision.slice_ns / 2;
         let _ = policy.tick(processor, now);
@@ -104,6 +108,8 @@ fn drive(policy: &mut dyn Policy) {
         policy.ran(client, decision.slice_ns / 2, stop, now);
         let _ = policy.wake(client, now);
         policy.set_share(client, Share::new(1 + round % 100).unwrap_or(Share::ONE), now);
+        policy.set_domain_share(1, Share::new(1 + round % 9).unwrap_or(Share::ONE), now);
+        policy.counters(&mut |_, _| ());
         if round % 50 == 0 {
             policy.remove(client, now);
             policy.add(client, 1, Share::ONE, now);
