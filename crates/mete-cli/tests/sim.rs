@@ -157,3 +157,11 @@ fn what_is_wrong_is_said_and_nothing_is_run() {
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
 }
+
+#[test]
+fn policies_stand_under_the_names_that_they_were_asked_for_by() {
+    let text = stdout(&["sim", "tavs-host", "--for", "6s", "--policy", "credit,credit-tavs", "--json"]);
+    let runs = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let policies = runs.filter(|object| object["kind"] == "run").map(|object| object["policy"].clone());
+    assert_eq!(policies.collect::<Vec<_>>(), ["credit", "credit-tavs"]);
+}

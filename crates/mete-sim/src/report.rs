@@ -43,7 +43,7 @@ pub struct ClientReport {
 /// What a run showed; the warm-up is not in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The policy's name.
+    /// The policy's name: what it was asked for by, or its own.
     pub policy: String,
     /// The seed.
     pub seed: u64,
@@ -80,7 +80,9 @@ pub fn run<R: Recorder>(
     seed: u64,
     also: R,
 ) -> Option<Result<(Report, R), Stalled>> {
-    Some(run_under(scenario, scenario.policy(policy, seed)?, seed, also))
+    let outcome = run_under(scenario, scenario.policy(policy, seed)?, seed, also);
+    // With a scenario's settings a policy may call itself otherwise than it was asked for.
+    Some(outcome.map(|(report, also)| (Report { policy: policy.to_owned(), ..report }, also)))
 }
 
 /// Runs a scenario under any policy, made for [`Scenario::setup`], and reports.
