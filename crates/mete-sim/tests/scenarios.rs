@@ -123,6 +123,11 @@ fn a_name_that_refers_to_nothing_is_answered_with_the_names_that_there_are() {
     assert_eq!(disk, "x.toml, line 10: disk: there is no \"d\"; allowed: none is defined");
     let to = failure(&SMALL.replace("\"done\"", "{ send = { to = \"c\", port = 1, bytes = 4 } }"));
     assert_eq!(to, "x.toml, line 10: to: there is no \"c\"; allowed: a, b");
+    let locks = |first, second| SMALL.replace("\"done\"", &format!("{{ {first} }}, {{ {second} }}"));
+    let unlock = failure(&locks("lock = \"l\"", "unlock = \"L\""));
+    assert!(unlock.ends_with("line 10: lock: \"l\" is in no unlock of any program"), "{unlock}");
+    let lock = failure(&SMALL.replace("\"done\"", "{ unlock = \"l\" }"));
+    assert!(lock.ends_with("line 10: unlock: \"l\" is in no lock of any program"), "{lock}");
     let policy = failure(&format!("{SMALL}[policy]\nname = \"rrr\"\n"));
     assert!(policy.starts_with("x.toml, line 16: policy.name: there is no \"rrr\"; allowed: "), "{policy}");
 }

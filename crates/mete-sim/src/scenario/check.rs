@@ -1,7 +1,7 @@
 //! From tables to a scenario: numbers in range, names that exist, programs that take time.
 
 use std::collections::HashMap;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use mete_policy::{CATALOG, ClientId, CreditSettings, DomainIndex, Nanoseconds, ProcessorId, Share};
@@ -54,6 +54,7 @@ pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
     for guest in &table.guest {
         guests(guest, &mut names, &mut domains, &mut clients)?;
     }
+    names.check_locks()?;
     let changes = table.change.iter().map(|change| self::change(change, &names, &clients));
     let changes = changes.collect::<Result<Vec<_>, _>>()?.concat();
     let hardware = hardware(&table)?;
@@ -129,7 +130,16 @@ pub(super) struct Names {
     pub(super) remotes: Register,
     pub(super) clients: Register,
     /// Locks exist by being used.
-    locks: HashMap<String, usize>,
+    locks: HashMap<String, Lock>,
+}
+
+/// How a lock is used; one that is only taken, or only handed on, is a mistake in its name.
+struct Lock {
+    number: usize,
+    /// Where its name stands first.
+    span: Range<usize>,
+    is_taken: bool,
+    is_handed_on: bool,
 }
 
 impl Names {
@@ -161,9 +171,29 @@ impl Names {
         name.map_or(Ok(0), |name| Ok(self.domains.find("domain", name)? as DomainIndex + 1))
     }
 
-    pub(super) fn lock(&mut self, name: &str) -> usize {
-        let next = self.locks.len();
-        *self.locks.entry(name.to_owned()).or_insert(next)
+    pub(super) fn take(&mut self, lock: &str, span: Range<usize>) -> usize {
+        let lock = self.lock(lock, span);
+        lock.is_taken = true;
+        lock.number
+    }
+
+    pub(super) fn hand_on(&mut self, lock: &str, span: Range<usize>) -> usize {
+        let lock = self.lock(lock, span);
+        lock.is_handed_on = true;
+        lock.number
+    }
+
+    fn lock(&mut self, name: &str, span: Range<usize>) -> &mut Lock {
+        let new = Lock { number: self.locks.len(), span, is_taken: false, is_handed_on: false };
+        self.locks.entry(name.to_owned()).or_insert(new)
+    }
+
+    /// In the order of their numbers, so that of several mistakes the same one is named each time.
+    fn check_locks(&self) -> Result<(), Fault> {
+        let one_sided = self.locks.iter().filter(|(_, lock)| !(lock.is_taken && lock.is_handed_on));
+        let Some((name, lock)) = one_sided.min_by_key(|(_, lock)| lock.number) else { return Ok(()) };
+        let (step, other) = if lock.is_taken { ("lock", "unlock") } else { ("unlock", "lock") };
+        Err(Fault::new(lock.span.clone(), format!("{step}: {name:?} is in no {other} of any program")))
     }
 }
 

@@ -70,8 +70,8 @@ fn push_one(program: &mut Program, step: &Spanned<StepTable>, names: &mut Names)
             let to = names.clients.find("to", to)? as ClientId;
             Op::Send { to, port: *port, bytes: bytes(length)? }
         }
-        StepTable::Lock(lock) => Op::Lock(names.lock(lock)),
-        StepTable::Unlock(lock) => Op::Unlock(names.lock(lock)),
+        StepTable::Lock(lock) => Op::Lock(names.take(lock, step.span())),
+        StepTable::Unlock(lock) => Op::Unlock(names.hand_on(lock, step.span())),
         StepTable::Yield => Op::Yield,
         StepTable::Done => Op::Done,
         StepTable::Repeat { times, program: steps } => {
