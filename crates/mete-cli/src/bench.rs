@@ -3,6 +3,7 @@
 use anyhow::bail;
 use mete_sched::{DomainSpec, Scheduler, Selector, Settings};
 use mete_study::{Reason, Report, Row, Turn};
+use serde::Serialize;
 
 use crate::output::Output;
 use crate::progress::Steps;
@@ -19,7 +20,7 @@ pub struct Options {
     /// A sixth of the repetitions
     #[arg(long)]
     quick: bool,
-    /// Print one JSON object a row: name, unit, median, min, bar, holds, note
+    /// Print one JSON object a row: see docs/json.md
     #[arg(long)]
     pub json: bool,
 }
@@ -76,9 +77,17 @@ fn scheduler() -> Result<Turn, Reason> {
     }))
 }
 
+/// What `--json` prints for each row.
+#[derive(Serialize)]
+struct RowObject<'a> {
+    kind: &'static str,
+    #[serde(flatten)]
+    row: &'a Row,
+}
+
 /// The rows as a table with its notes below, or as JSON.
 pub fn print(report: &Report, output: &mut Output) -> anyhow::Result<()> {
-    report.rows.iter().try_for_each(|row| output.object(row))?;
+    report.rows.iter().try_for_each(|row| output.object(&RowObject { kind: "row", row }))?;
     output.text(format!("{}\n{}\n", report.title, report.machine.line()))?;
     output.text(table(report).text())?;
     print_notes(report, output)?;

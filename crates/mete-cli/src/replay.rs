@@ -27,7 +27,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "eevdf,vtrr,rr")]
     policy: Vec<String>,
     /// How many processors there are, instead of as many as were recorded
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(ProcessorId).range(1..))]
     processors: Option<ProcessorId>,
     /// The policies' time quantum: 3ms, 10ms
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "3ms")]

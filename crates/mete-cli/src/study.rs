@@ -30,9 +30,7 @@ pub struct Options {
     /// A fraction of the repetitions
     #[arg(long)]
     quick: bool,
-    /// Print one JSON object a row: name, unit, median, min, bar, holds, note
-    ///
-    /// With --all, one a figure: kind, study, figure, paper, ours, verdict
+    /// Print one JSON object a row and one a figure, with --all figures alone: see docs/json.md
     #[arg(long)]
     pub json: bool,
     /// Write data, plots and a page into a folder of this directory, too
@@ -47,16 +45,17 @@ Examples:
   sudo mete study log-cost --quick
   sudo mete study log-readers --out studies
   sudo mete study --all --quick            every study, one verdict for each of the papers' figures
-  mete study log-readers --json | jq -r '[.name, .median, .unit] | @tsv'";
+  mete study log-readers --json | jq -r 'select(.kind == \"row\") | [.name, .median, .unit] | @tsv'";
 
 /// One line of `--list --json`.
 #[derive(Serialize)]
 struct Listed {
+    kind: &'static str,
     name: &'static str,
     shows: &'static str,
 }
 
-/// One line of `--all --json`.
+/// What `--json` prints for each figure.
 #[derive(Serialize)]
 struct Compared<'a> {
     kind: &'static str,
@@ -84,6 +83,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
 fn one(entry: &Entry, options: &Options, output: &mut Output) -> anyhow::Result<()> {
     let study = (entry.run)(StudyOptions { is_quick: options.quick }, &mut Steps::new());
     bench::print(&study.report, output)?;
+    figures(&study, output)?;
     output.text(format!("\n{}", table([&study]).text()))?;
     keep(&study, options.out.as_deref())
 }
@@ -97,9 +97,7 @@ fn all(options: &Options, output: &mut Output) -> anyhow::Result<()> {
         }
         let study = (entry.run)(StudyOptions { is_quick: options.quick }, &mut Steps::new());
         keep(&study, options.out.as_deref())?;
-        for figure in &study.figures {
-            output.object(&Compared { kind: "figure", study: study.folder, figure })?;
-        }
+        figures(&study, output)?;
         studies.push(study);
     }
     output.text(table(&studies).text())?;
@@ -107,6 +105,13 @@ fn all(options: &Options, output: &mut Output) -> anyhow::Result<()> {
         failure::say("stopped before the end: these are the results so far");
     }
     Ok(())
+}
+
+/// What the papers say beside what was found, for scripts.
+fn figures(study: &Study, output: &mut Output) -> anyhow::Result<()> {
+    let mut objects =
+        study.figures.iter().map(|figure| Compared { kind: "figure", study: study.folder, figure });
+    objects.try_for_each(|object| output.object(&object))
 }
 
 fn keep(study: &Study, directory: Option<&Path>) -> anyhow::Result<()> {
@@ -130,7 +135,7 @@ fn table<'a>(studies: impl IntoIterator<Item = &'a Study>) -> Table {
 fn list(output: &mut Output) -> anyhow::Result<()> {
     let mut table = Table::new([Head::Name("study"), Head::Text("shows")]);
     for Entry { name, shows, .. } in STUDIES {
-        output.object(&Listed { name, shows })?;
+        output.object(&Listed { kind: "study", name, shows })?;
         table.row([*name, *shows].map(str::to_owned));
     }
     output.text(table.text())

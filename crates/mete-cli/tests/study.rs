@@ -39,9 +39,16 @@ fn a_study_prints_its_rows_and_the_papers_figures_beside_ours() {
 #[test]
 fn the_rows_of_a_study_are_objects_for_scripts() {
     let text = stdout(&["study", "vtrr-micro", "--json"]);
-    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let objects: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (rows, figures): (Vec<&Value>, Vec<&Value>) =
+        objects.iter().partition(|object| object["kind"] == "row");
     assert!(rows.len() > 10);
     assert!(rows.iter().all(|row| row["name"].is_string() && row["median"].is_number()), "{text}");
+    assert!(!figures.is_empty());
+    assert!(
+        figures.iter().all(|figure| figure["kind"] == "figure" && figure["verdict"] == "agrees"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -271,6 +271,7 @@ fn print_stretch(
     );
     show.progress.aside(|| out.text(line.trim_end()))?;
     out.object(&serde_json::json!({
+        "kind": "stretch",
         "round": round + 1,
         "stretch": stretch.kind.name(),
         "throughput": stretch.throughput,

@@ -15,7 +15,7 @@ use crate::table::{Head, Table};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
-    /// Print one JSON object a line: name, group, present, finding, needed_for, remedy
+    /// Print one JSON object for each thing that was looked for: see docs/json.md
     #[arg(long)]
     pub json: bool,
 }
@@ -37,6 +37,7 @@ struct Group {
 /// One line of JSON.
 #[derive(Serialize)]
 struct Found<'a> {
+    kind: &'static str,
     name: &'a str,
     group: &'a str,
     present: bool,
@@ -67,6 +68,7 @@ pub fn run(_options: &Options, output: &mut Output) -> anyhow::Result<()> {
 fn print_objects(group: &Group, output: &mut Output) -> anyhow::Result<()> {
     group.capabilities.iter().try_for_each(|capability| {
         output.object(&Found {
+            kind: "capability",
             name: capability.name,
             group: group.name,
             present: capability.is_present(),
