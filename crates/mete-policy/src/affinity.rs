@@ -1,7 +1,14 @@
 //! The affinity policy (short paper §4; thesis §5.3): each driver is associated with a processor,
 //! and clients move to the processor of the driver that they talk to most.
 //!
-//! The papers leave it there. Three things keep it from doing harm on a real machine:
+//! | | |
+//! |---|---|
+//! | a period's decision | each client looks at every domain, which is N² steps for N domains; and once more at every client after each pass in which somebody moved, at most N passes |
+//! | moves | one for each client and period at most, and no more than one in the time that it has to dwell |
+//! | fairness | none of its own: who runs next on a processor is the scheduler's there; the cap bounds what is brought to one |
+//! | several processors | what it is for; on one nobody moves |
+//!
+//! Where it deviates: the papers leave it there. Three things keep it from doing harm on a real machine:
 //!
 //! * **Hysteresis.** A client moves only when its best driver leads the best one on its present
 //!   processor by a margin, for some periods in a row, and not again before it has dwelt there.

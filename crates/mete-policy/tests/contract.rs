@@ -4,9 +4,7 @@ mod common;
 
 use common::world::Answer;
 use common::{CLIENTS, PROCESSORS, Step, World, setup, steps, wild_steps};
-use mete_policy::{
-    CATALOG, Credit, CreditSettings, Decision, Policy, Setup, Share, Stop, TavsSettings, by_name,
-};
+use mete_policy::{CATALOG, Decision, Policy, Setup, Share, Stop, by_name};
 use proptest::prelude::*;
 
 proptest! {
@@ -90,36 +88,6 @@ proptest! {
                 let served = serve(&mut *(entry.make)(&Setup { processors, ..setup() }), processors, &shares);
                 let all = served.iter().all(|&served| served);
                 prop_assert!(all, "{} on {processors}: {served:?} of {shares:?}", entry.name);
-            }
-        }
-    }
-}
-
-/// The TAVS parts alone, each without what the others know.
-const PARTS: [TavsSettings; 8] = [
-    TavsSettings { inference: true, ..TavsSettings::OFF },
-    TavsSettings { inference: true, partial_boosting: true, ..TavsSettings::OFF },
-    TavsSettings { partial_boosting: true, ..TavsSettings::OFF },
-    TavsSettings { block_correlation: true, ..TavsSettings::OFF },
-    TavsSettings { network_correlation: true, ..TavsSettings::OFF },
-    TavsSettings { priority_inheritance: true, ..TavsSettings::OFF },
-    TavsSettings { keep_on_run_queue: true, ..TavsSettings::OFF },
-    TavsSettings { charge_driver_time: true, ..TavsSettings::OFF },
-];
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
-
-    /// Charged by tick and by time stamp, and with few tasks, requests and ports that can be told apart.
-    #[test]
-    fn tavs_2_to_7_every_part_can_be_on_alone(history in steps(300)) {
-        for part in PARTS {
-            for base in [CreditSettings::XEN, CreditSettings::BASELINE] {
-                let small = TavsSettings { tracked_clients: 5, tasks_per_client: 3, requests_per_client: 2, ports_per_slice: 2, ..part };
-                for tavs in [part, small] {
-                    let mut world = World::new(Credit::new(&setup(), CreditSettings { tavs, ..base }));
-                    history.iter().for_each(|step| world.take(step));
-                }
             }
         }
     }

@@ -227,6 +227,48 @@ fn shares_can_change_while_a_scenario_runs() {
     assert!(report.clients[1].ran_ns.abs_diff(expected_ns) < 30_000_000, "{}", report.clients[1].ran_ns);
 }
 
+fn under_every_policy(text: &str, check: impl Fn(&str, &report::Report)) {
+    let scenario = Scenario::parse("x.toml", text, &[]).expect("it is right");
+    for entry in CATALOG {
+        let (report, ()) =
+            report::run(&scenario, entry.name, 1, ()).expect("it is known").expect("time goes on");
+        check(entry.name, &report);
+    }
+}
+
+#[test]
+fn when_all_wait_for_ever_processors_idle_and_the_run_ends() {
+    let text = SMALL.replace("{ compute_ms = 5 }", "{ receive = { port = 7 } }");
+    let text = text.replace("{ compute_ms = 50 }", "{ compute_ms = 50 }, { receive = { port = 7 } }");
+    under_every_policy(&text, |policy, report| {
+        assert_eq!((report.times.run_ns, report.times.idle_ns), (50_000_000, 950_000_000), "{policy}");
+    });
+}
+
+#[test]
+fn a_share_larger_than_all_others_together_leaves_the_processor_busy_and_nobody_out() {
+    let text =
+        SMALL.replace("share = 3", "share = 1048576").replace("{ sleep_ms = { exponential = 2 } }, ", "");
+    under_every_policy(&text.replace("duration_ms = 1000", "duration_ms = 60_000"), |policy, report| {
+        assert_eq!(report.times.run_ns, 60_000_000_000, "{policy}");
+        // A cycle of shares, a round or a drawing may be longer than the run; the larger has its part of it.
+        let others = ["rr", "goodness", "fair-share", "credit", "credit-tavs"];
+        let least = if others.contains(&policy) { 0.49 } else { 0.99 };
+        assert!(report.clients[0].got > least, "{policy}: {}", report.clients[0].got);
+    });
+}
+
+#[test]
+fn a_million_clients_take_their_first_steps() {
+    let text = "about = \"many\"\nduration_ms = 20\n[policy]\nname = \"vtrr\"\n[[task]]\nname = \"t\"\n\
+                count = 1000000\nprogram = [{ compute_ms = 10 }]\n";
+    let scenario = Scenario::parse("x.toml", text, &[]).expect("it is right");
+    let (report, ()) = report::run(&scenario, "vtrr", 1, ()).expect("it is known").expect("time goes on");
+    assert_eq!((report.clients.len(), report.decisions), (1_000_000, 2));
+    let more = text.replace("1000000", "1048577");
+    assert!(failure(&more).contains("count: at most 1048576, not 1048577"));
+}
+
 /// The scenario's host is the TAVS paper's; `tavs_host.rs` has the paper's promises.
 #[test]
 fn tavs_8_the_shipped_host_answers_late_under_credit_and_at_once_under_tavs() {
