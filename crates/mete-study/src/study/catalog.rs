@@ -1,8 +1,8 @@
 //! All studies by name.
 
 use super::{
-    Study, StudyOptions, log_cost, log_readers, tavs_response, vtrr_cost, vtrr_error, vtrr_micro,
-    vtrr_workloads,
+    Study, StudyOptions, log_cost, log_readers, tavs_belief, tavs_correlation, tavs_keep, tavs_ratio,
+    tavs_response, tavs_starvation, vtrr_cost, vtrr_error, vtrr_micro, vtrr_workloads,
 };
 use crate::progress::Progress;
 
@@ -53,6 +53,31 @@ pub const STUDIES: &[Entry] = &[
         name: "tavs-response",
         shows: "how fast a server answers beside a hog in its domain, without and with TAVS (figures 1 and 10)",
         run: tavs_response,
+    },
+    Entry {
+        name: "tavs-starvation",
+        shows: "how a stream starves beside domains that compute, without and with inheritance (figures 7 and 14)",
+        run: tavs_starvation,
+    },
+    Entry {
+        name: "tavs-keep",
+        shows: "how much a domain with a stream computes, without and with KeepOnRunQ (figures 9 and 15, table 2)",
+        run: tavs_keep,
+    },
+    Entry {
+        name: "tavs-ratio",
+        shows: "what a mixed domain gains by how much it may be boosted (figures 11 and 20)",
+        run: tavs_ratio,
+    },
+    Entry {
+        name: "tavs-correlation",
+        shows: "how many boosts go to whom they are for, by window and counter width (figures 12 and 13)",
+        run: tavs_correlation,
+    },
+    Entry {
+        name: "tavs-belief",
+        shows: "what realistic mixes gain, and what is believed of their tasks (figures 16 to 19)",
+        run: tavs_belief,
     },
 ];
 

@@ -104,3 +104,33 @@ pub fn vtrr_workloads(options: StudyOptions, progress: &mut dyn Progress) -> Stu
 pub fn tavs_response(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     tavs::response(options, progress)
 }
+
+/// How a domain that receives a stream starves beside domains that compute, and how priority inheritance
+/// helps (TAVS paper, figures 7 and 14). Takes some seconds; stops when `progress` says so.
+pub fn tavs_starvation(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    tavs::starvation(options, progress)
+}
+
+/// How much computation a domain that receives a stream loses to the driver, and how KeepOnRunQ helps (TAVS
+/// paper, figures 9 and 15, table 2). Takes some seconds; stops when `progress` says so.
+pub fn tavs_keep(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    tavs::keep(options, progress)
+}
+
+/// What a mixed domain gains, and others lose, by how much of its time it may spend boosted (TAVS paper,
+/// figures 11 and 20). Takes some seconds; stops when `progress` says so.
+pub fn tavs_ratio(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    tavs::ratio(options, progress)
+}
+
+/// How many boosts go to whom they are for, by inspection window and by the width of portmap counters (TAVS
+/// paper, figures 12 and 13). Takes some seconds; stops when `progress` says so.
+pub fn tavs_correlation(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    tavs::correlation(options, progress)
+}
+
+/// What programs like those of a desktop gain, what is believed of them, and what they gain by inheritance
+/// (TAVS paper, figures 16 to 19). Takes some seconds; stops when `progress` says so.
+pub fn tavs_belief(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    tavs::belief(options, progress)
+}

@@ -25,6 +25,8 @@ pub(super) struct Case {
 /// One run of a case.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outcome {
+    /// The case's.
+    pub line: &'static str,
     pub report: Report,
     pub probe: Probe,
     /// The watched task's client.
@@ -39,7 +41,9 @@ impl Case {
 
     /// The command that shows the same, but for the seed.
     pub(super) fn command(&self) -> String {
-        let settings = self.settings.iter().map(|setting| format!(" --set {setting}"));
+        let quoted =
+            |setting: &String| if setting.contains(' ') { format!("'{setting}'") } else { setting.clone() };
+        let settings = self.settings.iter().map(|setting| format!(" --set {}", quoted(setting)));
         let settings: String = settings.collect();
         format!("mete sim {} --policy {}{settings}", self.scenario.name, self.policy)
     }
@@ -67,7 +71,7 @@ impl Case {
         let ran = report::run(&scenario, self.policy, seed, probe);
         let ran = ran.ok_or_else(|| Reason::new(format!("there is no policy {:?}", self.policy)))?;
         let (report, probe) = ran.map_err(Reason::from_error)?;
-        Ok(Outcome { report, probe, client })
+        Ok(Outcome { line: self.line, report, probe, client })
     }
 }
 
@@ -89,8 +93,19 @@ impl Outcome {
         self.report.counters.iter().find(|counter| counter.0 == name).map(|counter| counter.1 as f64)
     }
 
-    /// What was counted while it was watched, for each second.
+    /// How many units of work the clients whose names begin so did in a second on average.
+    pub(super) fn done_by_each(&self, prefix: &str) -> Option<f64> {
+        let done = self.report.clients.iter().filter(|client| client.name.starts_with(prefix));
+        let done: Vec<f64> = done.map(|client| self.a_second(client.done)).collect();
+        (!done.is_empty()).then(|| done.iter().sum::<f64>() / done.len() as f64)
+    }
+
+    /// For how long it was watched.
+    pub(super) fn seconds(&self) -> f64 {
+        self.report.measured_ns as f64 / 1e9
+    }
+
     pub(super) fn a_second(&self, count: u64) -> f64 {
-        count as f64 / (self.report.measured_ns as f64 / 1e9)
+        count as f64 / self.seconds()
     }
 }

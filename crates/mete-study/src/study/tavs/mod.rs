@@ -8,16 +8,23 @@
 //!
 //! A [`Plan`](plan::Plan) is a whole study: its cases, what is measured of each, and what the paper says.
 
+mod belief;
 mod case;
+mod correlation;
+mod curve;
+mod keep;
 mod page;
 mod plan;
 mod probe;
+mod ratio;
 mod response;
+mod starvation;
 
 use mete_sim::metrics::Latencies;
 
 use super::{Study, StudyOptions};
 use crate::progress::Progress;
+use crate::svg::Axis;
 
 /// A scenario of a study: the file is shipped with the program.
 macro_rules! scenario {
@@ -34,6 +41,13 @@ use scenario;
 const BASELINE: &str = "baseline";
 const TAVS: &str = "TAVS";
 
+/// A segment of TCP's over Ethernet, 1460 bytes.
+const SEGMENT_BITS: f64 = 1460.0 * 8.0;
+
+fn axis(label: &str) -> Axis {
+    Axis { label: label.into(), is_logarithmic: false }
+}
+
 fn mean_ms(times: &Latencies) -> Option<f64> {
     times.mean_ns().map(|ns| ns / 1e6)
 }
@@ -44,4 +58,24 @@ fn quantile_ms(times: &Latencies, part: f64) -> Option<f64> {
 
 pub(super) fn response(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     response::plan().study(options, progress)
+}
+
+pub(super) fn starvation(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    starvation::plan().study(options, progress)
+}
+
+pub(super) fn keep(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    keep::plan().study(options, progress)
+}
+
+pub(super) fn ratio(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    ratio::plan().study(options, progress)
+}
+
+pub(super) fn correlation(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    correlation::plan().study(options, progress)
+}
+
+pub(super) fn belief(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    belief::plan().study(options, progress)
 }

@@ -162,3 +162,21 @@ pub(super) fn claim(figure: &str, paper: &str, found: Option<(String, bool)>) ->
         None => Figure::missing(figure, paper, "stopped before it was simulated"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tavs_8_results_are_the_same_whatever_the_number_of_threads() {
+        let plan = super::super::response::plan();
+        let run = |threads| plan.run(2, NonZeroUsize::new(threads).expect("some"), &mut ());
+        let [one, many] = [1, 3].map(|threads| run(threads).map(|found| found.0).expect("it runs"));
+        assert_eq!(one.len(), plan.cases.len());
+        for (one, many) in one.iter().zip(&many) {
+            assert_eq!(one.outcomes, many.outcomes, "{}", one.case.label());
+        }
+        let [first, second] = &one[0].outcomes[..] else { panic!("two seeds") };
+        assert_ne!(first.probe, second.probe, "seeds differ");
+    }
+}

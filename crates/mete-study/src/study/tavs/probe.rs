@@ -1,7 +1,7 @@
 //! Watches one task closely: what it answers, how long its events wait, what it gets done, and whether the
 //! boosts of its virtual processor went to it.
 
-use mete_policy::{ClientId, Grant, Nanoseconds, ProcessorId, Stop};
+use mete_policy::{ClientId, Event, Grant, Nanoseconds, Observation, ProcessorId, Stop};
 use mete_sim::metrics::{Boosts, Latencies};
 use mete_sim::{Note, Recorder};
 
@@ -21,23 +21,53 @@ pub(super) struct Probe {
     /// The same, without the first ten seconds.
     pub settled: Latencies,
     /// From an event's arrival at the guest to the task's being runnable.
-    pub pending: Latencies,
+    pub latencies: Latencies,
     /// Units of work of the watched task.
     pub done: u64,
     /// Units of work of the other tasks of its client.
     pub done_beside: u64,
     /// Partial boostings of the client; one hits if the watched task says "done" meanwhile.
     pub boosts: Boosts,
-    boost: Option<bool>,
+    /// Those of them that began with packets for the watched port pending and nothing else.
+    pub boosts_alone: Boosts,
+    boost: Option<Boost>,
+    /// What has come for the client since it ran last.
+    pending: Pending,
+}
+
+/// A partial boosting under way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Boost {
+    is_alone: bool,
+    has_hit: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Pending {
+    #[default]
+    Nothing,
+    Watched,
+    Others,
 }
 
 impl Probe {
     /// Watches a task from `from_ns` on.
     pub(super) fn new(client: ClientId, task: u16, from_ns: Nanoseconds) -> Probe {
         let none = Latencies::default;
-        let (responses, settled, pending) = (none(), none(), none());
-        let (boosts, boost) = (Boosts::default(), None);
-        Probe { client, task, from_ns, responses, settled, pending, done: 0, done_beside: 0, boosts, boost }
+        Probe {
+            client,
+            task,
+            from_ns,
+            responses: none(),
+            settled: none(),
+            latencies: none(),
+            done: 0,
+            done_beside: 0,
+            boosts: Boosts::default(),
+            boosts_alone: Boosts::default(),
+            boost: None,
+            pending: Pending::Nothing,
+        }
     }
 
     fn did(&mut self, task: u16) {
@@ -46,15 +76,18 @@ impl Probe {
             return;
         }
         self.done += 1;
-        self.boost = self.boost.map(|_| true);
+        self.boost = self.boost.map(|boost| Boost { has_hit: true, ..boost });
     }
 }
 
 impl Recorder for Probe {
     fn dispatched(&mut self, _processor: ProcessorId, client: ClientId, grant: Grant, now_ns: Nanoseconds) {
-        if client == self.client && now_ns >= self.from_ns && grant == Grant::PartialBoost {
-            self.boost = Some(false);
+        if client != self.client {
+            return;
         }
+        let is_alone = std::mem::take(&mut self.pending) == Pending::Watched;
+        let counts = now_ns >= self.from_ns && grant == Grant::PartialBoost;
+        self.boost = counts.then_some(Boost { is_alone, has_hit: false });
     }
 
     fn stopped(
@@ -66,9 +99,21 @@ impl Recorder for Probe {
         _now_ns: Nanoseconds,
     ) {
         if client == self.client
-            && let Some(has_hit) = self.boost.take()
+            && let Some(boost) = self.boost.take()
         {
-            self.boosts.ended(has_hit);
+            self.boosts.ended(boost.has_hit);
+            if boost.is_alone {
+                self.boosts_alone.ended(boost.has_hit);
+            }
+        }
+    }
+
+    fn observed(&mut self, observation: Observation, _now_ns: Nanoseconds) {
+        if let Observation::EventPending { client, event } = observation
+            && client == self.client
+        {
+            let is_watched = event == Event::Packet { port: PORT } && self.pending != Pending::Others;
+            self.pending = if is_watched { Pending::Watched } else { Pending::Others };
         }
     }
 
@@ -84,7 +129,7 @@ impl Recorder for Probe {
                 }
             }
             Note::TaskWoke { client, task, pending_ns } if (client, task) == (self.client, self.task) => {
-                self.pending.record(pending_ns);
+                self.latencies.record(pending_ns);
             }
             Note::Done { client, task } if client == self.client => self.did(task),
             _ => {}

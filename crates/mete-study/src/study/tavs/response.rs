@@ -5,7 +5,7 @@ use mete_policy::ClientId;
 
 use super::case::{Case, Outcome};
 use super::plan::{Found, Measure, Plan, claim};
-use super::{BASELINE, TAVS, mean_ms, quantile_ms, scenario};
+use super::{BASELINE, TAVS, axis, mean_ms, quantile_ms, scenario};
 use crate::figure::Figure;
 use crate::report::short;
 use crate::svg::{self, Axis};
@@ -24,12 +24,12 @@ const MEDIAN: Measure =
 const LONGEST: Measure = Measure {
     name: "longest latency of an event",
     unit: "ms",
-    of: |outcome| quantile_ms(&outcome.probe.pending, 1.0),
+    of: |outcome| quantile_ms(&outcome.probe.latencies, 1.0),
 };
 const MOST: Measure = Measure {
     name: "95 % of latencies up to",
     unit: "ms",
-    of: |outcome| quantile_ms(&outcome.probe.pending, 0.95),
+    of: |outcome| quantile_ms(&outcome.probe.latencies, 0.95),
 };
 const MIXED: Measure =
     Measure { name: "mean response, mixed domains", unit: "ms", of: |outcome| of_all(outcome, "mixed-") };
@@ -193,17 +193,13 @@ fn plots(found: &Found) -> Vec<(String, String)> {
     let draw = |title: &str, [x, y]: &[Axis; 2], series: &[_]| svg::lines(title, x, y, series);
     let three = only(&[NATIVE, IO_ONLY, BASELINE], |outcome| &outcome.probe.responses);
     let two = only(&[BASELINE, TAVS], |outcome| &outcome.probe.responses);
-    let waits = only(&[BASELINE, TAVS], |outcome| &outcome.probe.pending);
+    let waits = only(&[BASELINE, TAVS], |outcome| &outcome.probe.latencies);
     vec![
         ("figure-1a.svg".into(), draw("Figure 1(a): response time for three cases", &axes, &three)),
         ("figure-10a.svg".into(), draw("Figure 10(a): response time", &axes, &two)),
         ("figure-10b.svg".into(), draw("Figure 10(b): scheduling latency", &latency, &waits)),
         ("figure-10c.svg".into(), usage(found)),
     ]
-}
-
-fn axis(label: &str) -> Axis {
-    Axis { label: label.into(), is_logarithmic: false }
 }
 
 /// Figure 10(c): what each client had.

@@ -1,0 +1,80 @@
+//! The studies of the TAVS paper: what they find is the same at each run, the paper's main claims come out,
+//! and what they did not simulate they say.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
+
+use mete_study::study::{
+    Study, StudyOptions, tavs_belief, tavs_correlation, tavs_keep, tavs_ratio, tavs_response, tavs_starvation,
+};
+use mete_study::{Progress, Verdict};
+
+const QUICK: StudyOptions = StudyOptions { is_quick: true };
+type Run = fn(StudyOptions, &mut dyn Progress) -> Study;
+const ALL: [Run; 6] = [tavs_response, tavs_starvation, tavs_keep, tavs_ratio, tavs_correlation, tavs_belief];
+
+/// Stopped from the beginning.
+struct Stopped;
+
+impl Progress for Stopped {
+    fn begin(&mut self, _what: &str, _steps: u64) {}
+    fn step(&mut self) {}
+    fn is_cancelled(&self) -> bool {
+        true
+    }
+}
+
+/// A file of a study, without the lines that name the machine and the time.
+fn file<'a>(study: &'a Study, name: &str) -> Vec<&'a str> {
+    let (_, text) = study.files.iter().find(|(found, _)| found == name).unwrap();
+    text.lines().filter(|line| !line.starts_with('#')).collect()
+}
+
+/// The verdicts on what the paper says in a figure or table.
+fn verdicts(study: &Study, figure: &str) -> Vec<Verdict> {
+    let own = study.figures.iter().filter(|found| found.figure.starts_with(figure));
+    own.map(|found| found.verdict).collect()
+}
+
+#[test]
+fn tavs_8_response_times_are_as_the_paper_says_and_the_same_at_each_run() {
+    let [first, second] = [tavs_response(QUICK, &mut ()), tavs_response(QUICK, &mut ())];
+    for name in ["cases.csv", "figure-1a.svg", "figure-10a.svg", "figure-10b.svg", "figure-10c.svg"] {
+        assert_eq!(file(&first, name), file(&second, name), "{name}");
+    }
+    assert!(file(&first, "figure-10a.svg").len() > 20);
+    for figure in &first.figures {
+        assert_eq!(figure.verdict, Verdict::Agrees, "{figure:?}");
+    }
+}
+
+#[test]
+fn tavs_8_inheritance_and_keep_on_run_queue_do_what_the_paper_says() {
+    let (starvation, keep) = (tavs_starvation(QUICK, &mut ()), tavs_keep(QUICK, &mut ()));
+    assert_eq!(verdicts(&starvation, "TAVS fig. 14"), [Verdict::Agrees; 2]);
+    for figure in &keep.figures {
+        assert_eq!(figure.verdict, Verdict::Agrees, "{figure:?}");
+    }
+}
+
+#[test]
+fn tavs_8_a_study_that_is_stopped_says_what_is_missing() {
+    for run in ALL {
+        let study = run(QUICK, &mut Stopped);
+        assert!(!study.report.is_complete && !study.figures.is_empty());
+        assert!(study.figures.iter().all(|figure| figure.verdict == Verdict::NotMeasured));
+        assert!(study.report.rows.iter().all(|row| row.median.is_none() && !row.note.is_empty()));
+        let (_, page) = study.files.iter().find(|(name, _)| name == "README.md").unwrap();
+        assert!(page.contains("stopped before its end"), "{page}");
+    }
+}
+
+#[test]
+fn tavs_8_every_case_can_be_shown_by_a_command() {
+    let study = tavs_keep(QUICK, &mut ());
+    let commands: Vec<&str> = file(&study, "README.md")
+        .into_iter()
+        .filter(|line| line.contains("mete sim studies/tavs-keep/"))
+        .collect();
+    assert_eq!(commands.len(), 6, "{commands:?}");
+    assert!(commands.iter().all(|line| line.contains("--set policy.credit.keep_on_run_queue=")));
+}
