@@ -1,7 +1,7 @@
 //! Who runs on which processor, as far as a policy's own decisions tell.
 //!
-//! An owner may pick ahead, so a processor's entry is the latest decision for it; the client before
-//! that may still be there.
+//! An owner may pick ahead, so a processor's occupant is that of the latest decision for it; the client
+//! before that may still be there, and is the occupant again if the decision is given back.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,41 +15,49 @@ pub(crate) struct Occupant {
     pub(crate) since_ns: Nanoseconds,
 }
 
+#[derive(Clone, Copy, Default)]
+struct Seat {
+    latest: Option<Occupant>,
+    /// Who was picked before that and has not left.
+    before: Option<Occupant>,
+}
+
 /// The occupants of all processors.
 pub(crate) struct Occupancy {
-    occupants: Vec<Option<Occupant>>,
+    seats: Vec<Seat>,
 }
 
 impl Occupancy {
     pub(crate) fn new(processors: ProcessorId) -> Occupancy {
-        Occupancy { occupants: vec![None; usize::from(processors.max(1))] }
+        Occupancy { seats: vec![Seat::default(); usize::from(processors.max(1))] }
     }
 
     pub(crate) fn enter(&mut self, processor: ProcessorId, client: ClientId, now: Nanoseconds) {
-        if let Some(place) = self.occupants.get_mut(usize::from(processor)) {
-            *place = Some(Occupant { client, since_ns: now });
+        if let Some(seat) = self.seats.get_mut(usize::from(processor)) {
+            *seat = Seat { latest: Some(Occupant { client, since_ns: now }), before: seat.latest };
         }
     }
 
     /// Takes a client off whichever processor it occupies; linear in processors.
     pub(crate) fn leave(&mut self, client: ClientId) {
-        for place in &mut self.occupants {
-            if place.is_some_and(|occupant| occupant.client == client) {
-                *place = None;
+        for seat in &mut self.seats {
+            seat.before.take_if(|occupant| occupant.client == client);
+            if seat.latest.is_some_and(|occupant| occupant.client == client) {
+                seat.latest = seat.before.take();
             }
         }
     }
 
     pub(crate) fn any_idle(&self) -> bool {
-        self.occupants.iter().any(Option::is_none)
+        self.seats.iter().any(|seat| seat.latest.is_none())
     }
 
     pub(crate) fn on(&self, processor: ProcessorId) -> Option<Occupant> {
-        self.occupants.get(usize::from(processor)).copied().flatten()
+        self.seats.get(usize::from(processor)).and_then(|seat| seat.latest)
     }
 
     /// The processors that are occupied, with their occupants.
     pub(crate) fn all(&self) -> impl Iterator<Item = (ProcessorId, Occupant)> {
-        (0..).zip(&self.occupants).filter_map(|(processor, &place)| Some((processor, place?)))
+        (0..).zip(&self.seats).filter_map(|(processor, seat)| Some((processor, seat.latest?)))
     }
 }

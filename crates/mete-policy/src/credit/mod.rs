@@ -97,6 +97,8 @@ pub struct Credit {
     run_queue: RunQueue,
     /// Who was picked last for each processor and has not stopped.
     running: Vec<Option<ClientId>>,
+    /// Who was picked before that and has not stopped: owners may pick ahead.
+    running_before: Vec<Option<ClientId>>,
     /// How many drivers run.
     running_drivers: u32,
     /// Ticks of processor 0.
@@ -119,6 +121,7 @@ impl Credit {
             standings: vec![Standing::default(); setup.clients as usize],
             run_queue: RunQueue::new(setup.clients),
             running: vec![None; usize::from(processors)],
+            running_before: vec![None; usize::from(processors)],
             running_drivers: 0,
             ticks: 0,
             tavs: Tavs::new(setup, settings.tavs),
@@ -333,13 +336,15 @@ impl Credit {
         }
     }
 
-    /// Nobody runs there any more, unless the next one was picked already. `true`: it is a driver.
+    /// It runs there no more; whoever was picked before it or after it may. `true`: it is a driver.
     fn vacate(&mut self, client: ClientId) -> bool {
-        let processor = self.run_queue.processor(client);
-        if let Some(running) = self.running.get_mut(usize::from(processor))
-            && *running == Some(client)
-        {
-            *running = None;
+        let processor = usize::from(self.run_queue.processor(client));
+        let seats = (self.running.get_mut(processor), self.running_before.get_mut(processor));
+        if let (Some(running), Some(before)) = seats {
+            before.take_if(|before| *before == client);
+            if *running == Some(client) {
+                *running = before.take();
+            }
         }
         let is_driver = self.tavs.is_driver(client);
         self.running_drivers = self.running_drivers.saturating_sub(u32::from(is_driver));
@@ -446,8 +451,10 @@ impl Policy for Credit {
         self.accounts.start(client, now);
         self.tavs.dispatched(client, boosted, now);
         self.running_drivers += u32::from(self.tavs.is_driver(client));
-        if let Some(running) = self.running.get_mut(usize::from(processor)) {
-            *running = Some(client);
+        let seat = usize::from(processor);
+        if let (Some(running), Some(before)) = (self.running.get_mut(seat), self.running_before.get_mut(seat))
+        {
+            *before = running.replace(client);
         }
         let grant = match boost {
             Boost::None => Grant::Share,
