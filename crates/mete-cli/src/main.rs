@@ -17,6 +17,7 @@ mod doctor;
 mod failure;
 mod generate;
 mod interrupt;
+mod latency;
 mod log;
 mod notice;
 mod output;

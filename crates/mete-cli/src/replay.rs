@@ -14,6 +14,7 @@ use mete_sim::{ClientReport, all_processors, in_parallel};
 use serde::Serialize;
 
 use crate::arguments::duration;
+use crate::latency::{NOTHING, milliseconds, quantile};
 use crate::output::Output;
 use crate::table::{Head, Table, grouped, shorten};
 
@@ -133,7 +134,6 @@ fn heading(recording: &Recording) -> String {
 }
 
 const AS_RECORDED: &str = "as recorded";
-const NOTHING: &str = "·";
 
 /// One line a policy: the waits of all threads, and when the work was done.
 fn summary(recording: &Recording, recorded: &[ClientReport], outcomes: &[Outcome]) -> String {
@@ -176,14 +176,6 @@ fn threads(most: usize, recording: &Recording, recorded: &[ClientReport], outcom
         table.row(left.into_iter().chain(outcomes.iter().map(|outcome| figure(&outcome.threads[thread]))));
     }
     format!("from waking to running, 99 %, ms\n{}", table.text())
-}
-
-fn milliseconds(ns: u64) -> String {
-    format!("{:.3}", ns as f64 / 1e6)
-}
-
-fn quantile(times: Option<&Latencies>, part: f64) -> String {
-    times.and_then(|times| times.quantile_ns(part)).map_or(NOTHING.into(), milliseconds)
 }
 
 /// What `--json` prints for the recording and for each policy.

@@ -16,9 +16,10 @@ use mete_sim::{
 use serde::Serialize;
 
 use crate::arguments::{duration, one_or_more};
+use crate::latency::{NOTHING, milliseconds, quantile};
 use crate::output::Output;
 use crate::sweep;
-use crate::table::{Head, Table, grouped, number, shorten};
+use crate::table::{Head, Table, count, grouped, number, shorten};
 
 /// Options of `mete sim`.
 #[derive(Debug, clap::Args)]
@@ -283,22 +284,8 @@ fn summary(reports: &[Report]) -> String {
     table.text()
 }
 
-const NOTHING: &str = "·";
-
-fn count(number: u64) -> String {
-    if number == 0 { NOTHING.into() } else { grouped(number) }
-}
-
 fn percent(part: f64) -> String {
     format!("{:.2}", 100.0 * part)
-}
-
-fn milliseconds(ns: u64) -> String {
-    format!("{:.3}", ns as f64 / 1e6)
-}
-
-fn quantile(times: Option<&Latencies>, part: f64) -> String {
-    times.and_then(|times| times.quantile_ns(part)).map_or(NOTHING.into(), milliseconds)
 }
 
 /// What `--json` prints for each policy.

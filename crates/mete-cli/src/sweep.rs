@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::output::Output;
 use crate::progress::Steps;
-use crate::table::{Head, Table, shorten};
+use crate::table::{Head, NOTHING, Table, shorten};
 use crate::{failure, interrupt};
 
 /// A figure of a client: its column's head, its name for scripts, and its value in one run.
@@ -145,8 +145,6 @@ fn clients(cell: &Cell) -> impl Iterator<Item = (&str, Vec<Vec<f64>>)> {
         (client.name.as_str(), values.collect())
     })
 }
-
-const NOTHING: &str = "·";
 
 fn table(cells: &[Cell]) -> String {
     let values: Vec<&str> = cells.iter().flat_map(|cell| &cell.values).map(|value| key(value)).collect();

@@ -7,6 +7,8 @@ use comfy_table::{
 };
 
 const COLUMNS: u16 = 100;
+/// Where there is no figure.
+pub const NOTHING: &str = "·";
 /// Between columns.
 const GAP: u16 = 2;
 
@@ -124,7 +126,7 @@ pub fn number(number: u64, of: &str) -> String {
 
 /// `1,234,567`; nothing for 0, so that what matters stands out.
 pub fn count(number: u64) -> String {
-    if number == 0 { "·".into() } else { grouped(number) }
+    if number == 0 { NOTHING.into() } else { grouped(number) }
 }
 
 /// `1,234,567`.
@@ -137,7 +139,7 @@ pub fn grouped(number: u64) -> String {
 /// Nanoseconds as milliseconds.
 pub fn milliseconds(ns: u64) -> String {
     let tenths = ns.saturating_add(50_000) / 100_000;
-    if ns == 0 { "·".into() } else { format!("{}.{}", grouped(tenths / 10), tenths % 10) }
+    if ns == 0 { NOTHING.into() } else { format!("{}.{}", grouped(tenths / 10), tenths % 10) }
 }
 
 /// A length of time, to the millisecond: a program may be over after a few.
@@ -147,7 +149,7 @@ pub fn seconds(time: Duration) -> String {
 
 /// Thousandths as percent.
 pub fn percent(share: f64) -> String {
-    if share == 0.0 { "·".into() } else { format!("{:.1}", 100.0 * share) }
+    if share == 0.0 { NOTHING.into() } else { format!("{:.1}", 100.0 * share) }
 }
 
 /// Bytes in the unit that leaves one to four digits.

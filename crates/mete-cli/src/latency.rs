@@ -1,0 +1,15 @@
+//! Simulated times in tables: to the microsecond, because they are exact.
+
+use mete_sim::metrics::Latencies;
+
+pub use crate::table::NOTHING;
+
+/// Nanoseconds as milliseconds, to three digits.
+pub fn milliseconds(ns: u64) -> String {
+    format!("{:.3}", ns as f64 / 1e6)
+}
+
+/// The time that `part` of all do not exceed, in milliseconds.
+pub fn quantile(times: Option<&Latencies>, part: f64) -> String {
+    times.and_then(|times| times.quantile_ns(part)).map_or(NOTHING.into(), milliseconds)
+}
