@@ -91,17 +91,12 @@ pub(crate) enum Act<S> {
     Note(Note),
 }
 
-/// Everything in the host's queue.
+/// Everything in the host's queue; when processors are due is not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event<S, E> {
-    /// A switch is done, a burst or a slice is over.
-    Processor(usize),
     Tick(usize),
     Wake(ClientId),
-    Deliver {
-        to: ClientId,
-        signal: S,
-    },
+    Deliver { to: ClientId, signal: S },
     World(E),
 }
 

@@ -1,15 +1,16 @@
 //! A host: processors, the clients' states, and the loop that carries out what the policy decides.
 //!
 //! ```text
-//!   queue ──event──▶ handle ──▶ acts of the model ──▶ wake, observe ──▶ preempt ─┐
-//!                       ▲          (settle: until the instant is over)           │
-//!                       └───────── pick ◀── stop ◀──────────────────────────────-┘
+//!   queue, alarms ──▶ handle ──▶ acts of the model ──▶ wake, observe ──▶ preempt ─┐
+//!                       ▲           (settle: until the instant is over)           │
+//!                       └───────── pick ◀── stop ◀────────────────────────────────┘
 //! ```
 //!
 //! Everything of one instant is settled before time goes on: acts in the order in which they were asked
 //! for, then processors that have to be taken from their clients, then idle processors while somebody
 //! is ready. There is no other source of order, so a run is the same on every machine.
 
+mod alarms;
 mod processor;
 
 use std::collections::VecDeque;
@@ -19,6 +20,7 @@ use mete_policy::{ClientId, Nanoseconds, Observation, Policy, ProcessorId, Stop}
 use crate::model::{Act, Context, Event, HostEvent, Model, Reaction};
 use crate::queue::Queue;
 use crate::recorder::Recorder;
+use alarms::Alarms;
 pub use processor::Times;
 use processor::{Phase, Processor, Todo};
 
@@ -93,6 +95,7 @@ pub struct Host<P, M: Model, R = ()> {
     hardware: Hardware,
     now_ns: Nanoseconds,
     queue: Queue<HostEvent<M>>,
+    alarms: Alarms,
     acts: VecDeque<Act<M::Signal>>,
     processors: Vec<Processor>,
     clients: Vec<Client>,
@@ -124,6 +127,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             hardware,
             now_ns: 0,
             queue,
+            alarms: Alarms::new(processors),
             acts: VecDeque::new(),
             processors: vec![Processor::IDLE; processors],
             clients: Vec::new(),
@@ -168,16 +172,28 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     pub fn run_until(&mut self, end_ns: Nanoseconds) -> Result<(), Stalled> {
         self.settle();
         while self.stalled.is_none() {
-            let Some((at_ns, event)) = self.queue.pop_before(end_ns) else {
+            if !self.handle_next(end_ns) {
                 self.pass_to(end_ns.max(self.now_ns));
                 self.charge_all();
                 return Ok(());
-            };
-            self.pass_to(at_ns);
-            self.handle(event);
+            }
             self.settle();
         }
         self.stalled.map_or(Ok(()), Err)
+    }
+
+    /// Goes on to what comes first, a processor or an event; `false` if nothing does before `end_ns`.
+    fn handle_next(&mut self, end_ns: Nanoseconds) -> bool {
+        if self.alarms.first() < self.queue.first() {
+            let Some((at_ns, index)) = self.alarms.pop_before(end_ns) else { return false };
+            self.pass_to(at_ns);
+            self.processor_due(index);
+        } else {
+            let Some((at_ns, event)) = self.queue.pop_before(end_ns) else { return false };
+            self.pass_to(at_ns);
+            self.handle(event);
+        }
+        true
     }
 
     fn pass_to(&mut self, now_ns: Nanoseconds) {
@@ -189,7 +205,6 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
 
     fn handle(&mut self, event: HostEvent<M>) {
         match event {
-            Event::Processor(index) => self.processor_due(index),
             Event::Tick(index) => self.tick(index),
             Event::Wake(client) => self.wake(client),
             Event::Deliver { to, signal } => self.deliver(to, signal),

@@ -3,8 +3,7 @@
 use mete_policy::{ClientId, Nanoseconds, Policy, ProcessorId, Stop};
 
 use super::{Host, Payer, STEPS_AT_ONCE, STEPS_OF_ONE, Stalled, State};
-use crate::model::{Context, Event, Model, Step};
-use crate::queue::Ticket;
+use crate::model::{Context, Model, Step};
 use crate::recorder::Recorder;
 
 /// What a processor did with its time; the three add up to the time that has passed.
@@ -83,7 +82,6 @@ pub(super) struct Processor {
     advanced_ns: Nanoseconds,
     /// Up to when `times` is right.
     counted_ns: Nanoseconds,
-    ticket: Ticket,
 }
 
 impl Processor {
@@ -97,7 +95,6 @@ impl Processor {
         burst_end_ns: 0,
         advanced_ns: 0,
         counted_ns: 0,
-        ticket: Ticket::NONE,
     };
 }
 
@@ -135,7 +132,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             self.begin(index);
         } else {
             processor.phase = Phase::Switching;
-            processor.ticket = self.queue.push(begins_ns, Event::Processor(index));
+            self.alarms.set(index, self.queue.moment(begins_ns));
         }
     }
 
@@ -189,7 +186,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         match self.model.next(client, &mut context) {
             Step::Compute(burst_ns) => self.compute(index, burst_ns),
             Step::Continue => {
-                self.queue.cancel(std::mem::replace(&mut self.processors[index].ticket, Ticket::NONE));
+                self.alarms.clear(index);
                 self.later(index, super::Todo::Ask);
             }
             Step::Block => self.leave(index, Stop::Blocked),
@@ -203,10 +200,9 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         if self.now_ns >= processor.slice_end_ns {
             return self.leave(index, Stop::Expired);
         }
-        self.queue.cancel(processor.ticket);
         processor.burst_end_ns = self.now_ns.saturating_add(burst_ns);
         let due_ns = processor.burst_end_ns.min(processor.slice_end_ns);
-        processor.ticket = self.queue.push(due_ns, Event::Processor(index));
+        self.alarms.set(index, self.queue.moment(due_ns));
     }
 
     fn leave(&mut self, index: usize, stop: Stop) {
@@ -237,7 +233,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         }
         self.count(index);
         let processor = &mut self.processors[index];
-        self.queue.cancel(std::mem::replace(&mut processor.ticket, Ticket::NONE));
+        self.alarms.clear(index);
         processor.phase = Phase::Idle;
         self.idle += 1;
         let Some(client) = processor.client else { return };
