@@ -382,3 +382,22 @@ fn tavs_5_without_correlation_every_event_boosts() {
         assert_eq!(host.pending(event), Some(0), "{event:?}");
     }
 }
+
+/// Not in the paper: what goes on anyway when the driver is done gains nothing by a boost.
+#[test]
+fn tavs_4_who_is_next_anyway_is_not_boosted_if_needless_boosts_are_skipped() {
+    for skip_needless_boosts in [false, true] {
+        let mut host = Host::behind_the_hog(TavsSettings { skip_needless_boosts, ..BOOSTING });
+        host.ran(HOG, MS, Stop::Blocked);
+        host.observe(Observation::Driver { client: DRIVER });
+        let _ = host.policy.wake(DRIVER, host.now);
+        host.pick(DRIVER);
+        let boosts_before = host.counter("partial_boosts");
+        host.pending(Event::Other);
+        let boosts = host.counter("partial_boosts") - boosts_before;
+        assert_eq!(boosts, u64::from(!skip_needless_boosts));
+        assert_eq!(host.counter("needless_boosts"), u64::from(skip_needless_boosts));
+    }
+    let mut host = Host::behind_the_hog(TavsSettings { skip_needless_boosts: true, ..BOOSTING });
+    assert_eq!(host.pending(Event::Other), Some(0), "the hog would have gone on");
+}

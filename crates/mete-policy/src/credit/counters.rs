@@ -16,6 +16,7 @@ pub(super) struct Counters {
     pub(super) revocations: u64,
     pub(super) refused_by_ratio: u64,
     pub(super) refused_by_correlation: u64,
+    pub(super) needless_boosts: u64,
     pub(super) portmap_updates: u64,
     pub(super) ports_missed: u64,
     pub(super) inheritances: u64,
@@ -36,6 +37,7 @@ impl Counters {
         each("revocations", self.revocations);
         each("refused_by_ratio", self.refused_by_ratio);
         each("refused_by_correlation", self.refused_by_correlation);
+        each("needless_boosts", self.needless_boosts);
         each("portmap_updates", self.portmap_updates);
         each("ports_missed", self.ports_missed);
         each("inheritances", self.inheritances);

@@ -294,10 +294,19 @@ impl Credit {
         }
         match state {
             State::Blocked => self.tavs.boosting.set_on_wake(client),
+            State::Ready if self.tavs.settings.skip_needless_boosts && self.is_next(client) => {
+                self.counters.needless_boosts += 1;
+            }
             State::Ready => return self.boost_ready(client),
             State::Absent | State::Running => {}
         }
         None
+    }
+
+    /// Whether a ready client goes on as soon as its driver is done, without a boost.
+    fn is_next(&self, client: ClientId) -> bool {
+        let is_served = self.running.iter().flatten().all(|&runs| self.tavs.is_driver(runs));
+        is_served && self.run_queue.first() == Some(client)
     }
 
     fn boost_ready(&mut self, client: ClientId) -> Option<ProcessorId> {

@@ -95,6 +95,11 @@ impl RunQueue {
         self.queues.remove(usize::from(level), client);
     }
 
+    /// Who runs next.
+    pub(super) fn first(&self) -> Option<ClientId> {
+        (0..LEVELS).find_map(|level| self.queues.front(level))
+    }
+
     /// Takes out who runs next on a processor.
     pub(super) fn take(&mut self, processor: ProcessorId) -> Option<ClientId> {
         let client = (0..LEVELS).find_map(|level| self.queues.pop_front(level))?;

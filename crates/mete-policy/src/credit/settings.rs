@@ -68,6 +68,9 @@ pub struct TavsSettings {
     pub boost_max_ns: Nanoseconds,
     /// PBratio: what part of its processor time a virtual processor may spend boosted: 125 ‰ (§5.1).
     pub boost_ratio: Permille,
+    /// Who goes on anyway when its driver is done, being first in the queue, is not boosted, and so spends
+    /// nothing of its ratio. The paper does not except that case.
+    pub skip_needless_boosts: bool,
 
     /// Boost for block reads only where an I/O-bound task was near the request (§3.5.1).
     pub block_correlation: bool,
@@ -110,6 +113,7 @@ impl TavsSettings {
         partial_boosting: false,
         boost_max_ns: 10 * MS,
         boost_ratio: 125,
+        skip_needless_boosts: false,
         block_correlation: false,
         inspection_window: 3,
         network_correlation: false,

@@ -27,6 +27,7 @@ pub(super) struct CreditTable {
     partial_boosting: Option<bool>,
     boost_max_ms: Option<f64>,
     boost_ratio: Option<f64>,
+    skip_needless_boosts: Option<bool>,
     block_correlation: Option<bool>,
     inspection_window: Option<u8>,
     network_correlation: Option<bool>,
@@ -67,6 +68,7 @@ impl CreditTable {
             partial_boosting: self.partial_boosting.unwrap_or(base.partial_boosting),
             boost_max_ns: time("boost_max_ms", self.boost_max_ms, base.boost_max_ns)?,
             boost_ratio: self.boost_ratio.map_or(Ok(base.boost_ratio), permille)?,
+            skip_needless_boosts: self.skip_needless_boosts.unwrap_or(base.skip_needless_boosts),
             block_correlation: self.block_correlation.unwrap_or(base.block_correlation),
             inspection_window: within(
                 "inspection_window",
