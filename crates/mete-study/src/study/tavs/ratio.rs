@@ -10,6 +10,8 @@ use crate::svg::{self, Series};
 const BASE: &str = "base";
 const BLOCK: &str = "block";
 const NETWORK: &str = "network";
+/// Who goes on anyway is not boosted: not the paper's rule.
+const SPARING: &str = "network, needless boosts skipped";
 const RATIOS: [f64; 6] = [0.0, 0.0625, 0.125, 0.25, 0.5, 1.0];
 /// The reader's files, 128 KiB.
 const FILE_MB: f64 = 128.0 * 1024.0 / 1e6;
@@ -22,7 +24,10 @@ const BLOCK_THROUGHPUT: Measure = Measure {
 const NETWORK_THROUGHPUT: Measure = Measure {
     name: "network throughput",
     unit: "Mbit/s",
-    of: |outcome| of_line(outcome, NETWORK).map(|a_second| a_second * SEGMENT_BITS / 1e6),
+    of: |outcome| {
+        let a_second = of_line(outcome, NETWORK).or_else(|| of_line(outcome, SPARING));
+        a_second.map(|a_second| a_second * SEGMENT_BITS / 1e6)
+    },
 };
 const OWN: Measure = Measure {
     name: "processor time of the mixed domain",
@@ -62,10 +67,14 @@ pub(super) fn plan() -> Plan {
     };
     let block = sweep(BLOCK, scenario!("tavs-ratio", "block"));
     let network = sweep(NETWORK, scenario!("tavs-ratio", "network"));
+    let mut sparing = sweep(SPARING, scenario!("tavs-ratio", "network"));
+    for case in &mut sparing {
+        case.settings.push("policy.credit.skip_needless_boosts=true".to_owned());
+    }
     Plan {
         folder: "tavs-ratio",
         title: "What a domain may spend boosted",
-        cases: [base].into_iter().chain(block).chain(network).collect(),
+        cases: [base].into_iter().chain(block).chain(network).chain(sparing).collect(),
         seeds: 5,
         measures: &[BLOCK_THROUGHPUT, NETWORK_THROUGHPUT, OWN, OTHERS, DRIVER, COMPUTED, BOOSTS],
         figures,
@@ -89,6 +98,7 @@ fn figures(found: &Found) -> Vec<Figure> {
     vec![
         growth(found, "TAVS fig. 11(a)", BLOCK, &BLOCK_THROUGHPUT),
         growth(found, "TAVS fig. 11(b)", NETWORK, &NETWORK_THROUGHPUT),
+        growth(found, "TAVS fig. 11(b), needless boosts skipped", SPARING, &NETWORK_THROUGHPUT),
         claim(
             "TAVS fig. 11",
             "guest domains have the same processor time in all cases",
@@ -100,11 +110,13 @@ fn figures(found: &Found) -> Vec<Figure> {
                     });
                     off.collect::<Option<Vec<_>>>().map(|off| off.into_iter().fold(0.0, f64::max))
                 };
-                let (block, network) = (uneven(BLOCK)?, uneven(NETWORK)?);
+                let (block, network, sparing) = (uneven(BLOCK)?, uneven(NETWORK)?, uneven(SPARING)?);
                 let ours = format!(
-                    "the mixed domain is off by at most {} % of its share (block), {} % (network)",
+                    "the mixed domain is off by at most {} % of what others have (block), {} % (network), {} % \
+                     (needless boosts skipped)",
                     short(block),
-                    short(network)
+                    short(network),
+                    short(sparing)
                 );
                 Some((ours, block.max(network) < 5.0))
             })(),
@@ -176,6 +188,7 @@ fn plots(found: &Found) -> Vec<(String, String)> {
     let of_line = |measure: &Measure, line: &str| -> Vec<Series> {
         found.series(measure).into_iter().filter(|series| series.name == line).collect()
     };
+    let both = |measure: &Measure| [of_line(measure, NETWORK), of_line(measure, SPARING)].concat();
     vec![
         (
             "figure-11a-throughput.svg".into(),
@@ -184,7 +197,7 @@ fn plots(found: &Found) -> Vec<(String, String)> {
         ("figure-11a-usage.svg".into(), draw("Figure 11(a): block", "processor time, %", &usage(BLOCK))),
         (
             "figure-11b-throughput.svg".into(),
-            draw("Figure 11(b): network", "throughput, Mbit/s", &of_line(&NETWORK_THROUGHPUT, NETWORK)),
+            draw("Figure 11(b): network", "throughput, Mbit/s", &both(&NETWORK_THROUGHPUT)),
         ),
         ("figure-11b-usage.svg".into(), draw("Figure 11(b): network", "processor time, %", &usage(NETWORK))),
         (
@@ -202,10 +215,14 @@ const PROSE: [&str; 2] = [
      driver, too, so the driver's time grows with the throughput and all domains that compute have that \
      much less (figure 20).",
     "Up to an eighth the stream is no faster than without boosting. The driver preempts the domain for \
-     each packet in the domain's own turn, too, and boosts it then, although it stands at the head of its \
-     list and would go on in any case: nearly all packets are taken boosted, and the allowance is spent \
-     where it gains nothing. The paper does not except that case, and its throughput grows throughout. In \
-     between the domain with the stream is also up to a tenth short of its share. What a packet or read \
-     costs the driver (10 us), the disk and TCP's window are choices of the scenario files, and the \
-     slopes are theirs; so is the ratio of figure 20, which has the paper's direction and not its size.",
+     each packet in the domain's own turn, too, and the domain is boosted then, although it stands at the \
+     head of its list and would go on in any case: nearly all packets are taken boosted, and the \
+     allowance is spent where it gains nothing. The paper does not except that case, and its throughput \
+     grows throughout; where it is excepted (`skip_needless_boosts`, the last cases), ours does so, too, \
+     and up to a quarter the domains are served alike. Without it the domain with the stream is short of \
+     its share there. From a half on it has more than the others either way: a boost is granted to \
+     whoever has PBratio left, even without credit, and the credit scheduler forgives debts of more than \
+     a slice. What a packet or read costs the driver (10 us), the disk and TCP's window are choices of \
+     the scenario files, and the slopes are theirs; so is the ratio of figure 20, which has the paper's \
+     direction and not its size.",
 ];
