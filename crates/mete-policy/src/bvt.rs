@@ -8,7 +8,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | selection and insertion together | O(log N); a wake-up and a block also look at every processor once |
+//! | selection and insertion together | O(log N); a wake-up and a stop also look at every processor |
 //! | ahead of whoever is furthest behind, in virtual time | at most (quantum + allowance) / share without warp, and the warp more with it |
 //! | several processors | one queue serves all; a wake-up preempts the processor whose client is furthest ahead; the bound does not hold: who runs elsewhere is furthest behind until it is charged |
 //!
@@ -19,6 +19,7 @@
 //! Whoever runs goes on, at the end of a quantum or when it has to give way, until somebody's effective
 //! virtual time is smaller than its own by more than the context switch allowance over its share. The
 //! quantum is the least charge, so an allowance of nothing still gives everyone a quantum at a time.
+//! A decision that is given back before it ran at all is as if it had not been made.
 //!
 //! # Warp
 //!
@@ -36,6 +37,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::heap::Heap;
+use crate::occupancy::{Occupancy, Occupant};
 use crate::roster::{Roster, State};
 use crate::virtual_time::{Account, ORIGIN, VirtualTime, quantum_ns, service, shifted};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
@@ -71,20 +73,15 @@ struct Borrowing {
     not_before: Nanoseconds,
 }
 
-/// Whom a processor was given to last.
-#[derive(Clone, Copy)]
-struct Seat {
-    client: Option<ClientId>,
-    since: Nanoseconds,
-}
-
 /// The BVT policy.
 pub struct Bvt {
     settings: Settings,
     roster: Roster,
     accounts: Vec<Account>,
     borrowings: Vec<Borrowing>,
-    seats: Vec<Seat>,
+    occupancy: Occupancy,
+    /// Who left each processor last, if it has a claim to go on there.
+    claims: Vec<Option<ClientId>>,
     /// Who is ready, by effective virtual time.
     ready: Heap,
     /// Who is ready or running, by actual virtual time.
@@ -103,7 +100,8 @@ impl Bvt {
             roster: Roster::new(setup),
             accounts: Account::all(setup),
             borrowings: vec![Borrowing::default(); setup.clients as usize],
-            seats: vec![Seat { client: None, since: 0 }; setup.processors as usize],
+            occupancy: Occupancy::new(setup.processors),
+            claims: vec![None; usize::from(setup.processors.max(1))],
             ready: Heap::new(setup.clients),
             runnable: Heap::new(setup.clients),
             scheduler_time: ORIGIN,
@@ -165,30 +163,42 @@ impl Bvt {
         self.ready.push(self.effective(client), client);
     }
 
-    /// The client that had this processor last, if it is ready and nobody undercuts it.
-    fn goes_on(&mut self, processor: ProcessorId) -> Option<ClientId> {
-        let client = self.seats.get(usize::from(processor))?.client?;
+    /// The client that left this processor last, if it may go on there and nobody undercuts it.
+    fn goes_on(&self, processor: ProcessorId) -> Option<ClientId> {
+        if self.occupancy.on(processor).is_some() {
+            return None;
+        }
+        let client = (*self.claims.get(usize::from(processor))?)?;
         let (least, _) = self.ready.least()?;
         let stays = self.roster.state(client) == State::Ready && least >= self.defence(client, 0);
         stays.then_some(client)
     }
 
-    /// Who gave the processor up by itself has no claim to go on.
-    fn vacate(&mut self, client: ClientId) {
-        for seat in self.seats.iter_mut().filter(|seat| seat.client == Some(client)) {
-            seat.client = None;
+    /// Notes who left a processor: one who gave it up by itself has no claim to go on, there or elsewhere.
+    fn note_claim(&mut self, client: ClientId, processor: Option<ProcessorId>, stop: Stop) {
+        self.forfeit(client);
+        let gave_up = matches!(stop, Stop::Blocked | Stop::Yielded);
+        if let Some(claim) = processor.and_then(|processor| self.claims.get_mut(usize::from(processor))) {
+            *claim = (!gave_up).then_some(client);
+        }
+    }
+
+    fn forfeit(&mut self, client: ClientId) {
+        for claim in &mut self.claims {
+            claim.take_if(|claimant| *claimant == client);
         }
     }
 
     /// The processor whose client the woken one should replace: the furthest ahead; none while one is idle.
     fn victim(&self, woken: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
-        let mut last = None;
-        for (processor, seat) in (0..).zip(&self.seats) {
-            let client = seat.client.filter(|&client| self.roster.state(client) == State::Running)?;
-            let defence = self.defence(client, now.saturating_sub(seat.since));
-            last = last.max(Some((defence, processor)));
+        if self.occupancy.any_idle() {
+            return None;
         }
-        last.filter(|&(defence, _)| self.effective(woken) < defence).map(|(_, processor)| processor)
+        let defence = |(processor, occupant): (ProcessorId, Occupant)| {
+            (self.defence(occupant.client, now.saturating_sub(occupant.since_ns)), processor)
+        };
+        let (defence, processor) = self.occupancy.all().map(defence).max()?;
+        (self.effective(woken) < defence).then_some(processor)
     }
 }
 
@@ -209,6 +219,8 @@ impl Policy for Bvt {
             self.scheduler_time();
             self.ready.remove(client);
             self.runnable.remove(client);
+            self.occupancy.leave(client);
+            self.forfeit(client);
         }
     }
 
@@ -241,9 +253,7 @@ impl Policy for Bvt {
             _ => self.ready.pop()?,
         };
         self.roster.run(client);
-        if let Some(seat) = self.seats.get_mut(usize::from(processor)) {
-            *seat = Seat { client: Some(client), since: now };
-        }
+        self.occupancy.enter(processor, client, now);
         let warped_ns = self.borrowings[client as usize].left_ns;
         let slice_ns = if warped_ns > 0 { self.quantum_ns.min(warped_ns) } else { self.quantum_ns };
         Some(Decision { client, slice_ns, grant: Grant::Share })
@@ -251,11 +261,13 @@ impl Policy for Bvt {
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let Some(state) = self.roster.stop(client, stop) else { return };
+        let processor = self.occupancy.leave(client);
+        if stop == Stop::Preempted && ran_ns == 0 {
+            return self.push(client);
+        }
         self.accounts[client as usize].charge(ran_ns);
         self.repay(client, ran_ns, now);
-        if matches!(stop, Stop::Blocked | Stop::Yielded) {
-            self.vacate(client);
-        }
+        self.note_claim(client, processor, stop);
         self.runnable.remove(client);
         self.runnable.push(self.accounts[client as usize].time(), client);
         if state == State::Ready {

@@ -22,6 +22,21 @@ struct Seat {
     before: Option<Occupant>,
 }
 
+impl Seat {
+    /// Whether the client was there.
+    fn leave(&mut self, client: ClientId) -> bool {
+        let is_client = |occupant: &mut Occupant| occupant.client == client;
+        if self.before.take_if(is_client).is_some() {
+            return true;
+        }
+        let left = self.latest.take_if(is_client).is_some();
+        if left {
+            self.latest = self.before.take();
+        }
+        left
+    }
+}
+
 /// The occupants of all processors.
 pub(crate) struct Occupancy {
     seats: Vec<Seat>,
@@ -38,14 +53,10 @@ impl Occupancy {
         }
     }
 
-    /// Takes a client off whichever processor it occupies; linear in processors.
-    pub(crate) fn leave(&mut self, client: ClientId) {
-        for seat in &mut self.seats {
-            seat.before.take_if(|occupant| occupant.client == client);
-            if seat.latest.is_some_and(|occupant| occupant.client == client) {
-                seat.latest = seat.before.take();
-            }
-        }
+    /// Takes a client off whichever processor it occupies, and answers which; linear in processors.
+    pub(crate) fn leave(&mut self, client: ClientId) -> Option<ProcessorId> {
+        let mut seats = (0..).zip(&mut self.seats);
+        seats.find_map(|(processor, seat)| seat.leave(client).then_some(processor))
     }
 
     pub(crate) fn any_idle(&self) -> bool {

@@ -62,6 +62,38 @@ fn vtrr_3_a_bvt_client_that_gives_way_by_itself_has_no_allowance() {
     assert_eq!(bench.quanta(1), [1]);
 }
 
+/// Client 0 runs for a quantum and may go on; client 1, picked ahead, never ran.
+#[test]
+fn vtrr_3_a_bvt_decision_that_is_given_back_takes_no_claim_to_go_on() {
+    let settings = BvtSettings { allowance_ns: 3 * QUANTUM_NS, warp: None };
+    for picks_ahead in [false, true] {
+        let mut policy = with_two_hogs(Bvt::new(&setup(3), settings));
+        assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(0));
+        if picks_ahead {
+            assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(1));
+            policy.ran(1, 0, Stop::Preempted, QUANTUM_NS);
+        }
+        policy.ran(0, QUANTUM_NS, Stop::Expired, QUANTUM_NS);
+        let next = policy.pick(0, QUANTUM_NS).map(|decision| decision.client);
+        assert_eq!(next, Some(0), "it is within its allowance; a pick ahead given back: {picks_ahead}");
+    }
+}
+
+/// It had run out its warp, and has rested since; that is noticed when it stops, which it has not.
+#[test]
+fn vtrr_3_a_bvt_decision_that_is_given_back_begins_no_warp() {
+    let mut policy = with_two_hogs(warped(100, QUANTUM_NS, 2 * QUANTUM_NS));
+    let _ = policy.wake(2, 0);
+    let mut now = 0;
+    let order: Vec<u32> = (0..3).map(|_| run(&mut policy, &mut now, u64::MAX, Stop::Expired)).collect();
+    assert_eq!(order, [2, 0, 1]);
+    let decided = [0, 1, 2].map(|_| policy.pick(0, now).expect("three are ready"));
+    for decision in decided {
+        policy.ran(decision.client, 0, Stop::Preempted, now);
+    }
+    assert_eq!([0, 1, 2].map(|_| policy.pick(0, now).expect("three are ready")), decided);
+}
+
 /// Domain 1 is warped by so many quanta.
 fn warped(quanta: u64, limit_ns: u64, rest_ns: u64) -> Bvt {
     let warp = Warp { domain: 1, warp_ns: quanta * QUANTUM_NS, limit_ns, rest_ns };

@@ -209,10 +209,9 @@ fn new_1_when_all_are_blocked_nobody_is_picked_and_the_first_to_wake_is() {
 }
 
 /// An owner may pick ahead of the end of a run: whoever runs can be preempted still if that is given back.
-/// Borrowed virtual time knows one client a processor, the latest, and waits for the slice's end instead.
 #[test]
 fn new_1_a_pick_ahead_that_is_given_back_leaves_the_running_client_where_it_runs() {
-    for entry in CATALOG.iter().filter(|entry| entry.name != "bvt") {
+    for entry in CATALOG {
         let preempts = |picks_ahead: bool| {
             let mut policy = (entry.make)(&Setup::for_clients(3));
             (0..3).for_each(|client| policy.add(client, 0, Share::ONE, 0));
