@@ -401,3 +401,18 @@ fn tavs_4_who_is_next_anyway_is_not_boosted_if_needless_boosts_are_skipped() {
     let mut host = Host::behind_the_hog(TavsSettings { skip_needless_boosts: true, ..BOOSTING });
     assert_eq!(host.pending(Event::Other), Some(0), "the hog would have gone on");
 }
+
+/// Figure 1(b): what an I/O-bound task is boosted for, the task beside it spends.
+#[test]
+fn tavs_4_aggressive_boosting_preempts_for_any_event_and_is_not_revoked() {
+    let mut host = Host::behind_the_hog(TavsSettings {
+        aggressive_boosting: true,
+        inference: true,
+        ..TavsSettings::OFF
+    });
+    assert_eq!(host.pending(Event::Other), Some(0), "though it is over its credit");
+    host.ran(HOG, MS, Stop::Preempted);
+    assert_eq!(host.pick(MIXED), (30 * MS, Grant::WakeBoost));
+    host.switch(IO);
+    assert_eq!(host.switch(CPU), None, "the task that computes goes on with the slice");
+}

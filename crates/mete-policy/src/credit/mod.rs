@@ -252,6 +252,9 @@ impl Credit {
         if self.roster.state(client) != State::Running {
             self.tavs.inference.event(client);
         }
+        if self.tavs.settings.aggressive_boosting && self.roster.state(client) == State::Ready {
+            return self.boost_as_if_woken(client);
+        }
         match event {
             Event::Packet { port } if self.tavs.settings.network_correlation && self.running_drivers > 0 => {
                 self.counters.ports_missed += u64::from(!self.tavs.network.note(client, port));
@@ -307,6 +310,17 @@ impl Credit {
     fn is_next(&self, client: ClientId) -> bool {
         let is_served = self.running.iter().flatten().all(|&runs| self.tavs.is_driver(runs));
         is_served && self.run_queue.first() == Some(client)
+    }
+
+    /// Figure 1(b): whatever its priority, it preempts and has a whole slice.
+    fn boost_as_if_woken(&mut self, client: ClientId) -> Option<ProcessorId> {
+        if self.priority(client) == Priority::Boost {
+            return None;
+        }
+        self.standings.get_mut(client as usize)?.boost = Boost::Wake;
+        self.counters.wake_boosts += 1;
+        self.requeue(client);
+        self.preempts(client)
     }
 
     fn boost_ready(&mut self, client: ClientId) -> Option<ProcessorId> {

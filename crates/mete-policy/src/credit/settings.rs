@@ -62,6 +62,9 @@ pub struct TavsSettings {
     /// The largest belief: 300 (§5).
     pub belief_max: i16,
 
+    /// Boost a virtual processor for any event, whatever is in it and for a whole slice: what §3.1 warns of
+    /// (figure 1(b)). In none of the sets below.
+    pub aggressive_boosting: bool,
     /// Boost a virtual processor for an event that an I/O-bound task in it waits for (§3.4).
     pub partial_boosting: bool,
     /// How long a partial boost lasts at most, in nanoseconds: 10 ms (§3.4).
@@ -110,6 +113,7 @@ impl TavsSettings {
         belief_threshold: 20,
         belief_min: -100,
         belief_max: 300,
+        aggressive_boosting: false,
         partial_boosting: false,
         boost_max_ns: 10 * MS,
         boost_ratio: 125,
@@ -143,7 +147,7 @@ impl TavsSettings {
     /// Nothing is switched on: this is the plain credit scheduler.
     #[must_use]
     pub const fn is_off(&self) -> bool {
-        let task_aware = self.inference || self.partial_boosting;
+        let task_aware = self.inference || self.partial_boosting || self.aggressive_boosting;
         let correlating = self.block_correlation || self.network_correlation;
         let driver = self.priority_inheritance || self.keep_on_run_queue || self.charge_driver_time;
         !(task_aware || correlating || driver)
