@@ -1,6 +1,6 @@
 //! Who watches a run: metrics and traces hook in here. A recorder that does nothing costs nothing.
 
-use mete_policy::{ClientId, Grant, Nanoseconds, Observation, ProcessorId, Stop};
+use mete_policy::{ClientId, DomainIndex, Grant, Nanoseconds, Observation, ProcessorId, Share, Stop};
 
 /// What only a model knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,16 @@ pub trait Recorder {
         let _ = (client, now_ns);
     }
 
+    /// A client's share is another from now on.
+    fn share_set(&mut self, client: ClientId, share: Share, now_ns: Nanoseconds) {
+        let _ = (client, share, now_ns);
+    }
+
+    /// A domain's share is another from now on.
+    fn domain_share_set(&mut self, domain: DomainIndex, share: Share, now_ns: Nanoseconds) {
+        let _ = (domain, share, now_ns);
+    }
+
     /// The policy was shown something.
     fn observed(&mut self, observation: Observation, now_ns: Nanoseconds) {
         let _ = (observation, now_ns);
@@ -104,6 +114,16 @@ impl<A: Recorder, B: Recorder> Recorder for (A, B) {
         self.1.exited(client, now_ns);
     }
 
+    fn share_set(&mut self, client: ClientId, share: Share, now_ns: Nanoseconds) {
+        self.0.share_set(client, share, now_ns);
+        self.1.share_set(client, share, now_ns);
+    }
+
+    fn domain_share_set(&mut self, domain: DomainIndex, share: Share, now_ns: Nanoseconds) {
+        self.0.domain_share_set(domain, share, now_ns);
+        self.1.domain_share_set(domain, share, now_ns);
+    }
+
     fn observed(&mut self, observation: Observation, now_ns: Nanoseconds) {
         self.0.observed(observation, now_ns);
         self.1.observed(observation, now_ns);
@@ -145,6 +165,18 @@ impl<R: Recorder> Recorder for Option<R> {
     fn exited(&mut self, client: ClientId, now_ns: Nanoseconds) {
         if let Some(recorder) = self {
             recorder.exited(client, now_ns);
+        }
+    }
+
+    fn share_set(&mut self, client: ClientId, share: Share, now_ns: Nanoseconds) {
+        if let Some(recorder) = self {
+            recorder.share_set(client, share, now_ns);
+        }
+    }
+
+    fn domain_share_set(&mut self, domain: DomainIndex, share: Share, now_ns: Nanoseconds) {
+        if let Some(recorder) = self {
+            recorder.domain_share_set(domain, share, now_ns);
         }
     }
 

@@ -3,7 +3,7 @@
 use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy};
 
 use crate::host::{Host, Stalled, Times};
-use crate::metrics::{Latencies, jain};
+use crate::metrics::{Fluid, Latencies, jain};
 use crate::model::Model;
 use crate::recorder::Recorder;
 use crate::scenario::Scenario;
@@ -36,8 +36,26 @@ pub struct ClientReport {
     pub response: Option<Latencies>,
     /// The longest time that it was ready and did not run.
     pub longest_wait_ns: Nanoseconds,
+    /// How often it was ready without running for longer than [`Scenario::starvation_ns`].
+    pub starved: u64,
+    /// How long it was so beyond that, together.
+    pub starved_ns: Nanoseconds,
+    /// How far its service is from what its share promises.
+    pub error: ServiceError,
     /// How often its program, or its guest's programs, said that something is done.
     pub done: u64,
+}
+
+/// The service-time error of a client: the service that it had less what the fluid server of
+/// [`Fluid`] would have given it, since measuring began. To the nearest nanosecond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServiceError {
+    /// At the end.
+    pub last_ns: i64,
+    /// At the lowest, just before a turn: how far it was behind. Never above 0.
+    pub lowest_ns: i64,
+    /// At the highest, at the end of a turn: how far it was ahead. Never below 0.
+    pub highest_ns: i64,
 }
 
 /// What a run showed; the warm-up is not in it.
@@ -62,7 +80,17 @@ pub struct Report {
 }
 
 impl Report {
-    /// The wanted and the wait of whom this was worst for: the longest time anybody was ready in vain.
+    /// The part of partial boosts that hit, 0 to 1: during which a task that waits for events ran (TAVS
+    /// paper, §5.2). `None` where the policy counts none.
+    #[must_use]
+    pub fn boost_hit_ratio(&self) -> Option<f64> {
+        let counter =
+            |wanted| self.counters.iter().find(|(name, _)| *name == wanted).map(|(_, count)| *count);
+        let (hits, boosts) = (counter("partial_boost_hits")?, counter("partial_boosts")?);
+        (boosts > 0).then(|| hits as f64 / boosts as f64)
+    }
+
+    /// The longest time anybody was ready in vain.
     #[must_use]
     pub fn longest_wait_ns(&self) -> Nanoseconds {
         self.clients.iter().map(|client| client.longest_wait_ns).max().unwrap_or(0)
@@ -96,7 +124,8 @@ pub fn run_under<P: Policy, R: Recorder>(
     seed: u64,
     also: R,
 ) -> Result<(Report, R), Stalled> {
-    let watch = Watch::new(scenario.clients.len(), scenario.hardware.processors);
+    let (clients, limit_ns) = (scenario.clients.len(), scenario.starvation_ns);
+    let watch = Watch::new(clients, scenario.hardware, fluid(scenario), limit_ns);
     measure(scenario, seed, scenario.host(policy, (watch, also), seed))
 }
 
@@ -125,6 +154,14 @@ fn measure<P: Policy, M: Model, R: Recorder>(
     let clients = clients(watch, scenario, &ran, times.total_ns());
     let fairness = jain(clients.iter().map(|client| (client.ran_ns, client.share)));
     Ok((Report { policy, seed, measured_ns, times, decisions, fairness, clients, counters }, also))
+}
+
+/// The ideal server of a scenario.
+fn fluid(scenario: &Scenario) -> Fluid {
+    let mut fluid = Fluid::new(scenario.hardware.processors);
+    scenario.domains.iter().for_each(|domain| fluid.add_domain(domain.parent, domain.share));
+    scenario.clients.iter().for_each(|client| fluid.add(client.domain, client.share));
+    fluid
 }
 
 fn sum<P: Policy, M: Model, R: Recorder>(host: &Host<P, M, R>) -> Times {

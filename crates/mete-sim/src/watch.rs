@@ -1,9 +1,11 @@
-//! The recorder that measures clients: waits, wake-ups, switches, responses.
+//! The recorder that measures clients: waits, wake-ups, switches, responses, service-time errors.
 
-use mete_policy::{ClientId, Grant, Nanoseconds, ProcessorId, Stop};
+use mete_policy::{ClientId, DomainIndex, Grant, Nanoseconds, ProcessorId, Share, Stop};
 
+use crate::host::{Hardware, Payer};
+use crate::metrics::Fluid;
 use crate::recorder::{Note, Recorder};
-use crate::report::ClientReport;
+use crate::report::{ClientReport, ServiceError};
 
 /// What is kept of a client while the host runs.
 #[derive(Clone, Default)]
@@ -11,6 +13,10 @@ struct Watched {
     ready_since_ns: Option<Nanoseconds>,
     woke_ns: Option<Nanoseconds>,
     runs_first_since_wake: bool,
+    /// Since when the present turn on a processor is its own.
+    serves_from_ns: Option<Nanoseconds>,
+    /// Service since measuring began; below 0 for the part of a turn that was before.
+    had_ns: i64,
     report: ClientReport,
 }
 
@@ -19,27 +25,36 @@ pub(crate) struct Watch {
     clients: Vec<Watched>,
     /// Who ran last on each processor.
     last: Vec<Option<ClientId>>,
+    hardware: Hardware,
+    fluid: Fluid,
+    starvation_ns: Nanoseconds,
 }
 
 impl Watch {
-    pub(crate) fn new(clients: usize, processors: ProcessorId) -> Watch {
-        Watch { clients: vec![Watched::default(); clients], last: vec![None; usize::from(processors)] }
+    /// Watches the clients that `fluid` has; who is ready for longer than `starvation_ns` starves.
+    pub(crate) fn new(clients: usize, hardware: Hardware, fluid: Fluid, starvation_ns: Nanoseconds) -> Watch {
+        let last = vec![None; usize::from(hardware.processors)];
+        Watch { clients: vec![Watched::default(); clients], last, hardware, fluid, starvation_ns }
     }
 
     /// Forgets what was measured, but not who is ready.
     pub(crate) fn begin(&mut self, now_ns: Nanoseconds) {
+        self.fluid.forget(now_ns);
         for client in &mut self.clients {
             client.report = ClientReport::default();
             client.ready_since_ns = client.ready_since_ns.map(|_| now_ns);
+            client.had_ns = -client.turn_ns(now_ns);
         }
     }
 
     /// Who is ready now has waited, too.
     pub(crate) fn end(&mut self, now_ns: Nanoseconds) {
-        for client in &mut self.clients {
+        for (number, client) in (0..).zip(&mut self.clients) {
             if let Some(since_ns) = client.ready_since_ns {
-                client.waited(now_ns - since_ns);
+                client.waited(now_ns - since_ns, self.starvation_ns);
             }
+            let had_ns = client.had_ns + client.turn_ns(now_ns);
+            client.report.error.is(self.fluid.error_ns(number, had_ns, now_ns));
         }
     }
 
@@ -51,16 +66,56 @@ impl Watch {
     pub(crate) fn into_reports(self) -> impl Iterator<Item = ClientReport> {
         self.clients.into_iter().map(|client| client.report)
     }
+
+    /// From when a processor serves a client that it goes on with now: a switch comes first, which is
+    /// service only if the client pays for it.
+    fn serves_from_ns(
+        &mut self,
+        processor: ProcessorId,
+        client: ClientId,
+        now_ns: Nanoseconds,
+    ) -> (bool, Nanoseconds) {
+        let last = self.last.get_mut(usize::from(processor)).and_then(|last| last.replace(client));
+        let is_switch = last != Some(client);
+        let is_lost = is_switch && self.hardware.payer == Payer::Nobody;
+        (is_switch, now_ns.saturating_add(if is_lost { self.hardware.switch_ns } else { 0 }))
+    }
+
+    /// The error is least just before a turn and highest at its end.
+    fn note_error(&mut self, client: ClientId, now_ns: Nanoseconds) {
+        if let Some(watched) = self.clients.get_mut(client as usize) {
+            watched.report.error.is(self.fluid.error_ns(client, watched.had_ns, now_ns));
+        }
+    }
 }
 
 impl Watched {
-    fn waited(&mut self, wait_ns: Nanoseconds) {
+    fn waited(&mut self, wait_ns: Nanoseconds, limit_ns: Nanoseconds) {
         self.report.longest_wait_ns = self.report.longest_wait_ns.max(wait_ns);
+        if wait_ns > limit_ns {
+            self.report.starved += 1;
+            self.report.starved_ns += wait_ns - limit_ns;
+        }
+    }
+
+    /// How much of the present turn has been had.
+    fn turn_ns(&self, now_ns: Nanoseconds) -> i64 {
+        self.serves_from_ns.map_or(0, |from_ns| now_ns.saturating_sub(from_ns) as i64)
+    }
+}
+
+impl ServiceError {
+    /// It is so much now.
+    fn is(&mut self, error_ns: i64) {
+        self.last_ns = error_ns;
+        self.lowest_ns = self.lowest_ns.min(error_ns);
+        self.highest_ns = self.highest_ns.max(error_ns);
     }
 }
 
 impl Recorder for Watch {
     fn woke(&mut self, client: ClientId, now_ns: Nanoseconds) {
+        self.fluid.activate(client, now_ns);
         let Some(client) = self.client(client) else { return };
         client.ready_since_ns = Some(now_ns);
         client.woke_ns = Some(now_ns);
@@ -69,12 +124,15 @@ impl Recorder for Watch {
     }
 
     fn dispatched(&mut self, processor: ProcessorId, client: ClientId, _grant: Grant, now_ns: Nanoseconds) {
-        let last = self.last.get_mut(usize::from(processor)).and_then(|last| last.replace(client));
+        let (is_switch, from_ns) = self.serves_from_ns(processor, client, now_ns);
+        self.note_error(client, now_ns);
+        let starvation_ns = self.starvation_ns;
         let Some(watched) = self.client(client) else { return };
-        watched.report.switches += u64::from(last != Some(client));
+        watched.serves_from_ns = Some(from_ns);
+        watched.report.switches += u64::from(is_switch);
         let Some(since_ns) = watched.ready_since_ns.take() else { return };
         let wait_ns = now_ns - since_ns;
-        watched.waited(wait_ns);
+        watched.waited(wait_ns, starvation_ns);
         if std::mem::take(&mut watched.runs_first_since_wake) {
             watched.report.wake_to_run.get_or_insert_default().record(wait_ns);
         }
@@ -84,16 +142,30 @@ impl Recorder for Watch {
         &mut self,
         _processor: ProcessorId,
         client: ClientId,
-        _ran_ns: Nanoseconds,
+        ran_ns: Nanoseconds,
         stop: Stop,
         now_ns: Nanoseconds,
     ) {
-        let Some(client) = self.client(client) else { return };
+        let Some(watched) = self.client(client) else { return };
+        watched.serves_from_ns = None;
+        watched.had_ns += ran_ns as i64;
         if stop != Stop::Blocked {
-            client.ready_since_ns = Some(now_ns);
-        } else if let Some(woke_ns) = client.woke_ns.take() {
-            client.report.wake_to_block.get_or_insert_default().record(now_ns - woke_ns);
+            watched.ready_since_ns = Some(now_ns);
+        } else if let Some(woke_ns) = watched.woke_ns.take() {
+            watched.report.wake_to_block.get_or_insert_default().record(now_ns - woke_ns);
         }
+        self.note_error(client, now_ns);
+        if stop == Stop::Blocked {
+            self.fluid.deactivate(client, now_ns);
+        }
+    }
+
+    fn share_set(&mut self, client: ClientId, share: Share, now_ns: Nanoseconds) {
+        self.fluid.set_share(client, share, now_ns);
+    }
+
+    fn domain_share_set(&mut self, domain: DomainIndex, share: Share, now_ns: Nanoseconds) {
+        self.fluid.set_domain_share(domain, share, now_ns);
     }
 
     fn noted(&mut self, note: Note, _now_ns: Nanoseconds) {

@@ -235,8 +235,12 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         match act {
             Act::Deliver { to, signal } => self.deliver(to, signal),
             Act::Observe(observation) => self.observe(observation),
-            Act::SetShare { client, share } => self.policy.set_share(client, share, self.now_ns),
+            Act::SetShare { client, share } => {
+                self.recorder.share_set(client, share, self.now_ns);
+                self.policy.set_share(client, share, self.now_ns);
+            }
             Act::SetDomainShare { domain, share } => {
+                self.recorder.domain_share_set(domain, share, self.now_ns);
                 self.policy.set_domain_share(domain, share, self.now_ns);
             }
             Act::Note(note) => self.recorder.noted(note, self.now_ns),

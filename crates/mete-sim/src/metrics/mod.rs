@@ -3,9 +3,11 @@
 mod boosts;
 mod estimate;
 mod fairness;
+mod fluid;
 mod latencies;
 
 pub use boosts::Boosts;
 pub use estimate::Estimate;
 pub use fairness::jain;
+pub use fluid::Fluid;
 pub use latencies::{LONGEST_NS, Latencies};

@@ -1,11 +1,11 @@
 //! What became of a recording's threads under a policy.
 
-use mete_policy::{ClientId, Entry, Nanoseconds, Policy, ProcessorId, Setup};
+use mete_policy::{ClientId, Entry, Nanoseconds, Policy, ProcessorId, Setup, Share};
 
 use super::model::Replay;
 use super::recording::Recording;
 use crate::host::{Hardware, Host, Stalled};
-use crate::metrics::Latencies;
+use crate::metrics::{Fluid, Latencies};
 use crate::recorder::Recorder;
 use crate::report::ClientReport;
 use crate::watch::Watch;
@@ -74,7 +74,8 @@ pub fn run(recording: &Recording, policy: &Entry, settings: Settings) -> Result<
     };
     let hardware =
         Hardware { processors: setup.processors, switch_ns: settings.switch_ns, ..Hardware::default() };
-    let watch = (Watch::new(clients, setup.processors), End::default());
+    let watch = Watch::new(clients, hardware, fluid(clients, setup.processors), Nanoseconds::MAX);
+    let watch = (watch, End::default());
     let mut host = Replay::host(recording, hardware, (policy.make)(&setup), watch);
     run_to_the_end(&mut host, clients, recording.duration_ns)?;
     let ran: Vec<_> = (0..clients).map(|client| host.ran_ns(client as ClientId)).collect();
@@ -83,6 +84,13 @@ pub fn run(recording: &Recording, policy: &Entry, settings: Settings) -> Result<
     let threads =
         named.map(|((report, script), ran_ns)| ClientReport { name: script.name.clone(), ran_ns, ..report });
     Ok(Outcome { policy: policy.name, end_ns: end.0, threads: threads.collect() })
+}
+
+/// Equal shares for all.
+fn fluid(clients: usize, processors: ProcessorId) -> Fluid {
+    let mut fluid = Fluid::new(processors);
+    (0..clients).for_each(|_| fluid.add(0, Share::ONE));
+    fluid
 }
 
 /// In stretches, because nobody can say beforehand how long it takes.

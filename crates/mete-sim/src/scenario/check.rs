@@ -62,6 +62,7 @@ pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
     Ok(Scenario {
         duration_ns,
         warm_up_ns,
+        starvation_ns: ns("starvation_ms", &table.starvation_ms, NS_PER_MS)?,
         seed: table.seed,
         hardware,
         policy: policy(&table.policy.name)?,

@@ -23,7 +23,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mete_policy::{
-    Bvt, BvtSettings, ClientId, Credit, CreditSettings, DomainIndex, Nanoseconds, Policy, Setup, Share, by_name,
+    Bvt, BvtSettings, ClientId, Credit, CreditSettings, DomainIndex, Nanoseconds, Policy, Setup, Share,
+    by_name,
 };
 
 use crate::host::{Hardware, Host};
@@ -109,6 +110,8 @@ pub struct Scenario {
     pub duration_ns: Nanoseconds,
     /// How much of its beginning is not measured.
     pub warm_up_ns: Nanoseconds,
+    /// Who is ready without running for longer than this starves.
+    pub starvation_ns: Nanoseconds,
     /// Where all random numbers begin, unless another is asked for.
     pub seed: u64,
     /// The host.

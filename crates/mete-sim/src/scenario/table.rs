@@ -19,6 +19,8 @@ pub(super) struct ScenarioTable {
     pub duration_ms: Spanned<f64>,
     #[serde(default = "no_time")]
     pub warm_up_ms: Spanned<f64>,
+    #[serde(default = "starvation_ms")]
+    pub starvation_ms: Spanned<f64>,
     #[serde(default)]
     pub seed: u64,
     #[serde(default)]
@@ -40,6 +42,11 @@ pub(super) struct ScenarioTable {
     pub remote: Vec<RemoteTable>,
     #[serde(default)]
     pub change: Vec<ChangeTable>,
+}
+
+/// A tenth of a second: what people begin to notice.
+fn starvation_ms() -> Spanned<f64> {
+    Spanned::new(0..0, 100.0)
 }
 
 pub(super) fn no_time() -> Spanned<f64> {
