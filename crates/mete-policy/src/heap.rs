@@ -40,6 +40,9 @@ pub struct Heap {
     end: usize,
     /// Whether the root is vacant although it is in use.
     hole: bool,
+    /// Steps between levels, each with at most four comparisons, for tests that count.
+    #[cfg(test)]
+    pub(crate) steps: u64,
 }
 
 impl Heap {
@@ -50,6 +53,8 @@ impl Heap {
             places: vec![ABSENT; clients as usize],
             end: ROOT,
             hole: false,
+            #[cfg(test)]
+            steps: 0,
         }
     }
 
@@ -120,6 +125,10 @@ impl Heap {
 
     fn sift_up(&mut self, mut slot: usize, key: u128) {
         while slot > ROOT && key < self.key(parent(slot)) {
+            #[cfg(test)]
+            {
+                self.steps += 1;
+            }
             self.put(slot, self.key(parent(slot)));
             slot = parent(slot);
         }
@@ -129,6 +138,10 @@ impl Heap {
     fn sift_down(&mut self, mut slot: usize, key: u128) {
         // The line of a slot's children is two before the slot.
         while let Some(children) = self.lines.get(slot - 2) {
+            #[cfg(test)]
+            {
+                self.steps += 1;
+            }
             let (offset, least) = least_of(&children.0);
             if key < least {
                 break;

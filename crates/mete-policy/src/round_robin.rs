@@ -7,8 +7,10 @@
 //! | several processors | one queue serves all |
 //!
 //! A client that stops before its quantum's end goes to the tail all the same, so one that blocks often
-//! gets less than one that computes. A decision that is given back before it ran at all is as if it had
-//! not been made: the client stays at the head.
+//! gets less than one that computes.
+//!
+//! Deviations: none; the paper leaves decisions that are not carried out open. One that is given back before
+//! it ran at all is as if it had not been made: the client stays at the head.
 
 use crate::queue::Queues;
 use crate::roster::{Roster, State};

@@ -168,3 +168,47 @@ impl<Q: FinishQueue> Policy for FairQueueing<Q> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a heap with four children a node: 1, 4, 16, ... clients.
+    fn levels(clients: u32) -> u64 {
+        let inner = 3 * u64::from(clients);
+        u64::from(inner.ilog(4)) + 1
+    }
+
+    fn ready(clients: u32) -> Wfq {
+        let mut policy = Wfq::new(&Setup::for_clients(clients));
+        for client in 0..clients {
+            let share = Share::new(1 + client.wrapping_mul(2_654_435_761) / 7 % 100);
+            policy.add(client, 0, share.expect("in range"), 0);
+            let _ = policy.wake(client, 0);
+        }
+        policy
+    }
+
+    /// A quantum of one in three is used by half.
+    fn decide(policy: &mut Wfq, nth: u32) {
+        let decision = policy.pick(0, 0).expect("all are ready");
+        let ran_ns = if nth.is_multiple_of(3) { decision.slice_ns / 2 } else { decision.slice_ns };
+        policy.ran(decision.client, ran_ns, Stop::Expired, 0);
+    }
+
+    #[test]
+    fn vtrr_5_a_wfq_decision_compares_at_most_four_keys_a_level_of_its_heap() {
+        for clients in [1, 2, 5, 10, 50, 100, 200, 400, 10_000, 1_000_000] {
+            let mut policy = ready(clients);
+            let mut most = 0;
+            for nth in 0..20_000 {
+                let before = policy.queue.steps;
+                decide(&mut policy, nth);
+                most = most.max(policy.queue.steps - before);
+            }
+            let levels = levels(clients);
+            assert!(most <= levels, "{most} steps with {clients} clients in {levels} levels");
+            assert!(clients < 5 || 2 * most >= levels, "the steps are counted: {most} of {levels}");
+        }
+    }
+}

@@ -10,10 +10,10 @@
 //! A client with share S runs S of the paper's time units in a row: one decision whose slice is S
 //! quanta. With shares 3, 2, 1 the order is A A A B B C.
 //!
-//! Who has to give way keeps its place at the head and the rest of its turn, and so does a decision
-//! that is given back. Who yields, blocks or is through loses what was left: carrying it over is what
-//! [deficit round robin](crate::drr) adds. A new share counts from the client's next turn on. The
-//! paper treats neither case.
+//! Deviations: none from the paper; what it leaves open is settled here. Who has to give way keeps its place
+//! at the head and the rest of its turn, and so does a decision that is given back. Who yields, blocks or is
+//! through loses what was left: carrying it over is what [deficit round robin](crate::drr) adds. A new
+//! share counts from the client's next turn on.
 
 use alloc::vec;
 use alloc::vec::Vec;

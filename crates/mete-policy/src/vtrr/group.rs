@@ -18,6 +18,9 @@
 //!
 //! A client of a domain that is not known when the client is added belongs to the root, and so does a
 //! domain inside such a one. Making a domain known again changes nothing.
+//!
+//! Where this differs from the VTRR paper: it has no groups, so the tree is an addition; in each queue, what
+//! [`vtrr`](super) says holds. Unlike there, who needs more than one processor is not taken out of its queue.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -46,7 +49,7 @@ struct Domain {
 /// The group virtual-time round-robin policy.
 pub struct GroupVtrr {
     roster: Roster,
-    store: Store,
+    pub(super) store: Store,
     insertion: Insertion,
     domains: Vec<Domain>,
     /// In whose queue each client is when it is ready.

@@ -8,7 +8,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | selection | constant time; with [`Reset::AtOnce`] one in a cycle takes a step for each client |
+//! | selection | constant time; with [`Reset::AtOnce`] one in a cycle takes a step for each client, and on several processors those at its end do |
 //! | insertion | constant time beside the last neighbours; else a walk of about √(n / 32) steps, or four steps in an array of shares ([`Vtrr::ranged`]) and one for each 32 to 64 clients of equal share that come behind |
 //! | removal | constant time |
 //! | fairness | exact at the end of every cycle; for the error within one, the paper has simulations (§4.1) and no bound |
@@ -67,9 +67,11 @@
 //! run: then they make up for what they are late, out of turn, in the next one. Over random shares on 2
 //! to 16 processors each client stays within its share of quanta, and two, of its feasible part
 //! (`tests/vtrr_processors.rs`; no bound is proved). The decision that begins a cycle takes a step for
-//! each client.
+//! each client, and one near its end may pass all of them in search of one that is still due something.
 
 mod alone;
+#[cfg(test)]
+mod cost;
 mod group;
 mod insertion;
 mod left;

@@ -96,6 +96,9 @@ pub(super) struct Store {
     free: Vec<u32>,
     /// Which chunk each entity is in.
     homes: Vec<u32>,
+    /// How many slots were looked at, for tests that count.
+    #[cfg(test)]
+    pub(super) looks: core::cell::Cell<u64>,
 }
 
 impl Store {
@@ -109,17 +112,23 @@ impl Store {
             slots: Vec::with_capacity(chunks * CHUNK),
             free: Vec::with_capacity(chunks),
             homes: vec![NONE; entities as usize],
+            #[cfg(test)]
+            looks: core::cell::Cell::default(),
         }
     }
 
     #[inline]
     pub(super) fn get(&self, place: Place) -> Option<&Slot> {
+        #[cfg(test)]
+        self.looks.update(|looks| looks + 1);
         let header = self.headers.get(place.chunk as usize)?;
         if place.slot < header.len { self.slots.get(place.index()) } else { None }
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, place: Place) -> Option<&mut Slot> {
+        #[cfg(test)]
+        self.looks.update(|looks| looks + 1);
         let header = self.headers.get(place.chunk as usize)?;
         if place.slot < header.len { self.slots.get_mut(place.index()) } else { None }
     }
@@ -164,6 +173,8 @@ impl Store {
         let chunk = self.home(entity)?;
         let first = chunk as usize * CHUNK;
         let slots = &self.slots[first..first + self.headers[chunk as usize].len as usize];
+        #[cfg(test)]
+        self.looks.update(|looks| looks + slots.len() as u64);
         let slot = slots.iter().position(|slot| slot.entity == entity)?;
         Some(Place { chunk, slot: slot as u32 })
     }

@@ -1,0 +1,98 @@
+//! What decisions cost, counted in looks at slots: a slot is what the queue knows of one client.
+
+use super::store::CHUNK;
+use super::{GroupVtrr, Reset, Store, Vtrr};
+use crate::{DomainIndex, Policy, Setup, Share, Stop};
+
+/// The paper's range (§5.2), and on.
+const CLIENTS: [u32; 9] = [1, 2, 5, 10, 50, 100, 200, 400, 10_000];
+const MILLION: u32 = 1_000_000;
+
+/// Selection looks at the client behind the current one, at the head where that is not to run, and at the
+/// chosen one; a charge at the one that ran and, if it had to give way, at the one before it. Each of them
+/// is looked at a few times.
+const LOOKS: u64 = 14;
+
+/// The same in each level of a tree. Where part of a quantum is charged, the level's slot is searched for in
+/// its chunk, and so it is where the level's last idle member begins to run.
+const A_LEVEL: u64 = LOOKS + 2 * CHUNK as u64;
+
+fn share(weight: u32) -> Share {
+    Share::new(weight).expect("a test's share is in range")
+}
+
+/// Shares from 1 to 100, all mixed.
+fn mixed(client: u32) -> Share {
+    share(1 + client.wrapping_mul(2_654_435_761) / 7 % 100)
+}
+
+fn start<P: Policy>(mut policy: P, clients: u32, share_of: impl Fn(u32) -> Share) -> P {
+    for client in 0..clients {
+        policy.add(client, 0, share_of(client), 0);
+        let _ = policy.wake(client, 0);
+    }
+    policy
+}
+
+/// The looks that a decision takes from one pick to the next. Of four, one is given up halfway, and one has
+/// to give way there.
+fn looks<P: Policy>(policy: &mut P, store: fn(&P) -> &Store, nth: u32) -> u64 {
+    let before = store(policy).looks.get();
+    let decision = policy.pick(0, 0).expect("all are ready");
+    let half_ns = decision.slice_ns / 2;
+    match nth % 4 {
+        0 => policy.ran(decision.client, half_ns, Stop::Yielded, 0),
+        1 => policy.ran(decision.client, half_ns, Stop::Preempted, 0),
+        _ => policy.ran(decision.client, decision.slice_ns, Stop::Expired, 0),
+    }
+    store(policy).looks.get() - before
+}
+
+fn most_looks<P: Policy>(policy: &mut P, store: fn(&P) -> &Store, decisions: u32) -> u64 {
+    (0..decisions).map(|nth| looks(policy, store, nth)).max().unwrap_or(0)
+}
+
+#[test]
+fn vtrr_5_a_decision_touches_a_bounded_number_of_clients_however_many_there_are() {
+    for clients in CLIENTS.into_iter().chain([MILLION]) {
+        let policy = Vtrr::ranged(&Setup::for_clients(clients), share(100));
+        let mut policy = start(policy, clients, mixed);
+        let most = most_looks(&mut policy, |policy| &policy.store, 60_000);
+        assert!((1..=LOOKS).contains(&most), "{most} looks with {clients} clients");
+        assert!(clients > 400 || policy.cycle() > 2, "ends of cycles are among the decisions");
+    }
+}
+
+#[test]
+fn vtrr_5_resetting_all_at_once_takes_more_than_the_bound_once_in_a_cycle() {
+    for clients in CLIENTS.into_iter().filter(|&clients| clients > LOOKS as u32) {
+        let policy = Vtrr::new(&Setup::for_clients(clients)).with_reset(Reset::AtOnce);
+        let mut policy = start(policy, clients, |client| share(1 + client % 3));
+        for nth in 0..60_000 {
+            let cycle = policy.cycle();
+            let looks = looks(&mut policy, |policy| &policy.store, nth);
+            let begins = u64::from(policy.cycle() != cycle);
+            let bound = LOOKS + begins * u64::from(clients + 1);
+            assert!(looks <= bound && looks > begins * u64::from(clients), "{looks} with {clients} clients");
+        }
+        assert!(policy.cycle() > 2, "there are such decisions");
+    }
+}
+
+#[test]
+fn vtrr_5_a_decision_in_a_tree_touches_a_bounded_number_of_clients_a_level() {
+    for levels in 1..=5 {
+        for clients in CLIENTS {
+            let domains = levels;
+            let mut policy = GroupVtrr::new(&Setup { domains, ..Setup::for_clients(clients) });
+            // Each domain is in the one before: the clients are dealt out to all levels.
+            (1..domains).for_each(|domain| policy.add_domain(domain, domain - 1, mixed(domain.into())));
+            for client in 0..clients {
+                policy.add(client, (client % u32::from(domains)) as DomainIndex, mixed(client), 0);
+                let _ = policy.wake(client, 0);
+            }
+            let most = most_looks(&mut policy, |policy| &policy.store, 20_000);
+            assert!(most <= A_LEVEL * u64::from(levels), "{most} with {clients} clients in {levels} levels");
+        }
+    }
+}
