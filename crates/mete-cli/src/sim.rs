@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use mete_policy::CATALOG;
+use mete_sim::cost::{self, Cost};
 use mete_sim::metrics::Latencies;
 use mete_sim::scenario::SHIPPED;
 use mete_sim::{
@@ -16,7 +17,7 @@ use mete_sim::{
 use serde::Serialize;
 
 use crate::arguments::{duration, one_or_more};
-use crate::latency::{NOTHING, milliseconds, quantile};
+use crate::latency::{NOTHING, milliseconds, quantile, signed_milliseconds};
 use crate::output::Output;
 use crate::sweep;
 use crate::table::{Head, Table, count, grouped, number, shorten};
@@ -58,6 +59,9 @@ pub struct Options {
     /// Write every switch into a file, as rows of the log facility; takes a single policy
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Measure what a decision costs on this machine, by the clock: the only figure that differs between runs
+    #[arg(long, conflicts_with_all = ["seeds", "vary", "plot"])]
+    cost: bool,
     /// Print one JSON object for each policy, and one for each client under it
     #[arg(long)]
     pub json: bool,
@@ -72,6 +76,7 @@ Examples:
   mete sim mix --policy vtrr,wfq,rr --plot plots
   mete sim processors --set host.processors=2 --for 60s
   mete sim mix --trace mix.rows
+  mete sim mix --policy vtrr,wfq --cost
   mete sim mix --json | jq -r 'select(.kind == \"client\") | [.client, .got] | @tsv'
 
 A seed gives one run, on every machine. Scenario files are described in docs/scenarios.md.";
@@ -96,15 +101,46 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
         (Some(path), [policy]) => vec![traced(&scenario, policy, seed, path)?],
         (Some(_), several) => bail!("--trace takes a single policy, and {} are asked for", several.len()),
     };
-    for report in &reports {
-        objects(name, report, output)?;
+    // One after the other, and after all else: nothing disturbs the clock.
+    let costs = policies.iter().map(|policy| cost_of(options, &scenario, policy, seed));
+    let costs = costs.collect::<anyhow::Result<Vec<_>>>()?;
+    for (report, cost) in reports.iter().zip(&costs) {
+        objects(name, report, *cost, output)?;
     }
     match reports.as_slice() {
         [report] => output.text(clients(report))?,
         several => side_by_side(several, output)?,
     }
     output.text(String::new())?;
-    output.text(summary(&reports))
+    output.text(summary(&reports))?;
+    if options.cost { output.text(costs_table(&policies, &costs)) } else { Ok(()) }
+}
+
+fn cost_of(options: &Options, scenario: &Scenario, policy: &str, seed: u64) -> anyhow::Result<Option<Cost>> {
+    if !options.cost {
+        return Ok(None);
+    }
+    cost::measure(scenario, policy, seed).map_err(|stalled| stands_still(scenario, &stalled))
+}
+
+fn costs_table(policies: &[String], costs: &[Option<Cost>]) -> String {
+    let heads = ["ns", "calls", "decisions"].into_iter().map(Head::Number);
+    let mut table = Table::new([Head::Name("policy")].into_iter().chain(heads));
+    for (policy, cost) in policies.iter().zip(costs) {
+        let figure = |value: &dyn Fn(&Cost) -> String| cost.as_ref().map_or(NOTHING.into(), value);
+        table.row([
+            policy.clone(),
+            figure(&|cost| format!("{:.1}", cost.ns)),
+            figure(&|cost| format!("{:.2}", cost.calls)),
+            figure(&|cost| grouped(cost.decisions)),
+        ]);
+    }
+    format!(
+        "\na decision, by this machine's clock\n{}\n\nns: all that the policy did for it: picking, charging, waking, \
+         ticks, observations; the calls of\nthis run handed to a fresh policy once more, without the simulated \
+         machine. calls: how many came to\neach decision.",
+        table.text()
+    )
 }
 
 fn settings(options: &Options) -> Vec<String> {
@@ -207,10 +243,30 @@ fn clients(report: &Report) -> String {
         ]);
     }
     format!(
-        "{}{}\n\nmedian, 99 %, max: from waking to running. wait: the longest time ready without running.{}",
+        "{}{}\n\nmedian, 99 %, max: from waking to running. wait: the longest time ready without running.\n\n{}{}",
         table.text(),
         left_out(report.clients.len()),
+        errors(report),
         responses(report)
+    )
+}
+
+/// How far each client's service was from what its share promises.
+fn errors(report: &Report) -> String {
+    let heads = ["error ms", "lowest ms", "highest ms", "starved", "starved ms"];
+    let heads = heads.into_iter().map(Head::Number);
+    let mut table = Table::new([Head::Name("client")].into_iter().chain(heads));
+    for client in report.clients.iter().take(MOST_CLIENTS) {
+        let figures = [client.error.last_ns, client.error.lowest_ns, client.error.highest_ns];
+        let starved = if client.starved > 0 { milliseconds(client.starved_ns) } else { NOTHING.to_owned() };
+        let figures = figures.map(signed_milliseconds).into_iter().chain([count(client.starved), starved]);
+        table.row([shorten(&client.name, NAME)].into_iter().chain(figures));
+    }
+    format!(
+        "{}{}\n\nerror: service, less what a server that divides itself by shares among all who are ready gives, at\n\
+         the end and at its extremes. starved: how often ready in vain beyond the limit, and how long.",
+        table.text(),
+        left_out(report.clients.len()),
     )
 }
 
@@ -230,12 +286,15 @@ fn responses(report: &Report) -> String {
 /// A figure of each client under each policy, and how it is headed.
 type Figure = (&'static str, fn(&ClientReport) -> String);
 
-const FIGURES: [Figure; 6] = [
+const FIGURES: [Figure; 9] = [
     ("processor time, %", |client| percent(client.got)),
     ("from waking to running, median, ms", |client| quantile(client.wake_to_run.as_ref(), 0.5)),
     ("from waking to running, 99 %, ms", |client| quantile(client.wake_to_run.as_ref(), 0.99)),
     ("from asking to being answered, median, ms", |client| quantile(client.response.as_ref(), 0.5)),
     ("longest time ready without running, ms", |client| milliseconds(client.longest_wait_ns)),
+    ("service-time error, lowest, ms", |client| signed_milliseconds(client.error.lowest_ns)),
+    ("service-time error, highest, ms", |client| signed_milliseconds(client.error.highest_ns)),
+    ("how often it starved", |client| count(client.starved)),
     ("switches to it", |client| grouped(client.switches)),
 ];
 
@@ -269,7 +328,9 @@ fn summary(reports: &[Report]) -> String {
     for report in reports {
         let part = |ns: u64| percent(ns as f64 / report.times.total_ns().max(1) as f64);
         let counters = report.counters.iter().filter(|(_, count)| *count > 0);
-        let counters: Vec<_> = counters.map(|(name, count)| format!("{name} {}", grouped(*count))).collect();
+        let counters = counters.map(|(name, count)| format!("{name} {}", grouped(*count)));
+        let hits = report.boost_hit_ratio().map(|hits| format!("hits of boosts {} %", percent(hits)));
+        let counters: Vec<_> = hits.into_iter().chain(counters).collect();
         table.row([
             report.policy.clone(),
             part(report.times.run_ns),
@@ -301,7 +362,16 @@ struct RunObject<'a> {
     idle_ns: u64,
     decisions: u64,
     fairness: Option<f64>,
+    boost_hit_ratio: Option<f64>,
+    cost: Option<CostObject>,
     counters: std::collections::BTreeMap<&'static str, u64>,
+}
+
+#[derive(Serialize)]
+struct CostObject {
+    ns: f64,
+    calls: f64,
+    decisions: u64,
 }
 
 /// What `--json` prints for each client under a policy.
@@ -320,6 +390,11 @@ struct ClientObject<'a> {
     wakes: u64,
     done: u64,
     longest_wait_ns: u64,
+    starved: u64,
+    starved_ns: u64,
+    error_ns: i64,
+    error_lowest_ns: i64,
+    error_highest_ns: i64,
     wake_to_run: Option<Times>,
     wake_to_block: Option<Times>,
     response: Option<Times>,
@@ -346,7 +421,7 @@ impl Times {
     }
 }
 
-fn objects(scenario: &str, report: &Report, output: &mut Output) -> anyhow::Result<()> {
+fn objects(scenario: &str, report: &Report, cost: Option<Cost>, output: &mut Output) -> anyhow::Result<()> {
     output.object(&RunObject {
         kind: "run",
         scenario,
@@ -358,6 +433,8 @@ fn objects(scenario: &str, report: &Report, output: &mut Output) -> anyhow::Resu
         idle_ns: report.times.idle_ns,
         decisions: report.decisions,
         fairness: report.fairness,
+        boost_hit_ratio: report.boost_hit_ratio(),
+        cost: cost.map(|Cost { ns, calls, decisions }| CostObject { ns, calls, decisions }),
         counters: report.counters.iter().copied().collect(),
     })?;
     for client in &report.clients {
@@ -381,6 +458,11 @@ fn object<'a>(scenario: &'a str, policy: &'a str, client: &'a ClientReport) -> C
         wakes: client.wakes,
         done: client.done,
         longest_wait_ns: client.longest_wait_ns,
+        starved: client.starved,
+        starved_ns: client.starved_ns,
+        error_ns: client.error.last_ns,
+        error_lowest_ns: client.error.lowest_ns,
+        error_highest_ns: client.error.highest_ns,
         wake_to_run: client.wake_to_run.as_ref().map(Times::of),
         wake_to_block: client.wake_to_block.as_ref().map(Times::of),
         response: client.response.as_ref().map(Times::of),

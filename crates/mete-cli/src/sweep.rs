@@ -2,7 +2,7 @@
 //! intervals, as tables, data and plots.
 
 use std::fmt::Write as _;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
@@ -21,24 +21,31 @@ use crate::{failure, interrupt};
 /// A figure of a client: its column's head, its name for scripts, and its value in one run.
 type Figure = (&'static str, &'static str, fn(&ClientReport) -> Option<f64>);
 
-const FIGURES: [Figure; 7] = [
+const FIGURES: [Figure; 10] = [
     ("got %", "got_percent", |client| Some(100.0 * client.got)),
     ("woken ms", "wake_to_run_median_ms", |client| quantile(client.wake_to_run.as_ref(), 0.5)),
     ("99 % ms", "wake_to_run_99_ms", |client| quantile(client.wake_to_run.as_ref(), 0.99)),
+    ("wait ms", "longest_wait_ms", |client| Some(client.longest_wait_ns as f64 / 1e6)),
     ("answer ms", "response_median_ms", |client| quantile(client.response.as_ref(), 0.5)),
     ("99 % ms", "response_99_ms", |client| quantile(client.response.as_ref(), 0.99)),
-    ("wait ms", "longest_wait_ms", |client| Some(client.longest_wait_ns as f64 / 1e6)),
     ("done", "done", |client| (client.done > 0).then_some(client.done as f64)),
+    ("lowest ms", "error_lowest_ms", |client| Some(client.error.lowest_ns as f64 / 1e6)),
+    ("highest ms", "error_highest_ms", |client| Some(client.error.highest_ns as f64 / 1e6)),
+    ("starved", "starved", |client| (client.starved > 0).then_some(client.starved as f64)),
 ];
+
+/// Which figures stand in one table: a terminal has 100 columns.
+const TABLES: [Range<usize>; 3] = [0..4, 4..7, 7..FIGURES.len()];
 
 fn quantile(times: Option<&Latencies>, part: f64) -> Option<f64> {
     times.and_then(|times| times.quantile_ns(part)).map(|ns| ns as f64 / 1e6)
 }
 
-const READ_IT: &str = "
+const READ_IT: &str = "\
 Mean over the seeds, ± half of its 95 % confidence interval (Student's t). woken: from waking to
 running; answer: from asking to being answered; each the median, then 99 %. wait: the longest time
-ready without running.";
+ready without running. lowest, highest: the service-time error at its extremes. starved: how often
+ready without running beyond the scenario's limit.";
 
 /// Where results go beside stdout.
 pub struct Files<'a> {
@@ -72,7 +79,10 @@ pub fn run(scenario: &str, sweep: &Sweep, files: &Files<'_>, output: &mut Output
     for cell in &cells {
         objects(scenario, cell, output)?;
     }
-    output.text(table(&cells))?;
+    let tables = TABLES.into_iter().filter_map(|figures| table(&cells, figures));
+    for text in tables.collect::<Vec<_>>() {
+        output.text(text + "\n")?;
+    }
     output.text(READ_IT)
 }
 
@@ -146,10 +156,11 @@ fn clients(cell: &Cell) -> impl Iterator<Item = (&str, Vec<Vec<f64>>)> {
     })
 }
 
-fn table(cells: &[Cell]) -> String {
+/// `None` where nobody has any of these figures.
+fn table(cells: &[Cell], figures: Range<usize>) -> Option<String> {
     let values: Vec<&str> = cells.iter().flat_map(|cell| &cell.values).map(|value| key(value)).collect();
     let keys = &values[..cells.first().map_or(0, |cell| cell.values.len())];
-    let shown: Vec<usize> = (0..FIGURES.len()).filter(|&figure| is_known(cells, figure)).collect();
+    let shown: Vec<usize> = figures.filter(|&figure| is_known(cells, figure)).collect();
     let heads = keys.iter().copied().chain(["policy", "client"]).map(Head::Name);
     let mut table = Table::new(heads.chain(shown.iter().map(|&figure| Head::Number(FIGURES[figure].0))));
     for cell in cells {
@@ -160,7 +171,7 @@ fn table(cells: &[Cell]) -> String {
             table.row(left.iter().cloned().chain([shorten(name, 20)]).chain(figures));
         }
     }
-    table.text()
+    (!shown.is_empty()).then(|| table.text())
 }
 
 fn key(value: &str) -> &str {

@@ -24,6 +24,7 @@
 //!
 //! [`host`] is the machine, [`model`] the seam to what runs on it, [`recorder`] the seam to who watches.
 
+pub mod cost;
 pub mod host;
 pub mod metrics;
 pub mod model;

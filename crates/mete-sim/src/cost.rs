@@ -1,0 +1,211 @@
+//! What a decision of a policy costs in processor time on this machine: the only figure here that a
+//! clock measures, and so the only one that differs between runs.
+//!
+//! ```text
+//!   run ──▶ Tape: every call, in its order ──▶ a fresh policy: the same calls once more, timed together
+//! ```
+//!
+//! The calls of a run are handed to a new policy without the machine between them. What is measured is
+//! all that the policy does for a decision: picking, charging, waking, ticks and observations, with its
+//! data as warm in the caches as they are when nothing else runs. The loop over the calls is in it, a
+//! nanosecond or so a call; the simulated machine and reading the clock are not.
+
+use std::cell::RefCell;
+use std::hint::black_box;
+use std::rc::Rc;
+use std::time::Instant;
+
+use mete_policy::{
+    ClientId, Decision, DomainIndex, Nanoseconds, Observation, Policy, ProcessorId, Share, Stop,
+};
+
+use crate::host::Stalled;
+use crate::report::run_under;
+use crate::scenario::Scenario;
+
+/// So many calls are kept; what comes after them is not measured.
+const MOST_CALLS: usize = 2_000_000;
+/// The calls are timed so often, and the quickest time counts: others were disturbed.
+const ROUNDS: usize = 3;
+
+#[derive(Clone, Copy)]
+enum Call {
+    AddDomain(DomainIndex, DomainIndex, Share),
+    SetDomainShare(DomainIndex, Share, Nanoseconds),
+    Add(ClientId, DomainIndex, Share, Nanoseconds),
+    Remove(ClientId, Nanoseconds),
+    SetShare(ClientId, Share, Nanoseconds),
+    Wake(ClientId, Nanoseconds),
+    Pick(ProcessorId, Nanoseconds),
+    Ran(ClientId, Nanoseconds, Stop, Nanoseconds),
+    Tick(ProcessorId, Nanoseconds),
+    Observe(Observation, Nanoseconds),
+}
+
+impl Call {
+    /// Clients and domains become known before anything is decided.
+    fn is_preparation(self) -> bool {
+        matches!(self, Call::AddDomain(..) | Call::Add(..))
+    }
+
+    /// Whether it was answered with a decision.
+    fn play(self, policy: &mut impl Policy) -> bool {
+        match self {
+            Call::AddDomain(domain, parent, share) => policy.add_domain(domain, parent, share),
+            Call::SetDomainShare(domain, share, now) => policy.set_domain_share(domain, share, now),
+            Call::Add(client, domain, share, now) => policy.add(client, domain, share, now),
+            Call::Remove(client, now) => policy.remove(client, now),
+            Call::SetShare(client, share, now) => policy.set_share(client, share, now),
+            Call::Wake(client, now) => drop(black_box(policy.wake(client, now))),
+            Call::Pick(processor, now) => return black_box(policy.pick(processor, now)).is_some(),
+            Call::Ran(client, ran_ns, stop, now) => policy.ran(client, ran_ns, stop, now),
+            Call::Tick(processor, now) => drop(black_box(policy.tick(processor, now))),
+            Call::Observe(observation, now) => drop(black_box(policy.observe(observation, now))),
+        }
+        false
+    }
+}
+
+/// What a run asked of its policy.
+type Calls = Rc<RefCell<Vec<Call>>>;
+
+/// A policy whose calls are kept.
+struct Tape<P> {
+    policy: P,
+    calls: Calls,
+}
+
+impl<P> Tape<P> {
+    fn keep(&self, call: Call) {
+        let mut calls = self.calls.borrow_mut();
+        if calls.len() < MOST_CALLS {
+            calls.push(call);
+        }
+    }
+}
+
+impl<P: Policy> Policy for Tape<P> {
+    fn name(&self) -> &'static str {
+        self.policy.name()
+    }
+
+    fn add_domain(&mut self, domain: DomainIndex, parent: DomainIndex, share: Share) {
+        self.keep(Call::AddDomain(domain, parent, share));
+        self.policy.add_domain(domain, parent, share);
+    }
+
+    fn set_domain_share(&mut self, domain: DomainIndex, share: Share, now: Nanoseconds) {
+        self.keep(Call::SetDomainShare(domain, share, now));
+        self.policy.set_domain_share(domain, share, now);
+    }
+
+    fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, now: Nanoseconds) {
+        self.keep(Call::Add(client, domain, share, now));
+        self.policy.add(client, domain, share, now);
+    }
+
+    fn remove(&mut self, client: ClientId, now: Nanoseconds) {
+        self.keep(Call::Remove(client, now));
+        self.policy.remove(client, now);
+    }
+
+    fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
+        self.keep(Call::SetShare(client, share, now));
+        self.policy.set_share(client, share, now);
+    }
+
+    fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
+        self.keep(Call::Wake(client, now));
+        self.policy.wake(client, now)
+    }
+
+    fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
+        self.keep(Call::Pick(processor, now));
+        self.policy.pick(processor, now)
+    }
+
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
+        self.keep(Call::Ran(client, ran_ns, stop, now));
+        self.policy.ran(client, ran_ns, stop, now);
+    }
+
+    fn tick_ns(&self) -> Option<Nanoseconds> {
+        self.policy.tick_ns()
+    }
+
+    fn tick(&mut self, processor: ProcessorId, now: Nanoseconds) -> bool {
+        self.keep(Call::Tick(processor, now));
+        self.policy.tick(processor, now)
+    }
+
+    fn observe(&mut self, observation: Observation, now: Nanoseconds) -> Option<ProcessorId> {
+        self.keep(Call::Observe(observation, now));
+        self.policy.observe(observation, now)
+    }
+}
+
+/// What a decision costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// All calls together, for each decision.
+    pub ns: f64,
+    /// How many calls came to each decision.
+    pub calls: f64,
+    /// How many decisions were timed.
+    pub decisions: u64,
+}
+
+/// Runs a scenario under one policy and measures its decisions. `None`: there is no policy of that name,
+/// or it decided nothing.
+///
+/// # Errors
+///
+/// [`Stalled`] if a program does not let time go on.
+pub fn measure(scenario: &Scenario, policy: &str, seed: u64) -> Result<Option<Cost>, Stalled> {
+    let fresh = || scenario.policy(policy, seed);
+    let Some(first) = fresh() else { return Ok(None) };
+    let calls = Calls::default();
+    run_under(scenario, Tape { policy: first, calls: Rc::clone(&calls) }, seed, ())?;
+    let calls = calls.take();
+    let rounds = (0..ROUNDS).filter_map(|_| fresh()).filter_map(|mut policy| time(&calls, &mut policy));
+    Ok(rounds.min_by(|one, other| one.ns.total_cmp(&other.ns)))
+}
+
+/// Hands the calls to a policy that has seen nothing yet.
+fn time(calls: &[Call], policy: &mut impl Policy) -> Option<Cost> {
+    let prepared = calls.iter().take_while(|call| call.is_preparation()).count();
+    let (before, run) = calls.split_at(prepared);
+    for call in before {
+        call.play(policy);
+    }
+    let begun = Instant::now();
+    let decisions = run.iter().filter(|call| call.play(policy)).count();
+    let passed_ns = begun.elapsed().as_nanos() as f64;
+    let decided = decisions as f64;
+    (decisions > 0).then(|| Cost {
+        ns: passed_ns / decided,
+        calls: run.len() as f64 / decided,
+        decisions: decisions as u64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_calls_of_a_run_bring_about_as_many_decisions_once_more() {
+        for name in ["shares-3-2-1", "tavs-mixed"] {
+            let settings = ["warm_up_ms=0".to_owned(), "duration_ms=1000".to_owned()];
+            let scenario = Scenario::load(name, &settings).expect("it is right");
+            for entry in mete_policy::CATALOG {
+                let cost = measure(&scenario, entry.name, 1).expect("time goes on").expect("it decides");
+                let run = crate::report::run(&scenario, entry.name, 1, ()).expect("it is in the catalog");
+                assert_eq!(cost.decisions, run.expect("time goes on").0.decisions, "{}", entry.name);
+                assert!(cost.calls >= 1.0 && cost.ns > 0.0);
+            }
+        }
+        let scenario = Scenario::load("mix", &[]).expect("it is right");
+        assert_eq!(measure(&scenario, "nobody's", 1), Ok(None));
+    }
+}
