@@ -75,3 +75,35 @@ pub(super) fn range(points: &[Point], policy: &str, least: u32, most: u32) -> Op
 pub(super) fn cost(points: &[Point], policy: &str, clients: u32) -> Option<f64> {
     points.iter().find(|point| point.policy == policy && point.clients == clients)?.ns
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vtrr_5_the_study_goes_through_the_papers_numbers_of_clients_and_on_to_a_million() {
+        assert!(CLIENTS.is_sorted_by(|fewer, more| fewer < more));
+        assert_eq!((CLIENTS[0], CLIENTS[CLIENTS.len() - 1]), (1, 1_000_000));
+        let [papers, beyond] = [1..=400, 401..=1_000_000].map(|range| {
+            CLIENTS.iter().filter(|&clients| range.contains(clients)).copied().collect::<Vec<u32>>()
+        });
+        assert_eq!(papers.last(), Some(&400), "the paper's figure ends there");
+        assert!(papers.len() >= 10, "a curve of it needs that many points: {papers:?}");
+        let is_decade = |pair: &[u32]| pair[1] <= 10 * pair[0];
+        assert!(beyond.windows(2).all(is_decade), "no more than a decade between two: {beyond:?}");
+        let shown = vtrr_cost_page::SHOWN;
+        assert!(shown.iter().all(|clients| CLIENTS.contains(clients)), "the page shows what is measured");
+    }
+
+    #[test]
+    fn vtrr_5_the_study_has_a_row_for_every_policy() {
+        for (clients, of) in [(1, "1 client"), (10, "10 clients")] {
+            let rows = measured(clients, StudyOptions { is_quick: true }, &mut ());
+            let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+            let expected: Vec<String> = CATALOG.iter().map(|entry| format!("{}, {of}", entry.name)).collect();
+            assert_eq!(names, expected);
+            let is_measured = |row: &Row| row.samples == 5 && row.median.is_some_and(|ns| ns > 0.0);
+            assert!(rows.iter().all(is_measured), "{rows:?}");
+        }
+    }
+}

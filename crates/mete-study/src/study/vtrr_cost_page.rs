@@ -15,7 +15,7 @@ const MOST: u32 = CLIENTS[CLIENTS.len() - 1];
 /// The paper's schedulers by our names: Linux 2.2, WFQ over a list, WFQ over a heap, VTRR.
 const PAPERS: [&str; 4] = ["goodness", "wfq-linear", "wfq", "vtrr"];
 /// What the page's table shows of the clients.
-const SHOWN: [u32; 7] = [1, 10, 100, 400, 10_000, 100_000, 1_000_000];
+pub(super) const SHOWN: [u32; 7] = [1, 10, 100, 400, 10_000, 100_000, 1_000_000];
 
 pub(super) fn files(report: &Report, figures: &[Figure], points: &[Point]) -> Vec<(String, String)> {
     let all: Vec<&str> = CATALOG.iter().map(|entry| entry.name).collect();
