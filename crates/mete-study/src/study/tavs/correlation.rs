@@ -232,7 +232,7 @@ const PROSE: [&str; 2] = [
      mark is set where the paper's programs take their time stamps. Without correlation (NC) every event \
      boosts the domain. A portmap learns within seconds which port is the I/O-bound task's, whatever its \
      width, and then boosts for that port almost only: where nothing else is pending at such a boost, \
-     nearly all hit.",
+     nine in ten hit.",
     "The paper's ratios do not come out, for a reason in the guests. When a boost begins, packets for \
      other servers are often pending, too, and the simulated priority kernel, in which all these servers \
      sleep enough to have the same bonus, wakes them first come, first served: another server runs, and \

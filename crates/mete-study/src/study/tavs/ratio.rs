@@ -224,5 +224,6 @@ const PROSE: [&str; 2] = [
      whoever has PBratio left, even without credit, and the credit scheduler forgives debts of more than \
      a slice. What a packet or read costs the driver (10 us), the disk and TCP's window are choices of \
      the scenario files, and the slopes are theirs; so is the ratio of figure 20, which has the paper's \
-     direction and not its size.",
+     direction and not its size. What tracking tasks itself costs (section 5.5, hackbench) is a matter of \
+     real processors and is not simulated.",
 ];
