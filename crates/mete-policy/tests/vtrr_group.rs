@@ -168,3 +168,25 @@ proptest! {
         }
     }
 }
+
+/// Client 0 runs while the root's cycles end, so that the root owes it something; then it is in a domain.
+#[test]
+fn vtrr_7_who_has_gone_to_another_domain_is_selected_there_alone() {
+    let mut policy = GroupVtrr::new(&Setup { processors: 3, ..setup(2, 2) });
+    policy.add_domain(1, 0, share(37));
+    let pick = |policy: &mut GroupVtrr, processor| policy.pick(processor, 0).map(|decision| decision.client);
+    start(&mut policy, 0, 0, 12);
+    start(&mut policy, 1, 0, 1);
+    assert_eq!(pick(&mut policy, 0), Some(0));
+    for _ in 0..3 {
+        assert_eq!(pick(&mut policy, 1), Some(1));
+        policy.ran(1, QUANTUM_NS, Stop::Expired, 0);
+    }
+    policy.remove(0, 0);
+    start(&mut policy, 0, 1, 151);
+    assert_eq!(pick(&mut policy, 1), Some(0), "the larger share is first");
+    policy.ran(0, 0, Stop::Blocked, 0);
+    assert_eq!(pick(&mut policy, 1), Some(1));
+    let _ = policy.wake(0, 0);
+    assert_eq!(pick(&mut policy, 2), Some(0));
+}

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | selection | constant time; with [`Reset::AtOnce`] one in a cycle takes a step for each client, and on several processors those at its end do |
 //! | insertion | constant time beside the last neighbours; else a walk of about √(n / 32) steps, or four steps in an array of shares ([`Vtrr::ranged`]) and one for each 32 to 64 clients of equal share that come behind |
-//! | removal | constant time |
+//! | removal | constant time; on several processors, as many steps as those |
 //! | fairness | exact at the end of every cycle; for the error within one, the paper has simulations (§4.1) and no bound |
 //! | several processors | one queue serves all; who is due more than one of them has one alone |
 //!

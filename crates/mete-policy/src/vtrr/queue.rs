@@ -323,6 +323,8 @@ impl Queue {
         let before = store.previous(place).and_then(|before| store.get(before)).copied();
         let behind = store.get(store.next(place)).map_or(Entity::MAX, |slot| slot.entity);
         insertion.leaves(&slot, before.as_ref());
+        // It makes nothing up for in the queue that it may be in next.
+        self.late.retain(|&late| late != slot.entity);
         store.remove(&mut self.line, place);
         self.due_ns -= i128::from(slot.due_ns(self.quantum_ns));
         self.total -= u64::from(slot.share);
