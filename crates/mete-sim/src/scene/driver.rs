@@ -164,7 +164,7 @@ impl Driver {
         }
         let Some(job) = self.jobs.pop_front() else { return Action::Step(Step::Block) };
         self.take(job);
-        Action::Step(Step::Continue)
+        Action::Step(if self.left_ns > 0 { Step::Compute(self.left_ns) } else { Step::Continue })
     }
 
     /// A guest will be told at the end of the batch.
