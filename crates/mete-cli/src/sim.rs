@@ -17,6 +17,7 @@ use mete_sim::{
 use serde::Serialize;
 
 use crate::arguments::{duration, one_or_more};
+use crate::failure;
 use crate::latency::{NOTHING, milliseconds, quantile, signed_milliseconds};
 use crate::output::Output;
 use crate::sweep;
@@ -101,6 +102,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
         (Some(path), [policy]) => vec![traced(&scenario, policy, seed, path)?],
         (Some(_), several) => bail!("--trace takes a single policy, and {} are asked for", several.len()),
     };
+    reports.iter().for_each(say_who_waits);
     // One after the other, and after all else: nothing disturbs the clock.
     let costs = policies.iter().map(|policy| cost_of(options, &scenario, policy, seed));
     let costs = costs.collect::<anyhow::Result<Vec<_>>>()?;
@@ -114,6 +116,22 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     output.text(String::new())?;
     output.text(summary(&reports))?;
     if options.cost { output.text(costs_table(&policies, &costs)) } else { Ok(()) }
+}
+
+/// Waiting tasks that are named.
+const MOST_WAITING: usize = 5;
+
+/// It may be meant, and it may be a deadlock.
+fn say_who_waits(report: &Report) {
+    let named: Vec<_> = report.waiting.iter().take(MOST_WAITING).map(ToString::to_string).collect();
+    if named.is_empty() {
+        return;
+    }
+    let more = match report.waiting.len().saturating_sub(MOST_WAITING) {
+        0 => String::new(),
+        more => format!(", and {}", number(more as u64, "more task")),
+    };
+    failure::say(&format!("{}: at the end {}{more}", report.policy, named.join(", ")));
 }
 
 fn cost_of(options: &Options, scenario: &Scenario, policy: &str, seed: u64) -> anyhow::Result<Option<Cost>> {

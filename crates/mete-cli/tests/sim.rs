@@ -86,7 +86,7 @@ fn plots_are_bars_by_client_or_lines_over_one_keys_values() {
 #[test]
 fn what_cannot_vary_is_said() {
     assert!(failure(&["sim", "mix", "--vary", "host.switch_us"]).contains("nothing to vary"));
-    assert!(failure(&["sim", "mix", "--vary", "host.swich_us=1"]).contains("swich_us"));
+    assert!(failure(&["sim", "mix", "--vary", "host.swich_us=1"]).contains("--vary host.swich_us=1: "));
     assert!(failure(&["sim", "mix", "--csv", "runs.csv"]).contains("--seeds"));
 }
 

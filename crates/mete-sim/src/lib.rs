@@ -39,6 +39,7 @@ pub mod scenario;
 pub mod scene;
 pub mod sweep;
 pub mod trace;
+pub mod waiting;
 mod watch;
 
 pub use host::{Hardware, Host, Payer, Stalled, Times};

@@ -7,6 +7,8 @@ use crate::metrics::{Fluid, Latencies, jain};
 use crate::model::Model;
 use crate::recorder::Recorder;
 use crate::scenario::Scenario;
+use crate::scene::Scene;
+use crate::waiting::{Waiting, waiting};
 use crate::watch::Watch;
 
 /// What one client had.
@@ -75,6 +77,8 @@ pub struct Report {
     pub fairness: Option<f64>,
     /// The clients, by number.
     pub clients: Vec<ClientReport>,
+    /// Who has waited for others from the first half on to the end.
+    pub waiting: Vec<Waiting>,
     /// The policy's own counters, warm-up included.
     pub counters: Vec<(&'static str, u64)>,
 }
@@ -129,10 +133,10 @@ pub fn run_under<P: Policy, R: Recorder>(
     measure(scenario, seed, scenario.host(policy, (watch, also), seed))
 }
 
-fn measure<P: Policy, M: Model, R: Recorder>(
+fn measure<P: Policy, R: Recorder>(
     scenario: &Scenario,
     seed: u64,
-    mut host: Host<P, M, (Watch, R)>,
+    mut host: Host<P, Scene, (Watch, R)>,
 ) -> Result<(Report, R), Stalled> {
     host.run_until(scenario.warm_up_ns)?;
     let ran_before: Vec<_> =
@@ -149,11 +153,12 @@ fn measure<P: Policy, M: Model, R: Recorder>(
     let mut counters = Vec::new();
     host.policy().counters(&mut |name, count| counters.push((name, count)));
     let policy = host.policy().name().to_owned();
+    let waiting = waiting(scenario, &host);
     let (watch, also) = host.into_recorder();
     let measured_ns = scenario.duration_ns - scenario.warm_up_ns;
     let clients = clients(watch, scenario, &ran, times.total_ns());
     let fairness = jain(clients.iter().map(|client| (client.ran_ns, client.share)));
-    Ok((Report { policy, seed, measured_ns, times, decisions, fairness, clients, counters }, also))
+    Ok((Report { policy, seed, measured_ns, times, decisions, fairness, clients, waiting, counters }, also))
 }
 
 /// The ideal server of a scenario.

@@ -45,6 +45,14 @@ pub enum SweepError {
     /// What should vary was not written as a key and values.
     #[error("{0:?} says nothing to vary; write a key of the scenario and its values: host.switch_us=0,5,50")]
     Varied(String),
+    /// A value does not fit.
+    #[error("--vary {setting}: {what}")]
+    Value {
+        /// The key and the value.
+        setting: String,
+        /// What is wrong with it.
+        what: String,
+    },
     /// A combination of values is no scenario.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
@@ -80,7 +88,7 @@ impl Sweep {
     ///
     /// # Errors
     ///
-    /// [`SweepError::Scenario`] for the first combination that is no scenario.
+    /// [`SweepError::Value`] or [`SweepError::Scenario`] for the first combination that is no scenario.
     pub fn new(
         scenario: &str,
         settings: &[String],
@@ -90,7 +98,13 @@ impl Sweep {
     ) -> Result<Sweep, SweepError> {
         let load = |values: Vec<String>| {
             let settings: Vec<String> = settings.iter().chain(&values).cloned().collect();
-            Scenario::load(scenario, &settings).map(|scenario| (values, scenario))
+            match Scenario::load(scenario, &settings) {
+                Ok(scenario) => Ok((values, scenario)),
+                Err(ScenarioError::Setting { setting, what }) if values.contains(&setting) => {
+                    Err(SweepError::Value { setting, what })
+                }
+                Err(error) => Err(SweepError::Scenario(error)),
+            }
         };
         let variants = combinations(varied).into_iter().map(load).collect::<Result<Vec<_>, _>>()?;
         let own = || variants.first().map(|(_, scenario)| scenario.policy.clone()).into_iter().collect();

@@ -15,7 +15,6 @@ fn step() -> impl Strategy<Value = String> {
             .prop_map(|(lock, us)| format!("{{ lock = \"{lock}\" }}, {{ compute_us = {us} }}, {{ unlock = \"{lock}\" }}")),
         1 => (0u32..300).prop_map(|kb| format!("{{ read = {{ disk = \"d\", kb = {kb} }} }}")),
         1 => (0u32..2).prop_map(|to| format!("{{ send = {{ to = \"t{to}\", port = 7, bytes = 100 }} }}")),
-        1 => Just("{ receive = { port = 7 } }, { reply = { bytes = 10 } }".to_owned()),
         1 => (1u32..4, 1u32..900)
             .prop_map(|(times, us)| format!("{{ repeat = {{ times = {times}, program = [{{ compute_us = {us} }}, \"yield\"] }} }}")),
         1 => (1u32..9).prop_map(|us| {
@@ -34,11 +33,17 @@ fn program() -> impl Strategy<Value = String> {
     })
 }
 
+/// Packets go to these: all that is sent is received, though perhaps late, and all that is received is
+/// sent by somebody, though perhaps only once.
+const RECEIVERS: usize = 2;
+
 fn task(number: usize) -> impl Strategy<Value = String> {
     let times =
         prop_oneof![3 => Just(String::new()), 1 => (1u32..20).prop_map(|times| format!("times = {times}\n"))];
     let share = prop_oneof![4 => 1u32..20, 1 => Just(1u32 << 20)];
     (program(), share, 0u32..50, 0u32..3, times).prop_map(move |(program, share, start_ms, domain, times)| {
+        let receive = "[{ receive = { port = 7 } }, { reply = { bytes = 10 } }, ";
+        let program = if number < RECEIVERS { program.replacen('[', receive, 1) } else { program };
         let domain = if domain == 0 { String::new() } else { format!("domain = \"d{domain}\"\n") };
         format!(
             "[[task]]\nname = \"t{number}\"\nshare = {share}\nstart_ms = {start_ms}\n{domain}{times}program = {program}\n"
@@ -86,15 +91,21 @@ fn scenario() -> impl Strategy<Value = String> {
     let payer = prop_oneof![Just("nobody"), Just("incoming")];
     (1u32..6, 0u32..60, payer, tasks, guests, devices(), 1u32..40).prop_map(
         |(processors, switch_us, payer, tasks, guests, devices, share)| {
+            let sends = |to: usize| format!("to = \"t{to}\", port = 7");
+            let (tasks, guests) = (tasks.concat(), guests.concat());
+            let is_silent =
+                |to: &usize| ![&tasks, &guests, &devices].iter().any(|text| text.contains(&sends(*to)));
+            let more = (0..RECEIVERS).filter(is_silent).map(|to| {
+                format!("[[remote]]\nname = \"more {to}\"\nsends = {{ {}, mib = 0.01 }}\n", sends(to))
+            });
+            let more: String = more.collect();
             format!(
                 "about = \"random\"\nduration_ms = 300\n[host]\nprocessors = {processors}\n\
                  switch_us = {switch_us}\npayer = \"{payer}\"\n[policy]\nquantum_ms = 4\n\
                  [[disk]]\nname = \"d\"\nseek_ms = {{ uniform = [0, 9] }}\nmb_per_s = 50\n\
                  [network]\ndelay_us = 50\nmbit_per_s = 100\nsegment_bytes = 1460\n\
                  [[domain]]\nname = \"d1\"\nshare = {share}\n[[domain]]\nname = \"d2\"\nparent = \"d1\"\n\
-                 [[change]]\nat_ms = 150\nclient = \"t0\"\nshare = {share}\n{devices}{}{}",
-                tasks.concat(),
-                guests.concat()
+                 [[change]]\nat_ms = 150\nclient = \"t0\"\nshare = {share}\n{devices}{more}{tasks}{guests}"
             )
         },
     )

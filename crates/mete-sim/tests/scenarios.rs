@@ -2,6 +2,7 @@
 
 use mete_policy::CATALOG;
 use mete_sim::scenario::SHIPPED;
+use mete_sim::scene::Awaited;
 use mete_sim::{Scenario, report};
 use proptest::prelude::*;
 
@@ -69,7 +70,13 @@ fn a_key_that_does_not_exist_is_named_with_its_line_and_what_is_allowed() {
 fn a_value_of_the_wrong_kind_or_out_of_range_is_named_with_its_line() {
     for (from, to, expected) in [
         ("share = 3", "share = 0", "line 9: share: 1 to 1048576, not 0"),
-        ("share = 3", "share = \"3\"", "line 9: `share = \"3\"`: invalid type: string \"3\", expected u32"),
+        (
+            "share = 3",
+            "share = \"3\"",
+            "line 9: `share = \"3\"`: invalid type: string \"3\", expected a whole number, 0 to 4294967295",
+        ),
+        ("share = 3", "share = -3", "integer `-3`, expected a whole number, 0 to 4294967295"),
+        ("name = \"b\"", "name = \"b\"\nstart_ms = \"x\"", "expected a number"),
         ("processors = 1", "processors = 0", "line 5: processors: 1 to 4096, not 0"),
         (
             "duration_ms = 1000",
@@ -155,6 +162,8 @@ fn the_parts_of_tavs_can_be_set_one_by_one() {
         ("policy.credit.boost_ratio=2", "policy.credit.boost_ratio: 0 to 1, not 2"),
         ("policy.credit.portmap_bits=9", "policy.credit.portmap_bits: 1 to 8, not 9"),
         ("policy.credit.tick_ms=0", "policy.credit.tick_ms: more than 0, not 0"),
+        ("policy.credit.negative_evidence=-20", "policy.credit.negative_evidence: 0 to 32767, not -20"),
+        ("policy.credit.negative_evidence=40000", "expected a whole number, -32768 to 32767"),
         ("policy.credit.belief_min=301", "policy.credit.belief_min: at most belief_max, 300, not 301"),
         ("policy.credit.boosting=true", "unknown field `boosting`"),
     ] {
@@ -238,10 +247,20 @@ fn under_every_policy(text: &str, check: impl Fn(&str, &report::Report)) {
 
 #[test]
 fn when_all_wait_for_ever_processors_idle_and_the_run_ends() {
-    let text = SMALL.replace("{ compute_ms = 5 }", "{ receive = { port = 7 } }");
-    let text = text.replace("{ compute_ms = 50 }", "{ compute_ms = 50 }, { receive = { port = 7 } }");
+    let first_the_other = |to: &str| {
+        format!("{{ receive = {{ port = 7 }} }}, {{ send = {{ to = \"{to}\", port = 7, bytes = 1 }} }}")
+    };
+    let text = SMALL.replace("{ compute_ms = 5 }", &first_the_other("b"));
+    let text =
+        text.replace("{ compute_ms = 50 }", &format!("{{ compute_ms = 50 }}, {}", first_the_other("a")));
     under_every_policy(&text, |policy, report| {
         assert_eq!((report.times.run_ns, report.times.idle_ns), (50_000_000, 950_000_000), "{policy}");
+        let said: Vec<_> = report.waiting.iter().map(ToString::to_string).collect();
+        let expected = [
+            "a waits for a packet to port 7 since 0.000 ms",
+            "b waits for a packet to port 7 since 50.000 ms",
+        ];
+        assert_eq!(said, expected, "{policy}");
     });
 }
 
@@ -332,4 +351,62 @@ proptest! {
             prop_assert!(!error.to_string().is_empty());
         }
     }
+}
+
+/// One takes two locks in one order, the other in the other.
+#[test]
+fn a_deadlock_is_named_at_the_end_of_a_run_in_a_guest_as_well() {
+    let take = |first: &str, second: &str| {
+        format!(
+            "[{{ lock = \"{first}\" }}, {{ sleep_ms = 1 }}, {{ lock = \"{second}\" }}, {{ unlock = \"{second}\" }}, \
+             {{ unlock = \"{first}\" }}]"
+        )
+    };
+    let (one, other) = (take("x", "y"), take("y", "x"));
+    let head = "about = \"\"\nduration_ms = 1000\n";
+    let tasks =
+        format!("{head}[[task]]\nname = \"a\"\nprogram = {one}\n[[task]]\nname = \"b\"\nprogram = {other}\n");
+    let guest = format!(
+        "{head}[[guest]]\nname = \"g\"\n[[guest.task]]\nname = \"a\"\nprogram = {one}\n\
+         [[guest.task]]\nname = \"b\"\nprogram = {other}\n"
+    );
+    for (text, names) in [(tasks, ["a", "b"]), (guest, ["g/a", "g/b"])] {
+        under_every_policy(&text, |policy, report| {
+            let found: Vec<_> = report.waiting.iter().map(|task| (task.name.as_str(), task.wait)).collect();
+            assert_eq!(found, names.map(|name| (name, Awaited::Lock)), "{policy}");
+        });
+    }
+}
+
+#[test]
+fn ports_on_which_nobody_receives_or_to_which_nobody_sends_are_named() {
+    let send = failure(&SMALL.replace("\"done\"", "{ send = { to = \"b\", port = 1, bytes = 4 } }"));
+    assert_eq!(
+        send,
+        "x.toml, line 10: port: no task of its receiver receives on 1; allowed: it receives on none"
+    );
+    let receive = failure(&SMALL.replace("\"done\"", "{ receive = { port = 8 } }"));
+    assert!(receive.starts_with("x.toml, line 10: port: nothing comes to 8: "), "{receive}");
+    let both = SMALL
+        .replace("\"done\"", "{ send = { to = \"b\", port = 2, bytes = 4 } }")
+        .replace("{ compute_ms = 50 }", "{ receive = { port = 3 } }");
+    assert!(failure(&both).ends_with("receives on 2; allowed: 3"), "{}", failure(&both));
+    let remote = "[network]\n[[remote]]\nname = \"r\"\nsends = { to = \"a\", port = 5 }\n";
+    assert!(failure(&format!("{SMALL}{remote}")).starts_with("x.toml, line 18: port: "));
+    let serves = "[[remote]]\nname = \"r\"\nserves = { kib = 1, think_ms = 1 }\n";
+    let no_network = failure(&format!("{SMALL}{serves}"));
+    assert_eq!(
+        no_network,
+        "x.toml, line 16: a [[remote]] needs a network: add a [network] table, which may be empty"
+    );
+}
+
+#[test]
+fn a_change_after_the_end_of_the_run_is_refused() {
+    let change = |at_ms: u32| format!("{SMALL}[[change]]\nat_ms = {at_ms}\nclient = \"a\"\nshare = 2\n");
+    assert!(Scenario::parse("x.toml", &change(999), &[]).is_ok());
+    assert_eq!(
+        failure(&change(1000)),
+        "x.toml, line 16: at_ms: before the end of the run (duration_ms), 1000, not 1000"
+    );
 }

@@ -11,6 +11,7 @@ use super::bvt;
 use super::credit::CreditTable;
 use super::devices;
 use super::error::Fault;
+use super::ports::Ports;
 use super::steps::program;
 use super::table::{
     ChangeTable, DiskTable, DomainTable, GuestTable, GuestTaskTable, PolicyTable, ScenarioTable,
@@ -54,11 +55,13 @@ pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
     for guest in &table.guest {
         guests(guest, &mut names, &mut domains, &mut clients)?;
     }
+    let remotes = devices::remotes(&table.remote, &mut names)?;
     names.check_locks()?;
-    let changes = table.change.iter().map(|change| self::change(change, &names, &clients));
-    let changes = changes.collect::<Result<Vec<_>, _>>()?.concat();
+    names.ports.check()?;
     let hardware = hardware(&table)?;
     let (duration_ns, warm_up_ns) = times(&table, hardware.processors)?;
+    let changes = table.change.iter().map(|change| self::change(change, duration_ns, &names, &clients));
+    let changes = changes.collect::<Result<Vec<_>, _>>()?.concat();
     Ok(Scenario {
         duration_ns,
         warm_up_ns,
@@ -72,8 +75,8 @@ pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
         domains,
         clients,
         disks: table.disk.iter().map(disk).collect::<Result<_, _>>()?,
-        network: devices::network(&table.network)?,
-        remotes: devices::remotes(&table.remote, &names)?,
+        network: devices::network(table.network.as_ref(), &table.remote)?,
+        remotes,
         locks: names.locks.len(),
         changes,
         about: table.about,
@@ -130,6 +133,7 @@ pub(super) struct Names {
     pub(super) disks: Register,
     pub(super) remotes: Register,
     pub(super) clients: Register,
+    pub(super) ports: Ports,
     /// Locks exist by being used.
     locks: HashMap<String, Lock>,
 }
@@ -230,6 +234,7 @@ fn domains(tables: &[DomainTable], names: &mut Names) -> Result<Vec<Domain>, Fau
 }
 
 fn tasks(table: &TaskTable, names: &mut Names, clients: &mut Vec<Client>) -> Result<(), Fault> {
+    names.ports.of(clients.len(), *table.count.get_ref());
     let program = program(&table.name, table.times, &table.program, names)?;
     let client = Client {
         name: String::new(),
@@ -265,6 +270,7 @@ fn guests(
         interrupt_ns: ns("interrupt_us", &table.interrupt_us, NS_PER_US)?,
     };
     let scheduler = scheduler(table.scheduler).map_err(|what| Fault::new(table.name.span(), what))?;
+    names.ports.of(clients.len(), *table.count.get_ref());
     let tasks = guest_tasks(&table.name, &table.task, names)?;
     let io_threshold = table.io_threshold_ms.as_ref();
     let io_threshold_ns = io_threshold.map(|ms| ns("io_threshold_ms", ms, NS_PER_MS)).transpose()?;
@@ -367,8 +373,18 @@ fn disk(table: &DiskTable) -> Result<Disk, Fault> {
 }
 
 /// What changes: a client's share, a domain's, or both where the client is a guest in a domain of its own.
-fn change(table: &ChangeTable, names: &Names, clients: &[Client]) -> Result<Vec<Change>, Fault> {
+fn change(
+    table: &ChangeTable,
+    end_ns: Nanoseconds,
+    names: &Names,
+    clients: &[Client],
+) -> Result<Vec<Change>, Fault> {
     let (at_ns, share) = (ns("at_ms", &table.at_ms, NS_PER_MS)?, share(&table.share)?);
+    if at_ns >= end_ns {
+        let (end_ms, at_ms) = (end_ns as f64 / NS_PER_MS, table.at_ms.get_ref());
+        let what = format!("at_ms: before the end of the run (duration_ms), {end_ms}, not {at_ms}");
+        return Err(Fault::new(table.at_ms.span(), what));
+    }
     let of_domain = |domain| Change { at_ns, event: Event::SetDomainShare { domain, share } };
     match (&table.client, &table.domain) {
         (Some(name), None) => {

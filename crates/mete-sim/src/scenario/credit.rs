@@ -61,8 +61,8 @@ impl CreditTable {
         let settings = TavsSettings {
             inference: self.inference.unwrap_or(base.inference),
             io_threshold_ns: time("io_threshold_ms", self.io_threshold_ms, base.io_threshold_ns)?,
-            positive_evidence: self.positive_evidence.unwrap_or(base.positive_evidence),
-            negative_evidence: self.negative_evidence.unwrap_or(base.negative_evidence),
+            positive_evidence: evidence("positive_evidence", self.positive_evidence, base.positive_evidence)?,
+            negative_evidence: evidence("negative_evidence", self.negative_evidence, base.negative_evidence)?,
             belief_threshold: self.belief_threshold.unwrap_or(base.belief_threshold),
             belief_min: self.belief_min.unwrap_or(base.belief_min),
             belief_max: self.belief_max.unwrap_or(base.belief_max),
@@ -116,6 +116,11 @@ fn within<N: Copy + PartialOrd + std::fmt::Display>(
     } else {
         Err(format!("policy.credit.{key}: {least} to {most}, not {number}"))
     }
+}
+
+/// Both are sizes: the negative is taken from the belief.
+fn evidence(key: &str, size: Option<i16>, otherwise: i16) -> Result<i16, String> {
+    within(key, size, otherwise, 0, i16::MAX)
 }
 
 fn permille(ratio: f64) -> Result<u32, String> {

@@ -101,7 +101,16 @@ fn window() -> Spanned<u64> {
     Spanned::new(0..0, 44)
 }
 
-pub(super) fn network(table: &NetworkTable) -> Result<Network, Fault> {
+/// Remote machines need one that is spoken of; between clients there is always one, as fast as can be.
+pub(super) fn network(table: Option<&NetworkTable>, remotes: &[RemoteTable]) -> Result<Network, Fault> {
+    let table = match (table, remotes.first()) {
+        (Some(table), _) => table,
+        (None, None) => &NetworkTable::default(),
+        (None, Some(remote)) => {
+            let what = "a [[remote]] needs a network: add a [network] table, which may be empty";
+            return Err(Fault::new(remote.name.span(), what));
+        }
+    };
     Ok(Network {
         delay_ns: ns("delay_us", &table.delay_us, NS_PER_US)?,
         bytes_per_s: ns("mbit_per_s", &table.mbit_per_s, 1e6 / 8.0)?,
@@ -139,7 +148,7 @@ fn one_or_more<N: Copy + Default + PartialEq>(key: &str, number: &Spanned<N>) ->
 }
 
 /// The remote machines, each as often as it says.
-pub(super) fn remotes(tables: &[RemoteTable], names: &Names) -> Result<Vec<Remote>, Fault> {
+pub(super) fn remotes(tables: &[RemoteTable], names: &mut Names) -> Result<Vec<Remote>, Fault> {
     const MOST: usize = u16::MAX as usize;
     let mut remotes = Vec::new();
     for table in tables {
@@ -152,20 +161,24 @@ pub(super) fn remotes(tables: &[RemoteTable], names: &Names) -> Result<Vec<Remot
     Ok(remotes)
 }
 
-fn remote(table: &RemoteTable, names: &Names) -> Result<Remote, Fault> {
+fn remote(table: &RemoteTable, names: &mut Names) -> Result<Remote, Fault> {
     let varying = |key: &str, value: &Varying, per_unit| -> Result<Distribution, Fault> {
         value.distribution(per_unit).map_err(|what| Fault::new(table.name.span(), format!("{key}: {what}")))
     };
-    let client = |name| Ok(names.clients.find("to", name)? as ClientId);
+    let mut client = |to: &Spanned<String>, port| {
+        let client = names.clients.find("to", to)? as ClientId;
+        names.ports.send(client, port, to.span());
+        Ok(client)
+    };
     match (&table.asks, &table.sends, &table.serves) {
         (Some(asks), None, None) => Ok(Remote::Asks {
-            to: client(&asks.to)?,
+            to: client(&asks.to, asks.port)?,
             port: asks.port,
             bytes: varying("bytes", &asks.bytes, 1.0)?,
             think: varying("think_ms", &asks.think_ms, NS_PER_MS)?,
         }),
         (None, Some(sends), None) => Ok(Remote::Sends {
-            to: client(&sends.to)?,
+            to: client(&sends.to, sends.port)?,
             port: sends.port,
             bytes: sends.mib.as_ref().map_or(Ok(LONGEST_NS), |mib| ns("mib", mib, BYTES_PER_MIB))?,
             window: one_or_more("window", &sends.window)?,

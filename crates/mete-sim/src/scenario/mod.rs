@@ -14,6 +14,7 @@ mod credit;
 mod devices;
 mod error;
 mod overrides;
+mod ports;
 mod shipped;
 mod steps;
 mod table;
@@ -281,6 +282,30 @@ fn unread(text: &str, error: &toml::de::Error) -> Fault {
         text.get(begin..span.start + length)
     });
     let quoted = line.map(str::trim).filter(|line| !line.is_empty());
-    let message = error.message();
-    Fault::new(span, quoted.map_or(message.to_owned(), |line| format!("`{line}`: {message}")))
+    let message = in_words(error.message());
+    Fault::new(span, quoted.map_or(message.clone(), |line| format!("`{line}`: {message}")))
+}
+
+/// The types of Rust that keys have, and what a person may write for them.
+const TYPES: [(&str, &str); 10] = [
+    ("u8", "a whole number, 0 to 255"),
+    ("u16", "a whole number, 0 to 65535"),
+    ("u32", "a whole number, 0 to 4294967295"),
+    ("u64", "a whole number, 0 to 9223372036854775807"),
+    ("usize", "a whole number, 0 to 9223372036854775807"),
+    ("i16", "a whole number, -32768 to 32767"),
+    ("i32", "a whole number, -2147483648 to 2147483647"),
+    ("f64", "a number"),
+    ("a boolean", "true or false"),
+    ("a sequence", "a list: [ … ]"),
+];
+
+/// The reader's message with ranges instead of the names of types.
+fn in_words(message: &str) -> String {
+    let Some((before, expected)) = message.rsplit_once("expected ") else { return message.to_owned() };
+    let (name, rest) = expected.split_once('\n').unwrap_or((expected, ""));
+    match TYPES.iter().find(|(known, _)| *known == name) {
+        Some((_, words)) => format!("{before}expected {words}{rest}"),
+        None => message.to_owned(),
+    }
 }

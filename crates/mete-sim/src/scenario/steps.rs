@@ -57,17 +57,25 @@ fn push_one(program: &mut Program, step: &Spanned<StepTable>, names: &mut Names)
         StepTable::ReadOn { disk, kb: length } => {
             Op::ReadOn { disk: names.disks.find("disk", disk)?, bytes: kb(length)? }
         }
-        &StepTable::Receive { port } => Op::Receive { port },
+        &StepTable::Receive { port } => {
+            names.ports.receive(port, step.span());
+            Op::Receive { port }
+        }
         &StepTable::ReceiveAll { port, each_us } => {
+            names.ports.receive(port, step.span());
             Op::ReceiveAll { port, each: varying("each_us", &each_us, NS_PER_US)? }
         }
         StepTable::Request { remote, port, bytes: length } => {
             let remote = names.remotes.find("remote", remote)? as u16;
+            names.ports.ask_from(*port, step.span());
             Op::Request { remote, port: *port, bytes: bytes(length)? }
         }
         StepTable::Reply { bytes: length } => Op::Reply { bytes: bytes(length)? },
         StepTable::Send { to, port, bytes: length } => {
             let to = names.clients.find("to", to)? as ClientId;
+            names.ports.send(to, *port, step.span());
+            // Whoever replies replies to the port that it came from.
+            names.ports.ask_from(*port, step.span());
             Op::Send { to, port: *port, bytes: bytes(length)? }
         }
         StepTable::Lock(lock) => Op::Lock(names.take(lock, step.span())),

@@ -35,8 +35,7 @@ pub(super) struct ScenarioTable {
     pub guest: Vec<GuestTable>,
     #[serde(default)]
     pub disk: Vec<DiskTable>,
-    #[serde(default)]
-    pub network: NetworkTable,
+    pub network: Option<NetworkTable>,
     pub driver: Option<DriverTable>,
     #[serde(default)]
     pub remote: Vec<RemoteTable>,

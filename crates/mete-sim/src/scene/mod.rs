@@ -35,7 +35,7 @@ pub use program::{Op, Program};
 pub use remote::Remote;
 use single::Single;
 use task::Task;
-pub use task::Who;
+pub use task::{Awaited, Who};
 
 /// What clients are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,6 +157,17 @@ impl Scene {
         match self.bodies.get(client as usize)? {
             Body::Guest(guest) => Some(guest),
             Body::Single(_) | Body::Driver => None,
+        }
+    }
+
+    /// The tasks of a client that wait for what others have to do: their numbers, for what, since when.
+    pub fn awaited(&self, client: ClientId) -> Vec<(u16, Awaited, Nanoseconds)> {
+        match self.bodies.get(client as usize) {
+            Some(Body::Single(single)) => {
+                single.awaited().map(|(awaited, since_ns)| (0, awaited, since_ns)).into_iter().collect()
+            }
+            Some(Body::Guest(guest)) => guest.awaited().collect(),
+            Some(Body::Driver) | None => Vec::new(),
         }
     }
 

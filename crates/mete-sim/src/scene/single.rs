@@ -3,7 +3,7 @@
 use mete_policy::{ClientId, Nanoseconds};
 
 use super::inbox::Inbox;
-use super::task::{AtHand, Task, Turn, Wait, Who};
+use super::task::{AtHand, Awaited, Task, Turn, Wait, Who};
 use super::{Scene, Signal, World};
 use crate::model::{Context, Reaction, Step};
 
@@ -11,11 +11,12 @@ pub(super) struct Single {
     task: Task,
     inbox: Inbox,
     wait: Option<Wait>,
+    waits_from_ns: Nanoseconds,
 }
 
 impl Single {
     pub(super) fn new(task: Task, ports: impl IntoIterator<Item = u16>) -> Single {
-        Single { task, inbox: Inbox::new(ports), wait: None }
+        Single { task, inbox: Inbox::new(ports), wait: None, waits_from_ns: 0 }
     }
 
     pub(super) fn next(
@@ -34,6 +35,7 @@ impl Single {
             Turn::Act => Step::Continue,
             Turn::Wait(wait) => {
                 self.wait = Some(wait);
+                self.waits_from_ns = at_hand.context.now_ns();
                 Step::Block
             }
             Turn::Yield => Step::Yield,
@@ -61,6 +63,11 @@ impl Single {
         } else {
             Reaction::Pending
         }
+    }
+
+    /// What it waits for that others have to do, and since when.
+    pub(super) fn awaited(&self) -> Option<(Awaited, Nanoseconds)> {
+        Some((self.wait?.awaited()?, self.waits_from_ns))
     }
 
     pub(super) fn dropped(&self) -> u64 {

@@ -31,6 +31,29 @@ pub(super) enum Wait {
     Lock,
 }
 
+/// What a task waits for that another has to do: it may wait for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// A packet.
+    Packet {
+        /// To this port.
+        port: u16,
+    },
+    /// A lock.
+    Lock,
+}
+
+impl Wait {
+    /// `None`: it comes by itself.
+    pub(super) fn awaited(self) -> Option<Awaited> {
+        match self {
+            Wait::Timer | Wait::Read => None,
+            Wait::Packet { port } => Some(Awaited::Packet { port }),
+            Wait::Lock => Some(Awaited::Lock),
+        }
+    }
+}
+
 /// What a task does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {

@@ -21,7 +21,7 @@ use mete_policy::{ClientId, Nanoseconds, Observation};
 use super::inbox::Inbox;
 use super::locks::Locks;
 use super::program::Program;
-use super::task::{AtHand, Task, Turn, Wait, Who};
+use super::task::{AtHand, Awaited, Task, Turn, Wait, Who};
 use super::{Scene, Signal, World};
 use crate::model::{Context, Reaction, Step};
 use crate::random::Stream;
@@ -158,6 +158,12 @@ impl Guest {
 
     pub(super) fn dropped(&self) -> u64 {
         self.inbox.dropped()
+    }
+
+    /// Which tasks wait for what others have to do, and since when.
+    pub(super) fn awaited(&self) -> impl Iterator<Item = (u16, Awaited, Nanoseconds)> {
+        let tasks = (0..).zip(&self.tasks);
+        tasks.filter_map(|(number, task)| Some((number, task.wait?.awaited()?, task.slept_from_ns)))
     }
 
     pub(super) fn deliver(&mut self, signal: Signal, now_ns: Nanoseconds) -> Reaction {

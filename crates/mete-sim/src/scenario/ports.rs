@@ -1,0 +1,85 @@
+//! Which ports programs send to and receive on. A packet to a port on which nobody receives is thrown
+//! away, and a task that receives what nobody sends waits for ever: both are mistakes.
+
+use std::ops::Range;
+
+use mete_policy::ClientId;
+
+use super::error::Fault;
+
+/// Something that the programs of these clients do with a port.
+struct Use {
+    whose: Range<ClientId>,
+    port: u16,
+    span: Range<usize>,
+}
+
+/// Something is sent to a client's port.
+struct Sent {
+    to: ClientId,
+    port: u16,
+    span: Range<usize>,
+}
+
+/// All that a scenario says of ports.
+#[derive(Default)]
+pub(super) struct Ports {
+    whose: Range<ClientId>,
+    received: Vec<Use>,
+    /// Ports to which answers come.
+    asked_from: Vec<Use>,
+    sent: Vec<Sent>,
+}
+
+impl Ports {
+    /// Programs that are read from now on are those of so many clients, from the first on.
+    pub(super) fn of(&mut self, first: usize, count: u32) {
+        let first = first as ClientId;
+        self.whose = first..first.saturating_add(count);
+    }
+
+    pub(super) fn receive(&mut self, port: u16, span: Range<usize>) {
+        self.received.push(Use { whose: self.whose.clone(), port, span });
+    }
+
+    pub(super) fn ask_from(&mut self, port: u16, span: Range<usize>) {
+        self.asked_from.push(Use { whose: self.whose.clone(), port, span });
+    }
+
+    pub(super) fn send(&mut self, to: ClientId, port: u16, span: Range<usize>) {
+        self.sent.push(Sent { to, port, span });
+    }
+
+    /// Every end has another.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        self.sent.iter().try_for_each(|sent| self.is_heard(sent))?;
+        self.received.iter().try_for_each(|received| self.is_served(received))
+    }
+
+    fn is_heard(&self, sent: &Sent) -> Result<(), Fault> {
+        let heard = self.received.iter().filter(|received| received.whose.contains(&sent.to));
+        let mut ports: Vec<u16> = heard.map(|received| received.port).collect();
+        if ports.contains(&sent.port) {
+            return Ok(());
+        }
+        ports.sort_unstable();
+        ports.dedup();
+        let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+        let allowed = if ports.is_empty() { "it receives on none".into() } else { ports.join(", ") };
+        let what = format!("port: no task of its receiver receives on {}; allowed: {allowed}", sent.port);
+        Err(Fault::new(sent.span.clone(), what))
+    }
+
+    fn is_served(&self, received: &Use) -> Result<(), Fault> {
+        let Use { whose, port, span } = received;
+        let is_sent = self.sent.iter().any(|sent| sent.port == *port && whose.contains(&sent.to));
+        let is_answered = self.asked_from.iter().any(|asked| asked.port == *port && asked.whose == *whose);
+        if is_sent || is_answered {
+            return Ok(());
+        }
+        let what = format!(
+            "port: nothing comes to {port}: no task and no [[remote]] sends there, and nothing is requested from it"
+        );
+        Err(Fault::new(span.clone(), what))
+    }
+}

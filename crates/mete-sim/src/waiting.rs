@@ -1,0 +1,50 @@
+//! Who has waited for others for the second half of a run: perhaps for ever, and perhaps for each other.
+
+use std::fmt;
+
+use mete_policy::{ClientId, Nanoseconds, Policy};
+
+use crate::host::Host;
+use crate::recorder::Recorder;
+use crate::scenario::Scenario;
+use crate::scene::{Awaited, Scene};
+
+/// A task that waits at the end of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The client's name, or guest/task.
+    pub name: String,
+    /// For what.
+    pub wait: Awaited,
+    /// Since when.
+    pub since_ns: Nanoseconds,
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(text, "{} waits for ", self.name)?;
+        match self.wait {
+            Awaited::Packet { port } => write!(text, "a packet to port {port}")?,
+            Awaited::Lock => write!(text, "a lock")?,
+        }
+        write!(text, " since {:.3} ms", self.since_ns as f64 / 1e6)
+    }
+}
+
+/// Those who have waited from the first half of what was measured until now, the end.
+pub(crate) fn waiting<P: Policy, R: Recorder>(scenario: &Scenario, host: &Host<P, Scene, R>) -> Vec<Waiting> {
+    let half_ns = scenario.warm_up_ns + (scenario.duration_ns - scenario.warm_up_ns) / 2;
+    let mut found = Vec::new();
+    for (number, client) in scenario.clients.iter().enumerate() {
+        let number = number as ClientId;
+        for (task, wait, since_ns) in host.model().awaited(number) {
+            if since_ns > half_ns {
+                continue;
+            }
+            let inner = scenario.guest_tasks(number).nth(usize::from(task));
+            let name = inner.map_or(client.name.clone(), |task| format!("{}/{task}", client.name));
+            found.push(Waiting { name, wait, since_ns });
+        }
+    }
+    found
+}
