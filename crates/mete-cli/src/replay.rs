@@ -22,7 +22,8 @@ use crate::table::{Head, Table, grouped, shorten};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
-    /// The text of `perf sched script`, `perf script` or an ftrace `trace` file; - for standard input
+    /// The text of `perf sched script`, `perf script` or an ftrace `trace` file, or what `mete sim --trace` wrote; -
+    /// for standard input
     recording: PathBuf,
     /// The policies under which the work is done again, side by side
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "eevdf,vtrr,rr")]
@@ -52,7 +53,10 @@ Examples:
   sudo perf sched record -a -- sleep 5 && sudo perf sched script --ns > schedule.txt
   mete replay schedule.txt
   mete replay schedule.txt --policy eevdf,vtrr,stride --processors 4
+  mete replay mix.rows --policy vtrr,stride
   sudo perf sched script --ns | mete replay - --json | jq -r 'select(.kind == \"run\") | .end_ns'
+
+A trace of a simulated run tells who notified whom only where a driver or a guest's kernel did.
 
 What is replayed is what each thread computed, whom it woke at which point of its own progress, and how
 long it waited for things outside (timers, devices, the network). All threads have equal shares and

@@ -51,3 +51,17 @@ fn what_cannot_be_replayed_is_one_clear_sentence() {
         assert!(said.contains(expected) && output.get_output().stdout.is_empty(), "{arguments:?}: {said}");
     }
 }
+
+#[test]
+fn new_1_the_trace_of_a_simulated_run_is_replayed_as_a_recorded_one_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("mix.rows");
+    mete(&["sim", "mix", "--for", "6s", "--trace", path.to_str().unwrap()]).assert().success();
+    let output = mete(&["replay", path.to_str().unwrap(), "--policy", "vtrr,stride"]).assert().success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("recorded: 4 threads on 1 processors") && text.contains("\nfilm "), "{text}");
+    std::fs::write(&path, &std::fs::read(&path).unwrap()[..1000]).unwrap();
+    let output = mete(&["replay", path.to_str().unwrap()]).assert().failure();
+    let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("the trace ends in the middle"), "{said}");
+}

@@ -56,7 +56,8 @@ pub mod event {
     pub const BOOST: EventId = 35;
 }
 
-const MAGIC: &[u8; 8] = b"METESIM1";
+/// How a trace begins.
+pub(crate) const MAGIC: &[u8; 8] = b"METESIM1";
 /// Words of a row: three entries' words, padded to a power of two.
 const ROW_WORDS: usize = 4;
 /// Rows of one processor that are written at a time.

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
 use mete_policy::{CATALOG, Setup, by_name};
-use mete_sim::replay::{self, Event, Recording, Replay, Settings};
-use mete_sim::{Hardware, Host};
+use mete_sim::replay::{self, Event, Recording, RecordingError, Replay, Settings};
+use mete_sim::{Hardware, Host, Scenario, report, trace};
 use proptest::prelude::*;
 
 fn recording() -> Recording {
@@ -112,4 +112,61 @@ proptest! {
             prop_assert_eq!(thread.ran_ns, script.service_ns());
         }
     }
+}
+
+/// What each domain of a trace ran, by its rows.
+fn ran_ns(trace: &trace::Trace<'_>) -> Vec<u64> {
+    let mut ran_ns = vec![0; trace.domains.len()];
+    for (_, row) in trace.rows().filter(|(_, row)| row.event == Some(trace::event::SERVICE_TIME)) {
+        ran_ns[usize::from(row.domain.unwrap())] += row.counter.unwrap();
+    }
+    ran_ns
+}
+
+#[test]
+fn new_1_a_simulated_runs_trace_is_the_same_work_under_the_same_policy_and_any_other() {
+    for (name, policy) in
+        [("mix", "vtrr"), ("processors", "rr"), ("guests", "eevdf"), ("tavs-mixed", "credit-tavs")]
+    {
+        let settings = ["warm_up_ms=0", "duration_ms=2000", "host.switch_us=3"].map(str::to_owned);
+        let scenario = Scenario::load(name, &settings).unwrap();
+        let writer = trace::Writer::new(&scenario, Vec::new()).unwrap();
+        let (_, writer) = report::run(&scenario, policy, 1, writer).unwrap().unwrap();
+        let bytes = writer.finish().unwrap();
+        let recording = Recording::read(&bytes[..]).unwrap();
+        let trace = trace::read(&bytes).unwrap();
+        let traced_ns = ran_ns(&trace);
+        assert_eq!((recording.gaps, recording.processors), (0, trace.processors), "{name}");
+        for script in &recording.scripts {
+            assert_eq!(script.service_ns(), traced_ns[script.pid as usize], "{name}: {}", script.name);
+            assert_eq!(script.name, trace.domains[script.pid as usize]);
+        }
+        let all_ns: u64 = recording.scripts.iter().map(|script| script.service_ns()).sum();
+        assert_eq!(all_ns, traced_ns[1..].iter().sum::<u64>(), "{name}");
+        let settings = Settings {
+            processors: trace.processors as u16,
+            quantum_ns: scenario.quantum_ns,
+            switch_ns: 3000,
+            seed: 1,
+        };
+        for policy in [policy, "stride"] {
+            let outcome = replay::run(&recording, by_name(policy).unwrap(), settings).unwrap();
+            for (thread, script) in outcome.threads.iter().zip(&recording.scripts) {
+                assert_eq!(thread.ran_ns, script.service_ns(), "{name} under {policy}: {}", script.name);
+            }
+        }
+        let wakes = |script: &replay::Script| {
+            script.steps.iter().any(|step| matches!(step.action, replay::Action::Wake(_)))
+        };
+        let has_driver = name == "tavs-mixed";
+        assert_eq!(recording.scripts.iter().any(wakes), has_driver, "{name}: a driver wakes its clients");
+    }
+}
+
+#[test]
+fn new_1_a_trace_that_is_cut_off_or_empty_is_refused() {
+    let scenario = Scenario::load("mix", &["warm_up_ms=0".to_owned()]).unwrap();
+    let bytes = trace::Writer::new(&scenario, Vec::new()).unwrap().finish().unwrap();
+    assert!(matches!(Recording::read(&bytes[..]), Err(RecordingError::EmptyTrace)));
+    assert!(matches!(Recording::read(&bytes[..20]), Err(RecordingError::Trace(_))));
 }

@@ -2,7 +2,9 @@
 //!
 //! ```text
 //!   text of perf sched or ftrace ──▶ Event ──▶ Recording ──▶ Replay ──▶ host ──▶ metrics
-//!         text.rs                              recording.rs    model.rs
+//!         text.rs                      ▲       recording.rs    model.rs
+//!   trace of a simulated run ──────────┘
+//!         rows.rs
 //! ```
 //!
 //! A recorded schedule says when tasks ran, and that is the policy's work, not theirs. What is theirs,
@@ -12,6 +14,7 @@
 mod model;
 mod outcome;
 mod recording;
+mod rows;
 mod text;
 
 pub use model::{Replay, Signal};

@@ -5,7 +5,9 @@ use std::io::BufRead;
 
 use thiserror::Error;
 
+use super::rows;
 use super::text::{Event, LineError, Pid, parse_line};
+use crate::trace;
 
 /// What a thread does after having computed for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +89,12 @@ pub enum RecordingError {
         /// What is wrong with it.
         source: LineError,
     },
+    /// It begins as a trace of a simulated run does, and is not a whole one.
+    #[error(transparent)]
+    Trace(#[from] trace::ReadError),
+    /// The trace of a run in which nobody left a processor.
+    #[error("there is no switch in the trace: let the simulated run be longer")]
+    EmptyTrace,
     /// Not one context switch.
     #[error(
         "there is no sched_switch event in it; record with `perf sched record` and print with `perf sched script`, \
@@ -96,13 +104,20 @@ pub enum RecordingError {
 }
 
 impl Recording {
-    /// Reads the text of `perf sched script`, `perf script` or an ftrace `trace` file.
+    /// Reads the text of `perf sched script`, `perf script` or an ftrace `trace` file, or the
+    /// [trace](crate::trace) of a simulated run, which is told by how it begins.
     ///
     /// # Errors
     ///
     /// With the number of the first line that cannot be read or understood, and when nothing in the
     /// text is a context switch.
-    pub fn read(text: impl BufRead) -> Result<Recording, RecordingError> {
+    pub fn read(mut text: impl BufRead) -> Result<Recording, RecordingError> {
+        let unread = |source| RecordingError::Read { line: 1, source };
+        if text.fill_buf().map_err(unread)?.starts_with(trace::MAGIC) {
+            let mut bytes = Vec::new();
+            text.read_to_end(&mut bytes).map_err(unread)?;
+            return Recording::from_trace(&trace::read(&bytes)?);
+        }
         let mut events = Vec::new();
         for (line, content) in (1..).zip(text.lines()) {
             let content = content.map_err(|source| RecordingError::Read { line, source })?;
@@ -113,6 +128,21 @@ impl Recording {
             return Err(RecordingError::Empty);
         }
         Ok(Recording::from_events(&events))
+    }
+
+    /// Turns the trace of a simulated run into scripts: who computed how much between waiting and waiting,
+    /// whom drivers and guests notified. Whoever runs at the end of the run has no row for that.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordingError::EmptyTrace`].
+    pub fn from_trace(trace: &trace::Trace<'_>) -> Result<Recording, RecordingError> {
+        let events = rows::events(trace);
+        if events.iter().any(|event| matches!(event, Event::Switch { .. })) {
+            Ok(Recording::from_events(&events))
+        } else {
+            Err(RecordingError::EmptyTrace)
+        }
     }
 
     /// Turns events in the order of time into scripts.

@@ -1,0 +1,147 @@
+//! The trace of a simulated run as a recorded schedule.
+//!
+//! Who left a processor for want of anything to do is not in the rows; it is who wakes before it runs
+//! again. Wakers are those that notify ([`event::IPC_SEND`]) at the instant of a wake-up; other wake-ups
+//! are taken for events from outside, as a timer's.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use mete_log::Row;
+
+use super::text::{Event, Pid};
+use crate::trace::{Trace, event};
+
+/// What happens on one processor, in order.
+#[derive(Clone, Copy)]
+enum Step {
+    Enter(Pid),
+    Leave(Pid),
+    Wake(Pid),
+    Notify { from: Pid, to: Pid },
+}
+
+type Lane = VecDeque<(u64, Step)>;
+
+/// The events of a trace in the order of time.
+pub(super) fn events(trace: &Trace<'_>) -> Vec<Event> {
+    // Those that are in the rows: a garbled file may say anything of their number.
+    let mut lanes: BTreeMap<usize, Lane> = BTreeMap::new();
+    for (processor, row) in trace.rows() {
+        lanes.entry(processor).or_default().extend(steps(&row).into_iter().flatten());
+    }
+    let mut lanes: Vec<Lane> = lanes.into_values().collect();
+    for lane in &mut lanes {
+        // A turn is one row at its end; its beginning belongs before what happened meanwhile.
+        lane.make_contiguous().sort_by_key(|&(at_ns, _)| at_ns);
+    }
+    Merge { trace, lanes, running: HashSet::new(), notified: HashMap::new() }.events()
+}
+
+fn steps(row: &Row) -> [Option<(u64, Step)>; 2] {
+    let (Some(of), Some(domain), Some(at_ns)) = (row.event, row.domain, row.stamp) else { return [None; 2] };
+    let (who, ran_ns) = (Pid::from(domain), row.counter.unwrap_or(0));
+    match of {
+        event::SERVICE_TIME if domain != 0 => {
+            [Some((at_ns.saturating_sub(ran_ns), Step::Enter(who))), Some((at_ns, Step::Leave(who)))]
+        }
+        event::WAKE => [Some((at_ns, Step::Wake(who))), None],
+        event::IPC_SEND => {
+            let to = Pid::from(row.correspondent.unwrap_or_default());
+            [Some((at_ns, Step::Notify { from: who, to })), None]
+        }
+        _ => [None; 2],
+    }
+}
+
+/// Brings the processors' steps together by their stamps.
+struct Merge<'a, 't> {
+    trace: &'a Trace<'t>,
+    lanes: Vec<Lane>,
+    running: HashSet<Pid>,
+    /// By whom and when somebody was notified last.
+    notified: HashMap<Pid, (Pid, u64)>,
+}
+
+impl Merge<'_, '_> {
+    fn events(mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        while let Some(lane) = self.next_lane() {
+            if let Some((at_ns, step)) = self.lanes[lane].pop_front() {
+                events.extend(self.take(lane as u32, at_ns, step));
+            }
+        }
+        say_who_blocks(&mut events);
+        events
+    }
+
+    /// Of one instant, first what can be: nobody runs twice, and nobody wakes who runs.
+    fn next_lane(&self) -> Option<usize> {
+        let heads = || self.lanes.iter().enumerate().filter_map(|(lane, steps)| Some((lane, steps.front()?)));
+        let now_ns = heads().map(|(_, (at_ns, _))| *at_ns).min()?;
+        let mut at_once = heads().filter(|(_, (at_ns, _))| *at_ns == now_ns);
+        let can_be = |step: &Step| match step {
+            Step::Enter(who) | Step::Wake(who) => !self.running.contains(who),
+            Step::Leave(_) | Step::Notify { .. } => true,
+        };
+        let (first, _) = at_once.clone().next()?;
+        Some(at_once.find(|(_, (_, step))| can_be(step)).map_or(first, |(lane, _)| lane))
+    }
+
+    fn take(&mut self, processor: u32, at_ns: u64, step: Step) -> Option<Event> {
+        match step {
+            Step::Enter(who) => {
+                self.running.insert(who);
+                Some(self.switch(processor, at_ns, 0, who))
+            }
+            Step::Leave(who) => {
+                self.running.remove(&who);
+                Some(self.switch(processor, at_ns, who, 0))
+            }
+            Step::Notify { from, to } => {
+                self.notified.insert(to, (from, at_ns));
+                None
+            }
+            Step::Wake(pid) => {
+                let notified = self.notified.remove(&pid).filter(|&(_, then_ns)| then_ns == at_ns);
+                let waker = notified.map(|(from, _)| from);
+                Some(Event::Wake { at_ns, waker, pid, name: self.name(pid), new: false, at_cause: true })
+            }
+        }
+    }
+
+    fn switch(&self, processor: u32, at_ns: u64, previous: Pid, next: Pid) -> Event {
+        let (previous_name, next_name) = (self.name(previous), self.name(next));
+        Event::Switch {
+            at_ns,
+            processor,
+            previous,
+            previous_name,
+            runnable: true,
+            ended: false,
+            next,
+            next_name,
+        }
+    }
+
+    fn name(&self, pid: Pid) -> String {
+        self.trace.domains.get(pid as usize).cloned().unwrap_or_default()
+    }
+}
+
+/// Who leaves and wakes before it runs again has blocked.
+fn say_who_blocks(events: &mut [Event]) {
+    let mut wakes_next: HashMap<Pid, bool> = HashMap::new();
+    for event in events.iter_mut().rev() {
+        match event {
+            Event::Wake { pid, .. } => drop(wakes_next.insert(*pid, true)),
+            Event::Switch { previous, next, runnable, .. } => {
+                if *next == 0 {
+                    *runnable = !wakes_next.get(previous).copied().unwrap_or(false);
+                } else {
+                    wakes_next.insert(*next, false);
+                }
+            }
+            Event::Lost => {}
+        }
+    }
+}
