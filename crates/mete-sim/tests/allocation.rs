@@ -34,7 +34,17 @@ static ALLOCATOR: Counting = Counting;
 /// longer than ever once in the second half is allowed its growth, a decision is not.
 #[test]
 fn a_run_allocates_next_to_nothing_whatever_it_does_and_whoever_decides() {
-    for name in ["shares-3-2-1", "mix", "processors", "groups", "guests"] {
+    for name in [
+        "shares-3-2-1",
+        "mix",
+        "processors",
+        "groups",
+        "guests",
+        "tavs-host",
+        "tavs-disk",
+        "tavs-stream",
+        "tavs-web",
+    ] {
         let scenario = Scenario::load(name, &[]).expect("it is right");
         for entry in CATALOG {
             let policy = (entry.make)(&scenario.setup(1));
