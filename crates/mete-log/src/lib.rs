@@ -39,6 +39,7 @@ pub mod bindings;
 #[cfg(all(feature = "std", not(loom)))]
 pub mod clock;
 pub mod control;
+#[cfg(not(loom))]
 mod copy;
 #[cfg(not(loom))]
 pub mod handler;
