@@ -58,12 +58,13 @@ impl Recorder {
     }
 }
 
-/// perf finds tracepoints in a mounted tracing file system and would mount it for everybody: it gets
-/// a mount of its own.
+/// perf finds tracepoints in a mounted tracing file system and would mount it for everybody: where there
+/// is none, it gets a mount of its own.
 fn start(scratch: &Scratch, processor: usize, tracepoints: &[&str]) -> Result<Owned, Reason> {
     let events = tracepoints.iter().map(|name| name.replace('/', ":")).collect::<Vec<_>>().join(",");
     let script = format!(
-        "mount -t tracefs none /sys/kernel/tracing && exec perf record --quiet --cpu {processor} \
+        "test -d /sys/kernel/tracing/events || mount -t tracefs none /sys/kernel/tracing || exit
+         exec perf record --quiet --cpu {processor} \
          --event {events} --output data --delay -1 --control fifo:control,answer"
     );
     check_installed("perf")?;
