@@ -17,8 +17,9 @@ use super::{EventUse, Meaning, Source, SourceError};
 use crate::domains::Change;
 
 /// A component that does not introduce itself, or carry out a request, within this time is stopped
-/// or broken and let go; the poll loop waits for it so long at most, and rarely.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// or broken and let go; the poll loop waits for it so long at most, and rarely. A second: on a full
+/// machine the thread that answers was seen to wait several hundred milliseconds for its turn.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Every so many looks, all directories are looked at, whether something has come or not.
 const FULL_LOOK_EVERY: u32 = 10;
 /// So many looks after a failure try again, one a second: a program that starts may be slow to answer.
@@ -131,7 +132,7 @@ impl Discovery {
     }
 
     /// Takes every component that is not taken yet and has it log. Costs one system call as long as
-    /// none has come, and up to 200 ms for each component that does not answer. (One that uses up
+    /// none has come, and up to a second for each component that does not answer. (One that uses up
     /// nearly all of that for each request, of which there is one for each event, takes as often so long.)
     pub fn look(&mut self) -> Vec<Result<ComponentSource, SourceError>> {
         let is_full = self.retries > 0 || self.looks.is_multiple_of(FULL_LOOK_EVERY);
