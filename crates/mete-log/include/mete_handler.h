@@ -103,7 +103,9 @@ static __always_inline void mete_refuse(struct mete_register *file)
 static __always_inline void mete_put_row(struct mete_area *area, struct mete_register *file, __u64 control,
 					 const struct mete_record *r)
 {
-	__u32 source = (control & METE_STAMP_MASK) >> METE_STAMP_SHIFT;
+	__u32 given = (control & METE_STAMP_MASK) >> METE_STAMP_SHIFT;
+	/* A garbled word may name a source that there is not: the row has no stamp then. */
+	__u32 source = given > METE_STAMP_RUN_QUEUE ? 0 : given;
 	__u64 stamp = source ? mete_stamp(area, source, r) : 0;
 	__u64 index = METE_READ(file->index);
 	volatile __u64 *row = METE_ROW(area, mete_place(control, index));

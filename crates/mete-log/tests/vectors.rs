@@ -229,3 +229,24 @@ fn log_4_both_handlers_agree_on_every_kind_of_file() {
         }
     }
 }
+
+/// Rows of one word overlap, so that each word that only one handler writes shows.
+#[test]
+fn log_11_a_time_source_that_there_is_not_is_none_to_both_handlers() {
+    let control_of_the_first_file = 512 + 1;
+    for source in 5..8u64 {
+        let value = 0x9444_e6c3_58d5_8b20 | source << 12;
+        let poke = Call::Poke { word: control_of_the_first_file, value };
+        let call = |n: u16| Call::Log {
+            event: n % 8,
+            domain: n % 7,
+            correspondent: u16::MAX,
+            counter: u64::from(n) << 40 | 1,
+            clock: 77,
+        };
+        for length in 1..20 {
+            let calls: Vec<_> = std::iter::once(poke).chain((0..length).map(call)).collect();
+            compare(&Plan::new(shape()), &calls);
+        }
+    }
+}
