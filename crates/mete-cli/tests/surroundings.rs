@@ -198,12 +198,12 @@ fn where_ebpf_is_refused_programs_with_probes_are_logged() {
     if !kernel_is_there() {
         return;
     }
-    let pair = Pair::start();
-    let (driver, client) =
-        (format!("driver=pid:{}", pair.driver.pid()), format!("client=pid:{}", pair.client.pid()));
-    let arguments = ["log", "--json", "--for", "4s", "--domain", &driver, "--domain", &client];
     let requests = |object: &&Value| object["event"] == "request" && object["domain"] == "driver";
     for attempt in 1..=TRIES {
+        let pair = Pair::start();
+        let (driver, client) =
+            (format!("driver=pid:{}", pair.driver.pid()), format!("client=pid:{}", pair.client.pid()));
+        let arguments = ["log", "--json", "--for", "4s", "--domain", &driver, "--domain", &client];
         let mut command = without_bpf(program(&arguments));
         command.env("METE_RUNTIME_DIR", pair.directory.path());
         let output = run(command);
