@@ -209,6 +209,14 @@ fn has_ended(process: &Process) -> bool {
     Process::read(process.pid).is_none_or(|found| found.start != process.start)
 }
 
+/// Its session; 0 for that of a first process which never made one, so no `rustix::process::Pid`.
+fn session(pid: u32) -> libc::pid_t {
+    // SAFETY: no memory is passed.
+    let session = unsafe { libc::getsid(pid as libc::pid_t) };
+    assert!(session >= 0, "{}", std::io::Error::last_os_error());
+    session
+}
+
 #[test]
 fn log_16_ctrl_c_reaches_the_scheduler_and_not_its_watcher() {
     let Some((first, _, own)) = two_processors() else { return };
@@ -216,7 +224,6 @@ fn log_16_ctrl_c_reaches_the_scheduler_and_not_its_watcher() {
     let mut scheduler = Running::subject(&["pin", &first.to_string(), &client.pid().to_string()]);
     assert_eq!(scheduler.hear(), "placed 1");
     let watcher = watcher_of(scheduler.pid()).unwrap();
-    let session = |pid: u32| rustix::process::getsid(rustix::process::Pid::from_raw(pid as i32)).unwrap();
     assert_ne!(session(watcher.pid), session(scheduler.pid()));
     scheduler.signal(libc::SIGINT);
     eventually("the mask is put back", || all_have(client.pid(), own));
