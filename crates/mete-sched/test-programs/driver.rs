@@ -12,6 +12,8 @@ event! {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // A session of its own, as the parts of the demo have it and for their reason.
+    let _ = rustix::process::setsid();
     let socket = std::env::args().nth(1).ok_or("where?")?;
     let listener = UnixListener::bind(socket)?;
     std::thread::spawn(|| {

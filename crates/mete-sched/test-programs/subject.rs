@@ -82,6 +82,8 @@ fn end_with_input() {
 }
 
 fn ask(socket: &str) -> Outcome {
+    // A session of its own, as the parts of the demo have it and for their reason.
+    let _ = rustix::process::setsid();
     let mut server = UnixStream::connect(socket)?;
     end_with_input();
     say("here")?;

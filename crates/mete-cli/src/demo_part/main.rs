@@ -56,6 +56,7 @@ enum Part {
 
 fn main() {
     let arguments = Arguments::parse();
+    leave_session();
     end_with_parent();
     if let Err(error) = play(arguments) {
         eprintln!("mete-demo-part: {error}");
@@ -72,6 +73,15 @@ fn play(arguments: Arguments) -> std::io::Result<()> {
         Part::Client { socket, place } => client::ask(&socket, board()?.counts(place)),
         Part::Hog => hog::compute(),
     }
+}
+
+/// A session of its own, as services have: the kernel deals out processors to sessions first (autogroup),
+/// and in one session all parts would count as one. Where they wake each other, some kernels also reweigh
+/// their session so often that whatever is outside it, threads of the kernel among it, does not run for
+/// seconds (seen on 6.18.44; `reweight_entity`, mended in 6.18.45).
+fn leave_session() {
+    // Fails for the leader of a session, which has one already.
+    let _ = rustix::process::setsid();
 }
 
 /// A demo that is killed must not leave its parts behind: they end when it closes their input.

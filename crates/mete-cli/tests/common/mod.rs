@@ -101,12 +101,12 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Two processes that wait for each other all the time.
+/// Two processes that wait for each other all the time, each in a session of its own like the demo's parts.
 pub fn ping_pong() -> (Running, Running) {
     let ((from_one, to_two), (from_two, to_one)) = (std::io::pipe().unwrap(), std::io::pipe().unwrap());
     let shell = |script: &str| {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]);
+        let mut command = Command::new("setsid");
+        command.args(["sh", "-c", script]);
         command
     };
     let two = Running::start(shell("while read x; do echo x; done").stdin(from_one).stdout(to_one));
