@@ -22,8 +22,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::queue::Queues;
-use crate::roster::{Roster, State};
+use crate::ring::Ring;
+use crate::roster::State;
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 #[derive(Clone, Copy, Default)]
@@ -37,8 +37,7 @@ struct Account {
 
 /// The deficit round-robin policy.
 pub struct DeficitRoundRobin {
-    roster: Roster,
-    queue: Queues,
+    ring: Ring,
     accounts: Vec<Account>,
     quantum_ns: Nanoseconds,
 }
@@ -48,15 +47,14 @@ impl DeficitRoundRobin {
     #[must_use]
     pub fn new(setup: &Setup) -> DeficitRoundRobin {
         DeficitRoundRobin {
-            roster: Roster::new(setup),
-            queue: Queues::new(1, setup.clients),
+            ring: Ring::new(setup),
             accounts: vec![Account::default(); setup.clients as usize],
             quantum_ns: setup.quantum_ns.max(1),
         }
     }
 
     fn allotment_ns(&self, client: ClientId) -> i128 {
-        self.quantum_ns.saturating_mul(self.roster.share(client).get().into()).into()
+        self.quantum_ns.saturating_mul(self.ring.roster.share(client).get().into()).into()
     }
 
     /// Begins a turn, or goes on with one; what the client may run, at least 1 ns.
@@ -91,47 +89,39 @@ impl Policy for DeficitRoundRobin {
     }
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
-        if self.roster.add(client, domain, share) {
+        if self.ring.roster.add(client, domain, share) {
             self.accounts[client as usize] = Account::default();
         }
     }
 
     fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
-        if self.roster.remove(client) == State::Ready {
-            self.queue.remove(0, client);
-        }
+        self.ring.remove(client);
     }
 
     fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
-        self.roster.set_share(client, share);
+        self.ring.roster.set_share(client, share);
     }
 
     fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
-        if self.roster.wake(client) {
-            self.queue.push_back(0, client);
-        }
+        self.ring.wake(client);
         None
     }
 
     fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
-        if !self.roster.has_processor(processor) {
-            return None;
-        }
-        let client = self.queue.pop_front(0)?;
-        self.roster.run(client);
+        let client = self.ring.next(processor)?;
         Some(Decision { client, slice_ns: self.open_turn(client), grant: Grant::Share })
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
-        let Some(next) = self.roster.stop(client, stop) else { return };
+        let Some(next) = self.ring.roster.stop(client, stop) else { return };
         self.charge(client, ran_ns);
         if next == State::Blocked {
             self.close_turn(client, 0);
         } else if stop == Stop::Preempted && self.accounts[client as usize].deficit_ns > 0 {
-            self.queue.push_front(0, client);
+            self.ring.push_front(client);
         } else {
             self.close_turn(client, self.allotment_ns(client));
-            self.queue.push_back(0, client);
+            self.ring.push_back(client);
         }
     }
 }

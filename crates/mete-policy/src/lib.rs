@@ -62,6 +62,7 @@ pub mod lottery;
 mod observation;
 mod occupancy;
 mod queue;
+mod ring;
 mod roster;
 pub mod round_robin;
 pub mod stride;

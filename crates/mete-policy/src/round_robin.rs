@@ -12,14 +12,13 @@
 //! Deviations: none; the paper leaves decisions that are not carried out open. One that is given back before
 //! it ran at all is as if it had not been made: the client stays at the head.
 
-use crate::queue::Queues;
-use crate::roster::{Roster, State};
+use crate::ring::Ring;
+use crate::roster::State;
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// The round-robin policy.
 pub struct RoundRobin {
-    roster: Roster,
-    queue: Queues,
+    ring: Ring,
     quantum_ns: Nanoseconds,
 }
 
@@ -27,11 +26,7 @@ impl RoundRobin {
     /// A policy without clients.
     #[must_use]
     pub fn new(setup: &Setup) -> RoundRobin {
-        RoundRobin {
-            roster: Roster::new(setup),
-            queue: Queues::new(1, setup.clients),
-            quantum_ns: setup.quantum_ns.max(1),
-        }
+        RoundRobin { ring: Ring::new(setup), quantum_ns: setup.quantum_ns.max(1) }
     }
 }
 
@@ -41,43 +36,35 @@ impl Policy for RoundRobin {
     }
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
-        self.roster.add(client, domain, share);
+        self.ring.roster.add(client, domain, share);
     }
 
     fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
-        if self.roster.remove(client) == State::Ready {
-            self.queue.remove(0, client);
-        }
+        self.ring.remove(client);
     }
 
     fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
-        self.roster.set_share(client, share);
+        self.ring.roster.set_share(client, share);
     }
 
     fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
-        if self.roster.wake(client) {
-            self.queue.push_back(0, client);
-        }
+        self.ring.wake(client);
         None
     }
 
     fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
-        if !self.roster.has_processor(processor) {
-            return None;
-        }
-        let client = self.queue.pop_front(0)?;
-        self.roster.run(client);
+        let client = self.ring.next(processor)?;
         Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
-        if self.roster.stop(client, stop) != Some(State::Ready) {
+        if self.ring.roster.stop(client, stop) != Some(State::Ready) {
             return;
         }
         if stop == Stop::Preempted && ran_ns == 0 {
-            self.queue.push_front(0, client);
+            self.ring.push_front(client);
         } else {
-            self.queue.push_back(0, client);
+            self.ring.push_back(client);
         }
     }
 }

@@ -18,14 +18,13 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::queue::Queues;
-use crate::roster::{Roster, State};
+use crate::ring::Ring;
+use crate::roster::State;
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// The weighted round-robin policy.
 pub struct WeightedRoundRobin {
-    roster: Roster,
-    queue: Queues,
+    ring: Ring,
     /// What each client has left of its turn; zero between turns.
     left_ns: Vec<Nanoseconds>,
     quantum_ns: Nanoseconds,
@@ -36,15 +35,14 @@ impl WeightedRoundRobin {
     #[must_use]
     pub fn new(setup: &Setup) -> WeightedRoundRobin {
         WeightedRoundRobin {
-            roster: Roster::new(setup),
-            queue: Queues::new(1, setup.clients),
+            ring: Ring::new(setup),
             left_ns: vec![0; setup.clients as usize],
             quantum_ns: setup.quantum_ns.max(1),
         }
     }
 
     fn turn_ns(&self, client: ClientId) -> Nanoseconds {
-        self.quantum_ns.saturating_mul(self.roster.share(client).get().into())
+        self.quantum_ns.saturating_mul(self.ring.roster.share(client).get().into())
     }
 }
 
@@ -54,34 +52,26 @@ impl Policy for WeightedRoundRobin {
     }
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
-        if self.roster.add(client, domain, share) {
+        if self.ring.roster.add(client, domain, share) {
             self.left_ns[client as usize] = 0;
         }
     }
 
     fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
-        if self.roster.remove(client) == State::Ready {
-            self.queue.remove(0, client);
-        }
+        self.ring.remove(client);
     }
 
     fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
-        self.roster.set_share(client, share);
+        self.ring.roster.set_share(client, share);
     }
 
     fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
-        if self.roster.wake(client) {
-            self.queue.push_back(0, client);
-        }
+        self.ring.wake(client);
         None
     }
 
     fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
-        if !self.roster.has_processor(processor) {
-            return None;
-        }
-        let client = self.queue.pop_front(0)?;
-        self.roster.run(client);
+        let client = self.ring.next(processor)?;
         let turn_ns = self.turn_ns(client);
         let left_ns = &mut self.left_ns[client as usize];
         if *left_ns == 0 {
@@ -91,12 +81,12 @@ impl Policy for WeightedRoundRobin {
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
-        let Some(next) = self.roster.stop(client, stop) else { return };
+        let Some(next) = self.ring.roster.stop(client, stop) else { return };
         let left_ns = &mut self.left_ns[client as usize];
         *left_ns = if stop == Stop::Preempted { left_ns.saturating_sub(ran_ns) } else { 0 };
         match next {
-            State::Ready if *left_ns > 0 => self.queue.push_front(0, client),
-            State::Ready => self.queue.push_back(0, client),
+            State::Ready if *left_ns > 0 => self.ring.push_front(client),
+            State::Ready => self.ring.push_back(client),
             _ => {}
         }
     }
