@@ -23,7 +23,7 @@ use crate::virtual_time::{Account, VirtualTime};
 /// of eight. More would save little where it is right, and cost for longer once it no longer is.
 const UNSEEN: u8 = 7;
 
-pub(crate) struct Eligible {
+pub struct Eligible {
     /// Everyone who is eligible, and who was not looked at since, by virtual finishing time.
     due: Heap,
     /// Who was found ahead, or is expected to be, by virtual time.

@@ -53,6 +53,7 @@ pub mod credit;
 pub mod drr;
 pub mod eevdf;
 mod eligible;
+mod fair_queueing;
 pub mod fair_share;
 pub mod goodness;
 pub mod group_ratio;

@@ -9,7 +9,7 @@ use crate::Share;
 use crate::virtual_time::{ORIGIN, VirtualTime, lead, shifted};
 
 /// A virtual clock and the shares that drive it.
-pub(crate) struct VirtualClock {
+pub struct VirtualClock {
     time: VirtualTime,
     /// Service beyond `time`, in units, not yet divided by the shares.
     rest: i128,

@@ -53,7 +53,7 @@ pub(crate) fn rescaled(lead: i128, from: Share, to: Share) -> i128 {
 
 /// How far one client has come.
 #[derive(Clone, Copy)]
-pub(crate) struct Account {
+pub struct Account {
     time: VirtualTime,
     /// A quantum in virtual time, and the remainder of that division.
     step: u64,

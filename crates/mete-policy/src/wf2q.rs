@@ -23,119 +23,36 @@
 //! runnable, so that all time is shared out. Partial quanta are charged by what was used. On a change of
 //! share a client's distance from the system's virtual time stays the same service.
 
-use alloc::vec::Vec;
-
+use crate::ClientId;
 use crate::eligible::Eligible;
-use crate::roster::{Roster, State};
+use crate::fair_queueing::{FairQueue, FairQueueing};
 use crate::virtual_clock::VirtualClock;
-use crate::virtual_time::{Account, ORIGIN, quantum_ns, service};
-use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::virtual_time::Account;
 
 /// The WF²Q+ policy.
-pub struct Wf2q {
-    roster: Roster,
-    accounts: Vec<Account>,
-    clock: VirtualClock,
-    queue: Eligible,
-    quantum_ns: Nanoseconds,
-}
+pub type Wf2q = FairQueueing<Eligible>;
 
-impl Wf2q {
-    /// A policy without clients.
-    #[must_use]
-    pub fn new(setup: &Setup) -> Wf2q {
-        Wf2q {
-            roster: Roster::new(setup),
-            accounts: Account::all(setup),
-            clock: VirtualClock::new(),
-            queue: Eligible::new(setup.clients),
-            quantum_ns: quantum_ns(setup),
-        }
+impl FairQueue for Eligible {
+    const NAME: &'static str = "wf2q+";
+
+    fn new(clients: u32) -> Eligible {
+        Eligible::new(clients)
     }
 
-    fn push(&mut self, client: ClientId) {
-        self.queue.push(client, &self.accounts[client as usize]);
+    fn push(&mut self, client: ClientId, account: &Account) {
+        Eligible::push(self, client, account);
     }
 
     /// The first eligible client; if there is none, the clock jumps until there is.
-    fn pop(&mut self) -> Option<ClientId> {
-        let now = self.clock.now();
-        if let Some(client) = self.queue.pop(&self.accounts, now) {
+    fn pop(&mut self, accounts: &[Account], clock: &mut VirtualClock) -> Option<ClientId> {
+        if let Some(client) = Eligible::pop(self, accounts, clock.now()) {
             return Some(client);
         }
-        self.clock.raise_to(self.queue.least_early()?);
-        self.queue.pop(&self.accounts, self.clock.now())
-    }
-}
-
-impl Policy for Wf2q {
-    fn name(&self) -> &'static str {
-        "wf2q+"
+        clock.raise_to(self.least_early()?);
+        Eligible::pop(self, accounts, clock.now())
     }
 
-    fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
-        if self.roster.add(client, domain, share) {
-            self.accounts[client as usize] = Account::new(share, self.quantum_ns, ORIGIN);
-        }
-    }
-
-    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
-        let state = self.roster.remove(client);
-        if state == State::Ready {
-            self.queue.remove(client);
-        }
-        if matches!(state, State::Ready | State::Running) {
-            self.clock.leave(self.accounts[client as usize].share());
-        }
-    }
-
-    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
-        let state = self.roster.set_share(client, share);
-        if state == State::Absent {
-            return;
-        }
-        let now = self.clock.now();
-        let account = &mut self.accounts[client as usize];
-        let before = account.share();
-        account.set_share(share, self.quantum_ns, now);
-        if state != State::Blocked {
-            self.clock.leave(before);
-            self.clock.join(share);
-        }
-        if state == State::Ready {
-            self.queue.remove(client);
-            self.push(client);
-        }
-    }
-
-    fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
-        if self.roster.wake(client) {
-            let now = self.clock.now();
-            let account = &mut self.accounts[client as usize];
-            account.not_before(now);
-            self.clock.join(account.share());
-            self.push(client);
-        }
-        None
-    }
-
-    fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
-        if !self.roster.has_processor(processor) {
-            return None;
-        }
-        let client = self.pop()?;
-        self.roster.run(client);
-        Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })
-    }
-
-    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
-        let Some(state) = self.roster.stop(client, stop) else { return };
-        self.accounts[client as usize].charge(ran_ns);
-        self.clock.advance(service(ran_ns));
-        if state == State::Ready {
-            self.push(client);
-        } else {
-            self.clock.leave(self.accounts[client as usize].share());
-        }
+    fn remove(&mut self, client: ClientId) {
+        Eligible::remove(self, client);
     }
 }

@@ -25,40 +25,27 @@
 //! leave open, a client's distance from the system's virtual time stays the same service. The linear
 //! search goes over an array where the VTRR paper's goes over a linked list; it is kinder to caches.
 
-use alloc::vec::Vec;
-
+use crate::ClientId;
+use crate::fair_queueing::{FairQueue, FairQueueing};
 use crate::heap::Heap;
-use crate::roster::{Roster, State};
 use crate::virtual_clock::VirtualClock;
-use crate::virtual_time::{Account, ORIGIN, VirtualTime, quantum_ns, service};
-use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
+use crate::virtual_time::Account;
 
-/// A queue of ready clients by virtual finishing time; ties go to the smaller number.
-pub trait FinishQueue {
-    /// The policy's name with this queue.
-    const NAME: &'static str;
-    /// An empty queue.
-    fn new(clients: u32) -> Self;
-    /// Puts a client in that is not in the queue.
-    fn push(&mut self, finish: VirtualTime, client: ClientId);
-    /// Takes the first client out.
-    fn pop(&mut self) -> Option<ClientId>;
-    /// Takes a client out that is in the queue.
-    fn remove(&mut self, client: ClientId);
-}
+/// Weighted fair queueing with a heap.
+pub type Wfq = FairQueueing<Heap>;
 
-impl FinishQueue for Heap {
+impl FairQueue for Heap {
     const NAME: &'static str = "wfq";
 
     fn new(clients: u32) -> Heap {
         Heap::new(clients)
     }
 
-    fn push(&mut self, finish: VirtualTime, client: ClientId) {
-        Heap::push(self, finish, client);
+    fn push(&mut self, client: ClientId, account: &Account) {
+        Heap::push(self, account.finish(), client);
     }
 
-    fn pop(&mut self) -> Option<ClientId> {
+    fn pop(&mut self, _accounts: &[Account], _clock: &mut VirtualClock) -> Option<ClientId> {
         Heap::pop(self)
     }
 
@@ -67,111 +54,10 @@ impl FinishQueue for Heap {
     }
 }
 
-/// Weighted fair queueing with a heap.
-pub type Wfq = FairQueueing<Heap>;
-
-/// Weighted fair queueing over some queue: [`Wfq`] or [`WfqLinear`](crate::WfqLinear).
-pub struct FairQueueing<Q> {
-    roster: Roster,
-    accounts: Vec<Account>,
-    clock: VirtualClock,
-    queue: Q,
-    quantum_ns: Nanoseconds,
-}
-
-impl<Q: FinishQueue> FairQueueing<Q> {
-    /// A policy without clients.
-    #[must_use]
-    pub fn new(setup: &Setup) -> FairQueueing<Q> {
-        FairQueueing {
-            roster: Roster::new(setup),
-            accounts: Account::all(setup),
-            clock: VirtualClock::new(),
-            queue: Q::new(setup.clients),
-            quantum_ns: quantum_ns(setup),
-        }
-    }
-
-    fn push(&mut self, client: ClientId) {
-        self.queue.push(self.accounts[client as usize].finish(), client);
-    }
-}
-
-impl<Q: FinishQueue> Policy for FairQueueing<Q> {
-    fn name(&self) -> &'static str {
-        Q::NAME
-    }
-
-    fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
-        if self.roster.add(client, domain, share) {
-            self.accounts[client as usize] = Account::new(share, self.quantum_ns, ORIGIN);
-        }
-    }
-
-    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
-        let state = self.roster.remove(client);
-        if state == State::Ready {
-            self.queue.remove(client);
-        }
-        if matches!(state, State::Ready | State::Running) {
-            self.clock.leave(self.accounts[client as usize].share());
-        }
-    }
-
-    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
-        let state = self.roster.set_share(client, share);
-        if state == State::Absent {
-            return;
-        }
-        let now = self.clock.now();
-        let account = &mut self.accounts[client as usize];
-        let before = account.share();
-        account.set_share(share, self.quantum_ns, now);
-        if state != State::Blocked {
-            self.clock.leave(before);
-            self.clock.join(share);
-        }
-        if state == State::Ready {
-            self.queue.remove(client);
-            self.push(client);
-        }
-    }
-
-    fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
-        if self.roster.wake(client) {
-            let now = self.clock.now();
-            let account = &mut self.accounts[client as usize];
-            account.not_before(now);
-            self.clock.join(account.share());
-            self.push(client);
-        }
-        None
-    }
-
-    fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
-        if !self.roster.has_processor(processor) {
-            return None;
-        }
-        let client = self.queue.pop()?;
-        self.roster.run(client);
-        Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })
-    }
-
-    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
-        let Some(state) = self.roster.stop(client, stop) else { return };
-        self.accounts[client as usize].charge(ran_ns);
-        self.clock.advance(service(ran_ns));
-        if state == State::Ready {
-            self.push(client);
-        } else {
-            self.clock.leave(self.accounts[client as usize].share());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Policy, Setup, Share, Stop};
 
     /// Of a heap with four children a node: 1, 4, 16, ... clients.
     fn levels(clients: u32) -> u64 {

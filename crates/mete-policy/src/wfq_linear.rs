@@ -12,8 +12,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::ClientId;
-use crate::virtual_time::VirtualTime;
-use crate::wfq::{FairQueueing, FinishQueue};
+use crate::fair_queueing::{FairQueue, FairQueueing};
+use crate::virtual_clock::VirtualClock;
+use crate::virtual_time::{Account, VirtualTime};
 
 /// Weighted fair queueing with a linear search.
 pub type WfqLinear = FairQueueing<LinearQueue>;
@@ -35,19 +36,19 @@ impl LinearQueue {
     }
 }
 
-impl FinishQueue for LinearQueue {
+impl FairQueue for LinearQueue {
     const NAME: &'static str = "wfq-linear";
 
     fn new(clients: u32) -> LinearQueue {
         LinearQueue { waiting: Vec::with_capacity(clients as usize), places: vec![0; clients as usize] }
     }
 
-    fn push(&mut self, finish: VirtualTime, client: ClientId) {
+    fn push(&mut self, client: ClientId, account: &Account) {
         self.places[client as usize] = self.waiting.len() as u32;
-        self.waiting.push((finish, client));
+        self.waiting.push((account.finish(), client));
     }
 
-    fn pop(&mut self) -> Option<ClientId> {
+    fn pop(&mut self, _accounts: &[Account], _clock: &mut VirtualClock) -> Option<ClientId> {
         let (place, _) = self.waiting.iter().enumerate().min_by_key(|&(_, &waiting)| waiting)?;
         Some(self.take(place))
     }
