@@ -261,11 +261,12 @@ fn clients(report: &Report) -> String {
         ]);
     }
     format!(
-        "{}{}\n\nmedian, 99 %, max: from waking to running. wait: the longest time ready without running.\n\n{}{}",
+        "{}{}\n\nmedian, 99 %, max: from waking to running. wait: the longest time ready without running.\n\n{}{}{}",
         table.text(),
         left_out(report.clients.len()),
         errors(report),
-        responses(report)
+        responses(report),
+        spins(report)
     )
 }
 
@@ -301,10 +302,21 @@ fn responses(report: &Report) -> String {
     if table.is_empty() { String::new() } else { format!("\n\n{}", table.text()) }
 }
 
+/// Who turned in circles for spin locks, if anybody did.
+fn spins(report: &Report) -> String {
+    let heads = ["spun ms", "of its time %"].into_iter().map(Head::Number);
+    let mut table = Table::new([Head::Name("client")].into_iter().chain(heads));
+    for client in report.clients.iter().filter(|client| client.spun_ns > 0) {
+        let part = percent(client.spun_ns as f64 / client.ran_ns.max(1) as f64);
+        table.row([shorten(&client.name, NAME), milliseconds(client.spun_ns), part]);
+    }
+    if table.is_empty() { String::new() } else { format!("\n\n{}", table.text()) }
+}
+
 /// A figure of each client under each policy, and how it is headed.
 type Figure = (&'static str, fn(&ClientReport) -> String);
 
-const FIGURES: [Figure; 9] = [
+const FIGURES: [Figure; 10] = [
     ("processor time, %", |client| percent(client.got)),
     ("from waking to running, median, ms", |client| quantile(client.wake_to_run.as_ref(), 0.5)),
     ("from waking to running, 99 %, ms", |client| quantile(client.wake_to_run.as_ref(), 0.99)),
@@ -313,6 +325,10 @@ const FIGURES: [Figure; 9] = [
     ("service-time error, lowest, ms", |client| signed_milliseconds(client.error.lowest_ns)),
     ("service-time error, highest, ms", |client| signed_milliseconds(client.error.highest_ns)),
     ("how often it starved", |client| count(client.starved)),
+    ("turned in circles for spin locks, ms", |client| match client.spun_ns {
+        0 => NOTHING.to_owned(),
+        spun_ns => milliseconds(spun_ns),
+    }),
     ("switches to it", |client| grouped(client.switches)),
 ];
 
@@ -410,6 +426,7 @@ struct ClientObject<'a> {
     longest_wait_ns: u64,
     starved: u64,
     starved_ns: u64,
+    spun_ns: u64,
     error_ns: i64,
     error_lowest_ns: i64,
     error_highest_ns: i64,
@@ -478,6 +495,7 @@ fn object<'a>(scenario: &'a str, policy: &'a str, client: &'a ClientReport) -> C
         longest_wait_ns: client.longest_wait_ns,
         starved: client.starved,
         starved_ns: client.starved_ns,
+        spun_ns: client.spun_ns,
         error_ns: client.error.last_ns,
         error_lowest_ns: client.error.lowest_ns,
         error_highest_ns: client.error.highest_ns,

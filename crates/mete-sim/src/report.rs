@@ -44,7 +44,11 @@ pub struct ClientReport {
     pub starved_ns: Nanoseconds,
     /// How far its service is from what its share promises.
     pub error: ServiceError,
-    /// How often its program, or its guest's programs, said that something is done.
+    /// How long it turned in circles for spin locks: processor time that it had and made nothing of,
+    /// up to when it was told of its progress last.
+    pub spun_ns: Nanoseconds,
+    /// How often its program, or its guest's programs, said that something is done. Of a guest with
+    /// several virtual processors all of it is with the first.
     pub done: u64,
 }
 
@@ -139,8 +143,7 @@ fn measure<P: Policy, R: Recorder>(
     mut host: Host<P, Scene, (Watch, R)>,
 ) -> Result<(Report, R), Stalled> {
     host.run_until(scenario.warm_up_ns)?;
-    let ran_before: Vec<_> =
-        (0..scenario.clients.len()).map(|client| host.ran_ns(client as ClientId)).collect();
+    let before = times_of_clients(scenario, &host);
     let (times_before, decisions_before) = (sum(&host), host.decisions());
     host.recorder_mut().0.begin(scenario.warm_up_ns);
     host.run_until(scenario.duration_ns)?;
@@ -148,17 +151,26 @@ fn measure<P: Policy, R: Recorder>(
 
     let times = sum(&host).since(times_before);
     let decisions = host.decisions() - decisions_before;
-    let ran = ran_before.iter().enumerate().map(|(client, before)| host.ran_ns(client as ClientId) - before);
-    let ran: Vec<_> = ran.collect();
+    let after = times_of_clients(scenario, &host).into_iter().zip(before);
+    let had = after.map(|(now, before)| (now.0 - before.0, now.1 - before.1)).collect::<Vec<_>>();
     let mut counters = Vec::new();
     host.policy().counters(&mut |name, count| counters.push((name, count)));
     let policy = host.policy().name().to_owned();
     let waiting = waiting(scenario, &host);
     let (watch, also) = host.into_recorder();
     let measured_ns = scenario.duration_ns - scenario.warm_up_ns;
-    let clients = clients(watch, scenario, &ran, times.total_ns());
+    let clients = clients(watch, scenario, &had, times.total_ns());
     let fairness = jain(clients.iter().map(|client| (client.ran_ns, client.share)));
     Ok((Report { policy, seed, measured_ns, times, decisions, fairness, clients, waiting, counters }, also))
+}
+
+/// What each client has run, and what of that it has spun.
+fn times_of_clients<P: Policy, R: Recorder>(
+    scenario: &Scenario,
+    host: &Host<P, Scene, R>,
+) -> Vec<(Nanoseconds, Nanoseconds)> {
+    let clients = 0..scenario.clients.len() as ClientId;
+    clients.map(|client| (host.ran_ns(client), host.model().spun_ns(client))).collect()
 }
 
 /// The ideal server of a scenario.
@@ -177,24 +189,26 @@ fn sum<P: Policy, M: Model, R: Recorder>(host: &Host<P, M, R>) -> Times {
 fn clients(
     watch: Watch,
     scenario: &Scenario,
-    ran: &[Nanoseconds],
+    had: &[(Nanoseconds, Nanoseconds)],
     total_ns: Nanoseconds,
 ) -> Vec<ClientReport> {
     let wanted = wanted(scenario);
     let watched = watch.into_reports().zip(&scenario.clients);
-    let with_figures = watched.zip(ran).zip(wanted).map(|(((report, client), &ran_ns), wanted)| {
-        let domain = usize::from(client.domain).checked_sub(1);
-        let domain = domain.and_then(|domain| scenario.domains.get(domain));
-        ClientReport {
-            name: client.name.clone(),
-            domain: domain.map(|domain| domain.name.clone()).unwrap_or_default(),
-            share: client.share.get(),
-            wanted,
-            got: ran_ns as f64 / total_ns.max(1) as f64,
-            ran_ns,
-            ..report
-        }
-    });
+    let with_figures =
+        watched.zip(had).zip(wanted).map(|(((report, client), &(ran_ns, spun_ns)), wanted)| {
+            let domain = usize::from(client.domain).checked_sub(1);
+            let domain = domain.and_then(|domain| scenario.domains.get(domain));
+            ClientReport {
+                name: client.name.clone(),
+                domain: domain.map(|domain| domain.name.clone()).unwrap_or_default(),
+                share: client.share.get(),
+                wanted,
+                got: ran_ns as f64 / total_ns.max(1) as f64,
+                ran_ns,
+                spun_ns,
+                ..report
+            }
+        });
     with_figures.collect()
 }
 

@@ -35,14 +35,14 @@ impl fmt::Display for Waiting {
 pub(crate) fn waiting<P: Policy, R: Recorder>(scenario: &Scenario, host: &Host<P, Scene, R>) -> Vec<Waiting> {
     let half_ns = scenario.warm_up_ns + (scenario.duration_ns - scenario.warm_up_ns) / 2;
     let mut found = Vec::new();
-    for (number, client) in scenario.clients.iter().enumerate() {
-        let number = number as ClientId;
+    for number in 0..scenario.clients.len() as ClientId {
+        let client = scenario.called(number).unwrap_or_default();
         for (task, wait, since_ns) in host.model().awaited(number) {
             if since_ns > half_ns {
                 continue;
             }
             let inner = scenario.guest_tasks(number).nth(usize::from(task));
-            let name = inner.map_or(client.name.clone(), |task| format!("{}/{task}", client.name));
+            let name = inner.map_or(client.to_owned(), |task| format!("{client}/{task}"));
             found.push(Waiting { name, wait, since_ns });
         }
     }

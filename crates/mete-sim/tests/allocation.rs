@@ -44,6 +44,7 @@ fn a_run_allocates_next_to_nothing_whatever_it_does_and_whoever_decides() {
         "tavs-disk",
         "tavs-stream",
         "tavs-web",
+        "vcpus",
     ] {
         let scenario = Scenario::load(name, &[]).expect("it is right");
         for entry in CATALOG {

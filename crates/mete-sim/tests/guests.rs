@@ -141,7 +141,7 @@ fn tavs_5_a_completed_read_is_seen_with_its_request_before_the_task_wakes() {
 
 #[test]
 fn a_kernels_own_work_is_done_before_its_tasks_go_on() {
-    let costs = KernelCosts { switch_ns: 2_000, interrupt_ns: 3_000 };
+    let costs = KernelCosts { switch_ns: 2_000, interrupt_ns: 3_000, ..KernelCosts::default() };
     let mut host = host(priority(), costs, &[program(&[compute(MS), sleep(9 * MS)])]);
     host.run_until(40 * MS).expect("time goes on");
     let times = host.times().next().expect("there is one");

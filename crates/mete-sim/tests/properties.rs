@@ -13,6 +13,8 @@ fn step() -> impl Strategy<Value = String> {
         2 => (0u32..20_000).prop_map(|us| format!("{{ sleep_us = {{ uniform = [{us}, 20000] }} }}")),
         1 => (0u32..3, 0u32..5_000)
             .prop_map(|(lock, us)| format!("{{ lock = \"{lock}\" }}, {{ compute_us = {us} }}, {{ unlock = \"{lock}\" }}")),
+        1 => (0u32..3, 0u32..5_000)
+            .prop_map(|(lock, us)| format!("{{ spin_lock = \"s{lock}\" }}, {{ compute_us = {us} }}, {{ unlock = \"s{lock}\" }}")),
         1 => (0u32..300).prop_map(|kb| format!("{{ read = {{ disk = \"d\", kb = {kb} }} }}")),
         1 => (0u32..2).prop_map(|to| format!("{{ send = {{ to = \"t{to}\", port = 7, bytes = 100 }} }}")),
         1 => (1u32..4, 1u32..900)
@@ -40,7 +42,8 @@ const RECEIVERS: usize = 2;
 fn task(number: usize) -> impl Strategy<Value = String> {
     let times =
         prop_oneof![3 => Just(String::new()), 1 => (1u32..20).prop_map(|times| format!("times = {times}\n"))];
-    let share = prop_oneof![4 => 1u32..20, 1 => Just(1u32 << 20)];
+    // The largest that can be multiplied by 6, for guests with two and with three virtual processors.
+    let share = prop_oneof![4 => 1u32..20, 1 => Just((1u32 << 20) / 6)];
     (program(), share, 0u32..50, 0u32..3, times).prop_map(move |(program, share, start_ms, domain, times)| {
         let receive = "[{ receive = { port = 7 } }, { reply = { bytes = 10 } }, ";
         let program = if number < RECEIVERS { program.replacen('[', receive, 1) } else { program };
@@ -52,11 +55,16 @@ fn task(number: usize) -> impl Strategy<Value = String> {
 }
 
 fn guest(number: usize) -> impl Strategy<Value = String> {
-    (prop::collection::vec((program(), -20i32..20), 1..4), any::<bool>(), 0u32..9).prop_map(move |(tasks, is_fair, us)| {
-        let scheduler =
-            if is_fair { "{ fair = { latency_ms = 6, least_ms = 1 } }" } else { "{ priority = { slice_ms = 5 } }" };
+    let tasks = prop::collection::vec((program(), -20i32..20), 1..6);
+    (tasks, any::<bool>(), 0u32..9, 1u32..4).prop_map(move |(tasks, is_fair, us, vcpus)| {
+        let scheduler = if is_fair {
+            "{ fair = { latency_ms = 6, least_ms = 1 } }"
+        } else {
+            "{ priority = { slice_ms = 5 } }"
+        };
         let head = format!(
-            "[[guest]]\nname = \"g{number}\"\nscheduler = {scheduler}\nswitch_us = {us}\ninterrupt_us = {us}\n"
+            "[[guest]]\nname = \"g{number}\"\nvcpus = {vcpus}\nscheduler = {scheduler}\n\
+             switch_us = {us}\ninterrupt_us = {us}\n"
         );
         let tasks = tasks.iter().enumerate().map(|(task, (program, nice))| {
             format!("[[guest.task]]\nname = \"{task}\"\nnice = {nice}\nprogram = {program}\n")

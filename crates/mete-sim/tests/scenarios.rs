@@ -52,7 +52,7 @@ fn a_key_that_does_not_exist_is_named_with_its_line_and_what_is_allowed() {
     assert_eq!(
         failure(&SMALL.replace("processors = 1", "procesors = 1")),
         "x.toml, line 5: `procesors = 1`: unknown field `procesors`, expected one of `processors`, \
-         `switch_us`, `payer`"
+         `switch_us`, `payer`, `track_ns`"
     );
     let program = failure(&SMALL.replace("sleep_ms", "sleep_sec"));
     assert!(program.starts_with("x.toml, line 10: ") && program.contains("`sleep_sec`"), "{program}");
@@ -134,7 +134,7 @@ fn a_name_that_refers_to_nothing_is_answered_with_the_names_that_there_are() {
     let unlock = failure(&locks("lock = \"l\"", "unlock = \"L\""));
     assert!(unlock.ends_with("line 10: lock: \"l\" is in no unlock of any program"), "{unlock}");
     let lock = failure(&SMALL.replace("\"done\"", "{ unlock = \"l\" }"));
-    assert!(lock.ends_with("line 10: unlock: \"l\" is in no lock of any program"), "{lock}");
+    assert!(lock.ends_with("line 10: unlock: \"l\" is in no lock or spin_lock of any program"), "{lock}");
     let policy = failure(&format!("{SMALL}[policy]\nname = \"rrr\"\n"));
     assert!(policy.starts_with("x.toml, line 16: policy.name: there is no \"rrr\"; allowed: "), "{policy}");
 }

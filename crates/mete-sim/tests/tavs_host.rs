@@ -51,7 +51,7 @@ fn hog() -> Arc<Program> {
 fn guest(tasks: &[Arc<Program>], name: &str) -> Guest {
     let mut guest = Guest::new(
         Kernel::Priority(Priority::new(100 * MS)),
-        KernelCosts { switch_ns: 2 * US, interrupt_ns: 5 * US },
+        KernelCosts { switch_ns: 2 * US, interrupt_ns: 5 * US, ..KernelCosts::default() },
     );
     for (number, task) in tasks.iter().enumerate() {
         guest.add_task(Arc::clone(task), 0, Stream::new(1, &format!("{name} {number}")));

@@ -18,6 +18,7 @@ use super::table::{
     SchedulerTable, TaskTable,
 };
 use super::value::whole;
+use super::vcpus;
 use super::{Body, Change, Client, Domain, GuestPlan, GuestTask, Scenario, SchedulerPlan};
 use crate::host::Hardware;
 use crate::scene::guest::KernelCosts;
@@ -34,27 +35,9 @@ const MOST_TASKS: usize = 1 << 15;
 const MOST_DOMAINS: usize = DomainIndex::MAX as usize - 1;
 
 pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
-    let mut names = Names::default();
+    let mut names = Names { unit: vcpus::unit(&table.guest)?, ..Names::default() };
     let mut domains = domains(&table.domain, &mut names)?;
-    for disk in &table.disk {
-        names.disks.add(&disk.name)?;
-    }
-    for remote in &table.remote {
-        for copy in copies(&remote.name, &remote.count)? {
-            names.remotes.add(&Spanned::new(remote.name.span(), copy))?;
-        }
-    }
-    names.number_clients(&table)?;
-    let mut clients = Vec::new();
-    if let Some(driver) = &table.driver {
-        clients.push(devices::driver(driver, &mut domains)?);
-    }
-    for task in &table.task {
-        tasks(task, &mut names, &mut clients)?;
-    }
-    for guest in &table.guest {
-        guests(guest, &mut names, &mut domains, &mut clients)?;
-    }
+    let clients = clients(&table, &mut names, &mut domains)?;
     let remotes = devices::remotes(&table.remote, &mut names)?;
     names.check_locks()?;
     names.ports.check()?;
@@ -83,6 +66,35 @@ pub(super) fn scenario(table: ScenarioTable) -> Result<Scenario, Fault> {
     })
 }
 
+/// Everything gets its number before any program is read; then the clients in the order of their numbers.
+fn clients(
+    table: &ScenarioTable,
+    names: &mut Names,
+    domains: &mut Vec<Domain>,
+) -> Result<Vec<Client>, Fault> {
+    for disk in &table.disk {
+        names.disks.add(&disk.name)?;
+    }
+    for remote in &table.remote {
+        for copy in copies(&remote.name, &remote.count)? {
+            names.remotes.add(&Spanned::new(remote.name.span(), copy))?;
+        }
+    }
+    names.number_clients(table)?;
+    let mut clients = Vec::new();
+    if let Some(driver) = &table.driver {
+        clients.push(devices::driver(driver, names, domains)?);
+    }
+    for task in &table.task {
+        tasks(task, names, &mut clients)?;
+    }
+    let track_ns = ns("track_ns", &table.host.track_ns, 1.0)?;
+    for guest in &table.guest {
+        guests(guest, track_ns, names, domains, &mut clients)?;
+    }
+    Ok(clients)
+}
+
 /// How long it runs, and how much of that is the warm-up.
 fn times(table: &ScenarioTable, processors: ProcessorId) -> Result<(Nanoseconds, Nanoseconds), Fault> {
     let duration_ns = ns("duration_ms", &table.duration_ms, NS_PER_MS)?;
@@ -103,13 +115,22 @@ fn times(table: &ScenarioTable, processors: ProcessorId) -> Result<(Nanoseconds,
 
 /// Names of one kind, each with its number.
 #[derive(Default)]
-pub(super) struct Register(HashMap<String, usize>);
+pub(super) struct Register {
+    numbers: HashMap<String, usize>,
+    next: usize,
+}
 
 impl Register {
-    fn add(&mut self, name: &Spanned<String>) -> Result<usize, Fault> {
-        let number = self.0.len();
-        match self.0.insert(name.get_ref().clone(), number) {
-            None => Ok(number),
+    fn add(&mut self, name: &Spanned<String>) -> Result<(), Fault> {
+        self.add_wide(name, 1)
+    }
+
+    /// One that takes so many numbers, of which its name means the first.
+    fn add_wide(&mut self, name: &Spanned<String>, width: usize) -> Result<(), Fault> {
+        let number = self.next;
+        self.next += width;
+        match self.numbers.insert(name.get_ref().clone(), number) {
+            None => Ok(()),
             Some(_) => {
                 Err(Fault::new(name.span(), format!("name: there are two called {:?}", name.get_ref())))
             }
@@ -117,9 +138,9 @@ impl Register {
     }
 
     pub(super) fn find(&self, key: &str, name: &Spanned<String>) -> Result<usize, Fault> {
-        let found = self.0.get(name.get_ref()).copied();
+        let found = self.numbers.get(name.get_ref()).copied();
         found.ok_or_else(|| {
-            let mut known: Vec<_> = self.0.keys().map(String::as_str).collect();
+            let mut known: Vec<_> = self.numbers.keys().map(String::as_str).collect();
             known.sort_unstable();
             let known = if known.is_empty() { "none is defined".into() } else { known.join(", ") };
             Fault::new(name.span(), format!("{key}: there is no {:?}; allowed: {known}", name.get_ref()))
@@ -129,6 +150,8 @@ impl Register {
 
 #[derive(Default)]
 pub(super) struct Names {
+    /// What a share of 1 is given as, so that each virtual processor's part is a whole number.
+    unit: u32,
     domains: Register,
     pub(super) disks: Register,
     pub(super) remotes: Register,
@@ -144,6 +167,7 @@ struct Lock {
     /// Where its name stands first.
     span: Range<usize>,
     is_taken: bool,
+    is_spun_for: bool,
     is_handed_on: bool,
 }
 
@@ -153,20 +177,21 @@ impl Names {
         if let Some(driver) = &table.driver {
             self.clients.add(&driver.name)?;
         }
-        let tasks = table.task.iter().map(|task| (&task.name, &task.count));
-        let guests = table.guest.iter().map(|guest| (&guest.name, &guest.count));
-        for (name, count) in tasks.chain(guests) {
+        let tasks = table.task.iter().map(|task| (&task.name, &task.count, 1));
+        let vcpus = |guest: &GuestTable| *guest.vcpus.get_ref() as usize;
+        let guests = table.guest.iter().map(|guest| (&guest.name, &guest.count, vcpus(guest)));
+        for (name, count, width) in tasks.chain(guests) {
             for copy in copies(name, count)? {
-                self.clients.add(&Spanned::new(name.span(), copy))?;
+                self.clients.add_wide(&Spanned::new(name.span(), copy), width)?;
             }
-            if self.clients.0.len() > MOST_CLIENTS {
+            if self.clients.next > MOST_CLIENTS {
                 return Err(Fault::new(
                     count.span(),
                     format!("count: at most {MOST_CLIENTS} clients in all"),
                 ));
             }
         }
-        if self.clients.0.is_empty() {
+        if self.clients.next == 0 {
             return Err(Fault::new(0..0, "a scenario needs a [[task]] or a [[guest]]"));
         }
         Ok(())
@@ -188,17 +213,45 @@ impl Names {
         lock.number
     }
 
+    pub(super) fn spin_for(&mut self, lock: &str, span: Range<usize>) -> usize {
+        let lock = self.lock(lock, span);
+        lock.is_spun_for = true;
+        lock.number
+    }
+
+    /// A share, in the units in which policies are given them.
+    pub(super) fn share(&self, share: &Spanned<u32>) -> Result<Share, Fault> {
+        vcpus::share(share, self.unit)
+    }
+
     fn lock(&mut self, name: &str, span: Range<usize>) -> &mut Lock {
-        let new = Lock { number: self.locks.len(), span, is_taken: false, is_handed_on: false };
+        let number = self.locks.len();
+        let new = Lock { number, span, is_taken: false, is_spun_for: false, is_handed_on: false };
         self.locks.entry(name.to_owned()).or_insert(new)
     }
 
     /// In the order of their numbers, so that of several mistakes the same one is named each time.
     fn check_locks(&self) -> Result<(), Fault> {
-        let one_sided = self.locks.iter().filter(|(_, lock)| !(lock.is_taken && lock.is_handed_on));
-        let Some((name, lock)) = one_sided.min_by_key(|(_, lock)| lock.number) else { return Ok(()) };
-        let (step, other) = if lock.is_taken { ("lock", "unlock") } else { ("unlock", "lock") };
-        Err(Fault::new(lock.span.clone(), format!("{step}: {name:?} is in no {other} of any program")))
+        let wrong = self.locks.iter().filter_map(|(name, lock)| Some((lock, lock.fault(name)?)));
+        match wrong.min_by_key(|(lock, _)| lock.number) {
+            Some((lock, what)) => Err(Fault::new(lock.span.clone(), what)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Lock {
+    /// What is wrong with how it is used. Who spins for one unlocks it, too: programs are refused otherwise.
+    fn fault(&self, name: &str) -> Option<String> {
+        let step = if self.is_taken { "lock" } else { "unlock" };
+        match (self.is_taken, self.is_spun_for, self.is_handed_on) {
+            (true, true, _) => {
+                Some(format!("{step}: {name:?} is in a spin_lock, too; a lock is waited for in one way"))
+            }
+            (true, false, false) => Some(format!("{step}: {name:?} is in no unlock of any program")),
+            (false, false, _) => Some(format!("{step}: {name:?} is in no lock or spin_lock of any program")),
+            (true, false, true) | (false, true, _) => None,
+        }
     }
 }
 
@@ -224,7 +277,7 @@ fn domains(tables: &[DomainTable], names: &mut Names) -> Result<Vec<Domain>, Fau
         names.domains.add(&table.name)?;
         let io_threshold = table.io_threshold_ms.as_ref();
         let io_threshold_ns = io_threshold.map(|ms| ns("io_threshold_ms", ms, NS_PER_MS)).transpose()?;
-        let (name, share) = (table.name.get_ref().clone(), share(&table.share)?);
+        let (name, share) = (table.name.get_ref().clone(), names.share(&table.share)?);
         domains.push(Domain { name, parent, share, io_threshold_ns });
     }
     match tables.get(MOST_DOMAINS) {
@@ -239,7 +292,7 @@ fn tasks(table: &TaskTable, names: &mut Names, clients: &mut Vec<Client>) -> Res
     let client = Client {
         name: String::new(),
         domain: names.domain(table.domain.as_ref())?,
-        share: share(&table.share)?,
+        share: names.share(&table.share)?,
         start_ns: ns("start_ms", &table.start_ms, NS_PER_MS)?,
         body: Body::Task(program),
     };
@@ -261,33 +314,51 @@ pub(super) fn own_domain(
 
 fn guests(
     table: &GuestTable,
+    track_ns: Nanoseconds,
     names: &mut Names,
     domains: &mut Vec<Domain>,
     clients: &mut Vec<Client>,
 ) -> Result<(), Fault> {
-    let costs = KernelCosts {
-        switch_ns: ns("switch_us", &table.switch_us, NS_PER_US)?,
-        interrupt_ns: ns("interrupt_us", &table.interrupt_us, NS_PER_US)?,
-    };
-    let scheduler = scheduler(table.scheduler).map_err(|what| Fault::new(table.name.span(), what))?;
-    names.ports.of(clients.len(), *table.count.get_ref());
+    let vcpus = *table.vcpus.get_ref();
+    names.ports.of(clients.len(), table.count.get_ref().saturating_mul(vcpus));
     let tasks = guest_tasks(&table.name, &table.task, names)?;
     let io_threshold = table.io_threshold_ms.as_ref();
     let io_threshold_ns = io_threshold.map(|ms| ns("io_threshold_ms", ms, NS_PER_MS)).transpose()?;
-    let (share, start_ns) = (share(&table.share)?, ns("start_ms", &table.start_ms, NS_PER_MS)?);
+    let (share, start_ns) = (names.share(&table.share)?, ns("start_ms", &table.start_ms, NS_PER_MS)?);
     for name in copies(&table.name, &table.count)? {
         let domain = match &table.domain {
             Some(_) => names.domain(table.domain.as_ref())?,
             None => own_domain(&name, share, io_threshold_ns, domains),
         };
-        let body =
-            Body::Guest(GuestPlan { scheduler, costs, read_depth: table.read_depth, tasks: tasks.clone() });
-        clients.push(Client { name, domain, share, start_ns, body });
+        let plan = guest_plan(table, track_ns, &name, tasks.clone())?;
+        let first = Client { name, domain, share, start_ns, body: Body::Guest(plan) };
+        clients.extend(vcpus::spread(first, clients.len() as ClientId));
     }
     match domains.len() > MOST_DOMAINS {
         true => Err(Fault::new(table.count.span(), format!("count: at most {MOST_DOMAINS} domains in all"))),
         false => Ok(()),
     }
+}
+
+fn guest_plan(
+    table: &GuestTable,
+    track_ns: Nanoseconds,
+    name: &str,
+    tasks: Vec<GuestTask>,
+) -> Result<GuestPlan, Fault> {
+    let costs = KernelCosts {
+        switch_ns: ns("switch_us", &table.switch_us, NS_PER_US)?,
+        interrupt_ns: ns("interrupt_us", &table.interrupt_us, NS_PER_US)?,
+        track_ns,
+    };
+    Ok(GuestPlan {
+        name: name.to_owned(),
+        vcpus: *table.vcpus.get_ref(),
+        scheduler: scheduler(table.scheduler).map_err(|what| Fault::new(table.name.span(), what))?,
+        costs,
+        read_depth: table.read_depth,
+        tasks,
+    })
 }
 
 fn scheduler(table: SchedulerTable) -> Result<SchedulerPlan, String> {
@@ -379,7 +450,7 @@ fn change(
     names: &Names,
     clients: &[Client],
 ) -> Result<Vec<Change>, Fault> {
-    let (at_ns, share) = (ns("at_ms", &table.at_ms, NS_PER_MS)?, share(&table.share)?);
+    let (at_ns, share) = (ns("at_ms", &table.at_ms, NS_PER_MS)?, names.share(&table.share)?);
     if at_ns >= end_ns {
         let (end_ms, at_ms) = (end_ns as f64 / NS_PER_MS, table.at_ms.get_ref());
         let what = format!("at_ms: before the end of the run (duration_ms), {end_ms}, not {at_ms}");
@@ -390,21 +461,15 @@ fn change(
         (Some(name), None) => {
             let client = names.clients.find("client", name)?;
             let domain = usize::from(clients[client].domain);
-            let own = (domain > names.domains.0.len()).then(|| of_domain(domain as DomainIndex));
-            let event = Event::SetShare { client: client as ClientId, share };
-            Ok(own.into_iter().chain([Change { at_ns, event }]).collect())
+            let own = (domain > names.domains.next).then(|| of_domain(domain as DomainIndex));
+            let (vcpus, part) = (clients[client].vcpus(), vcpus::part(share, clients[client].vcpus()));
+            let of_client = |client| Event::SetShare { client, share: part };
+            let each = (0..vcpus).map(|vcpu| Change { at_ns, event: of_client(client as ClientId + vcpu) });
+            Ok(own.into_iter().chain(each).collect())
         }
         (None, Some(name)) => Ok(vec![of_domain(names.domain(Some(name))?)]),
         _ => Err(Fault::new(table.at_ms.span(), "a [[change]] is of one client or one domain")),
     }
-}
-
-pub(super) fn share(share: &Spanned<u32>) -> Result<Share, Fault> {
-    let wrong = || {
-        let what = format!("share: 1 to {}, not {}", Share::MAX.get(), share.get_ref());
-        Fault::new(share.span(), what)
-    };
-    Share::new(*share.get_ref()).ok_or_else(wrong)
 }
 
 pub(super) fn ns(key: &str, value: &Spanned<f64>, per_unit: f64) -> Result<Nanoseconds, Fault> {

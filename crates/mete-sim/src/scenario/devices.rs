@@ -4,7 +4,7 @@ use mete_policy::{ClientId, Nanoseconds};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::check::{NS_PER_MS, NS_PER_US, Names, copies, ns, own_domain, share};
+use super::check::{NS_PER_MS, NS_PER_US, Names, copies, ns, own_domain};
 use super::error::Fault;
 use super::table::{no_time, one};
 use super::value::Varying;
@@ -120,8 +120,8 @@ pub(super) fn network(table: Option<&NetworkTable>, remotes: &[RemoteTable]) -> 
 }
 
 /// The driver: a client in a domain of its own.
-pub(super) fn driver(table: &DriverTable, domains: &mut Vec<Domain>) -> Result<Client, Fault> {
-    let (name, share) = (table.name.get_ref().clone(), share(&table.share)?);
+pub(super) fn driver(table: &DriverTable, names: &Names, domains: &mut Vec<Domain>) -> Result<Client, Fault> {
+    let (name, share) = (table.name.get_ref().clone(), names.share(&table.share)?);
     let domain = own_domain(&name, share, None, domains);
     Ok(Client { name, domain, share, start_ns: 0, body: Body::Driver(costs(table)?) })
 }

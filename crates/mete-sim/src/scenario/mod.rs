@@ -19,6 +19,7 @@ mod shipped;
 mod steps;
 mod table;
 mod value;
+mod vcpus;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -70,11 +71,17 @@ pub struct Client {
 enum Body {
     Task(Arc<Program>),
     Guest(GuestPlan),
+    /// A virtual processor of the guest with this number, not its first.
+    Vcpu {
+        of: ClientId,
+    },
     Driver(DriverCosts),
 }
 
 #[derive(Clone, Debug)]
 struct GuestPlan {
+    name: String,
+    vcpus: u32,
     scheduler: SchedulerPlan,
     costs: KernelCosts,
     read_depth: usize,
@@ -236,8 +243,10 @@ impl Scenario {
                     scene.add_task(Arc::clone(program), Stream::new(seed, &client.name));
                 }
                 Body::Guest(plan) => {
-                    scene.add_guest(plan.guest(seed, &client.name));
+                    scene.add_guest(plan.guest(seed));
                 }
+                // The guest brings its virtual processors with it.
+                Body::Vcpu { .. } => {}
                 Body::Driver(costs) => {
                     scene.add_driver(*costs);
                 }
@@ -246,27 +255,39 @@ impl Scenario {
         scene
     }
 
-    /// The names of the tasks inside a client; none where the client is a task itself.
+    /// The names of the tasks inside a client, or inside the guest whose virtual processor it is; none where
+    /// the client is a task itself.
     pub fn guest_tasks(&self, client: ClientId) -> impl Iterator<Item = &str> {
-        let body = self.clients.get(client as usize).map(|client| &client.body);
-        let tasks = match body {
-            Some(Body::Guest(plan)) => plan.tasks.as_slice(),
-            _ => &[],
-        };
+        let tasks = self.plan(client).map_or(&[][..], |plan| plan.tasks.as_slice());
         tasks.iter().map(|task| task.name.as_str())
+    }
+
+    /// What a client is called: a guest's virtual processors by the guest's name.
+    #[must_use]
+    pub fn called(&self, client: ClientId) -> Option<&str> {
+        let own = self.clients.get(client as usize).map(|client| client.name.as_str());
+        self.plan(client).map(|plan| plan.name.as_str()).or(own)
+    }
+
+    fn plan(&self, client: ClientId) -> Option<&GuestPlan> {
+        match &self.clients.get(client as usize)?.body {
+            Body::Guest(plan) => Some(plan),
+            Body::Vcpu { of } => self.plan(*of),
+            Body::Task(_) | Body::Driver(_) => None,
+        }
     }
 }
 
 impl GuestPlan {
-    fn guest(&self, seed: u64, name: &str) -> Guest {
+    fn guest(&self, seed: u64) -> Guest {
         let kernel = match self.scheduler {
             SchedulerPlan::Priority { slice_ns } => Kernel::Priority(Priority::new(slice_ns)),
             SchedulerPlan::Fair { latency_ns, least_ns } => Kernel::Fair(Fair::new(latency_ns, least_ns)),
         };
-        let mut guest = Guest::new(kernel, self.costs);
+        let mut guest = Guest::with_vcpus(self.vcpus as usize, kernel, self.costs);
         guest.set_read_depth(self.read_depth);
         for task in &self.tasks {
-            let stream = Stream::new(seed, &format!("{name}/{}", task.name));
+            let stream = Stream::new(seed, &format!("{}/{}", self.name, task.name));
             guest.add_task(Arc::clone(&task.program), task.nice, stream);
         }
         guest

@@ -38,8 +38,10 @@ impl Ports {
         self.whose = first..first.saturating_add(count);
     }
 
-    pub(super) fn receive(&mut self, port: u16, span: Range<usize>) {
+    /// Somebody receives there; the answer is the port.
+    pub(super) fn receive(&mut self, port: u16, span: Range<usize>) -> u16 {
         self.received.push(Use { whose: self.whose.clone(), port, span });
+        port
     }
 
     pub(super) fn ask_from(&mut self, port: u16, span: Range<usize>) {

@@ -24,4 +24,5 @@ pub const SHIPPED: &[Shipped] = &[
     Shipped { name: "tavs-ratio", text: include_str!("../../../../scenarios/tavs-ratio.toml") },
     Shipped { name: "tavs-stream", text: include_str!("../../../../scenarios/tavs-stream.toml") },
     Shipped { name: "tavs-web", text: include_str!("../../../../scenarios/tavs-web.toml") },
+    Shipped { name: "vcpus", text: include_str!("../../../../scenarios/vcpus.toml") },
 ];

@@ -1,5 +1,6 @@
 //! From the steps of a program as they are written to its instructions.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use mete_policy::ClientId;
@@ -9,6 +10,7 @@ use super::check::{NS_PER_MS, NS_PER_US, Names};
 use super::error::Fault;
 use super::table::StepTable;
 use super::value::Varying;
+use crate::random::Distribution;
 use crate::scene::{Op, Program};
 
 const BYTES_PER_KB: f64 = 1024.0;
@@ -25,15 +27,19 @@ pub(super) fn program(
     }
     let mut program = Program::new(times);
     push(&mut program, steps, names)?;
-    if program.takes_time() {
-        Ok(Arc::new(program))
-    } else {
-        let what = format!(
-            "program: that of {:?} takes no time, so it would never end; it has to compute, sleep, read or receive",
-            task.get_ref()
-        );
-        Err(Fault::new(task.span(), what))
+    let fault = |what: String| Err(Fault::new(task.span(), what));
+    let name = task.get_ref();
+    if !program.takes_time() {
+        return fault(format!(
+            "program: that of {name:?} takes no time, so it would never end; it has to compute, sleep, read or receive"
+        ));
     }
+    if !program.keeps_spin_locks_briefly() {
+        return fault(format!(
+            "program: between spin_lock and its unlock, that of {name:?} may compute, repeat and be done, and nothing else: whoever else wants the lock burns its time"
+        ));
+    }
+    Ok(Arc::new(program))
 }
 
 fn push(program: &mut Program, steps: &[Spanned<StepTable>], names: &mut Names) -> Result<(), Fault> {
@@ -41,45 +47,30 @@ fn push(program: &mut Program, steps: &[Spanned<StepTable>], names: &mut Names) 
 }
 
 fn push_one(program: &mut Program, step: &Spanned<StepTable>, names: &mut Names) -> Result<(), Fault> {
-    let varying = |key: &str, value: &Varying, per_unit| {
-        value.distribution(per_unit).map_err(|what| Fault::new(step.span(), format!("{key}: {what}")))
-    };
-    let bytes = |value| varying("bytes", value, 1.0);
-    let kb = |value| varying("kb", value, BYTES_PER_KB);
+    let at = At(step.span());
+    let span = step.span();
     let op = match step.get_ref() {
-        StepTable::ComputeMs(length) => Op::Compute(varying("compute_ms", length, NS_PER_MS)?),
-        StepTable::ComputeUs(length) => Op::Compute(varying("compute_us", length, NS_PER_US)?),
-        StepTable::SleepMs(length) => Op::Sleep(varying("sleep_ms", length, NS_PER_MS)?),
-        StepTable::SleepUs(length) => Op::Sleep(varying("sleep_us", length, NS_PER_US)?),
-        StepTable::Read { disk, kb: length } => {
-            Op::Read { disk: names.disks.find("disk", disk)?, bytes: kb(length)? }
+        StepTable::ComputeMs(length) => Op::Compute(at.number("compute_ms", length, NS_PER_MS)?),
+        StepTable::ComputeUs(length) => Op::Compute(at.number("compute_us", length, NS_PER_US)?),
+        StepTable::SleepMs(length) => Op::Sleep(at.number("sleep_ms", length, NS_PER_MS)?),
+        StepTable::SleepUs(length) => Op::Sleep(at.number("sleep_us", length, NS_PER_US)?),
+        StepTable::Read { disk, kb } => {
+            Op::Read { disk: names.disks.find("disk", disk)?, bytes: at.number("kb", kb, BYTES_PER_KB)? }
         }
-        StepTable::ReadOn { disk, kb: length } => {
-            Op::ReadOn { disk: names.disks.find("disk", disk)?, bytes: kb(length)? }
+        StepTable::ReadOn { disk, kb } => {
+            Op::ReadOn { disk: names.disks.find("disk", disk)?, bytes: at.number("kb", kb, BYTES_PER_KB)? }
         }
-        &StepTable::Receive { port } => {
-            names.ports.receive(port, step.span());
-            Op::Receive { port }
+        &StepTable::Receive { port } => Op::Receive { port: names.ports.receive(port, span) },
+        StepTable::ReceiveAll { port, each_us } => {
+            let each = at.number("each_us", each_us, NS_PER_US)?;
+            Op::ReceiveAll { port: names.ports.receive(*port, span), each }
         }
-        &StepTable::ReceiveAll { port, each_us } => {
-            names.ports.receive(port, step.span());
-            Op::ReceiveAll { port, each: varying("each_us", &each_us, NS_PER_US)? }
-        }
-        StepTable::Request { remote, port, bytes: length } => {
-            let remote = names.remotes.find("remote", remote)? as u16;
-            names.ports.ask_from(*port, step.span());
-            Op::Request { remote, port: *port, bytes: bytes(length)? }
-        }
-        StepTable::Reply { bytes: length } => Op::Reply { bytes: bytes(length)? },
-        StepTable::Send { to, port, bytes: length } => {
-            let to = names.clients.find("to", to)? as ClientId;
-            names.ports.send(to, *port, step.span());
-            // Whoever replies replies to the port that it came from.
-            names.ports.ask_from(*port, step.span());
-            Op::Send { to, port: *port, bytes: bytes(length)? }
-        }
-        StepTable::Lock(lock) => Op::Lock(names.take(lock, step.span())),
-        StepTable::Unlock(lock) => Op::Unlock(names.hand_on(lock, step.span())),
+        StepTable::Request { remote, port, bytes } => at.request(remote, *port, bytes, names)?,
+        StepTable::Reply { bytes } => Op::Reply { bytes: at.number("bytes", bytes, 1.0)? },
+        StepTable::Send { to, port, bytes } => at.send(to, *port, bytes, names)?,
+        StepTable::Lock(lock) => Op::Lock(names.take(lock, span)),
+        StepTable::SpinLock(lock) => Op::SpinLock(names.spin_for(lock, span)),
+        StepTable::Unlock(lock) => Op::Unlock(names.hand_on(lock, span)),
         StepTable::Yield => Op::Yield,
         StepTable::Done => Op::Done,
         StepTable::Repeat { times, program: steps } => {
@@ -88,4 +79,33 @@ fn push_one(program: &mut Program, step: &Spanned<StepTable>, names: &mut Names)
     };
     program.push(op);
     Ok(())
+}
+
+/// Where a step stands.
+struct At(Range<usize>);
+
+impl At {
+    fn number(&self, key: &str, value: &Varying, per_unit: f64) -> Result<Distribution, Fault> {
+        value.distribution(per_unit).map_err(|what| Fault::new(self.0.clone(), format!("{key}: {what}")))
+    }
+
+    fn request(
+        &self,
+        remote: &Spanned<String>,
+        port: u16,
+        bytes: &Varying,
+        names: &mut Names,
+    ) -> Result<Op, Fault> {
+        let remote = names.remotes.find("remote", remote)? as u16;
+        names.ports.ask_from(port, self.0.clone());
+        Ok(Op::Request { remote, port, bytes: self.number("bytes", bytes, 1.0)? })
+    }
+
+    fn send(&self, to: &Spanned<String>, port: u16, bytes: &Varying, names: &mut Names) -> Result<Op, Fault> {
+        let to = names.clients.find("to", to)? as ClientId;
+        names.ports.send(to, port, self.0.clone());
+        // Whoever replies replies to the port that it came from.
+        names.ports.ask_from(port, self.0.clone());
+        Ok(Op::Send { to, port, bytes: self.number("bytes", bytes, 1.0)? })
+    }
 }

@@ -58,11 +58,17 @@ pub(super) struct HostTable {
     pub processors: Spanned<u16>,
     pub switch_us: Spanned<f64>,
     pub payer: Payer,
+    pub track_ns: Spanned<f64>,
 }
 
 impl Default for HostTable {
     fn default() -> Self {
-        HostTable { processors: Spanned::new(0..0, 1), switch_us: no_time(), payer: Payer::Nobody }
+        HostTable {
+            processors: Spanned::new(0..0, 1),
+            switch_us: no_time(),
+            payer: Payer::Nobody,
+            track_ns: no_time(),
+        }
     }
 }
 
@@ -126,6 +132,8 @@ pub(super) struct GuestTable {
     pub count: Spanned<u32>,
     #[serde(default = "no_time")]
     pub start_ms: Spanned<f64>,
+    #[serde(default = "one")]
+    pub vcpus: Spanned<u32>,
     pub io_threshold_ms: Option<Spanned<f64>>,
     #[serde(default)]
     pub scheduler: SchedulerTable,
@@ -179,6 +187,7 @@ pub(super) enum StepTable {
     Reply { bytes: Varying },
     Send { to: Spanned<String>, port: u16, bytes: Varying },
     Lock(String),
+    SpinLock(String),
     Unlock(String),
     Repeat { times: u64, program: Vec<Spanned<StepTable>> },
     Yield,

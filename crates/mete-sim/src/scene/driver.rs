@@ -71,7 +71,7 @@ impl Job {
                 Peer::Remote(_) => None,
             },
             Job::Transmit(client, _) | Job::Complete(client, _) => Some(client),
-            Job::Request(read) => Some(read.who.client),
+            Job::Request(read) => Some(read.on),
         }
     }
 

@@ -113,6 +113,8 @@ pub struct Disk {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Read {
     pub(super) who: Who,
+    /// Which client asks for it and gets the answer: of a guest's virtual processors, the one that sends it.
+    pub(super) on: ClientId,
     pub(super) request: RequestId,
     pub(super) disk: usize,
     pub(super) bytes: u64,
@@ -218,7 +220,7 @@ impl Io {
 
     /// A client reads from a disk; it gets [`Signal::Read`] when the data are there.
     pub(super) fn read(&mut self, read: Read, context: &mut Context<'_, Scene>) {
-        let client = read.who.client;
+        let client = read.on;
         context.observe(Observation::BlockRead { client, request: read.request });
         match self.driver.as_mut().filter(|driver| driver.client() != client) {
             Some(driver) => driver.ask(client, Job::Request(read), context),
@@ -230,7 +232,7 @@ impl Io {
     fn position(&mut self, read: Read, context: &mut Context<'_, Scene>) {
         let Some(drive) = self.disks.get_mut(read.disk) else { return };
         let done_ns = drive.serve(&read, context.now_ns());
-        let done = Event::ReadDone { client: read.who.client, request: read.request };
+        let done = Event::ReadDone { client: read.on, request: read.request };
         context.after(done_ns - context.now_ns(), done);
     }
 
@@ -247,8 +249,18 @@ impl Io {
         }
     }
 
-    /// A client sends a message, in as many packets as it takes.
-    pub(super) fn send(&mut self, message: Packet, context: &mut Context<'_, Scene>) {
+    /// A client sends a message, through the driver if it has one. Of a guest's virtual processors, `on` is
+    /// the one that does.
+    pub(super) fn send(&mut self, on: ClientId, message: Packet, context: &mut Context<'_, Scene>) {
+        let through_driver = self.driver.as_ref().is_some_and(|driver| driver.client() != on);
+        self.cut(message, |io, packet| match &mut io.driver {
+            Some(driver) if through_driver => driver.ask(on, Job::Transmit(on, packet), context),
+            _ => io.transmit(packet, context),
+        });
+    }
+
+    /// A message in as many packets as it takes.
+    fn cut(&mut self, message: Packet, mut each: impl FnMut(&mut Io, Packet)) {
         let most_bytes = self.network.segment_bytes();
         let mut left_bytes = message.bytes;
         loop {
@@ -258,19 +270,10 @@ impl Io {
                 Kind::Message { .. } => Kind::Message { is_last: left_bytes == 0 },
                 other => other,
             };
-            self.send_packet(Packet { bytes, kind, ..message }, context);
+            each(self, Packet { bytes, kind, ..message });
             if left_bytes == 0 {
                 return;
             }
-        }
-    }
-
-    fn send_packet(&mut self, packet: Packet, context: &mut Context<'_, Scene>) {
-        match (packet.from, &mut self.driver) {
-            (Peer::Client { client, .. }, Some(driver)) if driver.client() != client => {
-                driver.ask(client, Job::Transmit(client, packet), context);
-            }
-            _ => self.transmit(packet, context),
         }
     }
 
@@ -306,7 +309,7 @@ impl Io {
     pub(super) fn thought(&mut self, number: u16, context: &mut Context<'_, Scene>) {
         let Some(machine) = self.remotes.get_mut(usize::from(number)) else { return };
         if let Some(message) = machine.thought(context.now_ns()) {
-            self.send(message, context);
+            self.cut(message, |io, packet| io.transmit(packet, context));
         }
         self.send_segments(number, context);
     }

@@ -1,6 +1,9 @@
-//! Locks between tasks: first come, first served.
+//! Locks between tasks. Who waits for one sleeps and has it in turn; or spins, and then has it who is
+//! the first to run and find it free.
 
 use std::collections::VecDeque;
+
+use mete_policy::ClientId;
 
 use super::task::Who;
 
@@ -8,6 +11,8 @@ use super::task::Who;
 struct Lock {
     holder: Option<Who>,
     waiting: VecDeque<Who>,
+    /// The clients on which tasks spin.
+    spinning: Vec<ClientId>,
 }
 
 /// Locks by number: those between single tasks, or those inside one guest.
@@ -21,10 +26,7 @@ impl Locks {
 
     /// Whether `who` has the lock now; if not, it is in the queue. A task that holds it already goes on.
     pub(super) fn take(&mut self, lock: usize, who: Who) -> bool {
-        if self.0.len() <= lock {
-            self.0.resize_with(lock + 1, Lock::default);
-        }
-        let lock = &mut self.0[lock];
+        let lock = self.lock(lock);
         match lock.holder {
             Some(holder) if holder != who => {
                 lock.waiting.push_back(who);
@@ -35,6 +37,36 @@ impl Locks {
                 true
             }
         }
+    }
+
+    /// Whether `who` has the lock now; if not, it spins on this client.
+    pub(super) fn try_take(&mut self, lock: usize, who: Who, on: ClientId) -> bool {
+        let lock = self.lock(lock);
+        let is_free = lock.holder.is_none_or(|holder| holder == who);
+        if is_free {
+            lock.holder = Some(who);
+            lock.spinning.retain(|&client| client != on);
+        } else if !lock.spinning.contains(&on) {
+            lock.spinning.push(on);
+        }
+        is_free
+    }
+
+    /// Leaves the lock to whoever finds it free; the answer is where others spin, those first who came
+    /// first.
+    pub(super) fn release(&mut self, lock: usize, who: Who) -> &[ClientId] {
+        let lock = self.lock(lock);
+        if lock.holder == Some(who) {
+            lock.holder = None;
+        }
+        &lock.spinning
+    }
+
+    fn lock(&mut self, lock: usize) -> &mut Lock {
+        if self.0.len() <= lock {
+            self.0.resize_with(lock + 1, Lock::default);
+        }
+        &mut self.0[lock]
     }
 
     /// Hands the lock on; the answer is who holds it now. Nothing happens if `who` does not hold it.
@@ -64,5 +96,15 @@ mod tests {
         assert_eq!(locks.hand_on(0, C), None, "another holds it");
         assert_eq!([locks.hand_on(0, A), locks.hand_on(0, B), locks.hand_on(0, C)], [Some(B), Some(C), None]);
         assert!(locks.take(0, B));
+    }
+
+    #[test]
+    fn a_spin_lock_goes_to_whoever_tries_when_it_is_free() {
+        let mut locks = Locks::default();
+        assert!(locks.try_take(0, A, 0) && !locks.try_take(0, B, 1) && !locks.try_take(0, C, 2));
+        assert!(!locks.try_take(0, B, 1), "it may try as often as it likes");
+        assert_eq!(locks.release(0, A), [1, 2]);
+        assert!(locks.try_take(0, C, 2) && !locks.try_take(0, B, 1), "the later one was there");
+        assert_eq!(locks.release(0, C), [1]);
     }
 }

@@ -57,13 +57,15 @@ pub enum Signal {
         /// The packet.
         packet: Packet,
     },
-    /// The driver has something to do.
+    /// There is something to do: for the driver, or for a virtual processor whose guest's other one says so.
     Kick,
     /// A task has got the lock that it waits for.
     Granted {
         /// The task.
         task: u16,
     },
+    /// A lock is free for which one of its tasks spins.
+    Released,
 }
 
 /// What the world sends to itself.
@@ -105,6 +107,8 @@ pub(crate) struct World {
 enum Body {
     Single(Single),
     Guest(Guest),
+    /// A virtual processor of this guest, not its first.
+    Sibling(ClientId),
     /// Its rings are shared memory, so they are in the [`World`].
     Driver,
 }
@@ -128,9 +132,16 @@ impl Scene {
         self.add(Body::Single(Single::new(Task::new(program, stream), ports)))
     }
 
-    /// Adds a client that is a guest.
-    pub fn add_guest(&mut self, guest: Guest) -> ClientId {
-        self.add(Body::Guest(guest))
+    /// Adds a guest, whose virtual processors are clients with numbers one after another, and answers the
+    /// first. Packets come to that one; the answer to a read, and a task's timer, to the one that asked.
+    pub fn add_guest(&mut self, mut guest: Guest) -> ClientId {
+        let (first, vcpus) = (self.bodies.len() as ClientId, guest.vcpus());
+        guest.begin_at(first);
+        self.add(Body::Guest(guest));
+        for _ in 1..vcpus {
+            self.add(Body::Sibling(first));
+        }
+        first
     }
 
     /// Adds a client that does input and output for all others from now on; a later one takes its place.
@@ -151,11 +162,12 @@ impl Scene {
         (self.bodies.len() - 1) as ClientId
     }
 
-    /// The guest that a client is, if it is one.
+    /// The guest that a client is, or is a virtual processor of.
     #[must_use]
     pub fn guest(&self, client: ClientId) -> Option<&Guest> {
         match self.bodies.get(client as usize)? {
             Body::Guest(guest) => Some(guest),
+            Body::Sibling(first) => self.guest(*first),
             Body::Single(_) | Body::Driver => None,
         }
     }
@@ -167,7 +179,19 @@ impl Scene {
                 single.awaited().map(|(awaited, since_ns)| (0, awaited, since_ns)).into_iter().collect()
             }
             Some(Body::Guest(guest)) => guest.awaited().collect(),
-            Some(Body::Driver) | None => Vec::new(),
+            Some(Body::Sibling(_) | Body::Driver) | None => Vec::new(),
+        }
+    }
+
+    /// How long a client has turned in circles for spin locks.
+    #[must_use]
+    pub fn spun_ns(&self, client: ClientId) -> Nanoseconds {
+        match self.bodies.get(client as usize) {
+            Some(Body::Single(single)) => single.spun_ns(),
+            Some(Body::Guest(_) | Body::Sibling(_)) => {
+                self.guest(client).map_or(0, |guest| guest.spun_ns(client))
+            }
+            Some(Body::Driver) | None => 0,
         }
     }
 
@@ -177,8 +201,16 @@ impl Scene {
         self.bodies.get(client as usize).map_or(0, |body| match body {
             Body::Single(single) => single.dropped(),
             Body::Guest(guest) => guest.dropped(),
-            Body::Driver => 0,
+            Body::Sibling(_) | Body::Driver => 0,
         })
+    }
+}
+
+/// The guest whose first virtual processor that is.
+fn guest_at(bodies: &mut [Body], first: ClientId) -> Option<&mut Guest> {
+    match bodies.get_mut(first as usize) {
+        Some(Body::Guest(guest)) => Some(guest),
+        _ => None,
     }
 }
 
@@ -187,25 +219,37 @@ impl Model for Scene {
     type Event = Event;
 
     fn next(&mut self, client: ClientId, context: &mut Context<'_, Self>) -> Step {
-        match &mut self.bodies[client as usize] {
-            Body::Single(single) => single.next(client, &mut self.world, context),
-            Body::Guest(guest) => guest.next(client, &mut self.world, context),
-            Body::Driver => self.world.io.drive(context),
+        let Scene { bodies, world } = self;
+        match &mut bodies[client as usize] {
+            Body::Single(single) => single.next(client, world, context),
+            Body::Guest(guest) => guest.next(client, world, context),
+            &mut Body::Sibling(first) => {
+                guest_at(bodies, first).map_or(Step::Exit, |guest| guest.next(client, world, context))
+            }
+            Body::Driver => world.io.drive(context),
         }
     }
 
     fn advance(&mut self, client: ClientId, ran_ns: Nanoseconds) {
         match &mut self.bodies[client as usize] {
             Body::Single(single) => single.advance(ran_ns),
-            Body::Guest(guest) => guest.advance(ran_ns),
+            Body::Guest(guest) => guest.advance(client, ran_ns),
+            &mut Body::Sibling(first) => {
+                if let Some(guest) = guest_at(&mut self.bodies, first) {
+                    guest.advance(client, ran_ns);
+                }
+            }
             Body::Driver => self.world.io.driver_advance(ran_ns),
         }
     }
 
     fn deliver(&mut self, client: ClientId, signal: Signal, context: &mut Context<'_, Self>) -> Reaction {
+        let now_ns = context.now_ns();
         match &mut self.bodies[client as usize] {
             Body::Single(single) => single.deliver(signal),
-            Body::Guest(guest) => guest.deliver(signal, context.now_ns()),
+            Body::Guest(guest) => guest.deliver(client, signal, now_ns),
+            &mut Body::Sibling(first) => guest_at(&mut self.bodies, first)
+                .map_or(Reaction::Pending, |guest| guest.deliver(client, signal, now_ns)),
             Body::Driver => Reaction::Wake,
         }
     }
@@ -222,11 +266,10 @@ impl Model for Scene {
 
     fn seen(&self, client: ClientId, signal: Signal) -> Option<mete_policy::Event> {
         match (self.bodies.get(client as usize)?, signal) {
-            (Body::Single(_), _) | (_, Signal::Granted { .. }) => None,
-            (Body::Driver, _) | (Body::Guest(_), Signal::Kick) => Some(mete_policy::Event::Other),
-            (Body::Guest(_), Signal::Timer { .. }) => Some(mete_policy::Event::Other),
-            (Body::Guest(_), Signal::Read { request }) => Some(mete_policy::Event::Block(request)),
-            (Body::Guest(_), Signal::Packet { port, .. }) => Some(mete_policy::Event::Packet { port }),
+            (Body::Single(_), _) | (_, Signal::Granted { .. } | Signal::Released) => None,
+            (Body::Driver, _) | (_, Signal::Kick | Signal::Timer { .. }) => Some(mete_policy::Event::Other),
+            (_, Signal::Read { request }) => Some(mete_policy::Event::Block(request)),
+            (_, Signal::Packet { port, .. }) => Some(mete_policy::Event::Packet { port }),
         }
     }
 }

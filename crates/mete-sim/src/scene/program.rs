@@ -61,6 +61,9 @@ pub enum Op {
     },
     /// Take a lock, waiting for it in turn.
     Lock(usize),
+    /// Take a lock, turning in circles until it is free. Whoever holds it or spins keeps its virtual
+    /// processor from other tasks; only the host takes that away.
+    SpinLock(usize),
     /// Hand a lock on; nothing happens if another holds it.
     Unlock(usize),
     /// Give way, staying runnable.
@@ -126,6 +129,24 @@ impl Program {
             Op::Read { .. } | Op::ReadOn { .. } | Op::Receive { .. } | Op::ReceiveAll { .. } => true,
             _ => false,
         })
+    }
+
+    /// Whether the program only computes, and counts what is done, while it holds a spin lock; and unlocks
+    /// each before the next and before its end.
+    #[must_use]
+    pub fn keeps_spin_locks_briefly(&self) -> bool {
+        let mut held = None;
+        for (at, op) in self.ops.iter().enumerate() {
+            match (op, held) {
+                (&Op::SpinLock(lock), None) => held = Some((lock, at)),
+                (Op::Unlock(lock), Some((of, _))) if *lock == of => held = None,
+                // A loop that is left with the lock in hand and began without it.
+                (Op::Repeat { start, .. }, Some((_, since))) if *start <= since => return false,
+                (Op::Compute(_) | Op::Done | Op::Repeat { .. }, _) | (_, None) => {}
+                _ => return false,
+            }
+        }
+        held.is_none()
     }
 
     pub(super) fn op(&self, at: usize) -> Option<&Op> {

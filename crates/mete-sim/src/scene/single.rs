@@ -12,11 +12,12 @@ pub(super) struct Single {
     inbox: Inbox,
     wait: Option<Wait>,
     waits_from_ns: Nanoseconds,
+    spun_ns: Nanoseconds,
 }
 
 impl Single {
     pub(super) fn new(task: Task, ports: impl IntoIterator<Item = u16>) -> Single {
-        Single { task, inbox: Inbox::new(ports), wait: None, waits_from_ns: 0 }
+        Single { task, inbox: Inbox::new(ports), wait: None, waits_from_ns: 0, spun_ns: 0 }
     }
 
     pub(super) fn next(
@@ -29,9 +30,10 @@ impl Single {
             return Step::Block;
         }
         let (inbox, locks, io) = (&mut self.inbox, &mut world.locks, &mut world.io);
-        let mut at_hand = AtHand { inbox, locks, io, context };
+        let mut at_hand = AtHand { on: client, inbox, locks, io, context };
         match self.task.next(Who { client, task: 0 }, &mut at_hand) {
             Turn::Compute => Step::Compute(self.task.left_ns()),
+            Turn::Spin => Step::Compute(Nanoseconds::MAX),
             Turn::Act => Step::Continue,
             Turn::Wait(wait) => {
                 self.wait = Some(wait);
@@ -44,6 +46,9 @@ impl Single {
     }
 
     pub(super) fn advance(&mut self, ran_ns: Nanoseconds) {
+        if self.task.is_spinning() {
+            self.spun_ns += ran_ns;
+        }
         self.task.advance(ran_ns);
     }
 
@@ -51,6 +56,7 @@ impl Single {
         let is_awaited = match signal {
             Signal::Timer { .. } => self.wait == Some(Wait::Timer),
             Signal::Kick => false,
+            Signal::Released => return Reaction::Wake,
             Signal::Granted { .. } => self.wait == Some(Wait::Lock),
             Signal::Read { request } => self.inbox.complete(request).is_some(),
             Signal::Packet { port, packet } => {
@@ -68,6 +74,10 @@ impl Single {
     /// What it waits for that others have to do, and since when.
     pub(super) fn awaited(&self) -> Option<(Awaited, Nanoseconds)> {
         Some((self.wait?.awaited()?, self.waits_from_ns))
+    }
+
+    pub(super) fn spun_ns(&self) -> Nanoseconds {
+        self.spun_ns
     }
 
     pub(super) fn dropped(&self) -> u64 {

@@ -16,7 +16,7 @@ use crate::recorder::Note;
 /// Which task of which client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Who {
-    /// The client.
+    /// The client; of a guest with several virtual processors the first, wherever the task runs.
     pub client: ClientId,
     /// The task's number in it; 0 where the client is the task.
     pub task: u16,
@@ -62,12 +62,16 @@ pub(super) enum Turn {
     /// It acted on others, and goes on.
     Act,
     Wait(Wait),
+    /// It turns in circles until a lock is free; whoever hands that on has it asked again.
+    Spin,
     Yield,
     Exit,
 }
 
 /// What a task has at hand while it runs.
 pub(super) struct AtHand<'a, 'c> {
+    /// The client that it runs on: of a guest's virtual processors, the one that it is on now.
+    pub(super) on: ClientId,
     pub(super) inbox: &'a mut Inbox,
     pub(super) locks: &'a mut Locks,
     pub(super) io: &'a mut Io,
@@ -86,12 +90,25 @@ pub(super) struct Task {
     left_ns: Nanoseconds,
     /// Whom the last packet came from.
     peer: Option<Packet>,
+    /// The spin lock that it holds or wants.
+    spin: Option<usize>,
+    is_spinning: bool,
 }
 
 impl Task {
     pub(super) fn new(program: Arc<Program>, stream: Stream) -> Task {
         let counters = vec![0; program.counters()];
-        Task { program, at: 0, counters, rounds: 0, stream, left_ns: 0, peer: None }
+        Task {
+            program,
+            at: 0,
+            counters,
+            rounds: 0,
+            stream,
+            left_ns: 0,
+            peer: None,
+            spin: None,
+            is_spinning: false,
+        }
     }
 
     /// What is left of the present computation.
@@ -101,6 +118,16 @@ impl Task {
 
     pub(super) fn advance(&mut self, ran_ns: Nanoseconds) {
         self.left_ns = self.left_ns.saturating_sub(ran_ns);
+    }
+
+    /// It turns in circles until a lock is free.
+    pub(super) fn is_spinning(&self) -> bool {
+        self.is_spinning
+    }
+
+    /// It holds a spin lock or waits for one, so that no kernel takes the processor from it.
+    pub(super) fn is_atomic(&self) -> bool {
+        self.spin.is_some()
     }
 
     /// Goes on from where the task stands, up to what takes time or concerns others.
@@ -133,44 +160,65 @@ impl Task {
     /// `None`: it concerned nobody else.
     fn carry_out(&mut self, op: &Op, who: Who, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
         match *op {
-            Op::Compute(length) => {
-                self.left_ns = length.sample(&mut self.stream);
-                None
+            Op::Compute(length) => self.left_ns = length.sample(&mut self.stream),
+            Op::Repeat { start, times, counter } => self.repeat(start, times, counter),
+            Op::Done => at_hand.context.note(Note::Done { client: who.client, task: who.task }),
+            Op::Sleep(length) => return Some(self.sleep(who, length, at_hand)),
+            Op::Read { disk, bytes } => return Some(self.read(who, disk, bytes, false, at_hand)),
+            Op::ReadOn { disk, bytes } => return Some(self.read(who, disk, bytes, true, at_hand)),
+            Op::Receive { port } => return self.receive(port, at_hand),
+            Op::ReceiveAll { port, each } => return self.receive_all(who, port, each, at_hand),
+            Op::Reply { bytes } => return self.reply(bytes, at_hand),
+            Op::Send { to: client, port, bytes } => {
+                return self.send(who, Peer::Client { client, port }, port, bytes, at_hand);
             }
-            Op::Sleep(length) => {
-                let length_ns = length.sample(&mut self.stream);
-                at_hand.context.notify_after(length_ns, who.client, Signal::Timer { task: who.task });
-                Some(Turn::Wait(Wait::Timer))
+            Op::Request { remote, port, bytes } => {
+                return self.send(who, Peer::Remote(remote), port, bytes, at_hand);
             }
-            Op::Read { disk, bytes } => Some(self.read(who, disk, bytes, false, at_hand)),
-            Op::ReadOn { disk, bytes } => Some(self.read(who, disk, bytes, true, at_hand)),
-            Op::Receive { port } => self.receive(port, at_hand),
-            Op::ReceiveAll { port, each } => self.receive_all(who, port, each, at_hand),
-            Op::Reply { bytes } => {
-                let bytes = bytes.sample(&mut self.stream);
-                at_hand.io.send(self.peer?.answer(bytes), at_hand.context);
-                Some(Turn::Act)
-            }
-            Op::Send { to, port, bytes } => {
-                self.send(who, Peer::Client { client: to, port }, port, bytes, at_hand)
-            }
-            Op::Request { remote, port, bytes } => self.send(who, Peer::Remote(remote), port, bytes, at_hand),
-            Op::Lock(lock) => (!at_hand.locks.take(lock, who)).then_some(Turn::Wait(Wait::Lock)),
-            Op::Unlock(lock) => {
-                let next = at_hand.locks.hand_on(lock, who)?;
-                at_hand.context.notify(next.client, Signal::Granted { task: next.task });
-                Some(Turn::Act)
-            }
-            Op::Yield => Some(Turn::Yield),
-            Op::Repeat { start, times, counter } => {
-                self.repeat(start, times, counter);
-                None
-            }
-            Op::Done => {
-                at_hand.context.note(Note::Done { client: who.client, task: who.task });
-                None
-            }
+            Op::Lock(lock) => return (!at_hand.locks.take(lock, who)).then_some(Turn::Wait(Wait::Lock)),
+            Op::SpinLock(lock) => return self.spin(lock, who, at_hand),
+            Op::Unlock(lock) => return self.unlock(lock, who, at_hand),
+            Op::Yield => return Some(Turn::Yield),
         }
+        None
+    }
+
+    fn sleep(&mut self, who: Who, length: Distribution, at_hand: &mut AtHand<'_, '_>) -> Turn {
+        let length_ns = length.sample(&mut self.stream);
+        at_hand.context.notify_after(length_ns, at_hand.on, Signal::Timer { task: who.task });
+        Turn::Wait(Wait::Timer)
+    }
+
+    fn reply(&mut self, bytes: Distribution, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
+        let bytes = bytes.sample(&mut self.stream);
+        at_hand.io.send(at_hand.on, self.peer?.answer(bytes), at_hand.context);
+        Some(Turn::Act)
+    }
+
+    fn spin(&mut self, lock: usize, who: Who, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
+        self.spin = Some(lock);
+        self.is_spinning = !at_hand.locks.try_take(lock, who, at_hand.on);
+        if !self.is_spinning {
+            return None;
+        }
+        // It tries again whenever it is asked.
+        self.at -= 1;
+        Some(Turn::Spin)
+    }
+
+    fn unlock(&mut self, lock: usize, who: Who, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
+        if self.spin == Some(lock) {
+            self.spin = None;
+            for &client in at_hand.locks.release(lock, who) {
+                at_hand.context.notify(client, Signal::Released);
+            }
+            return Some(Turn::Act);
+        }
+        let next = at_hand.locks.hand_on(lock, who)?;
+        // Inside a guest it is the processor of who hands on that makes the next ready.
+        let to = if next.client == who.client { at_hand.on } else { next.client };
+        at_hand.context.notify(to, Signal::Granted { task: next.task });
+        Some(Turn::Act)
     }
 
     fn read(
@@ -183,7 +231,8 @@ impl Task {
     ) -> Turn {
         let bytes = bytes.sample(&mut self.stream);
         let request = at_hand.inbox.request(who.task);
-        if let Some(read) = at_hand.inbox.admit(Read { who, request, disk, bytes, goes_on }) {
+        let on = at_hand.on;
+        if let Some(read) = at_hand.inbox.admit(Read { who, on, request, disk, bytes, goes_on }) {
             at_hand.io.read(read, at_hand.context);
         }
         Turn::Wait(Wait::Read)
@@ -201,7 +250,7 @@ impl Task {
         let bytes = bytes.sample(&mut self.stream);
         let from = Peer::Client { client: who.client, port };
         let (sent_ns, kind) = (at_hand.context.now_ns(), Kind::Message { is_last: true });
-        at_hand.io.send(Packet { from, to, bytes, sent_ns, kind }, at_hand.context);
+        at_hand.io.send(at_hand.on, Packet { from, to, bytes, sent_ns, kind }, at_hand.context);
         Some(Turn::Act)
     }
 
@@ -213,7 +262,7 @@ impl Task {
         };
         self.peer = Some(packet);
         let acknowledgement = at_hand.inbox.acknowledge(port, packet)?;
-        at_hand.io.send(acknowledgement, at_hand.context);
+        at_hand.io.send(at_hand.on, acknowledgement, at_hand.context);
         Some(Turn::Act)
     }
 

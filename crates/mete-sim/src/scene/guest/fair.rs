@@ -6,7 +6,7 @@
 
 use mete_policy::Nanoseconds;
 
-use super::Scheduler;
+use super::kernel::Scheduler;
 
 /// The weight in which virtual time runs as real time does.
 const UNIT_WEIGHT: u64 = 1024;
@@ -18,6 +18,7 @@ struct State {
 }
 
 /// Least virtual run time first, in the manner of Linux's completely fair scheduler (2.6.23 on).
+#[derive(Clone)]
 pub struct Fair {
     /// Within which every task runs once, if there are not too many.
     latency_ns: Nanoseconds,
@@ -33,6 +34,17 @@ impl Fair {
     #[must_use]
     pub fn new(latency_ns: Nanoseconds, least_ns: Nanoseconds) -> Fair {
         Fair { latency_ns, least_ns, tasks: Vec::new(), least_virtual_ns: 0 }
+    }
+
+    /// Takes a task over with its place relative to the others.
+    pub(super) fn take_over(&mut self, task: usize, from: &Fair) {
+        let ahead_ns = from.tasks[task].virtual_ns.saturating_add(self.least_virtual_ns);
+        self.tasks[task].virtual_ns = ahead_ns.saturating_sub(from.least_virtual_ns);
+    }
+
+    fn first(&self, candidates: impl Fn(usize) -> bool) -> Option<usize> {
+        let candidates = self.tasks.iter().enumerate().filter(|(task, _)| candidates(*task));
+        candidates.min_by_key(|(task, state)| (state.virtual_ns, *task)).map(|(task, _)| task)
     }
 
     fn virtual_length(&self, task: usize, ns: Nanoseconds) -> u64 {
@@ -63,10 +75,13 @@ impl Scheduler for Fair {
     }
 
     fn choose(&mut self, ready: &[bool]) -> Option<usize> {
-        let candidates = self.tasks.iter().enumerate().filter(|(task, _)| ready[*task]);
-        let (task, state) = candidates.min_by_key(|(task, state)| (state.virtual_ns, *task))?;
-        self.least_virtual_ns = self.least_virtual_ns.max(state.virtual_ns);
+        let task = self.first(|task| ready[task])?;
+        self.least_virtual_ns = self.least_virtual_ns.max(self.tasks[task].virtual_ns);
         Some(task)
+    }
+
+    fn spare(&self, ready: &[bool], current: Option<usize>) -> Option<usize> {
+        self.first(|task| ready[task] && current != Some(task))
     }
 
     fn slice_ns(&self, _task: usize, ready: usize) -> Nanoseconds {

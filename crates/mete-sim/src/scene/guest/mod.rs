@@ -1,4 +1,4 @@
-//! A guest: a kernel with a scheduler of its own on one virtual processor.
+//! A guest: a kernel with a scheduler of its own on one virtual processor or several.
 //!
 //! ```text
 //!   signal ──▶ pending ──▶ interrupt: makes tasks ready ──▶ choose ──▶ task switch ──▶ task runs
@@ -9,16 +9,25 @@
 //! The kernel is unmodified (TAVS paper, §3.2): the host sees that it loads another address space, that
 //! it asks for blocks, and that it idles, which blocks the virtual processor (§2.1). Idling keeps the
 //! last task's address space, so a task that is followed by itself is no switch.
+//!
+//! Each virtual processor is a client of the host's policy and has a run queue of its own; who is in which
+//! is decided in `balance.rs`. Packets come to the first one, which makes the task ready that waits and
+//! interrupts the virtual processor that it runs on if that is another; timers and the answers to reads
+//! come to the one that asked. A task that holds a spin lock or waits for one keeps its virtual processor
+//! from other tasks, as in a kernel, so that only the host can take the processor from a lock's holder.
 
+mod balance;
 mod fair;
+mod kernel;
 mod priority;
+mod vcpu;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use mete_policy::{ClientId, Nanoseconds, Observation};
 
 use super::inbox::Inbox;
+use super::io::Read;
 use super::locks::Locks;
 use super::program::Program;
 use super::task::{AtHand, Awaited, Task, Turn, Wait, Who};
@@ -27,115 +36,70 @@ use crate::model::{Context, Reaction, Step};
 use crate::random::Stream;
 use crate::recorder::Note;
 pub use fair::Fair;
+pub use kernel::{Kernel, KernelCosts};
 pub use priority::Priority;
-
-/// A guest's own scheduler.
-trait Scheduler {
-    /// Makes a task known, with its niceness: −20 (best) to 19.
-    fn add(&mut self, nice: i32);
-    /// A task became ready; whether it should take the processor from `current`.
-    fn woke(&mut self, task: usize, slept_ns: Nanoseconds, current: Option<usize>) -> bool;
-    /// Who runs next.
-    fn choose(&mut self, ready: &[bool]) -> Option<usize>;
-    /// How long the task that was chosen may run.
-    fn slice_ns(&self, task: usize, ready: usize) -> Nanoseconds;
-    /// A task has run for so long.
-    fn ran(&mut self, task: usize, ran_ns: Nanoseconds);
-    /// A task's slice is used up.
-    fn expired(&mut self, task: usize);
-}
-
-/// Which scheduler a guest has.
-pub enum Kernel {
-    /// Priorities with a bonus for who sleeps much.
-    Priority(Priority),
-    /// Least virtual run time first.
-    Fair(Fair),
-}
-
-impl Kernel {
-    fn scheduler(&mut self) -> &mut dyn Scheduler {
-        match self {
-            Kernel::Priority(scheduler) => scheduler,
-            Kernel::Fair(scheduler) => scheduler,
-        }
-    }
-}
-
-/// What a guest kernel's own work costs, in processor time of its virtual processor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KernelCosts {
-    /// Switching to another task.
-    pub switch_ns: Nanoseconds,
-    /// Taking one event.
-    pub interrupt_ns: Nanoseconds,
-}
+use vcpu::Vcpu;
 
 struct GuestTask {
     task: Task,
     /// `None`: it is ready, or runs.
     wait: Option<Wait>,
-    is_over: bool,
+    /// In the run queue of which virtual processor it is, or was last.
+    home: usize,
     slept_from_ns: Nanoseconds,
     /// A task that is preempted keeps what it has left; 0: it gets a new slice.
     slice_left_ns: Nanoseconds,
     ran_ns: Nanoseconds,
 }
 
-/// A guest on a virtual processor.
+/// A guest on its virtual processors.
 pub struct Guest {
-    kernel: Kernel,
     costs: KernelCosts,
+    vcpus: Vec<Vcpu>,
+    /// The first virtual processor's number as a client; the others follow.
+    first: ClientId,
     tasks: Vec<GuestTask>,
-    ready: Vec<bool>,
+    /// How many tasks are not over.
+    left: usize,
     inbox: Inbox,
     /// Locks between its own tasks.
     locks: Locks,
-    /// Signals that the kernel has not taken, with the time of their arrival.
-    pending: VecDeque<(Signal, Nanoseconds)>,
-    /// Work of the kernel itself that comes before any task.
-    kernel_left_ns: Nanoseconds,
-    current: Option<usize>,
-    /// Whose address space is loaded.
-    loaded: Option<usize>,
-    must_choose: bool,
-    switches: u64,
 }
 
 impl Guest {
-    /// A guest without tasks.
+    /// A guest without tasks on one virtual processor.
     #[must_use]
     pub fn new(kernel: Kernel, costs: KernelCosts) -> Guest {
+        Guest::with_vcpus(1, kernel, costs)
+    }
+
+    /// A guest without tasks on so many virtual processors, at least one. Each has a run queue like
+    /// `kernel`.
+    #[must_use]
+    pub fn with_vcpus(vcpus: usize, kernel: Kernel, costs: KernelCosts) -> Guest {
         Guest {
-            kernel,
             costs,
+            vcpus: vec![kernel; vcpus.max(1)].into_iter().map(Vcpu::new).collect(),
+            first: 0,
             tasks: Vec::new(),
-            ready: Vec::new(),
+            left: 0,
             inbox: Inbox::default(),
             locks: Locks::default(),
-            pending: VecDeque::new(),
-            kernel_left_ns: 0,
-            current: None,
-            loaded: None,
-            must_choose: true,
-            switches: 0,
         }
     }
 
-    /// Adds a task, ready from the guest's first moment on; niceness is cut to −20 to 19.
+    /// Adds a task, ready from the guest's first moment on; niceness is cut to −20 to 19. Tasks begin on
+    /// one virtual processor after another.
     pub fn add_task(&mut self, program: Arc<Program>, nice: i32, stream: Stream) {
-        self.kernel.scheduler().add(nice.clamp(-20, 19));
+        let home = self.tasks.len() % self.vcpus.len();
+        for (at, vcpu) in self.vcpus.iter_mut().enumerate() {
+            vcpu.kernel.scheduler().add(nice.clamp(-20, 19));
+            vcpu.ready.push(at == home);
+        }
         self.inbox.listen(program.ports());
-        self.ready.push(true);
         let task = Task::new(program, stream);
-        self.tasks.push(GuestTask {
-            task,
-            wait: None,
-            is_over: false,
-            slept_from_ns: 0,
-            slice_left_ns: 0,
-            ran_ns: 0,
-        });
+        self.tasks.push(GuestTask { task, wait: None, home, slept_from_ns: 0, slice_left_ns: 0, ran_ns: 0 });
+        self.left += 1;
     }
 
     /// Lets the kernel send so many reads at a time; the others wait until one is complete. 1 is what a
@@ -144,16 +108,32 @@ impl Guest {
         self.inbox.set_read_depth(depth);
     }
 
+    /// How many virtual processors it has.
+    #[must_use]
+    pub fn vcpus(&self) -> usize {
+        self.vcpus.len()
+    }
+
     /// The processor time that a task has had.
     #[must_use]
     pub fn ran_ns(&self, task: u16) -> Nanoseconds {
         self.tasks.get(usize::from(task)).map_or(0, |task| task.ran_ns)
     }
 
-    /// How often another address space was loaded.
+    /// How often another address space was loaded, on all virtual processors together.
     #[must_use]
     pub fn switches(&self) -> u64 {
-        self.switches
+        self.vcpus.iter().map(|vcpu| vcpu.switches).sum()
+    }
+
+    /// How long tasks turned in circles for spin locks on the virtual processor that is this client.
+    pub(super) fn spun_ns(&self, client: ClientId) -> Nanoseconds {
+        self.vcpus.get(self.at(client)).map_or(0, |vcpu| vcpu.spun_ns)
+    }
+
+    /// Its first virtual processor is that client.
+    pub(super) fn begin_at(&mut self, first: ClientId) {
+        self.first = first;
     }
 
     pub(super) fn dropped(&self) -> u64 {
@@ -166,21 +146,39 @@ impl Guest {
         tasks.filter_map(|(number, task)| Some((number, task.wait?.awaited()?, task.slept_from_ns)))
     }
 
-    pub(super) fn deliver(&mut self, signal: Signal, now_ns: Nanoseconds) -> Reaction {
-        self.pending.push_back((signal, now_ns));
+    /// Which of its virtual processors that client is.
+    fn at(&self, client: ClientId) -> usize {
+        (client - self.first) as usize
+    }
+
+    fn client(&self, at: usize) -> ClientId {
+        self.first + at as ClientId
+    }
+
+    pub(super) fn deliver(&mut self, client: ClientId, signal: Signal, now_ns: Nanoseconds) -> Reaction {
+        // That a lock is free is no event: who spins sees it in its memory.
+        if signal != Signal::Released {
+            let at = self.at(client);
+            self.vcpus[at].pending.push_back((signal, now_ns));
+        }
         Reaction::Wake
     }
 
-    pub(super) fn advance(&mut self, ran_ns: Nanoseconds) {
-        let of_kernel_ns = ran_ns.min(self.kernel_left_ns);
-        self.kernel_left_ns -= of_kernel_ns;
+    pub(super) fn advance(&mut self, client: ClientId, ran_ns: Nanoseconds) {
+        let at = self.at(client);
+        let vcpu = &mut self.vcpus[at];
+        let of_kernel_ns = ran_ns.min(vcpu.kernel_left_ns);
+        vcpu.kernel_left_ns -= of_kernel_ns;
         let of_task_ns = ran_ns - of_kernel_ns;
-        let Some(current) = self.current.filter(|_| of_task_ns > 0) else { return };
+        let Some(current) = vcpu.current.filter(|_| of_task_ns > 0) else { return };
         let task = &mut self.tasks[current];
+        if task.task.is_spinning() {
+            vcpu.spun_ns += of_task_ns;
+        }
         task.task.advance(of_task_ns);
         task.ran_ns += of_task_ns;
         task.slice_left_ns = task.slice_left_ns.saturating_sub(of_task_ns);
-        self.kernel.scheduler().ran(current, of_task_ns);
+        vcpu.kernel.scheduler().ran(current, of_task_ns);
     }
 
     pub(super) fn next(
@@ -189,39 +187,43 @@ impl Guest {
         world: &mut World,
         context: &mut Context<'_, Scene>,
     ) -> Step {
-        self.interrupt(client, world, context);
-        if self.kernel_left_ns > 0 {
-            return Step::Compute(self.kernel_left_ns);
+        if self.left == 0 {
+            return Step::Exit;
         }
-        self.end_slice();
-        if self.must_choose
-            && let Some(step) = self.choose(client, context)
-        {
-            return step;
+        let at = self.at(client);
+        self.interrupt(at, world, context);
+        if self.vcpus[at].kernel_left_ns > 0 {
+            return Step::Compute(self.vcpus[at].kernel_left_ns);
         }
-        match self.current {
-            Some(current) => self.go_on(client, current, world, context),
+        self.balance(at, context.now_ns());
+        if !self.is_atomic(at) {
+            self.end_slice(at);
+            if self.vcpus[at].must_choose
+                && let Some(step) = self.choose(at, context)
+            {
+                return step;
+            }
+        }
+        match self.vcpus[at].current {
+            Some(current) => self.go_on(at, current, world, context),
             None => Step::Block,
         }
     }
 
     /// Takes what is pending: tasks become ready, and may take the processor from the present one.
-    fn interrupt(&mut self, client: ClientId, world: &mut World, context: &mut Context<'_, Scene>) {
-        while let Some((signal, came_ns)) = self.pending.pop_front() {
-            self.kernel_left_ns += self.costs.interrupt_ns;
+    fn interrupt(&mut self, at: usize, world: &mut World, context: &mut Context<'_, Scene>) {
+        while let Some((signal, came_ns)) = self.vcpus[at].pending.pop_front() {
+            let is_tracked = !matches!(signal, Signal::Granted { .. });
+            let track_ns = if is_tracked { self.costs.track_ns } else { 0 };
+            self.vcpus[at].kernel_left_ns += self.costs.interrupt_ns + track_ns;
             let task = self.whom(signal);
             // The kernel sends what has waited while the task runs that was interrupted.
             if let Some(read) = self.inbox.admit_deferred() {
-                world.io.read(read, context);
+                world.io.read(Read { on: self.client(at), ..read }, context);
             }
-            let Some(task) = task else { continue };
-            let slept_ns = context.now_ns().saturating_sub(self.tasks[task].slept_from_ns);
-            self.tasks[task].wait = None;
-            self.ready[task] = true;
-            let preempts = self.kernel.scheduler().woke(task, slept_ns, self.current);
-            self.must_choose |= preempts || self.current.is_none();
-            let pending_ns = context.now_ns().saturating_sub(came_ns);
-            context.note(Note::TaskWoke { client, task: task as u16, pending_ns });
+            if let Some(task) = task {
+                self.wake(at, task, came_ns, context);
+            }
         }
     }
 
@@ -229,7 +231,7 @@ impl Guest {
     fn whom(&mut self, signal: Signal) -> Option<usize> {
         match signal {
             Signal::Timer { task } | Signal::Granted { task } => Some(usize::from(task)),
-            Signal::Kick => None,
+            Signal::Kick | Signal::Released => None,
             Signal::Read { request } => self.inbox.complete(request).map(usize::from),
             Signal::Packet { port, packet } => {
                 let is_heard = self.inbox.put(port, packet);
@@ -239,67 +241,121 @@ impl Guest {
         }
     }
 
-    fn end_slice(&mut self) {
-        let Some(current) = self.current else { return };
+    /// Makes a task ready for which something has come to the virtual processor `at`.
+    fn wake(&mut self, at: usize, task: usize, came_ns: Nanoseconds, context: &mut Context<'_, Scene>) {
+        let now_ns = context.now_ns();
+        let slept_ns = now_ns.saturating_sub(self.tasks[task].slept_from_ns);
+        self.tasks[task].wait = None;
+        let to = self.place(task);
+        self.settle(task, to);
+        let vcpu = &mut self.vcpus[to];
+        vcpu.ready[task] = true;
+        let preempts = vcpu.kernel.scheduler().woke(task, slept_ns, vcpu.current);
+        let is_due = preempts || vcpu.current.is_none();
+        vcpu.must_choose |= is_due;
+        if is_due && to != at {
+            context.notify(self.client(to), Signal::Kick);
+        }
+        let (client, pending_ns) = (self.client(at), now_ns.saturating_sub(came_ns));
+        context.note(Note::TaskWoke { client, task: task as u16, pending_ns });
+    }
+
+    /// Its task must not be taken from it by the kernel.
+    fn is_atomic(&self, at: usize) -> bool {
+        self.vcpus[at].current.is_some_and(|current| self.tasks[current].task.is_atomic())
+    }
+
+    fn end_slice(&mut self, at: usize) {
+        let vcpu = &mut self.vcpus[at];
+        let Some(current) = vcpu.current else { return };
         if self.tasks[current].slice_left_ns == 0 {
-            self.kernel.scheduler().expired(current);
-            self.must_choose = true;
+            vcpu.kernel.scheduler().expired(current);
+            vcpu.must_choose = true;
         }
     }
 
     /// Chooses a task; `Some` if the host has to hear of it, or the switch takes time.
-    fn choose(&mut self, client: ClientId, context: &mut Context<'_, Scene>) -> Option<Step> {
-        self.must_choose = false;
-        self.current = self.kernel.scheduler().choose(&self.ready);
-        let chosen = self.current?;
-        if self.tasks[chosen].slice_left_ns == 0 {
-            let ready = self.ready.iter().filter(|ready| **ready).count();
-            self.tasks[chosen].slice_left_ns = self.kernel.scheduler().slice_ns(chosen, ready).max(1);
+    fn choose(&mut self, at: usize, context: &mut Context<'_, Scene>) -> Option<Step> {
+        if self.vcpus.len() > 1 && self.vcpus[at].load() == 0 {
+            self.pull(at, 1);
         }
-        if self.loaded.replace(chosen) == Some(chosen) {
+        let vcpu = &mut self.vcpus[at];
+        vcpu.must_choose = false;
+        vcpu.current = vcpu.kernel.scheduler().choose(&vcpu.ready);
+        let chosen = vcpu.current?;
+        if self.tasks[chosen].slice_left_ns == 0 {
+            let load = vcpu.load();
+            let slice_ns = vcpu.kernel.scheduler().slice_ns(chosen, load);
+            self.tasks[chosen].slice_left_ns = slice_ns.max(1);
+        }
+        if vcpu.loaded.replace(chosen) == Some(chosen) {
             return None;
         }
-        self.switches += 1;
-        self.kernel_left_ns += self.costs.switch_ns;
-        context.observe(Observation::TaskSwitch { client, task: chosen as u16 });
+        vcpu.switches += 1;
+        vcpu.kernel_left_ns += self.costs.switch_ns + self.costs.track_ns;
+        context.observe(Observation::TaskSwitch { client: self.client(at), task: chosen as u16 });
         Some(Step::Continue)
     }
 
     fn go_on(
         &mut self,
-        client: ClientId,
+        at: usize,
         current: usize,
         world: &mut World,
         context: &mut Context<'_, Scene>,
     ) -> Step {
-        let (who, now_ns) = (Who { client, task: current as u16 }, context.now_ns());
+        let who = Who { client: self.first, task: current as u16 };
+        let (on, now_ns) = (self.client(at), context.now_ns());
         let task = &mut self.tasks[current];
         let (inbox, locks, io) = (&mut self.inbox, &mut self.locks, &mut world.io);
-        let mut at_hand = AtHand { inbox, locks, io, context };
+        let mut at_hand = AtHand { on, inbox, locks, io, context };
         match task.task.next(who, &mut at_hand) {
-            Turn::Compute => Step::Compute(task.task.left_ns().min(task.slice_left_ns)),
+            Turn::Compute => Step::Compute(self.burst_ns(at, current, now_ns)),
+            Turn::Spin => Step::Compute(Nanoseconds::MAX),
             Turn::Act => Step::Continue,
             Turn::Wait(wait) => {
                 task.wait = Some(wait);
-                self.leave(current, now_ns)
+                self.leave(at, current, now_ns)
             }
             Turn::Yield => {
                 task.slice_left_ns = 0;
                 Step::Continue
             }
             Turn::Exit => {
-                task.is_over = true;
-                context.observe(Observation::TaskExit { client, task: current as u16 });
-                self.leave(current, now_ns)
+                self.left -= 1;
+                context.observe(Observation::TaskExit { client: on, task: current as u16 });
+                self.exit(at, current, context)
             }
         }
     }
 
-    fn leave(&mut self, current: usize, now_ns: Nanoseconds) -> Step {
+    /// How long a task computes until its kernel has something to decide.
+    fn burst_ns(&self, at: usize, current: usize, now_ns: Nanoseconds) -> Nanoseconds {
+        let GuestTask { task, slice_left_ns, .. } = &self.tasks[current];
+        let left_ns = if task.is_atomic() { task.left_ns() } else { task.left_ns().min(*slice_left_ns) };
+        if self.vcpus.len() == 1 {
+            return left_ns;
+        }
+        left_ns.min(self.vcpus[at].balances_at_ns.saturating_sub(now_ns).max(1))
+    }
+
+    fn leave(&mut self, at: usize, current: usize, now_ns: Nanoseconds) -> Step {
         self.tasks[current].slept_from_ns = now_ns;
-        self.ready[current] = false;
-        self.current = None;
-        self.must_choose = true;
-        if self.tasks.iter().all(|task| task.is_over) { Step::Exit } else { Step::Continue }
+        let vcpu = &mut self.vcpus[at];
+        vcpu.ready[current] = false;
+        vcpu.current = None;
+        vcpu.must_choose = true;
+        Step::Continue
+    }
+
+    /// A task is over, and with the last one the guest on all its virtual processors.
+    fn exit(&mut self, at: usize, current: usize, context: &mut Context<'_, Scene>) -> Step {
+        if self.left > 0 {
+            return self.leave(at, current, context.now_ns());
+        }
+        for other in (0..self.vcpus.len()).filter(|other| *other != at) {
+            context.notify(self.client(other), Signal::Kick);
+        }
+        Step::Exit
     }
 }

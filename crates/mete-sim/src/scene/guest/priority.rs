@@ -9,7 +9,7 @@
 
 use mete_policy::Nanoseconds;
 
-use super::Scheduler;
+use super::kernel::Scheduler;
 
 /// At most this much sleep counts.
 const MOST_SLEEP_NS: Nanoseconds = 1_000_000_000;
@@ -47,6 +47,7 @@ impl State {
 }
 
 /// Priorities with a bonus for who sleeps much, in the manner of Linux 2.6's O(1) scheduler.
+#[derive(Clone)]
 pub struct Priority {
     slice_ns: Nanoseconds,
     tasks: Vec<State>,
@@ -65,9 +66,15 @@ impl Priority {
         self.next_place
     }
 
-    fn best(&self, ready: &[bool], is_expired: bool) -> Option<usize> {
+    /// Takes a task over with its bonus, behind the others of its priority.
+    pub(super) fn take_over(&mut self, task: usize, from: &Priority) {
+        let place = self.take_place();
+        self.tasks[task] = State { place, ..from.tasks[task] };
+    }
+
+    fn best(&self, is_candidate: impl Fn(usize, &State) -> bool) -> Option<usize> {
         let candidates = self.tasks.iter().enumerate();
-        let candidates = candidates.filter(|(task, state)| ready[*task] && state.is_expired == is_expired);
+        let candidates = candidates.filter(|(task, state)| is_candidate(*task, state));
         candidates.min_by_key(|(_, state)| (state.priority(), state.place)).map(|(task, _)| task)
     }
 }
@@ -89,10 +96,16 @@ impl Scheduler for Priority {
     }
 
     fn choose(&mut self, ready: &[bool]) -> Option<usize> {
-        self.best(ready, false).or_else(|| {
+        self.best(|task, state| ready[task] && !state.is_expired).or_else(|| {
             self.tasks.iter_mut().for_each(|state| state.is_expired = false);
-            self.best(ready, false)
+            self.best(|task, _| ready[task])
         })
+    }
+
+    fn spare(&self, ready: &[bool], current: Option<usize>) -> Option<usize> {
+        let is_spare = |task| ready[task] && current != Some(task);
+        let first = self.best(|task, state| is_spare(task) && !state.is_expired);
+        first.or_else(|| self.best(|task, _| is_spare(task)))
     }
 
     fn slice_ns(&self, _task: usize, _ready: usize) -> Nanoseconds {

@@ -1,0 +1,60 @@
+//! A virtual processor of a guest: its run queue, who runs, what has come for it.
+
+use std::collections::VecDeque;
+
+use mete_policy::Nanoseconds;
+
+use super::kernel::Kernel;
+use crate::scene::Signal;
+
+/// One virtual processor.
+pub(super) struct Vcpu {
+    pub(super) kernel: Kernel,
+    /// The tasks in its run queue, the one that runs included.
+    pub(super) ready: Vec<bool>,
+    /// Signals that the kernel has not taken, with the time of their arrival.
+    pub(super) pending: VecDeque<(Signal, Nanoseconds)>,
+    /// Work of the kernel itself that comes before any task.
+    pub(super) kernel_left_ns: Nanoseconds,
+    pub(super) current: Option<usize>,
+    /// Whose address space is loaded.
+    pub(super) loaded: Option<usize>,
+    pub(super) must_choose: bool,
+    /// When it looks next whether others have more to do.
+    pub(super) balances_at_ns: Nanoseconds,
+    pub(super) switches: u64,
+    /// How long its tasks turned in circles for spin locks.
+    pub(super) spun_ns: Nanoseconds,
+}
+
+impl Vcpu {
+    pub(super) fn new(kernel: Kernel) -> Vcpu {
+        Vcpu {
+            kernel,
+            ready: Vec::new(),
+            pending: VecDeque::new(),
+            kernel_left_ns: 0,
+            current: None,
+            loaded: None,
+            must_choose: true,
+            balances_at_ns: 0,
+            switches: 0,
+            spun_ns: 0,
+        }
+    }
+
+    /// How many tasks are in its run queue.
+    pub(super) fn load(&self) -> usize {
+        self.ready.iter().filter(|ready| **ready).count()
+    }
+
+    /// How many of them wait for the one that runs, or for the host to let any run.
+    pub(super) fn waiting(&self) -> usize {
+        self.load() - usize::from(self.current.is_some())
+    }
+
+    /// Its kernel has nothing to run.
+    pub(super) fn is_idle(&self) -> bool {
+        self.current.is_none() && !self.ready.contains(&true)
+    }
+}
