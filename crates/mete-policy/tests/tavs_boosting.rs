@@ -296,6 +296,32 @@ fn tavs_5_the_window_holds_tasks_of_this_slice_only_and_a_request_counts_once() 
     assert_eq!(host.pending(Event::Block(4)), None);
 }
 
+/// §4.2: who is kept on the run queue resumes "for its time slice", and the window is that slice's (§3.5.1),
+/// even if a block came for it meanwhile, so that what runs is looked at anew.
+#[test]
+fn tavs_5_the_window_goes_on_in_a_slice_that_the_driver_interrupted() {
+    for keep_on_run_queue in [false, true] {
+        let mut host = Host::behind_the_hog(TavsSettings { keep_on_run_queue, ..BLOCK });
+        host.ran(HOG, 0, Stop::Blocked);
+        let _ = host.observe(Observation::Driver { client: DRIVER });
+        host.pick(MIXED);
+        host.switch(IO);
+        host.switch(CPU);
+        host.now += MS;
+        assert_eq!(host.policy.wake(DRIVER, host.now), Some(0));
+        host.ran(MIXED, MS, Stop::Preempted);
+        host.pick(DRIVER);
+        let _ = host.pending(Event::Block(9));
+        host.ran(DRIVER, 10 * US, Stop::Blocked);
+        host.pick(MIXED);
+        host.read(3);
+        host.ran(MIXED, MS, Stop::Expired);
+        let boosts = host.counter("partial_boosts");
+        let _ = host.pending(Event::Block(3));
+        assert_eq!(host.counter("partial_boosts") - boosts, u64::from(keep_on_run_queue));
+    }
+}
+
 /// Figure 4: up with I/O-bound tasks, down with others, saturating; the two upper states boost.
 #[test]
 fn tavs_5_figure_4_a_2_bit_counter_walks_its_four_states() {
@@ -337,6 +363,31 @@ fn tavs_5_packets_for_different_ports_teach_nothing_and_several_for_one_teach_on
     assert_eq!(host.policy.portmap_counter(MIXED, 80), Some(1));
     host.packets(&[], IO);
     assert_eq!(host.policy.portmap_counter(MIXED, 80), Some(1), "no packet, no lesson");
+}
+
+/// §3.5.3: what one slice of the driver's brings has to be for one port; §3.5.2: all that is pending has to.
+#[test]
+fn tavs_5_by_driver_slice_packets_for_two_ports_teach_about_both_unless_they_came_together() {
+    for (learn_by_driver_slice, together, expected) in
+        [(true, false, [1, 1]), (true, true, [0, 0]), (false, false, [0, 0]), (false, true, [0, 0])]
+    {
+        let mut host = Host::behind_the_hog(TavsSettings { learn_by_driver_slice, ..LEARNING });
+        host.ran(HOG, 0, Stop::Blocked);
+        let _ = host.observe(Observation::Driver { client: DRIVER });
+        let slices: &[&[u16]] = if together { &[&[80, 81]] } else { &[&[80], &[81]] };
+        for ports in slices {
+            let _ = host.policy.wake(DRIVER, host.now);
+            host.pick(DRIVER);
+            for &port in *ports {
+                let _ = host.pending(Event::Packet { port });
+            }
+            host.ran(DRIVER, 10 * US, Stop::Blocked);
+        }
+        host.packets(&[], IO);
+        let learnt =
+            [80, 81].map(|port| host.policy.portmap_counter(MIXED, port).expect("there is a portmap"));
+        assert_eq!(learnt, expected, "by driver slice: {learn_by_driver_slice}, together: {together}");
+    }
 }
 
 #[test]

@@ -28,8 +28,12 @@ impl Guest {
     }
 
     fn dispatch(&mut self, pending: bool) {
-        if pending {
-            self.observe(Observation::EventPending { client: 0, event: Event::Other });
+        self.dispatch_for(pending.then_some(Event::Other));
+    }
+
+    fn dispatch_for(&mut self, pending: Option<Event>) {
+        if let Some(event) = pending {
+            self.observe(Observation::EventPending { client: 0, event });
         }
         let _ = self.policy.wake(0, self.now);
         assert!(self.policy.pick(0, self.now).is_some());
@@ -165,10 +169,12 @@ fn tavs_2_a_task_is_followed_over_slices_and_time_off_the_processor_is_not_its()
     assert_eq!(guest.beliefs(1..=1), [-20]);
 }
 
-/// A server's reply wakes the driver, which preempts it in the middle of its short run.
+/// A server's reply wakes the driver, which preempts it in the middle of its short run and then says that the
+/// reply is sent; or a packet comes.
 #[test]
-fn tavs_3_a_preempted_run_goes_on_unless_an_event_came_meanwhile() {
-    for (pending, expected) in [(false, 5), (true, 0)] {
+fn tavs_3_a_preempted_run_goes_on_unless_a_block_or_packet_came_meanwhile() {
+    let events = [None, Some(Event::Other), Some(Event::Block(1)), Some(Event::Packet { port: 7 })];
+    for (pending, expected) in events.into_iter().zip([5, 5, 0, 0]) {
         let mut guest = Guest::new();
         guest.dispatch(false);
         guest.switch(1);
@@ -178,9 +184,9 @@ fn tavs_3_a_preempted_run_goes_on_unless_an_event_came_meanwhile() {
         guest.now += 200 * US;
         guest.policy.ran(0, 210 * US, Stop::Preempted, guest.now);
         guest.now += 40 * MS;
-        guest.dispatch(pending);
+        guest.dispatch_for(pending);
         guest.after(200 * US, 1);
-        assert_eq!(guest.beliefs(2..=2), [expected], "event pending: {pending}");
+        assert_eq!(guest.beliefs(2..=2), [expected], "event pending: {pending:?}");
     }
     let mut guest = Guest::new();
     guest.dispatch(true);

@@ -19,15 +19,17 @@
 //! The printed algorithm also begins anew whenever the virtual processor is scheduled. But a server that
 //! answers wakes the driver, which preempts it in the middle of its short run; its second half would be
 //! the first of a slice each time, always ambiguous, and no server would ever be inferred. So a virtual
-//! processor that was preempted and is resumed without an event pending goes on with its slice, and its
-//! task with its run; the time between is not the task's.
+//! processor that was preempted and is resumed goes on with its slice, and its task with its run; the time
+//! between is not the task's. Only a block or a packet that came meanwhile begins anew (§3.5 considers only
+//! those): the driver's word that it has sent the server's answer ([`Event::Other`]) says nothing about
+//! who runs next.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use super::settings::TavsSettings;
 use super::tracking::TaskRun;
-use crate::{ClientId, Nanoseconds, TaskId};
+use crate::{ClientId, Event, Nanoseconds, TaskId};
 
 /// What a task's run says about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,14 +39,23 @@ pub(super) enum Evidence {
     Ambiguous,
 }
 
+/// What came since a virtual processor ran last.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Pending {
+    #[default]
+    Nothing,
+    Other,
+    /// A block or a packet.
+    Input,
+}
+
 #[derive(Clone, Copy, Default)]
 struct Guest {
-    /// An event came since the virtual processor ran last.
-    pending: bool,
+    pending: Pending,
     /// This slice began with an event pending, and nobody has run long in it.
     after_event: bool,
     /// `pending` and `after_event` before it was dispatched.
-    before: (bool, bool),
+    before: (Pending, bool),
     /// How many of its tasks are I/O-bound.
     io_bound: u16,
 }
@@ -96,20 +107,23 @@ impl Inference {
     }
 
     /// An event is pending for a virtual processor that does not run.
-    pub(super) fn event(&mut self, client: ClientId) {
+    pub(super) fn event(&mut self, client: ClientId, event: Event) {
+        let came = if event == Event::Other { Pending::Other } else { Pending::Input };
         if let Some(guest) = self.guests.get_mut(client as usize) {
-            guest.pending = true;
+            guest.pending = guest.pending.max(came);
         }
     }
 
-    pub(super) fn is_pending(&self, client: ClientId) -> bool {
-        self.guests.get(client as usize).is_some_and(|guest| guest.pending)
+    /// A block or a packet is pending: what runs next may run for that.
+    pub(super) fn is_input_pending(&self, client: ClientId) -> bool {
+        self.guests.get(client as usize).is_some_and(|guest| guest.pending == Pending::Input)
     }
 
     pub(super) fn dispatched(&mut self, client: ClientId, resumes: bool) {
         if let Some(guest) = self.guests.get_mut(client as usize) {
             guest.before = (guest.pending, guest.after_event);
-            guest.after_event = core::mem::take(&mut guest.pending) || (resumes && guest.after_event);
+            let came = core::mem::take(&mut guest.pending) != Pending::Nothing;
+            guest.after_event = came || (resumes && guest.after_event);
         }
     }
 

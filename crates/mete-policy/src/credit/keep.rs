@@ -40,6 +40,11 @@ impl KeepOnRunQueue {
         }
     }
 
+    /// Whether something is left of a slice that a driver interrupted.
+    pub(super) fn has_left(&self, client: ClientId) -> bool {
+        self.turns.get(client as usize).is_some_and(|turn| turn.left_ns > 0)
+    }
+
     /// A driver takes the client's processor.
     pub(super) fn interrupted(&mut self, client: ClientId) {
         if let Some(turn) = self.turns.get_mut(client as usize) {

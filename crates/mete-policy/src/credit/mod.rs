@@ -250,7 +250,7 @@ impl Credit {
     /// Something is pending for a client. Packets are noted while a driver runs and read afterwards.
     fn event(&mut self, client: ClientId, event: Event) -> Option<ProcessorId> {
         if self.roster.state(client) != State::Running {
-            self.tavs.inference.event(client);
+            self.tavs.inference.event(client, event);
         }
         if self.tavs.settings.aggressive_boosting && self.roster.state(client) == State::Ready {
             return self.boost_as_if_woken(client);

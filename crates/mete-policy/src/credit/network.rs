@@ -1,9 +1,20 @@
 //! TAVS-5, network: does the packet wake an I/O-bound task? Learnt from what packets woke before (§3.5.2).
 //!
-//! Packets come unasked, so the portmap is taught afterwards: if all packets that were pending when a
-//! virtual processor was dispatched are for one port, the first task that is switched in tells about
-//! that port. A driver notes the ports of what it forwards, so many in one slice of its own, and the
-//! notes are read when it is descheduled (§3.5.3).
+//! Packets come unasked, so the portmap is taught afterwards: the first task that is switched in after a
+//! virtual processor was dispatched tells about the port of the packets that were pending then. A driver
+//! notes the ports of what it forwards, so many in one slice of its own, and the notes are read when it
+//! is descheduled (§3.5.3).
+//!
+//! The paper says twice what is to be done with packets for several ports, and not the same:
+//!
+//! | where | it teaches | setting `learn_by_driver_slice` |
+//! |---|---|---|
+//! | §3.5.2 | if "all incoming packets are destined for a single port number before the time slice of the target" | `false` |
+//! | §3.5.3, figure 5(b) | "because a packet for one destination port number reaches during the time slice of the IDD" | `true` |
+//!
+//! By the second, packets for two ports that came in two slices of the driver's teach about both ports,
+//! although only one of the tasks can have been the first. That is what counters of more than one bit
+//! are good against.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,52 +23,85 @@ use super::portmap::Portmap;
 use super::settings::TavsSettings;
 use crate::ClientId;
 
-/// What is pending for a virtual processor that does not run.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Pending {
-    #[default]
-    Nothing,
-    One(u16),
-    Several,
+/// How many ports one slice can teach about; more are left out.
+const MOST_PORTS: usize = 16;
+
+/// Ports, each once.
+#[derive(Clone, Copy, Default)]
+struct Ports {
+    ports: [u16; MOST_PORTS],
+    count: usize,
+}
+
+impl Ports {
+    fn add(&mut self, port: u16) {
+        if self.count < MOST_PORTS && !self.all().contains(&port) {
+            self.ports[self.count] = port;
+            self.count += 1;
+        }
+    }
+
+    fn all(&self) -> &[u16] {
+        &self.ports[..self.count.min(MOST_PORTS)]
+    }
+}
+
+/// What is pending for a virtual processor that does not run, as far as it teaches.
+#[derive(Clone, Copy, Default)]
+struct Lesson {
+    /// The ports that the first task woken will tell about.
+    ports: Ports,
+    /// Some packets were for ports that cannot be told apart.
+    is_unclear: bool,
 }
 
 #[derive(Clone)]
 struct Guest {
     map: Portmap,
-    pending: Pending,
-    /// The port about which the first task woken in this slice will tell.
-    asked: Option<u16>,
+    pending: Lesson,
+    /// What the first task woken in this slice will tell about.
+    asked: Ports,
     /// `pending` and `asked` before it was dispatched.
-    before: (Pending, Option<u16>),
+    before: (Lesson, Ports),
+}
+
+impl Guest {
+    fn new(bits: u8) -> Guest {
+        let (pending, asked) = (Lesson::default(), Ports::default());
+        Guest { map: Portmap::new(bits), pending, asked, before: (pending, asked) }
+    }
+}
+
+/// A packet that the driver has forwarded.
+#[derive(Clone, Copy, Default)]
+struct Note {
+    client: ClientId,
+    port: u16,
+    is_read: bool,
 }
 
 /// The portmaps of all tracked virtual processors and the notes of the running driver.
 pub(super) struct NetworkCorrelation {
     guests: Vec<Guest>,
-    /// `None` among the first `noted`: read already.
-    notes: Vec<Option<(ClientId, u16)>>,
+    notes: Vec<Note>,
     noted: usize,
+    by_driver_slice: bool,
 }
 
 impl NetworkCorrelation {
     pub(super) fn new(clients: u32, settings: &TavsSettings) -> NetworkCorrelation {
-        let guest = || Guest {
-            map: Portmap::new(settings.portmap_bits),
-            pending: Pending::Nothing,
-            asked: None,
-            before: (Pending::Nothing, None),
-        };
         NetworkCorrelation {
-            guests: (0..clients).map(|_| guest()).collect(),
-            notes: vec![None; usize::from(settings.ports_per_slice)],
+            guests: (0..clients).map(|_| Guest::new(settings.portmap_bits)).collect(),
+            notes: vec![Note::default(); usize::from(settings.ports_per_slice)],
             noted: 0,
+            by_driver_slice: settings.learn_by_driver_slice,
         }
     }
 
     pub(super) fn forget(&mut self, client: ClientId) {
         if let Some(guest) = self.guests.get_mut(client as usize) {
             guest.map.clear();
-            (guest.pending, guest.asked) = (Pending::Nothing, None);
+            (guest.pending, guest.asked) = (Lesson::default(), Ports::default());
         }
     }
 
@@ -68,31 +112,38 @@ impl NetworkCorrelation {
     /// The driver notes a packet. `false`: it has noted as many as it can in this slice.
     pub(super) fn note(&mut self, client: ClientId, port: u16) -> bool {
         let Some(place) = self.notes.get_mut(self.noted) else { return false };
-        *place = Some((client, port));
+        *place = Note { client, port, is_read: false };
         self.noted += 1;
         true
     }
 
     /// The driver is descheduled: its next note; `None` when all are read.
     pub(super) fn take_note(&mut self) -> Option<(ClientId, u16)> {
-        let unread = self.notes.get_mut(..self.noted)?;
-        let note = unread.iter_mut().find_map(Option::take);
-        if note.is_none() {
+        let notes = self.notes.get_mut(..self.noted)?;
+        let Some(note) = notes.iter_mut().find(|note| !note.is_read) else {
             self.noted = 0;
-        }
-        note
+            return None;
+        };
+        note.is_read = true;
+        Some((note.client, note.port))
     }
 
     /// A packet is pending for a virtual processor that does not run. `true`: an I/O-bound task is
     /// expected to wake for it.
     pub(super) fn arrived(&mut self, client: ClientId, port: u16) -> bool {
+        let is_clear = !self.by_driver_slice || self.is_only_port(client, port);
         let Some(guest) = self.guests.get_mut(client as usize) else { return false };
-        guest.pending = match guest.pending {
-            Pending::Nothing => Pending::One(port),
-            Pending::One(same) if same == port => Pending::One(port),
-            _ => Pending::Several,
-        };
+        if is_clear {
+            guest.pending.ports.add(port);
+        }
+        guest.pending.is_unclear = !self.by_driver_slice && guest.pending.ports.count > 1;
         guest.map.expects_io_bound(port)
+    }
+
+    /// The driver has forwarded nothing for another port of the client's in this slice of its own.
+    fn is_only_port(&self, client: ClientId, port: u16) -> bool {
+        let mut notes = self.notes.iter().take(self.noted);
+        notes.all(|note| note.client != client || note.port == port)
     }
 
     /// It gets what is pending, unread notes of a driver on another processor included.
@@ -100,11 +151,12 @@ impl NetworkCorrelation {
         self.read_notes_for(client);
         let Some(guest) = self.guests.get_mut(client as usize) else { return };
         guest.before = (guest.pending, guest.asked);
-        guest.asked = match core::mem::take(&mut guest.pending) {
-            Pending::One(port) => Some(port),
-            Pending::Nothing if resumes => guest.asked,
-            Pending::Nothing | Pending::Several => None,
-        };
+        let pending = core::mem::take(&mut guest.pending);
+        if pending.is_unclear {
+            guest.asked = Ports::default();
+        } else if pending.ports.count > 0 || !resumes {
+            guest.asked = pending.ports;
+        }
     }
 
     /// It was dispatched, but did not run: what was pending is pending still.
@@ -116,20 +168,22 @@ impl NetworkCorrelation {
 
     fn read_notes_for(&mut self, client: ClientId) {
         for at in 0..self.noted {
-            if let Some((to, port)) = self.notes[at]
-                && to == client
-            {
-                self.notes[at] = None;
-                self.arrived(client, port);
+            let note = self.notes[at];
+            if note.client == client && !note.is_read {
+                self.notes[at].is_read = true;
+                self.arrived(client, note.port);
             }
         }
     }
 
-    /// A task was switched in. `true`: it was the first after packets for one port, and was learnt from.
-    pub(super) fn woken(&mut self, client: ClientId, io_bound: bool) -> bool {
-        let Some(guest) = self.guests.get_mut(client as usize) else { return false };
-        let Some(port) = guest.asked.take() else { return false };
-        guest.map.update(port, io_bound);
-        true
+    /// A task was switched in: how many ports were learnt about, because it was the first after packets
+    /// for them.
+    pub(super) fn woken(&mut self, client: ClientId, io_bound: bool) -> u64 {
+        let Some(guest) = self.guests.get_mut(client as usize) else { return 0 };
+        let asked = core::mem::take(&mut guest.asked);
+        for &port in asked.all() {
+            guest.map.update(port, io_bound);
+        }
+        asked.count as u64
     }
 }

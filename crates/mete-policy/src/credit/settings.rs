@@ -87,6 +87,10 @@ pub struct TavsSettings {
     /// How many packets' ports a driver notes in one slice of its own: 16 (§3.5.3).
     pub ports_per_slice: u16,
 
+    /// What may be learnt from: packets that a driver brought in one slice of its own, if all of them are
+    /// for one port (§3.5.3), whatever else is pending; otherwise only if all that is pending is (§3.5.2).
+    pub learn_by_driver_slice: bool,
+
     /// The driver domain inherits its requesters' priority (§4.2, algorithm 2).
     pub priority_inheritance: bool,
     /// KeepOnRunQ: whom the driver preempts goes to the head of its list (§4.2).
@@ -123,6 +127,7 @@ impl TavsSettings {
         network_correlation: false,
         portmap_bits: 2,
         ports_per_slice: 16,
+        learn_by_driver_slice: false,
         priority_inheritance: false,
         keep_on_run_queue: false,
         charge_driver_time: false,

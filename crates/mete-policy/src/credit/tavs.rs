@@ -75,8 +75,9 @@ impl Tavs {
     }
 
     pub(super) fn dispatched(&mut self, client: ClientId, boosted: bool, now: Nanoseconds) {
-        let resumes = self.tracking.was_preempted(client) && !self.inference.is_pending(client);
-        self.tracking.dispatched(client, resumes, now);
+        let resumes = self.tracking.was_preempted(client) && !self.inference.is_input_pending(client);
+        let keeps = !boosted && self.keep.has_left(client);
+        self.tracking.dispatched(client, resumes, keeps, now);
         self.inference.dispatched(client, resumes);
         self.network.dispatched(client, resumes);
         self.boosting.dispatched(client, boosted);
@@ -111,7 +112,7 @@ impl Tavs {
             counters.count(evidence);
         }
         let io_bound = self.inference.is_io_bound(client, task);
-        counters.portmap_updates += u64::from(self.network.woken(client, io_bound));
+        counters.portmap_updates += self.network.woken(client, io_bound);
         counters.partial_boost_hits += u64::from(io_bound && self.boosting.hit(client));
         io_bound
     }

@@ -85,8 +85,10 @@ impl Tracking {
         self.guests.get(client as usize).is_some_and(|guest| guest.paused_ns.is_some())
     }
 
-    /// The virtual processor begins a slice with the task that it had, or resumes one.
-    pub(super) fn dispatched(&mut self, client: ClientId, resumes: bool, now: Nanoseconds) {
+    /// The virtual processor begins a slice with the task that it had, or resumes one. `keeps`: even if what
+    /// runs is looked at anew, the slice is the one that its driver interrupted (KeepOnRunQ), so that the
+    /// inspection window, which is a slice's (§3.5.1), goes on.
+    pub(super) fn dispatched(&mut self, client: ClientId, resumes: bool, keeps: bool, now: Nanoseconds) {
         let Some(guest) = self.guests.get_mut(client as usize) else { return };
         if let Some(before) = self.before.get_mut(client as usize) {
             *before = Some(*guest);
@@ -96,7 +98,11 @@ impl Tracking {
             guest.since_ns = now.saturating_sub(ran_ns);
             return;
         }
-        (guest.since_ns, guest.first, guest.seen) = (now, true, 0);
+        (guest.since_ns, guest.first) = (now, true);
+        if keeps {
+            return;
+        }
+        guest.seen = 0;
         if let Some(task) = guest.current {
             guest.see(task);
         }
