@@ -183,7 +183,8 @@ fn packets_take_their_time_on_the_wire_one_after_the_other() {
 fn a_batch_notifies_each_guest_once_and_is_cut_where_the_driver_is_told_to() {
     // Each asks with a message of 3 packets, and the wire is at once: 6 stand in the queue.
     let at_once = Network { segment_bytes: 1460, ..Network::default() };
-    let asks = |to| Remote::Asks { to, port: PORT, bytes: fixed(3 * 1460), think: fixed(0) };
+    let asks =
+        |to| Remote::Asks { to, port: PORT, bytes: fixed(3 * 1460), think: fixed(0), acknowledge_ns: None };
     let reader = || program(None, &[receive(), Op::Compute(fixed(1))]);
     for (batch, expected) in [(64, vec![60, 60]), (4, vec![40, 40, 60]), (1, vec![10, 20, 30, 40, 50, 60])] {
         let remotes = [asks(GUEST), asks(OTHER)];
@@ -266,7 +267,8 @@ fn a_page_comes_in_segments_and_its_time_is_measured_at_who_asked() {
 #[test]
 fn a_remote_client_thinks_asks_and_waits_and_long_answers_come_whole() {
     let server = program(None, &[receive(), Op::Compute(fixed(100 * US)), Op::Reply { bytes: fixed(3_000) }]);
-    let asks = Remote::Asks { to: GUEST, port: PORT, bytes: fixed(40), think: fixed(50 * MS) };
+    let asks =
+        Remote::Asks { to: GUEST, port: PORT, bytes: fixed(40), think: fixed(50 * MS), acknowledge_ns: None };
     let mut host = host(ETHERNET, batches_of(64), &[asks], &[server]);
     host.run_until(S).expect("time goes on");
     let took_ns = host.recorder().responses_ns.first().copied();
@@ -289,4 +291,41 @@ fn without_a_driver_devices_serve_clients_at_once() {
     host.run_until(S).expect("time goes on");
     let done = host.recorder().times(|what| matches!(what, Observation::EventPending { .. }));
     assert_eq!(done, [6 * MS]);
+}
+
+/// Xen's network frontend asks to hear of the packet in the middle of those under way when it looks.
+#[test]
+fn tavs_6_a_guest_hears_that_a_packet_is_sent_if_the_driver_tells() {
+    for tell_sent in [false, true] {
+        let sender = program(Some(1), &[Op::Request { remote: 0, port: PORT, bytes: fixed(40) }]);
+        let serves = Remote::Serves { bytes: fixed(40), think: fixed(S), window: 2 };
+        let costs = DriverCosts { tell_sent, ..DriverCosts::default() };
+        let mut host = host(ETHERNET, costs, &[serves], &[sender, program(None, &[receive()])]);
+        host.run_until(100 * MS).expect("time goes on");
+        let told = Observation::EventPending { client: GUEST, event: Event::Other };
+        let expected = if tell_sent { vec![10 * US] } else { vec![] };
+        assert_eq!(host.recorder().times(|what| *what == told), expected);
+    }
+}
+
+/// TAVS §5.2: "TCP requires kernel-level instrumentation due to control packets such as ACK".
+#[test]
+fn tavs_4_an_answer_over_tcp_is_acknowledged_late_unless_the_next_question_is_earlier() {
+    for (think_ms, acknowledged) in [(30, 0), (90, 1)] {
+        let server = program(None, &[receive(), Op::Reply { bytes: fixed(40) }, Op::Done]);
+        let asks = Remote::Asks {
+            to: GUEST,
+            port: PORT,
+            bytes: fixed(40),
+            think: fixed(think_ms * MS),
+            acknowledge_ns: Some(40 * MS),
+        };
+        let mut host = host(ETHERNET, batches_of(64), &[asks], &[server]);
+        host.run_until(10 * think_ms * MS).expect("time goes on");
+        let seen = host.recorder();
+        let packet = Observation::EventPending { client: GUEST, event: Event::Packet { port: PORT } };
+        let packets = seen.times(|what| *what == packet).len() as u64;
+        assert_eq!(seen.done, 9, "a question at a time, and no task is woken for an acknowledgement");
+        assert_eq!(packets - seen.done, seen.done * acknowledged, "after {think_ms} ms");
+    }
 }

@@ -99,7 +99,7 @@ fn host(settings: CreditSettings, remote: Option<Remote>, mixed: &[Arc<Program>]
 /// Figure 10: 40 bytes, a think time of 100 to 1000 ms.
 fn echo_client() -> Remote {
     let (bytes, think) = (Distribution::Fixed(40), Distribution::Uniform(100 * MS, 1000 * MS));
-    Remote::Asks { to: MIXED, port: PORT, bytes, think }
+    Remote::Asks { to: MIXED, port: PORT, bytes, think, acknowledge_ns: None }
 }
 
 fn echo_server() -> Arc<Program> {

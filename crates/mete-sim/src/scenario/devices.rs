@@ -40,6 +40,7 @@ pub(super) struct DriverTable {
     request_us: Option<Spanned<f64>>,
     complete_us: Option<Spanned<f64>>,
     batch: Option<Spanned<u32>>,
+    tell_sent: bool,
 }
 
 impl Default for DriverTable {
@@ -52,6 +53,7 @@ impl Default for DriverTable {
             request_us: None,
             complete_us: None,
             batch: None,
+            tell_sent: false,
         }
     }
 }
@@ -74,6 +76,7 @@ struct AsksTable {
     port: u16,
     bytes: Varying,
     think_ms: Varying,
+    acknowledge_ms: Option<Spanned<f64>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -137,6 +140,7 @@ fn costs(table: &DriverTable) -> Result<DriverCosts, Fault> {
         request_ns: cost("request_us", &table.request_us, usual.request_ns)?,
         complete_ns: cost("complete_us", &table.complete_us, usual.complete_ns)?,
         batch: table.batch.as_ref().map_or(Ok(usual.batch), |batch| one_or_more("batch", batch))?,
+        tell_sent: table.tell_sent,
     })
 }
 
@@ -176,6 +180,10 @@ fn remote(table: &RemoteTable, names: &mut Names) -> Result<Remote, Fault> {
             port: asks.port,
             bytes: varying("bytes", &asks.bytes, 1.0)?,
             think: varying("think_ms", &asks.think_ms, NS_PER_MS)?,
+            acknowledge_ns: match &asks.acknowledge_ms {
+                Some(ms) => Some(ns("acknowledge_ms", ms, NS_PER_MS)?),
+                None => None,
+            },
         }),
         (None, Some(sends), None) => Ok(Remote::Sends {
             to: client(&sends.to, sends.port)?,

@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use mete_policy::{ClientId, Nanoseconds, Observation, RequestId};
 
 use super::io::{Packet, Peer, Read};
+use super::send_ring::SendRing;
 use super::{Scene, Signal};
 use crate::model::{Context, Step};
 
@@ -35,6 +36,8 @@ pub struct DriverCosts {
     pub complete_ns: Nanoseconds,
     /// After so many jobs guests are notified even if there is more to do; at least 1.
     pub batch: u32,
+    /// Guests hear of packets that they have sent, as Xen's do: of the one in the middle of those under way.
+    pub tell_sent: bool,
 }
 
 impl Default for DriverCosts {
@@ -45,6 +48,7 @@ impl Default for DriverCosts {
             request_ns: 10_000,
             complete_ns: 10_000,
             batch: 64,
+            tell_sent: false,
         }
     }
 }
@@ -104,6 +108,8 @@ pub(super) struct Driver {
     in_batch: u32,
     /// How many jobs each guest has put into the queue that have not been taken.
     asked: Vec<u32>,
+    /// What each guest hears of what it sends.
+    rings: Vec<SendRing>,
 }
 
 impl Driver {
@@ -117,6 +123,7 @@ impl Driver {
             answers: Vec::new(),
             in_batch: 0,
             asked: Vec::new(),
+            rings: Vec::new(),
         }
     }
 
@@ -137,6 +144,10 @@ impl Driver {
         let index = from as usize;
         if self.asked.len() <= index {
             self.asked.resize(index + 1, 0);
+            self.rings.resize(index + 1, SendRing::default());
+        }
+        if let Job::Transmit(..) = job {
+            self.rings[index].ask();
         }
         self.asked[index] += 1;
         if self.asked[index] == 1 {
@@ -170,6 +181,21 @@ impl Driver {
     /// A guest will be told at the end of the batch.
     pub(super) fn answer(&mut self, client: ClientId, signal: Signal) {
         self.answers.push((client, signal));
+    }
+
+    /// A guest's packet is on its way; the guest will be told if it wants to hear of it.
+    pub(super) fn sent(&mut self, client: ClientId) {
+        let ring = self.rings.get_mut(client as usize).filter(|_| self.costs.tell_sent);
+        if ring.is_some_and(SendRing::sent) {
+            self.answer(client, Signal::Sent);
+        }
+    }
+
+    /// A guest takes an event of its network device.
+    pub(super) fn look(&mut self, client: ClientId) {
+        if let Some(ring) = self.rings.get_mut(client as usize) {
+            ring.look();
+        }
     }
 
     fn is_idle(&self) -> bool {

@@ -52,6 +52,10 @@ impl Inbox {
 
     /// Keeps a packet until a task takes it; whether somebody listens there.
     pub(super) fn put(&mut self, port: u16, packet: Packet) -> bool {
+        if let Kind::Acknowledgement { .. } = packet.kind {
+            // The kernel's own business: no task is woken.
+            return false;
+        }
         match self.ports.iter_mut().find(|known| known.port == port) {
             Some(known) => {
                 known.packets.push_back(packet);

@@ -278,7 +278,7 @@ impl Io {
     }
 
     /// A packet goes on the wire.
-    fn transmit(&mut self, packet: Packet, context: &mut Context<'_, Scene>) {
+    pub(super) fn transmit(&mut self, packet: Packet, context: &mut Context<'_, Scene>) {
         let length_ns =
             transfer_ns(packet.bytes.saturating_add(self.network.header_bytes), self.network.bytes_per_s);
         let line = match packet.from {
@@ -335,6 +335,13 @@ impl Io {
         }
     }
 
+    /// A guest takes an event of its network device.
+    pub(super) fn look(&mut self, client: ClientId) {
+        if let Some(driver) = &mut self.driver {
+            driver.look(client);
+        }
+    }
+
     pub(super) fn driver_advance(&mut self, ran_ns: Nanoseconds) {
         if let Some(driver) = &mut self.driver {
             driver.advance(ran_ns);
@@ -345,10 +352,15 @@ impl Io {
     fn finish(&mut self, job: Job, context: &mut Context<'_, Scene>) {
         match job {
             Job::Request(read) => self.position(read, context),
-            Job::Transmit(_, packet) => match packet.to {
-                Peer::Remote(_) => self.transmit(packet, context),
-                Peer::Client { .. } => self.arrive(packet, context),
-            },
+            Job::Transmit(client, packet) => {
+                match packet.to {
+                    Peer::Remote(_) => self.transmit(packet, context),
+                    Peer::Client { .. } => self.arrive(packet, context),
+                }
+                if let Some(driver) = &mut self.driver {
+                    driver.sent(client);
+                }
+            }
             Job::Receive(packet) => {
                 if let (Peer::Client { client, port }, Some(driver)) = (packet.to, &mut self.driver) {
                     driver.answer(client, Signal::Packet { port, packet });

@@ -17,6 +17,7 @@ mod io;
 mod locks;
 mod program;
 mod remote;
+mod send_ring;
 mod single;
 mod task;
 mod transfer;
@@ -59,6 +60,8 @@ pub enum Signal {
     },
     /// There is something to do: for the driver, or for a virtual processor whose guest's other one says so.
     Kick,
+    /// The driver has sent packets.
+    Sent,
     /// A task has got the lock that it waits for.
     Granted {
         /// The task.
@@ -82,6 +85,8 @@ pub enum Event {
     },
     /// A remote machine has thought.
     Thought(u16),
+    /// A remote machine's kernel acknowledges what came.
+    Acknowledge(Packet),
     /// A client's share changes.
     SetShare {
         /// Whose.
@@ -259,6 +264,7 @@ impl Model for Scene {
             Event::Arrive(packet) => self.world.io.arrive(packet, context),
             Event::ReadDone { client, request } => self.world.io.read_done(client, request, context),
             Event::Thought(remote) => self.world.io.thought(remote, context),
+            Event::Acknowledge(packet) => self.world.io.transmit(packet, context),
             Event::SetShare { client, share } => context.set_share(client, share),
             Event::SetDomainShare { domain, share } => context.set_domain_share(domain, share),
         }
@@ -267,7 +273,9 @@ impl Model for Scene {
     fn seen(&self, client: ClientId, signal: Signal) -> Option<mete_policy::Event> {
         match (self.bodies.get(client as usize)?, signal) {
             (Body::Single(_), _) | (_, Signal::Granted { .. } | Signal::Released) => None,
-            (Body::Driver, _) | (_, Signal::Kick | Signal::Timer { .. }) => Some(mete_policy::Event::Other),
+            (Body::Driver, _) | (_, Signal::Kick | Signal::Sent | Signal::Timer { .. }) => {
+                Some(mete_policy::Event::Other)
+            }
             (_, Signal::Read { request }) => Some(mete_policy::Event::Block(request)),
             (_, Signal::Packet { port, .. }) => Some(mete_policy::Event::Packet { port }),
         }

@@ -23,6 +23,9 @@ pub enum Remote {
         bytes: Distribution,
         /// How long it thinks before each question, in nanoseconds.
         think: Distribution,
+        /// `Some`: over TCP. Then its kernel acknowledges an answer by a packet of its own, in nanoseconds
+        /// after it came, unless the next question, which does so, too, is earlier.
+        acknowledge_ns: Option<Nanoseconds>,
     },
     /// It sends a client a stream.
     Sends {
@@ -64,7 +67,9 @@ impl Machine {
     /// It begins: a client thinks, a sender sends at once.
     pub(super) fn start(&mut self, context: &mut Context<'_, Scene>) {
         match self.remote {
-            Remote::Asks { think, .. } => self.think(think, context),
+            Remote::Asks { think, .. } => {
+                self.think(think, context);
+            }
             Remote::Sends { .. } => {
                 context.after(0, Event::Thought(self.number));
             }
@@ -102,11 +107,14 @@ impl Machine {
             (Kind::Acknowledgement { segments }, _) => self.acknowledged(packet.from, segments),
             (
                 Kind::Message { is_last: true } | Kind::Segment { is_last: true },
-                Remote::Asks { think, to, port, .. },
+                Remote::Asks { think, to, port, acknowledge_ns, .. },
             ) => {
                 let took_ns = context.now_ns().saturating_sub(packet.sent_ns);
                 context.note(Note::Response { client: to, port, took_ns });
-                self.think(think, context);
+                let thinks_ns = self.think(think, context);
+                if let Some(after_ns) = acknowledge_ns.filter(|&after_ns| after_ns < thinks_ns) {
+                    context.after(after_ns, Event::Acknowledge(packet.acknowledgement(1)));
+                }
             }
             (Kind::Message { is_last: true }, Remote::Serves { think, .. }) => {
                 self.requests.push(packet);
@@ -122,8 +130,11 @@ impl Machine {
         self.transfers.iter_mut().find_map(|transfer| transfer.segment(from, segment_bytes))
     }
 
-    fn think(&mut self, think: Distribution, context: &mut Context<'_, Scene>) {
-        context.after(think.sample(&mut self.stream), Event::Thought(self.number));
+    /// How long it thinks, from now on.
+    fn think(&mut self, think: Distribution, context: &mut Context<'_, Scene>) -> Nanoseconds {
+        let thinks_ns = think.sample(&mut self.stream);
+        context.after(thinks_ns, Event::Thought(self.number));
+        thinks_ns
     }
 
     fn acknowledged(&mut self, from: Peer, segments: u32) {

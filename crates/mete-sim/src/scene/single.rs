@@ -55,7 +55,7 @@ impl Single {
     pub(super) fn deliver(&mut self, signal: Signal) -> Reaction {
         let is_awaited = match signal {
             Signal::Timer { .. } => self.wait == Some(Wait::Timer),
-            Signal::Kick => false,
+            Signal::Kick | Signal::Sent => false,
             Signal::Released => return Reaction::Wake,
             Signal::Granted { .. } => self.wait == Some(Wait::Lock),
             Signal::Read { request } => self.inbox.complete(request).is_some(),

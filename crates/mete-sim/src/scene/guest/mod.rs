@@ -216,6 +216,9 @@ impl Guest {
             let is_tracked = !matches!(signal, Signal::Granted { .. });
             let track_ns = if is_tracked { self.costs.track_ns } else { 0 };
             self.vcpus[at].kernel_left_ns += self.costs.interrupt_ns + track_ns;
+            if let Signal::Packet { .. } | Signal::Sent = signal {
+                world.io.look(self.client(at));
+            }
             let task = self.whom(signal);
             // The kernel sends what has waited while the task runs that was interrupted.
             if let Some(read) = self.inbox.admit_deferred() {
@@ -231,7 +234,7 @@ impl Guest {
     fn whom(&mut self, signal: Signal) -> Option<usize> {
         match signal {
             Signal::Timer { task } | Signal::Granted { task } => Some(usize::from(task)),
-            Signal::Kick | Signal::Released => None,
+            Signal::Kick | Signal::Sent | Signal::Released => None,
             Signal::Read { request } => self.inbox.complete(request).map(usize::from),
             Signal::Packet { port, packet } => {
                 let is_heard = self.inbox.put(port, packet);
