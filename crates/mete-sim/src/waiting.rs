@@ -25,6 +25,7 @@ impl fmt::Display for Waiting {
         write!(text, "{} waits for ", self.name)?;
         match self.wait {
             Awaited::Packet { port } => write!(text, "a packet to port {port}")?,
+            Awaited::Room { port } => write!(text, "room at port {port}")?,
             Awaited::Lock => write!(text, "a lock")?,
         }
         write!(text, " since {:.3} ms", self.since_ns as f64 / 1e6)

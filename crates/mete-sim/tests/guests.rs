@@ -177,3 +177,35 @@ fn a_lock_inside_one_guest_is_none_inside_another() {
     let (report, ()) = report::run(&scenario, "rr", 1, ()).expect("it is known").expect("time goes on");
     assert_eq!((report.times.idle_ns, report.clients[0].done, report.clients[1].done), (0, 99, 99));
 }
+
+#[test]
+fn packets_between_tasks_of_a_guest_are_seen_by_nobody_else_and_wait_for_room() {
+    let text = r#"
+        about = "a guest that talks to itself"
+        duration_ms = 100
+        network = { delay_us = 1000 }
+        driver = {}
+        guest = [{ name = "g", interrupt_us = 9, port_packets = 8, task = [
+            { name = "sender", program = [{ compute_us = 10 }, { send = { to = "g", port = 7, bytes = 9 } }, "done"] },
+            { name = "receiver", program = [{ receive = { port = 7 } }, { compute_us = 90 }, "done"] },
+            { name = "answered", program = [{ receive = { port = 8 } }] },
+            { name = "asker", times = 1, program = [{ sleep_us = 1 }, { send = { to = "g", port = 8, bytes = 1 } }] },
+        ] }]
+    "#;
+    let scenario = Scenario::parse("x.toml", text, &[]).expect("it is right");
+    let policy = scenario.policy("rr", 1).expect("it is in the catalog");
+    let mut host = scenario.host(policy, Seen::default(), 1);
+    let mut full = 0;
+    for step in 1..=1_000 {
+        host.run_until(step * MS / 10).expect("time goes on");
+        let [sent, received, ..] = host.recorder().done;
+        assert!(sent <= received + 9, "{sent} sent and {received} received: 8 wait, one is in hand");
+        full += u32::from(sent >= received + 8);
+    }
+    let [sent, received, ..] = host.recorder().done;
+    assert!(received >= 990 && full > 100, "{received} received of {sent}, {full} times full");
+    let events = host.recorder().observed.iter().filter(|(what, _)| {
+        matches!(what, Observation::EventPending { client: 1, .. } | Observation::Notify { .. })
+    });
+    assert_eq!(events.count(), 1, "the asker's timer, and no packet");
+}

@@ -357,6 +357,7 @@ fn guest_plan(
         scheduler: scheduler(table.scheduler).map_err(|what| Fault::new(table.name.span(), what))?,
         costs,
         read_depth: table.read_depth,
+        port_packets: table.port_packets,
         tasks,
     })
 }

@@ -85,6 +85,7 @@ struct GuestPlan {
     scheduler: SchedulerPlan,
     costs: KernelCosts,
     read_depth: usize,
+    port_packets: usize,
     tasks: Vec<GuestTask>,
 }
 
@@ -286,6 +287,7 @@ impl GuestPlan {
         };
         let mut guest = Guest::with_vcpus(self.vcpus as usize, kernel, self.costs);
         guest.set_read_depth(self.read_depth);
+        guest.set_port_packets(self.port_packets);
         for task in &self.tasks {
             let stream = Stream::new(seed, &format!("{}/{}", self.name, task.name));
             guest.add_task(Arc::clone(&task.program), task.nice, stream);

@@ -143,6 +143,8 @@ pub(super) struct GuestTable {
     pub interrupt_us: Spanned<f64>,
     #[serde(default)]
     pub read_depth: usize,
+    #[serde(default)]
+    pub port_packets: usize,
     pub task: Vec<GuestTaskTable>,
 }
 

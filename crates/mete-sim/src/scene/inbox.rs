@@ -26,6 +26,8 @@ pub(super) struct Inbox {
     /// Reads that wait until fewer are under way.
     deferred: VecDeque<Read>,
     dropped: u64,
+    /// How many packets of its own tasks a port holds; 0: any number.
+    port_packets: usize,
 }
 
 impl Inbox {
@@ -68,6 +70,25 @@ impl Inbox {
         }
     }
 
+    /// From now on a port holds so many packets of the client's own tasks; 0: any number.
+    pub(super) fn set_port_packets(&mut self, packets: usize) {
+        self.port_packets = packets;
+    }
+
+    /// The client's own tasks have to wait before they send there.
+    pub(super) fn is_full(&self, port: u16) -> bool {
+        self.port_packets > 0 && self.held(port) >= self.port_packets
+    }
+
+    /// Taking the last packet has made it so empty that those who wait may send again.
+    pub(super) fn has_room_again(&self, port: u16) -> bool {
+        self.port_packets > 0 && self.held(port) == self.port_packets / 4
+    }
+
+    fn held(&self, port: u16) -> usize {
+        self.ports.iter().find(|known| known.port == port).map_or(0, |known| known.packets.len())
+    }
+
     /// The oldest packet for a port.
     pub(super) fn take(&mut self, port: u16) -> Option<Packet> {
         self.ports.iter_mut().find(|known| known.port == port)?.packets.pop_front()
@@ -102,7 +123,7 @@ impl Inbox {
 
     /// A read that may go to the disk now; otherwise it waits.
     pub(super) fn admit(&mut self, read: Read) -> Option<Read> {
-        if self.is_full() {
+        if self.has_enough_reads() {
             self.deferred.push_back(read);
             return None;
         }
@@ -110,13 +131,13 @@ impl Inbox {
         Some(read)
     }
 
-    fn is_full(&self) -> bool {
+    fn has_enough_reads(&self) -> bool {
         self.read_depth > 0 && self.under_way >= self.read_depth
     }
 
     /// A read that has waited and may go now that another is complete.
     pub(super) fn admit_deferred(&mut self) -> Option<Read> {
-        let read = if self.is_full() { None } else { self.deferred.pop_front() };
+        let read = if self.has_enough_reads() { None } else { self.deferred.pop_front() };
         self.under_way += usize::from(read.is_some());
         read
     }

@@ -58,6 +58,18 @@ pub enum Signal {
         /// The packet.
         packet: Packet,
     },
+    /// One of its own tasks has sent a packet, which neither a device nor the host sees.
+    Local {
+        /// To which port.
+        port: u16,
+        /// The packet.
+        packet: Packet,
+    },
+    /// One of its own tasks has made room at a port that was full.
+    Room {
+        /// Which.
+        port: u16,
+    },
     /// There is something to do: for the driver, or for a virtual processor whose guest's other one says so.
     Kick,
     /// The driver has sent packets.
@@ -272,7 +284,10 @@ impl Model for Scene {
 
     fn seen(&self, client: ClientId, signal: Signal) -> Option<mete_policy::Event> {
         match (self.bodies.get(client as usize)?, signal) {
-            (Body::Single(_), _) | (_, Signal::Granted { .. } | Signal::Released) => None,
+            (Body::Single(_), _)
+            | (_, Signal::Granted { .. } | Signal::Local { .. } | Signal::Room { .. } | Signal::Released) => {
+                None
+            }
             (Body::Driver, _) | (_, Signal::Kick | Signal::Sent | Signal::Timer { .. }) => {
                 Some(mete_policy::Event::Other)
             }

@@ -55,11 +55,11 @@ impl Single {
     pub(super) fn deliver(&mut self, signal: Signal) -> Reaction {
         let is_awaited = match signal {
             Signal::Timer { .. } => self.wait == Some(Wait::Timer),
-            Signal::Kick | Signal::Sent => false,
+            Signal::Kick | Signal::Sent | Signal::Room { .. } => false,
             Signal::Released => return Reaction::Wake,
             Signal::Granted { .. } => self.wait == Some(Wait::Lock),
             Signal::Read { request } => self.inbox.complete(request).is_some(),
-            Signal::Packet { port, packet } => {
+            Signal::Packet { port, packet } | Signal::Local { port, packet } => {
                 self.inbox.put(port, packet) && self.wait == Some(Wait::Packet { port })
             }
         };

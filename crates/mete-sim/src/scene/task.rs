@@ -22,12 +22,20 @@ pub struct Who {
     pub task: u16,
 }
 
+impl Who {
+    /// Whether that is a port of its own client.
+    fn is_at(self, peer: Peer) -> bool {
+        matches!(peer, Peer::Client { client, .. } if client == self.client)
+    }
+}
+
 /// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
     Timer,
     Read,
     Packet { port: u16 },
+    Room { port: u16 },
     Lock,
 }
 
@@ -37,6 +45,11 @@ pub enum Awaited {
     /// A packet.
     Packet {
         /// To this port.
+        port: u16,
+    },
+    /// Room at a port of its own client's.
+    Room {
+        /// At this one.
         port: u16,
     },
     /// A lock.
@@ -49,6 +62,7 @@ impl Wait {
         match self {
             Wait::Timer | Wait::Read => None,
             Wait::Packet { port } => Some(Awaited::Packet { port }),
+            Wait::Room { port } => Some(Awaited::Room { port }),
             Wait::Lock => Some(Awaited::Lock),
         }
     }
@@ -76,6 +90,18 @@ pub(super) struct AtHand<'a, 'c> {
     pub(super) locks: &'a mut Locks,
     pub(super) io: &'a mut Io,
     pub(super) context: &'a mut Context<'c, Scene>,
+}
+
+impl AtHand<'_, '_> {
+    /// Sends a message; one to the task's own client stays inside.
+    fn send(&mut self, who: Who, message: Packet) {
+        match message.to {
+            Peer::Client { port, .. } if who.is_at(message.to) => {
+                self.context.notify(self.on, Signal::Local { port, packet: message });
+            }
+            _ => self.io.send(self.on, message, self.context),
+        }
+    }
 }
 
 /// After so many steps that concern nobody else the host is asked, which sees to it that time goes on.
@@ -168,7 +194,7 @@ impl Task {
             Op::ReadOn { disk, bytes } => return Some(self.read(who, disk, bytes, true, at_hand)),
             Op::Receive { port } => return self.receive(port, at_hand),
             Op::ReceiveAll { port, each } => return self.receive_all(who, port, each, at_hand),
-            Op::Reply { bytes } => return self.reply(bytes, at_hand),
+            Op::Reply { bytes } => return self.reply(who, bytes, at_hand),
             Op::Send { to: client, port, bytes } => {
                 return self.send(who, Peer::Client { client, port }, port, bytes, at_hand);
             }
@@ -189,9 +215,9 @@ impl Task {
         Turn::Wait(Wait::Timer)
     }
 
-    fn reply(&mut self, bytes: Distribution, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
+    fn reply(&mut self, who: Who, bytes: Distribution, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
         let bytes = bytes.sample(&mut self.stream);
-        at_hand.io.send(at_hand.on, self.peer?.answer(bytes), at_hand.context);
+        at_hand.send(who, self.peer?.answer(bytes));
         Some(Turn::Act)
     }
 
@@ -247,10 +273,15 @@ impl Task {
         bytes: Distribution,
         at_hand: &mut AtHand<'_, '_>,
     ) -> Option<Turn> {
+        if who.is_at(to) && at_hand.inbox.is_full(port) {
+            // It is asked for again once there is room.
+            self.at -= 1;
+            return Some(Turn::Wait(Wait::Room { port }));
+        }
         let bytes = bytes.sample(&mut self.stream);
         let from = Peer::Client { client: who.client, port };
         let (sent_ns, kind) = (at_hand.context.now_ns(), Kind::Message { is_last: true });
-        at_hand.io.send(at_hand.on, Packet { from, to, bytes, sent_ns, kind }, at_hand.context);
+        at_hand.send(who, Packet { from, to, bytes, sent_ns, kind });
         Some(Turn::Act)
     }
 
@@ -261,6 +292,9 @@ impl Task {
             return Some(Turn::Wait(Wait::Packet { port }));
         };
         self.peer = Some(packet);
+        if at_hand.inbox.has_room_again(port) {
+            at_hand.context.notify(at_hand.on, Signal::Room { port });
+        }
         let acknowledgement = at_hand.inbox.acknowledge(port, packet)?;
         at_hand.io.send(at_hand.on, acknowledgement, at_hand.context);
         Some(Turn::Act)

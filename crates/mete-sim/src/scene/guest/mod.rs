@@ -13,8 +13,9 @@
 //! Each virtual processor is a client of the host's policy and has a run queue of its own; who is in which
 //! is decided in `balance.rs`. Packets come to the first one, which makes the task ready that waits and
 //! interrupts the virtual processor that it runs on if that is another; timers and the answers to reads
-//! come to the one that asked. A task that holds a spin lock or waits for one keeps its virtual processor
-//! from other tasks, as in a kernel, so that only the host can take the processor from a lock's holder.
+//! come to the one that asked, packets between tasks of the guest to the one that sends them. A task that
+//! holds a spin lock or waits for one keeps its virtual processor from other tasks, as in a kernel, so that
+//! only the host can take the processor from a lock's holder.
 
 mod balance;
 mod fair;
@@ -106,6 +107,12 @@ impl Guest {
     /// scheduler does that serves one reader at a time, such as Linux's CFQ; 0, at first, any number.
     pub fn set_read_depth(&mut self, depth: usize) {
         self.inbox.set_read_depth(depth);
+    }
+
+    /// Lets a port hold so many packets that the guest's own tasks send there; 0, at first, any number. Who
+    /// would send more waits until three quarters have been taken, as with Linux's local sockets.
+    pub fn set_port_packets(&mut self, packets: usize) {
+        self.inbox.set_port_packets(packets);
     }
 
     /// How many virtual processors it has.
@@ -213,9 +220,10 @@ impl Guest {
     /// Takes what is pending: tasks become ready, and may take the processor from the present one.
     fn interrupt(&mut self, at: usize, world: &mut World, context: &mut Context<'_, Scene>) {
         while let Some((signal, came_ns)) = self.vcpus[at].pending.pop_front() {
-            let is_tracked = !matches!(signal, Signal::Granted { .. });
-            let track_ns = if is_tracked { self.costs.track_ns } else { 0 };
-            self.vcpus[at].kernel_left_ns += self.costs.interrupt_ns + track_ns;
+            self.vcpus[at].kernel_left_ns += self.cost_ns(signal);
+            if let Signal::Room { port } = signal {
+                self.wake_senders(at, port, came_ns, context);
+            }
             if let Signal::Packet { .. } | Signal::Sent = signal {
                 world.io.look(self.client(at));
             }
@@ -230,17 +238,34 @@ impl Guest {
         }
     }
 
+    /// What taking a signal costs the kernel. What the guest's tasks send each other is no interrupt.
+    fn cost_ns(&self, signal: Signal) -> Nanoseconds {
+        match signal {
+            Signal::Local { .. } | Signal::Room { .. } => 0,
+            Signal::Granted { .. } => self.costs.interrupt_ns,
+            _ => self.costs.interrupt_ns + self.costs.track_ns,
+        }
+    }
+
     /// Which task a signal wakes.
     fn whom(&mut self, signal: Signal) -> Option<usize> {
         match signal {
             Signal::Timer { task } | Signal::Granted { task } => Some(usize::from(task)),
-            Signal::Kick | Signal::Sent | Signal::Released => None,
+            Signal::Kick | Signal::Sent | Signal::Released | Signal::Room { .. } => None,
             Signal::Read { request } => self.inbox.complete(request).map(usize::from),
-            Signal::Packet { port, packet } => {
+            Signal::Packet { port, packet } | Signal::Local { port, packet } => {
                 let is_heard = self.inbox.put(port, packet);
                 let waits = |task: &GuestTask| task.wait == Some(Wait::Packet { port });
                 if is_heard { self.tasks.iter().position(waits) } else { None }
             }
+        }
+    }
+
+    /// Makes all ready that wait for room at a port.
+    fn wake_senders(&mut self, at: usize, port: u16, came_ns: Nanoseconds, context: &mut Context<'_, Scene>) {
+        let waits = |task: &GuestTask| task.wait == Some(Wait::Room { port });
+        while let Some(task) = self.tasks.iter().position(waits) {
+            self.wake(at, task, came_ns, context);
         }
     }
 
