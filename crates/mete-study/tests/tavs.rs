@@ -4,13 +4,15 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
 use mete_study::study::{
-    Study, StudyOptions, tavs_belief, tavs_correlation, tavs_keep, tavs_ratio, tavs_response, tavs_starvation,
+    Study, StudyOptions, tavs_belief, tavs_correlation, tavs_keep, tavs_overhead, tavs_ratio, tavs_response,
+    tavs_starvation,
 };
 use mete_study::{Progress, Verdict};
 
 const QUICK: StudyOptions = StudyOptions { is_quick: true };
 type Run = fn(StudyOptions, &mut dyn Progress) -> Study;
-const ALL: [Run; 6] = [tavs_response, tavs_starvation, tavs_keep, tavs_ratio, tavs_correlation, tavs_belief];
+const ALL: [Run; 7] =
+    [tavs_response, tavs_starvation, tavs_keep, tavs_ratio, tavs_correlation, tavs_belief, tavs_overhead];
 
 /// Stopped from the beginning.
 struct Stopped;

@@ -1,8 +1,8 @@
 //! All studies by name.
 
 use super::{
-    Study, StudyOptions, log_cost, log_readers, tavs_belief, tavs_correlation, tavs_keep, tavs_ratio,
-    tavs_response, tavs_starvation, vtrr_cost, vtrr_error, vtrr_micro, vtrr_workloads,
+    Study, StudyOptions, log_cost, log_readers, tavs_belief, tavs_correlation, tavs_keep, tavs_overhead,
+    tavs_ratio, tavs_response, tavs_starvation, vtrr_cost, vtrr_error, vtrr_micro, vtrr_workloads,
 };
 use crate::progress::Progress;
 
@@ -78,6 +78,11 @@ pub const STUDIES: &[Entry] = &[
         name: "tavs-belief",
         shows: "what realistic mixes gain, and what is believed of their tasks (figures 16 to 19)",
         run: tavs_belief,
+    },
+    Entry {
+        name: "tavs-overhead",
+        shows: "what it costs that tasks and ports are tracked (section 5.5)",
+        run: tavs_overhead,
     },
 ];
 

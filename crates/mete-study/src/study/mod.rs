@@ -129,6 +129,12 @@ pub fn tavs_correlation(options: StudyOptions, progress: &mut dyn Progress) -> S
     tavs::correlation(options, progress)
 }
 
+/// What it costs guests that their tasks and ports are tracked (TAVS paper, §5.5). Takes some seconds; stops
+/// when `progress` says so.
+pub fn tavs_overhead(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    tavs::overhead(options, progress)
+}
+
 /// What programs like those of a desktop gain, what is believed of them, and what they gain by inheritance
 /// (TAVS paper, figures 16 to 19). Takes some seconds; stops when `progress` says so.
 pub fn tavs_belief(options: StudyOptions, progress: &mut dyn Progress) -> Study {

@@ -13,6 +13,7 @@ mod case;
 mod correlation;
 mod curve;
 mod keep;
+mod overhead;
 mod page;
 mod plan;
 mod probe;
@@ -66,6 +67,10 @@ pub(super) fn starvation(options: StudyOptions, progress: &mut dyn Progress) -> 
 
 pub(super) fn keep(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     keep::plan().study(options, progress)
+}
+
+pub(super) fn overhead(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    overhead::plan().study(options, progress)
 }
 
 pub(super) fn ratio(options: StudyOptions, progress: &mut dyn Progress) -> Study {
