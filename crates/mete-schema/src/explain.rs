@@ -1,0 +1,140 @@
+//! What a schema records, in words for people.
+
+use std::fmt::Write;
+
+use crate::counter::Perf;
+use crate::format::expression;
+use crate::kernel::Type;
+use crate::layout::{HEADER_BYTES, WORD_BYTES};
+use crate::schema::{Binding, Event, Field, Point, Schema};
+use crate::typing::Checked;
+
+/// The events with their records to the byte, the counters, the points; with the types of the points' arguments
+/// where the schema has been checked against a kernel.
+pub fn explain(schema: &Schema, checked: Option<&Checked>) -> String {
+    let mut text = String::new();
+    for event in &schema.events {
+        self::event(&mut text, event, schema);
+        text.push('\n');
+    }
+    counters(&mut text, schema);
+    for (nth, point) in schema.points.iter().enumerate() {
+        let arguments = checked.and_then(|checked| checked.points.get(nth)?.arguments.as_ref());
+        self::point(&mut text, point, schema);
+        if let Some(arguments) = arguments {
+            let names: Vec<_> = arguments
+                .iter()
+                .map(|argument| format!("{} {}", brief(&argument.kind), argument.name))
+                .collect();
+            let _ = writeln!(
+                text,
+                "    arguments: {}",
+                if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+            );
+        }
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+fn docs(text: &mut String, docs: &str, indent: &str) {
+    for line in docs.lines() {
+        let _ = writeln!(text, "{}", format!("{indent}{line}").trim_end());
+    }
+}
+
+fn event(text: &mut String, event: &Event, schema: &Schema) {
+    let _ =
+        writeln!(text, "event {} (number {}): {} bytes a record", event.name, event.id, event.layout.size);
+    docs(text, &event.docs, "    ");
+    let width = event.fields.iter().map(|field| field.name.len()).max().unwrap_or(0).max("serial".len());
+    let mut row = |offset: usize, bytes: usize, kind: &str, name: &str, about: &str| {
+        let line =
+            format!("    {offset:>4} {bytes:>4}  {kind:<10} {name:<width$}  {}", about.replace('\n', " "));
+        let _ = writeln!(text, "{}", line.trim_end());
+    };
+    row(0, 2, "u16", "type", &format!("{} in all its records", event.id));
+    row(2, 1, "u8", "words", &format!("{} of {WORD_BYTES} bytes", event.layout.size / WORD_BYTES));
+    row(3, 1, "u8", "version", &format!("{} of this layout", crate::layout::VERSION));
+    row(
+        4,
+        4,
+        "u32",
+        "serial",
+        "one more than the record before it on the same processor, lost ones included",
+    );
+    row(8, 8, "u64", "time", "time stamp");
+    let mut order: Vec<usize> = (0..event.fields.len()).collect();
+    order.sort_by_key(|nth| event.layout.offsets[*nth]);
+    for nth in order {
+        let field = &event.fields[nth];
+        row(event.layout.offsets[nth], field.kind.size(), &shown(field), &field.name, &field.docs);
+    }
+    if event.layout.padding > 0 {
+        let end = event.layout.size - event.layout.padding;
+        row(end, event.layout.padding, "zero", "", "to whole words");
+    }
+    let points = schema
+        .points
+        .iter()
+        .filter(|point| point.logs.iter().any(|log| schema.events[log.event].id == event.id));
+    let points: Vec<_> = points.map(|point| point.target.to_string()).collect();
+    let by =
+        if points.is_empty() { "programs, by a call of its encoder".to_owned() } else { points.join(", ") };
+    let _ = writeln!(text, "    logged by {by}");
+}
+
+fn shown(field: &Field) -> String {
+    match field.kind {
+        crate::types::FieldType::Text(letters) => format!("char[{letters}]"),
+        _ => field.word.to_owned(),
+    }
+}
+
+fn counters(text: &mut String, schema: &Schema) {
+    for Binding { arch, number, counter, docs: about } in &schema.bindings {
+        let how = match counter.perf {
+            Perf::Everywhere(name) => format!("`{name}`"),
+            Perf::ByMaker { amd, intel } => format!("`{amd}` on AMD's processors, `{intel}` on Intel's"),
+        };
+        let _ = writeln!(text, "counter{number} on {arch}: {}, asked for as {how}", counter.name);
+        docs(text, about, "    ");
+    }
+    if !schema.bindings.is_empty() {
+        text.push('\n');
+    }
+}
+
+fn point(text: &mut String, point: &Point, schema: &Schema) {
+    let _ = writeln!(text, "at {}", point.target);
+    docs(text, &point.docs, "    ");
+    if let Some(condition) = &point.when {
+        let _ = writeln!(text, "    only when {}", expression(condition));
+    }
+    for log in &point.logs {
+        let event = &schema.events[log.event];
+        let condition = log.condition.as_ref().map(|condition| format!(" if {}", expression(condition)));
+        let _ = writeln!(text, "    logs {}{}", event.name, condition.unwrap_or_default());
+        for (field, argument) in event.fields.iter().zip(&log.arguments) {
+            let _ = writeln!(text, "        {} = {}", field.name, expression(argument));
+        }
+    }
+}
+
+/// A type in a word or two.
+fn brief(kind: &Type) -> String {
+    match kind {
+        Type::Unknown => "?".to_owned(),
+        Type::Truth => "bool".to_owned(),
+        Type::Int(int) => int.to_string(),
+        Type::Text(letters) => format!("char[{letters}]"),
+        Type::Pointer(_) => "pointer".to_owned(),
+        Type::Record(_) => "structure".to_owned(),
+        Type::Array(_, count) => format!("array[{count}]"),
+        Type::Other(what) => format!("({what})"),
+    }
+}
+
+const _: () = assert!(HEADER_BYTES == 16, "the rows above say so");

@@ -1,0 +1,378 @@
+//! Reads the kernel's own description of its types (BTF), as in `/sys/kernel/btf/vmlinux`.
+//!
+//! Only what a schema can ask for. The bytes are looked at in place and never trusted: each offset is
+//! checked where it is used, each chain of types has an end.
+
+use std::path::Path;
+use std::{fs, io};
+
+use super::{Function, KernelTypes, Type, TypeId, Typed, record_format};
+use crate::types::Int;
+
+/// Why a file is no type information.
+#[derive(Debug, thiserror::Error)]
+pub enum BtfError {
+    /// It cannot be read.
+    #[error(
+        "cannot read the kernel's type information in {path}: {source}; kernels have it if they were built with CONFIG_DEBUG_INFO_BTF"
+    )]
+    Read {
+        /// The file.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is something else, or damaged.
+    #[error("{name} is no type information of a kernel (BTF): {what}")]
+    Format {
+        /// The file.
+        name: String,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+}
+
+const MAGIC: u16 = 0xeb9f;
+const HEADER_BYTES: usize = 24;
+/// A kernel has some six million.
+const MAX_BYTES: u64 = 256 << 20;
+/// Typedefs and qualifiers on the way to a type. Real ones have four or five; a circle has no end.
+const MAX_CHAIN: usize = 32;
+/// Structures without a name, one in another.
+const MAX_NESTING: usize = 16;
+/// Members of a structure, those of nameless ones among them.
+const MAX_MEMBERS: usize = 4096;
+
+const INT: u32 = 1;
+const POINTER: u32 = 2;
+const ARRAY: u32 = 3;
+const STRUCT: u32 = 4;
+const UNION: u32 = 5;
+const ENUM: u32 = 6;
+const FORWARD: u32 = 7;
+const TYPEDEF: u32 = 8;
+const VOLATILE: u32 = 9;
+const CONST: u32 = 10;
+const RESTRICT: u32 = 11;
+const FUNCTION: u32 = 12;
+const PROTOTYPE: u32 = 13;
+const VARIABLE: u32 = 14;
+const SECTION: u32 = 15;
+const FLOAT: u32 = 16;
+const DECLARATION_TAG: u32 = 17;
+const TYPE_TAG: u32 = 18;
+const ENUM64: u32 = 19;
+
+/// The types of a kernel.
+#[derive(Clone)]
+pub struct Btf {
+    name: String,
+    types: Vec<u8>,
+    strings: Vec<u8>,
+    /// Where type n + 1 begins; type 0 is `void`.
+    places: Vec<u32>,
+}
+
+/// The fixed part of a type, and where the rest begins.
+#[derive(Clone, Copy)]
+struct Head {
+    name: u32,
+    kind: u32,
+    count: usize,
+    flag: bool,
+    /// Its size, or the type that it leads to.
+    size_or_type: u32,
+    rest: usize,
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_le_bytes(bytes.try_into().ok()?))
+}
+
+impl Btf {
+    /// The running kernel's.
+    ///
+    /// # Errors
+    ///
+    /// If it has none or may not be read.
+    pub fn of_running_kernel() -> Result<Btf, BtfError> {
+        let mut btf = Btf::read(Path::new("/sys/kernel/btf/vmlinux"))?;
+        btf.name = "the running kernel".to_owned();
+        Ok(btf)
+    }
+
+    /// That in a file.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or is something else.
+    pub fn read(path: &Path) -> Result<Btf, BtfError> {
+        let failed = |source| BtfError::Read { path: path.display().to_string(), source };
+        let length = fs::metadata(path).map_err(failed)?.len();
+        if length > MAX_BYTES {
+            return Err(BtfError::Format { name: path.display().to_string(), what: "it is far too large" });
+        }
+        Btf::parse(&path.display().to_string(), &fs::read(path).map_err(failed)?)
+    }
+
+    /// That in these bytes. Messages call it `name`.
+    ///
+    /// # Errors
+    ///
+    /// If it is something else.
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Btf, BtfError> {
+        let failed = |what| BtfError::Format { name: name.to_owned(), what };
+        let magic = bytes.first_chunk().map(|magic| u16::from_le_bytes(*magic));
+        match magic {
+            Some(MAGIC) => {}
+            Some(magic) if magic.swap_bytes() == MAGIC => {
+                return Err(failed("it is of a big-endian machine"));
+            }
+            _ => return Err(failed("it does not begin like that")),
+        }
+        let word = |nth: usize| u32_at(bytes, 4 + 4 * nth).map(|word| word as usize);
+        let section = |offset: usize, length: usize| {
+            let begin = word(0)?.checked_add(word(offset)?)?;
+            bytes.get(begin..begin.checked_add(word(length)?)?)
+        };
+        if bytes.len() < HEADER_BYTES {
+            return Err(failed("it ends within its header"));
+        }
+        let types = section(1, 2).ok_or_else(|| failed("its types lie outside of it"))?.to_vec();
+        let strings = section(3, 4).ok_or_else(|| failed("its names lie outside of it"))?.to_vec();
+        let mut btf = Btf { name: name.to_owned(), types, strings, places: Vec::new() };
+        btf.find_types().ok_or_else(|| failed("a type is cut off or of an unknown kind"))?;
+        Ok(btf)
+    }
+
+    fn find_types(&mut self) -> Option<()> {
+        let mut at = 0;
+        while at < self.types.len() {
+            let head = self.head_at(at)?;
+            let rest = match head.kind {
+                INT | VARIABLE | DECLARATION_TAG => 4,
+                ARRAY => 12,
+                STRUCT | UNION | SECTION | ENUM64 => 12 * head.count,
+                ENUM | PROTOTYPE => 8 * head.count,
+                POINTER | FORWARD | TYPEDEF | VOLATILE | CONST | RESTRICT | FUNCTION | FLOAT | TYPE_TAG => 0,
+                _ => return None,
+            };
+            self.places.push(u32::try_from(at).ok()?);
+            at = head.rest + rest;
+        }
+        (at == self.types.len()).then_some(())
+    }
+
+    fn head_at(&self, at: usize) -> Option<Head> {
+        let info = u32_at(&self.types, at + 4)?;
+        Some(Head {
+            name: u32_at(&self.types, at)?,
+            kind: info >> 24 & 31,
+            count: info as usize & 0xffff,
+            flag: info >> 31 == 1,
+            size_or_type: u32_at(&self.types, at + 8)?,
+            rest: at + 12,
+        })
+    }
+
+    /// `None` for `void`, and for what is not there.
+    fn head(&self, id: TypeId) -> Option<Head> {
+        let place = self.places.get((id as usize).checked_sub(1)?)?;
+        self.head_at(*place as usize)
+    }
+
+    /// Behind typedefs and qualifiers.
+    fn bare(&self, mut id: TypeId) -> Option<(TypeId, Head)> {
+        for _ in 0..MAX_CHAIN {
+            let head = self.head(id)?;
+            if !matches!(head.kind, TYPEDEF | VOLATILE | CONST | RESTRICT | TYPE_TAG) {
+                return Some((id, head));
+            }
+            id = head.size_or_type;
+        }
+        None
+    }
+
+    fn string(&self, at: u32) -> &[u8] {
+        let text = self.strings.get(at as usize..).unwrap_or_default();
+        text.split(|byte| *byte == 0).next().unwrap_or_default()
+    }
+
+    fn text(&self, at: u32) -> String {
+        String::from_utf8_lossy(self.string(at)).into_owned()
+    }
+
+    /// All types of this kind.
+    fn all(&self, kind: u32) -> impl Iterator<Item = (TypeId, Head)> {
+        let heads = (1..=self.places.len() as TypeId).filter_map(|id| Some((id, self.head(id)?)));
+        heads.filter(move |(_, head)| head.kind == kind)
+    }
+
+    fn named(&self, kind: u32, name: &str) -> Option<(TypeId, Head)> {
+        self.all(kind).find(|(_, head)| self.string(head.name) == name.as_bytes())
+    }
+
+    /// Names and types of a prototype's arguments.
+    fn arguments(&self, prototype: Head) -> Vec<(String, TypeId)> {
+        let place = |nth: usize| prototype.rest + 8 * nth;
+        let argument =
+            |nth| Some((self.text(u32_at(&self.types, place(nth))?), u32_at(&self.types, place(nth) + 4)?));
+        (0..prototype.count).filter_map(argument).collect()
+    }
+
+    /// The prototype of a function that is compiled into the kernel.
+    fn prototype(&self, function: &str) -> Option<Head> {
+        let (_, head) = self.named(FUNCTION, function)?;
+        self.head(head.size_or_type).filter(|head| head.kind == PROTOTYPE)
+    }
+
+    /// The type of a tracepoint's programs has no names for the arguments; the function that calls them has.
+    fn argument_names(&self, tracepoint: &str) -> Vec<String> {
+        let callers = ["__traceiter_", "__probestub_", "__bpf_trace_"];
+        let caller = callers.iter().find_map(|prefix| self.prototype(&format!("{prefix}{tracepoint}")));
+        caller
+            .map(|head| self.arguments(head).into_iter().map(|(name, _)| name).collect())
+            .unwrap_or_default()
+    }
+
+    fn int(&self, head: Head) -> Option<Type> {
+        const SIGNED: u32 = 1;
+        const TRUTH: u32 = 4;
+        let encoding = u32_at(&self.types, head.rest)?;
+        if encoding >> 24 & TRUTH != 0 {
+            return Some(Type::Truth);
+        }
+        let bits = u8::try_from(encoding & 0xff).ok().filter(|bits| (1..=64).contains(bits));
+        let int = |bits| Type::Int(Int { bits, is_signed: encoding >> 24 & SIGNED != 0 });
+        Some(bits.map_or(Type::Other("a number of more than 64 bits"), int))
+    }
+
+    fn array(&self, head: Head) -> Option<Type> {
+        let (element, count) = (u32_at(&self.types, head.rest)?, u32_at(&self.types, head.rest + 8)?);
+        let (_, letter) = self.bare(element)?;
+        let is_text = letter.kind == INT && self.string(letter.name) == b"char";
+        Some(if is_text { Type::Text(count) } else { Type::Array(element, count) })
+    }
+
+    fn enumeration(head: Head) -> Type {
+        match u8::try_from(head.size_or_type) {
+            Ok(bytes @ (1 | 2 | 4 | 8)) => Type::Int(Int { bits: 8 * bytes, is_signed: head.flag }),
+            _ => Type::Other("an enumeration of unknown size"),
+        }
+    }
+
+    fn try_kind(&self, id: TypeId) -> Option<Type> {
+        if id == 0 {
+            return Some(Type::Other("nothing (`void`)"));
+        }
+        let (id, head) = self.bare(id)?;
+        Some(match head.kind {
+            INT => self.int(head)?,
+            POINTER => Type::Pointer(Some(head.size_or_type).filter(|to| self.bare(*to).is_some())),
+            ARRAY => self.array(head)?,
+            STRUCT | UNION => Type::Record(id),
+            ENUM | ENUM64 => Btf::enumeration(head),
+            FORWARD => Type::Other("a structure that this kernel does not describe"),
+            FLOAT => Type::Other("a floating-point number"),
+            _ => Type::Other("a function"),
+        })
+    }
+
+    fn collect(&self, id: TypeId, nesting: usize, found: &mut Vec<Typed>) {
+        let Some((_, record)) = self.bare(id).filter(|(_, head)| matches!(head.kind, STRUCT | UNION)) else {
+            return;
+        };
+        for nth in 0..record.count {
+            let at = record.rest + 12 * nth;
+            let words = (u32_at(&self.types, at), u32_at(&self.types, at + 4), u32_at(&self.types, at + 8));
+            let (Some(name), Some(kind), Some(offset)) = words else { return };
+            if found.len() >= MAX_MEMBERS {
+                return;
+            }
+            let name = self.text(name);
+            if !name.is_empty() {
+                let bits = if record.flag { offset >> 24 } else { 0 };
+                found.push(Typed { name, kind: narrowed(self.kind(kind), bits) });
+            } else if nesting < MAX_NESTING {
+                self.collect(kind, nesting + 1, found);
+            }
+        }
+    }
+}
+
+/// A number of so few bits, if it is a bit field.
+fn narrowed(kind: Type, bits: u32) -> Type {
+    match (kind, u8::try_from(bits)) {
+        (Type::Int(int), Ok(bits)) if bits != 0 && bits < int.bits => Type::Int(Int { bits, ..int }),
+        (kind, _) => kind,
+    }
+}
+
+impl KernelTypes for Btf {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn tracepoint(&self, name: &str) -> Option<Vec<Typed>> {
+        let (_, head) = self.named(TYPEDEF, &format!("btf_trace_{name}"))?;
+        let (_, pointer) = self.bare(head.size_or_type).filter(|(_, head)| head.kind == POINTER)?;
+        let prototype = self.head(pointer.size_or_type).filter(|head| head.kind == PROTOTYPE)?;
+        let names = self.argument_names(name);
+        // The first argument is the kernel's own.
+        let arguments = self.arguments(prototype).into_iter().enumerate().skip(1);
+        let name_of = |nth: usize| names.get(nth).filter(|name| !name.is_empty()).cloned();
+        let typed = |(nth, (_, id))| Typed {
+            name: name_of(nth).unwrap_or(format!("arg{}", nth - 1)),
+            kind: self.kind(id),
+        };
+        Some(arguments.map(typed).collect())
+    }
+
+    /// The record's structure goes by the class of the event, which often has the event's own name. Where it
+    /// has not, the tracing file system knows.
+    fn record(&self, group: &str, name: &str) -> Result<Option<Vec<Typed>>, String> {
+        const HEAD: &str = "ent";
+        let Some(id) = self.structure(&format!("trace_event_raw_{name}")) else {
+            return Err(format!(
+                "the record of {group}:{name} is described in the tracing file system only, and that is not mounted"
+            ));
+        };
+        let is_field = |member: &Typed| member.name != HEAD && member.name != "__data";
+        Ok(Some(self.members(id).into_iter().filter(is_field).map(record_format::varying).collect()))
+    }
+
+    fn function(&self, name: &str) -> Option<Function> {
+        let prototype = self.prototype(name)?;
+        let typed = |(name, id)| Typed { name, kind: self.kind(id) };
+        let arguments = self.arguments(prototype).into_iter().map(typed).collect();
+        Some(Function { arguments, result: self.kind(prototype.size_or_type) })
+    }
+
+    fn structure(&self, name: &str) -> Option<TypeId> {
+        self.named(STRUCT, name).or_else(|| self.named(UNION, name)).map(|(id, _)| id)
+    }
+
+    fn structure_name(&self, id: TypeId) -> String {
+        self.head(id).map(|head| self.text(head.name)).unwrap_or_default()
+    }
+
+    fn members(&self, id: TypeId) -> Vec<Typed> {
+        let mut found = Vec::new();
+        self.collect(id, 0, &mut found);
+        found
+    }
+
+    fn kind(&self, id: TypeId) -> Type {
+        self.try_kind(id).unwrap_or(Type::Other("of a kind that this kernel does not describe"))
+    }
+
+    fn tracepoints(&self) -> Vec<String> {
+        let names = self.all(TYPEDEF).map(|(_, head)| self.text(head.name));
+        names.filter_map(|name| name.strip_prefix("btf_trace_").map(str::to_owned)).collect()
+    }
+
+    fn functions(&self) -> Vec<String> {
+        self.all(FUNCTION).map(|(_, head)| self.text(head.name)).collect()
+    }
+}

@@ -1,0 +1,83 @@
+//! What a kernel knows of its types: arguments of tracepoints and functions, members of structures.
+
+mod btf;
+mod fake;
+mod record_format;
+mod running;
+
+pub use btf::{Btf, BtfError};
+pub use fake::Fake;
+pub use record_format::record_fields;
+pub use running::Running;
+
+use crate::types::Int;
+
+/// The number of a type, as its kernel gives it.
+pub type TypeId = u32;
+
+/// What can be said of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// Nobody can say: there was no kernel to ask, or it is a program's.
+    Unknown,
+    /// True or false.
+    Truth,
+    /// A number; of a bit field, with as many bits as that has.
+    Int(Int),
+    /// Letters in place, so many.
+    Text(u32),
+    /// The address of something of this type, if that is known.
+    Pointer(Option<TypeId>),
+    /// A structure or a union.
+    Record(TypeId),
+    /// So many of these.
+    Array(TypeId, u32),
+    /// What has no value that can be logged: a function, a floating-point number, nothing at all.
+    Other(&'static str),
+}
+
+/// An argument of a point, or a member of a structure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Typed {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub kind: Type,
+}
+
+/// A function's arguments, and what it returns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its arguments.
+    pub arguments: Vec<Typed>,
+    /// What it returns.
+    pub result: Type,
+}
+
+/// A kernel's types. Names that it does not have are `None`.
+pub trait KernelTypes {
+    /// What messages call it.
+    fn name(&self) -> &str;
+    /// The arguments of a tracepoint, as its programs get them.
+    fn tracepoint(&self, name: &str) -> Option<Vec<Typed>>;
+    /// The fields of a tracepoint's record.
+    ///
+    /// # Errors
+    ///
+    /// Why nobody can say whether it has such a tracepoint.
+    fn record(&self, group: &str, name: &str) -> Result<Option<Vec<Typed>>, String>;
+    /// A function that is compiled into it.
+    fn function(&self, name: &str) -> Option<Function>;
+    /// A structure or union by its name.
+    fn structure(&self, name: &str) -> Option<TypeId>;
+    /// The name of a structure or union.
+    fn structure_name(&self, id: TypeId) -> String;
+    /// The members of a structure or union, those of nameless ones in it among them.
+    fn members(&self, id: TypeId) -> Vec<Typed>;
+    /// What a type is, without the other names that it goes by.
+    fn kind(&self, id: TypeId) -> Type;
+    /// All tracepoints.
+    fn tracepoints(&self) -> Vec<String>;
+    /// All functions.
+    fn functions(&self) -> Vec<String>;
+}

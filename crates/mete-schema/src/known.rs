@@ -1,0 +1,62 @@
+//! Values that every point has, beside its own arguments.
+
+use crate::counter;
+use crate::limits::MAX_COUNTERS;
+use crate::types::Int;
+
+/// A value that is known wherever something is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Known {
+    /// The processor.
+    Cpu,
+    /// The running thread, as the kernel numbers it.
+    Pid,
+    /// The running process.
+    Tgid,
+    /// The name of the running thread.
+    Comm,
+    /// The time stamp of the event.
+    Time,
+    /// The accounting domain of the running thread.
+    Domain,
+    /// The running thread, as the kernel describes it.
+    Current,
+    /// A virtual counter.
+    Counter(u8),
+}
+
+/// All but the counters, with what each is.
+pub const KNOWN: [(&str, Known, &str); 7] = [
+    ("cpu", Known::Cpu, "the processor, `u32`"),
+    ("pid", Known::Pid, "the running thread, as the kernel numbers it, `int`"),
+    ("tgid", Known::Tgid, "the running process, `int`"),
+    ("comm", Known::Comm, "the name of the running thread, `char[16]`"),
+    ("time", Known::Time, "the time stamp of the event, `u64`"),
+    ("domain", Known::Domain, "the accounting domain of the running thread, `u16`"),
+    ("current", Known::Current, "the running thread, a `task_struct` of the kernel"),
+];
+
+/// Before the dot, when a point has an argument of the same name: `here.pid`.
+pub const HERE: &str = "here";
+/// Before the dot, when an argument is meant: `args.pid`.
+pub const ARGS: &str = "args";
+
+impl Known {
+    /// The value of this name.
+    pub fn by_name(name: &str) -> Option<Known> {
+        let counter = || counter::number(name).filter(|number| *number < MAX_COUNTERS);
+        let named = KNOWN.iter().find(|(known, ..)| *known == name).map(|(_, known, _)| *known);
+        named.or_else(|| counter().map(|number| Known::Counter(number as u8)))
+    }
+
+    /// Its type, if it is a number.
+    pub fn int(self) -> Option<Int> {
+        match self {
+            Known::Cpu => Some(Int::unsigned(32)),
+            Known::Pid | Known::Tgid => Some(Int::signed(32)),
+            Known::Time | Known::Counter(_) => Some(Int::unsigned(64)),
+            Known::Domain => Some(Int::unsigned(16)),
+            Known::Comm | Known::Current => None,
+        }
+    }
+}

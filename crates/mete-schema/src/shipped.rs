@@ -1,0 +1,50 @@
+//! The schemata that come with the program, in `schemas/` (paper §5.5, 7 to 10).
+
+use crate::source::Source;
+
+/// A schema that comes with the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shipped {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is for, in one line.
+    pub about: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+/// All of them.
+pub const SHIPPED: [Shipped; 4] = [
+    Shipped {
+        name: "stopwatch",
+        about: "how long something takes in a program, from START to STOP",
+        text: include_str!("../../../schemas/stopwatch.mete"),
+    },
+    Shipped {
+        name: "locking",
+        about: "contention for the kernel's locks and for mutexes of programs",
+        text: include_str!("../../../schemas/locking.mete"),
+    },
+    Shipped {
+        name: "scheduler",
+        about: "enough to replay every process's use of the processors",
+        text: include_str!("../../../schemas/scheduler.mete"),
+    },
+    Shipped {
+        name: "interrupt",
+        about: "hard and soft interrupts, timer and exceptions: what programs are interrupted by",
+        text: include_str!("../../../schemas/interrupt.mete"),
+    },
+];
+
+/// The schema of this name.
+pub fn by_name(name: &str) -> Option<Shipped> {
+    SHIPPED.into_iter().find(|shipped| shipped.name == name)
+}
+
+impl Shipped {
+    /// Its file, as messages name it.
+    pub fn source(&self) -> Source {
+        Source::new(format!("schemas/{}.mete", self.name), self.text)
+    }
+}

@@ -1,0 +1,184 @@
+//! The arguments of a point, and whether its values fit the fields of its events.
+
+use super::value::{Scope, Value};
+use super::{CheckedLog, CheckedPoint, Checker};
+use crate::kernel::{Function, Type, Typed};
+use crate::nearest;
+use crate::problem::Problem;
+use crate::schema::{Event, Field, Log, Point, Target};
+use crate::types::{FieldType, Int};
+
+/// Arguments that the registers of a call carry.
+const CALL_ARGUMENTS: usize = 6;
+/// Arguments that a static probe can have.
+const USDT_ARGUMENTS: usize = 12;
+
+impl Checker<'_> {
+    pub(super) fn point(&mut self, point: &Point) -> CheckedPoint {
+        let arguments = match self.arguments(point) {
+            Ok(arguments) => arguments,
+            Err(problem) => {
+                self.tell(*problem);
+                None
+            }
+        };
+        let scope =
+            Scope { schema: self.schema, kernel: self.kernel, point, arguments: arguments.as_deref() };
+        let when = point.when.as_ref().and_then(|condition| self.truth(&scope, condition));
+        let logs = point.logs.iter().map(|log| self.log(&scope, log)).collect();
+        CheckedPoint { arguments, when, logs }
+    }
+
+    fn truth(&mut self, scope: &Scope<'_>, condition: &crate::ast::Expr) -> Option<Value> {
+        let value = scope.value(condition).and_then(|value| value.truth());
+        value.map_err(|problem| self.tell(*problem)).ok()
+    }
+
+    fn log(&mut self, scope: &Scope<'_>, log: &Log) -> CheckedLog {
+        let event = &self.schema.events[log.event];
+        let condition = log.condition.as_ref().and_then(|condition| self.truth(scope, condition));
+        let mut values = Vec::new();
+        for (argument, field) in log.arguments.iter().zip(&event.fields) {
+            let value = scope.value(argument).and_then(|value| fits(value, field, event, scope));
+            values.extend(value.map_err(|problem| self.tell(*problem)));
+        }
+        CheckedLog { condition, values }
+    }
+
+    /// `None` where nobody can say.
+    fn arguments(&mut self, point: &Point) -> Result<Option<Vec<Typed>>, Box<Problem>> {
+        let word = |name: String| Typed { name, kind: Type::Int(Int::unsigned(64)) };
+        match &point.target {
+            Target::Uprobe { .. } => {
+                return Ok(Some((0..CALL_ARGUMENTS).map(|nth| word(format!("arg{nth}"))).collect()));
+            }
+            Target::Uretprobe { .. } => return Ok(Some(vec![word("retval".to_owned())])),
+            Target::Usdt { .. } => {
+                return Ok(Some((0..USDT_ARGUMENTS).map(|nth| word(format!("arg{nth}"))).collect()));
+            }
+            Target::Probe(_) => {
+                let correspondent =
+                    Typed { name: "correspondent".to_owned(), kind: Type::Int(Int::unsigned(16)) };
+                return Ok(Some(vec![word("value".to_owned()), correspondent]));
+            }
+            _ => {}
+        }
+        let Some(kernel) = self.kernel else { return Ok(None) };
+        match &point.target {
+            Target::TpBtf(name) | Target::RawTracepoint(name) => match kernel.tracepoint(name) {
+                None => Err(absent(point, kernel.name(), "tracepoint", name, &kernel.tracepoints())),
+                found => Ok(found),
+            },
+            Target::Tracepoint { group, name } => self.record(point, group, name),
+            Target::Fentry(name) | Target::Kprobe(name) => {
+                self.function(point, name, |function| function.arguments)
+            }
+            Target::Fexit(name) => self.function(point, name, |function| {
+                let result = Typed { name: "retval".to_owned(), kind: function.result };
+                function.arguments.into_iter().chain([result]).collect()
+            }),
+            _ => Ok(None),
+        }
+    }
+
+    fn record(&mut self, point: &Point, group: &str, name: &str) -> Result<Option<Vec<Typed>>, Box<Problem>> {
+        let Some(kernel) = self.kernel else { return Ok(None) };
+        match kernel.record(group, name) {
+            Ok(None) => Err(absent(
+                point,
+                kernel.name(),
+                "tracepoint",
+                &format!("{group}:{name}"),
+                &kernel.tracepoints(),
+            )),
+            Ok(found) => Ok(found),
+            Err(reason) => {
+                self.unchecked.push(format!("{} was not checked: {reason}", point.target));
+                Ok(None)
+            }
+        }
+    }
+
+    fn function(
+        &self,
+        point: &Point,
+        name: &str,
+        arguments: impl Fn(Function) -> Vec<Typed>,
+    ) -> Result<Option<Vec<Typed>>, Box<Problem>> {
+        let Some(kernel) = self.kernel else { return Ok(None) };
+        let function = kernel.function(name);
+        let absent = || absent(point, kernel.name(), "function", name, &kernel.functions());
+        function.map(|function| Some(arguments(function))).ok_or_else(absent)
+    }
+}
+
+fn absent(point: &Point, kernel: &str, what: &str, name: &str, known: &[String]) -> Box<Problem> {
+    let plain = name.rsplit(':').next().unwrap_or(name);
+    let help = match nearest::nearest(plain, known.iter().map(String::as_str)) {
+        Some(near) if near != plain => Some(format!("did you mean `{near}`?")),
+        Some(_) => Some("a tracepoint of that name belongs to another group".to_owned()),
+        None if what == "function" => {
+            Some("functions that were compiled into others are not there".to_owned())
+        }
+        None => None,
+    };
+    let title = format!("{kernel} has no {what} `{name}`");
+    Box::new(Problem::new(point.span, title, format!("no such {what}")).help(help))
+}
+
+/// Whether a value fits its field without losing anything.
+fn fits(value: Value, field: &Field, event: &Event, scope: &Scope<'_>) -> Result<Value, Box<Problem>> {
+    let does_fit = match (&value.kind, field.kind) {
+        (Type::Unknown, _) | (Type::Truth, FieldType::Bool | FieldType::Int(_)) => true,
+        (Type::Int(int), FieldType::Int(wanted)) => match value.constant {
+            Some(constant) => wanted.holds_value(constant.unsigned_abs() as u64, constant < 0),
+            None => wanted.holds(*int),
+        },
+        (Type::Int(int), FieldType::Bool) => {
+            *int == Int::unsigned(1) || matches!(value.constant, Some(0 | 1))
+        }
+        (Type::Int(int), FieldType::Address) => *int == Int::unsigned(64),
+        (Type::Pointer(_), FieldType::Address) => true,
+        (Type::Pointer(_), FieldType::Int(wanted)) => wanted == Int::unsigned(64),
+        (Type::Text(letters), FieldType::Text(wanted)) => *letters <= u32::from(wanted),
+        (Type::Pointer(Some(to)), FieldType::Text(_)) => scope.is_letter(*to),
+        _ => false,
+    };
+    if does_fit { Ok(value) } else { Err(misfit(&value, field, event, scope)) }
+}
+
+fn misfit(value: &Value, field: &Field, event: &Event, scope: &Scope<'_>) -> Box<Problem> {
+    let what = value.constant.map_or_else(|| scope.describe(&value.kind), |constant| constant.to_string());
+    let shown =
+        if matches!(field.kind, FieldType::Text(_)) { field.kind.to_string() } else { field.word.to_owned() };
+    let title = format!("`{}.{}` is `{shown}`, and this is {what}", event.name, field.name);
+    let problem = Problem::new(value.span, title, format!("expected what fits `{shown}`"));
+    Box::new(problem.help(remedy(value, field, scope)))
+}
+
+fn remedy(value: &Value, field: &Field, scope: &Scope<'_>) -> Option<String> {
+    match (&value.kind, field.kind) {
+        (Type::Int(_), FieldType::Int(_)) if value.constant.is_some() => {
+            Some("take a larger type for the field".to_owned())
+        }
+        (Type::Int(int), FieldType::Int(wanted)) => {
+            let loses =
+                if int.bits > wanted.bits { "cuts it" } else { "takes a negative one as a large one" };
+            let better = crate::types::WORDS
+                .iter()
+                .find(|(_, kind)| matches!(kind, FieldType::Int(it) if it.holds(*int)));
+            let better = better.map_or(String::new(), |(word, _)| format!("make the field `{word}`, or "));
+            Some(format!("{better}write `{}(…)`, which {loses}", field.word))
+        }
+        (Type::Int(_), FieldType::Bool) => Some("write `… != 0`".to_owned()),
+        (Type::Int(_), FieldType::Address) => Some("write `u64(…)` if it is an address".to_owned()),
+        (Type::Record(id), _) => scope.members_of(*id),
+        (Type::Pointer(Some(to)), _) if scope.is_record(*to) => scope.members_of(*to),
+        (Type::Pointer(_), _) => Some("an address fits `address`".to_owned()),
+        (Type::Text(letters), FieldType::Text(_)) => {
+            Some(format!("make the field `char {}[{letters}]`", field.name))
+        }
+        (Type::Text(letters), _) => Some(format!("a text fits `char {}[{letters}]`", field.name)),
+        _ => None,
+    }
+}

@@ -1,0 +1,331 @@
+//! Names, members and numbers, with their types.
+
+use crate::ast::{Binary, Expr, ExprKind, Name, Number, Unary};
+use crate::kernel::{KernelTypes, Type, TypeId, Typed};
+use crate::known::{ARGS, HERE, KNOWN, Known};
+use crate::nearest;
+use crate::problem::Problem;
+use crate::schema::{Point, Schema, Target};
+use crate::source::Span;
+use crate::types::{FieldType, Int};
+
+/// An expression with its type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// What it is.
+    pub node: Node,
+    /// Its type.
+    pub kind: Type,
+    /// Where.
+    pub span: Span,
+    /// What it always is, if it is always the same.
+    pub constant: Option<i128>,
+}
+
+/// The kinds of value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// A number.
+    Number(u64),
+    /// An argument of the point.
+    Argument(String),
+    /// What every point has.
+    Known(Known),
+    /// A member of a structure, or of one that a pointer leads to.
+    Member(Box<Value>, String),
+    /// An element of an array.
+    Index(Box<Value>, u64),
+    /// As another type.
+    Cast(FieldType, Box<Value>),
+    /// With one operand.
+    Unary(Unary, Box<Value>),
+    /// With two operands.
+    Binary(Binary, Box<Value>, Box<Value>),
+    /// One or the other.
+    Choice(Box<Value>, Box<Value>, Box<Value>),
+}
+
+pub(super) type Found = Result<Value, Box<Problem>>;
+
+impl Value {
+    pub(super) fn new(node: Node, kind: Type, span: Span) -> Value {
+        Value { node, kind, span, constant: None }
+    }
+
+    /// As a condition.
+    pub(super) fn truth(self) -> Found {
+        match self.kind {
+            Type::Unknown | Type::Truth | Type::Int(_) | Type::Pointer(_) => Ok(self),
+            _ => Err(Box::new(Problem::new(
+                self.span,
+                "this is neither true nor false",
+                "expected a number or a comparison",
+            ))),
+        }
+    }
+}
+
+/// What can be named at a point.
+pub(super) struct Scope<'a> {
+    pub schema: &'a Schema,
+    pub kernel: Option<&'a dyn KernelTypes>,
+    pub point: &'a Point,
+    /// `None` where nobody can say.
+    pub arguments: Option<&'a [Typed]>,
+}
+
+fn wrong(span: Span, title: impl Into<String>, label: impl Into<String>) -> Box<Problem> {
+    Box::new(Problem::new(span, title, label))
+}
+
+impl Scope<'_> {
+    pub(super) fn value(&self, expr: &Expr) -> Found {
+        match &expr.kind {
+            ExprKind::Number(number) => Ok(literal(*number, expr.span)),
+            ExprKind::Name(name) => self.name(name, expr.span),
+            ExprKind::Member(base, name) => self.member(base, name, expr.span),
+            ExprKind::Index(base, at) => self.index(base, *at, expr.span),
+            ExprKind::Cast(kind, of) => self.cast(kind, of, expr.span),
+            ExprKind::Unary(operator, of) => self.unary(*operator, self.value(of)?, expr.span),
+            ExprKind::Binary(operator, left, right) => {
+                self.binary(*operator, self.value(left)?, self.value(right)?, expr.span)
+            }
+            ExprKind::Choice(condition, yes, no) => self.choice([condition, yes, no], expr.span),
+        }
+    }
+
+    fn argument(&self, name: &str) -> Option<&Typed> {
+        self.arguments?.iter().find(|argument| argument.name == name)
+    }
+
+    fn name(&self, name: &str, span: Span) -> Found {
+        match (self.argument(name), Known::by_name(name)) {
+            (Some(_), Some(_)) => {
+                let title =
+                    format!("`{name}` is an argument of {}, and also known everywhere", self.point.target);
+                let help = format!("write `{ARGS}.{name}` for the argument, `{HERE}.{name}` for the other");
+                Err(Box::new(Problem::new(span, title, "which one?").help(help)))
+            }
+            (None, Some(known)) => self.known(known, name, span),
+            (argument, None) => self.found(argument, name, span),
+        }
+    }
+
+    fn found(&self, argument: Option<&Typed>, name: &str, span: Span) -> Found {
+        let kind = match argument {
+            Some(argument) => argument.kind.clone(),
+            None if self.arguments.is_none() => Type::Unknown,
+            None => return Err(self.no_name(name, span)),
+        };
+        Ok(Value::new(Node::Argument(name.to_owned()), kind, span))
+    }
+
+    fn no_name(&self, name: &str, span: Span) -> Box<Problem> {
+        let arguments: Vec<_> =
+            self.arguments.unwrap_or_default().iter().map(|argument| argument.name.as_str()).collect();
+        let known = KNOWN.map(|(name, ..)| name);
+        let everything: Vec<_> = arguments.iter().copied().chain(known).collect();
+        let help = match nearest::nearest(name, everything) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if arguments.is_empty() => {
+                format!("it has no arguments; known everywhere: {}", nearest::list(&known))
+            }
+            None => format!(
+                "its arguments: {}; known everywhere: {}",
+                nearest::list(&arguments),
+                nearest::list(&known)
+            ),
+        };
+        let title = format!("{} has no argument `{name}`", self.point.target);
+        Box::new(Problem::new(span, title, "nothing has this name here").help(help))
+    }
+
+    fn known(&self, known: Known, name: &str, span: Span) -> Found {
+        if let Known::Counter(number) = known
+            && self.schema.bindings.iter().all(|binding| binding.number != number)
+        {
+            let help = format!("say what it counts: `arch any {{ {name} cycles }}`");
+            return Err(Box::new(
+                Problem::new(span, format!("`{name}` is not bound"), "counts nothing").help(help),
+            ));
+        }
+        let kind = match known.int() {
+            Some(int) => Type::Int(int),
+            None if known == Known::Comm => Type::Text(16),
+            None if matches!(self.point.target, Target::Probe(_)) => {
+                return Err(wrong(
+                    span,
+                    "a program cannot look into the kernel",
+                    "there is no `current` at a `probe:`",
+                ));
+            }
+            None => self
+                .kernel
+                .and_then(|kernel| kernel.structure("task_struct"))
+                .map_or(Type::Unknown, |id| Type::Pointer(Some(id))),
+        };
+        Ok(Value::new(Node::Known(known), kind, span))
+    }
+
+    /// `args.x` and `here.x` are no members of anything, unless the point has an argument of that name.
+    fn member(&self, base: &Expr, name: &Name, span: Span) -> Found {
+        if matches!(&base.kind, ExprKind::Name(base) if base == ARGS) {
+            return self.found(self.argument(&name.text), &name.text, span);
+        }
+        if matches!(&base.kind, ExprKind::Name(base) if base == HERE) && self.argument(HERE).is_none() {
+            let known = Known::by_name(&name.text).ok_or_else(|| {
+                let help = nearest::help(&name.text, KNOWN.map(|(name, ..)| name), "known");
+                Box::new(
+                    Problem::new(name.span, format!("nothing is known as `{}`", name.text), "here")
+                        .help(help),
+                )
+            })?;
+            return self.known(known, &name.text, span);
+        }
+        let base = self.value(base)?;
+        let (record, kernel) = match (&base.kind, self.kernel) {
+            (Type::Unknown, _) | (_, None) => {
+                return Ok(Value::new(Node::Member(base.into(), name.text.clone()), Type::Unknown, span));
+            }
+            (Type::Record(id), Some(kernel)) => (*id, kernel),
+            (Type::Pointer(Some(to)), Some(kernel)) => match kernel.kind(*to) {
+                Type::Record(id) => (id, kernel),
+                _ => return Err(self.no_record(&base, name)),
+            },
+            _ => return Err(self.no_record(&base, name)),
+        };
+        let member = kernel.members(record).into_iter().find(|member| member.name == name.text);
+        let kind = member.map(|member| member.kind).ok_or_else(|| no_member(kernel, record, name))?;
+        Ok(Value::new(Node::Member(base.into(), name.text.clone()), kind, span))
+    }
+
+    fn no_record(&self, base: &Value, name: &Name) -> Box<Problem> {
+        let title = format!("this is {}: it has no members", self.describe(&base.kind));
+        let mut problem = Problem::new(base.span, title, format!("`{}` of what?", name.text));
+        if base.kind == Type::Pointer(None) {
+            problem = problem
+                .help("the kernel does not say what it points to: only the address can be logged".to_owned());
+        }
+        Box::new(problem)
+    }
+
+    fn index(&self, base: &Expr, at: Number, span: Span) -> Found {
+        let base = self.value(base)?;
+        let (kind, count) = match (&base.kind, self.kernel) {
+            (Type::Unknown, _) => (Type::Unknown, u32::MAX),
+            (Type::Array(of, count), Some(kernel)) => (kernel.kind(*of), *count),
+            (Type::Text(letters), _) => (Type::Int(Int::signed(8)), *letters),
+            _ => {
+                return Err(wrong(
+                    base.span,
+                    format!("this is {}: it has no elements", self.describe(&base.kind)),
+                    "expected an array",
+                ));
+            }
+        };
+        if at.value >= u64::from(count) {
+            return Err(wrong(
+                at.span,
+                format!("there is no element {}", at.value),
+                format!("expected 0 to {}", count.saturating_sub(1)),
+            ));
+        }
+        Ok(Value::new(Node::Index(base.into(), at.value), kind, span))
+    }
+
+    fn cast(&self, word: &Name, of: &Expr, span: Span) -> Found {
+        let Some(wanted) = FieldType::by_word(&word.text) else {
+            let words = crate::types::WORDS.map(|(word, _)| word);
+            let help = nearest::help(&word.text, words, "types")
+                .unwrap_or_else(|| "there are no functions".to_owned());
+            let title = format!("`{}` is no type", word.text);
+            return Err(Box::new(
+                Problem::new(word.span, title, "expected a type before the parenthesis").help(help),
+            ));
+        };
+        let value = self.value(of)?;
+        let kind = match (wanted, &value.kind) {
+            (_, Type::Text(_) | Type::Record(_) | Type::Array(..) | Type::Other(_)) => {
+                return Err(wrong(
+                    value.span,
+                    format!("this is {}: it is no number", self.describe(&value.kind)),
+                    "expected a number",
+                ));
+            }
+            (FieldType::Int(int), Type::Pointer(_)) if int.bits < 64 => {
+                return Err(wrong(
+                    span,
+                    format!("an address has 64 bits, `{}` has {}", word.text, int.bits),
+                    "this cuts it",
+                ));
+            }
+            (FieldType::Int(int), _) => Type::Int(int),
+            (FieldType::Address, _) => Type::Pointer(None),
+            _ => Type::Truth,
+        };
+        let constant = value.constant.filter(|constant| matches!(wanted, FieldType::Int(int) if int.holds_value(constant.unsigned_abs() as u64, *constant < 0)));
+        Ok(Value { node: Node::Cast(wanted, value.into()), kind, span, constant })
+    }
+
+    /// A type in words, with its article.
+    pub(super) fn describe(&self, kind: &Type) -> String {
+        let name = |id: TypeId| self.kernel.map(|kernel| kernel.structure_name(id)).unwrap_or_default();
+        match kind {
+            Type::Unknown => "of an unknown type".to_owned(),
+            Type::Truth => "true or false".to_owned(),
+            Type::Int(int) if int.bits % 8 == 0 => format!("a number of the type `{int}`"),
+            Type::Int(int) => format!("a number of {} bits", int.bits),
+            Type::Text(letters) => format!("a text of {letters} letters"),
+            Type::Pointer(Some(to)) if self.is_record(*to) => {
+                format!("a pointer to `{}`", name(self.bare(*to)))
+            }
+            Type::Pointer(_) => "a pointer".to_owned(),
+            Type::Record(id) => format!("the structure `{}`", name(*id)),
+            Type::Array(_, count) => format!("an array of {count} elements"),
+            Type::Other(what) => (*what).to_owned(),
+        }
+    }
+
+    fn bare(&self, id: TypeId) -> TypeId {
+        match self.kernel.map(|kernel| kernel.kind(id)) {
+            Some(Type::Record(id)) => id,
+            _ => id,
+        }
+    }
+
+    pub(super) fn is_record(&self, id: TypeId) -> bool {
+        matches!(self.kernel.map(|kernel| kernel.kind(id)), Some(Type::Record(_)))
+    }
+
+    pub(super) fn is_letter(&self, id: TypeId) -> bool {
+        matches!(self.kernel.map(|kernel| kernel.kind(id)), Some(Type::Int(Int { bits: 8, .. })))
+    }
+
+    /// Some members, as help for whoever has named the whole.
+    pub(super) fn members_of(&self, id: TypeId) -> Option<String> {
+        const SOME: usize = 8;
+        let mut members = self.kernel?.members(self.bare(id));
+        members.retain(|member| matches!(member.kind, Type::Int(_) | Type::Truth | Type::Text(_)));
+        let names: Vec<_> = members.iter().take(SOME).map(|member| member.name.as_str()).collect();
+        let more = if members.len() > SOME { ", …" } else { "" };
+        (!names.is_empty()).then(|| format!("name one of its members: {}{more}", nearest::list(&names)))
+    }
+}
+
+fn no_member(kernel: &dyn KernelTypes, record: TypeId, name: &Name) -> Box<Problem> {
+    let members = kernel.members(record);
+    let help = nearest::help(&name.text, members.iter().map(|member| member.name.as_str()), "its members");
+    let title =
+        format!("`{}` of {} has no member `{}`", kernel.structure_name(record), kernel.name(), name.text);
+    Box::new(Problem::new(name.span, title, "no such member").help(help))
+}
+
+/// A number of the smallest type that C would give it.
+fn literal(number: Number, span: Span) -> Value {
+    let types = [Int::signed(32), Int::signed(64)];
+    let int = types.into_iter().find(|int| int.holds_value(number.value, false)).unwrap_or(Int::unsigned(64));
+    Value {
+        constant: Some(number.value.into()),
+        ..Value::new(Node::Number(number.value), Type::Int(int), span)
+    }
+}
