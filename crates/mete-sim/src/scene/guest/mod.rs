@@ -220,7 +220,7 @@ impl Guest {
     /// Takes what is pending: tasks become ready, and may take the processor from the present one.
     fn interrupt(&mut self, at: usize, world: &mut World, context: &mut Context<'_, Scene>) {
         while let Some((signal, came_ns)) = self.vcpus[at].pending.pop_front() {
-            self.vcpus[at].kernel_left_ns += self.cost_ns(signal);
+            self.work(at, self.cost_ns(signal));
             if let Signal::Room { port } = signal {
                 self.wake_senders(at, port, came_ns, context);
             }
@@ -243,8 +243,14 @@ impl Guest {
         match signal {
             Signal::Local { .. } | Signal::Room { .. } => 0,
             Signal::Granted { .. } => self.costs.interrupt_ns,
-            _ => self.costs.interrupt_ns + self.costs.track_ns,
+            _ => self.costs.interrupt_ns.saturating_add(self.costs.track_ns),
         }
+    }
+
+    /// Gives the kernel so much to do before any task.
+    fn work(&mut self, at: usize, length_ns: Nanoseconds) {
+        let vcpu = &mut self.vcpus[at];
+        vcpu.kernel_left_ns = vcpu.kernel_left_ns.saturating_add(length_ns);
     }
 
     /// Which task a signal wakes.
@@ -320,7 +326,7 @@ impl Guest {
             return None;
         }
         vcpu.switches += 1;
-        vcpu.kernel_left_ns += self.costs.switch_ns + self.costs.track_ns;
+        self.work(at, self.costs.switch_ns.saturating_add(self.costs.track_ns));
         context.observe(Observation::TaskSwitch { client: self.client(at), task: chosen as u16 });
         Some(Step::Continue)
     }
