@@ -396,3 +396,28 @@ fn the_host_takes_its_time_for_what_it_tracks_from_the_guest() {
     // The first switch to the task, and a timer before each of three more turns.
     assert_eq!((plain.clients[0].ran_ns, tracked.clients[0].ran_ns), (4 * MS, 4 * MS + 4 * 700));
 }
+
+#[test]
+fn tavs_gains_nothing_for_a_task_that_has_a_virtual_processor_to_itself() {
+    let load = |vcpus| {
+        let settings =
+            [format!("guest.mixed.vcpus={vcpus}"), "duration_ms=30000".into(), "warm_up_ms=5000".into()];
+        Scenario::load("tavs-host", &settings).expect("it is right")
+    };
+    let mean_ms = |vcpus, policy| {
+        let run = report::run(&load(vcpus), policy, 1, ()).expect("it is in the catalog");
+        let (report, ()) = run.expect("time goes on");
+        let evidence = report.counters.iter().find(|(name, _)| *name == "positive_evidence");
+        let mut clients = report.clients.iter().filter(|client| client.name.starts_with("mixed"));
+        let response = clients.find_map(|client| client.response.as_ref()).expect("it answers");
+        (response.mean_ns().expect("it answers") / 1e6, evidence.map_or(0, |(_, count)| *count))
+    };
+    // The server shares its virtual processor with a hog: switches between the two give it away.
+    let (shared_ms, evidence) = mean_ms(1, "credit-tavs");
+    assert!(shared_ms < 1.0 && evidence > 0, "{shared_ms}, {evidence}");
+    // Its kernel moves it to the one that is idle, where it is followed by nobody but itself. Packets come to
+    // the other one, which runs the hog.
+    let (own_ms, evidence) = mean_ms(2, "credit-tavs");
+    assert_eq!((own_ms, evidence), (mean_ms(2, "credit").0, 0));
+    assert!(own_ms > 10.0, "{own_ms}");
+}

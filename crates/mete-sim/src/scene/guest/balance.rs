@@ -5,8 +5,8 @@
 //! * A virtual processor that would idle takes over a task that waits at the one where most wait.
 //! * One that is busy looks every [`BALANCE_NS`] for one that has two tasks more, and takes one.
 //!
-//! In the manner of Linux 2.6, whose schedulers the guests have (wake-up on an idle processor, "newidle"
-//! and periodic balancing). What a kernel cannot see is whether the host lets its virtual processors run:
+//! In the manner of Linux 2.6, whose schedulers the guests have: balancing now and then and before idling
+//! throughout, looking for an idle processor at a wake-up in its later versions. What a kernel cannot see is whether the host lets its virtual processors run:
 //! the task that runs on one that the host has preempted stays there, and those behind it stay until
 //! another one looks.
 
