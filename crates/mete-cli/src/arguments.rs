@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
-use crate::{bench, demo, doctor, generate, log, replay, schedule, sim, study};
+use crate::{bench, demo, doctor, generate, log, replay, schedule, schema, sim, study};
 
 /// Measure what schedulers need to know, and deal the processor out by it
 #[derive(Debug, Parser)]
@@ -48,6 +48,8 @@ pub enum Subcommand {
     Replay(replay::Options),
     /// Measure the papers' figures again on this machine
     Study(study::Options),
+    /// Check, explain or format a schema: events of a subsystem, and where they are logged
+    Schema(schema::Options),
     /// Write man pages or shell completions
     #[command(hide = true)]
     Generate(generate::Options),

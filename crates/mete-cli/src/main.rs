@@ -2,7 +2,7 @@
 //! crates below it; here are the words, the waiting and the exit status.
 //!
 //! ```text
-//!   arguments ──▶ doctor │ log │ schedule │ bench │ sim │ replay │ study ──▶ output ──▶ stdout
+//!   arguments ──▶ doctor │ log │ schedule │ bench │ sim │ replay │ study │ schema ──▶ output ──▶ stdout
 //!                     └── progress, notes, failures ─────────────────────────▶ stderr
 //! ```
 //!
@@ -25,6 +25,7 @@ mod progress;
 mod replay;
 mod report;
 mod schedule;
+mod schema;
 mod sim;
 mod study;
 mod sweep;
@@ -74,6 +75,7 @@ fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
         Subcommand::Sim(options) => sim::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Replay(options) => replay::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Study(options) => study::run(&options, &mut Output::new(options.json)).map(done),
+        Subcommand::Schema(options) => schema::run(&options).map(done),
         Subcommand::Generate(options) => generate::run(&options, &mut Output::new(false)).map(done),
     }
 }

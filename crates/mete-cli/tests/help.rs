@@ -9,7 +9,7 @@ use std::fs;
 use common::mete;
 
 /// All subcommands that are shown.
-const SHOWN: [&str; 8] = ["doctor", "log", "schedule", "demo", "bench", "sim", "replay", "study"];
+const SHOWN: [&str; 9] = ["doctor", "log", "schedule", "demo", "bench", "sim", "replay", "study", "schema"];
 
 fn stdout(arguments: &[&str]) -> String {
     let output = mete(arguments).assert().success();

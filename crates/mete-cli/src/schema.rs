@@ -1,0 +1,423 @@
+//! `mete schema`: checks, explains and formats schemata.
+
+use std::fs;
+use std::io::{IsTerminal, Read, Write, stderr, stdin};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use mete_schema::counter::Perf;
+use mete_schema::format::{expression, format};
+use mete_schema::kernel::{Btf, KernelTypes, Running};
+use mete_schema::limits::MAX_FILE_BYTES;
+use mete_schema::{Checked, Problems, Schema, Source, Span, check, explain, parse, shipped};
+use serde::Serialize;
+
+use crate::failure;
+use crate::output::Output;
+
+/// Options of `mete schema`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Options {
+    /// What to do with it.
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Say whether a schema is right, and whether this machine's kernel has what it names
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckOptions),
+    /// Say what a schema records: each event to the byte, counters, points
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(CheckOptions),
+    /// Print a schema in its canonical form
+    #[command(after_help = FORMAT_EXAMPLES)]
+    Format(FormatOptions),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  mete schema check scheduler
+  mete schema check my-events.mete my-points.mete
+  mete schema explain locking
+  mete schema format --write my-events.mete
+
+The language is described in docs/schema.md.";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  mete schema check scheduler
+  mete schema check my-events.mete my-points.mete --btf /boot/other-kernel.btf
+  mete schema check my-events.mete --json | jq -r 'select(.kind == \"problem\") | .title'";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  mete schema explain locking
+  mete schema explain my-events.mete --json | jq -r 'select(.kind == \"event\") | [.name, .bytes] | @tsv'";
+
+const FORMAT_EXAMPLES: &str = "\
+Examples:
+  mete schema format my-events.mete
+  mete schema format --write my-events.mete my-points.mete
+  mete schema format --check *.mete";
+
+#[derive(Debug, clap::Args)]
+struct CheckOptions {
+    /// The files of one schema, or the name of a shipped one: stopwatch, locking, scheduler, interrupt; - is
+    /// standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Check against the types in this file instead of the running kernel's
+    #[arg(long, value_name = "FILE")]
+    btf: Option<PathBuf>,
+    /// Check without any kernel: only what a schema says by itself
+    #[arg(long, conflicts_with = "btf")]
+    no_btf: bool,
+    /// Print JSON objects: see docs/json.md
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct FormatOptions {
+    /// The files, or names of shipped schemata; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Print nothing but the names of files that are not in canonical form; fail if there are any
+    #[arg(long)]
+    check: bool,
+    /// Write each file back in its canonical form
+    #[arg(long, conflicts_with = "check")]
+    write: bool,
+}
+
+/// Does what was asked for.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    match &options.action {
+        Action::Check(options) => run_check(options, &mut Output::new(options.json)),
+        Action::Explain(options) => run_explain(options, &mut Output::new(options.json)),
+        Action::Format(options) => run_format(options, &mut Output::new(false)),
+    }
+}
+
+/// A file, or a shipped schema where there is no file of that name.
+fn read(path: &Path) -> anyhow::Result<Source> {
+    let shipped = path.to_str().and_then(shipped::by_name).filter(|_| !path.exists());
+    if let Some(shipped) = shipped {
+        return Ok(shipped.source());
+    }
+    let is_standard_input = path == Path::new("-");
+    let file: Box<dyn Read> = match is_standard_input {
+        true => Box::new(stdin()),
+        false => Box::new(fs::File::open(path).with_context(|| not_there(path))?),
+    };
+    let name = if is_standard_input { "standard input".to_owned() } else { path.display().to_string() };
+    let mut bytes = Vec::new();
+    // One byte beyond the limit is enough to refuse it.
+    file.take(MAX_FILE_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("cannot read {name}"))?;
+    let text = String::from_utf8(bytes).with_context(|| format!("{name} is no text in UTF-8"))?;
+    Ok(Source::new(name, text))
+}
+
+fn not_there(path: &Path) -> String {
+    let names = shipped::SHIPPED.map(|shipped| shipped.name).join(", ");
+    format!("cannot read the schema {} (a file, or one of {names})", path.display())
+}
+
+fn sources(files: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
+    files.iter().map(|path| read(path)).collect()
+}
+
+/// The kernel to check against. Where the running one does not describe its types, that is said, and nothing
+/// is checked against it.
+fn kernel(options: &CheckOptions) -> anyhow::Result<Option<Box<dyn KernelTypes>>> {
+    if options.no_btf {
+        return Ok(None);
+    }
+    if let Some(path) = &options.btf {
+        return Ok(Some(Box::new(Btf::read(path)?)));
+    }
+    match Running::new() {
+        Ok(kernel) => Ok(Some(Box::new(kernel))),
+        Err(error) => {
+            failure::say(&format!("points are not checked: {error}"));
+            Ok(None)
+        }
+    }
+}
+
+fn run_check(options: &CheckOptions, output: &mut Output) -> anyhow::Result<()> {
+    let sources = sources(&options.files)?;
+    let schema = Schema::read(&sources).or_else(|problems| refuse(&problems, &sources, output))?;
+    let kernel = kernel(options)?;
+    let checked =
+        check(&schema, kernel.as_deref()).or_else(|problems| refuse(&problems, &sources, output))?;
+    let summary = Summary::new(&schema, &checked, kernel.as_deref());
+    output.object(&summary)?;
+    output.text(summary.text())
+}
+
+/// Tells all that is wrong.
+fn refuse<T>(problems: &Problems, sources: &[Source], output: &mut Output) -> anyhow::Result<T> {
+    for problem in &problems.0 {
+        output.object(&ProblemObject::new(problem, sources))?;
+    }
+    if !output.is_json() {
+        // If nobody can hear it, the exit status still tells.
+        let _ = writeln!(stderr(), "{}\n", problems.render(sources, stderr().is_terminal()));
+    }
+    let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
+    match problems.0.len() {
+        1 => bail!("{} has a problem", names.join(", ")),
+        many => {
+            bail!("{} {} {many} problems", names.join(", "), if names.len() == 1 { "has" } else { "have" })
+        }
+    }
+}
+
+fn run_explain(options: &CheckOptions, output: &mut Output) -> anyhow::Result<()> {
+    let sources = sources(&options.files)?;
+    let schema = Schema::read(&sources).or_else(|problems| refuse(&problems, &sources, output))?;
+    let kernel = kernel(options)?;
+    // What another kernel records can be explained as well, but for the types of the arguments.
+    let checked = check(&schema, kernel.as_deref());
+    if let Err(problems) = &checked {
+        failure::say(&format!("this does not fit the kernel, see `mete schema check`: {problems}"));
+    }
+    objects(&schema, output)?;
+    output.text(explain(&schema, checked.as_ref().ok()).trim_end())
+}
+
+fn run_format(options: &FormatOptions, output: &mut Output) -> anyhow::Result<()> {
+    let mut different = 0;
+    for path in &options.files {
+        let source = read(path)?;
+        let formatted = formatted(&source)?;
+        let is_different = formatted != source.text;
+        match (options.check, options.write) {
+            (true, _) if is_different => {
+                different += 1;
+                output.text(&source.name)?;
+            }
+            (false, true) if is_different => replace(path, &formatted)?,
+            (false, false) => output.text(formatted.trim_end_matches('\n'))?,
+            _ => {}
+        }
+    }
+    match different {
+        0 => Ok(()),
+        1 => bail!("a file is not in canonical form: see `mete schema format --write`"),
+        many => bail!("{many} files are not in canonical form: see `mete schema format --write`"),
+    }
+}
+
+/// Names need not be known for that, but what cannot be read cannot be formatted.
+fn formatted(source: &Source) -> anyhow::Result<String> {
+    let mut problems = Vec::new();
+    let file = parse(0, &source.text, &mut problems);
+    if problems.is_empty() {
+        return Ok(format(&file));
+    }
+    refuse(&Problems(problems), std::slice::from_ref(source), &mut Output::new(false))
+}
+
+/// By another file beside it, so that nothing is lost if the disk is full.
+fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
+    if !path.exists() {
+        bail!("cannot write {}: it is no file", path.display());
+    }
+    let failed = || format!("cannot write {}", path.display());
+    let path = path.canonicalize().with_context(failed)?;
+    let mut beside = path.clone().into_os_string();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    let written = fs::write(&beside, text)
+        .and_then(|()| fs::set_permissions(&beside, fs::metadata(&path)?.permissions()))
+        .and_then(|()| fs::rename(&beside, &path));
+    if written.is_err() {
+        // Whether it is there at all depends on how far this got.
+        let _ = fs::remove_file(&beside);
+    }
+    written.with_context(failed)
+}
+
+/// What `--json` prints of a schema that is right.
+#[derive(Serialize)]
+struct Summary<'a> {
+    kind: &'static str,
+    events: usize,
+    points: usize,
+    largest_record_bytes: usize,
+    fingerprint: String,
+    kernel: Option<String>,
+    unchecked: &'a [String],
+}
+
+impl<'a> Summary<'a> {
+    fn new(schema: &Schema, checked: &'a Checked, kernel: Option<&dyn KernelTypes>) -> Summary<'a> {
+        Summary {
+            kind: "schema",
+            events: schema.events.len(),
+            points: schema.points.len(),
+            largest_record_bytes: schema.events.iter().map(|event| event.layout.size).max().unwrap_or(0),
+            fingerprint: format!("{:016x}", schema.fingerprint()),
+            kernel: kernel.map(|kernel| kernel.name().to_owned()),
+            unchecked: &checked.unchecked,
+        }
+    }
+
+    fn text(&self) -> String {
+        let kernel = match &self.kernel {
+            Some(kernel) => format!("as {kernel} has them"),
+            None => "not checked against a kernel".to_owned(),
+        };
+        let counted =
+            |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+        let first = format!(
+            "The schema is right: {} in records of up to {} bytes, {} {kernel}.",
+            counted(self.events, "event"),
+            self.largest_record_bytes,
+            counted(self.points, "point"),
+        );
+        self.unchecked.iter().fold(first, |text, sentence| format!("{text}\n{sentence}."))
+    }
+}
+
+/// What `--json` prints for each thing that is wrong.
+#[derive(Serialize)]
+struct ProblemObject<'a> {
+    kind: &'static str,
+    title: &'a str,
+    place: Place<'a>,
+    label: &'a str,
+    other: Option<Place<'a>>,
+    help: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Place<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
+}
+
+impl<'a> ProblemObject<'a> {
+    fn new(problem: &'a mete_schema::Problem, sources: &'a [Source]) -> ProblemObject<'a> {
+        ProblemObject {
+            kind: "problem",
+            title: &problem.title,
+            place: Place::new(problem.span, sources),
+            label: &problem.label,
+            other: problem.other.as_ref().map(|(span, _)| Place::new(*span, sources)),
+            help: problem.help.as_deref(),
+        }
+    }
+}
+
+impl<'a> Place<'a> {
+    fn new(span: Span, sources: &'a [Source]) -> Place<'a> {
+        let source = &sources[span.file as usize];
+        let (line, column) = source.line_and_column(span.start as usize);
+        Place { file: &source.name, line, column }
+    }
+}
+
+/// What `--json` prints for each event.
+#[derive(Serialize)]
+struct EventObject<'a> {
+    kind: &'static str,
+    name: &'a str,
+    id: u16,
+    bytes: usize,
+    fingerprint: String,
+    docs: &'a str,
+    fields: Vec<FieldObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct FieldObject<'a> {
+    name: &'a str,
+    r#type: String,
+    offset: usize,
+    bytes: usize,
+    docs: &'a str,
+}
+
+#[derive(Serialize)]
+struct CounterObject<'a> {
+    kind: &'static str,
+    number: u8,
+    arch: &'a str,
+    name: &'a str,
+    perf: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct PointObject<'a> {
+    kind: &'static str,
+    target: String,
+    when: Option<String>,
+    docs: &'a str,
+    logs: Vec<LogObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct LogObject<'a> {
+    event: &'a str,
+    condition: Option<String>,
+    values: Vec<String>,
+}
+
+fn objects(schema: &Schema, output: &mut Output) -> anyhow::Result<()> {
+    for event in &schema.events {
+        output.object(&event_object(event))?;
+    }
+    for binding in &schema.bindings {
+        let perf = match binding.counter.perf {
+            Perf::Everywhere(name) => vec![name],
+            Perf::ByMaker { amd, intel } => vec![amd, intel],
+        };
+        let (number, arch, name) = (binding.number, binding.arch.as_str(), binding.counter.name);
+        output.object(&CounterObject { kind: "counter", number, arch, name, perf })?;
+    }
+    schema.points.iter().try_for_each(|point| output.object(&point_object(point, schema)))
+}
+
+fn event_object(event: &mete_schema::schema::Event) -> EventObject<'_> {
+    let places = event.fields.iter().zip(&event.layout.offsets);
+    let fields = places.map(|(field, offset)| FieldObject {
+        name: &field.name,
+        r#type: field.kind.to_string(),
+        offset: *offset,
+        bytes: field.kind.size(),
+        docs: &field.docs,
+    });
+    EventObject {
+        kind: "event",
+        name: &event.name,
+        id: event.id,
+        bytes: event.layout.size,
+        fingerprint: format!("{:016x}", event.fingerprint()),
+        docs: &event.docs,
+        fields: fields.collect(),
+    }
+}
+
+fn point_object<'a>(point: &'a mete_schema::schema::Point, schema: &'a Schema) -> PointObject<'a> {
+    let logs = point.logs.iter().map(|log| LogObject {
+        event: &schema.events[log.event].name,
+        condition: log.condition.as_ref().map(expression),
+        values: log.arguments.iter().map(expression).collect(),
+    });
+    PointObject {
+        kind: "point",
+        target: point.target.to_string(),
+        when: point.when.as_ref().map(expression),
+        docs: &point.docs,
+        logs: logs.collect(),
+    }
+}

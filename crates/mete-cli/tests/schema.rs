@@ -1,0 +1,129 @@
+//! `mete schema`: what it says, prints and writes.
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+mod common;
+
+use std::fs;
+
+use common::{assert_described, mete};
+use serde_json::Value;
+
+const SHIPPED: [&str; 4] = ["stopwatch", "locking", "scheduler", "interrupt"];
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = mete(arguments).assert().success();
+    String::from_utf8(output.get_output().stdout.clone()).unwrap()
+}
+
+fn objects(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// What is printed and what is said of a failure.
+fn failure(arguments: &[&str]) -> (String, String) {
+    let assert = mete(arguments).assert().failure();
+    let output = assert.get_output();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// A file with a mistake in its second line.
+fn wrong() -> (tempfile::TempDir, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("wrong.mete");
+    fs::write(&path, "event SCHEDIN {\n    itn pid\n}\n").unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    (directory, path)
+}
+
+#[test]
+fn klog_8_shipped_schemata_are_known_by_name() {
+    for name in SHIPPED {
+        assert!(stdout(&["schema", "check", name, "--no-btf"]).starts_with("The schema is right"), "{name}");
+    }
+}
+
+#[test]
+fn a_schema_that_is_wrong_is_shown_with_the_place_and_what_was_meant() {
+    let (_directory, path) = wrong();
+    let (printed, said) = failure(&["schema", "check", &path]);
+    assert!(printed.is_empty(), "{printed}");
+    for part in ["there is no type `itn`", "wrong.mete:2:5", "did you mean `int`?", "has a problem"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn problems_are_objects_for_scripts_and_all_objects_are_described() {
+    let (_directory, path) = wrong();
+    let (printed, said) = failure(&["schema", "check", &path, "--json"]);
+    let problems = objects(&printed);
+    assert_described(&problems);
+    assert_eq!(problems[0]["place"]["line"], 2);
+    assert_eq!(problems[0]["place"]["column"], 5);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    for name in SHIPPED {
+        assert_described(&objects(&stdout(&["schema", "check", name, "--json", "--no-btf"])));
+        assert_described(&objects(&stdout(&["schema", "explain", name, "--json", "--no-btf"])));
+    }
+}
+
+#[test]
+fn klog_1_a_schema_may_be_several_files_and_standard_input() {
+    let directory = tempfile::tempdir().unwrap();
+    let events = directory.path().join("events");
+    fs::write(&events, "event SCHEDIN { int pid ulonglong L2_cache_misses }").unwrap();
+    let text =
+        "arch any { counter0 l2_cache_misses }\nat tp_btf:sched_switch log SCHEDIN(next.pid, counter0)";
+    let mut command = mete(&["schema", "check", events.to_str().unwrap(), "-", "--no-btf"]);
+    command.write_stdin(text).assert().success();
+}
+
+#[test]
+fn klog_1_explain_tells_each_byte_of_a_record() {
+    let text = stdout(&["schema", "explain", "scheduler", "--no-btf"]);
+    for part in [
+        "event SCHEDIN (number 20)",
+        "A process has got the processor.",
+        "serial",
+        "logged by tp_btf:sched_switch",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn format_prints_checks_and_writes_the_canonical_form() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.mete");
+    let name = path.to_str().unwrap();
+    fs::write(&path, "event   A{int pid;}").unwrap();
+    let canonical = "event A {\n    int pid\n}\n";
+    assert_eq!(stdout(&["schema", "format", name]), canonical);
+    let (printed, said) = failure(&["schema", "format", "--check", name]);
+    assert_eq!(printed.trim_end(), name);
+    assert!(said.contains("--write"), "{said}");
+    assert_eq!(stdout(&["schema", "format", "--write", name]), "");
+    assert_eq!(fs::read_to_string(&path).unwrap(), canonical);
+    assert_eq!(stdout(&["schema", "format", "--check", name]), "");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left beside it");
+}
+
+#[test]
+fn what_is_no_schema_is_said_in_a_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let bytes = directory.path().join("bytes");
+    fs::write(&bytes, [0xff, 0xfe]).unwrap();
+    let bytes = bytes.to_str().unwrap();
+    for (arguments, part) in [
+        (vec!["schema", "check", "no-such-file"], "stopwatch, locking, scheduler, interrupt"),
+        (vec!["schema", "check", bytes], "no text in UTF-8"),
+        (vec!["schema", "check", "/"], "cannot read /"),
+        (vec!["schema", "check", "scheduler", "--btf", bytes], "no type information of a kernel"),
+        (vec!["schema", "format", "--write", "scheduler", "/dev/null/x"], "cannot read the schema"),
+    ] {
+        let (printed, said) = failure(&arguments);
+        assert!(printed.is_empty() && said.contains(part), "{arguments:?}: {said}");
+    }
+}
