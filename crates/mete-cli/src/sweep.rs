@@ -21,7 +21,7 @@ use crate::{failure, interrupt};
 /// A figure of a client: its column's head, its name for scripts, and its value in one run.
 type Figure = (&'static str, &'static str, fn(&ClientReport) -> Option<f64>);
 
-const FIGURES: [Figure; 10] = [
+const FIGURES: [Figure; 11] = [
     ("got %", "got_percent", |client| Some(100.0 * client.got)),
     ("woken ms", "wake_to_run_median_ms", |client| quantile(client.wake_to_run.as_ref(), 0.5)),
     ("99 % ms", "wake_to_run_99_ms", |client| quantile(client.wake_to_run.as_ref(), 0.99)),
@@ -32,6 +32,7 @@ const FIGURES: [Figure; 10] = [
     ("lowest ms", "error_lowest_ms", |client| Some(client.error.lowest_ns as f64 / 1e6)),
     ("highest ms", "error_highest_ms", |client| Some(client.error.highest_ns as f64 / 1e6)),
     ("starved", "starved", |client| (client.starved > 0).then_some(client.starved as f64)),
+    ("spun ms", "spun_ms", |client| (client.spun_ns > 0).then_some(client.spun_ns as f64 / 1e6)),
 ];
 
 /// Which figures stand in one table: a terminal has 100 columns.
@@ -45,7 +46,7 @@ const READ_IT: &str = "\
 Mean over the seeds, ± half of its 95 % confidence interval (Student's t). woken: from waking to
 running; answer: from asking to being answered; each the median, then 99 %. wait: the longest time
 ready without running. lowest, highest: the service-time error at its extremes. starved: how often
-ready without running beyond the scenario's limit.";
+ready without running beyond the scenario's limit. spun: turning in circles for spin locks.";
 
 /// Where results go beside stdout.
 pub struct Files<'a> {
