@@ -36,7 +36,7 @@ const FIGURES: [Figure; 11] = [
 ];
 
 /// Which figures stand in one table: a terminal has 100 columns.
-const TABLES: [Range<usize>; 3] = [0..4, 4..7, 7..FIGURES.len()];
+const TABLES: [Range<usize>; 4] = [0..4, 4..7, 7..9, 9..FIGURES.len()];
 
 fn quantile(times: Option<&Latencies>, part: f64) -> Option<f64> {
     times.and_then(|times| times.quantile_ns(part)).map(|ns| ns as f64 / 1e6)
