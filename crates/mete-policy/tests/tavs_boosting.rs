@@ -60,6 +60,13 @@ impl Host {
         host
     }
 
+    /// Three ticks: credit is handed out.
+    fn account(&mut self) {
+        for _ in 0..3 {
+            let _ = self.policy.tick(0, self.now);
+        }
+    }
+
     fn observe(&mut self, observation: Observation) -> Option<ProcessorId> {
         self.policy.observe(observation, self.now)
     }
@@ -466,4 +473,46 @@ fn tavs_4_aggressive_boosting_preempts_for_any_event_and_is_not_revoked() {
     assert_eq!(host.pick(MIXED), (30 * MS, Grant::WakeBoost));
     host.switch(IO);
     assert_eq!(host.switch(CPU), None, "the task that computes goes on with the slice");
+}
+
+/// §4.2: "the domain should not be ousted from the current location on its priority list by its own I/O
+/// requests". A boost in its own turn, which the driver interrupted, does not oust it either, even by one that
+/// has waited for longer and was without credit until now.
+#[test]
+fn tavs_6_who_is_boosted_in_its_own_turn_goes_on_with_it_afterwards() {
+    let mut host = Host::with(TavsSettings { keep_on_run_queue: true, ..BOOSTING });
+    let _ = host.observe(Observation::Driver { client: DRIVER });
+    host.account();
+    let _ = host.policy.wake(HOG, host.now);
+    host.pick(HOG);
+    host.ran(HOG, 40 * MS, Stop::Expired);
+    host.account();
+    host.account();
+    // They take turns; the hog's place in the queue becomes the older one.
+    let mut last = HOG;
+    for turn in 0.. {
+        let client = host.policy.pick(0, host.now).expect("both are ready").client;
+        host.ran(client, 30 * MS, Stop::Expired);
+        if (std::mem::replace(&mut last, client), client) == (HOG, MIXED) && turn > 2 {
+            break;
+        }
+        assert!(turn < 20, "they take turns");
+    }
+    host.policy.set_share(MIXED, Share::new(9).expect("more than none"), host.now);
+    (0..2).for_each(|_| host.account());
+    assert_eq!([HOG, MIXED].map(|client| host.policy.priority(client)), [Priority::Over, Priority::Under]);
+    host.pick(MIXED);
+    (0..12).for_each(|_| host.account());
+    assert_eq!([HOG, MIXED].map(|client| host.policy.priority(client)), [Priority::Under; 2]);
+
+    assert_eq!(host.policy.wake(DRIVER, host.now), Some(0));
+    host.ran(MIXED, MS, Stop::Preempted);
+    host.pick(DRIVER);
+    let _ = host.pending(Event::Other);
+    host.ran(DRIVER, 10 * US, Stop::Blocked);
+    assert_eq!(host.pick(MIXED).1, Grant::PartialBoost);
+    host.switch(IO);
+    assert_eq!(host.switch(CPU), Some(0));
+    host.ran(MIXED, 100 * US, Stop::Preempted);
+    assert_eq!(host.pick(MIXED), (29 * MS, Grant::Share), "the rest of its slice");
 }

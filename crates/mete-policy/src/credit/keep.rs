@@ -8,6 +8,7 @@
 //! §3.4 it would be inserted as the original scheduler does, at the tail; then each of its packets would
 //! put off the turn of what else it has to do, and a domain that gets many would lose most of its share,
 //! which is not what figure 11 shows ("CPU fairness among guest domains is guaranteed for all cases").
+//! If it was boosted in its own turn, which its driver had interrupted, that turn goes on: it is at the head.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -41,7 +41,8 @@
 //!   are no clients), it boosts at once.
 //! * Who gives way before it ran at all goes back to the head, where Xen sends it to the tail: to the
 //!   policy it is a decision that could not be carried out.
-//! * Whose partial boost is revoked goes back to its place, not to the tail, where KeepOnRunQ is on (`keep`).
+//! * Whose partial boost is revoked goes back to its place, not to the tail, where KeepOnRunQ is on; to the
+//!   head, if the boost came in its own turn, which the driver had interrupted (`keep`).
 //! * Algorithm 1's `after_event` belongs to the slice, and a preempted task's run goes on when it is resumed
 //!   and nothing came meanwhile (`inference` says why both), KeepOnRunQ keeps the rest of the slice
 //!   (`keep`), and a boost begins only where IOthreshold's worth of it is allowed (`boosting`).
@@ -178,6 +179,8 @@ impl Credit {
         let priority = self.priority(client);
         if preempted.is_some_and(|ran_ns| self.tavs.keep.preempted(client, ran_ns)) {
             self.counters.kept_on_run_queue += 1;
+            self.run_queue.push_front(client, priority);
+        } else if preempted.is_some() && boosted && self.tavs.keep.has_left(client) {
             self.run_queue.push_front(client, priority);
         } else if preempted.is_some() && boosted && self.settings.tavs.keep_on_run_queue {
             self.run_queue.put_back(client, priority);
