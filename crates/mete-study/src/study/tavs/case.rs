@@ -2,7 +2,7 @@
 
 use mete_policy::ClientId;
 use mete_sim::scenario::Shipped;
-use mete_sim::{Report, Scenario, report};
+use mete_sim::{ClientReport, Report, Scenario, report};
 
 use super::probe::Probe;
 use crate::reason::Reason;
@@ -76,16 +76,24 @@ impl Case {
 }
 
 impl Outcome {
-    /// What a client had of all processor time, in percent.
+    /// What a client had of all processor time, in percent: with the switches to it, which Xen charges to it
+    /// and counts as its own.
     pub(super) fn got_percent(&self, client: ClientId) -> Option<f64> {
-        self.report.clients.get(client as usize).map(|client| client.got * 100.0)
+        self.report.clients.get(client as usize).map(|client| self.had_percent(client))
     }
 
     /// What the clients whose names begin so had on average, in percent.
     pub(super) fn got_by_each(&self, prefix: &str) -> Option<f64> {
         let got = self.report.clients.iter().filter(|client| client.name.starts_with(prefix));
-        let got: Vec<f64> = got.map(|client| client.got * 100.0).collect();
+        let got: Vec<f64> = got.map(|client| self.had_percent(client)).collect();
         (!got.is_empty()).then(|| got.iter().sum::<f64>() / got.len() as f64)
+    }
+
+    fn had_percent(&self, client: &ClientReport) -> f64 {
+        let switches: u64 = self.report.clients.iter().map(|client| client.switches).sum();
+        let part = client.switches as f64 / switches.max(1) as f64;
+        100.0
+            * (client.got + part * self.report.times.switch_ns as f64 / self.report.measured_ns.max(1) as f64)
     }
 
     /// One of the policy's counters.

@@ -99,47 +99,51 @@ fn figures(found: &Found) -> Vec<Figure> {
         growth(found, "TAVS fig. 11(a)", BLOCK, &BLOCK_THROUGHPUT),
         growth(found, "TAVS fig. 11(b)", NETWORK, &NETWORK_THROUGHPUT),
         growth(found, "TAVS fig. 11(b), needless boosts skipped", SPARING, &NETWORK_THROUGHPUT),
-        claim(
-            "TAVS fig. 11",
-            "guest domains have the same processor time in all cases",
-            (|| {
-                let uneven = |line| {
-                    let off = RATIOS.iter().map(|&ratio| {
-                        let own = found.mean(line, Some(ratio), &OWN)?;
-                        Some((own / found.mean(line, Some(ratio), &OTHERS)? - 1.0).abs() * 100.0)
-                    });
-                    off.collect::<Option<Vec<_>>>().map(|off| off.into_iter().fold(0.0, f64::max))
-                };
-                let (block, network, sparing) = (uneven(BLOCK)?, uneven(NETWORK)?, uneven(SPARING)?);
-                let ours = format!(
-                    "the mixed domain is off by at most {} % of what others have (block), {} % (network), {} % \
-                     (needless boosts skipped)",
-                    short(block),
-                    short(network),
-                    short(sparing)
-                );
-                Some((ours, block.max(network) < 5.0))
-            })(),
-        ),
-        claim(
-            "TAVS fig. 11",
-            "the driver uses more as throughput grows, at the cost of the domains that compute",
-            (|| {
-                let at = |ratio, measure: &Measure| found.mean(NETWORK, Some(ratio), measure);
-                let (before, after) = (at(0.0, &DRIVER)?, at(1.0, &DRIVER)?);
-                let (others_before, others_after) = (at(0.0, &OTHERS)?, at(1.0, &OTHERS)?);
-                let ours = format!(
-                    "network, from 0 to 1: the driver {} to {} %, others {} to {} %",
-                    short(before),
-                    short(after),
-                    short(others_before),
-                    short(others_after)
-                );
-                Some((ours, after > before && others_after < others_before))
-            })(),
-        ),
+        evenness(found),
+        driver_use(found),
         trade(found),
     ]
+}
+
+/// By how much the mixed domain's processor time is off what others have, in percent, where that is most.
+fn uneven(found: &Found, line: &str) -> Option<f64> {
+    let off = RATIOS.iter().map(|&ratio| {
+        let own = found.mean(line, Some(ratio), &OWN)?;
+        Some((own / found.mean(line, Some(ratio), &OTHERS)? - 1.0).abs() * 100.0)
+    });
+    off.collect::<Option<Vec<_>>>().map(|off| off.into_iter().fold(0.0, f64::max))
+}
+
+fn evenness(found: &Found) -> Figure {
+    let judge = || {
+        let [block, network, sparing] = [BLOCK, NETWORK, SPARING].map(|line| uneven(found, line));
+        let (block, network, sparing) = (block?, network?, sparing?);
+        let ours = format!(
+            "the mixed domain is off by at most {} % of what others have (block), {} % (network), {} % \
+             (needless boosts skipped)",
+            short(block),
+            short(network),
+            short(sparing)
+        );
+        Some((ours, block.max(network) < 5.0))
+    };
+    claim("TAVS fig. 11", "guest domains have the same processor time in all cases", judge())
+}
+
+fn driver_use(found: &Found) -> Figure {
+    let judge = || {
+        let at = |ratio, measure: &Measure| found.mean(NETWORK, Some(ratio), measure);
+        let (before, after) = (at(0.0, &DRIVER)?, at(1.0, &DRIVER)?);
+        let (others_before, others_after) = (at(0.0, &OTHERS)?, at(1.0, &OTHERS)?);
+        let [driver_from, driver_to] = [before, after].map(short);
+        let [from, to] = [others_before, others_after].map(short);
+        let ours = format!(
+            "network, from 0 to 1: the driver {driver_from} to {driver_to} %, others {from} to {to} %"
+        );
+        Some((ours, after > before && others_after < others_before))
+    };
+    let paper = "the driver uses more as throughput grows, at the cost of the domains that compute";
+    claim("TAVS fig. 11", paper, judge())
 }
 
 /// Throughput over PBratio.
@@ -214,16 +218,15 @@ const PROSE: [&str; 2] = [
      there are few requests and each is large. The stream goes on growing up to 1. Each packet costs the \
      driver, too, so the driver's time grows with the throughput and all domains that compute have that \
      much less (figure 20).",
-    "Up to an eighth the stream is no faster than without boosting. The driver preempts the domain for \
-     each packet in the domain's own turn, too, and the domain is boosted then, although it stands at the \
-     head of its list and would go on in any case: nearly all packets are taken boosted, and the \
-     allowance is spent where it gains nothing. The paper does not except that case, and its throughput \
-     grows throughout; where it is excepted (`skip_needless_boosts`, the last cases), ours does so, too, \
-     and up to a quarter the domains are served alike. Without it the domain with the stream is short of \
-     its share there. From a half on it has more than the others either way: a boost is granted to \
-     whoever has PBratio left, even without credit, and the credit scheduler forgives debts of more than \
-     a slice. What a packet or read costs the driver (10 us), the disk and TCP's window are choices of \
-     the scenario files, and the slopes are theirs; so is the ratio of figure 20, which has the paper's \
-     direction and not its size. What tracking tasks itself costs (section 5.5, hackbench) is a matter of \
-     real processors and is not simulated.",
+    "Up to an eighth the stream gains little. The driver preempts the domain for each packet in the \
+     domain's own turn, too, and the domain is boosted then, although it stands at the head of its list \
+     and would go on in any case: nearly all packets are taken boosted, and the allowance is spent where \
+     it gains nothing. The paper does not except that case; where it is excepted (`skip_needless_boosts`, \
+     the last cases) the stream gains from the beginning. A boost in its own turn leaves the domain that \
+     turn, and all domains have the same processor time at every PBratio, switches included: each is \
+     charged from the switch to it on, as by Xen's time stamps, and counted so. What a packet or read \
+     costs the driver (10 us), a switch (5 us), the disk and TCP's window are choices of the scenario \
+     files, and the slopes are theirs; so is the ratio of figure 20, which has the paper's direction and \
+     not its size. What tracking tasks itself costs (section 5.5, hackbench) is a matter of real \
+     processors and is not simulated.",
 ];
