@@ -1,0 +1,466 @@
+//! Blocks: what trace files are made of. The bytes are told in `docs/trace-format.md`.
+//!
+//! A block has a fixed size and a place of its own in the file, holds whole records, and says in
+//! its header which ones. So it is found by its number, or by time through a binary search over
+//! headers; what surrounds it may be damaged.
+
+use crate::record::{HEADER_BYTES as RECORD_HEADER, Head, MAX_BYTES, STAMP_OFFSET, is_sound_size, unfold};
+
+/// What every block begins with.
+pub const MAGIC: [u8; 8] = *b"METEBLK\0";
+/// The version of the format.
+pub const VERSION: u16 = 1;
+/// Bytes of a block's header.
+pub const HEADER_BYTES: usize = 128;
+/// The unit of a block's size.
+pub const UNIT: u32 = 4096;
+/// The smallest block: it must hold any record.
+pub const MIN_BYTES: u32 = 2 * UNIT;
+/// The largest block.
+pub const MAX_BLOCK_BYTES: u32 = 16 << 20;
+/// The default. A killed recorder loses less than this for each processor beside what was still in
+/// the buffer; the header is a five-hundredth of it; a gigabyte is searched in fourteen reads.
+pub const DEFAULT_BYTES: u32 = 64 << 10;
+
+/// Flag: recording was stopped in order; no block follows.
+pub const FLAG_LAST: u32 = 1;
+/// Flag: a time stamp of this file, up to the end of this block, was earlier than one before it, so
+/// times do not tell where to look.
+pub const FLAG_DISORDER: u32 = 2;
+
+/// Where the fields of a header lie.
+pub mod offset {
+    /// [`MAGIC`](super::MAGIC).
+    pub const MAGIC: usize = 0;
+    /// u16: [`VERSION`](super::VERSION).
+    pub const VERSION: usize = 8;
+    /// u16: bytes of the header.
+    pub const HEADER_BYTES: usize = 10;
+    /// u32: bytes of every block of the file.
+    pub const BLOCK_BYTES: usize = 12;
+    /// u32: the processor.
+    pub const PROCESSOR: usize = 16;
+    /// u32: flags.
+    pub const FLAGS: usize = 20;
+    /// u64: the block's number.
+    pub const NUMBER: usize = 24;
+    /// u64: serial number of the first record.
+    pub const FIRST_SERIAL: usize = 32;
+    /// u64: serial number behind the last event that this block accounts for.
+    pub const END_SERIAL: usize = 40;
+    /// u64: events lost between the block before and the first record.
+    pub const LOST_BEFORE: usize = 48;
+    /// u64: events lost from the first record on, up to the end serial.
+    pub const LOST_INSIDE: usize = 56;
+    /// u64: the earliest time stamp in the block.
+    pub const FIRST_TIME: usize = 64;
+    /// u64: the latest time stamp of the file up to the end of this block.
+    pub const LAST_TIME: usize = 72;
+    /// u32: records.
+    pub const RECORDS: usize = 80;
+    /// u32: bytes of records.
+    pub const USED: usize = 84;
+    /// 16 bytes: the recording that the block belongs to.
+    pub const RECORDING: usize = 88;
+    /// 20 bytes: zero.
+    pub const RESERVED: usize = 104;
+    /// u32: checksum.
+    pub const CHECKSUM: usize = 124;
+}
+
+/// A recording's number, drawn at random: blocks of another one are not taken for its own.
+pub type RecordingId = [u8; 16];
+
+/// What a block says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// Bytes of every block of the file.
+    pub block_bytes: u32,
+    /// The processor.
+    pub processor: u32,
+    /// [`FLAG_LAST`], [`FLAG_DISORDER`].
+    pub flags: u32,
+    /// The block's number: one more than that of the block before.
+    pub number: u64,
+    /// Serial number of the first record; in a block without records, the same as `end_serial`.
+    pub first_serial: u64,
+    /// Serial number behind the last event that this block accounts for: one more than that of the
+    /// last record, except in the last block of a recording, where losses behind it count too.
+    pub end_serial: u64,
+    /// Events lost between the block before and the first record.
+    pub lost_before: u64,
+    /// Events lost from the first record on, up to `end_serial`.
+    pub lost_inside: u64,
+    /// The earliest time stamp in the block, in ticks.
+    pub first_time: u64,
+    /// The latest time stamp of the file up to the end of this block, in ticks.
+    pub last_time: u64,
+    /// Records.
+    pub records: u32,
+    /// Bytes of records, behind the header.
+    pub used: u32,
+    /// The recording.
+    pub recording: RecordingId,
+    /// Over header and records.
+    pub checksum: u32,
+}
+
+/// What is wrong with a block, and at which byte of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at byte {at} of the block: {what}")]
+pub struct Damage {
+    /// Bytes from the beginning of the block.
+    pub at: usize,
+    /// What is wrong.
+    pub what: What,
+}
+
+/// The kinds of damage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum What {
+    /// All zero: the block was never written, as after a power failure.
+    #[error("nothing was written here")]
+    Unwritten,
+    /// Not a block.
+    #[error("this does not begin like a block")]
+    Magic,
+    /// A block of a later format.
+    #[error("format version {0}; this program reads version 1")]
+    Version(u16),
+    /// A number that does not fit the file or the other numbers.
+    #[error("the {0} in the header cannot be right")]
+    Field(&'static str),
+    /// The bytes are not those that were written.
+    #[error("the checksum is {found:#010x}, but the content's is {computed:#010x}")]
+    Checksum {
+        /// As the header says.
+        found: u32,
+        /// As the bytes say.
+        computed: u32,
+    },
+    /// A record that cannot be.
+    #[error("a record of {0} bytes cannot stand here")]
+    RecordSize(u16),
+    /// A record out of order.
+    #[error("serial number {found} follows {before}")]
+    RecordSerial {
+        /// What stands there.
+        found: u64,
+        /// The one before.
+        before: u64,
+    },
+}
+
+impl Header {
+    /// Reads a header. Its numbers are checked against each other, the checksum is not.
+    ///
+    /// # Errors
+    ///
+    /// [`Damage`] if these bytes are not the header of a block of a file of `block_bytes` blocks.
+    pub fn decode(bytes: &[u8; HEADER_BYTES], block_bytes: u32) -> Result<Header, Damage> {
+        check_kind(bytes)?;
+        let header = Header::fields(bytes);
+        match header.fault(bytes, block_bytes) {
+            None => Ok(header),
+            Some((at, name)) => Err(Damage { at, what: What::Field(name) }),
+        }
+    }
+
+    fn fields(bytes: &[u8; HEADER_BYTES]) -> Header {
+        let (word, half) = (|at| u64_at(bytes, at), |at| u32_at(bytes, at));
+        let mut recording = RecordingId::default();
+        recording.copy_from_slice(&bytes[offset::RECORDING..offset::RESERVED]);
+        Header {
+            block_bytes: half(offset::BLOCK_BYTES),
+            processor: half(offset::PROCESSOR),
+            flags: half(offset::FLAGS),
+            number: word(offset::NUMBER),
+            first_serial: word(offset::FIRST_SERIAL),
+            end_serial: word(offset::END_SERIAL),
+            lost_before: word(offset::LOST_BEFORE),
+            lost_inside: word(offset::LOST_INSIDE),
+            first_time: word(offset::FIRST_TIME),
+            last_time: word(offset::LAST_TIME),
+            records: half(offset::RECORDS),
+            used: half(offset::USED),
+            recording,
+            checksum: half(offset::CHECKSUM),
+        }
+    }
+
+    /// The first field that cannot be right.
+    fn fault(&self, bytes: &[u8; HEADER_BYTES], block_bytes: u32) -> Option<(usize, &'static str)> {
+        let accounted = u64::from(self.records).checked_add(self.lost_inside);
+        let least = u64::from(self.records) * RECORD_HEADER as u64;
+        let reserved = &bytes[offset::RESERVED..offset::CHECKSUM];
+        let checks = [
+            (
+                u16_at(bytes, offset::HEADER_BYTES) as usize == HEADER_BYTES,
+                offset::HEADER_BYTES,
+                "header size",
+            ),
+            (self.block_bytes == block_bytes, offset::BLOCK_BYTES, "block size"),
+            (self.flags & !(FLAG_LAST | FLAG_DISORDER) == 0, offset::FLAGS, "set of flags"),
+            (
+                self.used <= block_bytes - HEADER_BYTES as u32 && self.used.is_multiple_of(8),
+                offset::USED,
+                "number of used bytes",
+            ),
+            (u64::from(self.used) >= least, offset::RECORDS, "number of records"),
+            (
+                self.end_serial.checked_sub(self.first_serial) == accounted && accounted.is_some(),
+                offset::END_SERIAL,
+                "end serial number",
+            ),
+            (self.lost_before <= self.first_serial, offset::LOST_BEFORE, "number of events lost before"),
+            (self.first_time <= self.last_time, offset::LAST_TIME, "last time"),
+            (reserved.iter().all(|byte| *byte == 0), offset::RESERVED, "reserved part"),
+        ];
+        checks.into_iter().find(|(holds, ..)| !holds).map(|(_, at, name)| (at, name))
+    }
+
+    /// Writes the header over the front of a block.
+    pub fn encode(&self, block: &mut [u8]) {
+        block[..HEADER_BYTES].fill(0);
+        let mut put = |at: usize, bytes: &[u8]| block[at..at + bytes.len()].copy_from_slice(bytes);
+        put(offset::MAGIC, &MAGIC);
+        put(offset::VERSION, &VERSION.to_le_bytes());
+        put(offset::HEADER_BYTES, &(HEADER_BYTES as u16).to_le_bytes());
+        put(offset::BLOCK_BYTES, &self.block_bytes.to_le_bytes());
+        put(offset::PROCESSOR, &self.processor.to_le_bytes());
+        put(offset::FLAGS, &self.flags.to_le_bytes());
+        put(offset::NUMBER, &self.number.to_le_bytes());
+        put(offset::FIRST_SERIAL, &self.first_serial.to_le_bytes());
+        put(offset::END_SERIAL, &self.end_serial.to_le_bytes());
+        put(offset::LOST_BEFORE, &self.lost_before.to_le_bytes());
+        put(offset::LOST_INSIDE, &self.lost_inside.to_le_bytes());
+        put(offset::FIRST_TIME, &self.first_time.to_le_bytes());
+        put(offset::LAST_TIME, &self.last_time.to_le_bytes());
+        put(offset::RECORDS, &self.records.to_le_bytes());
+        put(offset::USED, &self.used.to_le_bytes());
+        put(offset::RECORDING, &self.recording);
+        put(offset::CHECKSUM, &self.checksum.to_le_bytes());
+    }
+
+    /// Bytes of the block that carry something.
+    pub fn written_bytes(&self) -> usize {
+        HEADER_BYTES + self.used as usize
+    }
+
+    /// Whether recording was stopped in order behind this block.
+    pub fn is_last(&self) -> bool {
+        self.flags & FLAG_LAST != 0
+    }
+}
+
+fn check_kind(bytes: &[u8; HEADER_BYTES]) -> Result<(), Damage> {
+    if bytes.iter().all(|byte| *byte == 0) {
+        return Err(Damage { at: 0, what: What::Unwritten });
+    }
+    if bytes[..8] != MAGIC {
+        return Err(Damage { at: offset::MAGIC, what: What::Magic });
+    }
+    match u16_at(bytes, offset::VERSION) {
+        VERSION => Ok(()),
+        other => Err(Damage { at: offset::VERSION, what: What::Version(other) }),
+    }
+}
+
+/// The checksum of a block of which `block` has all that is written: CRC-32 as in zlib, over
+/// header and records, the checksum's own bytes taken as zero.
+pub fn checksum(block: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&block[..offset::CHECKSUM]);
+    sum.update(&[0; 4]);
+    sum.update(&block[HEADER_BYTES..]);
+    sum.finalize()
+}
+
+/// Checks a block's records against its header: sizes, serial numbers, counts. `block` has all
+/// that is written of it.
+///
+/// # Errors
+///
+/// [`Damage`] with the byte at which something is wrong.
+pub fn check(header: &Header, block: &[u8]) -> Result<(), Damage> {
+    let computed = checksum(block);
+    if computed != header.checksum {
+        let what = What::Checksum { found: header.checksum, computed };
+        return Err(Damage { at: offset::CHECKSUM, what });
+    }
+    let (mut at, mut records, mut expected) = (HEADER_BYTES, 0, header.first_serial);
+    while at < block.len() {
+        let (bytes, serial) = check_record(header, block, at, expected)?;
+        expected = serial + 1;
+        records += 1;
+        at += bytes;
+    }
+    if records == header.records && expected <= header.end_serial {
+        Ok(())
+    } else {
+        Err(Damage { at: offset::RECORDS, what: What::Field("number of records") })
+    }
+}
+
+fn check_record(header: &Header, block: &[u8], at: usize, expected: u64) -> Result<(usize, u64), Damage> {
+    let head = Head::from_word(u64_at(block, at));
+    if !head.is_sound() || usize::from(head.bytes) > block.len() - at {
+        return Err(Damage { at, what: What::RecordSize(head.bytes) });
+    }
+    let serial = unfold(expected, head.serial);
+    let starts_right = at > HEADER_BYTES || serial == header.first_serial;
+    if !starts_right || !(expected..header.end_serial).contains(&serial) {
+        let what = What::RecordSerial { found: serial, before: expected.wrapping_sub(1) };
+        return Err(Damage { at, what });
+    }
+    Ok((usize::from(head.bytes), serial))
+}
+
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word)
+}
+
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(word)
+}
+
+/// Whether blocks may have this size.
+pub fn is_sound_block_size(bytes: u32) -> bool {
+    (MIN_BYTES..=MAX_BLOCK_BYTES).contains(&bytes) && bytes.is_multiple_of(UNIT)
+}
+
+/// Builds the blocks of one processor, one after the other.
+#[derive(Debug)]
+pub struct Builder {
+    header: Header,
+    bytes: Vec<u8>,
+    /// The serial number that follows what all blocks so far account for.
+    next_serial: u64,
+}
+
+impl Builder {
+    /// Begins block 0.
+    pub fn new(recording: RecordingId, processor: u32, block_bytes: u32) -> Builder {
+        assert!(is_sound_block_size(block_bytes), "blocks of {block_bytes} bytes");
+        let header = Header { block_bytes, processor, recording, ..Header::default() };
+        Builder { header, bytes: Vec::new(), next_serial: 0 }
+    }
+
+    /// Whether the block has no record yet.
+    pub fn is_empty(&self) -> bool {
+        self.header.records == 0
+    }
+
+    /// Records in the open block.
+    pub fn records(&self) -> u32 {
+        self.header.records
+    }
+
+    /// Whether not even the smallest record fits into the block any more.
+    pub fn is_full(&self) -> bool {
+        self.bytes.len() + RECORD_HEADER > self.header.block_bytes as usize
+    }
+
+    /// Adds a record; false if it does not fit into this block. Serial numbers must rise.
+    #[inline]
+    pub fn push(&mut self, serial: u64, record: &[u64]) -> bool {
+        let bytes = record.len() * 8;
+        debug_assert!(is_sound_size(bytes) && bytes <= MAX_BYTES && serial >= self.next_serial);
+        if self.bytes.is_empty() {
+            self.bytes.reserve_exact(self.header.block_bytes as usize);
+            self.bytes.resize(HEADER_BYTES, 0);
+        }
+        if self.bytes.len() + bytes > self.header.block_bytes as usize {
+            return false;
+        }
+        self.account(serial, record[STAMP_OFFSET / 8]);
+        let at = self.bytes.len();
+        self.bytes.resize(at + bytes, 0);
+        let places = self.bytes[at..].chunks_exact_mut(8);
+        places.zip(record).for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
+        true
+    }
+
+    #[inline]
+    fn account(&mut self, serial: u64, time: u64) {
+        let header = &mut self.header;
+        let lost = serial - self.next_serial;
+        if header.records == 0 {
+            header.first_serial = serial;
+            header.lost_before = lost;
+            header.first_time = time;
+        } else {
+            header.lost_inside += lost;
+            header.first_time = header.first_time.min(time);
+        }
+        if time < header.last_time {
+            header.flags |= FLAG_DISORDER;
+        }
+        header.last_time = header.last_time.max(time);
+        header.records += 1;
+        self.next_serial = serial + 1;
+    }
+
+    /// Closes the block and begins the next one.
+    pub fn seal(&mut self) -> Block {
+        self.seal_at(self.next_serial)
+    }
+
+    /// Closes the last block of a recording in which `occurred` events occurred, those that were
+    /// lost behind the last record among them.
+    pub fn seal_last(&mut self, occurred: u64) -> Block {
+        self.header.flags |= FLAG_LAST;
+        self.seal_at(occurred.max(self.next_serial))
+    }
+
+    fn seal_at(&mut self, end_serial: u64) -> Block {
+        let behind = end_serial - self.next_serial;
+        let mut header = self.header;
+        if header.records == 0 {
+            (header.first_serial, header.lost_before, header.first_time) =
+                (end_serial, behind, header.last_time);
+        } else {
+            header.lost_inside += behind;
+        }
+        header.end_serial = end_serial;
+        let mut bytes = core::mem::take(&mut self.bytes);
+        bytes.resize(bytes.len().max(HEADER_BYTES), 0);
+        header.used = (bytes.len() - HEADER_BYTES) as u32;
+        header.encode(&mut bytes);
+        header.checksum = checksum(&bytes);
+        header.encode(&mut bytes);
+        self.next_serial = end_serial;
+        self.begin_next();
+        Block { header, bytes }
+    }
+
+    fn begin_next(&mut self) {
+        let old = self.header;
+        self.header = Header {
+            block_bytes: old.block_bytes,
+            processor: old.processor,
+            recording: old.recording,
+            number: old.number + 1,
+            flags: old.flags & FLAG_DISORDER,
+            last_time: old.last_time,
+            ..Header::default()
+        };
+    }
+}
+
+/// A closed block: its header and what is written of it, header first.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// The header.
+    pub header: Header,
+    /// Header and records; what is missing up to the block's size is nothing.
+    pub bytes: Vec<u8>,
+}

@@ -1,0 +1,36 @@
+//! What is in a trace and what is not (NEW-2): for each processor and interval, as numbers that
+//! follow from serial numbers and never from a guess.
+
+use serde::{Deserialize, Serialize};
+
+/// What one processor's file has of an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// The processor.
+    pub processor: u32,
+    /// Serial number at which the interval begins.
+    pub first_serial: u64,
+    /// Serial number behind the interval's last event.
+    pub end_serial: u64,
+    /// Records in the trace.
+    pub records: u64,
+    /// Events that occurred and are not in the trace: `end_serial - first_serial - records`.
+    pub lost: u64,
+    /// Of these, events that were recorded but could not be written or read any more.
+    pub unwritten: u64,
+    /// Earliest time stamp, in ticks; 0 without records.
+    pub first_time: u64,
+    /// Latest time stamp, in ticks; 0 without records.
+    pub last_time: u64,
+    /// Whether the end of the recording is in it. If not, its recorder ended before it could say
+    /// how many events occurred: behind the end there may be more.
+    pub ended: bool,
+}
+
+impl Account {
+    /// Whether every event that occurred in the interval is in the trace, and the interval has
+    /// an end.
+    pub fn is_complete(&self) -> bool {
+        self.lost == 0 && self.ended
+    }
+}

@@ -1,0 +1,455 @@
+//! What a trace says of itself: `description.json` in its directory.
+//!
+//! It is written when recording begins and again when it ends. A trace whose recorder was killed
+//! keeps the first one, which is enough to read it.
+
+use std::path::Path;
+
+use mete_log::clock::{Anchor, Calibration};
+use serde::{Deserialize, Serialize};
+
+use crate::completeness::Account;
+use crate::record::{FIRST_RESERVED, HEADER_BYTES, MAX_BYTES};
+
+/// The name of the file.
+pub const FILE_NAME: &str = "description.json";
+/// What the field `format` says.
+pub const FORMAT: &str = "mete trace";
+/// The version of the format: that of the blocks, too.
+pub const VERSION: u32 = 1;
+/// The largest description that is read.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// The events of a trace: what the schema language makes of a schema's text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Description {
+    /// The text of the schema, as the user wrote it.
+    pub schema: String,
+    /// The layout of each event's records.
+    pub events: Vec<EventLayout>,
+}
+
+/// How the records of one event look.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventLayout {
+    /// The number in the records' headers, below `0xfff0`.
+    pub id: u16,
+    /// The name.
+    pub name: String,
+    /// What it means.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub doc: String,
+    /// The fields, in the order in which they were declared.
+    pub fields: Vec<FieldLayout>,
+}
+
+/// Where one field lies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FieldLayout {
+    /// The name.
+    pub name: String,
+    /// What the bytes mean.
+    pub kind: FieldKind,
+    /// Bytes from the beginning of the record; fields begin at 16.
+    pub offset: u16,
+    /// Bytes of the field.
+    pub bytes: u16,
+    /// What it means.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub doc: String,
+}
+
+/// What a field's bytes mean. Numbers are little endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FieldKind {
+    /// An integer of 1, 2, 4 or 8 bytes, never negative.
+    Unsigned,
+    /// An integer of 1, 2, 4 or 8 bytes in two's complement.
+    Signed,
+    /// A number of 4 or 8 bytes in the IEEE 754 format.
+    Float,
+    /// Text in UTF-8, ended by a zero byte or by the end of the field.
+    Text,
+    /// Bytes without further meaning.
+    Bytes,
+}
+
+impl FieldKind {
+    fn may_have(self, bytes: u16) -> bool {
+        match self {
+            FieldKind::Unsigned | FieldKind::Signed => matches!(bytes, 1 | 2 | 4 | 8),
+            FieldKind::Float => matches!(bytes, 4 | 8),
+            FieldKind::Text | FieldKind::Bytes => bytes > 0,
+        }
+    }
+}
+
+/// A description that describes nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DescriptionError {
+    /// Two events share a number or name, or the number is reserved.
+    #[error("event {name:?} (number {id}): {what}")]
+    Event {
+        /// Its name.
+        name: String,
+        /// Its number.
+        id: u16,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// A field that cannot be.
+    #[error("field {field:?} of event {event:?}: {what}")]
+    Field {
+        /// The event.
+        event: String,
+        /// The field.
+        field: String,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+impl Description {
+    /// Checks numbers, names and places.
+    ///
+    /// # Errors
+    ///
+    /// [`DescriptionError`] for the first event or field that cannot be.
+    pub fn check(&self) -> Result<(), DescriptionError> {
+        let (mut ids, mut names) = (std::collections::HashSet::new(), std::collections::HashSet::new());
+        for event in &self.events {
+            let what = if event.id >= FIRST_RESERVED {
+                "numbers from 65520 on are reserved"
+            } else if !ids.insert(event.id) {
+                "another event has this number"
+            } else if !names.insert(event.name.as_str()) {
+                "another event has this name"
+            } else {
+                event.check()?;
+                continue;
+            };
+            return Err(DescriptionError::Event { name: event.name.clone(), id: event.id, what });
+        }
+        Ok(())
+    }
+}
+
+impl EventLayout {
+    fn check(&self) -> Result<(), DescriptionError> {
+        for field in &self.fields {
+            let end = usize::from(field.offset) + usize::from(field.bytes);
+            let what = if usize::from(field.offset) < HEADER_BYTES || end > MAX_BYTES {
+                "it must lie between byte 16 and byte 4096 of the record"
+            } else if !field.kind.may_have(field.bytes) {
+                "its kind has no such size"
+            } else {
+                continue;
+            };
+            let (event, field) = (self.name.clone(), field.name.clone());
+            return Err(DescriptionError::Field { event, field, what });
+        }
+        Ok(())
+    }
+
+    /// Bytes that a record must have so that all fields are in it.
+    pub fn least_bytes(&self) -> usize {
+        let ends = self.fields.iter().map(|field| usize::from(field.offset) + usize::from(field.bytes));
+        ends.max().unwrap_or(HEADER_BYTES)
+    }
+}
+
+/// Which clock stamped the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockSource {
+    /// The processors' own counters (on x86-64 the time-stamp counter).
+    Counter,
+    /// CLOCK_MONOTONIC in nanoseconds.
+    Monotonic,
+}
+
+impl ClockSource {
+    /// Reads it.
+    #[inline]
+    pub fn now(self) -> u64 {
+        match self {
+            ClockSource::Counter => mete_log::clock::ticks(),
+            ClockSource::Monotonic => mete_log::clock::monotonic_ns(),
+        }
+    }
+}
+
+/// All clocks at one moment, read on one processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockAnchor {
+    /// The processor that read them.
+    pub processor: u32,
+    /// The trace's clock.
+    pub ticks: u64,
+    /// CLOCK_MONOTONIC.
+    pub monotonic_ns: u64,
+    /// CLOCK_REALTIME.
+    pub realtime_ns: u64,
+}
+
+impl ClockAnchor {
+    /// Reads the clocks; `processor` is where the caller runs.
+    pub fn now(source: ClockSource, processor: u32) -> ClockAnchor {
+        let anchor = Anchor::now();
+        let monotonic = mete_log::clock::monotonic_ns();
+        let real = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let real_ns = real.tv_sec as u64 * 1_000_000_000 + real.tv_nsec as u64;
+        let ticks = match source {
+            ClockSource::Counter => anchor.ticks,
+            ClockSource::Monotonic => anchor.ns,
+        };
+        let realtime_ns = real_ns - monotonic.saturating_sub(anchor.ns);
+        ClockAnchor { processor, ticks, monotonic_ns: anchor.ns, realtime_ns }
+    }
+}
+
+/// The trace's clock and how it lies beside the system's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clock {
+    /// Which clock.
+    pub source: ClockSource,
+    /// Readings at the beginning and the end, on every processor: a straight line through the
+    /// first and the last turns ticks into nanoseconds, and how far the others lie from it tells
+    /// how well the processors' clocks agree.
+    pub anchors: Vec<ClockAnchor>,
+}
+
+impl Clock {
+    /// The line through the first and the last reading; `None` if there are not two.
+    fn line(&self) -> Option<Calibration> {
+        let at = |anchor: &ClockAnchor| Anchor { ticks: anchor.ticks, ns: anchor.monotonic_ns };
+        let first = self.anchors.iter().min_by_key(|anchor| anchor.ticks)?;
+        let last = self.anchors.iter().max_by_key(|anchor| anchor.ticks)?;
+        Calibration::between(at(first), at(last))
+    }
+
+    /// Turns ticks into CLOCK_MONOTONIC nanoseconds; `None` if the trace has no two readings.
+    pub fn converter(&self) -> Option<Converter> {
+        match self.source {
+            ClockSource::Monotonic => Some(Converter(None)),
+            ClockSource::Counter => self.line().map(|line| Converter(Some(line))),
+        }
+    }
+
+    /// How far the farthest reading lies from the line, in nanoseconds: the error to expect
+    /// when times of different processors are compared. `None` without two readings.
+    pub fn alignment_error_ns(&self) -> Option<u64> {
+        let convert = self.converter()?;
+        self.anchors.iter().map(|anchor| convert.ns(anchor.ticks).abs_diff(anchor.monotonic_ns)).max()
+    }
+
+    /// CLOCK_REALTIME less CLOCK_MONOTONIC when recording began, in nanoseconds.
+    pub fn realtime_offset_ns(&self) -> Option<i64> {
+        let first = self.anchors.iter().min_by_key(|anchor| anchor.monotonic_ns)?;
+        i64::try_from(i128::from(first.realtime_ns) - i128::from(first.monotonic_ns)).ok()
+    }
+}
+
+/// Turns a trace's ticks into nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Converter(Option<Calibration>);
+
+impl Converter {
+    /// CLOCK_MONOTONIC nanoseconds at which the clock stood at `ticks`.
+    pub fn ns(&self, ticks: u64) -> u64 {
+        self.0.map_or(ticks, |line| line.to_ns(ticks))
+    }
+}
+
+/// Where it was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Kernel and its release.
+    pub kernel: String,
+    /// Instruction set.
+    pub architecture: String,
+    /// The processors' name.
+    pub model: String,
+    /// Processors in use by the system.
+    pub processors: usize,
+}
+
+impl Machine {
+    /// This machine.
+    pub fn here() -> Machine {
+        let name = rustix::system::uname();
+        let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+        let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+        Machine {
+            kernel: format!("{} {}", text(name.sysname()), text(name.release())),
+            architecture: text(name.machine()),
+            model: model.map(|(_, model)| model.trim().to_owned()).unwrap_or_default(),
+            processors: std::thread::available_parallelism().map_or(0, |number| number.get()),
+        }
+    }
+}
+
+/// How it was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Circumstances {
+    /// Bytes of each processor's buffer.
+    pub buffer_bytes: u64,
+    /// The low-water mark when recording began: percent of the buffer that were to stay free.
+    pub low_water_percent: u8,
+    /// Why the buffers were not locked into memory, if they were not.
+    pub not_locked: Option<String>,
+    /// Bytes that a flight recorder kept, if it was one: what came earlier is not in the trace.
+    pub flight_bytes: Option<u64>,
+    /// Each flush thread.
+    pub flush_threads: Vec<FlushThread>,
+}
+
+/// How one flush thread ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlushThread {
+    /// The processor whose buffer it flushed.
+    pub processor: u32,
+    /// Its priority, or why it is an ordinary one.
+    pub scheduling: String,
+    /// Whether it was bound to its processor, or why not.
+    pub placement: String,
+}
+
+/// All that `description.json` says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceDescription {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// The recording's number, in hexadecimal: every block carries it.
+    pub recording: String,
+    /// Whether recording was stopped in order. If not, `completeness` is empty and the blocks tell.
+    pub finished: bool,
+    /// Bytes of each block.
+    pub block_bytes: u32,
+    /// The files of blocks.
+    pub files: Vec<TraceFile>,
+    /// The clock.
+    pub clock: Clock,
+    /// The machine.
+    pub machine: Machine,
+    /// How it was recorded.
+    pub circumstances: Circumstances,
+    /// For each processor what is in the trace and what is not.
+    pub completeness: Vec<Account>,
+    /// Schema and layouts.
+    #[serde(flatten)]
+    pub description: Description,
+}
+
+/// One processor's file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceFile {
+    /// The processor.
+    pub processor: u32,
+    /// The file's name, in the trace's directory.
+    pub name: String,
+}
+
+/// The name of a processor's file.
+pub fn file_name(processor: u32) -> String {
+    format!("processor-{processor}.trace")
+}
+
+/// Why a description could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum DescriptionFileError {
+    /// The system refused.
+    #[error("cannot {what} {path}: {source}", path = path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// On which file.
+        path: std::path::PathBuf,
+        /// The answer.
+        source: std::io::Error,
+    },
+    /// Not what a recorder writes.
+    #[error("{path} describes no trace: {why}", path = path.display())]
+    Content {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl TraceDescription {
+    /// Writes it into a directory so that at any moment there is a whole one or none.
+    ///
+    /// # Errors
+    ///
+    /// [`DescriptionFileError`] if the system refuses; the old one is still there then.
+    pub fn write(&self, directory: &Path) -> Result<(), DescriptionFileError> {
+        let path = directory.join(FILE_NAME);
+        let failed = |source| DescriptionFileError::File { what: "write", path: path.clone(), source };
+        let new = directory.join(format!("{FILE_NAME}.new"));
+        let written = serde_json::to_vec_pretty(self).map_err(std::io::Error::other);
+        let result = written.and_then(|bytes| std::fs::write(&new, bytes));
+        let result = result.and_then(|()| std::fs::rename(&new, &path));
+        if result.is_err() {
+            // What was written of it is of no use; that it cannot be removed is not the news.
+            let _ = std::fs::remove_file(&new);
+        }
+        result.map_err(failed)
+    }
+
+    /// Reads and checks it.
+    ///
+    /// # Errors
+    ///
+    /// [`DescriptionFileError`] if it cannot be read or cannot be right.
+    pub fn read(directory: &Path) -> Result<TraceDescription, DescriptionFileError> {
+        let path = directory.join(FILE_NAME);
+        let failed = |source| DescriptionFileError::File { what: "read", path: path.clone(), source };
+        let wrong = |why: String| DescriptionFileError::Content { path: path.clone(), why };
+        if std::fs::metadata(&path).map_err(failed)?.len() > MAX_FILE_BYTES {
+            return Err(wrong(format!("it is larger than {} MiB", MAX_FILE_BYTES >> 20)));
+        }
+        let bytes = std::fs::read(&path).map_err(failed)?;
+        TraceDescription::parse(&bytes).map_err(wrong)
+    }
+
+    /// Reads it from the file's bytes.
+    ///
+    /// # Errors
+    ///
+    /// A sentence if it cannot be right.
+    pub fn parse(bytes: &[u8]) -> Result<TraceDescription, String> {
+        let this: TraceDescription = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        if this.format != FORMAT || this.version != VERSION {
+            let (format, version) = (&this.format, this.version);
+            return Err(format!(
+                "it is {format:?} version {version}; this program reads {FORMAT:?} version {VERSION}"
+            ));
+        }
+        if !crate::block::is_sound_block_size(this.block_bytes) {
+            return Err(format!("blocks cannot have {} bytes", this.block_bytes));
+        }
+        this.recording_id().ok_or_else(|| format!("{:?} is no recording's number", this.recording))?;
+        // A name with a path in it would lead out of the directory.
+        match this.files.iter().find(|file| file.name != file_name(file.processor)) {
+            Some(file) => Err(format!("processor {}'s file cannot be {:?}", file.processor, file.name)),
+            None => this.description.check().map_err(|error| error.to_string()).map(|()| this),
+        }
+    }
+
+    /// The recording's number as blocks carry it.
+    pub fn recording_id(&self) -> Option<crate::block::RecordingId> {
+        let number = u128::from_str_radix(&self.recording, 16).ok()?;
+        (self.recording.len() == 32).then(|| number.to_be_bytes())
+    }
+}
+
+/// A recording's number as `description.json` has it.
+pub fn recording_text(id: crate::block::RecordingId) -> String {
+    format!("{:032x}", u128::from_be_bytes(id))
+}

@@ -1,0 +1,201 @@
+//! One processor's file of blocks, read block by block. The file may be damaged, cut, or somebody
+//! else's: every byte is checked before it is believed.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::block::{self, Damage, HEADER_BYTES, Header, RecordingId, What, offset};
+
+/// Something that keeps a part of a trace from being read. What surrounds it can be.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// A block is not what was written.
+    #[error("{path}, block {block} (from byte {at}): {damage}", path = path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The block's place in the file, from 0.
+        block: u64,
+        /// Where in the file it begins.
+        at: u64,
+        /// What is wrong, and where in the block.
+        damage: Damage,
+    },
+    /// The file ends in the middle of a block, as that of a recorder that was killed may.
+    #[error("{path}, block {block} (from byte {at}): the file ends after {bytes} bytes of it; it is not read", path = path.display())]
+    Cut {
+        /// The file.
+        path: PathBuf,
+        /// The block's place in the file, from 0.
+        block: u64,
+        /// Where in the file it begins.
+        at: u64,
+        /// How much of it is there.
+        bytes: u64,
+    },
+    /// The system refused.
+    #[error("cannot read {path} at byte {at}: {source}", path = path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        at: u64,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+/// An open file of blocks.
+#[derive(Debug)]
+pub struct BlockFile {
+    file: File,
+    path: PathBuf,
+    bytes: u64,
+    processor: u32,
+    block_bytes: u32,
+    recording: RecordingId,
+    first_number: u64,
+}
+
+impl BlockFile {
+    /// Opens a file of blocks of this size, processor and recording.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::File`] if the system refuses.
+    pub fn open(
+        path: &Path,
+        processor: u32,
+        block_bytes: u32,
+        recording: RecordingId,
+    ) -> Result<BlockFile, ReadError> {
+        let failed = |source| ReadError::File { path: path.to_owned(), at: 0, source };
+        let file = File::open(path).map_err(failed)?;
+        let bytes = file.metadata().map_err(failed)?.len();
+        let path = path.to_owned();
+        let mut this = BlockFile { file, path, bytes, processor, block_bytes, recording, first_number: 0 };
+        this.first_number = this.find_first_number();
+        Ok(this)
+    }
+
+    /// The number of the block at the front: that of a flight recorder's trace is not 0. Any sound
+    /// block tells it.
+    fn find_first_number(&self) -> u64 {
+        let mut bytes = Vec::new();
+        let mut told = |block| self.read_any(block, &mut bytes).ok()?.number.checked_sub(block);
+        (0..self.blocks()).find_map(&mut told).unwrap_or(0)
+    }
+
+    /// Places for blocks, the last of which may be incomplete.
+    pub fn blocks(&self) -> u64 {
+        self.bytes.div_ceil(self.block_bytes.into())
+    }
+
+    /// The number of the first block.
+    pub fn first_number(&self) -> u64 {
+        self.first_number
+    }
+
+    /// The processor that it was recorded on.
+    pub fn processor(&self) -> u32 {
+        self.processor
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads a block, counted from the front of the file, and checks everything in it.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] if it is not what was written; `into` holds nothing then.
+    pub fn read(&self, block: u64, into: &mut Vec<u8>) -> Result<Header, ReadError> {
+        let header = self.read_any(block, into)?;
+        if header.number == self.first_number.wrapping_add(block) {
+            return Ok(header);
+        }
+        into.clear();
+        Err(self.damaged(block, Damage { at: offset::NUMBER, what: What::Field("block number") }))
+    }
+
+    /// The same for a block of any number.
+    fn read_any(&self, block: u64, into: &mut Vec<u8>) -> Result<Header, ReadError> {
+        into.clear();
+        let header = self.header(block)?;
+        into.resize(header.written_bytes(), 0);
+        let checked = self.read_part(block, into);
+        let damage = |damage| self.damaged(block, damage);
+        let checked = checked.and_then(|()| block::check(&header, into).map_err(damage));
+        if checked.is_err() {
+            into.clear();
+        }
+        checked.map(|()| header)
+    }
+
+    fn header(&self, block: u64) -> Result<Header, ReadError> {
+        let mut bytes = [0; HEADER_BYTES];
+        self.read_part(block, &mut bytes)?;
+        let header =
+            Header::decode(&bytes, self.block_bytes).map_err(|damage| self.damaged(block, damage))?;
+        let damage = |at, name| Err(self.damaged(block, Damage { at, what: What::Field(name) }));
+        if header.recording != self.recording {
+            return damage(offset::RECORDING, "recording");
+        }
+        if header.processor != self.processor {
+            return damage(offset::PROCESSOR, "processor");
+        }
+        Ok(header)
+    }
+
+    /// Reads the front of a block.
+    fn read_part(&self, block: u64, into: &mut [u8]) -> Result<(), ReadError> {
+        let at = self.place(block);
+        let there = self.bytes.saturating_sub(at);
+        let path = || self.path.clone();
+        if there < into.len() as u64 {
+            return Err(ReadError::Cut { path: path(), block, at, bytes: there });
+        }
+        match self.file.read_exact_at(into, at) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(ReadError::Cut { path: path(), block, at, bytes: 0 })
+            }
+            read => read.map_err(|source| ReadError::File { path: path(), at, source }),
+        }
+    }
+
+    fn place(&self, block: u64) -> u64 {
+        block.saturating_mul(self.block_bytes.into())
+    }
+
+    pub(crate) fn damaged(&self, block: u64, damage: Damage) -> ReadError {
+        ReadError::Damaged { path: self.path.clone(), block, at: self.place(block), damage }
+    }
+
+    /// The first block in which there may be records from this time on. If a block on the way
+    /// cannot be read, the first of all.
+    pub fn find(&self, time: u64) -> u64 {
+        let (mut low, mut high) = (0, self.blocks());
+        let mut bytes = Vec::new();
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.read(middle, &mut bytes) {
+                Ok(header) if header.last_time < time => low = middle + 1,
+                Ok(_) | Err(ReadError::Cut { .. }) => high = middle,
+                Err(_) => return 0,
+            }
+        }
+        low
+    }
+
+    /// Whether times rise throughout the file, so that they tell where to look: its last sound
+    /// block says so.
+    pub fn is_ordered(&self) -> bool {
+        let mut bytes = Vec::new();
+        let last = (0..self.blocks()).rev().take(2).find_map(|block| self.read(block, &mut bytes).ok());
+        last.is_some_and(|header| header.flags & block::FLAG_DISORDER == 0)
+    }
+}

@@ -1,0 +1,347 @@
+//! The flush thread: moves one processor's records from its buffer into blocks and these to where
+//! they are kept (KLogger §5.2).
+//!
+//! ```text
+//!   low-water mark, or half of it at a look of its own, or a second passed, or a request
+//!        │
+//!        ▼
+//!   DUMP_BEGIN ─▶ copy records into blocks, give their places back ─▶ write the blocks ─▶ DUMP_FINISH
+//!                 ▲                                                          │
+//!                 └────────────── until all that was there is out ◀──────────┘
+//! ```
+//!
+//! Records are copied out of the buffer before they are checked and summed, and blocks are
+//! written from the copy. KLogger writes from the buffer itself; but a block whose content somebody
+//! can still change carries a checksum of something else. The copy is made while the records are
+//! in the cache and costs less than writing them does.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::thread::futex;
+
+use crate::block::{Block, Builder};
+use crate::completeness::Account;
+use crate::consumer::{Consumer, Drained};
+use crate::description::{ClockAnchor, ClockSource};
+use crate::memory::Buffers;
+use crate::pace::Pace;
+use crate::producer::{Outcome, Producer};
+use crate::record::{DUMP_BEGIN, DUMP_FINISH};
+use crate::sink::Sink;
+use crate::thread;
+
+/// Blocks that are written by one system call.
+const BATCH: usize = 16;
+/// How long a record may wait in the buffer or in an open block before it is written.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// How long the end of a recording waits for producers that are in the middle of a record.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// What a flush thread and its recorder tell each other.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub stop: AtomicBool,
+    /// Counts requests to write everything; the thread answers by the same number.
+    pub requests: AtomicU64,
+    pub answered: AtomicU64,
+    pub report: Mutex<Report>,
+}
+
+impl Shared {
+    /// No code that holds the lock can leave the report half changed.
+    pub fn report(&self) -> MutexGuard<'_, Report> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a flush thread has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What is written, and what was lost so far.
+    pub account: Account,
+    /// Bytes of blocks written.
+    pub bytes: u64,
+    /// Blocks written.
+    pub blocks: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Processor time that the thread has used, in nanoseconds.
+    pub processor_time_ns: u64,
+    /// Why what was last tried to write is not written. The thread goes on trying.
+    pub write_error: Option<String>,
+    /// What was wrong in the buffer, last.
+    pub garbled: Option<String>,
+    pub(crate) placement: String,
+    pub(crate) scheduling: String,
+    pub(crate) anchors: Vec<ClockAnchor>,
+}
+
+/// One processor's flush thread before it runs.
+pub(crate) struct Flusher<B> {
+    pub buffers: Arc<B>,
+    pub processor: u32,
+    pub builder: Builder,
+    pub sink: Box<dyn Sink>,
+    pub clock: ClockSource,
+    pub realtime: bool,
+    pub shared: Arc<Shared>,
+}
+
+impl<B: Buffers> Flusher<B> {
+    /// The thread's whole life.
+    pub fn run(self) {
+        let placement = thread::bind(self.processor);
+        let scheduling = thread::set_priority(self.realtime);
+        self.anchor();
+        {
+            let mut report = self.shared.report();
+            report.account.processor = self.processor;
+            (report.placement, report.scheduling) = (placement, scheduling);
+        }
+        let Flusher { buffers, builder, sink, clock, shared, processor, .. } = self;
+        let buffer = buffers.buffer(processor as usize);
+        let consumer = Consumer::new(buffer);
+        let marks = Marks { producer: Producer::new(buffer), clock };
+        let writer = Writer { builder, sink, pending: Vec::new(), shared: Arc::clone(&shared), opened: None };
+        let mut worker =
+            Worker { consumer, marks, writer, shared, quiet_serial: 0, last_flush: Instant::now() };
+        worker.work();
+        worker.finish();
+        worker.shared.report().anchors.push(ClockAnchor::now(clock, processor));
+    }
+
+    fn anchor(&self) {
+        self.shared.report().anchors.push(ClockAnchor::now(self.clock, self.processor));
+    }
+}
+
+/// Writes the events that tell of flushes.
+struct Marks<'a> {
+    producer: Producer<'a>,
+    clock: ClockSource,
+}
+
+impl Marks<'_> {
+    /// A mark that finds no room is a loss like any other: its serial number is missing.
+    fn put(&self, event: u16) {
+        let (Outcome::Written | Outcome::WrittenAtMark | Outcome::Lost) =
+            self.producer.record(event, &[], || self.clock.now());
+    }
+}
+
+struct Worker<'a> {
+    consumer: Consumer<'a>,
+    marks: Marks<'a>,
+    writer: Writer,
+    shared: Arc<Shared>,
+    /// Events that had occurred when the last flush was over: as long as there are no more, there
+    /// is nothing but its own marks to flush.
+    quiet_serial: u64,
+    last_flush: Instant,
+}
+
+impl Worker<'_> {
+    fn work(&mut self) {
+        let buffer = self.consumer.buffer();
+        let mut pace = Pace::new(buffer.capacity());
+        let (mut looked, mut taken) = (Instant::now(), buffer.reserved().words);
+        while !self.shared.stop.load(Ordering::Acquire) {
+            // Read before the look: a call that comes after it ends the sleep at once.
+            let calls = buffer.calls().load(Ordering::Acquire);
+            let requests = self.shared.requests.load(Ordering::Acquire);
+            let asked = requests != self.shared.answered.load(Ordering::Relaxed);
+            if asked || self.is_due() {
+                self.flush(asked);
+                self.shared.answered.store(requests, Ordering::Release);
+            }
+            let words = buffer.reserved().words;
+            let came = u64::from(words.wrapping_sub(taken)) * 8;
+            let sleep = pace.next(came, looked.elapsed(), buffer.used());
+            (looked, taken) = (Instant::now(), words);
+            self.sleep(calls, sleep);
+        }
+    }
+
+    /// Half of the mark is enough at a look of its own: at the next one it might be too late.
+    fn is_due(&self) -> bool {
+        let buffer = self.consumer.buffer();
+        let waits = self.consumer.occurred() > self.quiet_serial || !self.writer.is_idle();
+        let half_full = buffer.used() >= (buffer.mark() / 2).max(1);
+        waits && (half_full || self.last_flush.elapsed() >= LONGEST_WAIT)
+    }
+
+    /// At most one buffer's worth, so that it ends however fast producers are.
+    fn flush(&mut self, seal: bool) {
+        self.marks.put(DUMP_BEGIN);
+        let capacity = u64::from(self.consumer.buffer().capacity());
+        let mut moved = 0;
+        while moved < capacity {
+            let Some(drained) = self.step() else { break };
+            moved += drained.bytes;
+            if drained.bytes == 0 || drained.stalled {
+                break;
+            }
+        }
+        if seal || self.writer.has_waited() {
+            self.writer.seal();
+        }
+        self.writer.write();
+        self.marks.put(DUMP_FINISH);
+        self.quiet_serial = self.consumer.occurred();
+        self.last_flush = Instant::now();
+        self.report();
+    }
+
+    /// Moves what one batch of blocks holds; `None` while an earlier one cannot be written.
+    fn step(&mut self) -> Option<Drained> {
+        if !self.writer.write() {
+            return None;
+        }
+        let Worker { consumer, writer, .. } = self;
+        match consumer.drain(|serial, record| writer.push(serial, record)) {
+            Ok(drained) => Some(drained),
+            Err(garbled) => {
+                self.shared.report().garbled = Some(garbled.to_string());
+                Some(Drained::default())
+            }
+        }
+    }
+
+    fn report(&self) {
+        let pushed = self.writer.pushed();
+        let mut report = self.shared.report();
+        report.flushes += 1;
+        report.processor_time_ns = thread::processor_time_ns();
+        let account = &mut report.account;
+        // Of what occurred, all that is neither taken out nor in the buffer is lost.
+        account.end_serial = self.consumer.next_serial();
+        account.lost = account.end_serial - pushed;
+    }
+
+    fn sleep(&self, calls: u32, time: Duration) {
+        let time = futex::Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
+        // Every way in which this ends is a reason to look: a call, a change, the time, a signal.
+        let _ = futex::wait(self.consumer.buffer().calls(), futex::Flags::empty(), calls, Some(&time));
+    }
+
+    /// Empties the buffer for good. Producers should have stopped; one that is in the middle of a
+    /// record is waited for, one that never ends is given up, and what lies behind it with it.
+    fn finish(&mut self) {
+        self.flush(false);
+        let begun = Instant::now();
+        while self.consumer.buffer().used() > 0 {
+            match self.step() {
+                None => break,
+                Some(drained) if drained.stalled && begun.elapsed() < PATIENCE => thread::pause(),
+                Some(drained) if drained.stalled => self.consumer.abandon(),
+                Some(_) => {}
+            }
+            // Somebody still records; the end is wherever we are.
+            if begun.elapsed() >= 2 * PATIENCE {
+                break;
+            }
+        }
+        self.writer.seal_last(self.consumer.occurred());
+        self.writer.write();
+        self.report();
+        self.writer.close(self.consumer.occurred());
+    }
+}
+
+/// Fills blocks and writes them.
+struct Writer {
+    builder: Builder,
+    sink: Box<dyn Sink>,
+    /// Closed blocks that are not written yet.
+    pending: Vec<Arc<Block>>,
+    shared: Arc<Shared>,
+    /// When the first record came into the open block.
+    opened: Option<Instant>,
+}
+
+impl Writer {
+    /// Takes a record; false once a batch is full.
+    fn push(&mut self, serial: u64, record: &[u64]) -> bool {
+        if self.builder.push(serial, record) {
+            return true;
+        }
+        if self.pending.len() + 1 >= BATCH {
+            return false;
+        }
+        self.seal();
+        self.builder.push(serial, record)
+    }
+
+    fn seal(&mut self) {
+        if !self.builder.is_empty() {
+            self.pending.push(Arc::new(self.builder.seal()));
+            self.opened = None;
+        }
+    }
+
+    fn seal_last(&mut self, occurred: u64) {
+        self.pending.push(Arc::new(self.builder.seal_last(occurred)));
+    }
+
+    /// Writes what is closed; false if that fails. It is kept, and tried again the next time.
+    fn write(&mut self) -> bool {
+        if self.builder.is_full() {
+            self.seal();
+        }
+        if self.opened.is_none() && !self.builder.is_empty() {
+            self.opened = Some(Instant::now());
+        }
+        match self.sink.take(&self.pending) {
+            Ok(()) => {
+                self.note();
+                self.pending.clear();
+                true
+            }
+            Err(error) => {
+                self.shared.report().write_error = Some(error.to_string());
+                false
+            }
+        }
+    }
+
+    fn note(&self) {
+        let mut report = self.shared.report();
+        report.write_error = None;
+        for Block { header, bytes } in self.pending.iter().map(|block| &**block) {
+            let account = &mut report.account;
+            if account.records == 0 && header.records > 0 {
+                account.first_time = header.first_time;
+            }
+            account.records += u64::from(header.records);
+            account.last_time = header.last_time;
+            account.ended = header.is_last();
+            report.bytes += bytes.len() as u64;
+            report.blocks += 1;
+        }
+    }
+
+    /// Whether everything that was pushed is written.
+    fn is_idle(&self) -> bool {
+        self.pending.is_empty() && self.builder.is_empty()
+    }
+
+    fn has_waited(&self) -> bool {
+        self.opened.is_some_and(|opened| opened.elapsed() >= LONGEST_WAIT)
+    }
+
+    /// Records that were pushed, written or not.
+    fn pushed(&self) -> u64 {
+        let pending: u64 = self.pending.iter().map(|block| u64::from(block.header.records)).sum();
+        self.shared.report().account.records + pending + u64::from(self.builder.records())
+    }
+
+    /// The last word: what could not be written is lost.
+    fn close(&self, occurred: u64) {
+        let account = &mut self.shared.report().account;
+        account.end_serial = occurred;
+        account.unwritten = self.pending.iter().map(|block| u64::from(block.header.records)).sum();
+        account.lost = occurred - account.records;
+    }
+}

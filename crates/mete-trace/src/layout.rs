@@ -1,0 +1,48 @@
+//! The layout of a recording buffer: one area for each processor. This file is the one definition;
+//! `include/mete_trace.h` says the same in C and a test holds the two together.
+//!
+//! ```text
+//!   0        header    one page
+//!   4096     data      a power of two of bytes: the ring
+//!            slack     one page that a garbled position may spoil
+//! ```
+//!
+//! The size of an area is a multiple of the page size, so that in an eBPF array of areas each
+//! begins on a page. Records are at most a page long and begin inside the data, because positions
+//! are masked: a producer that a garbled word leads astray ends in the slack.
+
+/// First word of every buffer: "METEBUF" and the layout's version.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"METEBUF\x01");
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = 4096;
+/// Bytes behind the data.
+pub const SLACK_BYTES: usize = crate::record::MAX_BYTES;
+
+/// Header: [`MAGIC`].
+pub const MAGIC_OFFSET: usize = 0;
+/// Header: the processor that the buffer belongs to, 32 bits.
+pub const PROCESSOR_OFFSET: usize = 8;
+/// Header: binary logarithm of the bytes of data, 32 bits.
+pub const SIZE_OFFSET: usize = 12;
+/// Header: the [`Reserve`](crate::protocol::Reserve) word, on a cache line of the producers'.
+pub const RESERVE_OFFSET: usize = 64;
+/// Header: bytes ever released, 64 bits, on a cache line of the flush thread's.
+pub const RELEASED_OFFSET: usize = 128;
+/// Header: bytes in use from which the flush thread is to be woken, 32 bits.
+pub const MARK_OFFSET: usize = 136;
+/// Header: counts calls for the flush thread, 32 bits: what it sleeps on (a futex).
+pub const CALLS_OFFSET: usize = 192;
+
+/// The smallest data: 64 KiB.
+pub const MIN_SIZE_LOG2: u32 = 16;
+/// The largest data: 1 GiB.
+pub const MAX_SIZE_LOG2: u32 = 30;
+/// KLogger's default for each processor (§4.3): 4 MiB.
+pub const DEFAULT_SIZE_LOG2: u32 = 22;
+/// KLogger's default low-water mark (§4.3): the buffer is flushed when less than this is free.
+pub const DEFAULT_LOW_WATER_PERCENT: u8 = 10;
+
+/// Bytes of the area of one processor.
+pub const fn area_bytes(size_log2: u32) -> usize {
+    HEADER_BYTES + (1 << size_log2) + SLACK_BYTES
+}

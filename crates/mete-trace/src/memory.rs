@@ -1,0 +1,146 @@
+//! The memory of recording buffers: one area for each processor, in a sealed memory file that
+//! other processes can map, locked so that recording never waits for a page (KLogger §5.1).
+
+use core::ptr::NonNull;
+use core::sync::atomic::AtomicU64;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+
+use crate::buffer::Buffer;
+use crate::layout::{self, area_bytes};
+
+/// Buffers for processors, wherever their memory comes from: a [`Memory`], or a mapped eBPF array.
+pub trait Buffers: Send + Sync + 'static {
+    /// How many buffers there are.
+    fn processors(&self) -> usize;
+
+    /// The buffer of one processor, `0..processors()`.
+    fn buffer(&self, processor: usize) -> Buffer<'_>;
+
+    /// Why the memory is not locked, if it is not.
+    fn not_locked(&self) -> Option<String>;
+}
+
+/// Why there are no buffers.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    /// A number out of range.
+    #[error(
+        "recording buffers of 2^{size_log2} bytes for {processors} processors: the size must be 2^16 to 2^30, the processors 1 to 4096"
+    )]
+    Size {
+        /// Binary logarithm of the bytes for each processor.
+        size_log2: u32,
+        /// Processors asked for.
+        processors: usize,
+    },
+    /// The kernel refused.
+    #[error("cannot {what} {bytes} bytes for recording buffers: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// How much memory.
+        bytes: usize,
+        /// The kernel's answer.
+        source: rustix::io::Errno,
+    },
+}
+
+/// Recording buffers in a memory file.
+///
+/// Invariant: `base` is a shared mapping of `processors` areas of `area_bytes(size_log2)` bytes
+/// of `file`, whose seals keep it that long, until the value is dropped.
+#[derive(Debug)]
+pub struct Memory {
+    base: NonNull<u8>,
+    size_log2: u32,
+    processors: usize,
+    lock: Result<(), rustix::io::Errno>,
+    file: OwnedFd,
+}
+
+// SAFETY: the mapping is reached only through `Buffer`, whose access is atomic.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Buffers of `2^size_log2` bytes each, zeroed and locked, their headers written. Where locking
+    /// is refused they can be paged out: [`Buffers::not_locked`] says so.
+    ///
+    /// # Errors
+    ///
+    /// [`MemoryError`] if a number is out of range or the kernel refuses memory.
+    pub fn new(processors: usize, size_log2: u32, low_water_percent: u8) -> Result<Memory, MemoryError> {
+        let sizes = layout::MIN_SIZE_LOG2..=layout::MAX_SIZE_LOG2;
+        if !sizes.contains(&size_log2) || !(1..=4096).contains(&processors) {
+            return Err(MemoryError::Size { size_log2, processors });
+        }
+        let bytes = processors * area_bytes(size_log2);
+        let file = create(bytes)?;
+        let base = map(&file, bytes)?;
+        // SAFETY: the mapping that was just made.
+        let lock = unsafe { rustix::mm::mlock(base.as_ptr().cast(), bytes) };
+        let memory = Memory { base, size_log2, processors, lock, file };
+        for processor in 0..processors {
+            memory.buffer(processor).initialise(processor as u32, low_water_percent);
+        }
+        Ok(memory)
+    }
+
+    /// The memory file, for a producer in another process.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl Buffers for Memory {
+    fn processors(&self) -> usize {
+        self.processors
+    }
+
+    fn buffer(&self, processor: usize) -> Buffer<'_> {
+        assert!(processor < self.processors, "there is no buffer for processor {processor}");
+        let bytes = area_bytes(self.size_log2);
+        // SAFETY: inside the mapping (checked above), aligned to a page, mapped as long as `self`
+        // (invariant), and reached as atomics alone.
+        let words = unsafe {
+            let first = self.base.byte_add(processor * bytes).cast::<AtomicU64>();
+            core::slice::from_raw_parts(first.as_ptr(), bytes / 8)
+        };
+        Buffer::new(words).expect("the size was checked when the memory was made")
+    }
+
+    fn not_locked(&self) -> Option<String> {
+        let refused = self.lock.err()?;
+        Some(format!("the kernel refused to lock the buffers ({refused}); raise `ulimit -l`"))
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let bytes = self.processors * area_bytes(self.size_log2);
+        // SAFETY: the mapping is ours and no view outlives `self`. A failure leaves it mapped.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), bytes) };
+    }
+}
+
+fn create(bytes: usize) -> Result<OwnedFd, MemoryError> {
+    let failed = |what| move |source| MemoryError::System { what, bytes, source };
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = rustix::fs::memfd_create("mete-trace", flags).map_err(failed("create a file of"))?;
+    rustix::fs::ftruncate(&file, bytes as u64).map_err(failed("make room for"))?;
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&file, seals).map_err(failed("seal"))?;
+    Ok(file)
+}
+
+fn map(file: &OwnedFd, bytes: usize) -> Result<NonNull<u8>, MemoryError> {
+    let failed = |source| MemoryError::System { what: "map", bytes, source };
+    let both = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing.
+    let base = unsafe { rustix::mm::mmap(core::ptr::null_mut(), bytes, both, MapFlags::SHARED, file, 0) };
+    NonNull::new(base.map_err(failed)?.cast()).ok_or(failed(rustix::io::Errno::NOMEM))
+}

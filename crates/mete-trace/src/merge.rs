@@ -1,0 +1,70 @@
+//! All processors' records in one order: by time stamp, and by processor where these are equal.
+//!
+//! One processor's records stay in the order of their serial numbers, also where its clock went
+//! back. Gaps and unreadable parts come where the records before them were.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::completeness::Account;
+use crate::file::ReadError;
+use crate::filter::Filter;
+use crate::reader::{Item, ProcessorReader, Step};
+
+/// Merges processors' files. One block of each is in memory.
+#[derive(Debug)]
+pub struct Merge {
+    readers: Vec<ProcessorReader>,
+    /// What each reader has come to and nobody has seen yet.
+    steps: Vec<Option<Step>>,
+    /// Time and reader of each such step, the earliest first.
+    heads: BinaryHeap<Reverse<(u64, usize)>>,
+    filter: Filter,
+    /// The reader whose step was handed out last.
+    last: Option<usize>,
+}
+
+impl Merge {
+    /// Merges readers, which should be in the order of their processors.
+    pub fn new(readers: Vec<ProcessorReader>, filter: Filter) -> Merge {
+        let steps = readers.iter().map(|_| None).collect();
+        let mut merge = Merge { readers, steps, heads: BinaryHeap::new(), filter, last: None };
+        (0..merge.readers.len()).for_each(|index| merge.advance(index));
+        merge
+    }
+
+    fn advance(&mut self, index: usize) {
+        let reader = &mut self.readers[index];
+        let before = reader.last_time();
+        self.steps[index] = reader.step();
+        if self.steps[index].is_some() {
+            let time = reader.last_time().max(before).unwrap_or(0);
+            self.heads.push(Reverse((time, index)));
+        }
+    }
+
+    /// The next record or gap, or a part that cannot be read; after that it goes on.
+    #[allow(clippy::should_implement_trait, reason = "what it hands out is borrowed from it")]
+    pub fn next(&mut self) -> Option<Result<Item<'_>, ReadError>> {
+        loop {
+            if let Some(last) = self.last.take() {
+                self.advance(last);
+            }
+            let Reverse((_, index)) = self.heads.pop()?;
+            self.last = Some(index);
+            match self.steps[index].take()? {
+                Step::Record if self.filter.has(&self.readers[index].record()) => {
+                    return Some(Ok(Item::Record(self.readers[index].record())));
+                }
+                Step::Lost(gap) if self.filter.has_gap(&gap) => return Some(Ok(Item::Lost(gap))),
+                Step::Unreadable(error) => return Some(Err(error)),
+                Step::Record | Step::Lost(_) => {}
+            }
+        }
+    }
+
+    /// What was gone through so far, of each processor (NEW-2). Filters on events leave it alone.
+    pub fn accounts(&self) -> Vec<Account> {
+        self.readers.iter().map(ProcessorReader::account).collect()
+    }
+}

@@ -1,0 +1,97 @@
+//! The Rust producer: records events into one processor's buffer.
+
+use core::sync::atomic::Ordering;
+
+use rustix::thread::futex;
+
+use crate::buffer::Buffer;
+use crate::protocol::{self, Place};
+use crate::record::{HEADER_BYTES, Head, MAX_BYTES, PADDING};
+
+/// What became of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "the flush thread is to be called at the low-water mark"]
+pub enum Outcome {
+    /// It is in the buffer.
+    Written,
+    /// It is in the buffer, and less is free now than the low-water mark asks for: somebody should
+    /// [call](Producer::call_flush) the flush thread, which comes by itself, too, but later.
+    WrittenAtMark,
+    /// There was no room. Its serial number is taken, so the gap shows.
+    Lost,
+}
+
+/// Records into one buffer. Any number of producers may share it; they should run on the buffer's
+/// own processor, because they disturb each other otherwise.
+///
+/// A producer in another process that is killed between taking a place and writing it leaves a hole
+/// at which the flush thread stops; see [`Consumer::abandon`](crate::Consumer::abandon).
+#[derive(Clone, Copy, Debug)]
+pub struct Producer<'a> {
+    buffer: Buffer<'a>,
+}
+
+impl<'a> Producer<'a> {
+    /// A producer for this buffer.
+    pub fn new(buffer: Buffer<'a>) -> Producer<'a> {
+        Producer { buffer }
+    }
+
+    /// Records one event: its number and its fields' words. No lock, no system call; one locked
+    /// instruction. `clock` may be called several times; the last reading is the time stamp.
+    ///
+    /// An event that is larger than any record may be, or whose number means padding, is lost.
+    #[inline(always)]
+    pub fn record(&self, event: u16, fields: &[u64], clock: impl Fn() -> u64) -> Outcome {
+        let bytes = HEADER_BYTES + fields.len() * 8;
+        if bytes > MAX_BYTES || event == PADDING {
+            return self.lose();
+        }
+        let claim = self.claim(bytes as u32, clock);
+        let Ok(place) = claim else { return Outcome::Lost };
+        if place.padding > 0 {
+            self.pad(&place);
+        }
+        self.write(event, bytes as u16, fields, &place);
+        let mark = self.buffer.mark();
+        let crosses = place.used >= mark && place.used - place.padding - (bytes as u32) < mark;
+        if crosses { Outcome::WrittenAtMark } else { Outcome::Written }
+    }
+
+    #[inline(always)]
+    fn claim(&self, bytes: u32, clock: impl Fn() -> u64) -> Result<Place, u32> {
+        let (reserve, released) = (self.buffer.reserve_word(), self.buffer.released_word());
+        protocol::claim(reserve, released, self.buffer.capacity(), bytes, clock)
+    }
+
+    #[inline(always)]
+    fn write(&self, event: u16, bytes: u16, fields: &[u64], place: &Place) {
+        let words = self.buffer.data_from(place.offset);
+        let head = Head { event, bytes, serial: place.serial };
+        let body = core::iter::once(place.stamp).chain(fields.iter().copied());
+        protocol::commit(&words[0], head.to_word(), words[1..].iter().zip(body));
+    }
+
+    #[cold]
+    fn pad(&self, place: &Place) {
+        let at = self.buffer.capacity() - place.padding;
+        let head = Head { event: PADDING, bytes: place.padding as u16, serial: 0 };
+        protocol::commit(&self.buffer.data_from(at)[0], head.to_word(), core::iter::empty());
+    }
+
+    /// Takes a serial number for an event that will not be written.
+    #[cold]
+    fn lose(&self) -> Outcome {
+        self.buffer.reserve_word().fetch_add(1 << 32, Ordering::Relaxed);
+        Outcome::Lost
+    }
+
+    /// Wakes the flush thread, in whichever process it is. A system call.
+    #[cold]
+    pub fn call_flush(&self) {
+        let calls = self.buffer.calls();
+        calls.fetch_add(1, Ordering::Release);
+        // A failure means that there is nobody to wake.
+        let _ = futex::wake(calls, futex::Flags::empty(), 1);
+    }
+}

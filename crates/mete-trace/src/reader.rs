@@ -1,0 +1,215 @@
+//! Reads one processor's records, in order, with every gap in its place (KLOG-6).
+//!
+//! One block is in memory at a time, so memory does not grow with the trace.
+
+use crate::block::{Damage, FLAG_LAST, HEADER_BYTES, Header, What, offset, u64_at};
+use crate::completeness::Account;
+use crate::file::{BlockFile, ReadError};
+use crate::record::{Head, Record, STAMP_OFFSET, unfold};
+
+/// Events that occurred and are not in the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The processor.
+    pub processor: u32,
+    /// Serial number of the first of them.
+    pub first_serial: u64,
+    /// How many.
+    pub events: u64,
+    /// Time stamp of the last record before the gap; `None` if there is none.
+    pub after: Option<u64>,
+    /// Whether the trace has lost them: they were recorded, but their block cannot be read. If
+    /// not, they found no room in the buffer when they occurred.
+    pub unreadable: bool,
+}
+
+/// What comes next in a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// A record.
+    Record(Record<'a>),
+    /// A gap in the serial numbers.
+    Lost(Gap),
+}
+
+/// One step through a file. A record is looked at by [`ProcessorReader::record`].
+#[derive(Debug)]
+pub enum Step {
+    /// A record.
+    Record,
+    /// A gap.
+    Lost(Gap),
+    /// A part that cannot be read; the next step goes on behind it.
+    Unreadable(ReadError),
+}
+
+/// Goes through one processor's file.
+#[derive(Debug)]
+pub struct ProcessorReader {
+    file: BlockFile,
+    next_block: u64,
+    end_block: u64,
+    until: Option<u64>,
+    header: Header,
+    bytes: Vec<u8>,
+    /// The current record and the place behind it.
+    at: usize,
+    next_at: usize,
+    /// The serial number that should come next.
+    expected: u64,
+    started: bool,
+    last_time: Option<u64>,
+    account: Account,
+}
+
+impl ProcessorReader {
+    /// Goes through the whole file.
+    pub fn new(file: BlockFile) -> ProcessorReader {
+        ProcessorReader::between(file, None, None)
+    }
+
+    /// Goes through the blocks in which there may be records of these times, bounds included.
+    /// Records of other times come along.
+    pub fn between(file: BlockFile, from: Option<u64>, until: Option<u64>) -> ProcessorReader {
+        let ordered = file.is_ordered();
+        let first = from.filter(|_| ordered).map_or(0, |time| file.find(time));
+        let account = Account { processor: file.processor(), ..Account::default() };
+        ProcessorReader {
+            next_block: first,
+            end_block: file.blocks(),
+            until: until.filter(|_| ordered),
+            header: Header::default(),
+            bytes: Vec::new(),
+            at: 0,
+            next_at: 0,
+            expected: 0,
+            // The count begins at 0 where the file begins with the first block of all.
+            started: first == 0 && file.first_number() == 0,
+            last_time: None,
+            account,
+            file,
+        }
+    }
+
+    /// What was gone through so far.
+    pub fn account(&self) -> Account {
+        let end_serial = self.expected;
+        let lost = end_serial - self.account.first_serial - self.account.records;
+        Account { end_serial, lost, ..self.account }
+    }
+
+    /// The file.
+    pub fn file(&self) -> &BlockFile {
+        &self.file
+    }
+
+    /// The latest time stamp so far.
+    pub fn last_time(&self) -> Option<u64> {
+        self.last_time
+    }
+
+    /// The record that the last step came to.
+    pub fn record(&self) -> Record<'_> {
+        let bytes = &self.bytes[self.at..self.next_at];
+        Record {
+            processor: self.file.processor(),
+            serial: self.expected.wrapping_sub(1),
+            event: Head::from_word(u64_at(bytes, 0)).event,
+            time: u64_at(bytes, STAMP_OFFSET),
+            bytes,
+        }
+    }
+
+    /// One step; `None` at the end.
+    #[inline]
+    pub fn step(&mut self) -> Option<Step> {
+        loop {
+            if self.next_at < self.bytes.len() {
+                return Some(self.step_in_block());
+            }
+            if let Some(gap) = self.gap_to(self.header.end_serial, false) {
+                return Some(Step::Lost(gap));
+            }
+            match self.next_block()? {
+                Ok(None) => {}
+                Ok(Some(gap)) => return Some(Step::Lost(gap)),
+                Err(error) => return Some(Step::Unreadable(error)),
+            }
+        }
+    }
+
+    #[inline]
+    fn step_in_block(&mut self) -> Step {
+        let head = Head::from_word(u64_at(&self.bytes, self.next_at));
+        let serial = unfold(self.expected, head.serial);
+        if let Some(gap) = self.gap_to(serial, false) {
+            return Step::Lost(gap);
+        }
+        self.at = self.next_at;
+        self.next_at += usize::from(head.bytes);
+        self.expected = serial + 1;
+        let time = u64_at(&self.bytes, self.at + STAMP_OFFSET);
+        self.note(time);
+        Step::Record
+    }
+
+    #[inline]
+    fn note(&mut self, time: u64) {
+        if self.account.records == 0 {
+            self.account.first_time = time;
+        }
+        self.account.records += 1;
+        let latest = self.last_time.map_or(time, |last| last.max(time));
+        self.last_time = Some(latest);
+        self.account.last_time = latest;
+    }
+
+    /// The gap up to a serial number, if there is one. The count goes on behind it.
+    #[inline]
+    fn gap_to(&mut self, serial: u64, unreadable: bool) -> Option<Gap> {
+        let events = serial.checked_sub(self.expected).filter(|events| *events > 0)?;
+        let (processor, first_serial) = (self.file.processor(), self.expected);
+        self.expected = serial;
+        self.account.unwritten += if unreadable { events } else { 0 };
+        Some(Gap { processor, first_serial, events, after: self.last_time, unreadable })
+    }
+
+    /// Goes on to the next block; says what is missing between.
+    fn next_block(&mut self) -> Option<Result<Option<Gap>, ReadError>> {
+        if self.next_block >= self.end_block {
+            return None;
+        }
+        let block = self.next_block;
+        self.next_block += 1;
+        self.next_at = 0;
+        let header = match self.file.read(block, &mut self.bytes) {
+            Ok(header) => header,
+            Err(error) => return Some(Err(error)),
+        };
+        if self.until.is_some_and(|until| header.records > 0 && header.first_time > until) {
+            self.bytes.clear();
+            self.next_block = self.end_block;
+            return None;
+        }
+        Some(self.enter(block, header))
+    }
+
+    fn enter(&mut self, block: u64, header: Header) -> Result<Option<Gap>, ReadError> {
+        if !self.started {
+            self.started = true;
+            self.expected = header.first_serial - header.lost_before;
+            self.account.first_serial = self.expected;
+        }
+        if header.first_serial < self.expected {
+            self.bytes.clear();
+            let what = What::Field("first serial number");
+            return Err(self.file.damaged(block, Damage { at: offset::FIRST_SERIAL, what }));
+        }
+        self.next_at = HEADER_BYTES;
+        self.header = header;
+        self.account.ended |= header.flags & FLAG_LAST != 0;
+        // What the block's own header does not call lost was in blocks that cannot be read.
+        let unreadable = self.gap_to(header.first_serial - header.lost_before, true);
+        Ok(unreadable.or_else(|| self.gap_to(header.first_serial, false)))
+    }
+}

@@ -1,0 +1,398 @@
+//! Recording: from buffers into a trace directory, or into memory until somebody asks for it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::block::{self, Builder, RecordingId};
+use crate::completeness::Account;
+use crate::description::{
+    Circumstances, Clock, ClockAnchor, ClockSource, Description, DescriptionError, DescriptionFileError,
+    FORMAT, FlushThread, Machine, TraceDescription, TraceFile, VERSION, file_name, recording_text,
+};
+use crate::flush::{Flusher, Report, Shared};
+use crate::memory::Buffers;
+use crate::producer::Producer;
+use crate::sink::{FileSink, Flight, Sink};
+use crate::thread;
+
+/// How a recording is made.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where records go.
+    pub keep: Keep,
+    /// Bytes of a block: a multiple of 4096, 8192 to 16 Mi.
+    pub block_bytes: u32,
+    /// The clock that producers stamp records with.
+    pub clock: ClockSource,
+    /// The low-water mark that the buffers were made with, for the description.
+    pub low_water_percent: u8,
+    /// Whether flush threads take a real-time priority if they may (KLogger §5.2).
+    pub realtime: bool,
+}
+
+/// Where records go.
+#[derive(Clone, Debug)]
+pub enum Keep {
+    /// Into this directory, as they come. It is made, or must be empty.
+    Directory(PathBuf),
+    /// Into memory: the newest so many bytes, shared out evenly among the processors.
+    Newest(u64),
+}
+
+impl Options {
+    /// The defaults, into a directory.
+    pub fn directory(path: impl Into<PathBuf>) -> Options {
+        Options::keep(Keep::Directory(path.into()))
+    }
+
+    /// The defaults of a flight recorder.
+    pub fn flight(bytes: u64) -> Options {
+        Options::keep(Keep::Newest(bytes))
+    }
+
+    fn keep(keep: Keep) -> Options {
+        Options {
+            keep,
+            block_bytes: block::DEFAULT_BYTES,
+            clock: ClockSource::Counter,
+            low_water_percent: crate::layout::DEFAULT_LOW_WATER_PERCENT,
+            realtime: true,
+        }
+    }
+}
+
+/// Why nothing is recorded, or a recording has no proper end.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// Blocks of such a size cannot be.
+    #[error("blocks of {0} bytes: must be a multiple of 4096 from 8192 to 16777216")]
+    BlockSize(u32),
+    /// The events cannot be described.
+    #[error(transparent)]
+    Description(#[from] DescriptionError),
+    /// The description could not be written.
+    #[error(transparent)]
+    DescriptionFile(#[from] DescriptionFileError),
+    /// The directory or a file in it could not be made.
+    #[error("cannot {what} {path}: {source}", path = path.display())]
+    Create {
+        /// What was tried.
+        what: &'static str,
+        /// What.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// There is something already.
+    #[error("{path} is not empty; a trace needs a directory of its own", path = .0.display())]
+    NotEmpty(PathBuf),
+    /// No thread, no random number.
+    #[error("cannot {what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// A flush thread did not answer a request.
+    #[error("the flush thread of processor {processor} has not answered for {seconds} s; is its disk stuck?")]
+    NoAnswer {
+        /// Whose.
+        processor: usize,
+        /// How long.
+        seconds: u64,
+    },
+    /// A dump was asked of a recorder that writes all the time.
+    #[error("this recorder writes into its directory as it goes; only a flight recorder can be dumped")]
+    NotFlight,
+}
+
+/// A running recording. Dropped without [`Recorder::stop`], it ends its threads and keeps what they
+/// wrote; the description then says that it was not finished.
+#[derive(Debug)]
+pub struct Recorder<B: Buffers> {
+    buffers: Arc<B>,
+    options: Options,
+    flights: Vec<Flight>,
+    threads: Vec<FlushHandle>,
+    trace: TraceDescription,
+}
+
+#[derive(Debug)]
+struct FlushHandle {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// How long a flush thread may take to answer.
+const ANSWER: Duration = Duration::from_secs(10);
+/// How long the first two readings of the clocks are apart: so good is the rate of a trace whose
+/// recorder was killed, about a part in ten thousand.
+const CALIBRATION: Duration = Duration::from_millis(20);
+
+impl<B: Buffers> Recorder<B> {
+    /// Starts a flush thread for each buffer and writes the first description.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError`]; nothing runs then.
+    pub fn start(
+        buffers: Arc<B>,
+        description: Description,
+        options: Options,
+    ) -> Result<Recorder<B>, RecordError> {
+        description.check()?;
+        if !block::is_sound_block_size(options.block_bytes) {
+            return Err(RecordError::BlockSize(options.block_bytes));
+        }
+        let id = new_recording()?;
+        let trace = first_description(&*buffers, description, &options, id);
+        let mut recorder = Recorder { buffers, options, flights: Vec::new(), threads: Vec::new(), trace };
+        if let Keep::Directory(path) = recorder.options.keep.clone() {
+            make_directory(&path)?;
+        }
+        for processor in 0..recorder.buffers.processors() as u32 {
+            recorder.spawn(processor, id)?;
+        }
+        recorder.calibrate();
+        recorder.update(false);
+        if let Keep::Directory(path) = &recorder.options.keep {
+            recorder.trace.write(path)?;
+        }
+        Ok(recorder)
+    }
+
+    fn spawn(&mut self, processor: u32, id: RecordingId) -> Result<(), RecordError> {
+        let shared = Arc::new(Shared::default());
+        let flusher = Flusher {
+            buffers: Arc::clone(&self.buffers),
+            processor,
+            builder: Builder::new(id, processor, self.options.block_bytes),
+            sink: self.sink(processor)?,
+            clock: self.options.clock,
+            realtime: self.options.realtime,
+            shared: Arc::clone(&shared),
+        };
+        let thread = std::thread::Builder::new().name(format!("mete-flush-{processor}"));
+        let failed = |source| RecordError::System { what: "start a flush thread", source };
+        let thread = Some(thread.spawn(move || flusher.run()).map_err(failed)?);
+        self.threads.push(FlushHandle { shared, thread });
+        Ok(())
+    }
+
+    fn sink(&mut self, processor: u32) -> Result<Box<dyn Sink>, RecordError> {
+        match &self.options.keep {
+            Keep::Directory(directory) => {
+                let path = directory.join(file_name(processor));
+                let sink = FileSink::create(&path);
+                Ok(Box::new(sink.map_err(|source| RecordError::Create { what: "create", path, source })?))
+            }
+            Keep::Newest(bytes) => {
+                let each = bytes / self.buffers.processors() as u64;
+                let flight = Flight::new(each, self.options.block_bytes);
+                self.flights.push(flight.clone());
+                Ok(Box::new(flight))
+            }
+        }
+    }
+
+    /// Waits until all threads have read their clocks, and reads them once more a little later.
+    fn calibrate(&mut self) {
+        let begun = Instant::now();
+        let all_read = || self.threads.iter().all(|thread| !thread.shared.report().anchors.is_empty());
+        while !all_read() && begun.elapsed() < ANSWER {
+            thread::pause();
+        }
+        std::thread::sleep(CALIBRATION.saturating_sub(begun.elapsed()));
+        self.anchor();
+    }
+
+    fn anchor(&mut self) {
+        let processor = rustix::thread::sched_getcpu() as u32;
+        self.trace.clock.anchors.push(ClockAnchor::now(self.options.clock, processor));
+    }
+
+    /// What each flush thread has done so far.
+    pub fn reports(&self) -> Vec<Report> {
+        self.threads.iter().map(|thread| thread.shared.report().clone()).collect()
+    }
+
+    /// Everything that is in the trace and is not, so far.
+    pub fn accounts(&self) -> Vec<Account> {
+        self.threads.iter().map(|thread| thread.shared.report().account).collect()
+    }
+
+    /// Has everything written that was recorded before the call, however little it is.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError::NoAnswer`] if a thread does not come back from its disk.
+    pub fn flush(&self) -> Result<(), RecordError> {
+        let asked: Vec<_> = self
+            .threads
+            .iter()
+            .map(|thread| thread.shared.requests.fetch_add(1, Ordering::AcqRel) + 1)
+            .collect();
+        self.call_all();
+        let begun = Instant::now();
+        for (processor, number) in asked.into_iter().enumerate() {
+            while self.threads[processor].shared.answered.load(Ordering::Acquire) < number {
+                if begun.elapsed() > ANSWER {
+                    return Err(RecordError::NoAnswer { processor, seconds: ANSWER.as_secs() });
+                }
+                thread::pause();
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what a flight recorder has kept as a trace into a directory, and goes on.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError`] if this is no flight recorder or the directory cannot be written.
+    pub fn dump(&mut self, directory: &Path) -> Result<(), RecordError> {
+        self.flush()?;
+        self.anchor();
+        self.update(false);
+        self.write_flight(directory)
+    }
+
+    fn write_flight(&self, directory: &Path) -> Result<(), RecordError> {
+        if self.flights.is_empty() {
+            return Err(RecordError::NotFlight);
+        }
+        make_directory(directory)?;
+        for (processor, flight) in self.flights.iter().enumerate() {
+            let path = directory.join(file_name(processor as u32));
+            let written = FileSink::create(&path).and_then(|mut file| file.take(&flight.blocks()));
+            written.map_err(|source| RecordError::Create { what: "write", path, source })?;
+        }
+        Ok(self.trace.write(directory)?)
+    }
+
+    /// Stops the flush threads when they have emptied their buffers, and writes the last
+    /// description. Producers should have stopped: what they record later is not in the trace,
+    /// and not known to be lost.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError`] if the description cannot be written. The threads have ended then, too.
+    pub fn stop(mut self) -> Result<TraceDescription, RecordError> {
+        self.end_threads();
+        self.anchor();
+        self.update(true);
+        if let Keep::Directory(path) = &self.options.keep {
+            self.trace.write(path)?;
+        }
+        Ok(self.trace.clone())
+    }
+
+    /// As [`Recorder::stop`], for a flight recorder: what it has kept becomes a trace.
+    ///
+    /// # Errors
+    ///
+    /// As [`Recorder::dump`].
+    pub fn stop_and_dump(mut self, directory: &Path) -> Result<TraceDescription, RecordError> {
+        self.end_threads();
+        self.anchor();
+        self.update(true);
+        self.write_flight(directory)?;
+        Ok(self.trace.clone())
+    }
+
+    fn end_threads(&mut self) {
+        self.threads.iter().for_each(|thread| thread.shared.stop.store(true, Ordering::Release));
+        self.call_all();
+        for handle in &mut self.threads {
+            // A flush thread does not panic; if one did, its report tells how far it came.
+            let _ = handle.thread.take().map(JoinHandle::join);
+        }
+    }
+
+    fn call_all(&self) {
+        for processor in 0..self.threads.len() {
+            Producer::new(self.buffers.buffer(processor)).call_flush();
+        }
+    }
+
+    /// Brings the description up to date.
+    fn update(&mut self, finished: bool) {
+        let reports = self.reports();
+        let own = self
+            .trace
+            .clock
+            .anchors
+            .iter()
+            .filter(|anchor| !reports.iter().any(|report| report.anchors.contains(anchor)));
+        let anchors: Vec<_> = own.chain(reports.iter().flat_map(|report| &report.anchors)).copied().collect();
+        self.trace.clock.anchors = anchors;
+        self.trace.finished = finished;
+        let kept_all = matches!(self.options.keep, Keep::Directory(_));
+        self.trace.completeness = if finished && kept_all { self.accounts() } else { Vec::new() };
+        let thread = |report: &Report| FlushThread {
+            processor: report.account.processor,
+            scheduling: report.scheduling.clone(),
+            placement: report.placement.clone(),
+        };
+        self.trace.circumstances.flush_threads = reports.iter().map(thread).collect();
+    }
+}
+
+impl<B: Buffers> Drop for Recorder<B> {
+    fn drop(&mut self) {
+        self.end_threads();
+    }
+}
+
+fn first_description(
+    buffers: &impl Buffers,
+    description: Description,
+    options: &Options,
+    id: RecordingId,
+) -> TraceDescription {
+    let processors = 0..buffers.processors() as u32;
+    let circumstances = Circumstances {
+        buffer_bytes: buffers.buffer(0).capacity().into(),
+        low_water_percent: options.low_water_percent,
+        not_locked: buffers.not_locked(),
+        flight_bytes: match options.keep {
+            Keep::Directory(_) => None,
+            Keep::Newest(bytes) => Some(bytes),
+        },
+        flush_threads: Vec::new(),
+    };
+    TraceDescription {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        recording: recording_text(id),
+        finished: false,
+        block_bytes: options.block_bytes,
+        files: processors.map(|processor| TraceFile { processor, name: file_name(processor) }).collect(),
+        clock: Clock { source: options.clock, anchors: Vec::new() },
+        machine: Machine::here(),
+        circumstances,
+        completeness: Vec::new(),
+        description,
+    }
+}
+
+fn make_directory(path: &Path) -> Result<(), RecordError> {
+    let failed = |what| move |source| RecordError::Create { what, path: path.to_owned(), source };
+    std::fs::create_dir_all(path).map_err(failed("create"))?;
+    match std::fs::read_dir(path).map_err(failed("look into"))?.next() {
+        None => Ok(()),
+        Some(_) => Err(RecordError::NotEmpty(path.to_owned())),
+    }
+}
+
+fn new_recording() -> Result<RecordingId, RecordError> {
+    use std::io::Read;
+    let mut id = RecordingId::default();
+    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut id));
+    read.map_err(|source| RecordError::System { what: "read /dev/urandom", source })?;
+    Ok(id)
+}

@@ -1,0 +1,47 @@
+//! What a flush thread asks of the system for itself.
+
+use std::time::Duration;
+
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+/// The lowest real-time priority: it goes before all ordinary threads (KLogger §5.2), and after
+/// whatever else on the machine has a real-time priority for a reason.
+const PRIORITY: i32 = 1;
+
+/// Keeps the calling thread on a processor; says whether that worked.
+pub fn bind(processor: u32) -> String {
+    let mut set = CpuSet::new();
+    if processor as usize >= CpuSet::MAX_CPU {
+        return format!("not bound: no processor {processor} can be named");
+    }
+    set.set(processor as usize);
+    match sched_setaffinity(None, &set) {
+        Ok(()) => format!("bound to processor {processor}"),
+        Err(error) => format!("not bound to processor {processor}: {error}"),
+    }
+}
+
+/// Gives the calling thread a real-time priority if it may have one; says what it has.
+pub fn set_priority(realtime: bool) -> String {
+    if !realtime {
+        return "ordinary: real time was not asked for".to_owned();
+    }
+    let parameters = libc::sched_param { sched_priority: PRIORITY };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: thread 0 is the calling one; the parameters live through the call.
+    match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
+        0 => format!("SCHED_FIFO, priority {PRIORITY}"),
+        _ => format!("ordinary: a real-time priority was refused ({})", std::io::Error::last_os_error()),
+    }
+}
+
+/// Processor time that the calling thread has used.
+pub fn processor_time_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Lets others run for a moment.
+pub fn pause() {
+    std::thread::sleep(Duration::from_millis(1));
+}

@@ -1,0 +1,364 @@
+//! Trace directories: from events to files and back, damaged or whole (KLOG-5 to KLOG-7, NEW-2).
+#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
+#![cfg(not(loom))]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use common::{BLOCK_BYTES, NUMBERED, Scratch, record, trace_description, write_file};
+use mete_trace::block::{DEFAULT_BYTES, HEADER_BYTES};
+use mete_trace::description::file_name;
+use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH, Head};
+use mete_trace::{
+    Account, Buffers, ClockSource, Filter, Gap, Item, Memory, Options, Outcome, Producer, ReadError,
+    RecordError, Recorder, Trace,
+};
+
+/// One processor's records: `count` of them with three words, serial number and time rising by `step`.
+fn numbered(count: u64, step: u64) -> Vec<(u64, Vec<u64>)> {
+    (0..count).map(|at| (at * step, record(NUMBERED, at * step, at * step, &[at * step]))).collect()
+}
+
+/// What a merge hands out: good records as (processor, serial), gaps, and the number of errors.
+#[derive(Debug, Default, PartialEq)]
+struct Seen {
+    records: Vec<(u32, u64)>,
+    gaps: Vec<Gap>,
+    errors: Vec<String>,
+}
+
+fn see(trace: &Trace, filter: Filter) -> (Seen, Vec<Account>) {
+    let mut merged = trace.merge(filter).unwrap();
+    let mut seen = Seen::default();
+    while let Some(item) = merged.next() {
+        match item {
+            Ok(Item::Record(record)) => {
+                assert_eq!(record.bytes.len(), usize::from(Head::from_word(first_word(record.bytes)).bytes));
+                seen.records.push((record.processor, record.serial));
+            }
+            Ok(Item::Lost(gap)) => seen.gaps.push(gap),
+            Err(error) => seen.errors.push(error.to_string()),
+        }
+    }
+    (seen, merged.accounts())
+}
+
+fn first_word(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes[..8].try_into().unwrap())
+}
+
+/// A processor's records with their serial numbers.
+type Records = [(u64, Vec<u64>)];
+
+fn trace_of(directory: &Path, files: &[(&Records, u64)]) -> Trace {
+    trace_description(files.len() as u32).write(directory).unwrap();
+    for (processor, (records, occurred)) in files.iter().enumerate() {
+        write_file(directory, processor as u32, records, *occurred);
+    }
+    Trace::open(directory).unwrap()
+}
+
+#[test]
+fn klog_7_processors_are_merged_by_time_stamp_and_ties_go_by_processor() {
+    let scratch = Scratch::new("merge");
+    let trace = trace_of(scratch.path(), &[(&numbered(3000, 1), 3000), (&numbered(1500, 2), 3000)]);
+    let (seen, accounts) = see(&trace, Filter::default());
+    let mut expected: Vec<_> =
+        (0..3000).map(|at| (at, 0, at)).chain((0..1500).map(|at| (2 * at, 1, 2 * at))).collect();
+    expected.sort();
+    assert_eq!(
+        seen.records,
+        expected.iter().map(|(_, processor, serial)| (*processor, *serial)).collect::<Vec<_>>()
+    );
+    assert_eq!(seen.gaps.iter().filter(|gap| gap.processor == 1).map(|gap| gap.events).sum::<u64>(), 1500);
+    assert_eq!((accounts[0].records, accounts[0].lost), (3000, 0));
+    assert!(accounts[0].is_complete() && !accounts[1].is_complete());
+}
+
+#[test]
+fn klog_6_gaps_are_exact_at_the_beginning_inside_between_blocks_and_at_the_end() {
+    let scratch = Scratch::new("gaps");
+    let mut records = Vec::new();
+    for serial in (5..400).chain(403..900).chain(1000..1001) {
+        records.push((serial, record(NUMBERED, serial, serial, &[serial; 3])));
+    }
+    let trace = trace_of(scratch.path(), &[(&records, 1010)]);
+    let (seen, accounts) = see(&trace, Filter::default());
+    let gaps: Vec<_> =
+        seen.gaps.iter().map(|gap| (gap.first_serial, gap.events, gap.after, gap.unreadable)).collect();
+    assert_eq!(
+        gaps,
+        [
+            (0, 5, None, false),
+            (400, 3, Some(399), false),
+            (900, 100, Some(899), false),
+            (1001, 9, Some(1000), false)
+        ]
+    );
+    let account = Account {
+        processor: 0,
+        first_serial: 0,
+        end_serial: 1010,
+        records: 893,
+        lost: 117,
+        unwritten: 0,
+        first_time: 5,
+        last_time: 1000,
+        ended: true,
+    };
+    assert_eq!(accounts, [account]);
+}
+
+#[test]
+fn new_2_a_file_cut_at_any_byte_gives_all_whole_blocks_and_says_where_it_ends() {
+    let scratch = Scratch::new("cut");
+    let records = numbered(900, 1);
+    let trace = trace_of(scratch.path(), &[(&records, 900)]);
+    let path = scratch.path().join(file_name(0));
+    let whole = fs::read(&path).unwrap();
+    let in_block = u64::from((BLOCK_BYTES - HEADER_BYTES as u32) / 24);
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    for cut in (0..whole.len()).rev() {
+        file.set_len(cut as u64).unwrap();
+        // The last block ends with its records, the others with nothing that was used.
+        let complete = (cut as u64 + u64::from(BLOCK_BYTES) - used_end(in_block)) / u64::from(BLOCK_BYTES);
+        let (seen, accounts) = see(&trace, Filter::default());
+        assert_eq!(seen.records.len() as u64, complete * in_block, "cut at {cut}");
+        assert!(seen.gaps.is_empty());
+        assert!(!accounts[0].ended, "the end is not known");
+        let rest = cut as u64 > complete * u64::from(BLOCK_BYTES);
+        assert_eq!(seen.errors.len(), usize::from(rest), "cut at {cut}: {:?}", seen.errors);
+        assert!(
+            seen.errors
+                .iter()
+                .all(|error| error.contains("the file ends after") && error.contains("processor-0"))
+        );
+    }
+}
+
+/// Where the records of a full block end.
+fn used_end(in_block: u64) -> u64 {
+    HEADER_BYTES as u64 + in_block * 24
+}
+
+#[test]
+fn new_2_no_flipped_bit_goes_unseen_and_the_other_blocks_are_read() {
+    let scratch = Scratch::new("flip");
+    let records = numbered(800, 1);
+    let trace = trace_of(scratch.path(), &[(&records, 800)]);
+    let path = scratch.path().join(file_name(0));
+    let whole = fs::read(&path).unwrap();
+    let (good, _) = see(&trace, Filter::default());
+    let in_block = (BLOCK_BYTES as usize - HEADER_BYTES) / 24;
+    // Every byte of the headers, and some of the records.
+    let is_tried = |at: &usize| at % (BLOCK_BYTES as usize) < HEADER_BYTES + 64 || at.is_multiple_of(37);
+    for at in (0..whole.len()).filter(is_tried) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << (at % 8);
+        fs::write(&path, &damaged).unwrap();
+        let (seen, accounts) = see(&trace, Filter::default());
+        let used = at % (BLOCK_BYTES as usize) < used_end(in_block as u64) as usize;
+        if !used {
+            assert_eq!(seen, good, "byte {at} carries nothing");
+            continue;
+        }
+        let block = at / BLOCK_BYTES as usize;
+        assert_eq!(seen.errors.len(), 1, "byte {at}");
+        assert!(seen.errors[0].contains(&format!("block {block} ")), "{}", seen.errors[0]);
+        let others = good.records.iter().filter(|(_, serial)| *serial as usize / in_block != block);
+        assert_eq!(seen.records, others.copied().collect::<Vec<_>>(), "byte {at}");
+        let missing = good.records.len() - seen.records.len();
+        let behind = accounts[0].end_serial == 800;
+        assert_eq!(accounts[0].lost as usize, if behind { missing } else { 0 }, "byte {at}");
+        assert_eq!(accounts[0].unwritten, accounts[0].lost);
+    }
+}
+
+#[test]
+fn new_2_a_block_of_another_recording_or_processor_is_not_taken() {
+    let scratch = Scratch::new("foreign");
+    let trace = trace_of(scratch.path(), &[(&numbered(10, 1), 10), (&numbered(10, 1), 10)]);
+    fs::copy(scratch.path().join(file_name(1)), scratch.path().join(file_name(0))).unwrap();
+    let (seen, _) = see(&trace, Filter::default());
+    assert!(seen.records.iter().all(|(processor, _)| *processor == 1));
+    assert!(seen.errors[0].contains("processor in the header"), "{:?}", seen.errors);
+    let mut other = trace_description(2);
+    other.recording = "0".repeat(32);
+    other.write(scratch.path()).unwrap();
+    let (seen, _) = see(&Trace::open(scratch.path()).unwrap(), Filter::default());
+    assert_eq!((seen.records.len(), seen.errors.len()), (0, 2));
+    assert!(seen.errors[1].contains("recording in the header"), "{:?}", seen.errors);
+}
+
+#[test]
+fn klog_7_filters_choose_by_event_time_and_processor_and_find_the_time_by_the_headers() {
+    let scratch = Scratch::new("filter");
+    let trace = trace_of(scratch.path(), &[(&numbered(5000, 1), 5000), (&numbered(5000, 1), 5000)]);
+    let count = |filter| see(&trace, filter).0.records.len();
+    assert_eq!(count(Filter::default().from(1000).until(1999)), 2000);
+    assert_eq!(count(Filter::default().processors([1]).from(4990)), 10);
+    assert_eq!(count(Filter::default().events([NUMBERED + 1])), 0);
+    assert_eq!(count(Filter::default().until(0)), 2);
+    assert_eq!(count(Filter::default().from(1_000_000)), 0);
+    let (seen, accounts) = see(&trace, Filter::default().from(4000).until(4100));
+    assert!(seen.gaps.is_empty() && seen.errors.is_empty());
+    assert!(accounts[0].first_serial > 3000 && accounts[0].end_serial < 5000, "{accounts:?}");
+    assert_eq!(accounts[0].lost, 0);
+}
+
+#[test]
+fn klog_7_a_clock_that_goes_back_loses_no_record_to_a_filter() {
+    let scratch = Scratch::new("disorder");
+    let time = |at: u64| if at < 2000 { 10_000 + at } else { at };
+    let records: Vec<_> = (0..4000).map(|at| (at, record(NUMBERED, at, time(at), &[at]))).collect();
+    let trace = trace_of(scratch.path(), &[(&records, 4000)]);
+    let (seen, _) = see(&trace, Filter::default().from(2500).until(2600));
+    assert_eq!(seen.records.len(), 101);
+    let (seen, _) = see(&trace, Filter::default());
+    assert!(seen.records.iter().map(|(_, serial)| *serial).eq(0..4000));
+}
+
+#[test]
+fn klog_5_what_is_recorded_is_in_the_trace_between_the_marks_of_the_flushes() {
+    let scratch = Scratch::new("record");
+    let directory = scratch.path().join("trace");
+    let memory = Arc::new(Memory::new(1, 20, 10).unwrap());
+    let recorder =
+        Recorder::start(Arc::clone(&memory), common::description(), Options::directory(&directory)).unwrap();
+    let producer = Producer::new(memory.buffer(0));
+    for number in 0..50_000_u64 {
+        while producer.record(NUMBERED, &[number], || ClockSource::Counter.now()) == Outcome::Lost {
+            producer.call_flush();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+    let last = recorder.stop().unwrap();
+    let trace = Trace::open(&directory).unwrap();
+    assert_eq!(trace.description(), &last);
+    assert!(last.finished && last.clock.alignment_error_ns().is_some());
+    let mut merged = trace.merge(Filter::default()).unwrap();
+    let (mut numbers, mut marks, mut depth) = (Vec::new(), 0, 0);
+    while let Some(item) = merged.next() {
+        match item.unwrap() {
+            Item::Record(record) if record.event == DUMP_BEGIN => (marks, depth) = (marks + 1, depth + 1),
+            Item::Record(record) if record.event == DUMP_FINISH => depth -= 1,
+            Item::Record(record) => numbers.push(first_word(&record.bytes[16..])),
+            Item::Lost(_) => {}
+        }
+        assert!((0..=1).contains(&depth), "flushes do not overlap");
+    }
+    assert_eq!((numbers, depth), ((0..50_000).collect::<Vec<_>>(), 0));
+    assert!(marks >= 1);
+    assert_eq!(merged.accounts(), last.completeness, "description and blocks tell the same");
+    assert_eq!(trace.check().unwrap().0, last.completeness);
+}
+
+#[test]
+fn klog_6_an_overflow_is_in_the_trace_as_a_gap_and_in_the_description_as_a_number() {
+    let scratch = Scratch::new("overflow");
+    let directory = scratch.path().join("trace");
+    let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
+    let producer = Producer::new(memory.buffer(0));
+    let lost = (0..10_000_u64)
+        .filter(|number| {
+            producer.record(NUMBERED, &[*number], || ClockSource::Counter.now()) == Outcome::Lost
+        })
+        .count() as u64;
+    assert_eq!(lost, 10_000 - (1 << 16) / 24);
+    let recorder =
+        Recorder::start(Arc::clone(&memory), common::description(), Options::directory(&directory)).unwrap();
+    let last = recorder.stop().unwrap();
+    let trace = Trace::open(&directory).unwrap();
+    let (seen, accounts) = see(&trace, Filter::default());
+    assert!(seen.gaps.iter().map(|gap| gap.events).sum::<u64>() >= lost);
+    assert_eq!(accounts, last.completeness);
+    assert_eq!(accounts[0].lost, seen.gaps.iter().map(|gap| gap.events).sum::<u64>());
+    assert!(accounts[0].ended && !accounts[0].is_complete());
+}
+
+#[test]
+fn klog_5_a_flight_recorder_keeps_the_newest_and_is_dumped_while_it_runs() {
+    let scratch = Scratch::new("flight");
+    let memory = Arc::new(Memory::new(1, 20, 10).unwrap());
+    let options = Options { block_bytes: BLOCK_BYTES, ..Options::flight(64 << 10) };
+    let mut recorder = Recorder::start(Arc::clone(&memory), common::description(), options).unwrap();
+    let producer = Producer::new(memory.buffer(0));
+    let record = |range: std::ops::Range<u64>| {
+        for number in range {
+            let _ = producer.record(NUMBERED, &[number], || ClockSource::Counter.now());
+        }
+    };
+    record(0..20_000);
+    let (first, second) = (scratch.path().join("first"), scratch.path().join("second"));
+    recorder.dump(&first).unwrap();
+    record(20_000..20_100);
+    recorder.stop_and_dump(&second).unwrap();
+    for (directory, newest, ended) in [(first, 19_999, false), (second, 20_099, true)] {
+        let bytes = fs::metadata(directory.join(file_name(0))).unwrap().len();
+        assert!(bytes <= 64 << 10, "{bytes}");
+        let trace = Trace::open(&directory).unwrap();
+        let mut merged = trace.merge(Filter::default().events([NUMBERED])).unwrap();
+        let mut last = 0;
+        while let Some(item) = merged.next() {
+            if let Item::Record(record) = item.unwrap() {
+                last = first_word(&record.bytes[16..]);
+            }
+        }
+        assert_eq!(last, newest);
+        let account = merged.accounts()[0];
+        assert_eq!((account.lost, account.ended), (0, ended), "what was let go is not lost");
+        assert!(account.first_serial > 0);
+    }
+}
+
+#[test]
+fn klog_5_a_directory_with_something_in_it_is_refused() {
+    let scratch = Scratch::new("refuse");
+    fs::write(scratch.path().join("mine"), "text").unwrap();
+    let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
+    let error =
+        Recorder::start(Arc::clone(&memory), common::description(), Options::directory(scratch.path()))
+            .unwrap_err();
+    assert!(matches!(error, RecordError::NotEmpty(_)), "{error}");
+    let options = Options { block_bytes: 5000, ..Options::flight(1) };
+    let error = Recorder::start(memory, common::description(), options).unwrap_err();
+    assert!(error.to_string().contains("5000"));
+}
+
+#[test]
+fn klog_5_requests_have_little_records_written_at_once() {
+    let scratch = Scratch::new("request");
+    let directory = scratch.path().join("trace");
+    let memory = Arc::new(Memory::new(2, 16, 10).unwrap());
+    let recorder =
+        Recorder::start(Arc::clone(&memory), common::description(), Options::directory(&directory)).unwrap();
+    let _ = Producer::new(memory.buffer(1)).record(NUMBERED, &[1], || ClockSource::Counter.now());
+    recorder.flush().unwrap();
+    let trace = Trace::open(&directory).unwrap();
+    assert!(!trace.description().finished);
+    let (seen, accounts) = see(&trace, Filter::default().events([NUMBERED]));
+    assert_eq!(seen.records, [(1, 0)]);
+    assert!(!accounts[1].ended);
+    assert!(recorder.reports()[1].bytes < u64::from(DEFAULT_BYTES), "a small block takes little room");
+}
+
+#[test]
+fn new_2_errors_name_the_file_the_block_and_the_place() {
+    let scratch = Scratch::new("names");
+    let trace = trace_of(scratch.path(), &[(&numbered(800, 1), 800)]);
+    let path = scratch.path().join(file_name(0));
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[BLOCK_BYTES as usize + 8] = 9;
+    fs::write(&path, bytes).unwrap();
+    let (_, errors) = trace.check().unwrap();
+    let [ReadError::Damaged { block: 1, at, damage, .. }] = &errors[..] else { panic!("{errors:?}") };
+    assert_eq!((*at, damage.at), (u64::from(BLOCK_BYTES), 8));
+    assert!(
+        errors[0].to_string().ends_with("format version 9; this program reads version 1"),
+        "{}",
+        errors[0]
+    );
+}
