@@ -88,7 +88,7 @@ pub mod recorder;
 #[cfg(not(loom))]
 pub mod sink;
 #[cfg(not(loom))]
-mod thread;
+pub mod thread;
 #[cfg(not(loom))]
 pub mod trace;
 
