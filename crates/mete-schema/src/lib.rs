@@ -8,7 +8,7 @@
 //! ```text
 //!   text ──parse──▶ File (ast) ──resolve──▶ Schema ──typing──▶ Checked
 //!                      │                      │                   ▲
-//!                   format                 explain          KernelTypes (BTF, or by hand)
+//!                   format          explain, generate       KernelTypes (BTF, or by hand)
 //! ```
 //!
 //! 1. [`parse`] reads one file. It knows no names, so that a file can be formatted that is not right yet.
@@ -37,6 +37,7 @@ pub mod ast;
 pub mod counter;
 mod explain;
 pub mod format;
+pub mod generate;
 pub mod kernel;
 pub mod known;
 pub mod layout;

@@ -279,25 +279,34 @@ impl Btf {
         })
     }
 
-    fn collect(&self, id: TypeId, nesting: usize, found: &mut Vec<Typed>) {
-        let Some((_, record)) = self.bare(id).filter(|(_, head)| matches!(head.kind, STRUCT | UNION)) else {
-            return;
-        };
+    /// Members with the bits that each has as a bit field, 0 if it is none.
+    /// `looks` is how many members may still be looked at: nameless structures that hold each other twice
+    /// would be endless without a name in them.
+    fn collect(&self, id: TypeId, nesting: usize, looks: &mut usize, found: &mut Vec<(u32, Typed)>) {
+        let record = self.bare(id).filter(|(_, head)| matches!(head.kind, STRUCT | UNION));
+        let Some((_, record)) = record else { return };
         for nth in 0..record.count {
             let at = record.rest + 12 * nth;
             let words = (u32_at(&self.types, at), u32_at(&self.types, at + 4), u32_at(&self.types, at + 8));
             let (Some(name), Some(kind), Some(offset)) = words else { return };
-            if found.len() >= MAX_MEMBERS {
-                return;
-            }
+            *looks = match looks.checked_sub(1) {
+                Some(left) => left,
+                None => return,
+            };
             let name = self.text(name);
             if !name.is_empty() {
                 let bits = if record.flag { offset >> 24 } else { 0 };
-                found.push(Typed { name, kind: narrowed(self.kind(kind), bits) });
+                found.push((bits, Typed { name, kind: narrowed(self.kind(kind), bits) }));
             } else if nesting < MAX_NESTING {
-                self.collect(kind, nesting + 1, found);
+                self.collect(kind, nesting + 1, looks, found);
             }
         }
+    }
+
+    fn all_members(&self, id: TypeId) -> Vec<(u32, Typed)> {
+        let (mut found, mut looks) = (Vec::new(), MAX_MEMBERS);
+        self.collect(id, 0, &mut looks, &mut found);
+        found
     }
 }
 
@@ -305,6 +314,7 @@ impl Btf {
 fn narrowed(kind: Type, bits: u32) -> Type {
     match (kind, u8::try_from(bits)) {
         (Type::Int(int), Ok(bits)) if bits != 0 && bits < int.bits => Type::Int(Int { bits, ..int }),
+        (Type::Truth, Ok(1..)) => Type::Int(Int::unsigned(1)),
         (kind, _) => kind,
     }
 }
@@ -358,9 +368,15 @@ impl KernelTypes for Btf {
     }
 
     fn members(&self, id: TypeId) -> Vec<Typed> {
-        let mut found = Vec::new();
-        self.collect(id, 0, &mut found);
-        found
+        self.all_members(id).into_iter().map(|(_, member)| member).collect()
+    }
+
+    fn is_union(&self, id: TypeId) -> bool {
+        self.head(id).is_some_and(|head| head.kind == UNION)
+    }
+
+    fn is_bit_field(&self, id: TypeId, member: &str) -> bool {
+        self.all_members(id).iter().any(|(bits, it)| *bits != 0 && it.name == member)
     }
 
     fn kind(&self, id: TypeId) -> Type {

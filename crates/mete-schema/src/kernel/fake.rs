@@ -77,6 +77,16 @@ impl KernelTypes for Fake {
         name.unwrap_or_default()
     }
 
+    fn is_union(&self, _: TypeId) -> bool {
+        false
+    }
+
+    fn is_bit_field(&self, id: TypeId, member: &str) -> bool {
+        let is_odd =
+            |kind: &Type| matches!(kind, Type::Int(int) if !int.bits.is_power_of_two() || int.bits < 8);
+        self.members(id).iter().any(|it| it.name == member && is_odd(&it.kind))
+    }
+
     fn members(&self, id: TypeId) -> Vec<Typed> {
         let members =
             self.structures.iter().find(|(_, known, _)| *known == id).map(|(.., members)| members.clone());

@@ -72,6 +72,10 @@ pub trait KernelTypes {
     fn structure(&self, name: &str) -> Option<TypeId>;
     /// The name of a structure or union.
     fn structure_name(&self, id: TypeId) -> String;
+    /// Whether it is a union.
+    fn is_union(&self, id: TypeId) -> bool;
+    /// Whether this member of it is a bit field.
+    fn is_bit_field(&self, id: TypeId, member: &str) -> bool;
     /// The members of a structure or union, those of nameless ones in it among them.
     fn members(&self, id: TypeId) -> Vec<Typed>;
     /// What a type is, without the other names that it goes by.

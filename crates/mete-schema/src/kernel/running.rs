@@ -57,6 +57,14 @@ impl KernelTypes for Running {
         self.btf.structure_name(id)
     }
 
+    fn is_union(&self, id: TypeId) -> bool {
+        self.btf.is_union(id)
+    }
+
+    fn is_bit_field(&self, id: TypeId, member: &str) -> bool {
+        self.btf.is_bit_field(id, member)
+    }
+
     fn members(&self, id: TypeId) -> Vec<Typed> {
         self.btf.members(id)
     }

@@ -52,6 +52,26 @@ impl Value {
         Value { node, kind, span, constant: None }
     }
 
+    /// Shows it and all its parts, the whole first.
+    pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Value)) {
+        visit(self);
+        match &self.node {
+            Node::Number(_) | Node::Argument(_) | Node::Known(_) => {}
+            Node::Member(of, _) | Node::Index(of, _) | Node::Cast(_, of) | Node::Unary(_, of) => {
+                of.walk(visit)
+            }
+            Node::Binary(_, left, right) => {
+                left.walk(visit);
+                right.walk(visit);
+            }
+            Node::Choice(condition, yes, no) => {
+                condition.walk(visit);
+                yes.walk(visit);
+                no.walk(visit);
+            }
+        }
+    }
+
     /// As a condition.
     pub(super) fn truth(self) -> Found {
         match self.kind {

@@ -1,0 +1,232 @@
+//! Programs that are generated from schemata: the kernel takes them, and they log what happens.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
+
+mod support;
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::rc::Rc;
+use std::time::Duration;
+use std::{env, fs};
+
+use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, RingBufferBuilder, libbpf_sys};
+use mete_schema::generate::bpf;
+use mete_schema::kernel::{Fake, KernelTypes, Running, Type};
+use mete_schema::shipped::{SHIPPED, by_name};
+use mete_schema::types::Int;
+use mete_schema::{Schema, Source, check};
+
+/// The simplest buffer there is, for the programs' macros.
+const BUFFER: &str = r#"
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+enum { BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4, BPF_MAP_TYPE_RINGBUF = 27 };
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} records SEC(".maps");
+#define METE_BEGIN(bytes) bpf_ringbuf_reserve(&records, bytes, 0)
+#define METE_END(record, bytes)                         \
+	do {                                            \
+		record->head.serial = 0;                \
+		record->head.time = METE_TIME();        \
+		bpf_ringbuf_submit(record, 0);          \
+	} while (0)
+#define METE_TIME() bpf_ktime_get_ns()
+#define METE_DOMAIN() 7
+#define METE_COUNTER(nth) (100 + nth)
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+"#;
+
+/// A directory that is gone at the end of the test.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(test: &str) -> Place {
+        let path = env::temp_dir().join(format!("mete-generated-{}-{test}", std::process::id()));
+        fs::create_dir_all(path.join("bpf")).unwrap();
+        for (name, text) in libbpf_sys::API_HEADERS {
+            fs::write(path.join("bpf").join(name), text).unwrap();
+        }
+        Place(path)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn programs(sources: &[Source], kernel: &dyn KernelTypes) -> String {
+    let refused = |problems: mete_schema::Problems| -> ! { panic!("{}", problems.render(sources, false)) };
+    let schema = Schema::read(sources).unwrap_or_else(|problems| refused(problems));
+    let checked = check(&schema, Some(kernel)).unwrap_or_else(|problems| refused(problems));
+    bpf(&schema, &checked, kernel).unwrap_or_else(|problems| refused(problems))
+}
+
+/// The compiled programs, or what the compiler says.
+fn compile(place: &Path, text: &str) -> PathBuf {
+    fs::write(place.join("programs.bpf.c"), format!("{BUFFER}{text}")).unwrap();
+    let clang = env::var("CLANG").unwrap_or_else(|_| "clang-19".to_owned());
+    let arguments =
+        ["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-I.", "-c", "programs.bpf.c"];
+    let output = Command::new(clang).args(arguments).current_dir(place).output().unwrap();
+    assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
+    place.join("programs.bpf.o")
+}
+
+fn load(object: &Path) -> Object {
+    let mut builder = ObjectBuilder::default();
+    builder
+        .open_file(object)
+        .unwrap()
+        .load()
+        .unwrap_or_else(|error| panic!("the kernel refuses it: {error:?}"))
+}
+
+/// The running kernel's types, if programs can be loaded here at all.
+fn running(test: &str) -> Option<Running> {
+    support::kernel(test)?;
+    Some(Running::new().unwrap())
+}
+
+#[test]
+fn klog_8_programs_of_shipped_schemata_are_taken_by_the_kernel() {
+    let Some(kernel) = running("klog_8_programs_of_shipped_schemata_are_taken_by_the_kernel") else { return };
+    for shipped in SHIPPED {
+        // One point of `locking` is a classic tracepoint.
+        if shipped.name == "locking" {
+            continue;
+        }
+        let place = Place::new(shipped.name);
+        let object = load(&compile(&place.0, &programs(&[shipped.source()], &kernel)));
+        let points = Schema::read(&[shipped.source()]).unwrap().points.len();
+        assert_eq!(object.progs().count(), points, "{}", shipped.name);
+    }
+}
+
+#[test]
+fn klog_8_point_that_no_program_is_made_for_is_named() {
+    let shipped = by_name("locking").unwrap();
+    let schema = Schema::read(&[shipped.source()]).unwrap();
+    let mut kernel = Fake::default();
+    let (lock, int) = (Type::Pointer(None), |is_signed| Type::Int(Int { bits: 32, is_signed }));
+    kernel.add_tracepoint("contention_begin", &[("lock", lock.clone()), ("flags", int(false))]);
+    kernel.add_tracepoint("contention_end", &[("lock", lock.clone()), ("ret", int(true))]);
+    let fields = [("uaddr", lock), ("op", int(true)), ("val", int(false))];
+    kernel.add_record("syscalls:sys_enter_futex", &fields);
+    let checked = check(&schema, Some(&kernel)).unwrap();
+    let problems = bpf(&schema, &checked, &kernel).unwrap_err();
+    assert_eq!(problems.0.len(), 1);
+    assert!(problems.0[0].title.contains("tracepoint:syscalls:sys_enter_futex"), "{problems}");
+}
+
+/// Bit fields, arrays, texts by address and in place, nameless structures, all operators; directly and by CO-RE.
+#[test]
+fn klog_8_every_kind_of_expression_is_taken_by_the_kernel() {
+    let Some(kernel) = running("klog_8_every_kind_of_expression_is_taken_by_the_kernel") else { return };
+    let event = "arch any { counter3 cycles }\nevent A { u64 a  u64 b  uint c  int d  bool e  char f[16]  char g[40]  char h[20]  address i }\n";
+    for kind in ["tp_btf", "raw_tp"] {
+        let text = format!(
+            "{event}
+            at {kind}:sched_switch when prev.pid != next.pid && !(next.flags & 0x200000) || next.mm == 0
+                log A(next.se.sum_exec_runtime / 1000 % 7, counter3 + time * 2 - cpu, prev_state << 3 ^ ~next.flags,
+                      preempt ? -next.prio : domain | tgid, next.in_execve, next.comm, prev.comm, here.comm, next)
+            at {kind}:sched_switch log A(next.sched_class == prev.sched_class, u64(next.stack), uint(next.on_cpu),
+                      int(u8(next.prio)), current.pid == pid, current.comm, next.group_leader.comm,
+                      next.parent.real_parent.comm, next.parent.real_parent)
+            at {kind}:sched_process_exec log A(0, 1, 2, old_pid, bprm.secureexec, bprm.filename, bprm.filename, bprm.interp, bprm.file)
+            at {kind}:irq_handler_entry log A(0xffffffffffffffff, u64(irq), 2, -2147483647 - 1, action.name != 0, action.name,
+                      action.name, action.name, action.handler)"
+        );
+        let place = Place::new(kind);
+        let object = load(&compile(&place.0, &programs(&[Source::new("test", text)], &kernel)));
+        assert_eq!(object.progs().count(), 3, "points at one place are one program");
+    }
+}
+
+/// What programs log while this thread is scheduled in again and again, as bytes.
+fn logged(test: &str, text: &str, kernel: &Running) -> Vec<Vec<u8>> {
+    let place = Place::new(test);
+    let object = load(&compile(&place.0, &programs(&[Source::new("test", text)], kernel)));
+    let _links: Vec<Link> = object.progs_mut().map(|program| program.attach().unwrap()).collect();
+    let records = Rc::new(RefCell::new(Vec::new()));
+    let sink = Rc::clone(&records);
+    let map = object.maps().find(|map| map.name() == "records").unwrap();
+    let mut ring = RingBufferBuilder::new();
+    let keep = move |record: &[u8]| {
+        sink.borrow_mut().push(record.to_vec());
+        0
+    };
+    ring.add(&map, keep).unwrap();
+    let ring = ring.build().unwrap();
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(1));
+        ring.consume().unwrap();
+    }
+    records.take()
+}
+
+fn int(record: &[u8], at: usize) -> i32 {
+    i32::from_ne_bytes(record[at..at + 4].try_into().unwrap())
+}
+
+/// Paper §4, with a counter that this test makes up.
+#[test]
+fn klog_8_papers_example_logs_who_is_scheduled_in() {
+    let test = "klog_8_papers_example_logs_who_is_scheduled_in";
+    let Some(kernel) = running(test) else { return };
+    let text = "arch any { counter0 l2_cache_misses }\nevent SCHEDIN { int pid  ulonglong L2_cache_misses }\n\
+        at tp_btf:sched_switch when next.pid != 0 log SCHEDIN(next.pid, counter0)";
+    let records = logged(test, text, &kernel);
+    let word = |record: &[u8], at: usize| u64::from_ne_bytes(record[at..at + 8].try_into().unwrap());
+    for record in &records {
+        assert_eq!(record.len(), 32);
+        assert_eq!(&record[..4], [16, 0, 4, 1]);
+        assert!(word(record, 8) > 0 && word(record, 16) == 100);
+        assert_eq!(&record[28..], [0; 4], "padding");
+    }
+    let own = rustix::thread::gettid().as_raw_pid();
+    let of_own = records.iter().filter(|record| int(record, 24) == own);
+    assert!(of_own.count() >= 10, "of {} records", records.len());
+}
+
+/// Whoever leaves the processor is the one that runs: what its structure says is what the kernel's helpers say.
+#[test]
+fn klog_8_members_are_read_where_this_kernel_has_them() {
+    let test = "klog_8_members_are_read_where_this_kernel_has_them";
+    let Some(kernel) = running(test) else { return };
+    for kind in ["tp_btf", "raw_tp"] {
+        let text = format!(
+            "event A {{ int a  int b  int c  int d  int e  int f  char g[16]  char h[16]  char i[16] }}
+            at {kind}:sched_switch when tgid == {} log A(prev.pid, here.pid, prev.tgid, here.tgid,
+                prev.group_leader.pid, prev.group_leader.group_leader.pid, prev.comm, comm, current.comm)",
+            std::process::id()
+        );
+        let records = logged(test, &text, &kernel);
+        assert!(records.len() >= 10, "{kind}: {} records", records.len());
+        for record in &records {
+            let ints: Vec<_> = (0..6).map(|nth| int(record, 16 + 4 * nth)).collect();
+            assert_eq!(ints[0], ints[1], "{kind}: the thread");
+            assert!(
+                ints[2..].iter().all(|process| *process == std::process::id() as i32),
+                "{kind}: {ints:?}"
+            );
+            assert_eq!(record[40..56], record[56..72], "{kind}: its name");
+            assert_eq!(record[40..56], record[72..88], "{kind}: its name");
+            assert_ne!(record[40], 0);
+        }
+    }
+}

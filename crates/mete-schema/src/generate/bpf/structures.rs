@@ -1,0 +1,151 @@
+//! Structures of the kernel, with the members that a schema reads and no others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use super::value::Writer;
+use super::values;
+use crate::kernel::{KernelTypes, Type, TypeId};
+use crate::typing::{Checked, Node, Value};
+
+/// What is read of which structure.
+pub(super) struct Structures<'a> {
+    kernel: &'a dyn KernelTypes,
+    members: BTreeMap<TypeId, BTreeMap<String, Type>>,
+}
+
+impl<'a> Structures<'a> {
+    /// Those of a schema.
+    pub(super) fn of(checked: &Checked, kernel: &'a dyn KernelTypes) -> Structures<'a> {
+        let mut structures = Structures { kernel, members: BTreeMap::new() };
+        for value in checked.points.iter().flat_map(values) {
+            value.walk(&mut |value| structures.note(value));
+        }
+        structures
+    }
+
+    fn note(&mut self, value: &Value) {
+        let Node::Member(base, name) = &value.node else { return };
+        if let Some(id) = record_of(self.kernel, &base.kind) {
+            self.members.entry(id).or_default().insert(name.clone(), value.kind.clone());
+        }
+    }
+
+    /// Their declarations.
+    pub(super) fn text(&self) -> String {
+        if self.members.is_empty() {
+            // The compiler warns of an attribute that nothing gets.
+            return String::new();
+        }
+        let mut text = String::new();
+        let mut named: Vec<_> = self.members.keys().copied().filter(|id| !self.is_nameless(*id)).collect();
+        named.extend(self.pointed_at());
+        let names: BTreeSet<_> = named.iter().map(|id| self.head(*id)).collect();
+        for head in names {
+            let _ = writeln!(text, "{head};");
+        }
+        text.push_str(
+            "\n#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)\n\n",
+        );
+        let mut done = BTreeSet::new();
+        for id in self.members.keys().filter(|id| !self.is_nameless(**id)) {
+            self.declare(*id, &mut text, &mut done);
+        }
+        text.push_str("#pragma clang attribute pop\n\n");
+        text
+    }
+
+    /// Structures of which only the address is used.
+    fn pointed_at(&self) -> Vec<TypeId> {
+        let kinds = self.members.values().flat_map(BTreeMap::values);
+        let ids = kinds
+            .filter(|kind| matches!(kind, Type::Pointer(_)))
+            .filter_map(|kind| record_of(self.kernel, kind));
+        ids.filter(|id| !self.is_nameless(*id)).collect()
+    }
+
+    fn is_nameless(&self, id: TypeId) -> bool {
+        self.kernel.structure_name(id).is_empty()
+    }
+
+    /// `struct task_struct`
+    fn head(&self, id: TypeId) -> String {
+        head(self.kernel, id)
+    }
+
+    /// Structures inside of it come first.
+    fn declare(&self, id: TypeId, text: &mut String, done: &mut BTreeSet<TypeId>) {
+        let Some(members) = self.members.get(&id).filter(|_| done.insert(id)) else { return };
+        for kind in members.values() {
+            if let Type::Record(inner) = kind {
+                self.declare_inner(*inner, text, done);
+            }
+        }
+        let _ = writeln!(text, "{} {};\n", self.head(id), self.body(id, "\t"));
+    }
+
+    /// A nameless one is declared where it is used, but what has a name in it is not.
+    fn declare_inner(&self, id: TypeId, text: &mut String, done: &mut BTreeSet<TypeId>) {
+        if !self.is_nameless(id) {
+            return self.declare(id, text, done);
+        }
+        for kind in self.members.get(&id).into_iter().flat_map(BTreeMap::values) {
+            if let Type::Record(inner) = kind {
+                self.declare_inner(*inner, text, done);
+            }
+        }
+    }
+
+    fn body(&self, id: TypeId, indent: &str) -> String {
+        let mut text = "{\n".to_owned();
+        for (name, kind) in self.members.get(&id).into_iter().flatten() {
+            let bits = match kind {
+                Type::Int(int) if self.kernel.is_bit_field(id, name) => format!(" : {}", int.bits),
+                _ => String::new(),
+            };
+            let _ = writeln!(text, "{indent}{}{bits};", self.member(name, kind, indent));
+        }
+        text.push_str(&indent[1..]);
+        text.push('}');
+        text
+    }
+
+    fn member(&self, name: &str, kind: &Type, indent: &str) -> String {
+        let writer = Writer { kernel: self.kernel, is_direct: true };
+        match kind {
+            Type::Text(letters) => format!("char {name}[{letters}]"),
+            Type::Array(of, count) => {
+                format!("{}[{count}]", self.member(name, &self.kernel.kind(*of), indent))
+            }
+            Type::Record(id) | Type::Pointer(Some(id)) if self.is_nameless_record(*id) => {
+                let star = if matches!(kind, Type::Pointer(_)) { "*" } else { "" };
+                let id = record_of(self.kernel, kind).unwrap_or(*id);
+                let word = if self.kernel.is_union(id) { "union" } else { "struct" };
+                format!("{word} {} {star}{name}", self.body(id, &format!("{indent}\t")))
+            }
+            Type::Pointer(_) => format!("{}{name}", writer.c_type(kind)),
+            kind => format!("{} {name}", writer.c_type(kind)),
+        }
+    }
+
+    fn is_nameless_record(&self, id: TypeId) -> bool {
+        matches!(self.kernel.kind(id), Type::Record(id) if self.is_nameless(id))
+    }
+}
+
+/// `struct task_struct`
+pub(super) fn head(kernel: &dyn KernelTypes, id: TypeId) -> String {
+    format!("{} {}", if kernel.is_union(id) { "union" } else { "struct" }, kernel.structure_name(id))
+}
+
+/// The structure that this is, or that this points to.
+pub(super) fn record_of(kernel: &dyn KernelTypes, kind: &Type) -> Option<TypeId> {
+    match kind {
+        Type::Record(id) => Some(*id),
+        Type::Pointer(Some(to)) => match kernel.kind(*to) {
+            Type::Record(id) => Some(id),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,202 @@
+//! Encoders and decoders in C, for programs; the records are BPF C's as well.
+//!
+//! The includer says by `METE_EMIT(record, bytes)` where a record goes: that writes serial number and time stamp, and
+//! copies it. With `METE_DISABLE` a call is checked and leaves nothing behind, its arguments included (paper §4.2).
+
+use std::fmt::Write;
+
+use super::in_place;
+use crate::layout::{VERSION, WORD_BYTES};
+use crate::schema::{Event, Field, Schema};
+use crate::types::FieldType;
+
+/// The header of a schema.
+pub fn c(schema: &Schema) -> String {
+    let guard = format!("METE_SCHEMA_{:016X}_H", schema.fingerprint());
+    let mut text = format!(
+        "/* Made from a schema by mete. Changes here are lost. */\n#ifndef {guard}\n#define {guard}\n\n"
+    );
+    text.push_str(PREAMBLE);
+    records(&mut text, schema);
+    text.push_str(TEXT_COPY);
+    for event in &schema.events {
+        encoder(&mut text, event);
+        decoder(&mut text, event);
+        call(&mut text, event);
+    }
+    text.push_str("#endif\n");
+    text
+}
+
+pub(super) const PREAMBLE: &str = "\
+#ifndef METE_RECORD_HEAD
+#define METE_RECORD_HEAD
+typedef __INT8_TYPE__ mete_s8;
+typedef __INT16_TYPE__ mete_s16;
+typedef __INT32_TYPE__ mete_s32;
+typedef __INT64_TYPE__ mete_s64;
+typedef __UINT8_TYPE__ mete_u8;
+typedef __UINT16_TYPE__ mete_u16;
+typedef __UINT32_TYPE__ mete_u32;
+typedef __UINT64_TYPE__ mete_u64;
+
+#ifdef __cplusplus
+#define METE_ASSERT_ static_assert
+#else
+#define METE_ASSERT_ _Static_assert
+#endif
+
+struct mete_head {
+	mete_u16 type;
+	mete_u8 words;
+	mete_u8 version;
+	mete_u32 serial; /* the recorder's */
+	mete_u64 time; /* the recorder's */
+};
+#endif
+
+";
+
+/// A shorter text is filled up with zeros; no byte behind its end is read.
+const TEXT_COPY: &str = "\
+#ifndef METE_COPY_TEXT
+#define METE_COPY_TEXT
+static inline void mete_copy_text(char *to, const char *from, unsigned int bytes)
+{
+	unsigned int at = 0;
+
+	for (; at < bytes && from[at]; at++)
+		to[at] = from[at];
+	for (; at < bytes; at++)
+		to[at] = 0;
+}
+#endif
+
+";
+
+/// Documentation as a comment that it cannot end.
+fn comment(text: &mut String, docs: &str, indent: &str) {
+    if docs.is_empty() {
+        return;
+    }
+    let safe = docs.replace("*/", "* /").replace("/*", "/ *");
+    let lines: Vec<_> = safe.lines().map(str::trim_end).collect();
+    let _ = writeln!(text, "{indent}/* {} */", lines.join(&format!("\n{indent} * ")));
+}
+
+fn c_type(kind: FieldType) -> String {
+    match kind {
+        FieldType::Int(int) => format!("mete_{int}"),
+        FieldType::Bool => "_Bool".to_owned(),
+        FieldType::Address => "mete_u64".to_owned(),
+        FieldType::Text(_) => "char".to_owned(),
+    }
+}
+
+/// In a record `_Bool` is a byte, whatever the compiler thinks of its size.
+fn member_type(kind: FieldType) -> String {
+    if kind == FieldType::Bool { "mete_u8".to_owned() } else { c_type(kind) }
+}
+
+/// The records, with numbers and fingerprints.
+pub(super) fn records(text: &mut String, schema: &Schema) {
+    for event in &schema.events {
+        comment(text, &event.docs, "");
+        let name = &event.name;
+        let _ = writeln!(text, "struct mete_{name} {{\n\tstruct mete_head head;");
+        for (_, field) in in_place(event) {
+            comment(text, &field.docs, "\t");
+            let length = if let FieldType::Text(letters) = field.kind {
+                format!("[{letters}]")
+            } else {
+                String::new()
+            };
+            let _ = writeln!(text, "\t{} f_{}{length};", member_type(field.kind), field.name);
+        }
+        if event.layout.padding > 0 {
+            let _ = writeln!(text, "\tmete_u8 padding[{}];", event.layout.padding);
+        }
+        let _ = writeln!(text, "}};\n\n#define METE_ID_{name} {}", event.id);
+        let _ = writeln!(text, "#define METE_FINGERPRINT_{name} 0x{:016x}ull", event.fingerprint());
+        let size = event.layout.size;
+        let _ = writeln!(text, "METE_ASSERT_(sizeof(struct mete_{name}) == {size}, \"size of {name}\");");
+        for (offset, Field { name: field, .. }) in in_place(event) {
+            let _ = writeln!(
+                text,
+                "METE_ASSERT_(__builtin_offsetof(struct mete_{name}, f_{field}) == {offset}, \"place of {name}.{field}\");"
+            );
+        }
+        text.push('\n');
+    }
+}
+
+/// The constant part of the header, and the zeros at the end.
+pub(super) fn frame(event: &Event, indent: &str) -> String {
+    let (name, words) = (&event.name, event.layout.size / WORD_BYTES);
+    let mut text =
+        format!("{indent}record->head.type = METE_ID_{name};\n{indent}record->head.words = {words};\n");
+    let _ = writeln!(text, "{indent}record->head.version = {VERSION};");
+    if event.layout.padding > 0 {
+        let _ = writeln!(text, "{indent}__builtin_memset(record->padding, 0, sizeof(record->padding));");
+    }
+    text
+}
+
+/// `mete_s32 v_pid, const char *v_name`
+fn parameters(event: &Event) -> String {
+    let parameter = |field: &Field| match field.kind {
+        FieldType::Text(_) => format!("const char *v_{}", field.name),
+        kind => format!("{} v_{}", c_type(kind), field.name),
+    };
+    event.fields.iter().map(parameter).collect::<Vec<_>>().join(", ")
+}
+
+fn encoder(text: &mut String, event: &Event) {
+    let separator = if event.fields.is_empty() { "" } else { ", " };
+    let name = &event.name;
+    let _ = writeln!(
+        text,
+        "static inline __attribute__((always_inline)) void mete_encode_{name}(struct mete_{name} *record{separator}{})\n{{",
+        parameters(event)
+    );
+    let _ = writeln!(
+        text,
+        "{}\n\trecord->head.serial = 0;\n\trecord->head.time = 0;",
+        frame(event, "\t").trim_end()
+    );
+    for (_, Field { name, kind, .. }) in in_place(event) {
+        let _ = match kind {
+            FieldType::Text(letters) => {
+                writeln!(text, "\tmete_copy_text(record->f_{name}, v_{name}, {letters});")
+            }
+            _ => writeln!(text, "\trecord->f_{name} = v_{name};"),
+        };
+    }
+    text.push_str("}\n\n");
+}
+
+fn decoder(text: &mut String, event: &Event) {
+    let name = &event.name;
+    let _ = writeln!(
+        text,
+        "/* Whether these bytes begin with a record of this size; whose number it has is the trace's to say. */\n\
+         static inline int mete_decode_{name}(struct mete_{name} *record, const void *bytes, unsigned long size)\n{{\n\
+         \tif (size < sizeof(*record))\n\t\treturn 0;\n\
+         \t__builtin_memcpy(record, bytes, sizeof(*record));\n\
+         \treturn record->head.words * {WORD_BYTES} == sizeof(*record) && record->head.version == {VERSION};\n}}\n"
+    );
+}
+
+fn call(text: &mut String, event: &Event) {
+    let name = &event.name;
+    let parameters = if event.fields.is_empty() { "void".to_owned() } else { parameters(event) };
+    let values: String = event.fields.iter().map(|field| format!(", v_{}", field.name)).collect();
+    let _ = writeln!(
+        text,
+        "#ifdef METE_DISABLE\nchar mete_check_{name}({parameters}); /* is nowhere: the compiler looks at calls only */\n\
+         #define mete_log_{name}(...) ((void)sizeof(mete_check_{name}(__VA_ARGS__)))\n#else\n\
+         static inline __attribute__((always_inline)) void mete_log_{name}({parameters})\n{{\n\
+         \tstruct mete_{name} record;\n\n\tmete_encode_{name}(&record{values});\n\
+         \tMETE_EMIT(&record, sizeof(record));\n}}\n#endif\n"
+    );
+}

@@ -1,0 +1,177 @@
+//! Encoders and decoders in Rust.
+//!
+//! `mete_log!(emit, SCHEDIN(pid, misses))` hands the bytes of a record to `emit`, which writes serial number and time
+//! stamp. Built with `--cfg mete_disable`, the call is checked and leaves nothing behind, its arguments included.
+
+use std::fmt::Write;
+
+use super::in_place;
+use crate::layout::{VERSION, WORD_BYTES};
+use crate::schema::{Event, Field, Schema};
+use crate::types::FieldType;
+
+/// A module for a schema.
+pub fn rust(schema: &Schema) -> String {
+    let mut text = HEAD.to_owned();
+    for event in &schema.events {
+        self::event(&mut text, event);
+    }
+    text
+}
+
+const HEAD: &str = r#"// Made from a schema by mete. Changes here are lost.
+
+/// Logs an event: `mete_log!(emit, SCHEDIN(pid, misses))`, where `emit` takes the bytes of a record.
+#[allow(unused_macros)]
+macro_rules! mete_log {
+    ($emit:expr, $event:ident($($value:expr),* $(,)?)) => {{
+        #[allow(unexpected_cfgs)]
+        if cfg!(mete_disable) {
+            let _ = || $event::new($($value),*);
+        } else {
+            $emit(&$event::new($($value),*).encode());
+        }
+    }};
+}
+"#;
+
+/// Keywords of Rust that are no keywords of C; `r#` makes names of them.
+const KEYWORDS: [&str; 35] = [
+    "abstract", "as", "async", "await", "become", "box", "dyn", "false", "final", "fn", "gen", "impl", "in",
+    "let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "trait", "true",
+    "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "yield",
+];
+
+/// A name that Rust takes.
+fn name(name: &str) -> String {
+    match name {
+        // These cannot even be made names by `r#`.
+        "Self" | "self" | "super" | "crate" | "_" => format!("{name}_"),
+        _ if KEYWORDS.contains(&name) => format!("r#{name}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// By their full paths: an event may be called `u8`.
+fn rust_type(kind: FieldType) -> String {
+    match kind {
+        FieldType::Int(int) => {
+            format!("::core::primitive::{}{}", if int.is_signed { 'i' } else { 'u' }, int.bits)
+        }
+        FieldType::Bool => "::core::primitive::bool".to_owned(),
+        FieldType::Address => "::core::primitive::u64".to_owned(),
+        FieldType::Text(letters) => format!("[::core::primitive::u8; {letters}]"),
+    }
+}
+
+fn docs(text: &mut String, docs: &str, indent: &str) {
+    if !docs.is_empty() {
+        let _ = writeln!(text, "{indent}#[doc = {docs:?}]");
+    }
+}
+
+fn event(text: &mut String, event: &Event) {
+    let name = self::name(&event.name);
+    text.push('\n');
+    docs(text, &event.docs, "");
+    let _ = writeln!(text, "#[allow(non_camel_case_types, non_snake_case)]");
+    let _ = writeln!(text, "#[derive(Clone, Copy, Debug, PartialEq, Eq)]\npub struct {name} {{");
+    for field in &event.fields {
+        docs(text, &field.docs, "    ");
+        let _ = writeln!(text, "    pub {}: {},", self::name(&field.name), rust_type(field.kind));
+    }
+    let _ = writeln!(
+        text,
+        "}}\n\n#[allow(dead_code, non_snake_case, clippy::too_many_arguments)]\nimpl {name} {{"
+    );
+    constants(text, event);
+    constructor(text, event);
+    encoder(text, event);
+    decoder(text, event);
+    text.push_str("}\n");
+}
+
+fn constants(text: &mut String, event: &Event) {
+    let (id, size, fingerprint) = (event.id, event.layout.size, event.fingerprint());
+    let _ = writeln!(
+        text,
+        "    /// Its name.\n    pub const NAME: &'static ::core::primitive::str = {:?};",
+        event.name
+    );
+    let _ = writeln!(
+        text,
+        "    /// Its number in this schema.\n    pub const ID: ::core::primitive::u16 = {id};"
+    );
+    let _ =
+        writeln!(text, "    /// Bytes of a record.\n    pub const BYTES: ::core::primitive::usize = {size};");
+    let _ = writeln!(
+        text,
+        "    /// Changes with its name and fields.\n    pub const FINGERPRINT: ::core::primitive::u64 = 0x{fingerprint:016x};\n"
+    );
+}
+
+fn constructor(text: &mut String, event: &Event) {
+    let parameter = |field: &Field| format!("{}: {}", name(&field.name), rust_type(field.kind));
+    let parameters: Vec<_> = event.fields.iter().map(parameter).collect();
+    let names: Vec<_> = event.fields.iter().map(|field| name(&field.name)).collect();
+    let _ = writeln!(
+        text,
+        "    /// An event of these values.\n    #[inline(always)]\n    pub const fn new({}) -> Self {{\n        Self {{ {} }}\n    }}\n",
+        parameters.join(", "),
+        names.join(", ")
+    );
+}
+
+fn encoder(text: &mut String, event: &Event) {
+    let size = event.layout.size;
+    let _ = writeln!(
+        text,
+        "    /// Its record. Serial number and time stamp, bytes 4 to 15, are the recorder's.\n    #[inline(always)]\n    \
+         pub fn encode(&self) -> [::core::primitive::u8; {size}] {{\n        let mut record = [0; {size}];\n        \
+         record[0..2].copy_from_slice(&Self::ID.to_ne_bytes());\n        record[2] = {};\n        record[3] = {VERSION};",
+        size / WORD_BYTES
+    );
+    for (offset, field) in in_place(event) {
+        let end = offset + field.kind.size();
+        let member = name(&field.name);
+        let _ = match field.kind {
+            FieldType::Text(_) => {
+                writeln!(text, "        record[{offset}..{end}].copy_from_slice(&self.{member});")
+            }
+            FieldType::Bool => {
+                writeln!(text, "        record[{offset}] = self.{member} as ::core::primitive::u8;")
+            }
+            _ => writeln!(
+                text,
+                "        record[{offset}..{end}].copy_from_slice(&self.{member}.to_ne_bytes());"
+            ),
+        };
+    }
+    text.push_str("        record\n    }\n\n");
+}
+
+fn decoder(text: &mut String, event: &Event) {
+    let size = event.layout.size;
+    let _ = writeln!(
+        text,
+        "    /// The event in a record of this size. Whose number it has is the trace's to say.\n    \
+         pub fn decode(record: &[::core::primitive::u8]) -> ::core::option::Option<Self> {{\n        \
+         let record: &[::core::primitive::u8; {size}] = record.first_chunk()?;\n        \
+         if record[2] != {} || record[3] != {VERSION} {{\n            return ::core::option::Option::None;\n        }}\n        \
+         ::core::option::Option::Some(Self {{",
+        size / WORD_BYTES
+    );
+    for (offset, field) in event.layout.offsets.iter().zip(&event.fields) {
+        let member = name(&field.name);
+        let bytes = (*offset..offset + field.kind.size())
+            .map(|at| format!("record[{at}]"))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let _ = match field.kind {
+            FieldType::Text(_) => writeln!(text, "            {member}: [{bytes}],"),
+            FieldType::Bool => writeln!(text, "            {member}: {bytes} != 0,"),
+            kind => writeln!(text, "            {member}: {}::from_ne_bytes([{bytes}]),", rust_type(kind)),
+        };
+    }
+    text.push_str("        })\n    }\n");
+}

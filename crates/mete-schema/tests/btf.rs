@@ -1,0 +1,159 @@
+//! Type information of kernels, made by hand: right, cut off, and made to be endless.
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+use mete_schema::kernel::{Btf, KernelTypes, Type};
+use mete_schema::types::Int;
+
+const INT: u32 = 1;
+const POINTER: u32 = 2;
+const ARRAY: u32 = 3;
+const STRUCT: u32 = 4;
+const ENUM: u32 = 6;
+const TYPEDEF: u32 = 8;
+const CONST: u32 = 10;
+const FUNCTION: u32 = 12;
+const PROTOTYPE: u32 = 13;
+/// In the third word of a structure: the offsets of its members say how many bits each has.
+const HAS_BITS: u32 = 1 << 31;
+
+/// Puts type information together.
+#[derive(Default)]
+struct Builder {
+    types: Vec<u8>,
+    strings: Vec<u8>,
+    count: u32,
+}
+
+impl Builder {
+    fn new() -> Builder {
+        Builder { strings: vec![0], ..Builder::default() }
+    }
+
+    fn name(&mut self, name: &str) -> u32 {
+        let at = self.strings.len() as u32;
+        self.strings.extend(name.bytes().chain([0]));
+        if name.is_empty() { 0 } else { at }
+    }
+
+    fn add(&mut self, name: &str, kind: u32, count: u32, size_or_type: u32, rest: &[u32]) -> u32 {
+        let name = self.name(name);
+        let words = [name, kind << 24 | count, size_or_type];
+        self.types.extend(words.iter().chain(rest).flat_map(|word| word.to_le_bytes()));
+        self.count += 1;
+        self.count
+    }
+
+    fn named(&mut self, parts: &[(&str, u32)]) -> Vec<u32> {
+        parts.iter().flat_map(|(name, kind)| [self.name(name), *kind]).collect()
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let (types, strings) = (self.types.len() as u32, self.strings.len() as u32);
+        let header = [0x0001_eb9f, 24, 0, types, types, strings];
+        let header = header.iter().flat_map(|word: &u32| word.to_le_bytes());
+        header.chain(self.types.iter().copied()).chain(self.strings.iter().copied()).collect()
+    }
+}
+
+/// A tracepoint with a task, as the kernel's compiler describes it.
+fn kernel() -> Vec<u8> {
+    let mut it = Builder::new();
+    let int = it.add("int", INT, 0, 4, &[1 << 24 | 32]);
+    let letter = it.add("char", INT, 0, 1, &[8]);
+    let text = it.add("", ARRAY, 0, 0, &[letter, int, 16]);
+    let state = it.add("state", ENUM, 0, 4, &[]);
+    let names = ["pid", "comm", "state", "flag"].map(|name| it.name(name));
+    let members: Vec<u32> = [int, text, state, int]
+        .iter()
+        .zip(names)
+        .zip([0, 32, 160, 3 << 24 | 192])
+        .flat_map(|((kind, name), offset)| [name, *kind, offset])
+        .collect();
+    let task = it.add("task_struct", STRUCT, 4, 32, &members);
+    // The flag is in the info word.
+    let at = it.types.len() - 4 * members.len() - 8;
+    let info = u32::from_le_bytes(it.types[at..at + 4].try_into().unwrap()) | HAS_BITS;
+    it.types[at..at + 4].copy_from_slice(&info.to_le_bytes());
+    let constant = it.add("", CONST, 0, task, &[]);
+    let pointer = it.add("", POINTER, 0, constant, &[]);
+    let anything = it.add("", POINTER, 0, 0, &[]);
+    let nameless = it.named(&[("", anything), ("", pointer), ("", int)]);
+    let prototype = it.add("", PROTOTYPE, 3, 0, &nameless);
+    let handler = it.add("", POINTER, 0, prototype, &[]);
+    it.add("btf_trace_sched_switch", TYPEDEF, 0, handler, &[]);
+    let named = it.named(&[("__data", anything), ("next", pointer), ("cpu", int)]);
+    let caller = it.add("", PROTOTYPE, 3, 0, &named);
+    it.add("__traceiter_sched_switch", FUNCTION, 1, caller, &[]);
+    it.bytes()
+}
+
+#[test]
+fn arguments_of_a_tracepoint_have_their_names_and_types() {
+    let btf = Btf::parse("test", &kernel()).unwrap();
+    let arguments = btf.tracepoint("sched_switch").unwrap();
+    assert_eq!(arguments.iter().map(|argument| argument.name.as_str()).collect::<Vec<_>>(), ["next", "cpu"]);
+    assert_eq!(arguments[1].kind, Type::Int(Int::signed(32)));
+    let Type::Pointer(Some(task)) = arguments[0].kind else { panic!("no pointer") };
+    let Type::Record(task) = btf.kind(task) else { panic!("no structure") };
+    let members: Vec<_> = btf.members(task).into_iter().map(|member| (member.name, member.kind)).collect();
+    let expected = [
+        ("pid", Type::Int(Int::signed(32))),
+        ("comm", Type::Text(16)),
+        ("state", Type::Int(Int::unsigned(32))),
+        ("flag", Type::Int(Int { bits: 3, is_signed: true })),
+    ];
+    assert_eq!(members, expected.map(|(name, kind)| (name.to_owned(), kind)));
+    assert!(btf.is_bit_field(task, "flag") && !btf.is_bit_field(task, "pid"));
+    assert_eq!(btf.tracepoints(), ["sched_switch"]);
+    assert!(btf.tracepoint("sched_wakeup").is_none());
+}
+
+#[test]
+fn type_information_cut_at_any_byte_is_refused_or_read() {
+    let whole = kernel();
+    for end in 0..whole.len() {
+        if let Ok(btf) = Btf::parse("test", &whole[..end]) {
+            btf.tracepoint("sched_switch");
+        }
+    }
+    assert!(Btf::parse("test", &whole[..whole.len() - 1]).is_err());
+}
+
+#[test]
+fn typedefs_in_a_circle_end() {
+    let mut it = Builder::new();
+    it.add("a", TYPEDEF, 0, 2, &[]);
+    it.add("b", TYPEDEF, 0, 1, &[]);
+    let btf = Btf::parse("test", &it.bytes()).unwrap();
+    assert!(matches!(btf.kind(1), Type::Other(_)));
+}
+
+/// Found by fuzzing: without a name anywhere, the number of members found never grew.
+#[test]
+fn nameless_structures_that_hold_themselves_many_times_end() {
+    let mut it = Builder::new();
+    let members: Vec<u32> = (0..64).flat_map(|_| [0, 1, 0]).collect();
+    it.add("", STRUCT, 64, 0, &members);
+    let btf = Btf::parse("test", &it.bytes()).unwrap();
+    assert!(btf.members(1).is_empty());
+}
+
+#[test]
+fn the_running_kernels_types_are_read() {
+    let btf = match Btf::of_running_kernel() {
+        Ok(btf) => btf,
+        Err(error) => {
+            println!("SKIPPED: the_running_kernels_types_are_read: {error}");
+            return;
+        }
+    };
+    let task = btf.structure("task_struct").unwrap();
+    let members = btf.members(task);
+    let kind =
+        |name: &str| members.iter().find(|member| member.name == name).map(|member| member.kind.clone());
+    assert_eq!(kind("pid"), Some(Type::Int(Int::signed(32))));
+    assert_eq!(kind("comm"), Some(Type::Text(16)));
+    assert!(btf.is_bit_field(task, "in_execve"));
+    assert!(btf.tracepoint("sched_switch").is_some_and(|arguments| arguments.len() >= 3));
+}

@@ -1,0 +1,306 @@
+//! What is generated: the same bytes from Rust and C, types checked at the call, nothing left where it is disabled.
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use mete_schema::generate::{bpf, c, columns, rust};
+use mete_schema::shipped::SHIPPED;
+use mete_schema::types::{FieldType, Int};
+use mete_schema::{Schema, Source};
+
+/// Names and texts that generated code could stumble over, and a field of each kind.
+const SCHEMA: &str = r#"
+/// Ends a comment */ and begins one /* and "quotes" \ and {braces}.
+event SCHEDIN {
+    /// */ int main() {}
+    int pid
+    ulonglong L2_cache_misses
+}
+
+event Self { u8 type  bool fn  char name[5]  address errno  s16 record  short self  uint r }
+
+event u8 { }
+"#;
+
+fn schema() -> Schema {
+    Schema::read(&[Source::new("test", SCHEMA)]).unwrap()
+}
+
+/// A directory that is gone at the end of the test.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(test: &str) -> Place {
+        let path = std::env::temp_dir().join(format!("mete-schema-{}-{test}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Place(path)
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        fs::write(self.0.join(name), text).unwrap();
+        self.0.join(name)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn run(program: &str, arguments: &[&str], place: &Path) -> Output {
+    Command::new(program).args(arguments).current_dir(place).output().unwrap()
+}
+
+/// Fails with what was said.
+fn succeed(program: &str, arguments: &[&str], place: &Path) -> String {
+    let output = run(program, arguments, place);
+    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn has(program: &str, test: &str) -> bool {
+    let is_there = Command::new(program).arg("--version").output().is_ok();
+    if !is_there {
+        println!("SKIPPED: {test}: there is no {program}");
+    }
+    is_there
+}
+
+const C_CALLS: &str = r#"
+    mete_log_SCHEDIN(-2, 0x1122334455667788ull);
+    mete_log_Self(200, 7, "ab", 0xffff800000000001ull, -3, -4, 5);
+    mete_log_u8();
+"#;
+
+const C_MAIN: &str = r#"
+#include <stdio.h>
+static void emit(const void *record, unsigned long bytes)
+{
+    for (unsigned long at = 0; at < bytes; at++)
+        printf("%02x", ((const unsigned char *)record)[at]);
+    puts("");
+}
+#define METE_EMIT(record, bytes) emit(record, bytes)
+#include "schema.h"
+int main(void)
+{
+    CALLS
+    struct mete_SCHEDIN record;
+    mete_encode_SCHEDIN(&record, 5, 6);
+    if (!mete_decode_SCHEDIN(&record, &record, sizeof(record)) || record.f_pid != 5)
+        return 1;
+    if (mete_decode_SCHEDIN(&record, &record, sizeof(record) - 1))
+        return 2;
+    return 0;
+}
+"#;
+
+const RUST_MAIN: &str = r#"
+#[allow(dead_code)]
+#[macro_use]
+mod schema;
+use schema::*;
+fn emit(record: &[::core::primitive::u8]) {
+    println!("{}", record.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+}
+fn main() {
+    mete_log!(emit, SCHEDIN(-2, 0x1122334455667788));
+    mete_log!(emit, Self_(200, true, *b"ab\0\0\0", 0xffff800000000001, -3, -4, 5));
+    mete_log!(emit, u8());
+    let event = SCHEDIN::new(5, 6);
+    assert_eq!(SCHEDIN::decode(&event.encode()), Some(event));
+    assert_eq!(SCHEDIN::decode(&event.encode()[..31]), None);
+    assert_eq!(SCHEDIN::decode(&[0; 32]), None);
+    let event = Self_::new(1, true, *b"abcde", 2, 3, 4, 5);
+    assert_eq!(Self_::decode(&event.encode()), Some(event));
+}
+"#;
+
+fn c_output(place: &Place) -> String {
+    place.write("schema.h", &c(&schema()));
+    place.write("main.c", &C_MAIN.replace("CALLS", C_CALLS));
+    succeed("cc", &["-Wall", "-Wextra", "-Werror", "-O2", "-o", "c", "main.c"], &place.0);
+    succeed(place.0.join("c").to_str().unwrap(), &[], &place.0)
+}
+
+fn rust_output(place: &Place) -> String {
+    place.write("schema.rs", &rust(&schema()));
+    place.write("main.rs", RUST_MAIN);
+    succeed("rustc", &["--edition", "2024", "-D", "warnings", "-o", "rust", "main.rs"], &place.0);
+    succeed(place.0.join("rust").to_str().unwrap(), &[], &place.0)
+}
+
+#[test]
+fn klog_2_rust_and_c_encode_the_same_bytes_and_decode_them() {
+    let test = "klog_2_rust_and_c_encode_the_same_bytes_and_decode_them";
+    if !has("cc", test) || !has("rustc", test) {
+        return;
+    }
+    let place = Place::new("bytes");
+    let from_c = c_output(&place);
+    let head =
+        |id: u16, words: u8| format!("{}{words:02x}010000000000000000000000000000", hex(&id.to_ne_bytes()));
+    let head = |id, words| head(id, words)[..32].to_owned();
+    let fields =
+        [hex(&0x1122_3344_5566_7788_u64.to_ne_bytes()), hex(&(-2_i32).to_ne_bytes()), "00000000".to_owned()];
+    let first = format!("{}{}", head(16, 4), fields.concat());
+    assert_eq!(from_c.lines().next(), Some(first.as_str()));
+    assert_eq!(from_c.lines().nth(2), Some(head(18, 2).as_str()));
+    assert_eq!(rust_output(&place), from_c);
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn klog_2_wrong_type_or_count_does_not_compile_even_where_disabled() {
+    let test = "klog_2_wrong_type_or_count_does_not_compile_even_where_disabled";
+    if !has("cc", test) || !has("rustc", test) {
+        return;
+    }
+    let place = Place::new("wrong");
+    place.write("schema.h", &c(&schema()));
+    place.write("schema.rs", &rust(&schema()));
+    let head = "#define METE_EMIT(record, bytes) (void)(record)\n#include \"schema.h\"\nstruct other { int x; } o;\nvoid f(void) {";
+    for (call, is_right) in [
+        ("SCHEDIN(1, 2)", true),
+        ("SCHEDIN(1)", false),
+        ("SCHEDIN(1, 2, 3)", false),
+        ("SCHEDIN(o, 1)", false),
+    ] {
+        place.write("call.c", &format!("{head} mete_log_{call}; }}"));
+        for define in ["-DMETE_ENABLE", "-DMETE_DISABLE"] {
+            let output = run("cc", &[define, "-c", "-o", "call.o", "call.c"], &place.0);
+            assert_eq!(output.status.success(), is_right, "{call} {define}");
+        }
+    }
+    for (call, is_right) in [
+        ("SCHEDIN(1, 2)", true),
+        ("SCHEDIN(1)", false),
+        ("SCHEDIN(1, -2)", false),
+        ("SCHEDIN(1u8, 2)", false),
+    ] {
+        let main = "#[allow(dead_code)]\n#[macro_use]\nmod schema;\nuse schema::*;\nfn main()";
+        place.write("call.rs", &format!("{main} {{ mete_log!(|_: &[_]| (), {call}); }}"));
+        for cfg in ["mete_enable", "mete_disable"] {
+            let output =
+                run("rustc", &["--edition", "2024", "--cfg", cfg, "-o", "call", "call.rs"], &place.0);
+            assert_eq!(
+                output.status.success(),
+                is_right,
+                "{call} {cfg}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+    }
+}
+
+#[test]
+fn klog_2_disabled_calls_leave_nothing_in_the_object_code() {
+    let test = "klog_2_disabled_calls_leave_nothing_in_the_object_code";
+    if !has("cc", test) || !has("objcopy", test) {
+        return;
+    }
+    let place = Place::new("disabled");
+    place.write("schema.h", &c(&schema()));
+    let head = "#define METE_EMIT(record, bytes) (void)(record)\n#include \"schema.h\"\nint costly(void);\nint f(int x) {";
+    let code = |body: &str| {
+        place.write("f.c", &format!("{head} {body} return x + 1; }}"));
+        succeed("cc", &["-DMETE_DISABLE", "-O2", "-c", "-o", "f.o", "f.c"], &place.0);
+        succeed("objcopy", &["-O", "binary", "-j", ".text", "f.o", "f.bin"], &place.0);
+        (fs::read(place.0.join("f.bin")).unwrap(), succeed("nm", &["f.o"], &place.0))
+    };
+    let (without, _) = code("");
+    let (with, symbols) = code(&format!("mete_log_SCHEDIN(costly(), x); {C_CALLS}"));
+    assert!(!without.is_empty());
+    assert_eq!(with, without);
+    assert!(!symbols.contains("costly"), "{symbols}");
+}
+
+#[test]
+fn klog_2_disabled_calls_in_rust_do_not_even_compute_their_values() {
+    if !has("rustc", "klog_2_disabled_calls_in_rust_do_not_even_compute_their_values") {
+        return;
+    }
+    let place = Place::new("rust-disabled");
+    place.write("schema.rs", &rust(&schema()));
+    let main = "#[allow(dead_code)]\n#[macro_use]\nmod schema;\nuse schema::*;\nfn main() {\n\
+        fn costly() -> i32 { unreachable!() }\nmete_log!(|_: &[_]| panic!(), SCHEDIN(costly(), 1)); }";
+    place.write("main.rs", main);
+    succeed("rustc", &["--edition", "2024", "--cfg", "mete_disable", "-o", "main", "main.rs"], &place.0);
+    succeed(place.0.join("main").to_str().unwrap(), &[], &place.0);
+}
+
+#[test]
+fn klog_2_generated_code_of_shipped_schemata_compiles_without_a_warning() {
+    let test = "klog_2_generated_code_of_shipped_schemata_compiles_without_a_warning";
+    if !has("cc", test) || !has("rustc", test) {
+        return;
+    }
+    let place = Place::new("shipped");
+    for shipped in SHIPPED {
+        let schema = Schema::read(&[shipped.source()]).unwrap();
+        place.write("schema.c", &format!("#define METE_EMIT(record, bytes) (void)(record)\n{}", c(&schema)));
+        succeed("cc", &["-Wall", "-Wextra", "-Werror", "-c", "-o", "schema.o", "schema.c"], &place.0);
+        place.write("schema.rs", &rust(&schema));
+        let arguments = [
+            "--edition",
+            "2024",
+            "-D",
+            "warnings",
+            "-A",
+            "unused_macros",
+            "--crate-type",
+            "rlib",
+            "schema.rs",
+        ];
+        succeed("rustc", &arguments, &place.0);
+    }
+}
+
+#[test]
+fn klog_2_generated_code_is_as_it_was() {
+    let small = Schema::read(&[Source::new(
+        "test",
+        "/// A process runs.\nevent SCHEDIN {\n /// Which.\n int pid\n u64 misses\n char name[16] }",
+    )])
+    .unwrap();
+    insta::assert_snapshot!("generated_c", c(&small));
+    insta::assert_snapshot!("generated_rust", rust(&small));
+}
+
+#[test]
+fn klog_8_generated_programs_are_as_they_were() {
+    let text = "event A { int pid  u64 ns  bool in_exec  char name[16] }
+        at tp_btf:sched_switch when prev.pid != next.pid {
+            if !preempt log A(prev.pid, prev.se.sum_exec_runtime / 1000, prev.in_execve, prev.comm)
+            log A(next.pid, here.time, 0, next.name)
+        }
+        at raw_tp:sched_wakeup log A(p.pid, p.se.sum_exec_runtime, 1, p.comm)";
+    let (schema, checked) =
+        support::read(text).unwrap_or_else(|(sources, it)| panic!("{}", it.render(&sources, false)));
+    insta::assert_snapshot!("generated_bpf", bpf(&schema, &checked, &support::kernel()).unwrap());
+}
+
+#[test]
+fn new_6_columns_of_an_event_are_its_header_and_its_fields() {
+    let schema = schema();
+    let columns: Vec<_> =
+        columns(&schema.events[0]).into_iter().map(|column| (column.name, column.kind)).collect();
+    let int = |bits| FieldType::Int(Int::unsigned(bits));
+    let expected = [
+        ("header.time", int(64)),
+        ("header.cpu", int(32)),
+        ("header.serial", int(64)),
+        ("pid", FieldType::Int(Int::signed(32))),
+        ("L2_cache_misses", int(64)),
+    ];
+    assert_eq!(columns, expected.map(|(name, kind)| (name.to_owned(), kind)));
+}
