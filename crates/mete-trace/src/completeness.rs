@@ -34,3 +34,21 @@ impl Account {
         self.lost == 0 && self.ended
     }
 }
+
+impl core::fmt::Display for Account {
+    /// One line for people.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Account { processor, records, lost, unwritten, first_serial, end_serial, .. } = self;
+        write!(
+            f,
+            "processor {processor}: {records} records, {lost} events lost, of #{first_serial} to #{end_serial}"
+        )?;
+        if *unwritten > 0 {
+            write!(f, " ({unwritten} of the lost ones were recorded but not written, or cannot be read)")?;
+        }
+        match self.ended {
+            true => Ok(()),
+            false => f.write_str("; the end of the recording is not in it, so there may have been more"),
+        }
+    }
+}

@@ -66,6 +66,8 @@ pub mod completeness;
 #[cfg(not(loom))]
 pub mod consumer;
 #[cfg(not(loom))]
+pub mod convert;
+#[cfg(not(loom))]
 pub mod description;
 #[cfg(not(loom))]
 pub mod file;
@@ -91,6 +93,8 @@ pub mod sink;
 pub mod thread;
 #[cfg(not(loom))]
 pub mod trace;
+#[cfg(not(loom))]
+pub mod value;
 
 #[cfg(not(loom))]
 pub use buffer::Buffer;
@@ -119,3 +123,5 @@ pub use record::Record;
 pub use recorder::{Keep, Options, RecordError, Recorder};
 #[cfg(not(loom))]
 pub use trace::Trace;
+#[cfg(not(loom))]
+pub use value::Value;

@@ -1,0 +1,119 @@
+//! KLogger's own form (§4.1, KLOG-7): a Perl array of events, each a hash with a `header`.
+//!
+//! `do "trace.pl"` defines `@trace` and returns it. To the header's `type`, `serial` and
+//! `timestamp` comes `processor`, since all processors' events are in one array. A gap is an event
+//! of type LOST with the field `events`; what is in the trace and what is not stands in comments at
+//! the end.
+
+use std::io;
+
+use super::write::Out;
+use super::{Event, Format, LOST};
+use crate::completeness::Account;
+use crate::file::ReadError;
+use crate::reader::Gap;
+use crate::trace::Trace;
+use crate::value::Value;
+
+/// Writes Perl.
+#[derive(Debug)]
+pub struct Perl<W> {
+    out: Out<W>,
+}
+
+impl<W: io::Write> Perl<W> {
+    /// Into this output.
+    pub fn new(to: W) -> Perl<W> {
+        Perl { out: Out::new(to) }
+    }
+
+    fn header(&mut self, name: &str, processor: u32, serial: u64, time: u64) {
+        self.out.text("{\n    header => {\n        \"type\"      => ");
+        self.string(name);
+        self.out.text(",\n        \"serial\"    => \"").number(serial);
+        self.out.text("\",\n        \"timestamp\" => \"").number(time);
+        self.out.text("\",\n        \"processor\" => \"").number(processor);
+        self.out.text("\",\n    },\n");
+    }
+
+    /// A string that means itself: nothing in it is a variable or an escape.
+    fn string(&mut self, text: &str) {
+        self.out.text("\"");
+        for character in text.chars() {
+            match character {
+                ' '..='~' if !matches!(character, '"' | '\\' | '$' | '@') => {
+                    self.out.text(character.encode_utf8(&mut [0; 4]));
+                }
+                other => {
+                    self.out.text(&format!("\\x{{{:x}}}", u32::from(other)));
+                }
+            }
+        }
+        self.out.text("\"");
+    }
+
+    fn value(&mut self, value: &Value<'_>) {
+        match value {
+            Value::Unsigned(number) => {
+                self.out.text("\"").number(*number).text("\"");
+            }
+            Value::Signed(number) => {
+                self.out.text("\"").number(*number).text("\"");
+            }
+            Value::Float(number) => {
+                self.out.text("\"").float(*number).text("\"");
+            }
+            Value::Bytes(bytes) => {
+                self.out.text("\"").hexadecimal(bytes).text("\"");
+            }
+            Value::Text(text) => self.string(text),
+        }
+    }
+
+    fn field(&mut self, name: &str, value: Option<&Value<'_>>) {
+        self.out.text("    ");
+        self.string(name);
+        self.out.text(" => ");
+        match value {
+            Some(value) => self.value(value),
+            None => {
+                self.out.text("undef");
+            }
+        }
+        self.out.text(",\n");
+    }
+}
+
+impl<W: io::Write> Format for Perl<W> {
+    fn begin(&mut self, _: &Trace) -> io::Result<()> {
+        self.out.end("@trace = (\n")
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        let record = &event.record;
+        self.header(event.name(), record.processor, record.serial, record.time);
+        for (name, value) in event.layout.into_iter().flat_map(|layout| layout.values(record.bytes)) {
+            self.field(name, value.as_ref());
+        }
+        self.out.end("},\n")
+    }
+
+    fn lost(&mut self, gap: &Gap) -> io::Result<()> {
+        self.header(LOST, gap.processor, gap.first_serial, gap.after.unwrap_or(0));
+        self.field("events", Some(&Value::Unsigned(gap.events)));
+        self.out.end("},\n")
+    }
+
+    fn unreadable(&mut self, error: &ReadError) -> io::Result<()> {
+        let error = error.to_string().replace(['\n', '\r'], " ");
+        self.out.text("# not readable: ").text(&error).end("\n")
+    }
+
+    fn finish(&mut self, accounts: &[Account]) -> io::Result<()> {
+        self.out.text(");\n");
+        for account in accounts {
+            self.out.text("# ").text(&account.to_string()).text("\n");
+        }
+        self.out.flush()
+    }
+}
