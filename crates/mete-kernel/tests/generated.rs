@@ -13,9 +13,8 @@ use std::{env, fs};
 
 use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, RingBufferBuilder, libbpf_sys};
 use mete_schema::generate::bpf;
-use mete_schema::kernel::{Fake, KernelTypes, Running, Type};
-use mete_schema::shipped::{SHIPPED, by_name};
-use mete_schema::types::Int;
+use mete_schema::kernel::{Fake, KernelTypes, Running};
+use mete_schema::shipped::SHIPPED;
 use mete_schema::{Schema, Source, check};
 
 /// The simplest buffer there is, for the programs' macros.
@@ -45,6 +44,8 @@ struct {
 	} while (0)
 #define METE_TIME() bpf_ktime_get_ns()
 #define METE_DOMAIN() 7
+#define METE_PARAMETER(ctx, nth) ((nth) == 0 ? ((unsigned long *)ctx)[14] : ((unsigned long *)ctx)[13])
+#define METE_RETURNED(ctx) (((unsigned long *)ctx)[10])
 #define METE_COUNTER(nth) (100 + nth)
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 "#;
@@ -102,35 +103,52 @@ fn running(test: &str) -> Option<Running> {
     Some(Running::new().unwrap())
 }
 
+/// Runs this where the tracing file system is mounted, for this thread alone and until it ends.
+fn with_tracing_file_system(test: &str, work: impl FnOnce() + Send) {
+    use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+    use rustix::thread::{UnshareFlags, unshare_unsafe};
+    let place = "/sys/kernel/tracing";
+    let mount = || -> rustix::io::Result<()> {
+        // SAFETY: a mount namespace is no memory; nothing that this thread has is taken from others.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+        mount("tracefs", place, "tracefs", MountFlags::empty(), c"")
+    };
+    let run = || match mount() {
+        // It may be there already.
+        Ok(()) | Err(rustix::io::Errno::BUSY) => work(),
+        Err(error) => println!("SKIPPED: {test}: cannot mount the tracing file system: {error}"),
+    };
+    std::thread::scope(|scope| scope.spawn(run).join()).unwrap();
+}
+
 #[test]
 fn klog_8_programs_of_shipped_schemata_are_taken_by_the_kernel() {
-    let Some(kernel) = running("klog_8_programs_of_shipped_schemata_are_taken_by_the_kernel") else { return };
+    let test = "klog_8_programs_of_shipped_schemata_are_taken_by_the_kernel";
+    let Some(kernel) = running(test) else { return };
+    with_tracing_file_system(test, || take_shipped(&kernel));
+}
+
+fn take_shipped(kernel: &Running) {
     for shipped in SHIPPED {
-        // One point of `locking` is a classic tracepoint.
-        if shipped.name == "locking" {
-            continue;
-        }
+        let schema = Schema::read(&[shipped.source()]).unwrap();
         let place = Place::new(shipped.name);
-        let object = load(&compile(&place.0, &programs(&[shipped.source()], &kernel)));
-        let points = Schema::read(&[shipped.source()]).unwrap().points.len();
-        assert_eq!(object.progs().count(), points, "{}", shipped.name);
+        let object = load(&compile(&place.0, &programs(&[shipped.source()], kernel)));
+        assert_eq!(object.progs().count(), schema.points.len(), "{}", shipped.name);
     }
 }
 
 #[test]
 fn klog_8_point_that_no_program_is_made_for_is_named() {
-    let shipped = by_name("locking").unwrap();
-    let schema = Schema::read(&[shipped.source()]).unwrap();
-    let mut kernel = Fake::default();
-    let (lock, int) = (Type::Pointer(None), |is_signed| Type::Int(Int { bits: 32, is_signed }));
-    kernel.add_tracepoint("contention_begin", &[("lock", lock.clone()), ("flags", int(false))]);
-    kernel.add_tracepoint("contention_end", &[("lock", lock.clone()), ("ret", int(true))]);
-    let fields = [("uaddr", lock), ("op", int(true)), ("val", int(false))];
-    kernel.add_record("syscalls:sys_enter_futex", &fields);
-    let checked = check(&schema, Some(&kernel)).unwrap();
-    let problems = bpf(&schema, &checked, &kernel).unwrap_err();
-    assert_eq!(problems.0.len(), 1);
-    assert!(problems.0[0].title.contains("tracepoint:syscalls:sys_enter_futex"), "{problems}");
+    let text = "event A { u64 x }\nat probe:request log A(value)\nat tracepoint:a:b log A(x)";
+    let schema = Schema::read(&[Source::new("test", text)]).unwrap();
+    let kernel = Fake::default();
+    let problems = bpf(&schema, &check(&schema, None).unwrap(), &kernel).unwrap_err();
+    let titles: Vec<_> = problems.0.iter().map(|problem| problem.title.as_str()).collect();
+    assert_eq!(
+        titles,
+        ["no program can be made for probe:request", "no program can be made for tracepoint:a:b"]
+    );
 }
 
 /// Bit fields, arrays, texts by address and in place, nameless structures, all operators; directly and by CO-RE.
@@ -157,8 +175,13 @@ fn klog_8_every_kind_of_expression_is_taken_by_the_kernel() {
     }
 }
 
-/// What programs log while this thread is scheduled in again and again, as bytes.
-fn logged(test: &str, text: &str, kernel: &Running) -> Vec<Vec<u8>> {
+/// A thread that sleeps is scheduled in once more.
+fn sleep() {
+    std::thread::sleep(Duration::from_millis(1));
+}
+
+/// What programs log while this work is done twenty times, as bytes.
+fn logged(test: &str, text: &str, kernel: &Running, work: impl Fn()) -> Vec<Vec<u8>> {
     let place = Place::new(test);
     let object = load(&compile(&place.0, &programs(&[Source::new("test", text)], kernel)));
     let _links: Vec<Link> = object.progs_mut().map(|program| program.attach().unwrap()).collect();
@@ -173,7 +196,7 @@ fn logged(test: &str, text: &str, kernel: &Running) -> Vec<Vec<u8>> {
     ring.add(&map, keep).unwrap();
     let ring = ring.build().unwrap();
     for _ in 0..20 {
-        std::thread::sleep(Duration::from_millis(1));
+        work();
         ring.consume().unwrap();
     }
     records.take()
@@ -190,7 +213,7 @@ fn klog_8_papers_example_logs_who_is_scheduled_in() {
     let Some(kernel) = running(test) else { return };
     let text = "arch any { counter0 l2_cache_misses }\nevent SCHEDIN { int pid  ulonglong L2_cache_misses }\n\
         at tp_btf:sched_switch when next.pid != 0 log SCHEDIN(next.pid, counter0)";
-    let records = logged(test, text, &kernel);
+    let records = logged(test, text, &kernel, sleep);
     let word = |record: &[u8], at: usize| u64::from_ne_bytes(record[at..at + 8].try_into().unwrap());
     for record in &records {
         assert_eq!(record.len(), 32);
@@ -215,7 +238,7 @@ fn klog_8_members_are_read_where_this_kernel_has_them() {
                 prev.group_leader.pid, prev.group_leader.group_leader.pid, prev.comm, comm, current.comm)",
             std::process::id()
         );
-        let records = logged(test, &text, &kernel);
+        let records = logged(test, &text, &kernel, sleep);
         assert!(records.len() >= 10, "{kind}: {} records", records.len());
         for record in &records {
             let ints: Vec<_> = (0..6).map(|nth| int(record, 16 + 4 * nth)).collect();
@@ -229,4 +252,51 @@ fn klog_8_members_are_read_where_this_kernel_has_them() {
             assert_ne!(record[40], 0);
         }
     }
+}
+
+/// By the fields of the record, as the kernel describes it.
+#[test]
+fn klog_8_classic_tracepoints_log_the_fields_of_their_records() {
+    let test = "klog_8_classic_tracepoints_log_the_fields_of_their_records";
+    let Some(kernel) = running(test) else { return };
+    with_tracing_file_system(test, || {
+        let text = "event A { int a  int b  char c[16]  char d[20]  long e }
+            at tracepoint:sched:sched_switch log A(prev_pid, here.pid, prev_comm, comm, prev_state)";
+        let records = logged(test, text, &kernel, sleep);
+        assert!(records.len() >= 10);
+        for record in &records {
+            assert_eq!(record.len(), 72);
+            assert_eq!(int(record, 24), int(record, 28));
+            assert_eq!(record[32..48], record[48..64]);
+            assert_eq!(record[64..68], [0; 4]);
+        }
+    });
+}
+
+/// What a test program calls, and a probe is put on.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn mete_generated_test_target(first: u64, second: u32) -> u64 {
+    std::hint::black_box(first + u64::from(second))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn klog_8_functions_of_programs_log_their_arguments_and_results() {
+    let test = "klog_8_functions_of_programs_log_their_arguments_and_results";
+    let Some(kernel) = running(test) else { return };
+    let program = env::current_exe().unwrap();
+    let place = format!("\"{}\":mete_generated_test_target", program.display());
+    let text = format!(
+        "event CALL {{ u64 first  u32 second  int pid }}\nevent RETURN {{ u64 result  int pid }}
+        at uprobe:{place} when arg1 != 3 log CALL(arg0, u32(arg1), pid)\nat uretprobe:{place} log RETURN(retval, pid)"
+    );
+    let records = logged(test, &text, &kernel, || {
+        std::hint::black_box(mete_generated_test_target(5, 2));
+        std::hint::black_box(mete_generated_test_target(5, 3));
+    });
+    let numbers: Vec<_> = records.iter().take(3).map(|record| (record[0], int(record, 16))).collect();
+    assert_eq!(numbers, [(16, 5), (17, 7), (17, 8)]);
+    assert_eq!(records.len(), 60);
+    assert_eq!(int(&records[0], 24), 2);
 }

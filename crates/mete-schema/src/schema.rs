@@ -7,7 +7,7 @@ use crate::source::Span;
 use crate::types::FieldType;
 
 /// A schema that is right in itself. Whether a kernel has what its points name is for
-/// [`kernel::check`](crate::kernel::check).
+/// [`check`](crate::check).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
     /// What the virtual counters count, on which architectures.

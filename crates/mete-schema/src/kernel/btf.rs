@@ -295,8 +295,10 @@ impl Btf {
             };
             let name = self.text(name);
             if !name.is_empty() {
-                let bits = if record.flag { offset >> 24 } else { 0 };
-                found.push((bits, Typed { name, kind: narrowed(self.kind(kind), bits) }));
+                let (bits, offset) =
+                    if record.flag { (offset >> 24, offset & 0xff_ffff) } else { (0, offset) };
+                let place = (nesting == 0).then_some(offset / 8);
+                found.push((bits, Typed { name, kind: narrowed(self.kind(kind), bits), place }));
             } else if nesting < MAX_NESTING {
                 self.collect(kind, nesting + 1, looks, found);
             }
@@ -332,9 +334,8 @@ impl KernelTypes for Btf {
         // The first argument is the kernel's own.
         let arguments = self.arguments(prototype).into_iter().enumerate().skip(1);
         let name_of = |nth: usize| names.get(nth).filter(|name| !name.is_empty()).cloned();
-        let typed = |(nth, (_, id))| Typed {
-            name: name_of(nth).unwrap_or(format!("arg{}", nth - 1)),
-            kind: self.kind(id),
+        let typed = |(nth, (_, id)): (usize, (String, _))| {
+            Typed::new(name_of(nth).unwrap_or_else(|| format!("arg{}", nth - 1)), self.kind(id))
         };
         Some(arguments.map(typed).collect())
     }
@@ -354,7 +355,7 @@ impl KernelTypes for Btf {
 
     fn function(&self, name: &str) -> Option<Function> {
         let prototype = self.prototype(name)?;
-        let typed = |(name, id)| Typed { name, kind: self.kind(id) };
+        let typed = |(name, id): (String, _)| Typed::new(name, self.kind(id));
         let arguments = self.arguments(prototype).into_iter().map(typed).collect();
         Some(Function { arguments, result: self.kind(prototype.size_or_type) })
     }

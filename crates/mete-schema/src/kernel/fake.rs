@@ -13,7 +13,7 @@ pub struct Fake {
 }
 
 fn typed(members: &[(&str, Type)]) -> Vec<Typed> {
-    members.iter().map(|(name, kind)| Typed { name: (*name).to_owned(), kind: kind.clone() }).collect()
+    members.iter().map(|(name, kind)| Typed::new(*name, kind.clone())).collect()
 }
 
 impl Fake {

@@ -43,6 +43,15 @@ pub struct Typed {
     pub name: String,
     /// Its type.
     pub kind: Type,
+    /// The byte that it begins at, of a field in a tracepoint's record.
+    pub place: Option<u32>,
+}
+
+impl Typed {
+    /// One that lies nowhere in particular.
+    pub fn new(name: impl Into<String>, kind: Type) -> Typed {
+        Typed { name: name.into(), kind, place: None }
+    }
 }
 
 /// A function's arguments, and what it returns.

@@ -16,10 +16,11 @@ pub fn record_fields(text: &str) -> Vec<Typed> {
 fn field(line: &str) -> Option<Typed> {
     let mut parts = line.split(';').map(str::trim);
     let declaration = parts.next()?;
-    let mut size = None;
+    let (mut size, mut place) = (None, None);
     let mut is_signed = false;
     for part in parts {
         match part.split_once(':') {
+            Some(("offset", byte)) => place = byte.parse::<u32>().ok(),
             Some(("size", bytes)) => size = bytes.parse::<u32>().ok(),
             Some(("signed", sign)) => is_signed = sign == "1",
             _ => {}
@@ -27,7 +28,8 @@ fn field(line: &str) -> Option<Typed> {
     }
     let (kind, name) = declaration.rsplit_once(|letter: char| letter.is_whitespace() || letter == '*')?;
     let (name, is_array) = name.split_once('[').map_or((name, false), |(name, _)| (name, true));
-    Some(Typed { name: name.to_owned(), kind: type_of(declaration, kind.trim(), is_array, size?, is_signed) })
+    let kind = type_of(declaration, kind.trim(), is_array, size?, is_signed);
+    Some(Typed { name: name.to_owned(), kind, place })
 }
 
 const VARYING: Type = Type::Other("of varying length");
@@ -52,7 +54,7 @@ fn type_of(declaration: &str, kind: &str, is_array: bool, size: u32, is_signed: 
 /// A member of the record's structure, as a field: what varies in length lies elsewhere.
 pub(super) fn varying(member: Typed) -> Typed {
     match member.name.strip_prefix("__data_loc_") {
-        Some(name) => Typed { name: name.to_owned(), kind: VARYING },
+        Some(name) => Typed { name: name.to_owned(), kind: VARYING, ..member },
         None => member,
     }
 }
@@ -69,7 +71,9 @@ mod tests {
             \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\
             \tfield:const char * file;\toffset:32;\tsize:8;\tsigned:0;\n\
             \tfield:__data_loc char[] name;\toffset:40;\tsize:4;\tsigned:0;\n\nprint fmt: \"x\"\n";
-        let found: Vec<_> = record_fields(text).into_iter().map(|field| (field.name, field.kind)).collect();
+        let fields = record_fields(text);
+        assert_eq!(fields[1].place, Some(24));
+        let found: Vec<_> = fields.into_iter().map(|field| (field.name, field.kind)).collect();
         let expected = [
             ("comm", Type::Text(16)),
             ("pid", Type::Int(Int::signed(32))),

@@ -47,7 +47,7 @@ impl Checker<'_> {
 
     /// `None` where nobody can say.
     fn arguments(&mut self, point: &Point) -> Result<Option<Vec<Typed>>, Box<Problem>> {
-        let word = |name: String| Typed { name, kind: Type::Int(Int::unsigned(64)) };
+        let word = |name: String| Typed::new(name, Type::Int(Int::unsigned(64)));
         match &point.target {
             Target::Uprobe { .. } => {
                 return Ok(Some((0..CALL_ARGUMENTS).map(|nth| word(format!("arg{nth}"))).collect()));
@@ -57,8 +57,7 @@ impl Checker<'_> {
                 return Ok(Some((0..USDT_ARGUMENTS).map(|nth| word(format!("arg{nth}"))).collect()));
             }
             Target::Probe(_) => {
-                let correspondent =
-                    Typed { name: "correspondent".to_owned(), kind: Type::Int(Int::unsigned(16)) };
+                let correspondent = Typed::new("correspondent", Type::Int(Int::unsigned(16)));
                 return Ok(Some(vec![word("value".to_owned()), correspondent]));
             }
             _ => {}
@@ -74,7 +73,7 @@ impl Checker<'_> {
                 self.function(point, name, |function| function.arguments)
             }
             Target::Fexit(name) => self.function(point, name, |function| {
-                let result = Typed { name: "retval".to_owned(), kind: function.result };
+                let result = Typed::new("retval", function.result);
                 function.arguments.into_iter().chain([result]).collect()
             }),
             _ => Ok(None),

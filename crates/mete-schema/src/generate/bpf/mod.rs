@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `METE_BEGIN(bytes)` | room for a record of this constant size, or NULL where there is none |
 //! | `METE_END(record, bytes)` | the record is complete: serial number and time stamp are written, and it is committed |
+//! | `METE_PARAMETER(ctx, n)`, `METE_RETURNED(ctx)` | the registers of a call, from 0, and of its return |
 //! | `METE_TIME()`, `METE_DOMAIN()`, `METE_COUNTER(n)` | the values of these names |
 //!
 //! and includes `<bpf/bpf_helpers.h>` and `<bpf/bpf_core_read.h>`. Structures of the kernel are declared with the
@@ -31,13 +32,18 @@ use value::Writer;
 ///
 /// # Errors
 ///
-/// Points that are none of `tp_btf`, `raw_tp`, `fentry` and `fexit`: their programs are made another way.
+/// Points that no program is made for here: `usdt`, which libbpf's own macros are for, `probe`, which is no place of
+/// the kernel's, and tracepoints whose records nobody could describe.
 pub fn bpf(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Result<String, Problems> {
-    let refused = schema.points.iter().zip(&checked.points).filter_map(|(point, checked)| {
-        let is_made = section(&point.target).is_some() && checked.arguments.is_some();
+    let points = schema.points.iter().zip(&checked.points);
+    let refused = points.filter_map(|(point, checked)| {
         let title = format!("no program can be made for {}", point.target);
-        let label = "expected `tp_btf`, `raw_tp`, `fentry` or `fexit`";
-        (!is_made).then(|| Problem::new(point.span, title, label))
+        let label = match checked.arguments {
+            _ if section(&point.target).is_none() => "a place that the kernel's programs do not run at",
+            None => "its record is not described here",
+            Some(_) => return None,
+        };
+        Some(Problem::new(point.span, title, label))
     });
     Problems::unless_none(refused.collect())?;
     let mut text = "/* Made from a schema by mete. Changes here are lost. */\n".to_owned();
@@ -65,13 +71,45 @@ fn by_target<'a>(
     order
 }
 
+/// The section that says what kind of program it is. Where a symbol is none that a loader can read in there, the
+/// recorder attaches the program itself.
 fn section(target: &Target) -> Option<String> {
     match target {
         Target::TpBtf(name) => Some(format!("tp_btf/{name}")),
         Target::RawTracepoint(name) => Some(format!("raw_tp/{name}")),
+        Target::Tracepoint { group, name } => Some(format!("tracepoint/{group}/{name}")),
         Target::Fentry(name) => Some(format!("fentry/{name}")),
         Target::Fexit(name) => Some(format!("fexit/{name}")),
-        _ => None,
+        Target::Kprobe(name) => Some(format!("kprobe/{name}")),
+        Target::Uprobe { path, symbol } => Some(format!("uprobe/{path}:{symbol}")),
+        Target::Uretprobe { path, symbol } => Some(format!("uretprobe/{path}:{symbol}")),
+        Target::Usdt { .. } | Target::Probe(_) => None,
+    }
+}
+
+/// Whether the kernel knows the types of a program's arguments, and lets it look through them.
+fn is_direct(target: &Target) -> bool {
+    matches!(target, Target::TpBtf(_) | Target::Fentry(_) | Target::Fexit(_))
+}
+
+/// Where an argument comes from.
+fn word(target: &Target, place: usize, argument: &Typed) -> String {
+    match target {
+        Target::Tracepoint { .. } => field(argument),
+        Target::Kprobe(_) | Target::Uprobe { .. } => format!("METE_PARAMETER(ctx, {place})"),
+        Target::Uretprobe { .. } => "METE_RETURNED(ctx)".to_owned(),
+        _ => format!("ctx[{place}]"),
+    }
+}
+
+/// A field of a tracepoint's record, which lies where the kernel that was asked has it.
+fn field(argument: &Typed) -> String {
+    let place = argument.place.unwrap_or(0);
+    match argument.kind {
+        Type::Int(int) => format!("*(mete_{int} *)((char *)ctx + {place})"),
+        Type::Truth => format!("*(mete_u8 *)((char *)ctx + {place})"),
+        Type::Text(_) => format!("(char *)ctx + {place}"),
+        _ => format!("*(mete_u64 *)((char *)ctx + {place})"),
     }
 }
 
@@ -83,7 +121,7 @@ fn program(
     schema: &Schema,
     kernel: &dyn KernelTypes,
 ) {
-    let writer = Writer { kernel, is_direct: !matches!(target, Target::RawTracepoint(_)) };
+    let writer = Writer { kernel, is_direct: is_direct(target) };
     let section = section(target).unwrap_or_default();
     let _ = writeln!(text, "SEC(\"{section}\")\nint mete_at_{nth}(mete_u64 *ctx)\n{{");
     let arguments = points.first().and_then(|(_, point)| point.arguments.as_deref()).unwrap_or_default();
@@ -91,7 +129,7 @@ fn program(
     for (place, argument) in
         arguments.iter().enumerate().filter(|(_, argument)| used.contains_key(argument.name.as_str()))
     {
-        let _ = writeln!(text, "\t{};", loaded(&writer, place, argument));
+        let _ = writeln!(text, "\t{};", loaded(&writer, &word(target, place, argument), argument));
     }
     for (nth, point) in points {
         self::point(text, point, &schema.points[*nth].logs, schema, &writer);
@@ -100,12 +138,13 @@ fn program(
 }
 
 /// An argument as a variable of its type. Of a small one, the upper bits of its word are anything.
-fn loaded(writer: &Writer<'_>, place: usize, argument: &Typed) -> String {
-    let Typed { name, kind } = argument;
+fn loaded(writer: &Writer<'_>, word: &str, argument: &Typed) -> String {
+    let Typed { name, kind, .. } = argument;
     match kind {
-        Type::Truth => format!("_Bool a_{name} = (mete_u8)ctx[{place}]"),
-        Type::Pointer(_) => format!("{}a_{name} = (void *)ctx[{place}]", writer.c_type(kind)),
-        kind => format!("{} a_{name} = ctx[{place}]", writer.c_type(kind)),
+        Type::Truth => format!("_Bool a_{name} = (mete_u8)({word})"),
+        Type::Text(_) => format!("const char *a_{name} = {word}"),
+        Type::Pointer(_) => format!("{}a_{name} = (void *)({word})", writer.c_type(kind)),
+        kind => format!("{} a_{name} = {word}", writer.c_type(kind)),
     }
 }
 

@@ -155,7 +155,8 @@ impl Writer<'_> {
         if self.reads_directly(value) && there <= COPIED_BY_LOADS {
             return format!("{clear}__builtin_memcpy({to}, {}, {there});", self.value(value));
         }
-        if self.reads_directly(value) {
+        // A tracepoint's record is handed over as an address that a program may not compute with.
+        if self.reads_directly(value) || matches!(value.node, Node::Argument(_)) {
             return format!("{clear}bpf_probe_read_kernel({to}, {there}, {});", self.value(value));
         }
         let (root, path) = self.path(value);
