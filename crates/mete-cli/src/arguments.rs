@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
-use crate::{bench, demo, doctor, generate, log, replay, schedule, schema, sim, study};
+use crate::{bench, demo, doctor, generate, log, replay, schedule, schema, sim, study, trace};
 
 /// Measure what schedulers need to know, and deal the processor out by it
 #[derive(Debug, Parser)]
@@ -50,6 +50,10 @@ pub enum Subcommand {
     Study(study::Options),
     /// Check, explain or format a schema: events of a subsystem, and where they are logged
     Schema(schema::Options),
+    /// Print a recorded trace: every event, every gap, of all processors in one order
+    Show(trace::ShowOptions),
+    /// Convert a recorded trace for other programs: Perl, JSON, CSV, text
+    Convert(trace::ConvertOptions),
     /// Write man pages or shell completions
     #[command(hide = true)]
     Generate(generate::Options),

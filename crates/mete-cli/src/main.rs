@@ -2,7 +2,7 @@
 //! crates below it; here are the words, the waiting and the exit status.
 //!
 //! ```text
-//!   arguments ──▶ doctor │ log │ schedule │ bench │ sim │ replay │ study │ schema ──▶ output ──▶ stdout
+//!   arguments ──▶ doctor │ log │ schedule │ bench │ sim │ replay │ study │ schema │ show │ convert ──▶ output ──▶ stdout
 //!                     └── progress, notes, failures ─────────────────────────▶ stderr
 //! ```
 //!
@@ -30,6 +30,7 @@ mod sim;
 mod study;
 mod sweep;
 mod table;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -76,6 +77,8 @@ fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
         Subcommand::Replay(options) => replay::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Study(options) => study::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Schema(options) => schema::run(&options).map(done),
+        Subcommand::Show(options) => trace::show(&options).map(done),
+        Subcommand::Convert(options) => trace::run_convert(&options).map(done),
         Subcommand::Generate(options) => generate::run(&options, &mut Output::new(false)).map(done),
     }
 }

@@ -9,7 +9,8 @@ use std::fs;
 use common::mete;
 
 /// All subcommands that are shown.
-const SHOWN: [&str; 9] = ["doctor", "log", "schedule", "demo", "bench", "sim", "replay", "study", "schema"];
+const SHOWN: [&str; 11] =
+    ["doctor", "log", "schedule", "demo", "bench", "sim", "replay", "study", "schema", "show", "convert"];
 
 fn stdout(arguments: &[&str]) -> String {
     let output = mete(arguments).assert().success();

@@ -1,0 +1,85 @@
+//! `mete show` and `mete convert` on a trace that is recorded here (KLOG-7, NEW-2, NEW-6).
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+mod common;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use common::mete;
+use mete_trace::{
+    Buffers, ClockSource, Description, EventLayout, FieldKind, FieldLayout, Memory, Options, Producer,
+    Recorder,
+};
+
+/// Three events on each of two processors, and one on processor 1 that found no room.
+fn record(directory: &Path) {
+    let pid =
+        FieldLayout { name: "pid".into(), kind: FieldKind::Signed, offset: 16, bytes: 4, doc: String::new() };
+    let event = EventLayout { id: 3, name: "SCHEDIN".into(), doc: String::new(), fields: vec![pid] };
+    let description = Description { schema: String::new(), events: vec![event] };
+    let memory = Arc::new(Memory::new(2, 16, 10).unwrap());
+    let mut options = Options::directory(directory);
+    options.clock = ClockSource::Monotonic;
+    let recorder = Recorder::start(Arc::clone(&memory), description, options).unwrap();
+    for (number, second) in [(1, 10), (2, 20), (3, 30)] {
+        for processor in 0..2 {
+            let producer = Producer::new(memory.buffer(processor));
+            let _ = producer.record(3, &[number], || second * 1_000_000_000);
+        }
+    }
+    let too_large = [0; 1000];
+    let _ = Producer::new(memory.buffer(1)).record(3, &too_large, || 0);
+    recorder.stop().unwrap();
+}
+
+fn stdout(arguments: &[&str]) -> String {
+    String::from_utf8(mete(arguments).assert().success().get_output().stdout.clone()).unwrap()
+}
+
+#[test]
+fn klog_7_show_prints_all_processors_in_one_order_and_what_is_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    record(&path);
+    let path = path.to_str().unwrap();
+    let text = stdout(&["show", path, "--event", "SCHEDIN"]);
+    let events: Vec<_> = text.lines().filter(|line| line.contains("SCHEDIN")).collect();
+    assert_eq!(events[0], "10.000000000  [0]  #0  SCHEDIN  pid=1");
+    assert_eq!(events[3], "20.000000000  [1]  #1  SCHEDIN  pid=2");
+    assert_eq!(events.len(), 6);
+    assert!(text.contains("-- processor 1: 1 events lost, from #3 on"), "{text}");
+    let chosen = stdout(&["show", path, "--processor", "1", "--from", "20", "--until", "20.5"]);
+    assert!(chosen.starts_with("20.000000000  [1]  #1  SCHEDIN  pid=2\n"), "{chosen}");
+    assert!(!chosen.contains("pid=3") && !chosen.contains("[0]"), "{chosen}");
+    let unknown = mete(&["show", path, "--event", "SCHEDOUT"]).assert().failure();
+    let said = String::from_utf8_lossy(&unknown.get_output().stderr).into_owned();
+    assert!(said.contains("no event \"SCHEDOUT\"; it has SCHEDIN"), "{said}");
+}
+
+#[test]
+fn new_6_convert_writes_files_and_says_what_is_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    record(&path);
+    for form in ["perl", "json", "csv", "text"] {
+        let out = directory.path().join(form);
+        let arguments = ["convert", path.to_str().unwrap(), "--to", form, "-o", out.to_str().unwrap()];
+        let assert = mete(&arguments).assert().success();
+        let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        assert!(said.contains("mete: processor 1:") && said.contains("1 events lost"), "{form}: {said}");
+        assert_eq!(std::fs::read_to_string(out).unwrap().matches("SCHEDIN").count().min(6), 6, "{form}");
+    }
+}
+
+#[test]
+fn new_2_what_is_no_trace_is_said_in_one_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let assert = mete(&["show", directory.path().to_str().unwrap()]).assert().failure();
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(
+        said.starts_with("mete: this is no trace: cannot read ") && said.contains("description.json"),
+        "{said}"
+    );
+}
