@@ -1,12 +1,12 @@
 //! Any text is read or refused, with places that are in it; what is read is formatted and read again as the same;
-//! checking it and explaining it end.
+//! checking it, explaining it and generating code from it end.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use mete_schema::format::format;
 use mete_schema::kernel::{Fake, Type};
 use mete_schema::types::Int;
-use mete_schema::{Schema, Source, check, explain, parse};
+use mete_schema::{Schema, Source, check, explain, generate, parse};
 
 /// As much of a kernel as short texts may name.
 fn kernel() -> Fake {
@@ -35,7 +35,9 @@ fuzz_target!(|text: &str| {
         Ok(schema) => {
             let checked = check(&schema, Some(&kernel()));
             explain(&schema, checked.as_ref().ok());
-            checked.err()
+            generate::c(&schema);
+            generate::rust(&schema);
+            checked.and_then(|checked| generate::bpf(&schema, &checked, &kernel()).map(drop)).err()
         }
         Err(problems) => Some(problems),
     };

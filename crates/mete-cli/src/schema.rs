@@ -1,4 +1,4 @@
-//! `mete schema`: checks, explains and formats schemata.
+//! `mete schema`: checks, explains and formats schemata, and prints code for programs.
 
 use std::fs;
 use std::io::{IsTerminal, Read, Write, stderr, stdin};
@@ -9,7 +9,7 @@ use mete_schema::counter::Perf;
 use mete_schema::format::{expression, format};
 use mete_schema::kernel::{Btf, KernelTypes, Running};
 use mete_schema::limits::MAX_FILE_BYTES;
-use mete_schema::{Checked, Problems, Schema, Source, Span, check, explain, parse, shipped};
+use mete_schema::{Checked, Problems, Schema, Source, Span, check, explain, generate, parse, shipped};
 use serde::Serialize;
 
 use crate::failure;
@@ -35,6 +35,9 @@ enum Action {
     /// Print a schema in its canonical form
     #[command(after_help = FORMAT_EXAMPLES)]
     Format(FormatOptions),
+    /// Print encoders and decoders of a schema's events, for programs
+    #[command(after_help = GENERATE_EXAMPLES)]
+    Generate(GenerateOptions),
 }
 
 const EXAMPLES: &str = "\
@@ -43,6 +46,7 @@ Examples:
   mete schema check my-events.mete my-points.mete
   mete schema explain locking
   mete schema format --write my-events.mete
+  mete schema generate c stopwatch > stopwatch.h
 
 The language is described in docs/schema.md.";
 
@@ -62,6 +66,11 @@ Examples:
   mete schema format my-events.mete
   mete schema format --write my-events.mete my-points.mete
   mete schema format --check *.mete";
+
+const GENERATE_EXAMPLES: &str = "\
+Examples:
+  mete schema generate c stopwatch > stopwatch.h
+  mete schema generate rust my-events.mete > my_events.rs";
 
 #[derive(Debug, clap::Args)]
 struct CheckOptions {
@@ -93,12 +102,31 @@ struct FormatOptions {
     write: bool,
 }
 
+#[derive(Debug, clap::Args)]
+struct GenerateOptions {
+    /// In which language
+    #[arg(value_enum)]
+    language: Language,
+    /// The files of one schema, or the name of a shipped one; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Language {
+    /// A header
+    C,
+    /// A module
+    Rust,
+}
+
 /// Does what was asked for.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     match &options.action {
         Action::Check(options) => run_check(options, &mut Output::new(options.json)),
         Action::Explain(options) => run_explain(options, &mut Output::new(options.json)),
         Action::Format(options) => run_format(options, &mut Output::new(false)),
+        Action::Generate(options) => run_generate(options, &mut Output::new(false)),
     }
 }
 
@@ -213,6 +241,16 @@ fn run_format(options: &FormatOptions, output: &mut Output) -> anyhow::Result<()
         1 => bail!("a file is not in canonical form: see `mete schema format --write`"),
         many => bail!("{many} files are not in canonical form: see `mete schema format --write`"),
     }
+}
+
+fn run_generate(options: &GenerateOptions, output: &mut Output) -> anyhow::Result<()> {
+    let sources = sources(&options.files)?;
+    let schema = Schema::read(&sources).or_else(|problems| refuse(&problems, &sources, output))?;
+    let text = match options.language {
+        Language::C => generate::c(&schema),
+        Language::Rust => generate::rust(&schema),
+    };
+    output.text(text.trim_end_matches('\n'))
 }
 
 /// Names need not be known for that, but what cannot be read cannot be formatted.

@@ -111,6 +111,17 @@ fn format_prints_checks_and_writes_the_canonical_form() {
 }
 
 #[test]
+fn klog_2_generate_prints_what_the_library_makes() {
+    let header = stdout(&["schema", "generate", "c", "stopwatch"]);
+    assert!(
+        header.contains("mete_log_START(mete_u32 v_watch, mete_s32 v_pid, mete_u64 v_value)"),
+        "{header}"
+    );
+    let module = stdout(&["schema", "generate", "rust", "stopwatch"]);
+    assert!(module.contains("pub struct START {"), "{module}");
+}
+
+#[test]
 fn what_is_no_schema_is_said_in_a_sentence() {
     let directory = tempfile::tempdir().unwrap();
     let bytes = directory.path().join("bytes");

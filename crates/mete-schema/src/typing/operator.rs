@@ -45,6 +45,12 @@ impl Value {
     }
 }
 
+/// Whether C computes this value in that type: another one would have wrapped.
+fn holds(kind: &Type, constant: i128) -> bool {
+    let magnitude = u64::try_from(constant.unsigned_abs());
+    matches!((kind, magnitude), (Type::Int(int), Ok(magnitude)) if int.holds_value(magnitude, constant < 0))
+}
+
 fn constant(operator: Binary, left: &Value, right: &Value) -> Option<i128> {
     let (left, right) = (left.constant?, right.constant?);
     let result = match operator {
@@ -67,6 +73,7 @@ impl Scope<'_> {
         }
         let kind = of.int(self)?.map_or(Type::Unknown, |int| Type::Int(promoted(int)));
         let constant = of.constant.filter(|_| operator == Unary::Negate).map(|constant| -constant);
+        let constant = constant.filter(|constant| holds(&kind, *constant));
         Ok(Value { node: Node::Unary(operator, of.into()), kind, span, constant })
     }
 
@@ -82,10 +89,7 @@ impl Scope<'_> {
             _ => self.arithmetic(&left, &right)?,
         };
         let constant = constant(operator, &left, &right);
-        // What was computed in a smaller type would have wrapped.
-        let constant = constant.filter(
-            |it| matches!(kind, Type::Int(int) if int.holds_value(it.unsigned_abs() as u64, *it < 0)),
-        );
+        let constant = constant.filter(|constant| holds(&kind, *constant));
         Ok(Value { node: Node::Binary(operator, left.into(), right.into()), kind, span, constant })
     }
 
