@@ -217,7 +217,7 @@ fn klog_8_papers_example_logs_who_is_scheduled_in() {
     let word = |record: &[u8], at: usize| u64::from_ne_bytes(record[at..at + 8].try_into().unwrap());
     for record in &records {
         assert_eq!(record.len(), 32);
-        assert_eq!(&record[..4], [16, 0, 4, 1]);
+        assert_eq!(&record[..4], [16, 0, 32, 0]);
         assert!(word(record, 8) > 0 && word(record, 16) == 100);
         assert_eq!(&record[28..], [0; 4], "padding");
     }

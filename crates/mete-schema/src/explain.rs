@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::counter::Perf;
 use crate::format::expression;
 use crate::kernel::Type;
-use crate::layout::{HEADER_BYTES, WORD_BYTES};
+use crate::layout::HEADER_BYTES;
 use crate::schema::{Binding, Event, Field, Point, Schema};
 use crate::typing::Checked;
 
@@ -56,8 +56,7 @@ fn event(text: &mut String, event: &Event, schema: &Schema) {
         let _ = writeln!(text, "{}", line.trim_end());
     };
     row(0, 2, "u16", "type", &format!("{} in all its records", event.id));
-    row(2, 1, "u8", "words", &format!("{} of {WORD_BYTES} bytes", event.layout.size / WORD_BYTES));
-    row(3, 1, "u8", "version", &format!("{} of this layout", crate::layout::VERSION));
+    row(2, 2, "u16", "bytes", &format!("{}, the whole record", event.layout.size));
     row(
         4,
         4,

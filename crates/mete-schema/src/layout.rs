@@ -1,7 +1,7 @@
 //! The record of an event: where each field lies. `docs/schema.md` says it to the byte, and why.
 //!
 //! ```text
-//!   word 0   bits 0–15 event, 16–23 words of the record, 24–31 version, 32–63 serial number
+//!   word 0   bits 0–15 event, 16–31 bytes of the record, 32–63 serial number
 //!   word 1   time stamp
 //!   then     the fields, those with the largest alignment first, else in their order
 //!   end      zeros to a whole word
@@ -13,13 +13,13 @@ use crate::types::FieldType;
 pub const HEADER_BYTES: usize = 16;
 /// Bytes of a word: a record begins and ends on one, so that it is written by whole stores.
 pub const WORD_BYTES: usize = 8;
-/// What stands in the header's version: a change of the header or of how fields are placed raises it.
+/// A change of the header, or of how fields are placed, raises it; it is in the fingerprint of each schema.
 pub const VERSION: u8 = 1;
-/// Numbers below this one are the recorder's own events; 0 is none, so that empty memory is no event.
+/// The number of a schema's first event; those below are kept.
 pub const FIRST_EVENT: u16 = 16;
 
-/// The recorder's own events. `DUMP_BEGIN` and `DUMP_FINISH` mark a flush (paper §5.2).
-pub const OWN_EVENTS: [(u16, &str); 2] = [(1, "DUMP_BEGIN"), (2, "DUMP_FINISH")];
+/// The recorder's own events: they mark a flush (paper §5.2). Their numbers are the trace format's.
+pub const OWN_EVENTS: [&str; 2] = ["DUMP_BEGIN", "DUMP_FINISH"];
 
 /// Where the fields of an event lie.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -124,7 +124,7 @@ impl Resolver<'_> {
 
     fn event_name(&mut self, name: &Name) {
         self.usable(name);
-        if OWN_EVENTS.iter().any(|(_, own)| *own == name.text) {
+        if OWN_EVENTS.contains(&name.text.as_str()) {
             let title = format!("`{}` is an event of the recorder", name.text);
             self.tell(Problem::new(name.span, title, "choose another name"));
         }

@@ -144,14 +144,14 @@ fn klog_2_rust_and_c_encode_the_same_bytes_and_decode_them() {
     }
     let place = Place::new("bytes");
     let from_c = c_output(&place);
-    let head =
-        |id: u16, words: u8| format!("{}{words:02x}010000000000000000000000000000", hex(&id.to_ne_bytes()));
-    let head = |id, words| head(id, words)[..32].to_owned();
+    let head = |id: u16, bytes: u16| {
+        format!("{}{}{}", hex(&id.to_le_bytes()), hex(&bytes.to_le_bytes()), "00".repeat(12))
+    };
     let fields =
-        [hex(&0x1122_3344_5566_7788_u64.to_ne_bytes()), hex(&(-2_i32).to_ne_bytes()), "00000000".to_owned()];
-    let first = format!("{}{}", head(16, 4), fields.concat());
+        [hex(&0x1122_3344_5566_7788_u64.to_le_bytes()), hex(&(-2_i32).to_le_bytes()), "00000000".to_owned()];
+    let first = format!("{}{}", head(16, 32), fields.concat());
     assert_eq!(from_c.lines().next(), Some(first.as_str()));
-    assert_eq!(from_c.lines().nth(2), Some(head(18, 2).as_str()));
+    assert_eq!(from_c.lines().nth(2), Some(head(18, 16).as_str()));
     assert_eq!(rust_output(&place), from_c);
 }
 

@@ -6,7 +6,6 @@
 use std::fmt::Write;
 
 use super::in_place;
-use crate::layout::{VERSION, WORD_BYTES};
 use crate::schema::{Event, Field, Schema};
 use crate::types::FieldType;
 
@@ -40,6 +39,10 @@ typedef __UINT16_TYPE__ mete_u16;
 typedef __UINT32_TYPE__ mete_u32;
 typedef __UINT64_TYPE__ mete_u64;
 
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error records are little endian
+#endif
+
 #ifdef __cplusplus
 #define METE_ASSERT_ static_assert
 #else
@@ -48,8 +51,7 @@ typedef __UINT64_TYPE__ mete_u64;
 
 struct mete_head {
 	mete_u16 type;
-	mete_u8 words;
-	mete_u8 version;
+	mete_u16 bytes; /* of the record */
 	mete_u32 serial; /* the recorder's */
 	mete_u64 time; /* the recorder's */
 };
@@ -132,10 +134,9 @@ pub(super) fn records(text: &mut String, schema: &Schema) {
 
 /// The constant part of the header, and the zeros at the end.
 pub(super) fn frame(event: &Event, indent: &str) -> String {
-    let (name, words) = (&event.name, event.layout.size / WORD_BYTES);
+    let (name, size) = (&event.name, event.layout.size);
     let mut text =
-        format!("{indent}record->head.type = METE_ID_{name};\n{indent}record->head.words = {words};\n");
-    let _ = writeln!(text, "{indent}record->head.version = {VERSION};");
+        format!("{indent}record->head.type = METE_ID_{name};\n{indent}record->head.bytes = {size};\n");
     if event.layout.padding > 0 {
         let _ = writeln!(text, "{indent}__builtin_memset(record->padding, 0, sizeof(record->padding));");
     }
@@ -183,7 +184,7 @@ fn decoder(text: &mut String, event: &Event) {
          static inline int mete_decode_{name}(struct mete_{name} *record, const void *bytes, unsigned long size)\n{{\n\
          \tif (size < sizeof(*record))\n\t\treturn 0;\n\
          \t__builtin_memcpy(record, bytes, sizeof(*record));\n\
-         \treturn record->head.words * {WORD_BYTES} == sizeof(*record) && record->head.version == {VERSION};\n}}\n"
+         \treturn record->head.bytes == sizeof(*record);\n}}\n"
     );
 }
 

@@ -6,7 +6,6 @@
 use std::fmt::Write;
 
 use super::in_place;
-use crate::layout::{VERSION, WORD_BYTES};
 use crate::schema::{Event, Field, Schema};
 use crate::types::FieldType;
 
@@ -128,8 +127,8 @@ fn encoder(text: &mut String, event: &Event) {
         text,
         "    /// Its record. Serial number and time stamp, bytes 4 to 15, are the recorder's.\n    #[inline(always)]\n    \
          pub fn encode(&self) -> [::core::primitive::u8; {size}] {{\n        let mut record = [0; {size}];\n        \
-         record[0..2].copy_from_slice(&Self::ID.to_ne_bytes());\n        record[2] = {};\n        record[3] = {VERSION};",
-        size / WORD_BYTES
+         record[0..2].copy_from_slice(&Self::ID.to_le_bytes());\n        \
+         record[2..4].copy_from_slice(&{size}_u16.to_le_bytes());"
     );
     for (offset, field) in in_place(event) {
         let end = offset + field.kind.size();
@@ -143,7 +142,7 @@ fn encoder(text: &mut String, event: &Event) {
             }
             _ => writeln!(
                 text,
-                "        record[{offset}..{end}].copy_from_slice(&self.{member}.to_ne_bytes());"
+                "        record[{offset}..{end}].copy_from_slice(&self.{member}.to_le_bytes());"
             ),
         };
     }
@@ -157,9 +156,8 @@ fn decoder(text: &mut String, event: &Event) {
         "    /// The event in a record of this size. Whose number it has is the trace's to say.\n    \
          pub fn decode(record: &[::core::primitive::u8]) -> ::core::option::Option<Self> {{\n        \
          let record: &[::core::primitive::u8; {size}] = record.first_chunk()?;\n        \
-         if record[2] != {} || record[3] != {VERSION} {{\n            return ::core::option::Option::None;\n        }}\n        \
-         ::core::option::Option::Some(Self {{",
-        size / WORD_BYTES
+         if [record[2], record[3]] != {size}_u16.to_le_bytes() {{\n            return ::core::option::Option::None;\n        }}\n        \
+         ::core::option::Option::Some(Self {{"
     );
     for (offset, field) in event.layout.offsets.iter().zip(&event.fields) {
         let member = name(&field.name);
@@ -170,7 +168,7 @@ fn decoder(text: &mut String, event: &Event) {
         let _ = match field.kind {
             FieldType::Text(_) => writeln!(text, "            {member}: [{bytes}],"),
             FieldType::Bool => writeln!(text, "            {member}: {bytes} != 0,"),
-            kind => writeln!(text, "            {member}: {}::from_ne_bytes([{bytes}]),", rust_type(kind)),
+            kind => writeln!(text, "            {member}: {}::from_le_bytes([{bytes}]),", rust_type(kind)),
         };
     }
     text.push_str("        })\n    }\n");
