@@ -41,7 +41,7 @@ fn read(path: &Path) {
     assert_eq!((account.records, account.lost), (records, lost));
     let filter = Filter::default().from(5).until(1 << 40);
     let reader = ProcessorReader::between(open(), filter.from, filter.until);
-    let mut merged = Merge::new(vec![reader], filter);
+    let mut merged = Merge::new(vec![reader], Vec::new(), filter);
     while let Some(item) = merged.next() {
         if let Ok(Item::Record(record)) = item {
             assert!((5..=1 << 40).contains(&record.time));

@@ -5,7 +5,7 @@ use std::io::{Write, stdout};
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
-use mete_trace::convert::{ConvertError, Converted, Csv, Format, JsonLines, Perl, Text, convert};
+use mete_trace::convert::{Converted, Csv, Format, JsonLines, Perl, Text, convert};
 use mete_trace::{Filter, Trace};
 
 use crate::{failure, output};
@@ -161,14 +161,7 @@ fn write(trace: &Trace, filter: Filter, form: Form, to: impl Write) -> anyhow::R
         Form::Csv => Box::new(Csv::new(to)),
         Form::Text => Box::new(Text::new(to)),
     };
-    let done = convert(trace, filter, &mut *format).map_err(failed)?;
+    let done = convert(trace, filter, &mut *format).map_err(|error| output::failed(&error))?;
     done.errors.iter().for_each(|error| failure::say(&error.to_string()));
     Ok(done)
-}
-
-fn failed(error: ConvertError) -> anyhow::Error {
-    match error {
-        ConvertError::Write(error) => output::failed(&error),
-        ConvertError::Read(error) => error.into(),
-    }
 }

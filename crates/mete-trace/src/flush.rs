@@ -311,9 +311,11 @@ impl Writer {
         report.write_error = None;
         for Block { header, bytes } in self.pending.iter().map(|block| &**block) {
             let account = &mut report.account;
-            if account.records == 0 && header.records > 0 {
-                account.first_time = header.first_time;
-            }
+            account.first_time = match (account.records, header.records) {
+                (_, 0) => account.first_time,
+                (0, _) => header.first_time,
+                _ => account.first_time.min(header.first_time),
+            };
             account.records += u64::from(header.records);
             account.last_time = header.last_time;
             account.ended = header.is_last();

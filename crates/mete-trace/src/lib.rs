@@ -39,7 +39,7 @@
 //! let _ = producer.record(0, &[42], || ClockSource::Counter.now());
 //! recorder.stop()?;
 //!
-//! let mut merged = Trace::open("trace")?.merge(Filter::default())?;
+//! let mut merged = Trace::open("trace")?.merge(Filter::default());
 //! while let Some(item) = merged.next() {
 //!     match item? {
 //!         Item::Record(record) => println!("{} {}", record.time, record.event),

@@ -20,15 +20,18 @@ pub struct Merge {
     /// Time and reader of each such step, the earliest first.
     heads: BinaryHeap<Reverse<(u64, usize)>>,
     filter: Filter,
+    /// Files that could not be opened, handed out before everything else.
+    missing: Vec<ReadError>,
     /// The reader whose step was handed out last.
     last: Option<usize>,
 }
 
 impl Merge {
-    /// Merges readers, which should be in the order of their processors.
-    pub fn new(readers: Vec<ProcessorReader>, filter: Filter) -> Merge {
+    /// Merges readers, which should be in the order of their processors, and reports the files that
+    /// are `missing`.
+    pub fn new(readers: Vec<ProcessorReader>, missing: Vec<ReadError>, filter: Filter) -> Merge {
         let steps = readers.iter().map(|_| None).collect();
-        let mut merge = Merge { readers, steps, heads: BinaryHeap::new(), filter, last: None };
+        let mut merge = Merge { readers, steps, heads: BinaryHeap::new(), filter, missing, last: None };
         (0..merge.readers.len()).for_each(|index| merge.advance(index));
         merge
     }
@@ -46,6 +49,9 @@ impl Merge {
     /// The next record or gap, or a part that cannot be read; after that it goes on.
     #[allow(clippy::should_implement_trait, reason = "what it hands out is borrowed from it")]
     pub fn next(&mut self) -> Option<Result<Item<'_>, ReadError>> {
+        if !self.missing.is_empty() {
+            return Some(Err(self.missing.remove(0)));
+        }
         loop {
             if let Some(last) = self.last.take() {
                 self.advance(last);

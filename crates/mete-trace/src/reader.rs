@@ -155,9 +155,8 @@ impl ProcessorReader {
 
     #[inline]
     fn note(&mut self, time: u64) {
-        if self.account.records == 0 {
-            self.account.first_time = time;
-        }
+        let is_first = self.account.records == 0;
+        self.account.first_time = if is_first { time } else { self.account.first_time.min(time) };
         self.account.records += 1;
         let latest = self.last_time.map_or(time, |last| last.max(time));
         self.last_time = Some(latest);

@@ -105,6 +105,14 @@ pub enum RecordError {
         /// How long.
         seconds: u64,
     },
+    /// What was recorded cannot be written.
+    #[error("processor {processor}'s blocks cannot be written: {why}")]
+    Write {
+        /// Whose.
+        processor: usize,
+        /// The system's answer.
+        why: String,
+    },
     /// A dump was asked of a recorder that writes all the time.
     #[error("this recorder writes into its directory as it goes; only a flight recorder can be dumped")]
     NotFlight,
@@ -229,7 +237,8 @@ impl<B: Buffers> Recorder<B> {
     ///
     /// # Errors
     ///
-    /// [`RecordError::NoAnswer`] if a thread does not come back from its disk.
+    /// [`RecordError::NoAnswer`] if a thread does not come back from its disk, [`RecordError::Write`]
+    /// if its disk refuses, as a full one does.
     pub fn flush(&self) -> Result<(), RecordError> {
         let asked: Vec<_> = self
             .threads
@@ -238,15 +247,20 @@ impl<B: Buffers> Recorder<B> {
             .collect();
         self.call_all();
         let begun = Instant::now();
-        for (processor, number) in asked.into_iter().enumerate() {
-            while self.threads[processor].shared.answered.load(Ordering::Acquire) < number {
-                if begun.elapsed() > ANSWER {
-                    return Err(RecordError::NoAnswer { processor, seconds: ANSWER.as_secs() });
-                }
-                thread::pause();
+        let mut asked = asked.into_iter().enumerate();
+        asked.try_for_each(|(processor, number)| self.await_answer(processor, number, begun))
+    }
+
+    fn await_answer(&self, processor: usize, number: u64, begun: Instant) -> Result<(), RecordError> {
+        let shared = &self.threads[processor].shared;
+        while shared.answered.load(Ordering::Acquire) < number {
+            if begun.elapsed() > ANSWER {
+                return Err(RecordError::NoAnswer { processor, seconds: ANSWER.as_secs() });
             }
+            thread::pause();
         }
-        Ok(())
+        let refused = shared.report().write_error.clone();
+        refused.map_or(Ok(()), |why| Err(RecordError::Write { processor, why }))
     }
 
     /// Writes what a flight recorder has kept as a trace into a directory, and goes on.
@@ -276,7 +290,7 @@ impl<B: Buffers> Recorder<B> {
 
     /// Stops the flush threads when they have emptied their buffers, and writes the last
     /// description. Producers should have stopped: what they record later is not in the trace,
-    /// and not known to be lost.
+    /// and not known to be lost. What could not be written is `unwritten` in its account.
     ///
     /// # Errors
     ///

@@ -7,7 +7,7 @@ use crate::description::{DescriptionFileError, EventLayout, TraceDescription};
 use crate::file::{BlockFile, ReadError};
 use crate::filter::Filter;
 use crate::merge::Merge;
-use crate::reader::{ProcessorReader, Step};
+use crate::reader::ProcessorReader;
 
 /// A trace that can be read.
 #[derive(Clone, Debug)]
@@ -56,38 +56,26 @@ impl Trace {
         BlockFile::open(&path, processor, self.description.block_bytes, recording)
     }
 
-    /// All processors' records, merged by time stamp (KLogger §5.2, KLOG-7).
-    ///
-    /// # Errors
-    ///
-    /// [`ReadError::File`] if a file cannot be opened.
-    pub fn merge(&self, filter: Filter) -> Result<Merge, ReadError> {
-        let wanted = self.description.files.iter().filter(|file| filter.has_processor(file.processor));
-        let open = |processor| {
-            let file = self.file(processor)?;
-            Ok(ProcessorReader::between(file, filter.from, filter.until))
-        };
-        let readers = wanted.map(|file| open(file.processor)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Merge::new(readers, filter))
+    /// All processors' records, merged by time stamp (KLogger §5.2, KLOG-7). A file that cannot be
+    /// opened is the first thing that the merge hands out; the others are read.
+    pub fn merge(&self, filter: Filter) -> Merge {
+        let (mut readers, mut missing) = (Vec::new(), Vec::new());
+        for file in self.description.files.iter().filter(|file| filter.has_processor(file.processor)) {
+            match self.file(file.processor) {
+                Ok(file) => readers.push(ProcessorReader::between(file, filter.from, filter.until)),
+                Err(error) => missing.push(error),
+            }
+        }
+        Merge::new(readers, missing, filter)
     }
 
     /// What is in the trace and what is not (NEW-2), found by reading all of it, and what could
     /// not be read.
-    ///
-    /// # Errors
-    ///
-    /// [`ReadError::File`] if a file cannot be opened.
-    pub fn check(&self) -> Result<(Vec<Account>, Vec<ReadError>), ReadError> {
-        let (mut accounts, mut errors) = (Vec::new(), Vec::new());
-        for file in &self.description.files {
-            let mut reader = ProcessorReader::new(self.file(file.processor)?);
-            while let Some(step) = reader.step() {
-                if let Step::Unreadable(error) = step {
-                    errors.push(error);
-                }
-            }
-            accounts.push(reader.account());
+    pub fn check(&self) -> (Vec<Account>, Vec<ReadError>) {
+        let (mut errors, mut merged) = (Vec::new(), self.merge(Filter::default()));
+        while let Some(item) = merged.next() {
+            errors.extend(item.err());
         }
-        Ok((accounts, errors))
+        (merged.accounts(), errors)
     }
 }

@@ -47,7 +47,7 @@ fn record_numbers(memory: &Memory, mut goes_on: impl FnMut(u64) -> bool) -> u64 
 
 /// Checks that each record's number is its serial number less the marks before it, and counts.
 fn read_numbers(trace: &Trace) -> (u64, Account, Vec<ReadError>) {
-    let mut merged = trace.merge(Filter::default()).unwrap();
+    let mut merged = trace.merge(Filter::default());
     let (mut records, mut last, mut errors) = (0, None, Vec::new());
     while let Some(item) = merged.next() {
         match item {

@@ -31,7 +31,7 @@ struct Seen {
 }
 
 fn see(trace: &Trace, filter: Filter) -> (Seen, Vec<Account>) {
-    let mut merged = trace.merge(filter).unwrap();
+    let mut merged = trace.merge(filter);
     let mut seen = Seen::default();
     while let Some(item) = merged.next() {
         match item {
@@ -239,7 +239,15 @@ fn klog_5_what_is_recorded_is_in_the_trace_between_the_marks_of_the_flushes() {
     let trace = Trace::open(&directory).unwrap();
     assert_eq!(trace.description(), &last);
     assert!(last.finished && last.clock.alignment_error_ns().is_some());
-    let mut merged = trace.merge(Filter::default()).unwrap();
+    let read_here = last.clock.anchors.iter().filter(|anchor| anchor.processor == 0).count();
+    assert!(read_here >= 2, "the clocks are read on the processor at the beginning and the end");
+    let thread = &last.circumstances.flush_threads[0];
+    assert!(
+        ["SCHED_FIFO", "ordinary: "].iter().any(|said| thread.scheduling.starts_with(said)),
+        "{thread:?}"
+    );
+    assert!(thread.placement.contains("bound to processor 0"), "{thread:?}");
+    let mut merged = trace.merge(Filter::default());
     let (mut numbers, mut marks, mut depth) = (Vec::new(), 0, 0);
     while let Some(item) = merged.next() {
         match item.unwrap() {
@@ -253,7 +261,7 @@ fn klog_5_what_is_recorded_is_in_the_trace_between_the_marks_of_the_flushes() {
     assert_eq!((numbers, depth), ((0..50_000).collect::<Vec<_>>(), 0));
     assert!(marks >= 1);
     assert_eq!(merged.accounts(), last.completeness, "description and blocks tell the same");
-    assert_eq!(trace.check().unwrap().0, last.completeness);
+    assert_eq!(trace.check().0, last.completeness);
 }
 
 #[test]
@@ -300,7 +308,7 @@ fn klog_5_a_flight_recorder_keeps_the_newest_and_is_dumped_while_it_runs() {
         let bytes = fs::metadata(directory.join(file_name(0))).unwrap().len();
         assert!(bytes <= 64 << 10, "{bytes}");
         let trace = Trace::open(&directory).unwrap();
-        let mut merged = trace.merge(Filter::default().events([NUMBERED])).unwrap();
+        let mut merged = trace.merge(Filter::default().events([NUMBERED]));
         let mut last = 0;
         while let Some(item) = merged.next() {
             if let Item::Record(record) = item.unwrap() {
@@ -353,7 +361,7 @@ fn new_2_errors_name_the_file_the_block_and_the_place() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[BLOCK_BYTES as usize + 8] = 9;
     fs::write(&path, bytes).unwrap();
-    let (_, errors) = trace.check().unwrap();
+    let (_, errors) = trace.check();
     let [ReadError::Damaged { block: 1, at, damage, .. }] = &errors[..] else { panic!("{errors:?}") };
     assert_eq!((*at, damage.at), (u64::from(BLOCK_BYTES), 8));
     assert!(
@@ -361,4 +369,53 @@ fn new_2_errors_name_the_file_the_block_and_the_place() {
         "{}",
         errors[0]
     );
+}
+
+#[test]
+fn new_2_a_missing_file_is_said_and_the_others_are_read() {
+    let scratch = Scratch::new("missing");
+    let trace = trace_of(scratch.path(), &[(&numbered(10, 1), 10), (&numbered(10, 1), 10)]);
+    fs::remove_file(scratch.path().join(file_name(0))).unwrap();
+    let (seen, accounts) = see(&trace, Filter::default());
+    assert_eq!((seen.records.len(), accounts.len(), seen.errors.len()), (10, 1, 1));
+    assert!(seen.errors[0].starts_with("cannot read ") && seen.errors[0].contains("processor-0.trace"));
+}
+
+#[test]
+fn klog_6_what_a_garbling_producer_spoils_is_a_gap_and_is_reported() {
+    let scratch = Scratch::new("garbled");
+    let directory = scratch.path().join("trace");
+    let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
+    let record = |range: std::ops::Range<u64>| {
+        let producer = Producer::new(memory.buffer(0));
+        for number in range {
+            let _ = producer.record(NUMBERED, &[number], || number);
+        }
+    };
+    record(0..10);
+    // Over the first record, as somebody does who shares the memory.
+    let map = map(&memory);
+    map[4096..4104].copy_from_slice(&[0xee; 8]);
+    let options = Options { clock: ClockSource::Monotonic, ..Options::directory(&directory) };
+    let recorder = Recorder::start(Arc::clone(&memory), common::description(), options).unwrap();
+    recorder.flush().unwrap();
+    assert!(recorder.reports()[0].garbled.as_ref().unwrap().contains("0xeeee"), "{:?}", recorder.reports());
+    record(20..25);
+    let last = recorder.stop().unwrap();
+    let (seen, accounts) = see(&Trace::open(&directory).unwrap(), Filter::default().events([NUMBERED]));
+    assert_eq!(seen.records.len(), 5);
+    assert!(seen.gaps[0].first_serial == 0 && seen.gaps[0].events >= 10, "{:?}", seen.gaps);
+    assert_eq!(accounts, last.completeness);
+}
+
+/// The buffers' memory again, as another process would map it.
+fn map(memory: &Memory) -> &'static mut [u8] {
+    use rustix::mm::{MapFlags, ProtFlags, mmap};
+    let bytes = mete_trace::layout::area_bytes(16);
+    let both = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new mapping that stays for the rest of the process.
+    unsafe {
+        let base = mmap(std::ptr::null_mut(), bytes, both, MapFlags::SHARED, memory.fd(), 0).unwrap();
+        std::slice::from_raw_parts_mut(base.cast(), bytes)
+    }
 }

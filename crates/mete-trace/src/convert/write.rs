@@ -53,10 +53,11 @@ impl<W: io::Write> Out<W> {
 
     /// Seconds with all nine digits behind the point.
     pub fn seconds(&mut self, ns: u64) -> &mut Out<W> {
-        let fraction = ns % 1_000_000_000;
-        self.number(ns / 1_000_000_000).text(".");
-        let digits = itoa::Buffer::new().format(fraction + 1_000_000_000).as_bytes()[1..].to_vec();
-        self.buffer.extend_from_slice(&digits);
+        self.number(ns / 1_000_000_000);
+        let at = self.buffer.len();
+        // The digit before the fraction keeps its zeroes, and makes room for the point.
+        self.number(ns % 1_000_000_000 + 1_000_000_000);
+        self.buffer[at] = b'.';
         self
     }
 
