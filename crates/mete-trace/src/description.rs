@@ -69,6 +69,10 @@ pub enum FieldKind {
     Signed,
     /// A number of 4 or 8 bytes in the IEEE 754 format.
     Float,
+    /// One byte: false if it is 0, else true.
+    Bool,
+    /// A place in memory, of 8 bytes.
+    Address,
     /// Text in UTF-8, ended by a zero byte or by the end of the field.
     Text,
     /// Bytes without further meaning.
@@ -80,6 +84,8 @@ impl FieldKind {
         match self {
             FieldKind::Unsigned | FieldKind::Signed => matches!(bytes, 1 | 2 | 4 | 8),
             FieldKind::Float => matches!(bytes, 4 | 8),
+            FieldKind::Bool => bytes == 1,
+            FieldKind::Address => bytes == 8,
             FieldKind::Text | FieldKind::Bytes => bytes > 0,
         }
     }

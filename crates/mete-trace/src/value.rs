@@ -13,6 +13,10 @@ pub enum Value<'a> {
     Signed(i64),
     /// A floating-point number.
     Float(f64),
+    /// True or false.
+    Bool(bool),
+    /// A place in memory; the forms that are text show it as 0x and hexadecimal digits.
+    Address(u64),
     /// Text; what is no UTF-8 is replaced.
     Text(Cow<'a, str>),
     /// Bytes.
@@ -31,6 +35,8 @@ impl FieldLayout {
                 Value::Float(f32::from_bits(integer(bytes) as u32).into())
             }
             FieldKind::Float => Value::Float(f64::from_bits(integer(bytes))),
+            FieldKind::Bool => Value::Bool(bytes.iter().any(|byte| *byte != 0)),
+            FieldKind::Address => Value::Address(integer(bytes)),
             FieldKind::Text => Value::Text(String::from_utf8_lossy(until_zero(bytes))),
             FieldKind::Bytes => Value::Bytes(bytes),
         })
@@ -78,6 +84,8 @@ mod tests {
         assert_eq!(value(FieldKind::Signed, &i64::MIN.to_le_bytes()), Some(Value::Signed(i64::MIN)));
         assert_eq!(value(FieldKind::Float, &1.5_f32.to_le_bytes()), Some(Value::Float(1.5)));
         assert_eq!(value(FieldKind::Float, &(-2.5_f64).to_le_bytes()), Some(Value::Float(-2.5)));
+        assert_eq!(value(FieldKind::Bool, &[2]), Some(Value::Bool(true)));
+        assert_eq!(value(FieldKind::Address, &7_u64.to_le_bytes()), Some(Value::Address(7)));
         assert_eq!(value(FieldKind::Text, b"ab\0c"), Some(Value::Text("ab".into())));
         assert_eq!(value(FieldKind::Text, b"\xffb"), Some(Value::Text("\u{fffd}b".into())));
         assert_eq!(value(FieldKind::Bytes, &[1, 2]), Some(Value::Bytes(&[1, 2])));

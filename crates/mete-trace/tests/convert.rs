@@ -19,7 +19,15 @@ fn trace(scratch: &Scratch) -> Trace {
     let text = |at: usize| u64::from_le_bytes(NASTY[at..at + 8].try_into().unwrap());
     let records = [
         (119, record(0, 119, 103_207_175_760, &[1073, 35_678_014])),
-        (120, record(1, 120, 103_207_175_770, &[text(0), text(8), 0.1_f64.to_bits(), 0xdead_beef])),
+        (
+            120,
+            record(
+                1,
+                120,
+                103_207_175_770,
+                &[text(0), text(8), 0.1_f64.to_bits(), 0x1_dead_beef, 0xffff_8880_0000_1000],
+            ),
+        ),
         (125, record(DUMP_BEGIN, 125, 103_207_175_780, &[])),
         (126, record(0, 126, 103_207_175_790, &[u64::MAX, u64::MAX])),
         (127, record(0, 127, 103_207_175_800, &[])),
@@ -87,6 +95,7 @@ fn klog_7_the_real_perl_reads_the_trace_as_an_array_of_hashes() {
     assert_eq!(lines[2], format!("SCHEDIN 119 103207175760 0 {schedin}"));
     let nasty = String::from_utf8_lossy(NASTY);
     assert!(lines[3].contains(&format!("comm={}", hexadecimal(&nasty))), "{}", lines[3]);
+    assert!(lines[3].contains(&format!("at={},", hexadecimal("0xffff888000001000"))), "{}", lines[3]);
     assert!(lines[4].starts_with("LOST 121 103207175770 0"));
     assert_eq!(lines[5], "DUMP_BEGIN 125 103207175780 0 ");
     assert!(lines[6].contains(&format!("pid={}", hexadecimal("-1"))));
@@ -108,6 +117,10 @@ fn new_6_every_line_of_json_is_an_object_with_exact_numbers() {
     assert_eq!(lines[1]["time_ns"], 103_207_175_760_u64);
     assert_eq!(lines[2]["fields"]["comm"], String::from_utf8_lossy(NASTY).as_ref());
     assert_eq!((&lines[2]["fields"]["ratio"], &lines[2]["fields"]["raw"]), (&0.1.into(), &"efbeadde".into()));
+    assert_eq!(
+        (&lines[2]["fields"]["is_set"], &lines[2]["fields"]["at"]),
+        (&true.into(), &"0xffff888000001000".into())
+    );
     assert_eq!(lines[5]["fields"]["L2_cache_misses"], u64::MAX);
     assert_eq!(lines[6]["fields"]["pid"], serde_json::Value::Null);
     assert_eq!((&lines[8]["lost"], &lines[8]["ended"]), (&125.into(), &true.into()));
@@ -123,7 +136,10 @@ fn new_6_csv_has_as_many_cells_in_each_row_as_columns() {
     assert_eq!(rows[0][..7], ["processor", "serial", "time", "time_ns", "event", "lost", "SCHEDIN.pid"]);
     assert_eq!(rows[1][4..6], ["LOST", "119"]);
     assert_eq!(rows[2][..8], ["0", "119", "103207175760", "103207175760", "SCHEDIN", "", "1073", "35678014"]);
-    assert_eq!(rows[3][8..], [&String::from_utf8_lossy(NASTY), "0.1", "efbeadde", ""]);
+    assert_eq!(
+        rows[3][8..],
+        [&String::from_utf8_lossy(NASTY), "0.1", "efbeadde", "1", "0xffff888000001000", ""]
+    );
 }
 
 /// The rows as Python's csv module reads them; `None` without Python.
@@ -149,6 +165,7 @@ fn new_6_lines_for_people_tell_events_gaps_and_what_is_missing() {
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines[0], "-- processor 0: 119 events lost, from #0 on");
     assert_eq!(lines[1], "103.207175760  [0]  #119  SCHEDIN  pid=1073 L2_cache_misses=35678014");
+    assert!(lines[2].ends_with("raw=efbeadde is_set=yes at=0xffff888000001000"), "{}", lines[2]);
     assert!(lines[2].contains(r#"comm="a\"$x @{[1]}\\\n,"#), "{}", lines[2]);
     assert_eq!(lines[6], "103.207175800  [0]  #127  SCHEDIN  pid=? L2_cache_misses=?");
     assert_eq!(lines[8], "-- processor 0: 5 records, 125 events lost, of #0 to #130");

@@ -42,6 +42,12 @@ impl<W: io::Write> Csv<W> {
             Some(Value::Unsigned(number)) => {
                 self.out.number(*number);
             }
+            Some(Value::Bool(truth)) => {
+                self.out.text(if *truth { "1" } else { "0" });
+            }
+            Some(Value::Address(address)) => {
+                self.out.address(*address);
+            }
             Some(Value::Signed(number)) => {
                 self.out.number(*number);
             }

@@ -38,6 +38,12 @@ impl<W: io::Write> JsonLines<W> {
             Some(Value::Unsigned(number)) => {
                 self.out.number(*number);
             }
+            Some(Value::Bool(truth)) => {
+                self.out.text(if *truth { "true" } else { "false" });
+            }
+            Some(Value::Address(address)) => {
+                self.out.text("\"").address(*address).text("\"");
+            }
             Some(Value::Signed(number)) => {
                 self.out.number(*number);
             }

@@ -57,6 +57,12 @@ impl<W: io::Write> Perl<W> {
             Value::Unsigned(number) => {
                 self.out.text("\"").number(*number).text("\"");
             }
+            Value::Bool(truth) => {
+                self.out.text("\"").text(if *truth { "1" } else { "0" }).text("\"");
+            }
+            Value::Address(address) => {
+                self.out.text("\"").address(*address).text("\"");
+            }
             Value::Signed(number) => {
                 self.out.text("\"").number(*number).text("\"");
             }

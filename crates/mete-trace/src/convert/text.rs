@@ -32,6 +32,12 @@ impl<W: io::Write> Text<W> {
             Some(Value::Unsigned(number)) => {
                 self.out.number(*number);
             }
+            Some(Value::Bool(truth)) => {
+                self.out.text(if *truth { "yes" } else { "no" });
+            }
+            Some(Value::Address(address)) => {
+                self.out.address(*address);
+            }
             Some(Value::Signed(number)) => {
                 self.out.number(*number);
             }

@@ -51,6 +51,11 @@ impl<W: io::Write> Out<W> {
         self
     }
 
+    /// 0x and as many digits as it needs.
+    pub fn address(&mut self, address: u64) -> &mut Out<W> {
+        self.text(&format!("{address:#x}"))
+    }
+
     /// Seconds with all nine digits behind the point.
     pub fn seconds(&mut self, ns: u64) -> &mut Out<W> {
         self.number(ns / 1_000_000_000);

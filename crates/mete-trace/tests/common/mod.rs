@@ -79,6 +79,8 @@ pub fn description() -> Description {
                     field("comm", FieldKind::Text, 16, 16),
                     field("ratio", FieldKind::Float, 32, 8),
                     field("raw", FieldKind::Bytes, 40, 4),
+                    field("is_set", FieldKind::Bool, 44, 1),
+                    field("at", FieldKind::Address, 48, 8),
                 ],
             ),
             event(NUMBERED, "NUMBERED", vec![field("number", FieldKind::Unsigned, 16, 8)]),
