@@ -206,6 +206,25 @@ fn int(record: &[u8], at: usize) -> i32 {
     i32::from_ne_bytes(record[at..at + 4].try_into().unwrap())
 }
 
+/// Some kernels refuse such programs, whatever they do.
+#[test]
+fn klog_8_programs_on_functions_of_the_kernel_are_taken_where_there_may_be_any() {
+    let test = "klog_8_programs_on_functions_of_the_kernel_are_taken_where_there_may_be_any";
+    let Some(kernel) = running(test) else { return };
+    for kind in ["fentry", "fexit", "kprobe"] {
+        let result = if kind == "fexit" { "retval" } else { "0" };
+        let text = format!(
+            "event A {{ u64 count  s64 result  uint mode  int pid }}
+            at {kind}:vfs_read when count > 0 log A(count, {result}, file.f_mode, pid)"
+        );
+        let place = Place::new(kind);
+        let object = compile(&place.0, &programs(&[Source::new("test", text)], &kernel));
+        if let Err(error) = ObjectBuilder::default().open_file(object).unwrap().load() {
+            println!("SKIPPED: {test}: {kind}: {error}");
+        }
+    }
+}
+
 /// Paper §4, with a counter that this test makes up.
 #[test]
 fn klog_8_papers_example_logs_who_is_scheduled_in() {
@@ -240,17 +259,21 @@ fn klog_8_members_are_read_where_this_kernel_has_them() {
         );
         let records = logged(test, &text, &kernel, sleep);
         assert!(records.len() >= 10, "{kind}: {} records", records.len());
-        for record in &records {
+        let name = fs::read_to_string("/proc/thread-self/comm").unwrap();
+        let own = rustix::thread::gettid().as_raw_pid();
+        for record in records.iter().filter(|record| int(record, 16) == own) {
             let ints: Vec<_> = (0..6).map(|nth| int(record, 16 + 4 * nth)).collect();
-            assert_eq!(ints[0], ints[1], "{kind}: the thread");
+            assert_eq!(ints[1], own, "{kind}: the thread");
             assert!(
                 ints[2..].iter().all(|process| *process == std::process::id() as i32),
                 "{kind}: {ints:?}"
             );
-            assert_eq!(record[40..56], record[56..72], "{kind}: its name");
-            assert_eq!(record[40..56], record[72..88], "{kind}: its name");
-            assert_ne!(record[40], 0);
+            for at in [40, 56, 72] {
+                let read = record[at..at + 16].split(|byte| *byte == 0).next().unwrap();
+                assert_eq!(read, name.trim_end().as_bytes(), "{kind}: its name");
+            }
         }
+        assert!(records.iter().filter(|record| int(record, 16) == own).count() >= 10, "{kind}");
     }
 }
 

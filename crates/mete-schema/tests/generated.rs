@@ -249,6 +249,13 @@ fn klog_2_generated_code_of_shipped_schemata_compiles_without_a_warning() {
         let schema = Schema::read(&[shipped.source()]).unwrap();
         place.write("schema.c", &format!("#define METE_EMIT(record, bytes) (void)(record)\n{}", c(&schema)));
         succeed("cc", &["-Wall", "-Wextra", "-Werror", "-c", "-o", "schema.o", "schema.c"], &place.0);
+        if has("c++", test) {
+            succeed(
+                "c++",
+                &["-Wall", "-Wextra", "-Werror", "-x", "c++", "-c", "-o", "cc.o", "schema.c"],
+                &place.0,
+            );
+        }
         place.write("schema.rs", &rust(&schema));
         let arguments = [
             "--edition",

@@ -1,4 +1,4 @@
-//! Encoders and decoders in C, for programs; the records are BPF C's as well.
+//! Encoders and decoders in C and C++, for programs; the records are BPF C's as well.
 //!
 //! The includer says by `METE_EMIT(record, bytes)` where a record goes: that writes serial number and time stamp, and
 //! copies it. With `METE_DISABLE` a call is checked and leaves nothing behind, its arguments included (paper §4.2).
@@ -44,8 +44,10 @@ typedef __UINT64_TYPE__ mete_u64;
 #endif
 
 #ifdef __cplusplus
+typedef bool mete_bool;
 #define METE_ASSERT_ static_assert
 #else
+typedef _Bool mete_bool;
 #define METE_ASSERT_ _Static_assert
 #endif
 
@@ -89,13 +91,13 @@ fn comment(text: &mut String, docs: &str, indent: &str) {
 fn c_type(kind: FieldType) -> String {
     match kind {
         FieldType::Int(int) => format!("mete_{int}"),
-        FieldType::Bool => "_Bool".to_owned(),
+        FieldType::Bool => "mete_bool".to_owned(),
         FieldType::Address => "mete_u64".to_owned(),
         FieldType::Text(_) => "char".to_owned(),
     }
 }
 
-/// In a record `_Bool` is a byte, whatever the compiler thinks of its size.
+/// In a record a truth value is a byte, whatever the compiler thinks of its size.
 fn member_type(kind: FieldType) -> String {
     if kind == FieldType::Bool { "mete_u8".to_owned() } else { c_type(kind) }
 }

@@ -48,7 +48,7 @@ pub enum Node {
 pub(super) type Found = Result<Value, Box<Problem>>;
 
 impl Value {
-    pub(super) fn new(node: Node, kind: Type, span: Span) -> Value {
+    pub(crate) fn new(node: Node, kind: Type, span: Span) -> Value {
         Value { node, kind, span, constant: None }
     }
 
@@ -60,15 +60,20 @@ impl Value {
             Node::Member(of, _) | Node::Index(of, _) | Node::Cast(_, of) | Node::Unary(_, of) => {
                 of.walk(visit)
             }
-            Node::Binary(_, left, right) => {
-                left.walk(visit);
-                right.walk(visit);
-            }
+            Node::Binary(_, left, right) => [left, right].into_iter().for_each(|part| part.walk(visit)),
             Node::Choice(condition, yes, no) => {
-                condition.walk(visit);
-                yes.walk(visit);
-                no.walk(visit);
+                [condition, yes, no].into_iter().for_each(|part| part.walk(visit))
             }
+        }
+    }
+
+    /// What it is made of.
+    pub(crate) fn parts_mut(&mut self) -> Vec<&mut Value> {
+        match &mut self.node {
+            Node::Number(_) | Node::Argument(_) | Node::Known(_) => Vec::new(),
+            Node::Member(of, _) | Node::Index(of, _) | Node::Cast(_, of) | Node::Unary(_, of) => vec![of],
+            Node::Binary(_, left, right) => vec![left, right],
+            Node::Choice(condition, yes, no) => vec![condition, yes, no],
         }
     }
 

@@ -12,6 +12,7 @@
 //! and includes `<bpf/bpf_helpers.h>` and `<bpf/bpf_core_read.h>`. Structures of the kernel are declared with the
 //! members that are read and no others; where those lie is found when the programs are loaded (CO-RE).
 
+mod spare;
 mod structures;
 mod value;
 
@@ -46,8 +47,10 @@ pub fn bpf(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Resu
         Some(Problem::new(point.span, title, label))
     });
     Problems::unless_none(refused.collect())?;
+    let checked = &spare::spare(schema, checked, kernel);
     let mut text = "/* Made from a schema by mete. Changes here are lost. */\n".to_owned();
     text.push_str(PREAMBLE);
+    text.push_str(QUIET);
     records(&mut text, schema);
     text.push_str(&Structures::of(checked, kernel).text());
     for (nth, (target, points)) in by_target(schema, checked).into_iter().enumerate() {
@@ -55,6 +58,14 @@ pub fn bpf(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Resu
     }
     Ok(text)
 }
+
+/// What a user's expressions say is the user's affair, and has been checked.
+const QUIET: &str = "\
+#pragma clang diagnostic ignored \"-Wparentheses-equality\"
+#pragma clang diagnostic ignored \"-Wtautological-compare\"
+#pragma clang diagnostic ignored \"-Wconstant-logical-operand\"
+
+";
 
 /// A second program on the same place would cost more than the first one's work.
 fn by_target<'a>(
