@@ -9,13 +9,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::{BLOCK_BYTES, NUMBERED, Scratch, record, trace_description, write_file};
-use mete_trace::block::{DEFAULT_BYTES, HEADER_BYTES};
+use mete_trace::block::{DEFAULT_BYTES, HEADER_BYTES, checksum, offset};
 use mete_trace::description::file_name;
 use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH, Head};
 use mete_trace::{
     Account, Buffers, ClockSource, Filter, Gap, Item, Memory, Options, Outcome, Producer, ReadError,
     RecordError, Recorder, Trace,
 };
+
+use proptest::prelude::*;
 
 /// One processor's records: `count` of them with three words, serial number and time rising by `step`.
 fn numbered(count: u64, step: u64) -> Vec<(u64, Vec<u64>)> {
@@ -417,5 +419,40 @@ fn map(memory: &Memory) -> &'static mut [u8] {
     unsafe {
         let base = mmap(std::ptr::null_mut(), bytes, both, MapFlags::SHARED, memory.fd(), 0).unwrap();
         std::slice::from_raw_parts_mut(base.cast(), bytes)
+    }
+}
+
+proptest! {
+    #[test]
+    fn new_2_any_bytes_with_a_right_checksum_are_good_records_or_an_error(
+        changes in prop::collection::vec((0..2 * BLOCK_BYTES as usize, any::<u8>()), 1..12),
+        near in prop::collection::vec((0..HEADER_BYTES, any::<u8>()), 0..4),
+    ) {
+        let scratch = Scratch::new("any");
+        let trace = trace_of(scratch.path(), &[(&numbered(500, 2), 1000)]);
+        let path = scratch.path().join(file_name(0));
+        let mut bytes = fs::read(&path).unwrap();
+        for (at, value) in changes.into_iter().chain(near) {
+            let at = at % bytes.len();
+            bytes[at] = value;
+        }
+        with_checksums(&mut bytes);
+        fs::write(&path, bytes).unwrap();
+        let (seen, accounts) = see(&trace, Filter::default());
+        prop_assert_eq!(accounts[0].records, seen.records.len() as u64);
+        prop_assert_eq!(accounts[0].lost, seen.gaps.iter().map(|gap| gap.events).sum::<u64>());
+        prop_assert!(seen.records.windows(2).all(|pair| pair[0].1 < pair[1].1), "serial numbers rise");
+        prop_assert!(seen.errors.iter().all(|error| error.contains("processor-0.trace, block ")));
+    }
+}
+
+/// Makes each block's checksum right, so that what lies behind it is reached.
+fn with_checksums(bytes: &mut [u8]) {
+    for block in bytes.chunks_mut(BLOCK_BYTES as usize).filter(|block| block.len() >= HEADER_BYTES) {
+        let used = u32::from_le_bytes(block[offset::USED..offset::USED + 4].try_into().unwrap()) as usize;
+        if let Some(written) = block.get(..HEADER_BYTES.saturating_add(used)) {
+            let sum = checksum(written);
+            block[offset::CHECKSUM..HEADER_BYTES].copy_from_slice(&sum.to_le_bytes());
+        }
     }
 }
