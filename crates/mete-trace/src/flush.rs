@@ -86,25 +86,23 @@ pub(crate) struct Flusher<B> {
     pub sink: Box<dyn Sink>,
     pub clock: ClockSource,
     pub realtime: bool,
+    /// Whether a block is closed when it has waited long, full or not: what is in a file outlives
+    /// the recorder. In memory it does not, and small blocks would push out large ones.
+    pub closes_early: bool,
     pub shared: Arc<Shared>,
 }
 
 impl<B: Buffers> Flusher<B> {
     /// The thread's whole life.
     pub fn run(self) {
-        let placement = thread::bind(self.processor);
-        let scheduling = thread::set_priority(self.realtime);
-        self.anchor();
-        {
-            let mut report = self.shared.report();
-            report.account.processor = self.processor;
-            (report.placement, report.scheduling) = (placement, scheduling);
-        }
-        let Flusher { buffers, builder, sink, clock, shared, processor, .. } = self;
+        self.introduce();
+        let Flusher { buffers, builder, sink, clock, shared, processor, closes_early, .. } = self;
         let buffer = buffers.buffer(processor as usize);
         let consumer = Consumer::new(buffer);
         let marks = Marks { producer: Producer::new(buffer), clock };
-        let writer = Writer { builder, sink, pending: Vec::new(), shared: Arc::clone(&shared), opened: None };
+        let pending = Vec::new();
+        let report = Arc::clone(&shared);
+        let writer = Writer { builder, sink, pending, shared: report, opened: None, closes_early };
         let mut worker =
             Worker { consumer, marks, writer, shared, quiet_serial: 0, last_flush: Instant::now() };
         worker.work();
@@ -112,8 +110,16 @@ impl<B: Buffers> Flusher<B> {
         worker.shared.report().anchors.push(ClockAnchor::now(clock, processor));
     }
 
-    fn anchor(&self) {
-        self.shared.report().anchors.push(ClockAnchor::now(self.clock, self.processor));
+    /// Goes to its processor and reads the clocks there. The recorder waits for that reading, so all
+    /// else is said by then.
+    fn introduce(&self) {
+        let placement = thread::bind(self.processor);
+        let scheduling = thread::set_priority(self.realtime);
+        let anchor = ClockAnchor::now(self.clock, self.processor);
+        let mut report = self.shared.report();
+        report.account.processor = self.processor;
+        (report.placement, report.scheduling) = (placement, scheduling);
+        report.anchors.push(anchor);
     }
 }
 
@@ -259,6 +265,7 @@ struct Writer {
     shared: Arc<Shared>,
     /// When the first record came into the open block.
     opened: Option<Instant>,
+    closes_early: bool,
 }
 
 impl Writer {
@@ -324,13 +331,13 @@ impl Writer {
         }
     }
 
-    /// Whether everything that was pushed is written.
+    /// Whether nothing waits to be written before more comes.
     fn is_idle(&self) -> bool {
-        self.pending.is_empty() && self.builder.is_empty()
+        self.pending.is_empty() && (self.builder.is_empty() || !self.closes_early)
     }
 
     fn has_waited(&self) -> bool {
-        self.opened.is_some_and(|opened| opened.elapsed() >= LONGEST_WAIT)
+        self.closes_early && self.opened.is_some_and(|opened| opened.elapsed() >= LONGEST_WAIT)
     }
 
     /// Records that were pushed, written or not.

@@ -182,6 +182,7 @@ impl<B: Buffers> Recorder<B> {
             sink: self.sink(processor)?,
             clock: self.options.clock,
             realtime: self.options.realtime,
+            closes_early: matches!(self.options.keep, Keep::Directory(_)),
             shared: Arc::clone(&shared),
         };
         let thread = std::thread::Builder::new().name(format!("mete-flush-{processor}"));

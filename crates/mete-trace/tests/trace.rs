@@ -349,6 +349,8 @@ fn klog_5_requests_have_little_records_written_at_once() {
     recorder.flush().unwrap();
     let trace = Trace::open(&directory).unwrap();
     assert!(!trace.description().finished);
+    let threads = &trace.description().circumstances.flush_threads;
+    assert!(threads.len() == 2 && threads.iter().all(|thread| !thread.scheduling.is_empty()), "{threads:?}");
     let (seen, accounts) = see(&trace, Filter::default().events([NUMBERED]));
     assert_eq!(seen.records, [(1, 0)]);
     assert!(!accounts[1].ended);
