@@ -60,6 +60,11 @@ impl Resolver<'_> {
         }
     }
 
+    /// Whether nothing more is told. Looking for the nearest name would be wasted then, and takes long.
+    fn is_full(&self) -> bool {
+        self.problems.len() >= MAX_PROBLEMS
+    }
+
     fn limit(&mut self, there: usize, most: usize, what: &str, span: Option<Span>) {
         if let Some(span) = span.filter(|_| there > most) {
             self.tell(Problem::new(
@@ -76,6 +81,9 @@ impl Resolver<'_> {
     }
 
     fn binding(&mut self, arch: &ast::Arch, binding: &ast::Binding, docs: String) -> Option<Binding> {
+        if self.is_full() {
+            return None;
+        }
         let number = self.counter_number(&binding.counter)?;
         let key = (arch.name.text.to_lowercase(), number);
         if let Some(first) = self.bound.insert(key, binding.counter.span) {
@@ -154,6 +162,9 @@ impl Resolver<'_> {
     }
 
     fn field(&mut self, field: &ast::Field, docs: String) -> Option<Field> {
+        if self.is_full() {
+            return None;
+        }
         self.usable(&field.name);
         if field.name.text == "header" {
             let problem =
@@ -231,6 +242,9 @@ impl Resolver<'_> {
     }
 
     fn log(&mut self, action: &ast::Action, events: &[Event]) -> Option<Log> {
+        if self.is_full() {
+            return None;
+        }
         let name = &action.event;
         let Some(event) = events.iter().position(|event| event.name == name.text) else {
             // An event with a mistake in it is there all the same.

@@ -258,4 +258,24 @@ fn limits_hold_for_files_expressions_events_and_messages() {
     assert!(refused(&many)[0].title.contains("1024"));
     let wrong: String = (0..5000).map(|nth| format!("event E{nth} {{ itn x }}\n")).collect();
     assert_eq!(refused(&wrong).len(), MAX_PROBLEMS);
+    assert_eq!(refused(&"@".repeat(MAX_FILE_BYTES)).len(), MAX_PROBLEMS);
+    assert_eq!(refused(&"event a\n".repeat(100_000)).len(), MAX_PROBLEMS);
+    let fields = format!("event A {{ {} }}", "itn x ".repeat(100_000));
+    assert_eq!(refused(&fields).len(), MAX_PROBLEMS);
+}
+
+#[test]
+fn as_many_mistakes_as_fit_into_a_file_are_refused_without_looking_for_all_that_was_meant() {
+    let events: String = (0..1000).map(|nth| format!("event EVENT_{nth} {{ }}\n")).collect();
+    let logs = format!("{events}at tp_btf:a {{ {} }}", "log EVNT() ".repeat(80_000));
+    assert_eq!(Schema::read(&[Source::new("test", logs)]).unwrap_err().0.len(), MAX_PROBLEMS);
+    let points: String =
+        (0..1000).map(|nth| format!("at kprobe:vfs_{nth} log A(nothing, nothing)\n")).collect();
+    let schema =
+        Schema::read(&[Source::new("test", format!("event A {{ int x  int y }}\n{points}"))]).unwrap();
+    let mut kernel = support::kernel();
+    for nth in 0..2_000 {
+        kernel.add_function(&format!("vfs_function_{nth}"), &[], Type::Truth);
+    }
+    assert_eq!(check(&schema, Some(&kernel)).unwrap_err().0.len(), MAX_PROBLEMS);
 }

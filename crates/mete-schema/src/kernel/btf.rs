@@ -3,6 +3,8 @@
 //! Only what a schema can ask for. The bytes are looked at in place and never trusted: each offset is
 //! checked where it is used, each chain of types has an end.
 
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::{fs, io};
 
@@ -71,6 +73,8 @@ pub struct Btf {
     strings: Vec<u8>,
     /// Where type n + 1 begins; type 0 is `void`.
     places: Vec<u32>,
+    /// The first type of each kind and name, by the hash of both.
+    names: HashMap<u64, TypeId>,
 }
 
 /// The fixed part of a type, and where the rest begins.
@@ -88,6 +92,12 @@ struct Head {
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let bytes = bytes.get(at..at.checked_add(4)?)?;
     Some(u32::from_le_bytes(bytes.try_into().ok()?))
+}
+
+fn hash(kind: u32, name: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (kind, name).hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Btf {
@@ -141,8 +151,10 @@ impl Btf {
         }
         let types = section(1, 2).ok_or_else(|| failed("its types lie outside of it"))?.to_vec();
         let strings = section(3, 4).ok_or_else(|| failed("its names lie outside of it"))?.to_vec();
-        let mut btf = Btf { name: name.to_owned(), types, strings, places: Vec::new() };
+        let mut btf =
+            Btf { name: name.to_owned(), types, strings, places: Vec::new(), names: HashMap::new() };
         btf.find_types().ok_or_else(|| failed("a type is cut off or of an unknown kind"))?;
+        btf.index();
         Ok(btf)
     }
 
@@ -209,8 +221,23 @@ impl Btf {
         heads.filter(move |(_, head)| head.kind == kind)
     }
 
+    /// A schema may ask for a name a hundred thousand times.
+    fn index(&mut self) {
+        for id in 1..=self.places.len() as TypeId {
+            let Some(head) = self.head(id) else { continue };
+            if matches!(head.kind, STRUCT | UNION | TYPEDEF | FUNCTION) {
+                let hash = hash(head.kind, self.string(head.name));
+                self.names.entry(hash).or_insert(id);
+            }
+        }
+    }
+
     fn named(&self, kind: u32, name: &str) -> Option<(TypeId, Head)> {
-        self.all(kind).find(|(_, head)| self.string(head.name) == name.as_bytes())
+        let is_it = |head: &Head| head.kind == kind && self.string(head.name) == name.as_bytes();
+        let id = *self.names.get(&hash(kind, name.as_bytes()))?;
+        let head = self.head(id).filter(is_it);
+        // Another name may have the same hash.
+        head.map(|head| (id, head)).or_else(|| self.all(kind).find(|(_, head)| is_it(head)))
     }
 
     /// Names and types of a prototype's arguments.

@@ -3,6 +3,7 @@
 use super::token::Token;
 use super::{Parsed, Parser};
 use crate::ast::{Action, Arch, Binding, Block, Event, Field, File, Item, Name, Point, Target};
+use crate::limits::MAX_PROBLEMS;
 use crate::nearest::nearest;
 use crate::problem::Problem;
 
@@ -11,7 +12,7 @@ const ITEMS: [&str; 3] = ["arch", "event", "at"];
 impl Parser<'_> {
     pub(super) fn file(&mut self) -> File {
         let mut parts = Vec::new();
-        while !self.is_at_end() {
+        while !self.is_at_end() && self.problems.len() < MAX_PROBLEMS {
             let begin = self.at;
             match self.noted(Self::item) {
                 Ok(item) => parts.push(item),

@@ -2,7 +2,7 @@
 
 use logos::Logos;
 
-use crate::limits::{MAX_FILE_BYTES, MAX_NAME_LETTERS};
+use crate::limits::{MAX_FILE_BYTES, MAX_NAME_LETTERS, MAX_PROBLEMS};
 use crate::problem::Problem;
 use crate::source::Span;
 
@@ -124,6 +124,10 @@ fn collect(file: u32, text: &str, found: &mut Words, problems: &mut Vec<Problem>
     let mut is_first = true;
     for (token, bytes) in Token::lexer(text).spanned() {
         let span = Span::new(file, bytes.clone());
+        if problems.len() >= MAX_PROBLEMS {
+            // Nothing more is told, and nothing of this is recorded.
+            return;
+        }
         match token {
             Ok(Token::Newline) => is_first = true,
             Ok(Token::Doc | Token::Comment) => {

@@ -64,6 +64,11 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
+    /// Whether nothing more is told. Looking for the nearest name would be wasted then, and takes long.
+    fn is_full(&self) -> bool {
+        self.problems.len() >= MAX_PROBLEMS
+    }
+
     fn tell(&mut self, problem: Problem) {
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(problem);

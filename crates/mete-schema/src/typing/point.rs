@@ -15,6 +15,9 @@ const USDT_ARGUMENTS: usize = 12;
 
 impl Checker<'_> {
     pub(super) fn point(&mut self, point: &Point) -> CheckedPoint {
+        if self.is_full() {
+            return CheckedPoint { arguments: None, when: None, logs: Vec::new() };
+        }
         let arguments = match self.arguments(point) {
             Ok(arguments) => arguments,
             Err(problem) => {
@@ -39,6 +42,9 @@ impl Checker<'_> {
         let condition = log.condition.as_ref().and_then(|condition| self.truth(scope, condition));
         let mut values = Vec::new();
         for (argument, field) in log.arguments.iter().zip(&event.fields) {
+            if self.is_full() {
+                break;
+            }
             let value = scope.value(argument).and_then(|value| fits(value, field, event, scope));
             values.extend(value.map_err(|problem| self.tell(*problem)));
         }
