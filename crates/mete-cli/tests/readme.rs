@@ -1,0 +1,39 @@
+//! What README.md shows of simulated runs is what the commands print.
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+mod common;
+
+/// The commands of the README that simulate, each with the lines that are shown of what it prints.
+fn shown() -> Vec<(String, Vec<String>)> {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let blocks = readme.split("```").skip(1).step_by(2);
+    let sessions =
+        blocks.flat_map(|block| block.split("\n$ ").skip(1).map(str::to_owned).collect::<Vec<_>>());
+    let simulated = sessions.filter(|session| session.starts_with("mete sim "));
+    simulated
+        .map(|session| {
+            let (command, output) = session.split_once('\n').unwrap();
+            let lines = output.lines().filter(|line| !line.is_empty() && *line != "…");
+            (command.split('#').next().unwrap().to_owned(), lines.map(str::to_owned).collect())
+        })
+        .collect()
+}
+
+#[test]
+fn the_readme_shows_simulated_runs_as_they_are() {
+    let shown = shown();
+    assert!(shown.len() >= 2, "the README shows simulated runs");
+    for (command, lines) in shown {
+        let arguments: Vec<&str> = command.split_whitespace().skip(1).collect();
+        let output = common::mete(&arguments).output().unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let mut rest = printed.lines();
+        for line in lines {
+            assert!(
+                rest.any(|found| found.trim_end() == line),
+                "`{command}` does not print, there: {line}\n{printed}"
+            );
+        }
+    }
+}
