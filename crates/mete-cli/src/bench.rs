@@ -1,5 +1,7 @@
 //! `mete bench`: the costs of logging on this machine, with the verdict on each bar.
 
+use std::process::ExitCode;
+
 use anyhow::bail;
 use mete_sched::{DomainSpec, Scheduler, Selector, Settings};
 use mete_study::{Reason, Report, Row, Turn};
@@ -33,10 +35,11 @@ Examples:
   sudo mete bench --json | jq -r 'select(.holds == false) | .name'
 
 Ratios are taken within one run, because other load changes absolute times. A bar that does not
-hold is part of the result; the exit status is 0 then, too.";
+hold is part of the result; the exit status is 0 then, too. Ctrl-C ends the run with the results so
+far and exit status 130.";
 
 /// Measures and prints.
-pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
+pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
     let groups: Vec<_> = mete_study::groups().collect();
     if let Some(only) = options.only.as_ref().filter(|only| !groups.iter().any(|group| group.contains(*only)))
@@ -52,7 +55,8 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
         scheduler: Some(Box::new(scheduler)),
     };
     let report = mete_study::bench(&asked, &mut Steps::new());
-    print(&report, output)
+    print(&report, output)?;
+    Ok(interrupt::ended(report.is_complete))
 }
 
 /// A scheduler that observes the whole system with 16 domains, and would act if there were anything
@@ -90,11 +94,7 @@ pub fn print(report: &Report, output: &mut Output) -> anyhow::Result<()> {
     report.rows.iter().try_for_each(|row| output.object(&RowObject { kind: "row", row }))?;
     output.text(format!("{}\n{}\n", report.title, report.machine.line()))?;
     output.text(table(report).text())?;
-    print_notes(report, output)?;
-    if !report.is_complete {
-        failure::say("stopped before the end: these are the results so far");
-    }
-    Ok(())
+    print_notes(report, output)
 }
 
 fn table(report: &Report) -> Table {

@@ -1,7 +1,11 @@
 //! Ctrl-C: the first one asks for an end, the second one is one.
 
 use std::io;
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The exit status of what was stopped, as shells tell it of what Ctrl-C ended.
+const STOPPED: u8 = 130;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
@@ -29,4 +33,20 @@ pub fn listen() -> anyhow::Result<()> {
 /// Whether an end was asked for.
 pub fn asked() -> bool {
     ASKED.load(Ordering::Relaxed)
+}
+
+/// The exit status of every subcommand that Ctrl-C ends early: 0 if it did all that it was asked for, else
+/// 130, and it is said that the results are those so far. What has no end but Ctrl-C is done by then.
+pub fn ended(is_done: bool) -> ExitCode {
+    if is_done {
+        return ExitCode::SUCCESS;
+    }
+    crate::failure::say("stopped before the end: these are the results so far");
+    ExitCode::from(STOPPED)
+}
+
+/// The same of what was stopped before there was any result.
+pub fn ended_without_results(what_is_missing: &str) -> ExitCode {
+    crate::failure::say(&format!("stopped before the end: {what_is_missing}"));
+    ExitCode::from(STOPPED)
 }

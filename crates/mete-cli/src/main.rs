@@ -8,7 +8,8 @@
 //!
 //! Conventions of all subcommands: results go to stdout and everything else to stderr; `--json`
 //! makes the results one object a line; a failure is one sentence and exit status 1, a mistyped
-//! command line exit status 2; Ctrl-C ends a run with the results so far.
+//! command line exit status 2; Ctrl-C ends a run with the results so far and exit status 130, unless the run
+//! has no other end.
 
 mod arguments;
 mod bench;
@@ -70,12 +71,12 @@ fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
     match subcommand {
         Subcommand::Doctor(options) => doctor::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Log(options) => log::run(&options, &mut Output::new(options.json)),
-        Subcommand::Schedule(options) => schedule::run(&options, &mut Output::new(options.json)).map(done),
-        Subcommand::Demo(options) => demo::run(&options, &mut Output::new(options.json)).map(done),
-        Subcommand::Bench(options) => bench::run(&options, &mut Output::new(options.json)).map(done),
+        Subcommand::Schedule(options) => schedule::run(&options, &mut Output::new(options.json)),
+        Subcommand::Demo(options) => demo::run(&options, &mut Output::new(options.json)),
+        Subcommand::Bench(options) => bench::run(&options, &mut Output::new(options.json)),
         Subcommand::Sim(options) => sim::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Replay(options) => replay::run(&options, &mut Output::new(options.json)).map(done),
-        Subcommand::Study(options) => study::run(&options, &mut Output::new(options.json)).map(done),
+        Subcommand::Study(options) => study::run(&options, &mut Output::new(options.json)),
         Subcommand::Schema(options) => schema::run(&options).map(done),
         Subcommand::Show(options) => trace::show(&options).map(done),
         Subcommand::Convert(options) => trace::run_convert(&options).map(done),

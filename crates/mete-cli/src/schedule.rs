@@ -1,5 +1,6 @@
 //! `mete schedule`: the scheduler at work, its decisions as they fall, and a summary.
 
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -96,6 +97,7 @@ Examples:
 
 Clients are moved by processor affinity, within what their own masks allow; every mask is put back
 at the end, also after Ctrl-C, a crash or kill -9. Nothing else is changed, nothing is reserved.
+Ctrl-C ends the run with exit status 0, or 130 where --for has not passed.
 
 Who talks to whom is told by the driver's own probes, or else by wake-ups. Wake-ups by interrupts are
 not counted, among them those of loopback TCP: a driver that is reached so needs probes.
@@ -106,7 +108,7 @@ no transactions between any client and driver were seen, so nothing could be dec
 among them loopback TCP, are not counted: put probes into the driver, or use Unix sockets or pipes";
 
 /// Schedules until the time is up or somebody pressed Ctrl-C; then puts everything back.
-pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
+pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
     if std::thread::available_parallelism().is_ok_and(|processors| processors.get() < 2) {
         bail!("there is one processor only, so there is nothing to choose between: mete log works here");
@@ -114,12 +116,15 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     let mut scheduler = Scheduler::start(options.settings(), options.specs())?;
     notice::check(&mut scheduler)?;
     let logged = Shown::new(options, output, &scheduler).watch(&mut scheduler)?;
+    // Without a time, Ctrl-C is the end that was meant.
+    let is_done = options.time.is_none() || !interrupt::asked();
     let ended = scheduler.finish();
     print_summary(&logged, options.interval, output)?;
     if !has_transactions(&logged) {
         output.text(format!("\n{NO_TRANSACTIONS}\n"))?;
     }
-    print_ended(&ended, output)
+    print_ended(&ended, output)?;
+    Ok(interrupt::ended(is_done))
 }
 
 impl Options {

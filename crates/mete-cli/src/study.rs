@@ -1,6 +1,7 @@
 //! `mete study`: the papers' figures, measured again on this machine.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
@@ -65,9 +66,9 @@ struct Compared<'a> {
 }
 
 /// Measures, prints, and writes what was asked for.
-pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
+pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     if options.list {
-        return list(output);
+        return list(output).map(|()| ExitCode::SUCCESS);
     }
     interrupt::listen()?;
     if let Some(directory) = &options.out {
@@ -80,16 +81,17 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     }
 }
 
-fn one(entry: &Entry, options: &Options, output: &mut Output) -> anyhow::Result<()> {
+fn one(entry: &Entry, options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     let study = (entry.run)(StudyOptions { is_quick: options.quick }, &mut Steps::new());
     bench::print(&study.report, output)?;
     figures(&study, output)?;
     output.text(format!("\n{}", table([&study]).text()))?;
-    keep(&study, options.out.as_deref())
+    keep(&study, options.out.as_deref())?;
+    Ok(interrupt::ended(study.report.is_complete))
 }
 
 /// Every study, until Ctrl-C.
-fn all(options: &Options, output: &mut Output) -> anyhow::Result<()> {
+fn all(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     let mut studies = Vec::new();
     for entry in STUDIES {
         if interrupt::asked() {
@@ -101,10 +103,8 @@ fn all(options: &Options, output: &mut Output) -> anyhow::Result<()> {
         studies.push(study);
     }
     output.text(table(&studies).text())?;
-    if studies.iter().any(|study| !study.report.is_complete) || studies.len() < STUDIES.len() {
-        failure::say("stopped before the end: these are the results so far");
-    }
-    Ok(())
+    let is_done = studies.len() == STUDIES.len() && studies.iter().all(|study| study.report.is_complete);
+    Ok(interrupt::ended(is_done))
 }
 
 /// What the papers say beside what was found, for scripts.

@@ -10,6 +10,7 @@ mod summary;
 mod svg;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -70,7 +71,7 @@ const WARM_UP: Duration = Duration::from_millis(500);
 /// # Errors
 ///
 /// If the processes cannot be started, the report cannot be written, or there is one processor only.
-pub fn run(options: &Options, out: &mut Output) -> Result<()> {
+pub fn run(options: &Options, out: &mut Output) -> Result<ExitCode> {
     let processors = own_processors()?;
     check(options, &processors)?;
     interrupt::listen()?;
@@ -88,7 +89,11 @@ pub fn run(options: &Options, out: &mut Output) -> Result<()> {
             show.keep(stretch, observed);
         }
     }
-    conclude(options, &stage, &show, out)
+    if show.stretches.is_empty() {
+        return Ok(interrupt::ended_without_results("no stretch is over, so there is nothing to show"));
+    }
+    conclude(options, &stage, &show, out)?;
+    Ok(interrupt::ended(show.stretches.len() == options.rounds as usize * Kind::ALL.len()))
 }
 
 /// What is kept from stretch to stretch.
@@ -294,9 +299,6 @@ fn in_words(stretch: &Stretch, observed: &Observed) -> String {
 }
 
 fn conclude(options: &Options, stage: &Stage, show: &Show, out: &mut Output) -> Result<()> {
-    if show.stretches.is_empty() {
-        bail!("ended before the first stretch was over: there is nothing to show");
-    }
     let story = Story {
         command: &std::env::args().collect::<Vec<_>>().join(" "),
         machine: &machine(stage),
@@ -318,9 +320,6 @@ fn conclude(options: &Options, stage: &Stage, show: &Show, out: &mut Output) -> 
     }
     if !show.logged.matrix.is_empty() {
         out.text(completeness(&show.stretches))?;
-    }
-    if interrupt::asked() {
-        out.text("Stopped before the end: these are the results so far.")?;
     }
     written.with_context(|| format!("cannot write the report {}", options.report.display()))?;
     out.text(format!("The report, with plots: {}", options.report.display()))

@@ -90,11 +90,12 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     let recorder = Recorder::new(options, output, &scheduler);
     let mut running = paused.map(Paused::resume).transpose()?;
     let logged = recorder.record(&mut scheduler, running.as_mut())?;
+    let is_done = !interrupt::asked();
     tables::whole(&logged, options.interval, output)?;
     if logged.report.completeness.files.is_empty() && !notice::logs_anything(&scheduler) {
         bail!("nothing was logged: not the kernel, and no program with probes ran");
     }
-    running.map_or(Ok(ExitCode::SUCCESS), Running::status)
+    running.map_or_else(|| Ok(interrupt::ended(is_done)), Running::status)
 }
 
 impl Options {
