@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::statistics::Summary;
+
 /// Whether ours says what the paper's says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -10,7 +12,9 @@ pub enum Verdict {
     Agrees,
     /// It does not.
     Differs,
-    /// It could not be measured here; `ours` says why.
+    /// The times that it rests on differ too much between repetitions to say: see [`is_noisy`].
+    TooNoisy,
+    /// It could not be measured here, or was not; `ours` says why.
     NotMeasured,
 }
 
@@ -27,10 +31,28 @@ impl Verdict {
         match self {
             Verdict::Agrees => "agrees",
             Verdict::Differs => "DIFFERS",
+            Verdict::TooNoisy => "too noisy",
             Verdict::NotMeasured => "not measured",
         }
     }
 }
+
+/// How far the median of a time's repetitions may lie above the least of them.
+const NOISE: f64 = 1.2;
+
+/// Whether a measured time allows no verdict: where the median of its repetitions is more than a fifth above the
+/// least of them. Other load makes repetitions longer and none shorter, so on a quiet machine the two lie
+/// close together; repetitions of what they are compared with are taken in between, and are as noisy. The same
+/// holds for every measured time of the studies. Of what one time adds to another, both are asked.
+#[must_use]
+pub fn is_noisy(repetitions: &[f64]) -> bool {
+    Summary::of(repetitions).is_some_and(|Summary { min, median, .. }| median > NOISE * min)
+}
+
+/// What a page says where a verdict is missing for that.
+const TOO_NOISY: &str = "Too noisy: of a time that the statement rests on, the median of the repetitions is more \
+                         than a fifth above the least, because the machine did other work meanwhile. There is no \
+                         verdict then.\n\n";
 
 /// One statement of a paper, and what came out here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -57,6 +79,12 @@ impl Figure {
         Figure { figure, paper, ours, verdict: Verdict::of(holds) }
     }
 
+    /// The same with no verdict if the times that it rests on are noisy.
+    #[must_use]
+    pub fn unless_noisy(self, is_noisy: bool) -> Figure {
+        if is_noisy { Figure { verdict: Verdict::TooNoisy, ..self } } else { self }
+    }
+
     /// A figure that could not be measured here.
     pub fn missing(figure: impl Into<String>, paper: impl Into<String>, why: impl Into<String>) -> Figure {
         let (figure, paper, ours) = (figure.into(), paper.into(), why.into());
@@ -72,5 +100,30 @@ impl Figure {
 /// All figures of a study as a table in a page.
 pub(crate) fn markdown(figures: &[Figure]) -> String {
     let head = "| figure | paper's | ours | verdict |\n|---|---|---|---|\n";
-    figures.iter().fold(head.to_owned(), |text, figure| text + &figure.markdown()) + "\n"
+    let table = figures.iter().fold(head.to_owned(), |text, figure| text + &figure.markdown());
+    let is_noisy = figures.iter().any(|figure| figure.verdict == Verdict::TooNoisy);
+    table + "\n" + if is_noisy { TOO_NOISY } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_too_noisy_if_its_median_is_more_than_a_fifth_above_its_least() {
+        assert!(!is_noisy(&[10.0, 12.0, 90.0]), "what is rare is left out by the median");
+        assert!(is_noisy(&[10.0, 12.1, 12.2]));
+        assert!(!is_noisy(&[]), "what was not measured is said to be that");
+    }
+
+    #[test]
+    fn of_noisy_times_there_is_no_verdict_whatever_they_say_and_the_page_says_why() {
+        for holds in [true, false] {
+            let figure = Figure::new("figure", "paper", "ours", holds);
+            assert_eq!(figure.clone().unless_noisy(false).verdict, Verdict::of(holds));
+            let noisy = figure.unless_noisy(true);
+            assert_eq!(noisy.verdict, Verdict::TooNoisy);
+            assert!(markdown(&[noisy]).contains("more than a fifth above the least"));
+        }
+    }
 }

@@ -115,6 +115,19 @@ fn log_17_a_run_that_is_stopped_says_so() {
 }
 
 #[test]
+fn log_17_figures_of_a_study_that_is_stopped_are_not_said_to_be_beyond_this_machine() {
+    let _alone = alone();
+    for run in [log_cost, log_readers] {
+        let study = run(StudyOptions { is_quick: true }, &mut StopAfter(1));
+        assert!(!study.figures.is_empty());
+        for figure in study.figures {
+            assert_eq!(figure.verdict, mete_study::Verdict::NotMeasured);
+            assert!(figure.ours.contains("stopped before"), "{figure:?}");
+        }
+    }
+}
+
+#[test]
 fn log_17_user_rows_have_values_or_reasons() {
     let _alone = alone();
     let report = bench(&options("user"), &mut ());

@@ -5,6 +5,7 @@ use mete_log::{Control, Plan, Shape};
 use mete_probe::probe;
 
 use super::{Study, StudyOptions, cost_page, processors};
+use crate::figure::is_noisy;
 use crate::interleave::{Samples, interleave};
 use crate::processor::{self, Batch, Pinned};
 use crate::progress::Progress;
@@ -94,6 +95,8 @@ pub(super) struct Line {
     pub partner: Partner,
     /// Of [`Setting::Native`] all of it, of the others what they add.
     pub ns: Vec<Option<f64>>,
+    /// Which of the whole times are noisy, of what they add both.
+    pub is_noisy: Vec<bool>,
 }
 
 pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study {
@@ -107,8 +110,9 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
         }
     }
     report.is_complete = !progress.is_cancelled();
-    let files = cost_page::files(&report, &lines, &figures);
-    Study { folder: "log-cost", report, figures: cost_page::compared_figures(&lines), files }
+    let compared = cost_page::compared_figures(&lines, report.is_complete);
+    let files = cost_page::files(&report, &lines, &figures, &compared);
+    Study { folder: "log-cost", report, figures: compared, files }
 }
 
 fn table_line(
@@ -136,7 +140,9 @@ fn table_line(
         other => samples.net(other, Setting::Native),
     };
     let ns = Setting::ALL.iter().map(|&setting| net(setting).ok().and_then(|ns| median(&ns))).collect();
-    Line { source, partner, ns }
+    let noise = |setting| samples.of(setting).is_ok_and(|samples| is_noisy(&samples));
+    let is_noisy = Setting::ALL.iter().map(|&setting| noise(setting) || noise(Setting::Native)).collect();
+    Line { source, partner, ns, is_noisy }
 }
 
 fn line_rows(name: &str, samples: &Samples<Setting>) -> Vec<Row> {

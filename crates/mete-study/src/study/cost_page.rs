@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use super::cost::{Line, Setting, Source, partner_name};
+use super::missing;
 use super::processors::PerProcessor;
-use crate::figure::Figure;
+use crate::figure::{self, Figure};
 use crate::report::{Report, short};
 use crate::svg::{self, Axis};
 use crate::traffic::Partner;
@@ -23,9 +24,14 @@ const THESIS: [(Partner, [Option<f64>; 7]); 2] = [
     ),
 ];
 
-pub(super) fn files(report: &Report, lines: &[Line], figures: &[PerProcessor]) -> Vec<(String, String)> {
+pub(super) fn files(
+    report: &Report,
+    lines: &[Line],
+    figures: &[PerProcessor],
+    compared: &[Figure],
+) -> Vec<(String, String)> {
     let mut files = vec![
-        ("README.md".to_owned(), page(report, lines, figures)),
+        ("README.md".to_owned(), page(report, lines, figures, compared)),
         ("figure-5.1.svg".to_owned(), added(lines)),
     ];
     for figure in figures {
@@ -69,12 +75,13 @@ fn processors(figure: &PerProcessor) -> String {
     svg::bars(&title, &Axis { label: "a message, ns".into(), is_logarithmic: false }, &groups, &series)
 }
 
-fn page(report: &Report, lines: &[Line], figures: &[PerProcessor]) -> String {
+fn page(report: &Report, lines: &[Line], figures: &[PerProcessor], in_short: &[Figure]) -> String {
     let mut page = String::from("# What a log operation costs on the path of a message\n\n");
     let _ = writeln!(page, "Taken with `mete study log-cost` on: {}.\n", report.machine.line());
     if !report.is_complete {
         page.push_str("The run was stopped before its end; what is missing here was not measured.\n\n");
     }
+    page.push_str(&figure::markdown(in_short));
     page.push_str(&table(lines));
     page.push_str(&ours(lines));
     page.push_str(&compared(lines, figures));
@@ -118,13 +125,26 @@ fn percents(values: &[Option<f64>]) -> Vec<Option<f64>> {
 
 fn value(lines: &[Line], source: Source, partner: Partner, setting: Setting) -> Option<f64> {
     let line = lines.iter().find(|line| line.source == source && line.partner == partner)?;
-    let place = Setting::ALL.iter().position(|known| *known == setting)?;
-    line.ns.get(place).copied().flatten()
+    line.ns.get(place(setting)?).copied().flatten()
+}
+
+/// Whether any of these times across address spaces is noisy.
+fn are_noisy(lines: &[Line], source: Source, settings: &[Setting]) -> bool {
+    let mut own =
+        lines.iter().filter(|line| line.source == source && line.partner == Partner::OtherAddressSpace);
+    let is_noisy = |line: &Line, setting| {
+        place(setting).and_then(|place| line.is_noisy.get(place)).is_some_and(|&is_noisy| is_noisy)
+    };
+    own.any(|line| settings.iter().any(|&setting| is_noisy(line, setting)))
+}
+
+fn place(setting: Setting) -> Option<usize> {
+    Setting::ALL.iter().position(|known| *known == setting)
 }
 
 /// The two statements of figure 5.2, across address spaces, rows from the kernel as in the thesis. What a
 /// disabled event costs is less than the noise: up to a fiftieth of a message counts as nothing.
-pub(super) fn compared_figures(lines: &[Line]) -> Vec<Figure> {
+pub(super) fn compared_figures(lines: &[Line], is_complete: bool) -> Vec<Figure> {
     const OFF: (&str, &str) =
         ("LOG thesis, figure 5.2, disabled", "an event that is off costs 2 and -1 cycles");
     const STAMP: (&str, &str) =
@@ -133,19 +153,27 @@ pub(super) fn compared_figures(lines: &[Line]) -> Vec<Figure> {
     let five = of(Source::Kernel, Setting::On(Logging::Five));
     let stamp = five.zip(of(Source::Kernel, Setting::On(Logging::Four)));
     let native = of(Source::Probes, Setting::Native);
-    let why = "not measured on this machine: see the rows' notes";
+    let why = missing(is_complete);
     vec![
         match of(Source::Probes, Setting::Disabled).zip(native) {
             Some((ns, native)) => {
                 let ours = format!("{} ns beside {} ns of a message", short(ns), short(native));
-                Figure::new(OFF.0, OFF.1, ours, ns <= native / 50.0)
+                Figure::new(OFF.0, OFF.1, ours, ns <= native / 50.0).unless_noisy(are_noisy(
+                    lines,
+                    Source::Probes,
+                    &[Setting::Disabled],
+                ))
             }
             None => Figure::missing(OFF.0, OFF.1, why),
         },
         match stamp {
             Some((five, four)) => {
                 let ours = format!("{} of {} ns", short(five - four), short(five));
-                Figure::new(STAMP.0, STAMP.1, ours, five - four >= five / 4.0)
+                Figure::new(STAMP.0, STAMP.1, ours, five - four >= five / 4.0).unless_noisy(are_noisy(
+                    lines,
+                    Source::Kernel,
+                    &[Logging::Five, Logging::Four].map(Setting::On),
+                ))
             }
             None => Figure::missing(STAMP.0, STAMP.1, why),
         },

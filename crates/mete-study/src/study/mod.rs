@@ -51,6 +51,13 @@ pub struct Study {
 }
 
 impl Study {
+    /// All that belongs into its folder, by file name: the rows, and [`Study::files`].
+    #[must_use]
+    pub fn contents(&self) -> Vec<(String, String)> {
+        let rows = (format!("{}.csv", self.folder), self.report.csv());
+        std::iter::once(rows).chain(self.files.iter().cloned()).collect()
+    }
+
     /// Writes everything to `studies/FOLDER`, making the directory if need be.
     ///
     /// # Errors
@@ -58,8 +65,17 @@ impl Study {
     /// The file system's answer.
     pub fn write_to(&self, studies: &Path) -> io::Result<()> {
         let directory = studies.join(self.folder);
-        self.report.write_csv(&directory, &format!("{}.csv", self.folder))?;
-        self.files.iter().try_for_each(|(name, text)| fs::write(directory.join(name), text))
+        fs::create_dir_all(&directory)?;
+        self.contents().into_iter().try_for_each(|(name, text)| fs::write(directory.join(name), text))
+    }
+}
+
+/// Why a figure has no result: what cannot be measured here has a row that says so.
+fn missing(is_complete: bool) -> &'static str {
+    if is_complete {
+        "not measured on this machine: see the rows' notes"
+    } else {
+        "not measured: the run was stopped before"
     }
 }
 

@@ -101,7 +101,8 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
     points.iter().for_each(|point| report.rows.extend(rows(point)));
     report.is_complete = !progress.is_cancelled();
     let files = readers_page::files(&report, &points);
-    Study { folder: "log-readers", report, figures: readers_page::compared_figures(&points), files }
+    let figures = readers_page::compared_figures(&points, report.is_complete);
+    Study { folder: "log-readers", report, figures, files }
 }
 
 fn rows(point: &Point) -> [Row; 2] {

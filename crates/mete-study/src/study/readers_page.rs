@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::missing;
 use super::readers::{Load, Point, Scheme};
 use crate::figure::Figure;
 use crate::report::{Report, short};
@@ -24,14 +25,15 @@ pub(super) fn files(report: &Report, points: &[Point]) -> Vec<(String, String)> 
 }
 
 /// What figures 5.4 and 5.5 say, at the thesis' pace.
-pub(super) fn compared_figures(points: &[Point]) -> Vec<Figure> {
+pub(super) fn compared_figures(points: &[Point], is_complete: bool) -> Vec<Figure> {
     const CLEARING: (&str, &str) = ("LOG thesis, figure 5.4", "clearing the flags, two trials at most");
     const RESTART: (&str, &str) =
         ("LOG thesis, figure 5.5", "without clearing, the reader starves above 2048 bytes");
     let of =
         |scheme| points.iter().filter(move |point| point.scheme == scheme && point.load == Load::ThesisPace);
-    if points.is_empty() {
-        let why = "not measured on this machine: see the rows' notes";
+    // Of a part of the sizes, neither says where the limit is.
+    if points.is_empty() || !is_complete {
+        let why = missing(is_complete);
         return [CLEARING, RESTART].map(|(figure, paper)| Figure::missing(figure, paper, why)).into();
     }
     let trials = of(Scheme::RestartClearing).map(Point::mean_trials).fold(0.0, f64::max);

@@ -3,6 +3,7 @@
 use mete_policy::{CATALOG, Setup};
 
 use super::{Study, StudyOptions, vtrr_cost_page};
+use crate::figure::is_noisy;
 use crate::interleave::interleave;
 use crate::policy::drive::{Subject, ready};
 use crate::processor::{self, Pinned};
@@ -20,6 +21,7 @@ pub(super) struct Point {
     pub clients: u32,
     /// Of a decision.
     pub ns: Option<f64>,
+    pub is_noisy: bool,
 }
 
 pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study {
@@ -30,14 +32,10 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
         if progress.is_cancelled() {
             break;
         }
-        let rows = measured(clients, options, progress);
-        let ns = |row: &Row| row.median;
-        points.extend(CATALOG.iter().zip(&rows).map(|(entry, row)| Point {
-            policy: entry.name,
-            clients,
-            ns: ns(row),
-        }));
-        report.rows.extend(rows);
+        for (policy, row, is_noisy) in measured(clients, options, progress) {
+            points.push(Point { policy, clients, ns: row.median, is_noisy });
+            report.rows.push(row);
+        }
     }
     drop(pinned);
     report.is_complete = !progress.is_cancelled();
@@ -46,16 +44,24 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
     Study { folder: "vtrr-cost", report, figures, files }
 }
 
-/// A row for each policy, all of them in turn.
-fn measured(clients: u32, options: StudyOptions, progress: &mut dyn Progress) -> Vec<Row> {
+/// A row for each policy, all of them in turn, and whether it is noisy.
+fn measured(
+    clients: u32,
+    options: StudyOptions,
+    progress: &mut dyn Progress,
+) -> Vec<(&'static str, Row, bool)> {
     let rounds = if options.is_quick { 5 } else { 21 };
     let start = |entry: &mete_policy::Entry| ready(clients, |setup: &Setup| (entry.make)(setup));
     let mut subjects: Vec<Subject> = CATALOG.iter().map(start).collect();
     let all: Vec<usize> = (0..subjects.len()).collect();
     let samples =
         interleave(&format!("{clients} clients"), rounds, &all, progress, |nth| subjects[nth].sample());
-    let name = |nth: usize| format!("{}, {clients} {}", CATALOG[nth].name, plural(clients));
-    all.iter().map(|&nth| Row::new(name(nth), "ns", samples.of(nth))).collect()
+    let row = |&nth: &usize| {
+        let (policy, samples) = (CATALOG[nth].name, samples.of(nth));
+        let is_noisy = samples.as_ref().is_ok_and(|samples| is_noisy(samples));
+        (policy, Row::new(format!("{policy}, {clients} {}", plural(clients)), "ns", samples), is_noisy)
+    };
+    all.iter().map(row).collect()
 }
 
 fn plural(clients: u32) -> &'static str {
@@ -69,6 +75,12 @@ pub(super) fn range(points: &[Point], policy: &str, least: u32, most: u32) -> Op
     let ns: Option<Vec<f64>> = within.map(|point| point.ns).collect();
     let summary = Summary::of(&ns?)?;
     Some((summary.min, summary.max))
+}
+
+/// Whether any of a policy's costs from `least` to `most` clients is noisy.
+pub(super) fn noise(points: &[Point], policy: &str, least: u32, most: u32) -> bool {
+    let own = points.iter().filter(|point| point.policy == policy);
+    own.filter(|point| (least..=most).contains(&point.clients)).any(|point| point.is_noisy)
 }
 
 /// A policy's cost with so many clients.
@@ -98,7 +110,8 @@ mod tests {
     #[test]
     fn vtrr_5_the_study_has_a_row_for_every_policy() {
         for (clients, of) in [(1, "1 client"), (10, "10 clients")] {
-            let rows = measured(clients, StudyOptions { is_quick: true }, &mut ());
+            let measured = measured(clients, StudyOptions { is_quick: true }, &mut ());
+            let rows: Vec<Row> = measured.into_iter().map(|(_, row, _)| row).collect();
             let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
             let expected: Vec<String> = CATALOG.iter().map(|entry| format!("{}, {of}", entry.name)).collect();
             assert_eq!(names, expected);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use mete_policy::CATALOG;
 
-use super::vtrr_cost::{CLIENTS, Point, cost, range};
+use super::vtrr_cost::{CLIENTS, Point, cost, noise, range};
 use crate::figure::{self, Figure};
 use crate::report::{Report, short};
 use crate::svg::{self, Axis, Series};
@@ -50,7 +50,16 @@ fn constant(points: &[Point]) -> Figure {
         return Figure::missing(OVERHEAD, paper, MISSING);
     };
     let ours = format!("{} to {} ns from 10 to {PAPERS_MOST} clients", short(least), short(most));
-    Figure::new(OVERHEAD, paper, ours, most < 1000.0 && most <= 1.3 * least)
+    Figure::new(OVERHEAD, paper, ours, most < 1000.0 && most <= 1.3 * least).unless_noisy(noise(
+        points,
+        "vtrr",
+        10,
+        PAPERS_MOST,
+    ))
+}
+
+fn are_noisy(points: &[Point], policies: &[&str], clients: &[u32]) -> bool {
+    policies.iter().any(|policy| clients.iter().any(|&clients| noise(points, policy, clients, clients)))
 }
 
 /// From 100 to 400 clients four times the cost, of which a part is the same for any number.
@@ -62,6 +71,7 @@ fn linear(points: &[Point]) -> Figure {
     };
     let ours = format!("four times the clients cost {} and {} times as much", short(linux), short(wfq));
     Figure::new(OVERHEAD, paper, ours, [linux, wfq].iter().all(|growth| (2.0..8.0).contains(growth)))
+        .unless_noisy(are_noisy(points, &PAPERS[..2], &[100, PAPERS_MOST]))
 }
 
 fn logarithmic(points: &[Point]) -> Figure {
@@ -78,7 +88,11 @@ fn logarithmic(points: &[Point]) -> Figure {
         short(heap),
         short(vtrr)
     );
-    Figure::new(OVERHEAD, paper, ours, heap < linux.min(list) && vtrr < heap)
+    Figure::new(OVERHEAD, paper, ours, heap < linux.min(list) && vtrr < heap).unless_noisy(are_noisy(
+        points,
+        &PAPERS,
+        &[PAPERS_MOST],
+    ))
 }
 
 fn single(points: &[Point]) -> Figure {
@@ -88,6 +102,7 @@ fn single(points: &[Point]) -> Figure {
     };
     let ours = format!("{} ns on one, VTRR {} ns on {PAPERS_MOST}", short(linux), short(vtrr));
     Figure::new(OVERHEAD, paper, ours, linux > vtrr)
+        .unless_noisy(are_noisy(points, &PAPERS[..1], &[1]) || are_noisy(points, &["vtrr"], &[PAPERS_MOST]))
 }
 
 fn page(report: &Report, figures: &[Figure], points: &[Point]) -> String {
@@ -154,4 +169,52 @@ fn table(points: &[Point]) -> String {
         let _ = writeln!(text, "| {} | {} |", entry.name, cells.join(" | "));
     }
     text + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::Verdict;
+
+    /// Costs that grow as the paper says; those that `is_noisy` names cannot be told.
+    fn points(is_noisy: impl Fn(&str, u32) -> bool) -> Vec<Point> {
+        let ns = |policy: &str, clients: u32| match policy {
+            "goodness" | "wfq-linear" => 20.0 + f64::from(clients),
+            "wfq" => 30.0,
+            _ => 10.0,
+        };
+        let all = PAPERS.iter().flat_map(|&policy| CLIENTS.map(|clients| (policy, clients)));
+        let point = |(policy, clients)| Point {
+            policy,
+            clients,
+            ns: Some(ns(policy, clients)),
+            is_noisy: is_noisy(policy, clients),
+        };
+        all.map(point).collect()
+    }
+
+    fn verdicts(points: &[Point]) -> Vec<Verdict> {
+        figures(points).iter().map(|figure| figure.verdict).collect()
+    }
+
+    #[test]
+    fn vtrr_5_there_is_no_verdict_on_times_that_are_too_noisy_and_one_on_all_others() {
+        use Verdict::{Agrees, TooNoisy};
+        assert_eq!(verdicts(&points(|_, _| false)), [Agrees; 4]);
+        assert_eq!(
+            verdicts(&points(|policy, clients| policy == "vtrr" && clients == 20)),
+            [TooNoisy, Agrees, Agrees, Agrees],
+            "only the first looks at VTRR with 20 clients"
+        );
+        assert_eq!(
+            verdicts(&points(|policy, clients| policy == "wfq-linear" && clients == 400)),
+            [Agrees, TooNoisy, TooNoisy, Agrees]
+        );
+        assert_eq!(verdicts(&points(|_, _| true)), [TooNoisy; 4]);
+        assert_eq!(
+            verdicts(&points(|_, clients| clients > 400)),
+            [Agrees; 4],
+            "beyond what the paper measured"
+        );
+    }
 }
