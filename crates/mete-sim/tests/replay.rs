@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
 use mete_policy::{CATALOG, Setup, by_name};
-use mete_sim::replay::{self, Event, Recording, RecordingError, Replay, Settings};
+use mete_sim::replay::{self, Event, Recording, RecordingError, Replay, Seen, Settings};
 use mete_sim::{Hardware, Host, Scenario, report, trace};
 use proptest::prelude::*;
 
@@ -85,6 +85,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     let wake = (prop::option::of(pid.clone()), pid, 0u64..2000, any::<(bool, bool)>()).prop_map(
         |(waker, pid, at_ns, (new, at_cause))| Event::Wake {
             at_ns,
+            seen: waker.map(|pid| Seen { processor: pid % 3, pid, name: "s".into() }),
             waker,
             pid,
             name: "w".into(),
@@ -169,4 +170,172 @@ fn new_1_a_trace_that_is_cut_off_or_empty_is_refused() {
     let bytes = trace::Writer::new(&scenario, Vec::new()).unwrap().finish().unwrap();
     assert!(matches!(Recording::read(&bytes[..]), Err(RecordingError::EmptyTrace)));
     assert!(matches!(Recording::read(&bytes[..20]), Err(RecordingError::Trace(_))));
+}
+
+#[test]
+fn new_1_a_missing_switch_is_nobodys_work_and_its_time_is_said_to_be_uncertain() {
+    let recording = Recording::read(include_str!("data/perf-sched-missing-switches.txt").as_bytes()).unwrap();
+    // The worker leaves processor 0 unseen after 4 ms, and processor 1 unseen after it came there at 12 ms.
+    assert_eq!((recording.gaps, recording.uncertain_ns), (2, (6 + 6) * 1_000_000));
+    assert_eq!((recording.processors, recording.duration_ns), (2, 30_000_000));
+    let mut work: Vec<_> = recording
+        .scripts
+        .iter()
+        .map(|script| (script.name.as_str(), script.service_ns() / 1_000_000))
+        .collect();
+    work.sort_unstable();
+    assert_eq!(work, [("btf", 0), ("cargo", 0), ("linker", 10), ("rustc", 12 + 6), ("worker", 4)]);
+}
+
+#[test]
+fn new_1_what_perf_recorded_is_refused_with_the_command_that_prints_it() {
+    for begin in [&b"PERFILE2h\0\0\0\xff"[..], b"2ELIFREP"] {
+        let error = Recording::read(begin).unwrap_err();
+        assert!(error.to_string().contains("perf sched script --ns -i FILE > schedule.txt"), "{error}");
+    }
+}
+
+#[test]
+fn new_1_a_threads_name_may_be_any_bytes() {
+    let mut text = b"x-0 [000] d..2. 1.5: sched_switch: prev_comm=swapper prev_pid=0 prev_prio=120 ".to_vec();
+    text.extend(b"prev_state=R ==> next_comm=\xff\xfe next_pid=7 next_prio=120\n");
+    assert_eq!(Recording::read(&text[..]).unwrap().scripts[0].pid, 7);
+}
+
+/// What truly happened on some processors, and all that a recorder could have seen of it.
+struct History {
+    processors: Vec<u32>,
+    is_blocked: [bool; THREADS],
+    ran_ns: [u64; THREADS],
+    now_ns: u64,
+    events: Vec<Event>,
+}
+
+const THREADS: usize = 6;
+const PROCESSORS: usize = 3;
+
+impl History {
+    /// Of such moves, from idle processors to idle processors.
+    fn of(moves: &[(usize, usize, u64, u8)]) -> History {
+        let mut history = History {
+            processors: vec![0; PROCESSORS],
+            is_blocked: [false; THREADS],
+            ran_ns: [0; THREADS],
+            now_ns: 0,
+            events: Vec::new(),
+        };
+        (0..PROCESSORS).for_each(|processor| history.switch(processor, 0, false));
+        for &(processor, who, ns, kind) in moves {
+            history.pass(ns);
+            match kind {
+                0 => history.wake(processor, who),
+                kind => history.switch(processor, who as u32, kind == 1),
+            }
+        }
+        history.pass(5);
+        (0..PROCESSORS).for_each(|processor| history.switch(processor, 0, false));
+        history
+    }
+
+    fn pass(&mut self, ns: u64) {
+        self.now_ns += ns;
+        self.processors.iter().filter(|&&pid| pid != 0).for_each(|&pid| self.ran_ns[pid as usize] += ns);
+    }
+
+    fn switch(&mut self, processor: usize, to: u32, blocks: bool) {
+        let is_free = !self.processors.contains(&to) && !self.is_blocked[to as usize];
+        let next = if is_free { to } else { 0 };
+        let previous = std::mem::replace(&mut self.processors[processor], next);
+        self.is_blocked[previous as usize] = blocks && previous != 0;
+        self.events.push(Event::Switch {
+            at_ns: self.now_ns,
+            processor: processor as u32,
+            previous,
+            previous_name: "p".into(),
+            runnable: !blocks,
+            ended: false,
+            next,
+            next_name: "n".into(),
+        });
+    }
+
+    fn wake(&mut self, processor: usize, who: usize) {
+        let pid = self.processors[processor];
+        if std::mem::take(&mut self.is_blocked[who]) {
+            self.events.push(Event::Wake {
+                at_ns: self.now_ns,
+                seen: Some(Seen { processor: processor as u32, pid, name: "s".into() }),
+                waker: Some(pid),
+                pid: who as u32,
+                name: "w".into(),
+                new: false,
+                at_cause: true,
+            });
+        }
+    }
+
+    /// All but the deleted ones; how a processor begins and ends is always kept.
+    fn recorded(&self, is_deleted: &[bool]) -> Vec<Event> {
+        let last = self.events.len() - PROCESSORS;
+        let is_kept = |nth: usize| nth < PROCESSORS || nth >= last || !is_deleted[nth % is_deleted.len()];
+        self.events
+            .iter()
+            .enumerate()
+            .filter(|(nth, _)| is_kept(*nth))
+            .map(|(_, event)| event.clone())
+            .collect()
+    }
+}
+
+/// Time on a processor between two events that agree though switches between them are deleted: nothing in the
+/// recording tells that. By the thread that seems to have run.
+fn hidden_ns(history: &History, recorded: &[Event]) -> [u64; THREADS] {
+    let mut hidden = [0; THREADS];
+    for processor in 0..PROCESSORS as u32 {
+        let of = |event: &Event| match event {
+            Event::Switch { at_ns, processor: on, previous, next, .. } if *on == processor => {
+                Some((*at_ns, *previous, *next))
+            }
+            Event::Wake { at_ns, seen: Some(seen), .. } if seen.processor == processor => {
+                Some((*at_ns, seen.pid, seen.pid))
+            }
+            _ => None,
+        };
+        let kept: Vec<_> = recorded.iter().filter_map(of).collect();
+        let all: Vec<_> = history.events.iter().filter_map(of).collect();
+        for pair in kept.windows(2) {
+            let [(from_ns, _, believed), (to_ns, found, _)] = *pair else { continue };
+            let is_between = |&&(at_ns, previous, next): &&(u64, u32, u32)| {
+                previous != next && from_ns < at_ns && at_ns < to_ns
+            };
+            if believed == found && all.iter().any(|event| is_between(&event)) {
+                hidden[believed as usize] += to_ns - from_ns;
+            }
+        }
+    }
+    hidden
+}
+
+proptest! {
+    #[test]
+    fn new_1_no_thread_is_given_work_that_it_did_not_do_whatever_the_recorder_has_lost(
+        moves in prop::collection::vec((0..PROCESSORS, 0..THREADS, 1u64..100, 0u8..4), 0..80),
+        is_deleted in prop::collection::vec(prop::bool::weighted(0.2), 1..60),
+    ) {
+        let history = History::of(&moves);
+        let recorded = history.recorded(&is_deleted);
+        let hidden = hidden_ns(&history, &recorded);
+        let recording = Recording::from_events(&recorded);
+        prop_assert!(recording.work_ns() + recording.uncertain_ns <= recording.capacity_ns());
+        for script in recording.scripts.iter() {
+            let (pid, work_ns) = (script.pid as usize, script.service_ns());
+            let (true_ns, all_hidden) = (history.ran_ns[pid], hidden.iter().sum::<u64>());
+            prop_assert!(work_ns <= true_ns + hidden[pid], "{pid}: {work_ns} of {true_ns}");
+            prop_assert!(true_ns <= work_ns + recording.uncertain_ns + all_hidden, "{pid}: {work_ns} of {true_ns}");
+        }
+        if recorded.len() == history.events.len() {
+            prop_assert_eq!((recording.gaps, recording.uncertain_ns), (0, 0));
+            prop_assert_eq!(recording.work_ns(), history.ran_ns[1..].iter().sum::<u64>());
+        }
+    }
 }

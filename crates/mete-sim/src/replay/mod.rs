@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   text of perf sched or ftrace ──▶ Event ──▶ Recording ──▶ Replay ──▶ host ──▶ metrics
-//!         text.rs                      ▲       recording.rs    model.rs
+//!         text.rs                      ▲       builder.rs      model.rs
 //!   trace of a simulated run ──────────┘
 //!         rows.rs
 //! ```
@@ -11,6 +11,7 @@
 //! and is replayed, is what each computed between blocking and blocking, whom it woke at which point of
 //! its own progress, and how long it waited for things outside the recorded tasks.
 
+mod builder;
 mod model;
 mod outcome;
 mod recording;
@@ -20,4 +21,4 @@ mod text;
 pub use model::{Replay, Signal};
 pub use outcome::{Outcome, Settings, all_waits, as_recorded, run};
 pub use recording::{Action, Recording, RecordingError, Script, Step};
-pub use text::{Event, LineError, Pid, parse_line};
+pub use text::{Event, LineError, Pid, Seen, parse_line};

@@ -1,10 +1,10 @@
-//! From events to scripts: what each recorded thread did, in terms of its own progress.
+//! What each recorded thread did, in terms of its own progress, and where that is read from.
 
-use std::collections::HashMap;
 use std::io::BufRead;
 
 use thiserror::Error;
 
+use super::builder::Builder;
 use super::rows;
 use super::text::{Event, LineError, Pid, parse_line};
 use crate::trace;
@@ -68,7 +68,14 @@ pub struct Recording {
     /// How often the recording contradicts itself or says that events are missing. With more than
     /// none, some threads' progress is not what it was.
     pub gaps: u64,
+    /// Processor time, in nanoseconds, of which the recording does not say whose it was: where a switch is
+    /// missing, from the last event that agrees with the one before it. It is nobody's work in `scripts`,
+    /// and all work and it together are no more than processors times `duration_ns`.
+    pub uncertain_ns: u64,
 }
+
+/// How the files of `perf record` begin, on machines of either byte order.
+const PERF_MAGICS: [&[u8]; 2] = [b"PERFILE2", b"2ELIFREP"];
 
 /// Why a recording could not be read.
 #[derive(Debug, Error)]
@@ -89,6 +96,12 @@ pub enum RecordingError {
         /// What is wrong with it.
         source: LineError,
     },
+    /// The file that `perf record` wrote, before it was printed.
+    #[error(
+        "it is what perf recorded, not the text of it: print it with `perf sched script --ns -i FILE > schedule.txt` \
+         and replay that"
+    )]
+    PerfData,
     /// It begins as a trace of a simulated run does, and is not a whole one.
     #[error(transparent)]
     Trace(#[from] trace::ReadError),
@@ -113,14 +126,20 @@ impl Recording {
     /// text is a context switch.
     pub fn read(mut text: impl BufRead) -> Result<Recording, RecordingError> {
         let unread = |source| RecordingError::Read { line: 1, source };
-        if text.fill_buf().map_err(unread)?.starts_with(trace::MAGIC) {
+        let begin = text.fill_buf().map_err(unread)?;
+        if PERF_MAGICS.iter().any(|magic| begin.starts_with(magic)) {
+            return Err(RecordingError::PerfData);
+        }
+        if begin.starts_with(trace::MAGIC) {
             let mut bytes = Vec::new();
             text.read_to_end(&mut bytes).map_err(unread)?;
             return Recording::from_trace(&trace::read(&bytes)?);
         }
         let mut events = Vec::new();
-        for (line, content) in (1..).zip(text.lines()) {
+        // A thread's name may be any bytes.
+        for (line, content) in (1..).zip(text.split(b'\n')) {
             let content = content.map_err(|source| RecordingError::Read { line, source })?;
+            let content = String::from_utf8_lossy(&content);
             events.extend(parse_line(&content).map_err(|source| RecordingError::Line { line, source })?);
         }
         let is_switch = |event: &Event| matches!(event, Event::Switch { .. });
@@ -145,6 +164,18 @@ impl Recording {
         }
     }
 
+    /// All threads' work, in nanoseconds.
+    #[must_use]
+    pub fn work_ns(&self) -> u64 {
+        self.scripts.iter().map(Script::service_ns).sum()
+    }
+
+    /// What the processors can have done in that time, in nanoseconds.
+    #[must_use]
+    pub fn capacity_ns(&self) -> u64 {
+        self.duration_ns.saturating_mul(self.processors as u64)
+    }
+
     /// Turns events in the order of time into scripts.
     #[must_use]
     pub fn from_events(events: &[Event]) -> Recording {
@@ -153,226 +184,5 @@ impl Recording {
             builder.take(event);
         }
         builder.finish()
-    }
-}
-
-/// Where a thread is while its script is being written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// Runs since then.
-    Running(u64),
-    /// Could run since then.
-    Ready {
-        since: u64,
-        woken: bool,
-    },
-    /// Waits since then; its newest step is still to learn for what.
-    Blocked(u64),
-    Ended,
-}
-
-struct Thread {
-    script: Script,
-    state: State,
-    /// Processor time since its last step.
-    since_step_ns: u64,
-}
-
-impl Thread {
-    fn step(&mut self, action: Action) {
-        let compute_ns = std::mem::take(&mut self.since_step_ns);
-        self.script.steps.push(Step { compute_ns, action });
-    }
-}
-
-struct Builder {
-    threads: Vec<Thread>,
-    by_pid: HashMap<Pid, usize>,
-    /// Who runs on each processor since the first event that was seen of it.
-    running: HashMap<u32, Pid>,
-    start_ns: u64,
-    last_ns: u64,
-    gaps: u64,
-    /// Wake-ups are taken where they are caused if the recording has such events at all.
-    at_cause: bool,
-}
-
-impl Builder {
-    fn starting_with(events: &[Event]) -> Builder {
-        let start_ns = events.iter().find_map(time_of).unwrap_or(0);
-        let at_cause =
-            events.iter().any(|event| matches!(event, Event::Wake { at_cause: true, new: false, .. }));
-        Builder {
-            threads: Vec::new(),
-            by_pid: HashMap::new(),
-            running: HashMap::new(),
-            start_ns,
-            last_ns: start_ns,
-            gaps: 0,
-            at_cause,
-        }
-    }
-
-    fn take(&mut self, event: &Event) {
-        let at_ns = time_of(event).unwrap_or(self.last_ns);
-        self.gaps += u64::from(at_ns < self.last_ns);
-        self.last_ns = self.last_ns.max(at_ns);
-        match event {
-            Event::Lost => self.gaps += 1,
-            Event::Switch {
-                processor, previous, previous_name, runnable, ended, next, next_name, ..
-            } => {
-                self.leave(*processor, *previous, previous_name, (*runnable, *ended));
-                self.enter(*processor, *next, next_name);
-            }
-            Event::Wake { waker, pid, name, new, at_cause, .. } => {
-                if *new || *at_cause == self.at_cause {
-                    self.wake(*waker, *pid, name);
-                }
-            }
-        }
-    }
-
-    /// The thread of that number; `state` is what it must have been in if this is its first mention.
-    fn thread(&mut self, pid: Pid, name: &str, state: State) -> usize {
-        let index = *self.by_pid.entry(pid).or_insert_with(|| {
-            let mut steps = Vec::new();
-            if let State::Blocked(_) = state {
-                steps.push(Step { compute_ns: 0, action: Action::Await });
-            }
-            let script = Script { pid, name: String::new(), steps, waits_ns: Vec::new() };
-            self.threads.push(Thread { script, state, since_step_ns: 0 });
-            self.threads.len() - 1
-        });
-        if self.threads[index].script.name != name {
-            name.clone_into(&mut self.threads[index].script.name);
-        }
-        index
-    }
-
-    /// The next mention of that number is a new thread's, if its last bearer has ended.
-    fn forget_ended(&mut self, pid: Pid) -> bool {
-        let ended = self.by_pid.get(&pid).is_some_and(|&index| self.threads[index].state == State::Ended);
-        ended && self.by_pid.remove(&pid).is_some()
-    }
-
-    fn leave(&mut self, processor: u32, pid: Pid, name: &str, (runnable, ended): (bool, bool)) {
-        let known = self.running.get(&processor).copied();
-        self.gaps += u64::from(known.is_some_and(|known| known != pid));
-        if pid == 0 {
-            return;
-        }
-        let now = self.last_ns;
-        let index = self.thread(pid, name, State::Running(self.start_ns));
-        let thread = &mut self.threads[index];
-        let since = match thread.state {
-            State::Running(since) => since,
-            // Recorders begin with one processor after the other, so the first on each came unseen.
-            State::Ready { since, .. } if known.is_none() => since,
-            _ => {
-                self.gaps += 1;
-                return;
-            }
-        };
-        thread.since_step_ns += now - since;
-        if ended {
-            thread.step(Action::End);
-            thread.state = State::Ended;
-        } else if runnable {
-            thread.state = State::Ready { since: now, woken: false };
-        } else {
-            thread.step(Action::Await);
-            thread.state = State::Blocked(now);
-        }
-    }
-
-    fn enter(&mut self, processor: u32, pid: Pid, name: &str) {
-        self.running.insert(processor, pid);
-        if pid == 0 {
-            return;
-        }
-        let now = self.last_ns;
-        // A number that was free again is another thread's, which has slept until now.
-        let state = if self.forget_ended(pid) {
-            State::Blocked(self.start_ns)
-        } else {
-            State::Ready { since: now, woken: false }
-        };
-        let index = self.thread(pid, name, state);
-        let thread = &mut self.threads[index];
-        match thread.state {
-            State::Ready { since, woken: true } => thread.script.waits_ns.push(now - since),
-            State::Ready { woken: false, .. } => {}
-            // Its wake-up is missing: it is taken to have come now, from outside.
-            State::Blocked(since) => {
-                self.gaps += 1;
-                end_of_wait(thread, Action::Sleep { ns: now - since });
-            }
-            State::Running(since) => {
-                self.gaps += 1;
-                thread.since_step_ns += now - since;
-            }
-            State::Ended => self.gaps += 1,
-        }
-        thread.state = State::Running(now);
-    }
-
-    fn wake(&mut self, waker: Option<Pid>, pid: Pid, name: &str) {
-        let now = self.last_ns;
-        self.forget_ended(pid);
-        let index = self.thread(pid, name, State::Blocked(self.start_ns));
-        let State::Blocked(since) = self.threads[index].state else { return };
-        let waker = waker.and_then(|waker| self.by_pid.get(&waker).copied());
-        let by_thread = waker.is_some_and(|waker| self.record_wake(waker, index));
-        let wait = if by_thread { Action::Await } else { Action::Sleep { ns: now - since } };
-        let thread = &mut self.threads[index];
-        end_of_wait(thread, wait);
-        thread.state = State::Ready { since: now, woken: true };
-    }
-
-    /// Writes the wake-up into the waker's script; not when the waker is not known to run.
-    fn record_wake(&mut self, waker: usize, woken: usize) -> bool {
-        let now = self.last_ns;
-        let thread = &mut self.threads[waker];
-        let State::Running(since) = thread.state else { return false };
-        thread.since_step_ns += now - since;
-        thread.state = State::Running(now);
-        thread.step(Action::Wake(woken));
-        true
-    }
-
-    fn finish(mut self) -> Recording {
-        let now = self.last_ns;
-        for thread in &mut self.threads {
-            match thread.state {
-                State::Running(since) => thread.since_step_ns += now - since,
-                // It never woke again: to wait for nobody is to have ended.
-                State::Blocked(_) => end_of_wait(thread, Action::End),
-                State::Ready { .. } | State::Ended => {}
-            }
-            if thread.script.steps.last().is_none_or(|step| step.action != Action::End) {
-                thread.step(Action::End);
-            }
-        }
-        Recording {
-            scripts: self.threads.into_iter().map(|thread| thread.script).collect(),
-            processors: self.running.len().max(1),
-            duration_ns: now - self.start_ns,
-            gaps: self.gaps,
-        }
-    }
-}
-
-/// Says what the newest step, which blocked, has waited for.
-fn end_of_wait(thread: &mut Thread, action: Action) {
-    if let Some(step) = thread.script.steps.last_mut() {
-        step.action = action;
-    }
-}
-
-fn time_of(event: &Event) -> Option<u64> {
-    match event {
-        Event::Switch { at_ns, .. } | Event::Wake { at_ns, .. } => Some(*at_ns),
-        Event::Lost => None,
     }
 }

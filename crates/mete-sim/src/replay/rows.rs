@@ -104,7 +104,16 @@ impl Merge<'_, '_> {
             Step::Wake(pid) => {
                 let notified = self.notified.remove(&pid).filter(|&(_, then_ns)| then_ns == at_ns);
                 let waker = notified.map(|(from, _)| from);
-                Some(Event::Wake { at_ns, waker, pid, name: self.name(pid), new: false, at_cause: true })
+                let seen = None;
+                Some(Event::Wake {
+                    at_ns,
+                    seen,
+                    waker,
+                    pid,
+                    name: self.name(pid),
+                    new: false,
+                    at_cause: true,
+                })
             }
         }
     }

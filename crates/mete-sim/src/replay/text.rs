@@ -12,6 +12,17 @@ use thiserror::Error;
 /// A thread's number in the recording; 0 is the idle task of whichever processor.
 pub type Pid = u32;
 
+/// Who ran on a processor when something happened there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Where.
+    pub processor: u32,
+    /// Who, also where an interrupt came between.
+    pub pid: Pid,
+    /// Its name.
+    pub name: String,
+}
+
 /// What one line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -38,7 +49,9 @@ pub enum Event {
     Wake {
         /// When.
         at_ns: u64,
-        /// Who ran where the wake-up came from; `None` for an interrupt, where the line says so.
+        /// Who ran where the wake-up came from; `None` where the line does not say so.
+        seen: Option<Seen>,
+        /// Who woke it; `None` for an interrupt, where the line says so.
         waker: Option<Pid>,
         /// Who was woken.
         pid: Pid,
@@ -104,15 +117,17 @@ fn place_of(line: &str, name: &'static str) -> Option<(usize, &'static str)> {
     places.find(|&at| line[at + name.len()..].starts_with(": ")).map(|at| (at, name))
 }
 
-struct Head {
-    pid: Pid,
+struct Head<'a> {
+    /// `None` where perf prints -1, of a thread that is about to end.
+    pid: Option<Pid>,
+    name: &'a str,
     processor: u32,
     at_ns: u64,
     interrupt: bool,
 }
 
 /// `NAME PID [CPU] FLAGS SECONDS:`, read from the right, because names may contain anything.
-fn parse_head(head: &str) -> Option<Head> {
+fn parse_head(head: &str) -> Option<Head<'_>> {
     let (rest, stamp) = head.rsplit_once(char::is_whitespace)?;
     let at_ns = nanoseconds(stamp.strip_suffix(':')?)?;
     let (before, after) = rest.rsplit_once('[')?;
@@ -121,13 +136,27 @@ fn parse_head(head: &str) -> Option<Head> {
     // ftrace puts the process's number behind the thread's, in parentheses.
     let thread =
         thread.strip_suffix(')').and_then(|rest| rest.rsplit_once('(')).map_or(thread, |(rest, _)| rest);
-    let number = thread.trim_end().rsplit(|c: char| c.is_whitespace() || c == '-' || c == '/').next()?;
+    let (name, pid) = name_and_number(thread.trim_end())?;
     Some(Head {
-        pid: number.parse().ok()?,
+        pid,
+        name,
         processor: processor.trim().parse().ok()?,
         at_ns,
         interrupt: in_interrupt(flags.trim()),
     })
+}
+
+/// `NAME PID`, `NAME PID/TID`, `NAME-PID`.
+fn name_and_number(thread: &str) -> Option<(&str, Option<Pid>)> {
+    if let Some(name) = thread.strip_suffix("-1").filter(|name| name.ends_with([' ', '/'])) {
+        return Some((name.trim(), None));
+    }
+    let number = thread.rsplit(|c: char| c.is_whitespace() || c == '-' || c == '/').next()?;
+    let name = match &thread[..thread.len() - number.len()] {
+        process if process.ends_with('/') => process.rsplit_once(char::is_whitespace)?.0,
+        name => name.strip_suffix('-').unwrap_or(name),
+    };
+    Some((name.trim(), Some(number.parse().ok()?)))
 }
 
 /// The third of ftrace's flags says `h` in a hard interrupt, `s` in a soft one, `H` in the one on top of
@@ -147,7 +176,7 @@ fn nanoseconds(stamp: &str) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(fraction.parse::<u64>().ok()? * scale)
 }
 
-fn switch(head: &Head, fields: &str) -> Option<Event> {
+fn switch(head: &Head<'_>, fields: &str) -> Option<Event> {
     let (previous, next) = fields.split_once(" ==> ")?;
     let (previous_name, pid, state) = match previous.strip_prefix("prev_comm=") {
         Some(named) => {
@@ -185,11 +214,12 @@ fn named_thread<'a>(fields: &'a str, name_key: &str, pid_key: &str) -> Option<(&
     Some((name, pid.parse().ok()?))
 }
 
-fn wake(head: &Head, fields: &str, new: bool, at_cause: bool) -> Option<Event> {
+fn wake(head: &Head<'_>, fields: &str, new: bool, at_cause: bool) -> Option<Event> {
     let (name, pid) = named_thread(fields, "comm=", " pid=")?;
     Some(Event::Wake {
         at_ns: head.at_ns,
-        waker: (!head.interrupt).then_some(head.pid),
+        seen: head.pid.map(|pid| Seen { processor: head.processor, pid, name: head.name.to_owned() }),
+        waker: head.pid.filter(|_| !head.interrupt),
         pid,
         name: name.to_owned(),
         new,
@@ -248,6 +278,26 @@ mod tests {
                 panic!("{line}")
             };
             assert_eq!((found, pid, at_ns), (waker, 42, 5_500_000_000));
+        }
+    }
+
+    #[test]
+    fn new_1_who_ran_where_a_wake_up_came_from_is_read_from_every_text_form() {
+        let fields = "comm=echo pid=42 prio=120 target_cpu=000";
+        let seen = |pid| Some(Seen { processor: 3, pid, name: "my hog".into() });
+        for (head, expected) in [
+            ("  my hog  7 [003] 5.5:", seen(7)),
+            ("  my hog  6/7 [003] 5.5:", seen(7)),
+            ("  my hog-1 [003] d..2. 5.5:", seen(1)),
+            ("  my hog-7  (  6) [003] d..2. 5.5:", seen(7)),
+            ("  :-1    -1 [003] 5.5:", None),
+            ("  :-1 -1/-1 [003] 5.5:", None),
+        ] {
+            let Ok(Some(Event::Wake { seen, .. })) = parse_line(&format!("{head} sched_waking: {fields}"))
+            else {
+                panic!("{head}")
+            };
+            assert_eq!(seen, expected, "{head}");
         }
     }
 
