@@ -16,6 +16,7 @@ mod bench;
 mod demo;
 mod doctor;
 mod failure;
+mod files;
 mod generate;
 mod interrupt;
 mod latency;

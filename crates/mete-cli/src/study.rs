@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use mete_study::study::{Entry, STUDIES, Study, StudyOptions, by_name};
 use mete_study::{Figure, Verdict};
@@ -12,7 +11,7 @@ use serde::Serialize;
 use crate::output::Output;
 use crate::progress::Steps;
 use crate::table::{Head, Table};
-use crate::{bench, failure, interrupt};
+use crate::{bench, failure, files, interrupt};
 
 /// Options of `mete study`.
 #[derive(Debug, clap::Args)]
@@ -45,8 +44,11 @@ Examples:
   mete study vtrr-error --quick
   sudo mete study log-cost --quick
   sudo mete study log-readers --out studies
-  sudo mete study --all --quick            every study, one verdict for each of the papers' figures
-  mete study log-readers --json | jq -r 'select(.kind == \"row\") | [.name, .median, .unit] | @tsv'";
+  sudo mete study --all --quick   a verdict for each of the papers' figures
+  mete study log-readers --json | jq -r 'select(.kind == \"row\") | .median'
+
+Ctrl-C ends the run with the results so far and exit status 130. --out writes a study when it is over, all
+of its files or none: a study that was stopped leaves what is there.";
 
 /// One line of `--list --json`.
 #[derive(Serialize)]
@@ -71,14 +73,22 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
         return list(output).map(|()| ExitCode::SUCCESS);
     }
     interrupt::listen()?;
+    let asked = options.name.as_deref().and_then(by_name);
     if let Some(directory) = &options.out {
-        // Before the work, not after it.
-        std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+        check(directory, asked)?;
     }
-    match options.name.as_deref().and_then(by_name) {
+    match asked {
         Some(entry) => one(entry, options, output),
         None => all(options, output),
     }
+}
+
+/// Whether the results can be written where they are wanted: before the work, not after it.
+fn check(directory: &Path, asked: Option<&Entry>) -> anyhow::Result<()> {
+    files::check_folder(directory)?;
+    let folders = STUDIES.iter().filter(|entry| asked.is_none_or(|asked| asked.name == entry.name));
+    let mut there = folders.map(|entry| directory.join(entry.name)).filter(|folder| folder.exists());
+    there.try_for_each(|folder| files::check_folder(&folder))
 }
 
 fn one(entry: &Entry, options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
@@ -114,10 +124,20 @@ fn figures(study: &Study, output: &mut Output) -> anyhow::Result<()> {
     objects.try_for_each(|object| output.object(&object))
 }
 
+/// Writes a study into its folder, if it is whole: a part of one must not take the place of a whole one.
 fn keep(study: &Study, directory: Option<&Path>) -> anyhow::Result<()> {
     let Some(directory) = directory else { return Ok(()) };
     let folder = directory.join(study.folder);
-    study.write_to(directory).with_context(|| format!("cannot write into {}", folder.display()))?;
+    if !study.report.is_complete {
+        let place = folder.display();
+        failure::say(&format!(
+            "nothing was written into {place}: {} was stopped before its end",
+            study.folder
+        ));
+        return Ok(());
+    }
+    let contents = study.contents();
+    files::write_all(&folder, contents.iter().map(|(name, text)| (name.as_str(), text.as_str())))?;
     failure::say(&format!("data, plots and a page are in {}", folder.display()));
     Ok(())
 }

@@ -13,26 +13,91 @@ use mete_study::Progress;
 use mete_study::svg::{self, Axis, Series};
 use serde::Serialize;
 
+use crate::files::Draft;
 use crate::output::Output;
 use crate::progress::Steps;
 use crate::table::{Head, NOTHING, Table, shorten};
-use crate::{failure, interrupt};
+use crate::{failure, files, interrupt};
 
-/// A figure of a client: its column's head, its name for scripts, and its value in one run.
-type Figure = (&'static str, &'static str, fn(&ClientReport) -> Option<f64>);
+/// A figure of a client.
+struct Figure {
+    /// Of its column in a table.
+    head: &'static str,
+    /// For scripts, and of its plot's file.
+    name: &'static str,
+    /// In a plot, with the unit.
+    words: &'static str,
+    /// In one run.
+    value: fn(&ClientReport) -> Option<f64>,
+}
 
 const FIGURES: [Figure; 11] = [
-    ("got %", "got_percent", |client| Some(100.0 * client.got)),
-    ("woken ms", "wake_to_run_median_ms", |client| quantile(client.wake_to_run.as_ref(), 0.5)),
-    ("99 % ms", "wake_to_run_99_ms", |client| quantile(client.wake_to_run.as_ref(), 0.99)),
-    ("wait ms", "longest_wait_ms", |client| Some(client.longest_wait_ns as f64 / 1e6)),
-    ("answer ms", "response_median_ms", |client| quantile(client.response.as_ref(), 0.5)),
-    ("99 % ms", "response_99_ms", |client| quantile(client.response.as_ref(), 0.99)),
-    ("done", "done", |client| (client.done > 0).then_some(client.done as f64)),
-    ("lowest ms", "error_lowest_ms", |client| Some(client.error.lowest_ns as f64 / 1e6)),
-    ("highest ms", "error_highest_ms", |client| Some(client.error.highest_ns as f64 / 1e6)),
-    ("starved", "starved", |client| (client.starved > 0).then_some(client.starved as f64)),
-    ("spun ms", "spun_ms", |client| (client.spun_ns > 0).then_some(client.spun_ns as f64 / 1e6)),
+    Figure {
+        head: "got %",
+        name: "got_percent",
+        words: "processor time received (%)",
+        value: |client| Some(100.0 * client.got),
+    },
+    Figure {
+        head: "woken ms",
+        name: "wake_to_run_median_ms",
+        words: "from waking to running, median (ms)",
+        value: |client| quantile(client.wake_to_run.as_ref(), 0.5),
+    },
+    Figure {
+        head: "99 % ms",
+        name: "wake_to_run_99_ms",
+        words: "from waking to running, 99th percentile (ms)",
+        value: |client| quantile(client.wake_to_run.as_ref(), 0.99),
+    },
+    Figure {
+        head: "wait ms",
+        name: "longest_wait_ms",
+        words: "longest time ready without running (ms)",
+        value: |client| Some(client.longest_wait_ns as f64 / 1e6),
+    },
+    Figure {
+        head: "answer ms",
+        name: "response_median_ms",
+        words: "from asking to being answered, median (ms)",
+        value: |client| quantile(client.response.as_ref(), 0.5),
+    },
+    Figure {
+        head: "99 % ms",
+        name: "response_99_ms",
+        words: "from asking to being answered, 99th percentile (ms)",
+        value: |client| quantile(client.response.as_ref(), 0.99),
+    },
+    Figure {
+        head: "done",
+        name: "done",
+        words: "pieces of work done",
+        value: |client| (client.done > 0).then_some(client.done as f64),
+    },
+    Figure {
+        head: "lowest ms",
+        name: "error_lowest_ms",
+        words: "lowest service-time error (ms)",
+        value: |client| Some(client.error.lowest_ns as f64 / 1e6),
+    },
+    Figure {
+        head: "highest ms",
+        name: "error_highest_ms",
+        words: "highest service-time error (ms)",
+        value: |client| Some(client.error.highest_ns as f64 / 1e6),
+    },
+    Figure {
+        head: "starved",
+        name: "starved",
+        words: "how often starved beyond the limit",
+        value: |client| (client.starved > 0).then_some(client.starved as f64),
+    },
+    Figure {
+        head: "spun ms",
+        name: "spun_ms",
+        words: "time turning in circles for spin locks (ms)",
+        value: |client| (client.spun_ns > 0).then_some(client.spun_ns as f64 / 1e6),
+    },
 ];
 
 /// Which figures stand in one table: a terminal has 100 columns.
@@ -43,9 +108,9 @@ fn quantile(times: Option<&Latencies>, part: f64) -> Option<f64> {
 }
 
 const READ_IT: &str = "\
-Mean over the seeds, ± half of its 95 % confidence interval (Student's t). woken: from waking to
-running; answer: from asking to being answered; each the median, then 99 %. wait: the longest time
-ready without running. lowest, highest: the service-time error at its extremes. starved: how often
+Mean over the seeds, ± half of its 95 % confidence interval (Student's t). woken: from waking to \
+running; answer: from asking to being answered; each the median, then 99 %. wait: the longest time \
+ready without running. lowest, highest: the service-time error at its extremes. starved: how often \
 ready without running beyond the scenario's limit. spun: turning in circles for spin locks.";
 
 /// Where results go beside stdout.
@@ -57,12 +122,13 @@ pub struct Files<'a> {
 }
 
 /// Runs a sweep on all processors, prints its estimates, and writes what was asked for.
-pub fn run(scenario: &str, sweep: &Sweep, files: &Files<'_>, output: &mut Output) -> anyhow::Result<()> {
+pub fn run(scenario: &str, sweep: &Sweep, wanted: &Files<'_>, output: &mut Output) -> anyhow::Result<()> {
     interrupt::listen()?;
-    if let Some(folder) = files.plots {
-        // Before the work, not after it.
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    // Before the work, not after it.
+    if let Some(folder) = wanted.plots {
+        files::check_folder(folder)?;
     }
+    let csv = wanted.csv.map(|path| Draft::begin(path).with_context(|| cannot_write(path))).transpose()?;
     let mut steps = Steps::new();
     steps.begin(scenario, sweep.runs() as u64);
     let done = || {
@@ -71,10 +137,10 @@ pub fn run(scenario: &str, sweep: &Sweep, files: &Files<'_>, output: &mut Output
     };
     let cells = sweep.run(all_processors(), done).ok_or_else(|| anyhow!("stopped before the end"))??;
     drop(steps);
-    if let Some(path) = files.csv {
-        write(path, text_of(&cells))?;
+    if let (Some(draft), Some(path)) = (csv, wanted.csv) {
+        draft.finish(&text_of(&cells)).with_context(|| cannot_write(path))?;
     }
-    if let Some(folder) = files.plots {
+    if let Some(folder) = wanted.plots {
         plots(scenario, &cells, folder)?;
     }
     for cell in &cells {
@@ -87,19 +153,33 @@ pub fn run(scenario: &str, sweep: &Sweep, files: &Files<'_>, output: &mut Output
     output.text(READ_IT)
 }
 
-fn write(path: &Path, text: String) -> anyhow::Result<()> {
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
 }
 
 /// A plot for each figure that any client has.
 fn plots(scenario: &str, cells: &[Cell], folder: &Path) -> anyhow::Result<()> {
     let shown = (0..FIGURES.len()).filter(|&figure| is_known(cells, figure));
-    for figure in shown {
-        let text = over_values(scenario, cells, figure).unwrap_or_else(|| by_client(scenario, cells, figure));
-        write(&folder.join(format!("{}.svg", FIGURES[figure].1)), text)?;
-    }
+    let plot = |figure: usize| {
+        let title = title(scenario, cells, figure);
+        let text = over_values(&title, cells, figure).unwrap_or_else(|| by_client(&title, cells, figure));
+        (format!("{}.svg", FIGURES[figure].name), text)
+    };
+    let plots: Vec<_> = shown.map(plot).collect();
+    files::write_all(folder, plots.iter().map(|(name, text)| (name.as_str(), text.as_str())))?;
     failure::say(&format!("plots are in {}", folder.display()));
     Ok(())
+}
+
+/// The scenario, the figure without its unit, and the seeds.
+fn title(scenario: &str, cells: &[Cell], figure: usize) -> String {
+    let words = FIGURES[figure].words;
+    let figure = words.split(" (").next().unwrap_or(words);
+    let seeds = match cells.first().map_or(&[][..], |cell| cell.reports.as_slice()) {
+        [only] => format!("seed {}", only.seed),
+        several => format!("means of {} seeds with 95 % confidence intervals", several.len()),
+    };
+    format!("{scenario}: {figure}, {seeds}")
 }
 
 /// A figure's, or a key's, which stays as it is written.
@@ -108,43 +188,54 @@ fn axis(label: impl Into<String>) -> Axis {
 }
 
 fn figure_axis(figure: usize) -> Axis {
-    axis(FIGURES[figure].1.replace('_', " "))
+    axis(FIGURES[figure].words)
 }
 
 /// Lines over a single varied key whose values are numbers; one for each policy and client.
-fn over_values(scenario: &str, cells: &[Cell], figure: usize) -> Option<String> {
+fn over_values(title: &str, cells: &[Cell], figure: usize) -> Option<String> {
     let value = |cell: &Cell| match cell.values.as_slice() {
         [only] => only.split_once('=')?.1.parse::<f64>().ok(),
         _ => None,
     };
     let values: Vec<f64> = cells.iter().map(value).collect::<Option<_>>()?;
-    let mut series: Vec<Series> = Vec::new();
+    let (mut series, mut intervals): (Vec<Series>, Vec<Vec<_>>) = (Vec::new(), Vec::new());
     for (cell, x) in cells.iter().zip(values) {
         for (client, figures) in clients(cell) {
-            let Some(Estimate { mean, .. }) = Estimate::of(&figures[figure]) else { continue };
+            let Some(estimate) = Estimate::of(&figures[figure]) else { continue };
             let name = format!("{}, {client}", cell.policy);
-            match series.iter_mut().find(|series| series.name == name) {
-                Some(known) => known.points.push((x, mean)),
-                None => series.push(Series { name, points: vec![(x, mean)] }),
+            let nth = series.iter().position(|series| series.name == name).unwrap_or(series.len());
+            if nth == series.len() {
+                series.push(Series { name, points: Vec::new() });
+                intervals.push(Vec::new());
             }
+            series[nth].points.push((x, estimate.mean));
+            intervals[nth].push(interval(&estimate));
         }
     }
     let key = cells.first().map_or("", |cell| key(&cell.values[0]));
-    Some(svg::lines(scenario, &axis(key), &figure_axis(figure), &series))
+    Some(svg::lines_with_intervals(title, &axis(key), &figure_axis(figure), &series, &intervals))
+}
+
+/// Of the mean, with several seeds.
+fn interval(estimate: &Estimate) -> Option<(f64, f64)> {
+    estimate.half_width.map(|half| (estimate.mean - half, estimate.mean + half))
 }
 
 /// Bars by client; one for each policy, and combination of values if there are any.
-fn by_client(scenario: &str, cells: &[Cell], figure: usize) -> String {
+fn by_client(title: &str, cells: &[Cell], figure: usize) -> String {
     let names =
         cells.first().map_or_else(Vec::new, |cell| clients(cell).map(|(name, _)| name.into()).collect());
-    let series = cells.iter().map(|cell| {
-        let mean = |samples: &[f64]| Estimate::of(samples).map_or(0.0, |estimate| estimate.mean);
-        let means = clients(cell).map(|(_, figures)| mean(&figures[figure])).collect();
+    let (mut series, mut intervals) = (Vec::new(), Vec::new());
+    for cell in cells {
+        let estimates = clients(cell).map(|(_, figures)| Estimate::of(&figures[figure]));
+        let estimates: Vec<_> = estimates.collect();
         let name: Vec<&str> =
             [cell.policy.as_str()].into_iter().chain(cell.values.iter().map(String::as_str)).collect();
-        (name.join(" "), means)
-    });
-    svg::bars(scenario, &figure_axis(figure), &names, &series.collect::<Vec<_>>())
+        let means = estimates.iter().map(|known| known.as_ref().map_or(0.0, |estimate| estimate.mean));
+        series.push((name.join(" "), means.collect()));
+        intervals.push(estimates.iter().map(|known| interval(known.as_ref()?)).collect());
+    }
+    svg::bars_with_intervals(title, &figure_axis(figure), &names, &series, &intervals)
 }
 
 /// The clients of a cell, each with its figures by run.
@@ -152,7 +243,7 @@ fn clients(cell: &Cell) -> impl Iterator<Item = (&str, Vec<Vec<f64>>)> {
     let names = cell.reports.first().map_or(&[][..], |report| report.clients.as_slice());
     names.iter().enumerate().map(|(nth, client)| {
         let runs = || cell.reports.iter().filter_map(move |report| report.clients.get(nth));
-        let values = FIGURES.iter().map(|(_, _, value)| runs().filter_map(value).collect());
+        let values = FIGURES.iter().map(|figure| runs().filter_map(figure.value).collect());
         (client.name.as_str(), values.collect())
     })
 }
@@ -163,7 +254,7 @@ fn table(cells: &[Cell], figures: Range<usize>) -> Option<String> {
     let keys = &values[..cells.first().map_or(0, |cell| cell.values.len())];
     let shown: Vec<usize> = figures.filter(|&figure| is_known(cells, figure)).collect();
     let heads = keys.iter().copied().chain(["policy", "client"]).map(Head::Name);
-    let mut table = Table::new(heads.chain(shown.iter().map(|&figure| Head::Number(FIGURES[figure].0))));
+    let mut table = Table::new(heads.chain(shown.iter().map(|&figure| Head::Number(FIGURES[figure].head))));
     for cell in cells {
         let values = cell.values.iter().map(|value| value[key(value).len() + 1..].to_owned());
         let left: Vec<String> = values.chain([cell.policy.clone()]).collect();
@@ -213,7 +304,7 @@ struct FigureObject {
 
 fn objects(scenario: &str, cell: &Cell, output: &mut Output) -> anyhow::Result<()> {
     for (client, figures) in clients(cell) {
-        let estimates = FIGURES.iter().zip(&figures).filter_map(|((_, name, _), samples)| {
+        let estimates = FIGURES.iter().zip(&figures).filter_map(|(Figure { name, .. }, samples)| {
             let Estimate { mean, half_width, median, .. } = Estimate::of(samples)?;
             Some((*name, FigureObject { mean, half_width, median }))
         });
@@ -233,7 +324,7 @@ fn objects(scenario: &str, cell: &Cell, output: &mut Output) -> anyhow::Result<(
 /// Comma-separated values: a line for each client in each run.
 fn text_of(cells: &[Cell]) -> String {
     let mut text = String::from("values,policy,seed,client");
-    FIGURES.iter().for_each(|(_, name, _)| text.push_str(&format!(",{name}")));
+    FIGURES.iter().for_each(|Figure { name, .. }| text.push_str(&format!(",{name}")));
     text.push('\n');
     for cell in cells {
         for report in &cell.reports {
@@ -241,7 +332,7 @@ fn text_of(cells: &[Cell]) -> String {
                 let (values, name) = (cell.values.join(" "), client.name.replace('"', "\"\""));
                 // Writing to a string cannot fail.
                 let _ = write!(text, "\"{values}\",{},{},\"{name}\"", cell.policy, report.seed);
-                for (_, _, value) in FIGURES {
+                for Figure { value, .. } in &FIGURES {
                     let _ =
                         write!(text, ",{}", value(client).map(|it| format!("{it:.6}")).unwrap_or_default());
                 }

@@ -42,7 +42,7 @@ fn a_demo_whose_report_finds_no_room_fails_and_shows_its_tables() {
 }
 
 #[test]
-fn a_study_whose_folder_finds_no_room_fails_and_prints_its_results() {
+fn a_study_whose_folder_finds_no_room_fails_prints_its_results_and_leaves_the_ones_before() {
     const FILL: &str = "mount -t tmpfs -o size=4k none \"$1\" && shift && exec \"$@\"";
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().to_str().unwrap();
@@ -57,9 +57,15 @@ fn a_study_whose_folder_finds_no_room_fails_and_prints_its_results() {
         return;
     }
     let mete = env!("CARGO_BIN_EXE_mete");
-    let output = run(in_a_small_place(&[mete, "study", "log-readers", "--quick", "--out", path]));
-    fails(&output, &["cannot write into ", path, "No space left"]);
-    assert!(printed(&output).contains("mete study log-readers"));
+    const KEPT: &str = "mkdir -p vtrr-micro && echo kept > vtrr-micro/schedules.svg; \"$0\" \"$@\"; status=$?; \
+                        ls -A vtrr-micro >&2; cat vtrr-micro/* >&2; exit $status";
+    let script = format!("cd {path} && {KEPT}");
+    let output = run(in_a_small_place(&["sh", "-c", &script, mete, "study", "vtrr-micro", "--out", path]));
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(output.status.code() == Some(1) && said.contains("No space left"), "{said}");
+    assert!(said.contains(&format!("mete: cannot write into {path}")), "{said}");
+    assert!(said.ends_with("schedules.svg\nkept\n"), "what was there stays, and nothing comes to it: {said}");
+    assert!(printed(&output).contains("mete study vtrr-micro"));
     assert!(is_empty(directory.path()), "nothing was written beside the small file system");
 }
 
@@ -70,9 +76,16 @@ fn is_empty(directory: &Path) -> bool {
 #[test]
 fn a_study_that_cannot_have_its_folder_fails_before_the_work() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    for place in [file.path().to_str().unwrap(), "/dev/full"] {
+    let below = file.path().join("below");
+    let places = [
+        (file.path().to_str().unwrap(), "it is a file, not a folder"),
+        ("/dev/full", "it is a file, not a folder"),
+        (below.to_str().unwrap(), "cannot make"),
+        ("/proc", "cannot write into"),
+    ];
+    for (place, why) in places {
         let output = run(program(&["study", "log-cost", "--out", place]));
-        fails(&output, &["cannot make ", place]);
+        fails(&output, &[why, place]);
         assert!(output.stdout.is_empty(), "nothing was measured");
     }
 }

@@ -9,13 +9,14 @@ mod report;
 mod summary;
 mod svg;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::duration;
+use crate::files::Draft;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::table::{Head, Table, grouped};
@@ -54,10 +55,13 @@ pub struct Options {
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo mete demo                          about ninety seconds, then open mete-demo.html
+  sudo mete demo                          ninety seconds; then open mete-demo.html
   sudo mete demo --rounds 2 --stretch 1s  a quick look
-  mete demo --no-kernel                   without root: the drivers' own logs alone
-  sudo mete demo --json | jq .throughput  for scripts";
+  mete demo --no-kernel                   without root: the drivers' logs alone
+  sudo mete demo --json | jq .throughput  for scripts
+
+Ctrl-C ends the demo with the results so far and exit status 130; a report is written once a stretch is
+over.";
 
 /// After the clients have begun, so long until the figures are taken: time for the kernel to spread
 /// the processes and for the scheduler to see three periods and act.
@@ -74,6 +78,8 @@ const WARM_UP: Duration = Duration::from_millis(500);
 pub fn run(options: &Options, out: &mut Output) -> Result<ExitCode> {
     let processors = own_processors()?;
     check(options, &processors)?;
+    // Found out now and not after two minutes.
+    let report = Draft::begin(&options.report).with_context(|| cannot_write(&options.report))?;
     interrupt::listen()?;
     let hogs = options.hogs.unwrap_or((processors.len() - 1).min(16));
     let stage = Stage::open(&processors, hogs)?;
@@ -92,7 +98,7 @@ pub fn run(options: &Options, out: &mut Output) -> Result<ExitCode> {
     if show.stretches.is_empty() {
         return Ok(interrupt::ended_without_results("no stretch is over, so there is nothing to show"));
     }
-    conclude(options, &stage, &show, out)?;
+    conclude(options, &stage, &show, report, out)?;
     Ok(interrupt::ended(show.stretches.len() == options.rounds as usize * Kind::ALL.len()))
 }
 
@@ -161,13 +167,11 @@ fn check(options: &Options, processors: &[usize]) -> Result<()> {
     if !(1..=MOST_CLIENTS).contains(&options.clients) {
         bail!("--clients {}: the demo takes 1 to {MOST_CLIENTS} clients", options.clients);
     }
-    // Found out now and not after two minutes.
-    std::fs::OpenOptions::new().append(true).create(true).open(&options.report).map(drop).with_context(|| {
-        format!(
-            "cannot write the report {}: choose another place with --report FILE",
-            options.report.display()
-        )
-    })
+    Ok(())
+}
+
+fn cannot_write(report: &Path) -> String {
+    format!("cannot write the report {}: choose another place with --report FILE", report.display())
 }
 
 fn announce(options: &Options, stage: &Stage, out: &mut Output) -> Result<()> {
@@ -298,7 +302,7 @@ fn in_words(stretch: &Stretch, observed: &Observed) -> String {
     }
 }
 
-fn conclude(options: &Options, stage: &Stage, show: &Show, out: &mut Output) -> Result<()> {
+fn conclude(options: &Options, stage: &Stage, show: &Show, report: Draft, out: &mut Output) -> Result<()> {
     let story = Story {
         command: &std::env::args().collect::<Vec<_>>().join(" "),
         machine: &machine(stage),
@@ -310,7 +314,7 @@ fn conclude(options: &Options, stage: &Stage, show: &Show, out: &mut Output) -> 
         moves: &show.moves,
     };
     // The tables and the report are shown even where the other one finds no room.
-    let written = std::fs::write(&options.report, report::html(&story, &show.stretches));
+    let written = report.finish(&report::html(&story, &show.stretches));
     if !show.logged.matrix.is_empty() {
         out.text(format!("\n{}", matrix_table(show)))?;
     }
@@ -321,7 +325,7 @@ fn conclude(options: &Options, stage: &Stage, show: &Show, out: &mut Output) -> 
     if !show.logged.matrix.is_empty() {
         out.text(completeness(&show.stretches))?;
     }
-    written.with_context(|| format!("cannot write the report {}", options.report.display()))?;
+    written.with_context(|| cannot_write(&options.report))?;
     out.text(format!("The report, with plots: {}", options.report.display()))
 }
 

@@ -20,6 +20,9 @@ const TOP: f64 = 44.0;
 const BOTTOM: f64 = 52.0;
 /// Where a line has more points than this, none has dots.
 const DOTTED: usize = 20;
+/// How wide the ends of an interval are.
+const CAP: f64 = 6.0;
+
 /// One axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
@@ -84,11 +87,34 @@ impl Scale {
     }
 }
 
+/// Where a value lies for certain, from and to; `None` if nothing is known. For each series, one for each of
+/// its values, or none at all.
+pub type Intervals = [Vec<Option<(f64, f64)>>];
+
+fn ends(intervals: &Intervals) -> impl Iterator<Item = f64> {
+    intervals.iter().flatten().flatten().flat_map(|&(low, high)| [low, high])
+}
+
+fn interval_of(intervals: &Intervals, series: usize, value: usize) -> Option<(f64, f64)> {
+    intervals.get(series)?.get(value).copied().flatten()
+}
+
 /// A line for each series.
 pub fn lines(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
+    lines_with_intervals(title, x, y, series, &[])
+}
+
+/// A line for each series, and for its points intervals on the vertical axis.
+pub fn lines_with_intervals(
+    title: &str,
+    x: &Axis,
+    y: &Axis,
+    series: &[Series],
+    intervals: &Intervals,
+) -> String {
     let points = || series.iter().flat_map(|series| &series.points);
     let across = Scale::new(x, points().map(|point| point.0), (LEFT, WIDTH - RIGHT));
-    let up = Scale::new(y, points().map(|point| point.1), (HEIGHT - BOTTOM, TOP));
+    let up = Scale::new(y, points().map(|point| point.1).chain(ends(intervals)), (HEIGHT - BOTTOM, TOP));
     let mut picture = Picture::new(title);
     picture.vertical_axis(y, &up);
     picture.horizontal_axis(x, &across);
@@ -103,6 +129,9 @@ pub fn lines(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
         if is_dotted {
             places.iter().for_each(|&place| picture.0.dot(place, colour(nth)));
         }
+        for (at, (px, _)) in series.points.iter().enumerate() {
+            picture.interval(across.at(*px), interval_of(intervals, nth, at), &up, colour(nth));
+        }
         picture.legend_of_line(nth, &series.name);
     }
     picture.end()
@@ -110,7 +139,18 @@ pub fn lines(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
 
 /// Bars in groups: a group for each name, in it a bar for each series, which has one value a group.
 pub fn bars(title: &str, y: &Axis, groups: &[String], series: &[(String, Vec<f64>)]) -> String {
-    let values = series.iter().flat_map(|(_, values)| values.iter().copied());
+    bars_with_intervals(title, y, groups, series, &[])
+}
+
+/// The same, with intervals on the vertical axis.
+pub fn bars_with_intervals(
+    title: &str,
+    y: &Axis,
+    groups: &[String],
+    series: &[(String, Vec<f64>)],
+    intervals: &Intervals,
+) -> String {
+    let values = series.iter().flat_map(|(_, values)| values.iter().copied()).chain(ends(intervals));
     let up = Scale::new(y, values, (HEIGHT - BOTTOM, TOP));
     let mut picture = Picture::new(title);
     picture.vertical_axis(y, &up);
@@ -122,7 +162,9 @@ pub fn bars(title: &str, y: &Axis, groups: &[String], series: &[(String, Vec<f64
         picture.0.text((left + room * 0.4, HEIGHT - BOTTOM + 18.0), "middle", group);
         for (at, (_, values)) in series.iter().enumerate() {
             let Some(&value) = values.get(nth) else { continue };
-            picture.bar(left + width * at as f64, width * 0.92, (base, up.at(value)), colour(at));
+            let x = left + width * at as f64;
+            picture.bar(x, width * 0.92, (base, up.at(value)), colour(at));
+            picture.interval(x + width * 0.46, interval_of(intervals, at, nth), &up, "black");
         }
     }
     for (nth, (name, _)) in series.iter().enumerate() {
@@ -160,6 +202,15 @@ impl Picture {
 
     fn bar(&mut self, x: f64, width: f64, (base, top): (f64, f64), colour: &str) {
         self.0.rectangle((x, base.min(top)), (width, (base - top).abs()), colour);
+    }
+
+    /// A beam with caps.
+    fn interval(&mut self, x: f64, interval: Option<(f64, f64)>, up: &Scale, stroke: &str) {
+        if let Some((low, high)) = interval {
+            let (low, high, left) = (up.at(low), up.at(high), x - CAP / 2.0);
+            let caps = format!("M{left:.1} {low:.1}h{CAP}M{left:.1} {high:.1}h{CAP}");
+            self.0.path(&format!("M{x:.1} {low:.1}V{high:.1}{caps}"), stroke);
+        }
     }
 
     fn legend(&mut self, nth: usize, name: &str) {
@@ -221,6 +272,21 @@ mod tests {
         assert!(text.starts_with("<svg") && text.ends_with("</svg>\n"));
         assert!(text.contains("a &amp; b") && text.contains("time &lt;ns&gt;"));
         assert!(!text.contains("NaN") && !text.contains("inf"));
+    }
+
+    #[test]
+    fn intervals_lie_inside_the_picture_and_are_drawn_where_they_are_known() {
+        let values = [("s".to_owned(), vec![1.0, 2.0])];
+        let groups = ["g".to_owned(), "h".to_owned()];
+        let drawn = |intervals: &Intervals| bars_with_intervals("t", &axis(false), &groups, &values, intervals);
+        let caps = |text: &str| text.matches("h6M").count();
+        let with = drawn(&[vec![Some((0.5, 20.0)), None]]);
+        assert_eq!((caps(&with), caps(&drawn(&[]))), (1, 0));
+        assert!(with.contains(">20<"), "the axis reaches the end of the interval: {with}");
+        let series = [Series { name: "s".into(), points: vec![(1.0, 1.0), (2.0, 2.0)] }];
+        let interval = vec![Some((0.5, 1.5)), Some((1.0, 3.0))];
+        let lines = lines_with_intervals("t", &axis(false), &axis(false), &series, &[interval]);
+        assert_eq!(caps(&lines), 2);
     }
 
     #[test]

@@ -1,0 +1,125 @@
+//! Ctrl-C: the results so far and one exit status for all subcommands, and nothing torn left behind.
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+mod common;
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::{Running, kernel_is_there, mask, program, wait_until};
+use rustix::process::Signal;
+
+/// What a run said and how it ended.
+struct Ended {
+    code: Option<i32>,
+    printed: String,
+    said: String,
+}
+
+/// Stops a run with Ctrl-C once it is under way, which `is_under_way` tells by its process number.
+fn stopped(command: &mut Command, is_under_way: impl Fn(u32) -> bool) -> Ended {
+    let mut running = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    wait_until("it is under way", || is_under_way(running.pid()));
+    running.signal(Signal::INT);
+    let (mut printed, mut said) = (String::new(), String::new());
+    running.0.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+    running.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    Ended { code: running.wait().code(), printed, said }
+}
+
+/// It listens to Ctrl-C.
+fn listens(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
+    u64::from_str_radix(caught.trim(), 16).is_ok_and(|signals| signals & (1 << (libc::SIGINT - 1)) != 0)
+}
+
+/// It printed results, said that they are not all, and has the status of what was stopped.
+fn is_stopped_with_results(ended: &Ended, result: &str) {
+    assert_eq!(ended.code, Some(130), "{}", ended.said);
+    assert!(ended.printed.contains(result), "{}", ended.printed);
+    assert!(
+        ended.said.contains("mete: stopped before the end: these are the results so far"),
+        "{}",
+        ended.said
+    );
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = folder.read_dir().unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn a_study_that_is_stopped_leaves_the_results_of_the_one_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("vtrr-error");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("vtrr-error.csv"), "good results").unwrap();
+    let mut command = program(&["study", "vtrr-error", "--out", directory.path().to_str().unwrap()]);
+    let ended = stopped(&mut command, listens);
+    is_stopped_with_results(&ended, "not measured");
+    assert!(ended.said.contains("nothing was written into") && ended.said.contains("stopped before its end"));
+    assert_eq!(names(&folder), ["vtrr-error.csv"]);
+    assert_eq!(std::fs::read_to_string(folder.join("vtrr-error.csv")).unwrap(), "good results");
+}
+
+#[test]
+fn all_studies_stopped_in_the_first_one_write_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = program(&["study", "--all", "--out", directory.path().to_str().unwrap()]);
+    let ended = stopped(&mut command, listens);
+    is_stopped_with_results(&ended, "not measured");
+    assert!(names(directory.path()).is_empty(), "{:?}", names(directory.path()));
+}
+
+#[test]
+fn a_bench_that_is_stopped_ends_as_one_that_was() {
+    is_stopped_with_results(&stopped(&mut program(&["bench", "--only", "user"]), listens), "mete bench");
+}
+
+#[test]
+fn a_demo_that_is_stopped_in_its_first_stretch_leaves_no_report() {
+    if mask(std::process::id()).len() < 2 {
+        eprintln!("SKIPPED: this needs two processors");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = program(&["demo", "--no-kernel", "--stretch", "10m"]);
+    let ended = stopped(command.current_dir(directory.path()), listens);
+    assert_eq!(ended.code, Some(130), "{}", ended.said);
+    assert!(ended.said.contains("nothing to show"), "{}", ended.said);
+    assert!(names(directory.path()).is_empty(), "{:?}", names(directory.path()));
+}
+
+#[test]
+fn a_scheduler_ends_by_ctrl_c_as_it_should_and_is_stopped_where_its_time_was_given() {
+    if !kernel_is_there() {
+        return;
+    }
+    if mask(std::process::id()).len() < 2 {
+        eprintln!("SKIPPED: this needs two processors");
+        return;
+    }
+    let (client, driver) = common::ping_pong();
+    let [client_is, driver_is] =
+        [("client", client.pid()), ("driver", driver.pid())].map(|(name, pid)| format!("{name}=pid:{pid}"));
+    let who = ["schedule", "--dry-run", "--client", &client_is, "--driver", &driver_is];
+    let is_logging = |pid| listens(pid) && !common::bpf_links(pid).is_empty();
+    let ended = stopped(&mut program(&who), is_logging);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = stopped(&mut program(&[&who[..], &["--for", "10m"]].concat()), is_logging);
+    is_stopped_with_results(&ended, "nobody was moved");
+}
+
+#[test]
+fn a_log_that_is_stopped_ends_as_one_that_was() {
+    if !kernel_is_there() {
+        return;
+    }
+    let is_logging = |pid| listens(pid) && !common::bpf_links(pid).is_empty();
+    let ended = stopped(&mut program(&["log", "--for", "10m"]), is_logging);
+    is_stopped_with_results(&ended, "domain");
+}
