@@ -9,14 +9,14 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use mete_policy::{CATALOG, Entry, ProcessorId, by_name};
 use mete_sim::metrics::Latencies;
-use mete_sim::replay::{self, Outcome, Recording, Settings};
+use mete_sim::replay::{self, Outcome, Recording, RecordingError, Settings};
 use mete_sim::{ClientReport, all_processors, in_parallel};
 use serde::Serialize;
 
 use crate::arguments::duration;
 use crate::latency::{NOTHING, milliseconds, quantile};
 use crate::output::Output;
-use crate::table::{Head, Table, grouped, shorten};
+use crate::table::{Head, Table, grouped, number, shorten};
 
 /// Options of `mete replay`.
 #[derive(Debug, clap::Args)]
@@ -50,11 +50,12 @@ pub struct Options {
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo perf sched record -a -- sleep 5 && sudo perf sched script --ns > schedule.txt
+  sudo perf sched record -a -- sleep 5
+  sudo perf sched script --ns > schedule.txt
   mete replay schedule.txt
   mete replay schedule.txt --policy eevdf,vtrr,stride --processors 4
   mete replay mix.rows --policy vtrr,stride
-  sudo perf sched script --ns | mete replay - --json | jq -r 'select(.kind == \"run\") | .end_ns'
+  mete replay schedule.txt --json | jq -r 'select(.kind == \"run\") | .end_ns'
 
 A trace of a simulated run tells who notified whom only where a driver or a guest's kernel did.
 
@@ -95,10 +96,25 @@ fn read(path: &Path) -> anyhow::Result<Recording> {
         }
         Box::new(stdin().lock())
     } else {
+        if path.is_dir() {
+            bail!("{} is a directory: name the file with the text of a recorded schedule", path.display());
+        }
         let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
         Box::new(BufReader::new(file))
     };
-    Recording::read(reader).with_context(|| format!("{} is no recorded schedule", path.display()))
+    Recording::read(reader).map_err(|error| refused(path, error))
+}
+
+/// With the command for this very file where it is perf's own.
+fn refused(path: &Path, error: RecordingError) -> anyhow::Error {
+    match error {
+        RecordingError::PerfData if path != Path::new("-") => anyhow!(
+            "{0} is what perf recorded, not the text of it: print it with `perf sched script --ns -i {0} > schedule.txt` \
+             and replay schedule.txt",
+            path.display()
+        ),
+        error => anyhow!(error).context(format!("{} is no recorded schedule", path.display())),
+    }
 }
 
 fn outcomes(
@@ -120,20 +136,28 @@ fn outcomes(
 }
 
 fn heading(recording: &Recording) -> String {
-    let work: u64 = recording.scripts.iter().map(|script| script.service_ns()).sum();
-    let gaps = match recording.gaps {
-        0 => String::new(),
-        gaps => format!(
-            "\n{} contradictions: events are missing from the recording, so some threads' progress is not exact.",
-            grouped(gaps)
-        ),
-    };
     format!(
-        "recorded: {} threads on {} processors in {} ms, {} ms of work.{gaps}",
-        grouped(recording.scripts.len() as u64),
-        recording.processors,
+        "recorded: {} on {} in {} ms, {} ms of work.{}",
+        number(recording.scripts.len() as u64, "thread"),
+        number(recording.processors as u64, "processor"),
         milliseconds(recording.duration_ns),
-        milliseconds(work),
+        milliseconds(recording.work_ns()),
+        missing(recording),
+    )
+}
+
+/// What is not known, if anything is not.
+fn missing(recording: &Recording) -> String {
+    if (recording.gaps, recording.uncertain_ns) == (0, 0) {
+        return String::new();
+    }
+    let part = recording.uncertain_ns as f64 / recording.capacity_ns().max(1) as f64;
+    format!(
+        "\n{}: events are missing from the recording,\nso some threads' progress is not exact. Uncertain whose: {} ms, \
+         {:.2} % of the\nprocessors' time, which is nobody's work here.",
+        number(recording.gaps, "contradiction"),
+        milliseconds(recording.uncertain_ns),
+        100.0 * part,
     )
 }
 
@@ -189,6 +213,7 @@ struct RunObject<'a> {
     policy: &'a str,
     processors: Option<usize>,
     gaps: Option<u64>,
+    uncertain_ns: Option<u64>,
     end_ns: u64,
     wakes: u64,
     median_ns: Option<u64>,
@@ -226,6 +251,7 @@ fn objects(
             policy,
             processors: is_recording.then_some(recording.processors),
             gaps: is_recording.then_some(recording.gaps),
+            uncertain_ns: is_recording.then_some(recording.uncertain_ns),
             end_ns,
             wakes: waits.count(),
             median_ns: waits.quantile_ns(0.5),

@@ -16,13 +16,14 @@ fn recording() -> String {
 
 #[test]
 fn new_1_the_recording_and_each_policy_stand_side_by_side() {
-    let output = mete(&["replay", &recording(), "--policy", "eevdf,vtrr"]).assert().success();
+    let mut command = mete(&["replay", &recording(), "--policy", "eevdf,vtrr"]);
+    let output = command.env("COLUMNS", "80").assert().success();
     let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
     for expected in ["recorded: ", "events are missing", "\nas recorded ", "\neevdf ", "\nvtrr ", "pingpong"]
     {
         assert!(text.contains(expected), "{expected:?} in {text}");
     }
-    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]
@@ -59,9 +60,43 @@ fn new_1_the_trace_of_a_simulated_run_is_replayed_as_a_recorded_one_is() {
     mete(&["sim", "mix", "--for", "6s", "--trace", path.to_str().unwrap()]).assert().success();
     let output = mete(&["replay", path.to_str().unwrap(), "--policy", "vtrr,stride"]).assert().success();
     let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
-    assert!(text.contains("recorded: 4 threads on 1 processors") && text.contains("\nfilm "), "{text}");
+    assert!(text.contains("recorded: 4 threads on 1 processor in ") && text.contains("\nfilm "), "{text}");
     std::fs::write(&path, &std::fs::read(&path).unwrap()[..1000]).unwrap();
     let output = mete(&["replay", path.to_str().unwrap()]).assert().failure();
     let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
     assert!(said.contains("the trace ends in the middle"), "{said}");
+}
+
+#[test]
+fn new_1_uncertain_time_is_said_and_is_nobodys_work() {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../mete-sim/tests/data/perf-sched-missing-switches.txt");
+    let path = path.to_str().unwrap();
+    let output = mete(&["replay", path, "--policy", "rr"]).assert().success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    for expected in [
+        "recorded: 5 threads on 2 processors in 30.000 ms, 32.000 ms of work.",
+        "2 contradictions: events are missing",
+        "Uncertain whose: 12.000 ms, 20.00 % of the\nprocessors' time",
+    ] {
+        assert!(text.contains(expected), "{expected:?} in {text}");
+    }
+    let output = mete(&["replay", path, "--policy", "rr", "--json"]).assert().success();
+    let run = output.get_output().stdout.split(|&byte| byte == b'\n').next().unwrap();
+    let run: Value = serde_json::from_slice(run).unwrap();
+    assert_eq!((run["gaps"].as_u64(), run["uncertain_ns"].as_u64()), (Some(2), Some(12_000_000)));
+}
+
+#[test]
+fn new_1_perfs_own_file_and_a_directory_are_told_from_a_recorded_schedule() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("perf.data");
+    std::fs::write(&path, b"PERFILE2h\0\0\0\xff\xfe").unwrap();
+    let (file, folder) = (path.to_str().unwrap(), directory.path().to_str().unwrap());
+    let command = format!("`perf sched script --ns -i {file} > schedule.txt`");
+    for (name, expected) in [(file, command), (folder, format!("{folder} is a directory: name the file"))] {
+        let output = mete(&["replay", name]).assert().failure();
+        let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+        assert!(said.contains(&expected) && said.lines().count() == 1, "{said}");
+    }
 }
