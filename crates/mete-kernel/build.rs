@@ -7,25 +7,32 @@ use std::{env, process};
 use libbpf_cargo::SkeletonBuilder;
 
 const OBJECTS: [&str; 3] = ["mete", "bench", "capability"];
+/// Made from the shipped schemata; a test keeps them so.
+const GENERATED: [&str; 3] = ["scheduler", "locking", "interrupt"];
 
 fn main() {
     let here = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
-    let include = here.join("../mete-log/include");
+    let include = [here.join("bpf"), here.join("../mete-log/include"), here.join("../mete-trace/include")];
     println!("cargo:rerun-if-env-changed=CLANG");
-    println!("cargo:rerun-if-changed={}", here.join("bpf").display());
-    println!("cargo:rerun-if-changed={}", include.display());
+    for directory in &include {
+        println!("cargo:rerun-if-changed={}", directory.display());
+    }
     for name in OBJECTS {
-        compile(&here, &include, name);
+        compile(&here.join("bpf"), &include, name);
+    }
+    for name in GENERATED {
+        compile(&here.join("bpf/schemas"), &include, name);
     }
 }
 
-fn compile(here: &Path, include: &Path, name: &str) {
+fn compile(directory: &Path, include: &[PathBuf], name: &str) {
     let object = PathBuf::from(variable("OUT_DIR")).join(format!("{name}.bpf.o"));
+    let include = include.iter().flat_map(|directory| ["-I".into(), directory.into()]);
     let built = SkeletonBuilder::new()
-        .source(here.join("bpf").join(format!("{name}.bpf.c")))
+        .source(directory.join(format!("{name}.bpf.c")))
         .obj(&object)
         .clang(clang())
-        .clang_args([OsString::from("-I"), include.into(), "-mcpu=v3".into(), "-Wall".into()])
+        .clang_args(include.chain(["-mcpu=v3".into(), "-Wall".into()]).collect::<Vec<OsString>>())
         .build();
     if let Err(error) = built {
         eprintln!(

@@ -213,7 +213,7 @@ fn event_number(nth: usize) -> EventId {
     event::COUNTERS + nth as EventId
 }
 
-fn program<'a>(object: &'a Object, name: &str) -> Option<ProgramMut<'a>> {
+pub(crate) fn program<'a>(object: &'a Object, name: &str) -> Option<ProgramMut<'a>> {
     object.progs_mut().find(|program| program.name() == name)
 }
 
@@ -229,13 +229,16 @@ pub(crate) fn attach(
     program.attach().map_err(|source| KernelError::Attach { program: name, source })
 }
 
-/// Attaches a program to a perf event, which the link then owns.
+/// Attaches a program to a perf event.
 fn attach_event(object: &Object, name: &'static str, event: OwnedFd) -> Result<Link, KernelError> {
     let absent = KernelError::NoHook { characteristic: name, hook: "perf events" };
     let program = program(object, name).ok_or(absent)?;
-    let link = program
-        .attach_perf_event(event.as_raw_fd())
-        .map_err(|source| KernelError::Attach { program: name, source })?;
+    attach_to_event(program, event).map_err(|source| KernelError::Attach { program: name, source })
+}
+
+/// Attaches a program to a perf event, which the link then owns.
+pub(crate) fn attach_to_event(program: ProgramMut<'_>, event: OwnedFd) -> libbpf_rs::Result<Link> {
+    let link = program.attach_perf_event(event.as_raw_fd())?;
     // The link closes the event when it is dropped.
     let _ = event.into_raw_fd();
     Ok(link)

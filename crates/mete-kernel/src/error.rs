@@ -42,6 +42,58 @@ pub enum KernelError {
         /// The error.
         source: libbpf_rs::Error,
     },
+    /// A schema's program did not attach.
+    #[error("cannot record at {point}: {source}")]
+    Point {
+        /// Where.
+        point: String,
+        /// The error.
+        source: libbpf_rs::Error,
+    },
+    /// Nothing of what is wanted is logged in the kernel.
+    #[error(
+        "the kernel logs none of these events: {0}; they are a program's to log, or no point of the schema logs them"
+    )]
+    NoPoints(String),
+    /// A counter of a schema counts nothing here.
+    #[error(
+        "the schema does not say what counter{number} counts on this machine ({machine}); add a block `arch any`"
+    )]
+    Unbound {
+        /// The counter's number.
+        number: u8,
+        /// The names that the machine goes by.
+        machine: String,
+    },
+    /// Buffers of such a size cannot be.
+    #[error("recording buffers of {0} bytes: the size must be a power of two from 64 KiB to 256 MiB")]
+    BufferSize(u64),
+    /// A program must be compiled, and nothing is there to do it.
+    #[error(
+        "this schema's programs must be compiled, and {compiler} cannot be run ({source}); install clang 16 or newer (Debian: apt install clang), or name it by CLANG"
+    )]
+    NoCompiler {
+        /// What was tried.
+        compiler: String,
+        /// The error.
+        source: io::Error,
+    },
+    /// The compiler refuses what was made from a schema.
+    #[error("{compiler} does not compile the schema's programs; clang 16 or newer is needed\n{said}")]
+    Compiler {
+        /// The compiler.
+        compiler: String,
+        /// What it says.
+        said: String,
+    },
+    /// Where compiled programs are kept is not to be used.
+    #[error("cannot keep compiled programs in {}: {source}", path.display())]
+    Cache {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The programs' own counts cannot be read.
     #[error("cannot ask the kernel about its eBPF programs: {source}")]
     Programs {
@@ -92,7 +144,7 @@ pub enum KernelError {
     #[error("cannot find the tracepoint {tracepoint}: {source}")]
     Tracefs {
         /// Which one.
-        tracepoint: &'static str,
+        tracepoint: String,
         /// The error.
         source: io::Error,
     },

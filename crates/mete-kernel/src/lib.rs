@@ -22,6 +22,8 @@
 //!    all of them when the last descriptor is closed, also after `kill -9`.
 //! 3. **What is missing is said in one sentence** ([`KernelError`], [`capabilities`]).
 //!
+//! [`record`] does the same for the events of a schema, whose programs are generated.
+//!
 //! ```no_run
 //! use mete_kernel::{Characteristic, Kernel, Principal};
 //! # fn main() -> Result<(), mete_kernel::KernelError> {
@@ -50,6 +52,7 @@ mod map;
 mod memory;
 mod missed;
 mod perf;
+pub mod record;
 mod tracefs;
 
 pub use bind::Principal;

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use libbpf_rs::{MapCore, MapFlags, libbpf_sys};
+use libbpf_rs::{MapCore, MapFlags, Object, libbpf_sys};
 
 use crate::{Kernel, KernelError, event, map};
 
@@ -36,9 +36,7 @@ impl Kernel {
     /// Runs of the programs that the kernel left out since they were loaded, because an interrupt
     /// came to the same tracepoint in the middle of one. Kernels before 5.12 do not count them.
     pub fn runs_missed(&self) -> Result<u64, KernelError> {
-        let loaded = self.object.progs().filter(|program| program.autoload());
-        let missed = loaded.map(|program| runs_missed(program.as_fd()));
-        missed.sum::<io::Result<u64>>().map_err(|source| KernelError::Programs { source })
+        runs_of(&self.object)
     }
 
     fn count_in(&self, map: &'static str, key: u32, offset: usize) -> Result<u64, KernelError> {
@@ -47,6 +45,13 @@ impl Kernel {
         let count = value.get(offset..offset + 8).and_then(|bytes| bytes.try_into().ok());
         Ok(count.map_or(0, u64::from_ne_bytes))
     }
+}
+
+/// Of all programs of an object that are loaded.
+pub(crate) fn runs_of(object: &Object) -> Result<u64, KernelError> {
+    let loaded = object.progs().filter(|program| program.autoload());
+    let missed = loaded.map(|program| runs_missed(program.as_fd()));
+    missed.sum::<io::Result<u64>>().map_err(|source| KernelError::Programs { source })
 }
 
 fn runs_missed(program: BorrowedFd<'_>) -> io::Result<u64> {

@@ -11,12 +11,12 @@ use crate::KernelError;
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// The number of the tracepoint `group/name`.
-pub(crate) fn tracepoint_id(tracepoint: &'static str) -> Result<u64, KernelError> {
+pub(crate) fn tracepoint_id(tracepoint: &str) -> Result<u64, KernelError> {
     let file = format!("events/{tracepoint}/id");
     let mounted = MOUNTED.iter().find_map(|at| fs::read_to_string(format!("{at}/{file}")).ok());
     let text = mounted.map_or_else(|| read_unmounted(&file), Ok);
     text.and_then(|text| text.trim().parse().map_err(io::Error::other))
-        .map_err(|source| KernelError::Tracefs { tracepoint, source })
+        .map_err(|source| KernelError::Tracefs { tracepoint: tracepoint.into(), source })
 }
 
 /// Reads a file of the tracing file system where nobody has mounted it. The mount that this takes

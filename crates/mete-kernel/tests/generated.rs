@@ -16,6 +16,7 @@ use mete_schema::generate::bpf;
 use mete_schema::kernel::{Fake, KernelTypes, Running};
 use mete_schema::shipped::SHIPPED;
 use mete_schema::{Schema, Source, check};
+use support::with_tracing_file_system;
 
 /// The simplest buffer there is, for the programs' macros.
 const BUFFER: &str = r#"
@@ -35,9 +36,12 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } records SEC(".maps");
-#define METE_BEGIN(bytes) bpf_ringbuf_reserve(&records, bytes, 0)
-#define METE_END(record, bytes)                         \
+struct mete_place {};
+#define METE_BEGIN(place, id, size) ((void)(place), bpf_ringbuf_reserve(&records, size, 0))
+#define METE_END(place, record, id, size)               \
 	do {                                            \
+		record->head.type = id;                 \
+		record->head.bytes = size;              \
 		record->head.serial = 0;                \
 		record->head.time = METE_TIME();        \
 		bpf_ringbuf_submit(record, 0);          \
@@ -101,25 +105,6 @@ fn load(object: &Path) -> Object {
 fn running(test: &str) -> Option<Running> {
     support::kernel(test)?;
     Some(Running::new().unwrap())
-}
-
-/// Runs this where the tracing file system is mounted, for this thread alone and until it ends.
-fn with_tracing_file_system(test: &str, work: impl FnOnce() + Send) {
-    use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
-    use rustix::thread::{UnshareFlags, unshare_unsafe};
-    let place = "/sys/kernel/tracing";
-    let mount = || -> rustix::io::Result<()> {
-        // SAFETY: a mount namespace is no memory; nothing that this thread has is taken from others.
-        unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
-        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-        mount("tracefs", place, "tracefs", MountFlags::empty(), c"")
-    };
-    let run = || match mount() {
-        // It may be there already.
-        Ok(()) | Err(rustix::io::Errno::BUSY) => work(),
-        Err(error) => println!("SKIPPED: {test}: cannot mount the tracing file system: {error}"),
-    };
-    std::thread::scope(|scope| scope.spawn(run).join()).unwrap();
 }
 
 #[test]

@@ -88,6 +88,8 @@ pub mod reader;
 #[cfg(not(loom))]
 pub mod recorder;
 #[cfg(not(loom))]
+mod schema;
+#[cfg(not(loom))]
 pub mod sink;
 #[cfg(not(loom))]
 pub mod thread;

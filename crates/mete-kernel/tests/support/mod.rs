@@ -320,3 +320,22 @@ pub fn ping_pong(rounds: u64, processors: [usize; 2]) -> [Child; 2] {
     });
     [a, b]
 }
+
+/// Runs this where the tracing file system is mounted, for this thread alone and until it ends.
+pub fn with_tracing_file_system(test: &str, work: impl FnOnce() + Send) {
+    use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+    use rustix::thread::{UnshareFlags, unshare_unsafe};
+    let place = "/sys/kernel/tracing";
+    let mount = || -> rustix::io::Result<()> {
+        // SAFETY: a mount namespace is no memory; nothing that this thread has is taken from others.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+        mount("tracefs", place, "tracefs", MountFlags::empty(), c"")
+    };
+    let run = || match mount() {
+        // It may be there already.
+        Ok(()) | Err(rustix::io::Errno::BUSY) => work(),
+        Err(error) => println!("SKIPPED: {test}: cannot mount the tracing file system: {error}"),
+    };
+    std::thread::scope(|scope| scope.spawn(run).join()).unwrap();
+}

@@ -135,14 +135,20 @@ pub(super) fn records(text: &mut String, schema: &Schema) {
 }
 
 /// The constant part of the header, and the zeros at the end.
-pub(super) fn frame(event: &Event, indent: &str) -> String {
+fn frame(event: &Event, indent: &str) -> String {
     let (name, size) = (&event.name, event.layout.size);
-    let mut text =
-        format!("{indent}record->head.type = METE_ID_{name};\n{indent}record->head.bytes = {size};\n");
-    if event.layout.padding > 0 {
-        let _ = writeln!(text, "{indent}__builtin_memset(record->padding, 0, sizeof(record->padding));");
+    format!(
+        "{indent}record->head.type = METE_ID_{name};\n{indent}record->head.bytes = {size};\n{}",
+        padding(event, indent)
+    )
+}
+
+/// The zeros at the end.
+pub(super) fn padding(event: &Event, indent: &str) -> String {
+    match event.layout.padding {
+        0 => String::new(),
+        _ => format!("{indent}__builtin_memset(record->padding, 0, sizeof(record->padding));\n"),
     }
-    text
 }
 
 /// `mete_s32 v_pid, const char *v_name`

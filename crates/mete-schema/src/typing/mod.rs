@@ -8,6 +8,7 @@ mod point;
 mod value;
 
 use crate::kernel::{KernelTypes, Typed};
+use crate::known::Known;
 use crate::limits::MAX_PROBLEMS;
 use crate::problem::{Problem, Problems};
 use crate::schema::Schema;
@@ -41,6 +42,24 @@ pub struct CheckedLog {
     pub condition: Option<Value>,
     /// A value for each field.
     pub values: Vec<Value>,
+}
+
+impl Checked {
+    /// Whether a value that is known everywhere is asked for anywhere.
+    pub fn uses(&self, known: Known) -> bool {
+        let mut is_used = false;
+        let mut look = |value: &Value| is_used |= value.node == Node::Known(known);
+        self.points.iter().flat_map(CheckedPoint::values).for_each(|value| value.walk(&mut look));
+        is_used
+    }
+}
+
+impl CheckedPoint {
+    /// All its expressions.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Value> {
+        let logs = self.logs.iter().flat_map(|log| log.condition.iter().chain(&log.values));
+        self.when.iter().chain(logs)
+    }
 }
 
 /// Checks a schema against a kernel, or without one as far as that goes.

@@ -4,13 +4,16 @@
 //!
 //! | macro | is |
 //! |---|---|
-//! | `METE_BEGIN(bytes)` | room for a record of this constant size, or NULL where there is none |
-//! | `METE_END(record, bytes)` | the record is complete: serial number and time stamp are written, and it is committed |
+//! | `struct mete_place` | what is to be remembered of a record between its beginning and its end |
+//! | `METE_BEGIN(place, id, bytes)` | room for a record of this event and constant size; NULL where there is none, or the event is off |
+//! | `METE_END(place, record, id, bytes)` | the record's fields are complete: its header is written, and it is committed |
 //! | `METE_PARAMETER(ctx, n)`, `METE_RETURNED(ctx)` | the registers of a call, from 0, and of its return |
 //! | `METE_TIME()`, `METE_DOMAIN()`, `METE_COUNTER(n)` | the values of these names |
 //!
 //! and includes `<bpf/bpf_helpers.h>` and `<bpf/bpf_core_read.h>`. Structures of the kernel are declared with the
 //! members that are read and no others; where those lie is found when the programs are loaded (CO-RE).
+//!
+//! Programs leave the header alone: whoever reads the buffer meanwhile takes its first word for the end of the record.
 
 mod spare;
 mod structures;
@@ -19,13 +22,13 @@ mod value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::c::{PREAMBLE, frame, records};
+use super::c::{PREAMBLE, padding, records};
 use super::in_place;
 use crate::kernel::{KernelTypes, Type, Typed};
 use crate::problem::{Problem, Problems};
 use crate::schema::{Event, Schema, Target};
 use crate::types::FieldType;
-use crate::typing::{Checked, CheckedLog, CheckedPoint, Value};
+use crate::typing::{Checked, CheckedLog, CheckedPoint};
 use structures::Structures;
 use value::Writer;
 
@@ -53,10 +56,35 @@ pub fn bpf(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Resu
     text.push_str(QUIET);
     records(&mut text, schema);
     text.push_str(&Structures::of(checked, kernel).text());
-    for (nth, (target, points)) in by_target(schema, checked).into_iter().enumerate() {
-        program(&mut text, nth, target, &points, schema, kernel);
+    for (nth, (target, points)) in by_target(schema).into_iter().enumerate() {
+        let points: Vec<_> = points.into_iter().map(|nth| (nth, &checked.points[nth])).collect();
+        program(&mut text, &name(nth), target, &points, schema, kernel);
     }
     Ok(text)
+}
+
+/// A program that [`bpf`] writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program<'a> {
+    /// The name of its function.
+    pub name: String,
+    /// Where it runs.
+    pub target: &'a Target,
+    /// What it may log: places in [`Schema::events`], each once for each time that it is named.
+    pub events: Vec<usize>,
+}
+
+/// The programs that [`bpf`] writes for a schema, in their order.
+pub fn programs(schema: &Schema) -> Vec<Program<'_>> {
+    let of = |(nth, (target, points)): (usize, (_, Vec<usize>))| {
+        let logs = points.iter().flat_map(|point| &schema.points[*point].logs);
+        Program { name: name(nth), target, events: logs.map(|log| log.event).collect() }
+    };
+    by_target(schema).into_iter().enumerate().map(of).collect()
+}
+
+fn name(nth: usize) -> String {
+    format!("mete_at_{nth}")
 }
 
 /// What a user's expressions say is the user's affair, and has been checked.
@@ -67,16 +95,13 @@ const QUIET: &str = "\
 
 ";
 
-/// A second program on the same place would cost more than the first one's work.
-fn by_target<'a>(
-    schema: &'a Schema,
-    checked: &'a Checked,
-) -> Vec<(&'a Target, Vec<(usize, &'a CheckedPoint)>)> {
-    let mut order: Vec<(&Target, Vec<(usize, &CheckedPoint)>)> = Vec::new();
-    for (nth, (point, checked)) in schema.points.iter().zip(&checked.points).enumerate() {
+/// The points at each place: a second program on the same one would cost more than the first one's work.
+fn by_target(schema: &Schema) -> Vec<(&Target, Vec<usize>)> {
+    let mut order: Vec<(&Target, Vec<usize>)> = Vec::new();
+    for (nth, point) in schema.points.iter().enumerate() {
         match order.iter_mut().find(|(target, _)| **target == point.target) {
-            Some((_, points)) => points.push((nth, checked)),
-            None => order.push((&point.target, vec![(nth, checked)])),
+            Some((_, points)) => points.push(nth),
+            None => order.push((&point.target, vec![nth])),
         }
     }
     order
@@ -126,7 +151,7 @@ fn field(argument: &Typed) -> String {
 
 fn program(
     text: &mut String,
-    nth: usize,
+    name: &str,
     target: &Target,
     points: &[(usize, &CheckedPoint)],
     schema: &Schema,
@@ -134,7 +159,7 @@ fn program(
 ) {
     let writer = Writer { kernel, is_direct: is_direct(target) };
     let section = section(target).unwrap_or_default();
-    let _ = writeln!(text, "SEC(\"{section}\")\nint mete_at_{nth}(mete_u64 *ctx)\n{{");
+    let _ = writeln!(text, "SEC(\"{section}\")\nint {name}(mete_u64 *ctx)\n{{");
     let arguments = points.first().and_then(|(_, point)| point.arguments.as_deref()).unwrap_or_default();
     let used = used_arguments(points);
     for (place, argument) in
@@ -162,7 +187,7 @@ fn loaded(writer: &Writer<'_>, word: &str, argument: &Typed) -> String {
 fn used_arguments<'a>(points: &[(usize, &'a CheckedPoint)]) -> BTreeMap<&'a str, ()> {
     let mut used = BTreeMap::new();
     for (_, point) in points {
-        for value in values(point) {
+        for value in point.values() {
             value.walk(&mut |value| {
                 if let crate::typing::Node::Argument(name) = &value.node {
                     used.insert(name.as_str(), ());
@@ -171,12 +196,6 @@ fn used_arguments<'a>(points: &[(usize, &'a CheckedPoint)]) -> BTreeMap<&'a str,
         }
     }
     used
-}
-
-/// All expressions of a point.
-fn values(point: &CheckedPoint) -> impl Iterator<Item = &Value> {
-    let logs = point.logs.iter().flat_map(|log| log.condition.iter().chain(&log.values));
-    point.when.iter().chain(logs)
 }
 
 fn point(
@@ -200,9 +219,11 @@ fn log(text: &mut String, event: &Event, log: &CheckedLog, writer: &Writer<'_>) 
         log.condition.as_ref().map_or_else(|| "1".to_owned(), |condition| writer.value(condition));
     let _ = writeln!(
         text,
-        "\t\tif ({condition}) {{\n\t\t\tstruct mete_{name} *record = METE_BEGIN(sizeof(*record));\n"
+        "\t\tif ({condition}) {{\n\t\t\tstruct mete_place place;\n\
+         \t\t\tstruct mete_{name} *record = METE_BEGIN(&place, METE_ID_{name}, sizeof(*record));\n\n\
+         \t\t\tif (record) {{"
     );
-    let _ = writeln!(text, "\t\t\tif (record) {{\n{}", frame(event, "\t\t\t\t").trim_end());
+    text.push_str(&padding(event, "\t\t\t\t"));
     let places = in_place(event);
     for (_, field) in places {
         let Some(nth) = event.fields.iter().position(|it| it.name == field.name) else { continue };
@@ -213,5 +234,8 @@ fn log(text: &mut String, event: &Event, log: &CheckedLog, writer: &Writer<'_>) 
         };
         let _ = writeln!(text, "\t\t\t\t{statement}");
     }
-    text.push_str("\t\t\t\tMETE_END(record, sizeof(*record));\n\t\t\t}\n\t\t}\n");
+    let _ = writeln!(
+        text,
+        "\t\t\t\tMETE_END(&place, record, METE_ID_{name}, sizeof(*record));\n\t\t\t}}\n\t\t}}"
+    );
 }

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::value::Writer;
-use super::values;
 use crate::kernel::{KernelTypes, Type, TypeId};
-use crate::typing::{Checked, Node, Value};
+use crate::typing::{Checked, CheckedPoint, Node, Value};
 
 /// What is read of which structure.
 pub(super) struct Structures<'a> {
@@ -18,7 +17,7 @@ impl<'a> Structures<'a> {
     /// Those of a schema.
     pub(super) fn of(checked: &Checked, kernel: &'a dyn KernelTypes) -> Structures<'a> {
         let mut structures = Structures { kernel, members: BTreeMap::new() };
-        for value in checked.points.iter().flat_map(values) {
+        for value in checked.points.iter().flat_map(CheckedPoint::values) {
             value.walk(&mut |value| structures.note(value));
         }
         structures

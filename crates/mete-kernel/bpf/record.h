@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/*
+ * What programs that are generated from a schema need: the recording buffers, counters, registers.
+ * mete-schema's generate/bpf says what each macro is for, mete_trace.h how a buffer works.
+ */
+#ifndef METE_RECORD_H
+#define METE_RECORD_H
+
+#include "types.h"
+
+enum {
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
+	BPF_F_MMAPABLE = 1 << 10,
+};
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "mete_trace.h"
+
+#define METE_FIRST_EVENT 16
+
+/* What the loader knows before the programs are verified: the verifier takes out what is off. */
+const volatile struct {
+	__u32 data_bytes; /* of each buffer: a power of two */
+	__u32 processors; /* possible ones */
+	__u64 events[16]; /* bit n: the event whose number is METE_FIRST_EVENT + n is recorded */
+} recording SEC(".rodata.recording");
+
+/*
+ * The buffers, mapped by the recorder. An element's size, which the loader sets, is a multiple of
+ * the page size, so each processor's begins on a page.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, METE_TRACE_AREA_BYTES(65536));
+} buffers SEC(".maps");
+
+/* Virtual counter n on processor p at n * processors + p. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} counters SEC(".maps");
+
+#define mete_place mete_trace_place
+
+static __always_inline _Bool mete_is_on(__u32 id)
+{
+	__u32 nth = id - METE_FIRST_EVENT;
+
+	return recording.events[nth / 64 & 15] >> (nth % 64) & 1;
+}
+
+static __always_inline void *mete_begin(struct mete_place *place, __u32 id, __u32 bytes)
+{
+	__u32 processor = bpf_get_smp_processor_id();
+	struct mete_trace_area *area;
+
+	if (!mete_is_on(id))
+		return 0;
+	area = bpf_map_lookup_elem(&buffers, &processor);
+	if (!area)
+		return 0;
+	return mete_trace_reserve(area, recording.data_bytes, bytes, place, bpf_ktime_get_ns());
+}
+
+struct mete_counter_value {
+	__u64 counter;
+	__u64 enabled;
+	__u64 running;
+};
+
+/* A counter that the machine takes away meanwhile stands at 0. */
+static __always_inline __u64 mete_counter(__u32 nth)
+{
+	struct mete_counter_value value;
+	__u32 at = nth * recording.processors + bpf_get_smp_processor_id();
+
+	if (bpf_perf_event_read_value(&counters, at, (void *)&value, sizeof(value)))
+		return 0;
+	return value.counter;
+}
+
+/* Where the registers of a call's arguments are in what a program on a function gets, in words. */
+#ifdef __TARGET_ARCH_x86
+#define METE_PARAMETER_AT(n) \
+	((n) == 0 ? 14 : (n) == 1 ? 13 : (n) == 2 ? 12 : (n) == 3 ? 11 : (n) == 4 ? 9 : 8)
+#define METE_RETURNED_AT 10
+#else
+#define METE_PARAMETER_AT(n) (n)
+#define METE_RETURNED_AT 0
+#endif
+
+#define METE_BEGIN(place, id, bytes) mete_begin(place, id, bytes)
+#define METE_END(place, record, id, bytes) mete_trace_commit((__u64 *)(record), id, bytes, place)
+#define METE_TIME() bpf_ktime_get_ns()
+#define METE_DOMAIN() 0
+#define METE_COUNTER(n) mete_counter(n)
+#define METE_PARAMETER(ctx, n) (((__u64 *)(ctx))[METE_PARAMETER_AT(n)])
+#define METE_RETURNED(ctx) (((__u64 *)(ctx))[METE_RETURNED_AT])
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#endif

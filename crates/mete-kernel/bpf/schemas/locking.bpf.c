@@ -1,0 +1,234 @@
+#include "record.h"
+
+/* Made from a schema by mete. Changes here are lost. */
+#ifndef METE_RECORD_HEAD
+#define METE_RECORD_HEAD
+typedef __INT8_TYPE__ mete_s8;
+typedef __INT16_TYPE__ mete_s16;
+typedef __INT32_TYPE__ mete_s32;
+typedef __INT64_TYPE__ mete_s64;
+typedef __UINT8_TYPE__ mete_u8;
+typedef __UINT16_TYPE__ mete_u16;
+typedef __UINT32_TYPE__ mete_u32;
+typedef __UINT64_TYPE__ mete_u64;
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error records are little endian
+#endif
+
+#ifdef __cplusplus
+typedef bool mete_bool;
+#define METE_ASSERT_ static_assert
+#else
+typedef _Bool mete_bool;
+#define METE_ASSERT_ _Static_assert
+#endif
+
+struct mete_head {
+	mete_u16 type;
+	mete_u16 bytes; /* of the record */
+	mete_u32 serial; /* the recorder's */
+	mete_u64 time; /* the recorder's */
+};
+#endif
+
+#pragma clang diagnostic ignored "-Wparentheses-equality"
+#pragma clang diagnostic ignored "-Wtautological-compare"
+#pragma clang diagnostic ignored "-Wconstant-logical-operand"
+
+/* A processor begins to wait for a lock of the kernel by spinning. */
+struct mete_SPIN {
+	struct mete_head head;
+	/* The lock. */
+	mete_u64 f_lock;
+	/* Who waits. */
+	mete_s32 f_pid;
+	/* The kernel's own word for the kind of lock: 1 spinning, 2 reader, 4 writer, 8 real-time, 16 per
+	 * processor, 32 mutex. */
+	mete_u32 f_flags;
+};
+
+#define METE_ID_SPIN 16
+#define METE_FINGERPRINT_SPIN 0x363a0c2123c985b4ull
+METE_ASSERT_(sizeof(struct mete_SPIN) == 32, "size of SPIN");
+METE_ASSERT_(__builtin_offsetof(struct mete_SPIN, f_lock) == 16, "place of SPIN.lock");
+METE_ASSERT_(__builtin_offsetof(struct mete_SPIN, f_pid) == 24, "place of SPIN.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_SPIN, f_flags) == 28, "place of SPIN.flags");
+
+/* A task begins to wait for a lock of the kernel for reading. */
+struct mete_READ {
+	struct mete_head head;
+	/* The lock. */
+	mete_u64 f_lock;
+	/* Who waits. */
+	mete_s32 f_pid;
+	/* As in SPIN. */
+	mete_u32 f_flags;
+};
+
+#define METE_ID_READ 17
+#define METE_FINGERPRINT_READ 0xb326b9c09a12b068ull
+METE_ASSERT_(sizeof(struct mete_READ) == 32, "size of READ");
+METE_ASSERT_(__builtin_offsetof(struct mete_READ, f_lock) == 16, "place of READ.lock");
+METE_ASSERT_(__builtin_offsetof(struct mete_READ, f_pid) == 24, "place of READ.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_READ, f_flags) == 28, "place of READ.flags");
+
+/* A task begins to wait for a lock of the kernel for writing, or for one that excludes everybody. */
+struct mete_WRITE {
+	struct mete_head head;
+	/* The lock. */
+	mete_u64 f_lock;
+	/* Who waits. */
+	mete_s32 f_pid;
+	/* As in SPIN. */
+	mete_u32 f_flags;
+};
+
+#define METE_ID_WRITE 18
+#define METE_FINGERPRINT_WRITE 0x07e3fd2d601f9297ull
+METE_ASSERT_(sizeof(struct mete_WRITE) == 32, "size of WRITE");
+METE_ASSERT_(__builtin_offsetof(struct mete_WRITE, f_lock) == 16, "place of WRITE.lock");
+METE_ASSERT_(__builtin_offsetof(struct mete_WRITE, f_pid) == 24, "place of WRITE.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_WRITE, f_flags) == 28, "place of WRITE.flags");
+
+/* The wait that began last on this processor, or for this task, is over. */
+struct mete_ACQUIRED {
+	struct mete_head head;
+	/* The lock. */
+	mete_u64 f_lock;
+	/* Who waited. */
+	mete_s32 f_pid;
+	/* 0, or the negative number of the error with which the wait was given up. */
+	mete_s32 f_result;
+};
+
+#define METE_ID_ACQUIRED 19
+#define METE_FINGERPRINT_ACQUIRED 0x12b76d445e9fc7e2ull
+METE_ASSERT_(sizeof(struct mete_ACQUIRED) == 32, "size of ACQUIRED");
+METE_ASSERT_(__builtin_offsetof(struct mete_ACQUIRED, f_lock) == 16, "place of ACQUIRED.lock");
+METE_ASSERT_(__builtin_offsetof(struct mete_ACQUIRED, f_pid) == 24, "place of ACQUIRED.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_ACQUIRED, f_result) == 28, "place of ACQUIRED.result");
+
+/* A thread of a program enters the kernel to wait for a lock, or to wake those who wait. */
+struct mete_FUTEX {
+	struct mete_head head;
+	/* The lock, as the program sees it. */
+	mete_u64 f_lock;
+	/* The thread. */
+	mete_s32 f_pid;
+	/* The process: addresses of different ones have nothing to do with each other. */
+	mete_s32 f_tgid;
+	/* The operation: its lowest seven bits are 0 to wait, 1 to wake. */
+	mete_s32 f_operation;
+	/* What the lock held when the thread decided to wait, or how many it wakes. */
+	mete_u32 f_value;
+};
+
+#define METE_ID_FUTEX 20
+#define METE_FINGERPRINT_FUTEX 0x555c5aad6de72429ull
+METE_ASSERT_(sizeof(struct mete_FUTEX) == 40, "size of FUTEX");
+METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX, f_lock) == 16, "place of FUTEX.lock");
+METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX, f_pid) == 24, "place of FUTEX.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX, f_tgid) == 28, "place of FUTEX.tgid");
+METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX, f_operation) == 32, "place of FUTEX.operation");
+METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX, f_value) == 36, "place of FUTEX.value");
+
+struct task_struct;
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct task_struct {
+	mete_s32 pid;
+	mete_s32 tgid;
+};
+
+#pragma clang attribute pop
+
+SEC("tp_btf/contention_begin")
+int mete_at_0(mete_u64 *ctx)
+{
+	void *a_lock = (void *)(ctx[0]);
+	mete_u32 a_flags = ctx[1];
+	if (1) {
+		if ((a_flags & 1)) {
+			struct mete_place place;
+			struct mete_SPIN *record = METE_BEGIN(&place, METE_ID_SPIN, sizeof(*record));
+
+			if (record) {
+				record->f_lock = (mete_u64)(unsigned long)a_lock;
+				record->f_pid = ((struct task_struct *)bpf_get_current_task_btf())->pid;
+				record->f_flags = a_flags;
+				METE_END(&place, record, METE_ID_SPIN, sizeof(*record));
+			}
+		}
+		if (((!(a_flags & 1)) && (a_flags & 2))) {
+			struct mete_place place;
+			struct mete_READ *record = METE_BEGIN(&place, METE_ID_READ, sizeof(*record));
+
+			if (record) {
+				record->f_lock = (mete_u64)(unsigned long)a_lock;
+				record->f_pid = ((struct task_struct *)bpf_get_current_task_btf())->pid;
+				record->f_flags = a_flags;
+				METE_END(&place, record, METE_ID_READ, sizeof(*record));
+			}
+		}
+		if ((!(a_flags & 3))) {
+			struct mete_place place;
+			struct mete_WRITE *record = METE_BEGIN(&place, METE_ID_WRITE, sizeof(*record));
+
+			if (record) {
+				record->f_lock = (mete_u64)(unsigned long)a_lock;
+				record->f_pid = ((struct task_struct *)bpf_get_current_task_btf())->pid;
+				record->f_flags = a_flags;
+				METE_END(&place, record, METE_ID_WRITE, sizeof(*record));
+			}
+		}
+	}
+	return 0;
+}
+
+SEC("tp_btf/contention_end")
+int mete_at_1(mete_u64 *ctx)
+{
+	void *a_lock = (void *)(ctx[0]);
+	mete_s32 a_ret = ctx[1];
+	if (1) {
+		if (1) {
+			struct mete_place place;
+			struct mete_ACQUIRED *record = METE_BEGIN(&place, METE_ID_ACQUIRED, sizeof(*record));
+
+			if (record) {
+				record->f_lock = (mete_u64)(unsigned long)a_lock;
+				record->f_pid = ((struct task_struct *)bpf_get_current_task_btf())->pid;
+				record->f_result = a_ret;
+				METE_END(&place, record, METE_ID_ACQUIRED, sizeof(*record));
+			}
+		}
+	}
+	return 0;
+}
+
+SEC("tracepoint/syscalls/sys_enter_futex")
+int mete_at_2(mete_u64 *ctx)
+{
+	void *a_uaddr = (void *)(*(mete_u64 *)((char *)ctx + 16));
+	mete_u64 a_op = *(mete_u64 *)((char *)ctx + 24);
+	mete_u64 a_val = *(mete_u64 *)((char *)ctx + 32);
+	if (1) {
+		if (1) {
+			struct mete_place place;
+			struct mete_FUTEX *record = METE_BEGIN(&place, METE_ID_FUTEX, sizeof(*record));
+
+			if (record) {
+				record->f_lock = ((mete_u64)((mete_u64)(unsigned long)a_uaddr));
+				record->f_pid = ((struct task_struct *)bpf_get_current_task_btf())->pid;
+				record->f_tgid = ((struct task_struct *)bpf_get_current_task_btf())->tgid;
+				record->f_operation = ((mete_s32)(a_op));
+				record->f_value = ((mete_u32)(a_val));
+				METE_END(&place, record, METE_ID_FUTEX, sizeof(*record));
+			}
+		}
+	}
+	return 0;
+}
+

@@ -1,0 +1,200 @@
+//! Recording by schema: programs that are generated from a schema write its events into recording buffers, one
+//! for each processor, which the recorder of `mete-trace` maps and empties.
+//!
+//! ```text
+//!   Schema, text of its programs ──▶ compile ──▶ load ──▶ buffers ──▶ attach ──▶ detach ──▶ drop
+//!                                    shipped      verified, mapped     points of           nothing left
+//!                                    or cached    events that are off  the events
+//!                                    or clang     are not in it        that are on
+//! ```
+
+mod areas;
+mod cache;
+mod compile;
+mod counters;
+mod shipped;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+use libbpf_rs::{Link, Object, OpenObject};
+use mete_schema::generate::{Program, programs};
+use mete_schema::schema::Target;
+use mete_schema::{Checked, Schema};
+use mete_trace::layout;
+
+use crate::attach::{attach_to_event, program};
+use crate::load::{load_object, processors};
+use crate::{KernelError, capability, map, missed, perf, tracefs};
+
+pub use areas::Areas;
+pub use cache::Cache;
+pub use compile::source;
+
+/// The largest buffer of a processor, 2^28 bytes: programs cannot reach further into a map.
+pub const MAX_SIZE_LOG2: u32 = 28;
+
+/// How something is recorded.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The events that are recorded: their places in the schema.
+    pub events: Vec<usize>,
+    /// Bytes of each processor's buffer: a power of two.
+    pub buffer_bytes: u64,
+    /// The low-water mark, for the flush threads.
+    pub low_water_percent: u8,
+}
+
+/// Loaded programs of a schema. Dropping it detaches and unloads everything.
+pub struct Recording {
+    // Fields are dropped in this order: nothing runs any more before what it reads is gone.
+    links: Vec<Link>,
+    _counters: Vec<OwnedFd>,
+    points: Vec<Point>,
+    object: Object,
+    areas: Arc<Areas>,
+}
+
+/// A program and its place.
+struct Point {
+    program: String,
+    target: Target,
+}
+
+impl Recording {
+    /// Loads the programs and maps the buffers; attaches nothing. `text` is what
+    /// [`bpf`](mete_schema::generate::bpf) made of the schema.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`]: privilege, type information, a compiler or a counter is missing, or the kernel refuses.
+    pub fn load(
+        schema: &Schema,
+        checked: &Checked,
+        text: &str,
+        settings: &Settings,
+        cache: &Cache,
+    ) -> Result<Recording, KernelError> {
+        capability::check_privilege()?;
+        let size_log2 = size_log2(settings.buffer_bytes)?;
+        let points = wanted(schema, &settings.events)?;
+        let processors = processors()?;
+        let counters = counters::wanted(schema, checked)?;
+        let object = compile::object(text, cache)?;
+        let object = load_object(&object, |open| configure(open, &points, settings, processors))?;
+        let open = counters::open(&object, &counters, processors)?;
+        let areas = Arc::new(Areas::new(&object, processors, size_log2, settings.low_water_percent)?);
+        Ok(Recording { links: Vec::new(), _counters: open, points, object, areas })
+    }
+
+    /// The buffers. They may be kept for longer than the programs.
+    pub fn buffers(&self) -> Arc<Areas> {
+        Arc::clone(&self.areas)
+    }
+
+    /// From now on the events are recorded.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError::Point`] for the first place that refuses; then nothing is attached.
+    pub fn attach(&mut self) -> Result<(), KernelError> {
+        let attached = self.points.iter().map(|point| attach(&self.object, point));
+        self.links = attached.collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    /// From now on nothing is.
+    pub fn detach(&mut self) {
+        self.links.clear();
+    }
+
+    /// Runs of the programs that the kernel left out because an interrupt came to the same place in the middle of
+    /// one: what they would have recorded has no serial number. Kernels before 5.12 do not count them.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError::Programs`] if the kernel does not say.
+    pub fn runs_missed(&self) -> Result<u64, KernelError> {
+        missed::runs_of(&self.object)
+    }
+}
+
+fn size_log2(bytes: u64) -> Result<u32, KernelError> {
+    let log2 = bytes.checked_ilog2().filter(|log2| 1 << log2 == bytes);
+    log2.filter(|log2| (layout::MIN_SIZE_LOG2..=MAX_SIZE_LOG2).contains(log2))
+        .ok_or(KernelError::BufferSize(bytes))
+}
+
+/// The places where any of the events is logged.
+fn wanted(schema: &Schema, events: &[usize]) -> Result<Vec<Point>, KernelError> {
+    let logs_any = |program: &Program<'_>| program.events.iter().any(|event| events.contains(event));
+    let point = |program: Program<'_>| Point { program: program.name, target: program.target.clone() };
+    let points: Vec<_> = programs(schema).into_iter().filter(logs_any).map(point).collect();
+    if points.is_empty() {
+        let names: Vec<_> = events.iter().map(|event| schema.events[*event].name.as_str()).collect();
+        return Err(KernelError::NoPoints(names.join(", ")));
+    }
+    Ok(points)
+}
+
+/// What is decided between opening and loading: sizes, and which programs and events there are.
+fn configure(
+    open: &mut OpenObject,
+    points: &[Point],
+    settings: &Settings,
+    processors: usize,
+) -> libbpf_rs::Result<()> {
+    for mut map in open.maps_mut() {
+        match map.name().to_str() {
+            Some("buffers") => {
+                map.set_max_entries(processors as u32)?;
+                map.set_value_size(
+                    (layout::HEADER_BYTES + layout::SLACK_BYTES) as u32 + settings.buffer_bytes as u32,
+                )?;
+            }
+            Some("counters") => map.set_max_entries((counters::MOST * processors) as u32)?,
+            Some(".rodata.recording") => map.set_initial_value(&constants(settings, processors))?,
+            _ => {}
+        }
+    }
+    for mut program in open.progs_mut() {
+        let is_wanted = points.iter().any(|point| program.name() == point.program.as_str());
+        program.set_autoload(is_wanted);
+    }
+    Ok(())
+}
+
+/// `recording` of `bpf/record.h`.
+fn constants(settings: &Settings, processors: usize) -> Vec<u8> {
+    let mut events = [0u64; 16];
+    for event in &settings.events {
+        events[event / 64 % 16] |= 1 << (event % 64);
+    }
+    let sizes = [settings.buffer_bytes as u32, processors as u32].map(u32::to_ne_bytes);
+    sizes.concat().into_iter().chain(events.map(u64::to_ne_bytes).concat()).collect()
+}
+
+fn attach(object: &Object, point: &Point) -> Result<Link, KernelError> {
+    let failed = |source| KernelError::Point { point: point.target.to_string(), source };
+    let absent = || failed(libbpf_rs::Error::from(io::Error::from(io::ErrorKind::NotFound)));
+    let program = program(object, &point.program).ok_or_else(absent)?;
+    let link = match &point.target {
+        Target::Tracepoint { group, name } => attach_to_event(program, open_tracepoint(group, name)?),
+        _ => program.attach(),
+    };
+    link.map_err(failed)
+}
+
+/// By its number: the loader library would want the tracing file system to be mounted.
+fn open_tracepoint(group: &str, name: &str) -> Result<OwnedFd, KernelError> {
+    let id = tracefs::tracepoint_id(&format!("{group}/{name}"))?;
+    let failed = |source| KernelError::PerfEvent { event: "of a tracepoint", processor: 0, source };
+    perf::open_tracepoint(id).map_err(failed)
+}
+
+/// Tells the programs where a counter is.
+fn tell_counter(object: &Object, at: usize, event: &OwnedFd) -> Result<(), KernelError> {
+    let fd = event.as_fd().as_raw_fd() as u32;
+    map::write(object, "counters", &(at as u32).to_ne_bytes(), &fd.to_ne_bytes())
+}
