@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
-use crate::{bench, demo, doctor, generate, log, replay, schedule, schema, sim, study, trace};
+use crate::{bench, demo, doctor, generate, log, record, replay, schedule, schema, sim, study, trace};
 
 /// Measure what schedulers need to know, and deal the processor out by it
 #[derive(Debug, Parser)]
@@ -24,6 +24,8 @@ Examples:
   sudo mete log --for 5s             log the whole machine for five seconds
   sudo mete log -- make -j4          log a command and everything that it starts
   sudo mete schedule --driver db=comm:postgres --client web=comm:nginx
+  sudo mete record --schema scheduler -o trace -- make
+  mete show trace                    what ran when, and who was woken by whom
   mete sim mix --policy vtrr,eevdf   two policies on a simulated machine
   sudo mete bench --quick            what logging costs on this machine
 
@@ -50,6 +52,8 @@ pub enum Subcommand {
     Study(study::Options),
     /// Check, explain or format a schema: events of a subsystem, and where they are logged
     Schema(schema::Options),
+    /// Record what a schema describes into a trace: every event of the kernel, and how many are lost
+    Record(record::Options),
     /// Print a recorded trace: every event, every gap, of all processors in one order
     Show(trace::ShowOptions),
     /// Convert a recorded trace for other programs: Perl, JSON, CSV, text
@@ -109,6 +113,22 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     if length.is_zero() { Err("a length of time must be more than nothing".into()) } else { Ok(length) }
 }
 
+/// A number of bytes as people write it: `65536`, `64K`, `4M`, `1G`; the letters are powers of 1024.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let expected = || format!("{text:?} is no number of bytes; write 65536, 64K, 4M or 1G");
+    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit {
+        "" => 0,
+        "K" | "KiB" => 10,
+        "M" | "MiB" => 20,
+        "G" | "GiB" => 30,
+        _ => return Err(expected()),
+    };
+    let number: u64 = number.parse().map_err(|_| expected())?;
+    number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(expected)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +145,17 @@ mod tests {
     fn lengths_of_time_without_a_unit_or_a_length_are_refused() {
         for text in ["", "10", "s", "-1s", "1.2.3s", "0s", "10 s", "infs", "99999999999999999999999h"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_bytes_are_read_with_their_unit_and_others_are_refused() {
+        assert_eq!(bytes("65536"), Ok(65536));
+        assert_eq!(bytes("64K"), Ok(65536));
+        assert_eq!(bytes("4M"), Ok(4 << 20));
+        assert_eq!(bytes("1GiB"), Ok(1 << 30));
+        for text in ["", "0", "4m", "-1", "1.5M", "M", "99999999999999G"] {
+            assert!(bytes(text).is_err(), "{text}");
         }
     }
 

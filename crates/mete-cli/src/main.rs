@@ -2,7 +2,7 @@
 //! crates below it; here are the words, the waiting and the exit status.
 //!
 //! ```text
-//!   arguments ──▶ doctor │ log │ schedule │ bench │ sim │ replay │ study │ schema │ show │ convert ──▶ output ──▶ stdout
+//!   arguments ──▶ doctor │ log │ schedule │ bench │ sim │ replay │ study │ schema │ record │ show │ convert ──▶ output ──▶ stdout
 //!                     └── progress, notes, failures ─────────────────────────▶ stderr
 //! ```
 //!
@@ -24,6 +24,7 @@ mod log;
 mod notice;
 mod output;
 mod progress;
+mod record;
 mod replay;
 mod report;
 mod schedule;
@@ -79,6 +80,7 @@ fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
         Subcommand::Replay(options) => replay::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Study(options) => study::run(&options, &mut Output::new(options.json)),
         Subcommand::Schema(options) => schema::run(&options).map(done),
+        Subcommand::Record(options) => record::run(&options, &mut Output::new(options.json)),
         Subcommand::Show(options) => trace::show(&options).map(done),
         Subcommand::Convert(options) => trace::run_convert(&options).map(done),
         Subcommand::Generate(options) => generate::run(&options, &mut Output::new(false)).map(done),

@@ -156,7 +156,8 @@ fn not_there(path: &Path) -> String {
     format!("cannot read the schema {} (a file, or one of {names})", path.display())
 }
 
-fn sources(files: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
+/// The files of a schema, or shipped schemata.
+pub fn sources(files: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
     files.iter().map(|path| read(path)).collect()
 }
 
@@ -190,7 +191,7 @@ fn run_check(options: &CheckOptions, output: &mut Output) -> anyhow::Result<()> 
 }
 
 /// Tells all that is wrong.
-fn refuse<T>(problems: &Problems, sources: &[Source], output: &mut Output) -> anyhow::Result<T> {
+pub fn refuse<T>(problems: &Problems, sources: &[Source], output: &mut Output) -> anyhow::Result<T> {
     for problem in &problems.0 {
         output.object(&ProblemObject::new(problem, sources))?;
     }

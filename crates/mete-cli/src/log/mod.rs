@@ -1,7 +1,7 @@
 //! `mete log`: what schedulers need to know, logged for a while and printed for each domain.
 
 mod automatic;
-mod command;
+pub mod command;
 mod events;
 
 use std::ffi::OsString;
