@@ -63,6 +63,7 @@ fn text(notice: &Notice) -> Option<String> {
         // It was found and has ended before it could be taken.
         Notice::Refused(SourceError::Component(AttachError::Gone { .. })) => None,
         Notice::Refused(why) => Some(why.to_string()),
+        Notice::Empty(empty) => Some(empty.to_string()),
         Notice::NotFollowed(pid, why) => Some(format!("process {pid} was not placed: {why}")),
         Notice::Component(_) | Notice::Ended(_) | Notice::Moved(..) | Notice::NotMoved(..) => None,
     }

@@ -24,7 +24,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::actuator::{self, ActuatorError, Restored};
 use crate::analysis::Analysis;
 use crate::configure::Layout;
-use crate::domains::{Change, DomainError, DomainSpec, Domains, OTHER};
+use crate::domains::{Change, DomainError, DomainSpec, Domains, Empty, OTHER};
 use crate::precedence::Precedence;
 use crate::sources::{ComponentSource, Discovery, KernelSource, Source, SourceError, Unavailable};
 use crate::ticker::Ticker;
@@ -50,7 +50,8 @@ pub struct Settings {
     pub components: bool,
     /// The only directory in which they are looked for; `None` for wherever this user may look.
     pub component_directory: Option<PathBuf>,
-    /// Whether a domain may be empty at first.
+    /// Whether all domains may be empty at first, and nothing is to be said of it. Else somebody must
+    /// be in one, and each that is empty is a [`Notice::Empty`].
     pub may_be_empty: bool,
     /// The constants of the affinity policy; `None` to look on and do nothing.
     pub policy: Option<policy::affinity::Settings>,
@@ -100,6 +101,8 @@ pub enum Notice {
     NoDiscovery(io::Error),
     /// A characteristic is not logged.
     Unavailable(Unavailable),
+    /// Nobody is in a domain so far.
+    Empty(Empty),
     /// A component is read from now on.
     Component(String),
     /// A component has ended.
@@ -172,7 +175,7 @@ impl Scheduler {
         let mut domains = Domains::new(specs)?;
         domains.scan();
         if !settings.may_be_empty {
-            domains.check_matches()?;
+            notices.extend(domains.check_matches()?.into_iter().map(Notice::Empty));
         }
         let kernel = start_kernel(&settings, &mut notices)?;
         let processors = kernel.as_ref().map_or_else(configured_processors, Source::processors);

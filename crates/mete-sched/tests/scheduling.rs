@@ -205,7 +205,7 @@ fn log_16_after_kill_9_the_mask_is_put_back_and_a_second_scheduler_takes_over() 
 }
 
 #[test]
-fn log_6_a_domain_that_nobody_is_in_ends_the_scheduler_with_a_sentence() {
+fn log_6_domains_that_nobody_is_in_end_the_scheduler_with_a_sentence() {
     let place = Place::new("nobody");
     let output = Command::new(SUBJECT)
         .args(["schedule", "alone", "none=comm:no-such-prog"])
@@ -213,5 +213,5 @@ fn log_6_a_domain_that_nobody_is_in_ends_the_scheduler_with_a_sentence() {
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && text.contains("NoMatch"), "{text}");
+    assert!(!output.status.success() && text.contains("Nobody"), "{text}");
 }

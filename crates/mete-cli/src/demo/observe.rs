@@ -132,6 +132,7 @@ fn take(notice: Notice, scheduler: &Scheduler, observed: &mut Observed) {
         Notice::NotFollowed(pid, error) => {
             observed.notes.push(format!("process {pid} could not be moved: {error}"))
         }
+        Notice::Empty(empty) => observed.notes.push(empty.to_string()),
         Notice::Component(_) | Notice::Ended(_) => {}
     }
 }

@@ -14,6 +14,7 @@ pub mod process;
 pub mod selector;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -106,18 +107,30 @@ pub enum DomainError {
         /// What was written.
         path: PathBuf,
     },
-    /// Nobody is selected.
-    #[error("the domain {name:?} is empty: nothing that runs now matches {selector}")]
+    /// Nobody is selected, and nobody can come: processes have their numbers for life.
+    #[error(
+        "the domain {name:?} is empty and stays so: no process is there for {selector}; ps -e -o pid,comm,user \
+         shows what runs"
+    )]
     NoMatch {
         /// The domain.
         name: String,
         /// The selector.
         selector: String,
     },
+    /// Nobody is in any domain.
+    #[error(
+        "no domain has anybody in it: nothing that runs now matches {selectors}; start it first, or see what \
+         runs with ps -e -o pid,comm,user"
+    )]
+    Nobody {
+        /// The selectors of all domains.
+        selectors: String,
+    },
     /// Whoever is selected belongs to an earlier domain.
     #[error(
         "the domain {name:?} is empty: what matches {selector} belongs to {owner:?} already, because the domain \
-         that is named first goes first"
+         that is named first goes first; name {name:?} first"
     )]
     AllTaken {
         /// The domain.
@@ -127,6 +140,26 @@ pub enum DomainError {
         /// The earlier domain.
         owner: String,
     },
+}
+
+/// A domain that nobody is in yet. Whoever matches later belongs to it from then on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Empty {
+    /// The domain.
+    pub name: String,
+    /// Who would belong to it.
+    pub selectors: String,
+}
+
+impl fmt::Display for Empty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Empty { name, selectors } = self;
+        write!(
+            f,
+            "the domain {name:?} is empty so far: nothing that runs now matches {selectors}; whoever starts later and \
+             matches belongs to it"
+        )
+    }
 }
 
 /// One domain.
@@ -261,23 +294,35 @@ impl Domains {
         })
     }
 
-    /// That every domain has somebody in it.
+    /// The domains that nobody is in yet. A selector of names, groups or users can come true at any
+    /// time, and a scan binds whoever makes it true.
     ///
     /// # Errors
     ///
-    /// [`DomainError::NoMatch`] or [`DomainError::AllTaken`] names the first one that has not.
-    pub fn check_matches(&self) -> Result<(), DomainError> {
+    /// [`DomainError::NoMatch`] or [`DomainError::AllTaken`] names a domain that stays empty, and
+    /// [`DomainError::Nobody`] says that there is nobody in any: then something is mistyped.
+    pub fn check_matches(&self) -> Result<Vec<Empty>, DomainError> {
         let is_empty = |number: &DomainId| self.members(*number).next().is_none();
-        match (FIRST..self.len() as DomainId).find(is_empty) {
-            None => Ok(()),
-            Some(number) => Err(self.why_empty(number)),
+        let empty: Vec<_> = (FIRST..self.len() as DomainId).filter(is_empty).collect();
+        empty.iter().try_for_each(|&number| self.check_can_fill(number))?;
+        let all = self.len() - usize::from(FIRST);
+        let empty: Vec<_> = empty.into_iter().map(|number| self.empty(number)).collect();
+        if all > 0 && empty.len() == all {
+            let selectors: Vec<_> = empty.into_iter().map(|empty| empty.selectors).collect();
+            return Err(DomainError::Nobody { selectors: selectors.join(" or ") });
         }
+        Ok(empty)
     }
 
-    fn why_empty(&self, number: DomainId) -> DomainError {
+    fn empty(&self, number: DomainId) -> Empty {
         let Domain { name, selectors, .. } = &self.domains[usize::from(number)];
         let texts: Vec<_> = selectors.iter().map(Selector::to_string).collect();
-        let (name, selector) = (name.clone(), texts.join(" or "));
+        Empty { name: name.clone(), selectors: texts.join(" or ") }
+    }
+
+    fn check_can_fill(&self, number: DomainId) -> Result<(), DomainError> {
+        let Empty { name, selectors: selector } = self.empty(number);
+        let selectors = &self.domains[usize::from(number)].selectors;
         let in_cgroups = self.cgroup_members_of(number);
         let is_selected = |pid: &u32| {
             let selects = |process: Process| selectors.iter().any(|selector| selector.selects(&process));
@@ -285,8 +330,9 @@ impl Domains {
         };
         let taken = self.known.iter().find(|(pid, known)| known.domain >= FIRST && is_selected(pid));
         match taken.map(|(_, known)| self.name(known.domain).to_owned()) {
-            Some(owner) => DomainError::AllTaken { name, selector, owner },
-            None => DomainError::NoMatch { name, selector },
+            Some(owner) => Err(DomainError::AllTaken { name, selector, owner }),
+            None if selectors.iter().any(Selector::can_come_true) => Ok(()),
+            None => Err(DomainError::NoMatch { name, selector }),
         }
     }
 
@@ -495,10 +541,30 @@ mod tests {
 
     #[test]
     fn log_6_a_selector_that_matches_nothing_is_named() {
-        let mut domains = Domains::new(specs(&["none=comm:no-such-prog"])).unwrap();
+        let error = |texts: &[&str]| {
+            let mut domains = Domains::new(specs(texts)).unwrap();
+            domains.scan();
+            domains.check_matches().unwrap_err()
+        };
+        let selectors = "comm:no-such-prog or user:4294967294".to_owned();
+        let nobody = DomainError::Nobody { selectors };
+        assert_eq!(error(&["none=comm:no-such-prog", "no=user:4294967294"]), nobody);
+        // No process has a number beyond 2^22.
+        let dead = DomainError::NoMatch { name: "none".into(), selector: "pid:4194305".into() };
+        assert_eq!(error(&["own=children:1", "none=pid:4194305"]), dead);
+        let dead = DomainError::NoMatch { name: "none".into(), selector: "children:4194305".into() };
+        assert_eq!(error(&["own=children:1", "none=children:4194305"]), dead);
+    }
+
+    #[test]
+    fn log_6_beside_a_domain_with_somebody_in_it_one_that_can_fill_may_be_empty() {
+        let shell = Running::shell("read x");
+        let texts =
+            [format!("here=pid:{}", shell.pid()), "later=comm:no-such-prog,user:4294967294".to_owned()];
+        let mut domains = Domains::new(specs(&texts.each_ref().map(String::as_str))).unwrap();
         domains.scan();
-        let error = domains.check_matches().unwrap_err();
-        assert_eq!(error, DomainError::NoMatch { name: "none".into(), selector: "comm:no-such-prog".into() });
+        let selectors = "comm:no-such-prog or user:4294967294".into();
+        assert_eq!(domains.check_matches(), Ok(vec![Empty { name: "later".into(), selectors }]));
     }
 
     #[test]
@@ -525,7 +591,7 @@ mod tests {
         }
         domains.scan();
         assert_eq!(domains.members(a).count(), 3);
-        assert_eq!(domains.check_matches(), Ok(()));
+        assert_eq!(domains.check_matches(), Ok(vec![]));
         let pid = shell.pid();
         drop(shell);
         // Something begins, so the scan looks again.

@@ -21,6 +21,8 @@ pub struct Process {
     pub is_kernel: bool,
     /// When it began, in ticks since boot: together with the pid, its identity.
     pub start: u64,
+    /// The processor time of all its threads so far, in ticks.
+    pub ran: u64,
 }
 
 impl Process {
@@ -74,6 +76,8 @@ impl<'a> Stat<'a> {
             parent: self.field(4)? as u32,
             is_kernel: self.field(9)? & KERNEL_THREAD != 0,
             start: self.field(22)?,
+            // In user mode and in the kernel.
+            ran: self.field(14)?.saturating_add(self.field(15)?),
         })
     }
 }
@@ -115,11 +119,11 @@ mod tests {
 
     #[test]
     fn a_name_with_parentheses_and_blanks_is_read_whole() {
-        let text = "42 (a) b (c) S 7 42 42 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 9001 0 0";
+        let text = "42 (a) b (c) S 7 42 42 0 -1 4194304 0 0 0 0 30 12 0 0 20 0 1 0 9001 0 0";
         let process = Stat::parse(text).unwrap().process().unwrap();
         assert_eq!(
             process,
-            Process { pid: 42, comm: "a) b (c".into(), parent: 7, is_kernel: false, start: 9001 }
+            Process { pid: 42, comm: "a) b (c".into(), parent: 7, is_kernel: false, start: 9001, ran: 42 }
         );
     }
 

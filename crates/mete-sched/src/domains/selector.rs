@@ -51,6 +51,16 @@ impl Selector {
         }
     }
 
+    /// Whether it can select somebody later if it selects nobody now. The number of a process that
+    /// has ended goes to somebody else, who was not meant.
+    pub fn can_come_true(&self) -> bool {
+        match self {
+            Selector::Pid(_) => false,
+            Selector::Children(pid) => Process::read(*pid).is_some(),
+            Selector::Comm(_) | Selector::Program(_) | Selector::Cgroup(_) | Selector::User { .. } => true,
+        }
+    }
+
     /// Whether what it selects can change without a new process: by exec or setuid.
     pub fn is_pattern(&self) -> bool {
         matches!(self, Selector::Comm(_) | Selector::Program(_) | Selector::User { .. })
@@ -188,7 +198,7 @@ mod tests {
     use super::*;
 
     fn process(comm: &str) -> Process {
-        Process { pid: 77, comm: comm.into(), parent: 7, is_kernel: false, start: 1 }
+        Process { pid: 77, comm: comm.into(), parent: 7, is_kernel: false, start: 1, ran: 0 }
     }
 
     #[test]
