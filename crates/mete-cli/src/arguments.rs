@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser};
 
 use crate::{bench, demo, doctor, generate, log, record, replay, schedule, schema, sim, study, trace};
 
@@ -70,7 +70,7 @@ impl Arguments {
     ///
     /// What a mistyped command line is answered with.
     pub fn read() -> Result<Arguments, clap::Error> {
-        let arguments = Arguments::try_parse()?;
+        let arguments = Arguments::from_arg_matches(&command().try_get_matches()?)?;
         if let Subcommand::Schedule(options) = &arguments.subcommand {
             options.check().map_err(|(kind, mistake)| refusal("schedule", kind, &mistake))?;
         }
@@ -78,9 +78,42 @@ impl Arguments {
     }
 }
 
+/// The whole command line, as it is to be understood and explained.
+pub fn command() -> Command {
+    refined(Arguments::command())
+}
+
+/// What holds for each subcommand alike.
+fn refined(command: Command) -> Command {
+    let command = match command.get_after_help().map(ToString::to_string) {
+        Some(text) => command.after_help(flowing(&text)),
+        None => command,
+    };
+    command.mut_args(with_negative_values).mut_subcommands(refined)
+}
+
+/// The paragraphs of a text as one line each, for the terminal to break: a text that is broken where it
+/// is written is broken twice in a narrower one. Examples stand as they are.
+fn flowing(text: &str) -> String {
+    let is_example = |line: &str| line.starts_with(' ');
+    let paragraphs = text.split("\n\n").map(|paragraph| {
+        if paragraph.lines().any(is_example) { paragraph.to_owned() } else { paragraph.replace('\n', " ") }
+    });
+    paragraphs.collect::<Vec<_>>().join("\n\n")
+}
+
+/// A negative number is a value, and the value's own parser says what is allowed instead.
+fn with_negative_values(argument: Arg) -> Arg {
+    if !argument.get_action().takes_values() || argument.is_positional() {
+        return argument;
+    }
+    let is_time = argument.get_value_names().is_some_and(|names| names.iter().any(|name| name == "TIME"));
+    if is_time { argument.allow_hyphen_values(true) } else { argument.allow_negative_numbers(true) }
+}
+
 /// As clap would say it of this subcommand.
 fn refusal(subcommand: &str, kind: ErrorKind, mistake: &str) -> clap::Error {
-    let mut command = Arguments::command();
+    let mut command = command();
     command.build();
     match command.find_subcommand_mut(subcommand) {
         Some(subcommand) => subcommand.error(kind, mistake),
@@ -92,6 +125,11 @@ fn refusal(subcommand: &str, kind: ErrorKind, mistake: &str) -> clap::Error {
 pub fn one_or_more<N: FromStr + PartialEq + Default>(text: &str) -> Result<N, String> {
     let number = text.parse().ok().filter(|number| *number != N::default());
     number.ok_or_else(|| "it takes a whole number that is 1 or more".to_owned())
+}
+
+/// A number that may be 0.
+pub fn none_or_more<N: FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| "it takes a whole number that is 0 or more".to_owned())
 }
 
 /// A length of time as people write it: `10s`, `500ms`, `2m`.
@@ -161,6 +199,12 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Arguments::command().debug_assert();
+        command().debug_assert();
+    }
+
+    #[test]
+    fn paragraphs_flow_and_examples_stand() {
+        let text = "Examples:\n  mete a\n  mete b\n\nOne two\nthree.\n\nFour.";
+        assert_eq!(flowing(text), "Examples:\n  mete a\n  mete b\n\nOne two three.\n\nFour.");
     }
 }

@@ -29,9 +29,9 @@ pub struct Options {
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo mete bench                          everything: two to three minutes
-  sudo mete bench --quick                  a rough idea in half a minute
-  mete bench --only user                   rows of programs with probes, without root
+  sudo mete bench           everything: two to three minutes
+  sudo mete bench --quick   a rough idea in half a minute
+  mete bench --only user    rows of programs with probes, without root
   sudo mete bench --json | jq -r 'select(.holds == false) | .name'
 
 Ratios are taken within one run, because other load changes absolute times. A bar that does not

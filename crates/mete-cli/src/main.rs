@@ -33,6 +33,7 @@ mod sim;
 mod study;
 mod sweep;
 mod table;
+mod terminal;
 mod trace;
 
 use std::process::ExitCode;

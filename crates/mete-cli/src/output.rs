@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use anyhow::anyhow;
 use serde::Serialize;
 
+use crate::terminal;
+
 /// Where results go: as text, or as one JSON object a line.
 pub struct Output {
     is_json: bool,
@@ -21,8 +23,14 @@ impl Output {
         self.is_json
     }
 
-    /// Text for people, with a line end. Dropped where scripts listen.
+    /// Text for people, with a line end; folded where a terminal is narrower. Dropped where scripts
+    /// listen.
     pub fn text(&mut self, text: impl AsRef<str>) -> anyhow::Result<()> {
+        self.verbatim(terminal::folded(text.as_ref()))
+    }
+
+    /// Text as it stands, such as code, with a line end. Dropped where scripts listen.
+    pub fn verbatim(&mut self, text: impl AsRef<str>) -> anyhow::Result<()> {
         if self.is_json { Ok(()) } else { self.write(text.as_ref().as_bytes()) }
     }
 

@@ -12,7 +12,7 @@ use mete_sched::actuator::Restored;
 use mete_sched::{DomainReport, DomainSpec, Ended, Notice, Report, Scheduler, Settings};
 use serde::Serialize;
 
-use crate::arguments::{duration, one_or_more};
+use crate::arguments::{duration, none_or_more, one_or_more};
 use crate::notice::Told;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -36,7 +36,7 @@ pub struct Options {
     /// How often to decide, rounded to whole intervals
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "100ms")]
     period: Duration,
-    /// A domain that serves others, and stays; selectors as for mete log
+    /// A domain that serves others, and stays; selectors as for mete log. Repeat it for more, as those below
     #[arg(long = "driver", value_name = "NAME=SELECTOR")]
     drivers: Vec<DomainSpec>,
     /// A domain that is served, and moves
@@ -66,34 +66,38 @@ enum Policy {
 #[command(next_help_heading = "Settings of the affinity policy")]
 struct Affinity {
     /// By how much another processor's driver must lead, in percent of the present one's requests
-    #[arg(long, value_name = "PERCENT", default_value_t = mete_policy::affinity::Settings::default().margin_percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = none_or_more::<u32>,
+        default_value_t = mete_policy::affinity::Settings::default().margin_percent)]
     margin: u32,
     /// For how many periods in a row it must lead
     #[arg(long, value_name = "PERIODS", value_parser = one_or_more::<u32>,
         default_value_t = mete_policy::affinity::Settings::default().confirm_periods)]
     confirm: u32,
     /// How many periods a client stays after a move
-    #[arg(long, value_name = "PERIODS", default_value_t = mete_policy::affinity::Settings::default().dwell_periods)]
+    #[arg(long, value_name = "PERIODS", value_parser = none_or_more::<u32>,
+        default_value_t = mete_policy::affinity::Settings::default().dwell_periods)]
     dwell: u32,
     /// Requests a period below which a client is left alone
-    #[arg(long, value_name = "COUNT", default_value_t = mete_policy::affinity::Settings::default().min_transactions)]
+    #[arg(long, value_name = "COUNT", value_parser = none_or_more::<u64>,
+        default_value_t = mete_policy::affinity::Settings::default().min_transactions)]
     min_requests: u64,
     /// How much of a processor the named domains may use together, in thousandths
     #[arg(long, value_name = "PERMILLE", value_parser = one_or_more::<u32>,
         default_value_t = mete_policy::affinity::Settings::default().cap)]
     cap: u32,
     /// By how much the run queue there may be longer than here, in thousandths of a task
-    #[arg(long, value_name = "PERMILLE", default_value_t = mete_policy::affinity::Settings::default().max_imbalance)]
+    #[arg(long, value_name = "PERMILLE", value_parser = none_or_more::<u32>,
+        default_value_t = mete_policy::affinity::Settings::default().max_imbalance)]
     max_imbalance: u32,
 }
 
-const USAGE: &str = "mete schedule [OPTIONS] --driver <NAME=SELECTOR>... --client <NAME=SELECTOR>...";
+const USAGE: &str = "mete schedule [OPTIONS] --driver NAME=SELECTOR --client NAME=SELECTOR";
 const EXAMPLES: &str = "\
 Examples:
   sudo mete schedule --driver db=comm:postgres --client web=comm:nginx
-  sudo mete schedule --driver a=pid:1201 --driver b=pid:1202 --client c=user:worker --for 1m
+  sudo mete schedule --driver a=pid:12 --driver b=pid:13 --client c=user:worker
   sudo mete schedule --domain db=comm:postgres --domain web=comm:nginx --dry-run
-  sudo mete schedule --driver db=comm:postgres --client web=comm:nginx --margin 50 --confirm 5
+  sudo mete schedule --driver db=pid:12 --client web=comm:nginx --margin 50
 
 Clients are moved by processor affinity, within what their own masks allow; every mask is put back
 at the end, also after Ctrl-C, a crash or kill -9. Nothing else is changed, nothing is reserved.
@@ -353,7 +357,7 @@ fn has_transactions(logged: &Logged) -> bool {
 /// Where everybody was in the end.
 fn placement(logged: &Logged) -> Table {
     let mut heads = vec![Head::Name("domain"), Head::Name("role")];
-    heads.extend(["processes", "ran (ms)", "%", "mostly on", "placed on"].map(Head::Number));
+    heads.extend([tables::PROCESSES, "ran (ms)", "%", "mostly on", "placed on"].map(Head::Number));
     let mut table = Table::new(heads);
     let named = tables::ordered(logged).into_iter().filter(|domain| domain.role != "bystander");
     named.for_each(|domain| table.row(placement_row(logged, domain)));

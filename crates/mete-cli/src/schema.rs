@@ -54,12 +54,12 @@ const CHECK_EXAMPLES: &str = "\
 Examples:
   mete schema check scheduler
   mete schema check my-events.mete my-points.mete --btf /boot/other-kernel.btf
-  mete schema check my-events.mete --json | jq -r 'select(.kind == \"problem\") | .title'";
+  mete schema check my.mete --json | jq -r 'select(.kind == \"problem\").title'";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   mete schema explain locking
-  mete schema explain my-events.mete --json | jq -r 'select(.kind == \"event\") | [.name, .bytes] | @tsv'";
+  mete schema explain my.mete --json | jq -r 'select(.kind == \"event\").name'";
 
 const FORMAT_EXAMPLES: &str = "\
 Examples:
@@ -233,7 +233,7 @@ fn run_format(options: &FormatOptions, output: &mut Output) -> anyhow::Result<()
                 output.text(&source.name)?;
             }
             (false, true) if is_different => replace(path, &formatted)?,
-            (false, false) => output.text(formatted.trim_end_matches('\n'))?,
+            (false, false) => output.verbatim(formatted.trim_end_matches('\n'))?,
             _ => {}
         }
     }
@@ -251,7 +251,7 @@ fn run_generate(options: &GenerateOptions, output: &mut Output) -> anyhow::Resul
         Language::C => generate::c(&schema),
         Language::Rust => generate::rust(&schema),
     };
-    output.text(text.trim_end_matches('\n'))
+    output.verbatim(text.trim_end_matches('\n'))
 }
 
 /// Names need not be known for that, but what cannot be read cannot be formatted.

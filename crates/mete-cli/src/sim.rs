@@ -16,7 +16,7 @@ use mete_sim::{
 };
 use serde::Serialize;
 
-use crate::arguments::{duration, one_or_more};
+use crate::arguments::{duration, none_or_more, one_or_more};
 use crate::failure;
 use crate::latency::{NOTHING, milliseconds, quantile, signed_milliseconds};
 use crate::output::Output;
@@ -37,7 +37,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     policy: Vec<String>,
     /// Where random numbers begin, instead of the scenario's seed
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = none_or_more::<u64>)]
     seed: Option<u64>,
     /// Change a key of the scenario, by its dotted path: host.processors=2, task.batch.share=5
     #[arg(long, value_name = "KEY=VALUE")]
@@ -78,7 +78,7 @@ Examples:
   mete sim processors --set host.processors=2 --for 60s
   mete sim mix --trace mix.rows
   mete sim mix --policy vtrr,wfq --cost
-  mete sim mix --json | jq -r 'select(.kind == \"client\") | [.client, .got] | @tsv'
+  mete sim mix --json | jq -r 'select(.kind == \"client\") | .got'
 
 A seed gives one run, on every machine. Scenario files are described in docs/scenarios.md.";
 
@@ -282,7 +282,7 @@ fn errors(report: &Report) -> String {
         table.row([shorten(&client.name, NAME)].into_iter().chain(figures));
     }
     format!(
-        "{}{}\n\nerror: service, less what a server that divides itself by shares among all who are ready gives, at\n\
+        "{}{}\n\nerror: service, less what a server that divides itself by shares among all who are ready gives, at \
          the end and at its extremes. starved: how often ready in vain beyond the limit, and how long.",
         table.text(),
         left_out(report.clients.len()),

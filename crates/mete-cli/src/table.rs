@@ -1,4 +1,4 @@
-//! Tables that fit a terminal of 100 columns, and the numbers in them.
+//! Tables that fit the terminal, and the numbers in them.
 
 use std::time::Duration;
 
@@ -6,20 +6,25 @@ use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, TableComponent, Width, presets,
 };
 
-const COLUMNS: u16 = 100;
+use crate::terminal;
+
 /// Where there is no figure.
 pub const NOTHING: &str = "·";
-/// Between columns.
-const GAP: u16 = 2;
+/// Behind each column's cells.
+const PADDING: usize = 2;
+/// Between columns: the padding, and the blank that separates them.
+const GAP: usize = PADDING + 1;
+/// Words in narrower columns are hard to read.
+const LEGIBLE: usize = 24;
 
-/// A table with a line under its head.
+/// A table with a line under its head. Where it is too wide for the terminal, words take several lines,
+/// and columns that still do not fit stand below, beside the names of their rows.
 pub struct Table {
-    table: comfy_table::Table,
-    /// Letters of the longest word of each column that may take several lines.
-    longest_words: Vec<Option<usize>>,
+    columns: Vec<Column>,
 }
 
-/// How a column is headed, and where its cells stand: numbers at the right.
+/// How a column is headed, and where its cells stand: numbers at the right. A head may have several
+/// lines.
 #[derive(Clone, Copy)]
 pub enum Head<'a> {
     /// Words, which may take several lines.
@@ -30,68 +35,136 @@ pub enum Head<'a> {
     Number(&'a str),
 }
 
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Text,
+    Name,
+    Number,
+}
+
+struct Column {
+    kind: Kind,
+    head: String,
+    cells: Vec<String>,
+}
+
 impl Table {
     /// An empty table.
     pub fn new<'a>(heads: impl IntoIterator<Item = Head<'a>>) -> Table {
-        let heads: Vec<_> = heads.into_iter().collect();
-        let mut table = comfy_table::Table::new();
-        table.load_preset(presets::NOTHING).set_width(COLUMNS);
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-        table
-            .set_style(TableComponent::HeaderLines, '─')
-            .set_style(TableComponent::MiddleHeaderIntersections, '─');
-        table.set_header(heads.iter().map(cell_of_head));
-        for (column, head) in table.column_iter_mut().zip(&heads) {
-            column.set_padding((0, GAP));
-            if matches!(head, Head::Number(_)) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-            if !matches!(head, Head::Text(_)) {
-                column.set_constraint(ColumnConstraint::ContentWidth);
-            }
-        }
-        let longest_words = heads.iter().map(|head| matches!(head, Head::Text(_)).then_some(0)).collect();
-        Table { table, longest_words }
+        let column = |head| {
+            let (kind, head) = match head {
+                Head::Text(head) => (Kind::Text, head),
+                Head::Name(head) => (Kind::Name, head),
+                Head::Number(head) => (Kind::Number, head),
+            };
+            Column { kind, head: head.to_owned(), cells: Vec::new() }
+        };
+        Table { columns: heads.into_iter().map(column).collect() }
     }
 
     /// One more row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let cells: Vec<_> = cells.into_iter().collect();
-        for (longest, cell) in self.longest_words.iter_mut().zip(&cells) {
-            let words = cell.split_whitespace().map(|word| word.chars().count());
-            *longest = longest.map(|longest| words.fold(longest, usize::max));
-        }
-        self.table.add_row(cells);
+        self.columns.iter_mut().zip(cells).for_each(|(column, cell)| column.cells.push(cell));
     }
 
     /// Whether it has no row.
     pub fn is_empty(&self) -> bool {
-        self.table.row_count() == 0
+        self.columns.iter().all(|column| column.cells.is_empty())
     }
 
     /// The text, without trailing blanks.
-    pub fn text(mut self) -> String {
-        self.keep_words_whole();
-        let lines: Vec<_> = self.table.lines().map(|line| line.trim_end().to_owned()).collect();
-        lines.join("\n")
+    pub fn text(&self) -> String {
+        self.text_within(terminal::columns().map(usize::from))
     }
 
-    /// A path that is broken cannot be pasted; a table that is too wide for once can be read.
-    fn keep_words_whole(&mut self) {
-        for (column, longest) in self.table.column_iter_mut().zip(&self.longest_words) {
-            if let Some(letters) = longest {
-                let width = Width::Fixed((letters + usize::from(GAP)).try_into().unwrap_or(u16::MAX));
-                column.set_constraint(ColumnConstraint::LowerBoundary(width));
+    fn text_within(&self, width: Option<usize>) -> String {
+        let tables = self.folded(width).into_iter().map(|columns| drawn(&columns, width));
+        tables.collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// The columns of each of the tables that it takes; the names at the left stand in each.
+    fn folded(&self, width: Option<usize>) -> Vec<Vec<&Column>> {
+        let names = self.columns.iter().take_while(|column| column.kind == Kind::Name).count();
+        let (names, rest) = self.columns.split_at(names);
+        let sum = |columns: &[&Column]| columns.iter().map(|column| column.least() + GAP).sum::<usize>();
+        let mut tables: Vec<Vec<&Column>> = vec![names.iter().collect()];
+        for column in rest {
+            let last = tables.len() - 1;
+            let is_full = width.is_some_and(|width| sum(&tables[last]) + column.least() > width);
+            if is_full && tables[last].len() > names.len() {
+                tables.push(names.iter().collect());
             }
+            let last = tables.len() - 1;
+            tables[last].push(column);
         }
+        tables
     }
 }
 
-fn cell_of_head(head: &Head<'_>) -> Cell {
-    match head {
-        Head::Text(text) | Head::Name(text) => Cell::new(text),
-        Head::Number(text) => Cell::new(text).set_alignment(CellAlignment::Right),
+impl Column {
+    /// The columns that it needs: words may stand below one another, but none is broken, because a path
+    /// that is broken cannot be pasted.
+    fn least(&self) -> usize {
+        let head = self.head.lines().map(letters).max().unwrap_or(0);
+        let longest = self.cells.iter().map(|cell| letters(cell)).max().unwrap_or(0);
+        match self.kind {
+            Kind::Text => head.max(longest.min(LEGIBLE.max(self.longest_word()))),
+            Kind::Name | Kind::Number => head.max(longest),
+        }
     }
+
+    fn longest_word(&self) -> usize {
+        self.cells.iter().flat_map(|cell| cell.split_whitespace()).map(letters).max().unwrap_or(0)
+    }
+
+    fn constraint(&self) -> ColumnConstraint {
+        match self.kind {
+            Kind::Text => {
+                let width = (self.least() + PADDING).try_into().unwrap_or(u16::MAX);
+                ColumnConstraint::LowerBoundary(Width::Fixed(width))
+            }
+            Kind::Name | Kind::Number => ColumnConstraint::ContentWidth,
+        }
+    }
+
+    fn alignment(&self) -> CellAlignment {
+        if self.kind == Kind::Number { CellAlignment::Right } else { CellAlignment::Left }
+    }
+}
+
+fn letters(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn drawn(columns: &[&Column], width: Option<usize>) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    if let Some(width) = width {
+        // What stands behind the last column is cut off below.
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width((width + PADDING).try_into().unwrap_or(u16::MAX));
+    }
+    table
+        .set_style(TableComponent::HeaderLines, '─')
+        .set_style(TableComponent::MiddleHeaderIntersections, '─');
+    table.set_header(columns.iter().map(|column| Cell::new(&column.head).set_alignment(column.alignment())));
+    for row in 0..columns.first().map_or(0, |column| column.cells.len()) {
+        table.add_row(columns.iter().filter_map(|column| column.cells.get(row)));
+    }
+    for (drawn, column) in table.column_iter_mut().zip(columns) {
+        drawn.set_padding((0, PADDING as u16)).set_cell_alignment(column.alignment());
+        drawn.set_constraint(column.constraint());
+    }
+    let lines: Vec<_> = table.lines().map(|line| cut(&line, width).to_owned()).collect();
+    lines.join("\n")
+}
+
+/// Without what stands behind the last column: blanks, and the end of the line under the head.
+fn cut(line: &str, width: Option<usize>) -> &str {
+    let end = width.and_then(|width| line.char_indices().nth(width)).map_or(line.len(), |(end, _)| end);
+    let tail = &line[end..];
+    let is_empty = tail.chars().all(|letter| letter == ' ' || letter == '─');
+    if is_empty { line[..end].trim_end() } else { line.trim_end() }
 }
 
 /// A name that is too long ends in `…`.
@@ -104,12 +177,16 @@ pub fn shorten(name: &str, letters: usize) -> String {
 
 /// `title one, two`, in as many lines as it takes; names stay whole.
 pub fn list(title: &str, names: &[String]) -> String {
+    list_within(terminal::columns().map_or(usize::MAX, usize::from), title, names)
+}
+
+fn list_within(width: usize, title: &str, names: &[String]) -> String {
     let mut text = title.to_owned();
     let mut column = title.chars().count();
     for (index, name) in names.iter().enumerate() {
         let word = format!(" {name}{}", if index + 1 < names.len() { "," } else { "" });
         let letters = word.chars().count();
-        if column + letters > usize::from(COLUMNS) {
+        if column + letters > width {
             text.push_str("\n ");
             column = 1;
         }
@@ -190,24 +267,57 @@ mod tests {
         let mut table = Table::new([Head::Text("found"), Head::Text("needed for")]);
         let path = "/sys/bus/event_source/devices/kprobe/type";
         table.row([format!("there is no {path}"), "something that takes many words to say ".repeat(3)]);
-        let text = table.text();
-        assert!(text.contains(path) && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        for width in [80, 100] {
+            let text = table.text_within(Some(width));
+            assert!(text.contains(path) && fits(&text, width), "{text}");
+        }
+    }
+
+    fn fits(text: &str, width: usize) -> bool {
+        text.lines().all(|line| letters(line) <= width)
     }
 
     #[test]
-    fn a_list_fits_100_columns_and_keeps_names_whole() {
+    fn a_list_fits_the_terminal_and_keeps_names_whole() {
         let names: Vec<_> = (0..40).map(|number| format!("a name {number}")).collect();
-        let text = list("nothing was logged in:", &names);
-        assert!(text.lines().count() > 1 && text.lines().all(|line| line.chars().count() <= 100), "{text}");
-        assert!(names.iter().all(|name| text.contains(name.as_str())), "{text}");
-        assert_eq!(list("in:", &names[..2]), "in: a name 0, a name 1");
+        for width in [80, 120] {
+            let text = list_within(width, "nothing was logged in:", &names);
+            assert!(text.lines().count() > 1 && fits(&text, width), "{text}");
+            assert!(names.iter().all(|name| text.contains(name.as_str())), "{text}");
+        }
+        assert_eq!(list_within(80, "in:", &names[..2]), "in: a name 0, a name 1");
     }
 
     #[test]
-    fn a_table_fits_100_columns() {
-        let mut table = Table::new([Head::Text("name"), Head::Number("n"), Head::Text("note")]);
+    fn a_table_fits_the_terminal_and_is_as_wide_as_it_is_without_one() {
+        let mut table = Table::new([Head::Name("name"), Head::Number("n"), Head::Text("note")]);
         table.row(["a".repeat(30), "1".into(), "word ".repeat(40)]);
-        let text = table.text();
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        for width in [60, 80, 120] {
+            let text = table.text_within(Some(width));
+            assert!(fits(&text, width), "{text}");
+        }
+        assert_eq!(table.text_within(None).lines().count(), 3);
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_stand_below_beside_the_names_of_their_rows() {
+        let numbers: Vec<_> = (0..12).map(|number| format!("policy-{number}")).collect();
+        let heads = numbers.iter().map(|number| Head::Number(number));
+        let mut table = Table::new([Head::Name("client")].into_iter().chain(heads));
+        table.row(["somebody".to_owned()].into_iter().chain(numbers.clone()));
+        let text = table.text_within(Some(80));
+        assert!(fits(&text, 80) && text.matches("somebody").count() == 2, "{text}");
+        assert!(numbers.iter().all(|number| text.contains(number)), "{text}");
+        assert_eq!(table.text_within(None).matches("somebody").count(), 1);
+    }
+
+    #[test]
+    fn a_head_of_two_lines_is_as_wide_as_the_longer_one() {
+        let mut table = Table::new([Head::Name("domain"), Head::Number("memory\nat end")]);
+        table.row(["web".into(), "7 KiB".into()]);
+        assert_eq!(
+            table.text_within(Some(80)),
+            "domain   memory\n         at end\n─────────────────\nweb       7 KiB"
+        );
     }
 }

@@ -39,9 +39,12 @@ fn a_mistyped_domain_is_answered_with_what_is_expected() {
 
 #[test]
 fn a_selector_that_matches_nothing_is_named() {
-    sentence(&["log", "--for", "1s", "--domain", "x=comm:no-such-name"], "comm:no-such-name");
-    let arguments = ["schedule", "--for", "1s", "--driver", "x=comm:no-such-name", "--client", "y=pid:1"];
-    sentence(&arguments, "comm:no-such-name");
+    sentence(&["log", "--for", "1s", "--domain", "x=comm:no-such-name"], "comm:no-such-name; start it first");
+    let nobody = ["--driver", "x=comm:no-such-name", "--client", "y=comm:no-such"];
+    sentence(&[&["schedule", "--for", "1s"], &nobody[..]].concat(), "comm:no-such-name or comm:no-such;");
+    // No process has a number beyond 2^22, and nobody will come to have it.
+    let never = ["--domain", "x=pid:1", "--domain", "y=pid:4194305"];
+    sentence(&[&["log", "--for", "1s"], &never[..]].concat(), "\"y\" is empty and stays so");
 }
 
 #[test]
@@ -59,9 +62,15 @@ fn a_command_that_does_not_exist_is_named() {
 
 #[test]
 fn a_time_without_a_unit_is_refused() {
-    for arguments in [["log", "--for", "10"], ["log", "--every", "fast"], ["schedule", "--interval", "0s"]] {
+    for arguments in [
+        ["log", "--for", "10"],
+        ["log", "--every", "fast"],
+        ["log", "--for", "-5s"],
+        ["sim", "--for", "-1"],
+        ["schedule", "--interval", "0s"],
+    ] {
         let (status, said) = failure(&arguments);
-        assert!(status == 2 && said.contains("length of time"), "{said}");
+        assert!(status == 2 && said.contains("length of time") && !said.contains("unexpected"), "{said}");
     }
 }
 
@@ -87,6 +96,9 @@ fn numbers_that_make_no_sense_are_refused_with_those_that_do() {
         (["log", "--event", "run-queue=0"].to_vec(), "1 to 10000"),
         (["log", "--event", "run-queue=100000000"].to_vec(), "1 to 10000"),
         ([&who[..], &["--cap", "0"]].concat(), "1 or more"),
+        ([&who[..], &["--margin", "-1"]].concat(), "0 or more"),
+        (["sim", "mix", "--seed", "-1"].to_vec(), "0 or more"),
+        (["sim", "mix", "--seeds", "-1"].to_vec(), "1 or more"),
         ([&who[..], &["--confirm", "0"]].concat(), "1 or more"),
         ([&who[..], &["--period", "10ms", "--interval", "20ms"]].concat(), "--interval 20ms"),
     ] {

@@ -26,8 +26,44 @@ fn help_of_every_subcommand_has_examples_that_name_it() {
         assert!(help.contains(&format!("\n  {name}")), "{name} is not listed:\n{help}");
         let help = stdout(&[name, "--help"]);
         let examples = help.split_once("Examples:").map(|(_, examples)| examples.to_owned());
-        assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
         assert!(examples.is_some_and(|examples| examples.contains(&format!("mete {name}"))), "{help}");
+    }
+}
+
+/// In a terminal, or for it.
+fn help_within(columns: usize, name: &str) -> String {
+    let assert = mete(&[name, "--help"]).env("COLUMNS", columns.to_string()).assert().success();
+    String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+}
+
+#[test]
+fn help_fits_80_and_100_columns_and_is_broken_by_the_terminal_alone() {
+    for (name, columns) in SHOWN.into_iter().flat_map(|name| [(name, 80), (name, 100)]) {
+        let help = help_within(columns, name);
+        // What may be typed as it stands is not broken: a usage, and a list that is one word.
+        let stands = |line: &str| line.starts_with("Usage:") || !line.trim().contains(' ');
+        let fits = |line: &str| line.chars().count() <= columns || stands(line);
+        assert!(help.lines().all(fits), "{help}");
+        // Where a line ends before the paragraph does, the next word had no room.
+        let (_, behind) = help.split_once("Examples:").unwrap();
+        let lines: Vec<_> = behind.lines().collect();
+        for pair in lines.windows(2).filter(|pair| pair.iter().all(|line| !line.is_empty())) {
+            let is_text = pair.iter().all(|line| !line.starts_with(' '));
+            let word = pair[1].split(' ').next().unwrap();
+            let room = columns - pair[0].chars().count();
+            assert!(!is_text || word.chars().count() + 1 > room, "{name}: {pair:?}");
+        }
+    }
+}
+
+#[test]
+fn examples_stand_as_they_are_in_80_columns() {
+    for name in SHOWN {
+        let examples = |help: String| -> Vec<String> {
+            let (_, behind) = help.split_once("Examples:").unwrap();
+            behind.trim_start().lines().take_while(|line| !line.is_empty()).map(str::to_owned).collect()
+        };
+        assert_eq!(examples(help_within(80, name)), examples(help_within(200, name)), "{name}");
     }
 }
 

@@ -89,18 +89,108 @@ fn completeness_is_always_stated() {
 }
 
 #[test]
-fn tables_fit_100_columns() {
+fn tables_fit_80_and_120_columns() {
     if !kernel_is_there() {
         return;
     }
-    let text = stdout(&[
-        "log",
-        "--for",
-        "300ms",
-        "--event",
-        "service,ipc,memory,run-queue,cs,faults,page-faults,cpu-clock",
-    ]);
-    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let events = "service,ipc,memory,run-queue,cs,faults,page-faults,cpu-clock";
+    for columns in [80, 120] {
+        let mut command = mete(&["log", "--for", "300ms", "--event", events]);
+        let assert = command.env("COLUMNS", columns.to_string()).assert().success();
+        let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+        assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
+    }
+}
+
+/// A program of a name of its own that computes until it is ended.
+struct Busy {
+    directory: tempfile::TempDir,
+    name: &'static str,
+}
+
+impl Busy {
+    fn new(name: &'static str) -> Busy {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::copy("/bin/sh", directory.path().join(name)).unwrap();
+        Busy { directory, name }
+    }
+
+    fn start(&self) -> Running {
+        let mut command = std::process::Command::new(self.directory.path().join(self.name));
+        Running::start(command.args(["-c", "while :; do :; done"]))
+    }
+}
+
+/// Reads intervals until one of the domain shows processor time.
+fn wait_for(domain: &str, lines: &mut impl Iterator<Item = std::io::Result<String>>) -> Value {
+    let begin = std::time::Instant::now();
+    loop {
+        assert!(begin.elapsed() < common::PATIENCE, "{domain} shows no processor time");
+        let object: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        if object["domain"] == domain && object["service_ns"].as_u64() > Some(0) {
+            return object;
+        }
+    }
+}
+
+#[test]
+fn log_6_a_domain_that_is_empty_at_first_gets_each_process_that_starts_later_and_matches() {
+    if !kernel_is_there() {
+        return;
+    }
+    let (idle, busy) = (Running::idle(), Busy::new("mete-later-test"));
+    let here = format!("here=pid:{}", idle.pid());
+    let arguments = ["log", "--json", "--for", "10m", "--every", "100ms", "--domain", &here];
+    let arguments = [&arguments[..], &["--domain", "later=comm:mete-later-test"]].concat();
+    let said = tempfile::NamedTempFile::new().unwrap();
+    let mut command = program(&arguments);
+    command.stdout(Stdio::piped()).stderr(said.reopen().unwrap());
+    let mut running = Running::start(&mut command);
+    let mut lines = running.lines();
+    lines.next().unwrap().unwrap();
+    // A service that starts, ends and is started again.
+    for _ in 0..2 {
+        let service = busy.start();
+        let domain = wait_for("later", &mut lines);
+        assert_eq!(domain["processes"], 1, "{domain}");
+        drop(service);
+        common::wait_until("the domain is empty again", || {
+            let object: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+            object["domain"] == "later" && object["service_ns"] == 0
+        });
+    }
+    running.signal(Signal::INT);
+    lines.for_each(drop);
+    assert_eq!(running.wait().code(), Some(130));
+    let said = std::fs::read_to_string(said.path()).unwrap();
+    assert!(said.contains("\"later\" is empty so far") && said.contains("comm:mete-later-test"), "{said}");
+}
+
+#[test]
+fn log_13_a_program_that_starts_later_is_named_though_it_is_in_no_domain() {
+    if !kernel_is_there() {
+        return;
+    }
+    let (idle, busy) = (Running::idle(), Busy::new("mete-busy-test"));
+    let here = format!("here=pid:{}", idle.pid());
+    let mut running = Running::start(
+        program(&["log", "--json", "--for", "10m", "--every", "100ms", "--domain", &here])
+            .stdout(Stdio::piped()),
+    );
+    let mut lines = running.lines();
+    lines.next().unwrap().unwrap();
+    let busy = busy.start();
+    common::wait_until("it has run for half a second", || {
+        lines.next().unwrap().unwrap();
+        mete_sched::domains::process::Process::read(busy.pid()).unwrap().ran >= 50
+    });
+    running.signal(Signal::INT);
+    let rest: Vec<_> = lines.map_while(Result::ok).collect();
+    assert_eq!(running.wait().code(), Some(130));
+    let objects = objects(&rest.join("\n"));
+    let within = of_kind(&objects, "within_other");
+    let found = within.iter().find(|program| program["program"] == "mete-busy-test");
+    assert!(found.is_some_and(|program| program["ran_ns"].as_u64() >= Some(300_000_000)), "{within:?}");
 }
 
 #[test]

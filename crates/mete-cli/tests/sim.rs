@@ -167,12 +167,17 @@ fn policies_stand_under_the_names_that_they_were_asked_for_by() {
 }
 
 #[test]
-fn tables_fit_a_hundred_columns() {
+fn tables_fit_80_and_120_columns() {
     let sweep = ["--seeds", "2", "--policy", "vtrr,eevdf", "--vary", "host.switch_us=0,5"];
     for scenario in ["mix", "tavs-host", "processors"] {
         for more in [&[][..], &["--cost"], &["--policy", "vtrr,credit-tavs"], &sweep] {
-            let text = stdout(&[&["sim", scenario, "--for", "6s"], more].concat());
-            assert!(text.lines().all(|line| line.chars().count() <= 100), "{scenario} {more:?}\n{text}");
+            for columns in [80, 120] {
+                let mut command = mete(&[&["sim", scenario, "--for", "6s"], more].concat());
+                let assert = command.env("COLUMNS", columns.to_string()).assert().success();
+                let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+                let fits = text.lines().all(|line| line.chars().count() <= columns);
+                assert!(fits, "{scenario} {more:?}\n{text}");
+            }
         }
     }
 }

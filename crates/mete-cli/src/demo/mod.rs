@@ -55,7 +55,7 @@ pub struct Options {
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo mete demo                          ninety seconds; then open mete-demo.html
+  sudo mete demo                          ninety seconds; open mete-demo.html
   sudo mete demo --rounds 2 --stretch 1s  a quick look
   mete demo --no-kernel                   without root: the drivers' logs alone
   sudo mete demo --json | jq .throughput  for scripts

@@ -1,7 +1,6 @@
 //! Domains for somebody who named none: the programs that use the processors most.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::time::Duration;
 
 use mete_sched::domains::process::{self, Process};
@@ -50,14 +49,7 @@ fn used() -> BTreeMap<u32, (String, u64)> {
     let programs = programs.filter(|process| !process.is_kernel && process.pid != own);
     let programs =
         programs.filter(|process| Some(&process.comm) != first.as_ref() && !process.comm.is_empty());
-    programs.map(|process| (process.pid, (process.comm, ticks(process.pid)))).collect()
-}
-
-fn ticks(pid: u32) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // Fields 14 and 15, counted behind the name, which may hold anything: user and system time.
-    let fields = text.rsplit_once(") ").map_or("", |(_, fields)| fields);
-    fields.split(' ').skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+    programs.map(|process| (process.pid, (process.comm, process.ran))).collect()
 }
 
 fn since(before: &BTreeMap<u32, (String, u64)>, now: BTreeMap<u32, (String, u64)>) -> Busy {

@@ -3,6 +3,7 @@
 mod automatic;
 pub mod command;
 mod events;
+mod rest;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -20,6 +21,7 @@ use crate::report::{Interval, Logged, Queues, tables};
 use crate::{interrupt, notice};
 use command::{Paused, Running};
 use events::Wanted;
+use rest::Rest;
 
 /// Options of `mete log`.
 #[derive(Debug, clap::Args)]
@@ -36,7 +38,8 @@ pub struct Options {
     interval: Duration,
     /// An accounting domain and who belongs to it; repeat it for more. Selectors: pid:NUMBER, comm:NAME,
     /// exe:PATH, cgroup:PATH, user:NAME, children:NUMBER; several with commas. Children of whoever
-    /// belongs to a domain belong to it, too. Without any, the busiest programs become domains
+    /// belongs to a domain belong to it, too, and so does whoever starts later and is selected. Without
+    /// any, the busiest programs become domains
     #[arg(long = "domain", value_name = "NAME=SELECTOR")]
     domains: Vec<DomainSpec>,
     /// What of the kernel to log: service, ipc, memory, run-queue[=HERTZ], counters=NAME,NAME… with
@@ -56,13 +59,16 @@ pub struct Options {
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo mete log --for 5s                                       the busiest programs
-  sudo mete log -- make -j4                                    a command and all that it starts
+  sudo mete log --for 5s           the busiest programs
+  sudo mete log -- make -j4        a command and all that it starts
   sudo mete log --domain web=comm:nginx --domain db=user:postgres --every 1s
   sudo mete log --domain box=cgroup:/system.slice/docker.service
   sudo mete log --event service,counters=cycles,cache-misses -- ./program
-  mete log --components --for 5s                               programs with probes, without root
+  mete log --components --for 5s   programs with probes, without root
   sudo mete log --for 1s --json | jq 'select(.kind == \"domain\")'
+
+Whoever starts later and matches a selector belongs to its domain. So a domain may be empty at first,
+as long as another one has somebody in it.
 
 Percentages are of one processor. Wake-ups by interrupts are not counted. The domain `other` is
 whoever belongs to no domain. The exit status is COMMAND's, or 1 if nothing could be logged.
@@ -75,7 +81,11 @@ in docs/json.md.";
 
 /// Without a command, as long as it takes to see something.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
-const LOOK_FOR_PROBES_EVERY: Duration = Duration::from_millis(40);
+/// Programs with probes, and processes that belong to a domain: a command may be over before a second has
+/// passed.
+const LOOK_DURING_COMMAND: Duration = Duration::from_millis(40);
+/// Until it is found, what a process that starts meanwhile does counts as other's.
+const LOOK_OTHERWISE: Duration = Duration::from_millis(200);
 
 /// Logs, and answers with the command's status.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
@@ -101,13 +111,10 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
 impl Options {
     fn settings(&self) -> Settings {
         let kernel = if self.components { Vec::new() } else { self.event.0.clone() };
-        let defaults = Settings::default();
-        // A command may be over before a second has passed.
-        let housekeeping =
-            if self.command.is_empty() { defaults.housekeeping } else { LOOK_FOR_PROBES_EVERY };
+        let housekeeping = if self.command.is_empty() { LOOK_OTHERWISE } else { LOOK_DURING_COMMAND };
         // A program that was busy a moment ago may have ended.
         let may_be_empty = self.domains.is_empty();
-        Settings { poll: self.interval, kernel, housekeeping, may_be_empty, ..defaults }
+        Settings { poll: self.interval, kernel, housekeeping, may_be_empty, ..Settings::default() }
     }
 
     fn limit(&self) -> Option<Duration> {
@@ -146,6 +153,7 @@ struct Recorder<'a> {
     progress: Progress,
     told: Told,
     queues: Queues,
+    rest: Rest,
     whole: Interval,
     part: Option<Interval>,
 }
@@ -162,6 +170,7 @@ impl Recorder<'_> {
             progress,
             told: Told::default(),
             queues,
+            rest: Rest::new(scheduler.domains()),
             whole,
             part,
         }
@@ -180,7 +189,9 @@ impl Recorder<'_> {
         scheduler.tick();
         self.told.tell_all(scheduler);
         self.queues.note(scheduler);
-        Ok(self.whole.end(Report::of(scheduler), &self.queues))
+        self.rest.look(scheduler.domains());
+        let logged = self.whole.end(Report::of(scheduler), &self.queues);
+        Ok(Logged { within_other: self.rest.largest(), ..logged })
     }
 
     /// After each poll. On an error, there is no next one.
@@ -192,6 +203,7 @@ impl Recorder<'_> {
     ) -> anyhow::Result<()> {
         stop.store(true, Ordering::Relaxed);
         self.queues.note(scheduler);
+        self.rest.look_in_time(scheduler.domains());
         self.progress.aside(|| self.told.tell_all(scheduler));
         let has_ended = running.map_or(Ok(false), Running::has_ended)?;
         self.print_part(scheduler)?;

@@ -7,7 +7,7 @@ use mete_sched::{Cost, DomainReport, EventReport};
 use serde::Serialize;
 
 use super::tables::ordered;
-use super::{Logged, service_ns};
+use super::{Logged, Program, service_ns};
 use crate::output::Output;
 
 /// One line of JSON. Its `scope` is `whole` or `interval`; times are from the beginning of logging.
@@ -26,6 +26,7 @@ struct Line<'a> {
 enum What<'a> {
     Domain(Domain<'a>),
     WakeUps { sender: &'a str, receiver: &'a str, sent: u64 },
+    WithinOther { program: &'a str, ran_ns: u64 },
     Received { receiver: &'a str, sender: &'a str, received: u64 },
     Event { domain: &'a str, event: &'a str, r#type: &'a str, rows: u64, sum: u64, last: u64 },
     Transactions { client: &'a str, driver: &'a str, count: u64 },
@@ -94,9 +95,12 @@ fn other_objects(logged: &Logged) -> Vec<(&'static str, What<'_>)> {
         let (client, driver) = (dealing.domain.as_str(), dealing.correspondent.as_str());
         ("transactions", What::Transactions { client, driver, count: dealing.count })
     });
+    let within_other = logged.within_other.iter().map(|Program { name, ran_ns }| {
+        ("within_other", What::WithinOther { program: name, ran_ns: *ran_ns })
+    });
     let completeness = &logged.report.completeness;
     let (complete, files) = (completeness.is_complete(), completeness.files.as_slice());
     let (missed, cost) = (completeness.missed, logged.report.cost);
     let statement = ("completeness", What::Completeness { complete, files, missed, cost });
-    processors.chain(transactions).chain([statement]).collect()
+    processors.chain(transactions).chain(within_other).chain([statement]).collect()
 }

@@ -54,6 +54,16 @@ pub struct Logged {
     pub report: Report,
     /// The mean length of each processor's run queue.
     pub queues: Vec<Option<f64>>,
+    /// The programs in "other", the largest first, where they were looked for.
+    pub within_other: Vec<Program>,
+}
+
+/// A program that belongs to no domain.
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// Its processor time as `/proc` tells it.
+    pub ran_ns: u64,
 }
 
 impl Interval {
@@ -76,6 +86,7 @@ impl Interval {
             to: since_origin(&now),
             report: difference(&now, &self.before),
             queues: means.collect(),
+            within_other: Vec::new(),
         };
         *self = Interval { origin_ns: self.origin_ns, before: now, queues: queues.clone() };
         logged
@@ -98,7 +109,17 @@ impl Logged {
 
     /// Processor time of a domain as a share of one processor.
     pub fn share(&self, domain: &DomainReport) -> f64 {
-        service_ns(domain) as f64 / 1e9 / self.seconds().max(1e-9)
+        self.share_of(service_ns(domain))
+    }
+
+    /// Any processor time as a share of one processor.
+    pub fn share_of(&self, ns: u64) -> f64 {
+        ns as f64 / 1e9 / self.seconds().max(1e-9)
+    }
+
+    /// Whether the kernel is logged.
+    pub fn has_kernel(&self) -> bool {
+        self.report.sources.iter().any(|source| source == "kernel")
     }
 }
 

@@ -5,16 +5,20 @@ use std::time::Duration;
 use mete_sched::analysis::FileCount;
 use mete_sched::{Dealing, DomainReport, EventReport};
 
-use super::{Logged, is_idle, json, service_ns};
+use super::{Logged, Program, is_idle, json, service_ns};
 use crate::output::Output;
 use crate::table::{
-    Head, Table, bytes, count, grouped, list, milliseconds, number, percent, seconds, shorten,
+    Head, NOTHING, Table, bytes, count, grouped, list, milliseconds, number, percent, seconds, shorten,
 };
 
 /// Letters of a domain's or an event's name in a table.
 pub const NAME: usize = 20;
+/// How many processes a domain has is as of the end, and not of all who were there.
+pub const PROCESSES: &str = "processes\nat end";
 /// Dealings that are shown; JSON has them all.
 const MOST_DEALINGS: usize = 12;
+/// Programs of the domain "other" that are named.
+const MOST_PROGRAMS: usize = 5;
 /// Performance counters in one table.
 const COUNTERS: usize = 4;
 /// What is logged for less than this says nothing of what reading costs.
@@ -34,9 +38,8 @@ pub fn whole(logged: &Logged, interval: Duration, output: &mut Output) -> anyhow
     let processors = number(logged.report.processors.len() as u64, "processor");
     output.text(format!("logged for {} on {processors}\n", seconds(logged.to - logged.from)))?;
     print("", domains(logged), output)?;
-    let quiet = quiet(logged);
-    if !quiet.is_empty() {
-        output.text(quiet)?;
+    for line in [largest_in_other(logged), quiet(logged)].into_iter().filter(|line| !line.is_empty()) {
+        output.text(line)?;
     }
     counters(logged).into_iter().try_for_each(|table| print("performance counters", table, output))?;
     print("who woke whom", wake_ups(logged), output)?;
@@ -77,8 +80,8 @@ pub fn ordered(logged: &Logged) -> Vec<&DomainReport> {
 }
 
 fn domains(logged: &Logged) -> Table {
-    let mut heads = vec![Head::Name("domain"), Head::Number("processes")];
-    heads.extend(["ran (ms)", "%", "sent", "received", "memory"].map(Head::Number));
+    let mut heads = vec![Head::Name("domain"), Head::Number(PROCESSES)];
+    heads.extend(["ran (ms)", "%", "sent", "received", "memory\nat end"].map(Head::Number));
     let mut table = Table::new(heads);
     let domains: Vec<_> = ordered(logged).into_iter().filter(|domain| !is_quiet(domain)).collect();
     // Without the kernel there is nothing to fill it with.
@@ -124,9 +127,21 @@ fn is_quiet(domain: &DomainReport) -> bool {
         && domain.events.is_empty()
 }
 
+/// Who could be a domain and is none.
+fn largest_in_other(logged: &Logged) -> String {
+    if !logged.has_kernel() {
+        return String::new();
+    }
+    let program = |program: &Program| {
+        format!("{} {} %", shorten(&program.name, NAME), percent(logged.share_of(program.ran_ns)))
+    };
+    let names: Vec<_> = logged.within_other.iter().take(MOST_PROGRAMS).map(program).collect();
+    if names.is_empty() { String::new() } else { list("largest in other:", &names) + "\n" }
+}
+
 /// Programs without probes are quiet anyway where the kernel is not logged.
 fn quiet(logged: &Logged) -> String {
-    if !logged.report.sources.iter().any(|source| source == "kernel") {
+    if !logged.has_kernel() {
         return String::new();
     }
     let quiet = ordered(logged).into_iter().filter(|domain| is_quiet(domain) && !is_idle(domain));
@@ -251,7 +266,7 @@ fn mostly(logged: &Logged, processor: usize) -> String {
 fn events(logged: &Logged) -> Table {
     let mut heads = vec![Head::Name("event"), Head::Name("kind"), Head::Name("domain")];
     heads.extend(["rows", "per second", "sum", "last"].map(Head::Number));
-    let mut table = Table::new(heads);
+    let mut table = Table::new(heads.into_iter().chain([Head::Name("unit")]));
     for domain in ordered(logged) {
         for event in domain.events.iter().filter(|event| event.kind != "counter") {
             table.row(event_row(logged, domain, event));
@@ -260,7 +275,7 @@ fn events(logged: &Logged) -> Table {
     table
 }
 
-fn event_row(logged: &Logged, domain: &DomainReport, event: &EventReport) -> [String; 7] {
+fn event_row(logged: &Logged, domain: &DomainReport, event: &EventReport) -> [String; 8] {
     let [rows, per_second] = times(logged, is_cut(logged, &event.name), event.rows);
     [
         shorten(&event.name, NAME),
@@ -270,7 +285,18 @@ fn event_row(logged: &Logged, domain: &DomainReport, event: &EventReport) -> [St
         per_second,
         bound(logged, &event.name, grouped(event.sum)),
         grouped(event.last),
+        unit(event).into(),
     ]
+}
+
+/// What an event's values are in: phases last ticks of the time-stamp counter, accesses are counted,
+/// and what a sample is in the program alone knows.
+fn unit(event: &EventReport) -> &'static str {
+    match event.kind {
+        "phase" => "ticks",
+        "access" => "times",
+        _ => NOTHING,
+    }
 }
 
 /// The client-to-driver transaction matrix, without its zeroes.
@@ -358,7 +384,13 @@ mod tests {
             completeness: Completeness { from_ns: 0, to_ns: 0, files: vec![file], missed: None },
             cost: Cost::default(),
         };
-        Logged { from: Duration::ZERO, to: Duration::from_secs(1), report, queues: vec![] }
+        Logged {
+            from: Duration::ZERO,
+            to: Duration::from_secs(1),
+            report,
+            queues: vec![],
+            within_other: vec![],
+        }
     }
 
     const INTERVAL: Duration = Duration::from_millis(20);
@@ -384,6 +416,36 @@ mod tests {
     fn without_the_kernel_there_is_no_table_of_what_it_alone_tells() {
         let logged = logged(0);
         assert!(domains(&logged).is_empty() && quiet(&logged).is_empty());
+    }
+
+    #[test]
+    fn what_stands_as_at_the_end_says_so_and_values_have_their_unit() {
+        let mut logged = logged(0);
+        logged.report.sources = vec!["kernel".into()];
+        logged.report.domains[0].service_ns = vec![5_000_000, 0];
+        let text = domains(&logged).text();
+        assert_eq!(text.matches("at end").count(), 2, "{text}");
+        let text = events(&logged).text();
+        assert!(text.contains("unit") && text.contains("1   times"), "{text}");
+        let request = &mut logged.report.domains[1].events[0];
+        request.kind = "phase";
+        let text = events(&logged).text();
+        assert!(text.contains("1   ticks"), "{text}");
+    }
+
+    #[test]
+    fn log_13_the_largest_programs_in_no_domain_are_named() {
+        let mut logged = logged(0);
+        logged.within_other = (1..=6)
+            .rev()
+            .map(|part| Program { name: format!("p{part}"), ran_ns: part * 100_000_000 })
+            .collect();
+        assert_eq!(largest_in_other(&logged), "", "without the kernel there is no such domain");
+        logged.report.sources = vec!["kernel".into()];
+        assert_eq!(
+            largest_in_other(&logged),
+            "largest in other: p6 60.0 %, p5 50.0 %, p4 40.0 %, p3 30.0 %, p2 20.0 %\n"
+        );
     }
 
     #[test]
