@@ -29,7 +29,10 @@ Examples:
   mete sim mix --policy vtrr,eevdf   two policies on a simulated machine
   sudo mete bench --quick            what logging costs on this machine
 
-Each subcommand shows its own examples: mete log --help";
+Each subcommand shows its own examples: mete log --help
+
+Results fit the terminal. Into a file or a pipe they go unfolded, unless COLUMNS says how wide they
+may be.";
 
 /// The subcommands.
 #[derive(Debug, clap::Subcommand)]

@@ -15,7 +15,7 @@ const PADDING: usize = 2;
 /// Between columns: the padding, and the blank that separates them.
 const GAP: usize = PADDING + 1;
 /// Words in narrower columns are hard to read.
-const LEGIBLE: usize = 24;
+const LEGIBLE: usize = 18;
 
 /// A table with a line under its head. Where it is too wide for the terminal, words take several lines,
 /// and columns that still do not fit stand below, beside the names of their rows.

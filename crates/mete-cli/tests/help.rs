@@ -10,7 +10,8 @@ use common::mete;
 
 /// All subcommands that are shown.
 const SHOWN: [&str; 12] = [
-    "doctor", "log", "schedule", "demo", "bench", "sim", "replay", "study", "schema", "record", "show", "convert",
+    "doctor", "log", "schedule", "demo", "bench", "sim", "replay", "study", "schema", "record", "show",
+    "convert",
 ];
 
 fn stdout(arguments: &[&str]) -> String {

@@ -166,6 +166,51 @@ fn log_6_a_domain_that_is_empty_at_first_gets_each_process_that_starts_later_and
     assert!(said.contains("\"later\" is empty so far") && said.contains("comm:mete-later-test"), "{said}");
 }
 
+/// A control group that goes with the test, or a word about why there is none.
+struct Group(std::path::PathBuf);
+
+impl Group {
+    fn make() -> Option<Group> {
+        let mounts = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup"];
+        let of = |mount| std::path::Path::new(mount).join(format!("mete-log-{}", std::process::id()));
+        let is_group = |path: &std::path::PathBuf| path.with_file_name("cgroup.procs").exists();
+        let made =
+            mounts.map(of).into_iter().find(|path| is_group(path) && std::fs::create_dir(path).is_ok());
+        if made.is_none() {
+            println!("SKIPPED: no control group can be made here; run as root");
+        }
+        made.map(Group)
+    }
+
+    fn take(&self, pid: u32) {
+        std::fs::write(self.0.join("cgroup.procs"), pid.to_string()).unwrap();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        common::wait_until("the group is empty", || std::fs::remove_dir(&self.0).is_ok());
+    }
+}
+
+#[test]
+fn log_6_a_container_is_logged_though_another_domain_is_empty() {
+    let Some(group) = Group::make().filter(|_| kernel_is_there()) else { return };
+    let busy = Busy::new("mete-box-test").start();
+    group.take(busy.pid());
+    // As /proc/PID/cgroup shows it, which is how the README names a container.
+    let container = format!("box=cgroup:/{}", group.0.file_name().unwrap().display());
+    let arguments = ["log", "--json", "--for", "500ms", "--domain", &container];
+    let assert = mete(&[&arguments[..], &["--domain", "db=comm:no-such-name"]].concat()).assert().success();
+    let output = assert.get_output();
+    let (objects, said) =
+        (objects(&String::from_utf8_lossy(&output.stdout)), String::from_utf8_lossy(&output.stderr));
+    let domains = of_kind(&objects, "domain");
+    let container = domains.iter().find(|domain| domain["domain"] == "box").unwrap();
+    assert!(container["service_ns"].as_u64() > Some(0) && container["processes"] == 1, "{container}");
+    assert!(said.contains("\"db\" is empty so far"), "{said}");
+}
+
 #[test]
 fn log_13_a_program_that_starts_later_is_named_though_it_is_in_no_domain() {
     if !kernel_is_there() {

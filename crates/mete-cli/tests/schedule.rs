@@ -111,7 +111,7 @@ fn log_16_ctrl_c_ends_with_a_summary_and_puts_masks_back() {
     let links = common::bpf_links(scheduler.pid());
     scheduler.signal(Signal::INT);
     let rest: Vec<Value> = decisions.0.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
-    assert!(scheduler.wait().success() && stage.is_as_it_was());
+    assert!(scheduler.wait().code() == Some(130) && stage.is_as_it_was());
     let restored =
         rest.iter().find(|object| object["kind"] == "restored").expect("a word on what was put back");
     assert!(restored["threads"].as_u64() >= Some(1) && restored["failed"] == 0, "{restored}");
@@ -143,7 +143,7 @@ fn a_dry_run_decides_and_moves_nobody() {
     );
     assert_eq!(mask(stage.client.pid()), [0]);
     scheduler.signal(Signal::INT);
-    assert!(scheduler.wait().success());
+    assert_eq!(scheduler.wait().code(), Some(130));
 }
 
 /// Two who never deal with each other.
@@ -172,4 +172,18 @@ fn on_one_processor_there_is_nothing_to_choose_between() {
     let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     assert!(assert.get_output().status.code() == Some(1) && said.contains("one processor only"), "{said}");
     mete(&["doctor"]).assert().success();
+}
+
+#[test]
+fn log_6_a_driver_that_does_not_run_yet_is_waited_for() {
+    if !kernel_is_there() || !has_two_processors() {
+        return;
+    }
+    let idle = Running::idle();
+    let client = format!("here=pid:{}", idle.pid());
+    let arguments =
+        ["schedule", "--for", "500ms", "--driver", "later=comm:no-such-name", "--client", &client];
+    let assert = mete(&arguments).assert().success();
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(said.contains("\"later\" is empty so far"), "{said}");
 }
