@@ -195,3 +195,50 @@ fn where_ebpf_is_refused_programs_with_probes_are_logged() {
     assert!(output.status.success() && said.contains("the kernel is not logged: "), "{said}");
     assert!(objects(&output).iter().filter(requests).count() > 0, "{said}");
 }
+
+/// Who may do nothing, by number; the files of this user are cleared up after each test.
+const NOBODY: u32 = 64999;
+
+/// The command of a user without rights, who has no run-time directory.
+fn of_nobody(arguments: &[&str]) -> Option<Command> {
+    if !is_root() {
+        return None;
+    }
+    let mut command = program(arguments);
+    command
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .current_dir("/")
+        .env_remove("XDG_RUNTIME_DIR")
+        .env_remove("METE_RUNTIME_DIR");
+    let may_run = program(&["--version"]).uid(NOBODY).gid(NOBODY).current_dir("/").output();
+    if !may_run.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: another user may not run the program where it lies");
+        return None;
+    }
+    Some(command)
+}
+
+#[test]
+fn without_root_no_empty_directory_is_left_and_one_that_is_used_stays() {
+    let directory = std::path::PathBuf::from(format!("/tmp/mete-{NOBODY}"));
+    let Some(command) = of_nobody(&["sim", "mix"]) else { return };
+    assert!(run(command).status.success());
+    assert!(!directory.exists(), "left by what logs nothing");
+    let Some(command) = of_nobody(&["log", "--components", "--for", "200ms"]) else { return };
+    let said = said(&run(command));
+    assert!(said.contains("no program with probes"), "{said}");
+    assert!(!directory.exists(), "left by what looks for programs with probes");
+    // As whoever watches it or is about to show itself there holds it.
+    std::fs::create_dir(&directory).unwrap();
+    std::os::unix::fs::chown(&directory, Some(NOBODY), Some(NOBODY)).unwrap();
+    let held = std::fs::File::open(&directory).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockShared).unwrap();
+    let Some(command) = of_nobody(&["sim", "mix"]) else { return };
+    assert!(run(command).status.success());
+    assert!(directory.exists(), "somebody uses it");
+    drop(held);
+    let Some(command) = of_nobody(&["sim", "mix"]) else { return };
+    assert!(run(command).status.success());
+    assert!(!directory.exists(), "whoever comes next clears up after what was killed");
+}

@@ -2,10 +2,14 @@
 //! can write.
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::{fs, io};
+use std::time::Duration;
+use std::{fs, io, thread};
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
 
 /// Mode bits that let somebody else add sockets.
 const FOREIGN_WRITE: u32 = 0o022;
@@ -21,10 +25,15 @@ pub fn own() -> PathBuf {
         match (user(), variable("XDG_RUNTIME_DIR")) {
             (0, _) => "/run/mete".into(),
             (_, Some(run_time)) => Path::new(&run_time).join("mete"),
-            (user, None) => format!("/tmp/mete-{user}").into(),
+            (user, None) => without_run_time_directory(user),
         }
     };
     OWN.get_or_init(find).clone()
+}
+
+/// Where nobody clears up but who made it.
+fn without_run_time_directory(user: u32) -> PathBuf {
+    format!("/tmp/mete-{user}").into()
 }
 
 /// The directories that this user may look into: the own one, and for root everybody's.
@@ -51,6 +60,49 @@ pub fn prepare(path: &Path) -> io::Result<()> {
         _ => {}
     }
     check(path, user())
+}
+
+/// A shared lock on a directory, with which [`remove_unused`] leaves it in its place; `None` if it cannot be
+/// had now. Waits for nobody: the directory may be somebody else's, who holds a lock of the other kind for ever.
+pub(crate) fn hold(path: &Path) -> Option<OwnedFd> {
+    lock(path, FlockOperation::NonBlockingLockShared).ok()
+}
+
+/// [`prepare`], and the lock that keeps it. Without the lock after some tries: it is as good as none then.
+pub(crate) fn prepare_and_hold(path: &Path) -> io::Result<Option<OwnedFd>> {
+    const TRIES: u32 = 50;
+    for _ in 0..TRIES {
+        prepare(path)?;
+        if let Some(held) = hold(path) {
+            return Ok(Some(held));
+        }
+        // Somebody is removing it, which takes a moment.
+        thread::sleep(Duration::from_millis(1));
+    }
+    prepare(path).map(|()| None)
+}
+
+/// Removes the own directory in `/tmp` if nothing is in it and nobody is about to use it. Other places are
+/// cleared up by whoever made them.
+pub(crate) fn remove_unused() {
+    let path = own();
+    // Whoever takes the lock from here on finds that the directory behind it is gone.
+    if path == without_run_time_directory(user())
+        && let Ok(_held) = lock(&path, FlockOperation::NonBlockingLockExclusive)
+    {
+        // Refused unless it is empty.
+        let _ = fs::remove_dir(path);
+    }
+}
+
+/// Locks the directory that has this path when it is locked.
+fn lock(path: &Path, operation: FlockOperation) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(path, flags, Mode::empty())?;
+    rustix::fs::flock(&folder, operation)?;
+    let (locked, there) = (rustix::fs::fstat(&folder)?, rustix::fs::lstat(path)?);
+    let is_it = (locked.st_dev, locked.st_ino) == (there.st_dev, there.st_ino);
+    is_it.then_some(folder).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 /// Makes sure that a directory is one and belongs to `owner` alone.
@@ -95,4 +147,28 @@ fn is_named_for_a_user(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let user = name.and_then(|name| name.strip_prefix("mete-"));
     user.is_some_and(|user| user.parse::<u32>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn can_be_removed(path: &Path) -> bool {
+        lock(path, FlockOperation::NonBlockingLockExclusive).is_ok()
+    }
+
+    #[test]
+    fn a_directory_that_is_watched_or_about_to_be_used_is_not_removed() {
+        let path = std::env::temp_dir().join(format!("mete-probe-directory-{}", std::process::id()));
+        let held = prepare_and_hold(&path).unwrap();
+        assert!(held.is_some() && !can_be_removed(&path));
+        drop(held);
+        assert!(can_be_removed(&path));
+        let finder = crate::finder::Finder::in_directories(vec![path.clone()]).unwrap();
+        assert!(!can_be_removed(&path));
+        drop(finder);
+        assert!(can_be_removed(&path));
+        fs::remove_dir(&path).unwrap();
+        assert!(hold(&path).is_none());
+    }
 }

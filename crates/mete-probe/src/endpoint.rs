@@ -24,11 +24,11 @@ impl Endpoint {
     /// so whoever finds it refused knows that its process is gone.
     pub fn open() -> io::Result<Endpoint> {
         let directory = directory::own();
-        directory::prepare(&directory)?;
         let state = &mut *state::lock();
+        let socket = Descriptor::new(socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?)?;
+        let _held = directory::prepare_and_hold(&directory)?;
         let hidden = directory.join(format!(".{}.{:p}", std::process::id(), state));
         let _ = fs::remove_file(&hidden);
-        let socket = Descriptor::new(socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?)?;
         rustix::net::bind(socket.get()?, &SocketAddrUnix::new(&hidden)?)?;
         let shown = allow_owner_only(&hidden)
             .and_then(|()| Ok(rustix::net::listen(socket.get()?, 8)?))
@@ -57,11 +57,12 @@ pub(crate) fn socket(flags: SocketFlags) -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
 }
 
-/// Removes this process' socket file: it exits.
+/// Removes this process' socket file, and the directory if it was the last one: it exits.
 pub(crate) fn remove() {
     if let Some(path) = state::lock().socket_file.take() {
         let _ = fs::remove_file(path);
     }
+    directory::remove_unused();
 }
 
 fn allow_owner_only(path: &Path) -> io::Result<()> {

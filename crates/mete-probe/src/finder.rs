@@ -22,6 +22,8 @@ pub struct Finder {
     directories: Vec<PathBuf>,
     changes: OwnedFd,
     tried: HashMap<PathBuf, Tried>,
+    /// Their locks: a directory that is watched stays, so that whoever comes is seen in it.
+    _held: Vec<OwnedFd>,
 }
 
 /// What is known of a socket.
@@ -38,8 +40,10 @@ impl Finder {
     ///
     /// If the own directory cannot be made or watched.
     pub fn new() -> io::Result<Finder> {
-        directory::prepare(&directory::own())?;
-        Finder::in_directories(directory::all())
+        let held = directory::prepare_and_hold(&directory::own())?;
+        let finder = Finder::in_directories(directory::all());
+        drop(held);
+        finder
     }
 
     /// Looks in the directories given.
@@ -53,7 +57,8 @@ impl Finder {
             let arrivals = inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO;
             inotify::add_watch(&changes, directory, arrivals)?;
         }
-        Ok(Finder { directories, changes, tried: HashMap::new() })
+        let held = directories.iter().filter_map(|path| directory::hold(path)).collect();
+        Ok(Finder { directories, changes, tried: HashMap::new(), _held: held })
     }
 
     /// Takes every component that is not taken yet, or says why not. Sockets of programs that have
