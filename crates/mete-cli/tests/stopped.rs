@@ -95,6 +95,31 @@ fn a_demo_that_is_stopped_in_its_first_stretch_leaves_no_report() {
 }
 
 #[test]
+fn a_demo_that_is_killed_leaves_the_report_before_and_what_it_began_is_removed_by_the_next_one() {
+    if mask(std::process::id()).len() < 2 {
+        eprintln!("SKIPPED: this needs two processors");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let report = directory.path().join("mete-demo.html");
+    std::fs::write(&report, "the report before").unwrap();
+    let demo = || {
+        let mut command = program(&["demo", "--no-kernel", "--stretch", "10m"]);
+        command.current_dir(directory.path());
+        command
+    };
+    let mut killed = Running::start(demo().stdout(Stdio::null()).stderr(Stdio::null()));
+    wait_until("it is under way", || listens(killed.pid()));
+    killed.signal(Signal::KILL);
+    killed.wait();
+    assert_eq!(names(directory.path()).len(), 2, "the report and what was begun");
+    assert_eq!(std::fs::read_to_string(&report).unwrap(), "the report before");
+    assert_eq!(stopped(&mut demo(), listens).code, Some(130));
+    assert_eq!(names(directory.path()), ["mete-demo.html"]);
+    assert_eq!(std::fs::read_to_string(&report).unwrap(), "the report before");
+}
+
+#[test]
 fn a_scheduler_ends_by_ctrl_c_as_it_should_and_is_stopped_where_its_time_was_given() {
     if !kernel_is_there() {
         return;
