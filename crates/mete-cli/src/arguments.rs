@@ -1,10 +1,11 @@
 //! What can be typed behind `mete`.
 
+use std::ffi::{OsStr, OsString};
 use std::str::FromStr;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser};
+use clap::{Command, CommandFactory, FromArgMatches, Parser};
 
 use crate::{bench, demo, doctor, generate, log, record, replay, schedule, schema, sim, study, trace};
 
@@ -73,7 +74,8 @@ impl Arguments {
     ///
     /// What a mistyped command line is answered with.
     pub fn read() -> Result<Arguments, clap::Error> {
-        let arguments = Arguments::from_arg_matches(&command().try_get_matches()?)?;
+        let typed = with_negative_values(std::env::args_os());
+        let arguments = Arguments::from_arg_matches(&command().try_get_matches_from(typed)?)?;
         if let Subcommand::Schedule(options) = &arguments.subcommand {
             options.check().map_err(|(kind, mistake)| refusal("schedule", kind, &mistake))?;
         }
@@ -92,7 +94,7 @@ fn refined(command: Command) -> Command {
         Some(text) => command.after_help(flowing(&text)),
         None => command,
     };
-    command.mut_args(with_negative_values).mut_subcommands(refined)
+    command.mut_subcommands(refined)
 }
 
 /// The paragraphs of a text as one line each, for the terminal to break: a text that is broken where it
@@ -105,13 +107,30 @@ fn flowing(text: &str) -> String {
     paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
-/// A negative number is a value, and the value's own parser says what is allowed instead.
-fn with_negative_values(argument: Arg) -> Arg {
-    if !argument.get_action().takes_values() || argument.is_positional() {
-        return argument;
+/// `--for -5s` as `--for=-5s`. No option begins with a digit, so this is a value, and the value's own
+/// parser says what is allowed instead. What stands behind `--` is somebody else's.
+fn with_negative_values(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let (mut joined, mut is_own) = (Vec::<OsString>::new(), true);
+    for argument in arguments {
+        is_own &= argument != "--";
+        match joined.last_mut() {
+            Some(option) if is_own && is_open_option(option) && is_negative(&argument) => {
+                option.push("=");
+                option.push(&argument);
+            }
+            _ => joined.push(argument),
+        }
     }
-    let is_time = argument.get_value_names().is_some_and(|names| names.iter().any(|name| name == "TIME"));
-    if is_time { argument.allow_hyphen_values(true) } else { argument.allow_negative_numbers(true) }
+    joined
+}
+
+fn is_open_option(argument: &OsStr) -> bool {
+    let bytes = argument.as_encoded_bytes();
+    bytes.starts_with(b"--") && bytes.len() > 2 && !bytes.contains(&b'=')
+}
+
+fn is_negative(argument: &OsStr) -> bool {
+    matches!(argument.as_encoded_bytes(), [b'-', digit, ..] if digit.is_ascii_digit())
 }
 
 /// As clap would say it of this subcommand.
@@ -203,6 +222,19 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn a_negative_number_is_the_value_of_the_option_before_it() {
+        let joined = |text: &str| -> String {
+            let joined = with_negative_values(text.split(' ').map(OsString::from));
+            joined.join(OsStr::new(" ")).to_string_lossy().into_owned()
+        };
+        assert_eq!(joined("mete log --for -5s --json"), "mete log --for=-5s --json");
+        assert_eq!(joined("mete sim mix --seed=1 -1"), "mete sim mix --seed=1 -1");
+        assert_eq!(joined("mete log --for --every 1s"), "mete log --for --every 1s");
+        assert_eq!(joined("mete log -- nice --adjustment -5"), "mete log -- nice --adjustment -5");
+        assert_eq!(joined("mete log -- -5"), "mete log -- -5");
     }
 
     #[test]

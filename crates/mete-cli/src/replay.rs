@@ -13,7 +13,7 @@ use mete_sim::replay::{self, Outcome, Recording, RecordingError, Settings};
 use mete_sim::{ClientReport, all_processors, in_parallel};
 use serde::Serialize;
 
-use crate::arguments::duration;
+use crate::arguments::{duration, none_or_more};
 use crate::latency::{NOTHING, milliseconds, quantile};
 use crate::output::Output;
 use crate::table::{Head, Table, grouped, number, shorten};
@@ -38,7 +38,7 @@ pub struct Options {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2us")]
     switch: Duration,
     /// How many threads are shown, those that worked most
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", value_parser = none_or_more::<usize>, default_value_t = 10)]
     threads: usize,
     /// Where randomised policies begin
     #[arg(long, value_name = "N", default_value_t = 1)]

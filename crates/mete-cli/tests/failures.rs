@@ -99,6 +99,9 @@ fn numbers_that_make_no_sense_are_refused_with_those_that_do() {
         ([&who[..], &["--margin", "-1"]].concat(), "0 or more"),
         (["sim", "mix", "--seed", "-1"].to_vec(), "0 or more"),
         (["sim", "mix", "--seeds", "-1"].to_vec(), "1 or more"),
+        (["demo", "--clients", "-1"].to_vec(), "0 or more"),
+        (["demo", "--hogs", "x"].to_vec(), "0 or more"),
+        (["replay", "x", "--threads", "-1"].to_vec(), "0 or more"),
         ([&who[..], &["--confirm", "0"]].concat(), "1 or more"),
         ([&who[..], &["--period", "10ms", "--interval", "20ms"]].concat(), "--interval 20ms"),
     ] {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::duration;
+use crate::arguments::{duration, none_or_more};
 use crate::files::Draft;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -37,10 +37,10 @@ pub struct Options {
     #[arg(long, default_value = "3s", value_parser = duration)]
     stretch: Duration,
     /// How many clients talk to the drivers
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, default_value_t = 4, value_parser = none_or_more::<usize>)]
     clients: usize,
     /// How many processes only compute; one for each processor but one by default
-    #[arg(long)]
+    #[arg(long, value_parser = none_or_more::<usize>)]
     hogs: Option<usize>,
     /// Log the drivers only, without the kernel
     #[arg(long)]
