@@ -47,8 +47,8 @@ Examples:
   sudo mete study --all --quick   a verdict for each of the papers' figures
   mete study log-readers --json | jq -r 'select(.kind == \"row\") | .median'
 
-Ctrl-C ends the run with the results so far and exit status 130. --out writes a study when it is over, all
-of its files or none: a study that was stopped leaves what is there.";
+Ctrl-C ends the run with the results so far and exit status 130. --out writes a study
+when it is over, all of its files or none: one that was stopped leaves what is there.";
 
 /// One line of `--list --json`.
 #[derive(Serialize)]
