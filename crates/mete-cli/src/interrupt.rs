@@ -1,6 +1,7 @@
 //! Ctrl-C: the first one asks for an end, the second one is one.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -33,6 +34,11 @@ pub fn listen() -> anyhow::Result<()> {
 /// Whether an end was asked for.
 pub fn asked() -> bool {
     ASKED.load(Ordering::Relaxed)
+}
+
+/// The same for what goes on unless it is told not to.
+pub fn go_on() -> ControlFlow<()> {
+    if asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// The exit status of every subcommand that Ctrl-C ends early: 0 if it did all that it was asked for, else

@@ -77,7 +77,7 @@ fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
         Subcommand::Schedule(options) => schedule::run(&options, &mut Output::new(options.json)),
         Subcommand::Demo(options) => demo::run(&options, &mut Output::new(options.json)),
         Subcommand::Bench(options) => bench::run(&options, &mut Output::new(options.json)),
-        Subcommand::Sim(options) => sim::run(&options, &mut Output::new(options.json)).map(done),
+        Subcommand::Sim(options) => sim::run(&options, &mut Output::new(options.json)),
         Subcommand::Replay(options) => replay::run(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Study(options) => study::run(&options, &mut Output::new(options.json)),
         Subcommand::Schema(options) => schema::run(&options).map(done),

@@ -2,8 +2,8 @@
 
 use std::fs::File;
 use std::io::BufWriter;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -11,17 +11,19 @@ use mete_policy::CATALOG;
 use mete_sim::cost::{self, Cost};
 use mete_sim::metrics::Latencies;
 use mete_sim::scenario::SHIPPED;
+use mete_sim::sweep::MOST_RUNS;
 use mete_sim::{
-    ClientReport, Report, Scenario, Stalled, Sweep, Varied, all_processors, in_parallel, report, trace,
+    ClientReport, Recorder, Report, Scenario, Stalled, Sweep, Varied, all_processors, in_parallel, report,
+    trace,
 };
 use serde::Serialize;
 
 use crate::arguments::{duration, none_or_more, one_or_more};
-use crate::failure;
 use crate::latency::{NOTHING, milliseconds, quantile, signed_milliseconds};
 use crate::output::Output;
 use crate::sweep;
 use crate::table::{Head, Table, count, grouped, number, shorten};
+use crate::{failure, interrupt};
 
 /// Options of `mete sim`.
 #[derive(Debug, clap::Args)]
@@ -46,7 +48,7 @@ pub struct Options {
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     length: Option<Duration>,
     /// Run from so many seeds, one after another, and print means with their confidence intervals
-    #[arg(long, value_name = "N", value_parser = one_or_more::<u64>, conflicts_with = "trace")]
+    #[arg(long, value_name = "N", value_parser = seeds, conflicts_with = "trace")]
     seeds: Option<u64>,
     /// Run with each of these values of a key of the scenario, and with each combination of several
     #[arg(long, value_name = "KEY=VALUE,VALUE", conflicts_with = "trace")]
@@ -82,14 +84,27 @@ Examples:
 
 A seed gives one run, on every machine. Scenario files are described in docs/scenarios.md.";
 
+/// More runs than that are not kept.
+fn seeds(text: &str) -> Result<u64, String> {
+    let few = one_or_more::<u64>(text).ok().filter(|&seeds| seeds <= MOST_RUNS);
+    few.ok_or_else(|| format!("it takes a whole number that is 1 or more, and at most {MOST_RUNS}"))
+}
+
 /// Simulates and prints.
-pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
-    let Some(name) = options.scenario.as_ref().filter(|_| !options.list) else { return list(output) };
+pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
+    let Some(name) = options.scenario.as_ref().filter(|_| !options.list) else {
+        return list(output).map(|()| ExitCode::SUCCESS);
+    };
+    interrupt::listen()?;
     let scenario = Scenario::load(name, &settings(options))?;
     let policies = policies(options, &scenario)?;
     let seed = options.seed.unwrap_or(scenario.seed);
     if options.seeds.is_some() || !options.vary.is_empty() || options.plot.is_some() {
-        let seeds = seed..seed.saturating_add(options.seeds.unwrap_or(1));
+        let count = options.seeds.unwrap_or(1);
+        let end = seed.checked_add(count);
+        let end =
+            end.ok_or_else(|| anyhow!("there are no {count} seeds from {seed} on: take a smaller --seed"))?;
+        let seeds = seed..end;
         let sweep = Sweep::new(name, &settings(options), &options.vary, &policies, seeds)?;
         let files = sweep::Files { csv: options.csv.as_deref(), plots: options.plot.as_deref() };
         return sweep::run(name, &sweep, &files, output);
@@ -99,23 +114,47 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     }
     let reports = match (&options.trace, policies.as_slice()) {
         (None, policies) => simulate(&scenario, policies, seed)?,
-        (Some(path), [policy]) => vec![traced(&scenario, policy, seed, path)?],
+        (Some(path), [policy]) => traced(&scenario, policy, seed, path)?,
         (Some(_), several) => bail!("--trace takes a single policy, and {} are asked for", several.len()),
     };
+    let Some(reports) = reports else {
+        let trace = if options.trace.is_some() { ", nor is there a trace" } else { "" };
+        return Ok(interrupt::ended_without_results(&format!(
+            "not all runs are over, so nothing is shown{trace}"
+        )));
+    };
+    show(options, name, &reports, &costs(options, &scenario, &policies, seed)?, output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One after the other, and after all else: nothing disturbs the clock.
+fn costs(
+    options: &Options,
+    scenario: &Scenario,
+    policies: &[String],
+    seed: u64,
+) -> anyhow::Result<Vec<Option<Cost>>> {
+    policies.iter().map(|policy| cost_of(options, scenario, policy, seed)).collect()
+}
+
+fn show(
+    options: &Options,
+    name: &str,
+    reports: &[Report],
+    costs: &[Option<Cost>],
+    output: &mut Output,
+) -> anyhow::Result<()> {
     reports.iter().for_each(say_who_waits);
-    // One after the other, and after all else: nothing disturbs the clock.
-    let costs = policies.iter().map(|policy| cost_of(options, &scenario, policy, seed));
-    let costs = costs.collect::<anyhow::Result<Vec<_>>>()?;
-    for (report, cost) in reports.iter().zip(&costs) {
+    for (report, cost) in reports.iter().zip(costs) {
         objects(name, report, *cost, output)?;
     }
-    match reports.as_slice() {
+    match reports {
         [report] => output.text(clients(report))?,
         several => side_by_side(several, output)?,
     }
     output.text(String::new())?;
-    output.text(summary(&reports))?;
-    if options.cost { output.text(costs_table(&policies, &costs)) } else { Ok(()) }
+    output.text(summary(reports))?;
+    if options.cost { output.text(costs_table(reports, costs)) } else { Ok(()) }
 }
 
 /// Waiting tasks that are named.
@@ -141,13 +180,13 @@ fn cost_of(options: &Options, scenario: &Scenario, policy: &str, seed: u64) -> a
     cost::measure(scenario, policy, seed).map_err(|stalled| stands_still(scenario, &stalled))
 }
 
-fn costs_table(policies: &[String], costs: &[Option<Cost>]) -> String {
+fn costs_table(reports: &[Report], costs: &[Option<Cost>]) -> String {
     let heads = ["ns", "calls", "decisions"].into_iter().map(Head::Number);
     let mut table = Table::new([Head::Name("policy")].into_iter().chain(heads));
-    for (policy, cost) in policies.iter().zip(costs) {
+    for (report, cost) in reports.iter().zip(costs) {
         let figure = |value: &dyn Fn(&Cost) -> String| cost.as_ref().map_or(NOTHING.into(), value);
         table.row([
-            policy.clone(),
+            report.policy.clone(),
             figure(&|cost| format!("{:.1}", cost.ns)),
             figure(&|cost| format!("{:.2}", cost.calls)),
             figure(&|cost| grouped(cost.decisions)),
@@ -178,25 +217,41 @@ fn policies(options: &Options, scenario: &Scenario) -> anyhow::Result<Vec<String
     Ok(options.policy.clone())
 }
 
-fn simulate(scenario: &Scenario, policies: &[String], seed: u64) -> anyhow::Result<Vec<Report>> {
-    let run = |number: usize| report::run(scenario, &policies[number], seed, ());
-    let reports = in_parallel(policies.len(), all_processors(), run, || ControlFlow::Continue(()));
-    let reports = reports.unwrap_or_default().into_iter().zip(policies);
-    let reports = reports.map(|(report, policy)| {
-        let report = report.ok_or_else(|| anyhow!("there is no policy {policy:?}"))?;
-        Ok(report.map_err(|stalled| stands_still(scenario, &stalled))?.0)
-    });
-    reports.collect()
+/// `None` if it was stopped.
+fn simulate(scenario: &Scenario, policies: &[String], seed: u64) -> anyhow::Result<Option<Vec<Report>>> {
+    let run = |number: usize| simulate_one(scenario, &policies[number], seed, ());
+    let reports = in_parallel(policies.len(), all_processors(), run, interrupt::go_on);
+    let reports = reports.unwrap_or_default().into_iter();
+    let reports = reports.map(|report| Ok(report?.map(|(report, ())| report)));
+    let reports = reports.collect::<anyhow::Result<Option<Vec<_>>>>()?;
+    Ok(reports.filter(|reports| reports.len() == policies.len()))
 }
 
-fn traced(scenario: &Scenario, policy: &str, seed: u64, path: &Path) -> anyhow::Result<Report> {
+/// A run, unless it is stopped, and what also records it.
+fn simulate_one<R: Recorder>(
+    scenario: &Scenario,
+    policy: &str,
+    seed: u64,
+    also: R,
+) -> anyhow::Result<Option<(Report, R)>> {
+    let run = report::run_while(scenario, policy, seed, also, interrupt::go_on);
+    let run = run.ok_or_else(|| anyhow!("there is no policy {policy:?}"))?;
+    Ok(run.map_err(|stalled| stands_still(scenario, &stalled))?.continue_value())
+}
+
+/// A trace is whole or there is none: half of one could not be told from one of a shorter run.
+fn traced(scenario: &Scenario, policy: &str, seed: u64, path: &Path) -> anyhow::Result<Option<Vec<Report>>> {
     let file = File::create(path).with_context(|| format!("cannot write the trace {}", path.display()))?;
     let writer = trace::Writer::new(scenario, BufWriter::new(file))?;
-    let run = report::run(scenario, policy, seed, writer);
-    let run = run.ok_or_else(|| anyhow!("there is no policy {policy:?}"))?;
-    let (report, writer) = run.map_err(|stalled| stands_still(scenario, &stalled))?;
+    let Some((report, writer)) = simulate_one(scenario, policy, seed, writer)? else {
+        if path.is_file() {
+            std::fs::remove_file(path)
+                .with_context(|| format!("cannot remove half of a trace, {}", path.display()))?;
+        }
+        return Ok(None);
+    };
     writer.finish().with_context(|| format!("the trace {}", path.display()))?;
-    Ok(report)
+    Ok(Some(vec![report]))
 }
 
 /// By the client's name: people do not number them.

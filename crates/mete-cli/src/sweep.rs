@@ -2,10 +2,11 @@
 //! intervals, as tables, data and plots.
 
 use std::fmt::Write as _;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::path::Path;
+use std::process::ExitCode;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use mete_sim::metrics::{Estimate, Latencies};
 use mete_sim::sweep::Cell;
 use mete_sim::{ClientReport, Sweep, all_processors};
@@ -122,8 +123,12 @@ pub struct Files<'a> {
 }
 
 /// Runs a sweep on all processors, prints its estimates, and writes what was asked for.
-pub fn run(scenario: &str, sweep: &Sweep, wanted: &Files<'_>, output: &mut Output) -> anyhow::Result<()> {
-    interrupt::listen()?;
+pub fn run(
+    scenario: &str,
+    sweep: &Sweep,
+    wanted: &Files<'_>,
+    output: &mut Output,
+) -> anyhow::Result<ExitCode> {
     // Before the work, not after it.
     if let Some(folder) = wanted.plots {
         files::check_folder(folder)?;
@@ -131,12 +136,11 @@ pub fn run(scenario: &str, sweep: &Sweep, wanted: &Files<'_>, output: &mut Outpu
     let csv = wanted.csv.map(|path| Draft::begin(path).with_context(|| cannot_write(path))).transpose()?;
     let mut steps = Steps::new();
     steps.begin(scenario, sweep.runs() as u64);
-    let done = || {
-        steps.step();
-        if steps.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let cells = sweep.run(all_processors(), done).ok_or_else(|| anyhow!("stopped before the end"))??;
+    let cells = sweep.run(all_processors(), interrupt::go_on, || steps.step());
     drop(steps);
+    let Some(cells) = cells.transpose()? else {
+        return Ok(interrupt::ended_without_results("not all runs are over, so nothing is shown or written"));
+    };
     if let (Some(draft), Some(path)) = (csv, wanted.csv) {
         draft.finish(&text_of(&cells)).with_context(|| cannot_write(path))?;
     }
@@ -150,7 +154,8 @@ pub fn run(scenario: &str, sweep: &Sweep, wanted: &Files<'_>, output: &mut Outpu
     for text in tables.collect::<Vec<_>>() {
         output.text(text + "\n")?;
     }
-    output.text(READ_IT)
+    output.text(READ_IT)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn cannot_write(path: &Path) -> String {

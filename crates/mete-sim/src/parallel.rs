@@ -25,7 +25,8 @@ pub fn in_parallel<T: Send>(
 ) -> Option<Vec<T>> {
     let next = AtomicUsize::new(0);
     let (sender, results) = mpsc::channel();
-    let mut found: Vec<Option<T>> = (0..jobs).map(|_| None).collect();
+    // It grows with the results: nobody knows whether all the jobs will be done.
+    let mut found: Vec<Option<T>> = Vec::new();
     thread::scope(|scope| {
         for _ in 0..threads.get().min(jobs) {
             let (sender, next, run) = (sender.clone(), &next, &run);
@@ -33,6 +34,7 @@ pub fn in_parallel<T: Send>(
         }
         drop(sender);
         for (job, result) in results {
+            found.resize_with(found.len().max(job + 1), || None);
             found[job] = Some(result);
             if done().is_break() {
                 next.store(jobs, Ordering::Relaxed);
@@ -40,7 +42,7 @@ pub fn in_parallel<T: Send>(
             }
         }
     });
-    found.into_iter().collect()
+    if found.len() == jobs { found.into_iter().collect() } else { None }
 }
 
 /// Takes one job after another until none is left, or nobody wants the results any more.

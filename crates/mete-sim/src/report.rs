@@ -1,5 +1,8 @@
 //! What a run of a scenario showed, client by client.
 
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
 use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy};
 
 use crate::host::{Host, Stalled, Times};
@@ -116,9 +119,38 @@ pub fn run<R: Recorder>(
     seed: u64,
     also: R,
 ) -> Option<Result<(Report, R), Stalled>> {
-    let outcome = run_under(scenario, scenario.policy(policy, seed)?, seed, also);
+    let go_on = || ControlFlow::<Infallible>::Continue(());
+    run_while(scenario, policy, seed, also, go_on).map(|outcome| outcome.map(whole))
+}
+
+/// What a run comes to: its report and what also recorded it, or why it was stopped.
+type Outcome<B, R> = ControlFlow<B, (Report, R)>;
+
+/// Of a run that nobody stops.
+fn whole<R>(outcome: Outcome<Infallible, R>) -> (Report, R) {
+    match outcome {
+        ControlFlow::Continue(whole) => whole,
+        ControlFlow::Break(never) => match never {},
+    }
+}
+
+/// As [`run`], unless `go_on`, which is asked every few thousand events, says [`ControlFlow::Break`]: then
+/// there is no report.
+///
+/// # Errors
+///
+/// [`Stalled`] if a program does not let time go on.
+pub fn run_while<R: Recorder, B>(
+    scenario: &Scenario,
+    policy: &str,
+    seed: u64,
+    also: R,
+    go_on: impl FnMut() -> ControlFlow<B>,
+) -> Option<Result<Outcome<B, R>, Stalled>> {
+    let outcome = under(scenario, scenario.policy(policy, seed)?, seed, also, go_on);
     // With a scenario's settings a policy may call itself otherwise than it was asked for.
-    Some(outcome.map(|(report, also)| (Report { policy: policy.to_owned(), ..report }, also)))
+    let named = |(report, also)| (Report { policy: policy.to_owned(), ..report }, also);
+    Some(outcome.map(|outcome| outcome.map_continue(named)))
 }
 
 /// Runs a scenario under any policy, made for [`Scenario::setup`], and reports.
@@ -132,21 +164,37 @@ pub fn run_under<P: Policy, R: Recorder>(
     seed: u64,
     also: R,
 ) -> Result<(Report, R), Stalled> {
-    let (clients, limit_ns) = (scenario.clients.len(), scenario.starvation_ns);
-    let watch = Watch::new(clients, scenario.hardware, fluid(scenario), limit_ns);
-    measure(scenario, seed, scenario.host(policy, (watch, also), seed))
+    let go_on = || ControlFlow::<Infallible>::Continue(());
+    under(scenario, policy, seed, also, go_on).map(whole)
 }
 
-fn measure<P: Policy, R: Recorder>(
+fn under<P: Policy, R: Recorder, B>(
+    scenario: &Scenario,
+    policy: P,
+    seed: u64,
+    also: R,
+    go_on: impl FnMut() -> ControlFlow<B>,
+) -> Result<Outcome<B, R>, Stalled> {
+    let (clients, limit_ns) = (scenario.clients.len(), scenario.starvation_ns);
+    let watch = Watch::new(clients, scenario.hardware, fluid(scenario), limit_ns);
+    measure(scenario, seed, scenario.host(policy, (watch, also), seed), go_on)
+}
+
+fn measure<P: Policy, R: Recorder, B>(
     scenario: &Scenario,
     seed: u64,
     mut host: Host<P, Scene, (Watch, R)>,
-) -> Result<(Report, R), Stalled> {
-    host.run_until(scenario.warm_up_ns)?;
+    mut go_on: impl FnMut() -> ControlFlow<B>,
+) -> Result<Outcome<B, R>, Stalled> {
+    if let ControlFlow::Break(stopped) = host.run_while(scenario.warm_up_ns, &mut go_on)? {
+        return Ok(ControlFlow::Break(stopped));
+    }
     let before = times_of_clients(scenario, &host);
     let (times_before, decisions_before) = (sum(&host), host.decisions());
     host.recorder_mut().0.begin(scenario.warm_up_ns);
-    host.run_until(scenario.duration_ns)?;
+    if let ControlFlow::Break(stopped) = host.run_while(scenario.duration_ns, &mut go_on)? {
+        return Ok(ControlFlow::Break(stopped));
+    }
     host.recorder_mut().0.end(scenario.duration_ns);
 
     let times = sum(&host).since(times_before);
@@ -161,7 +209,8 @@ fn measure<P: Policy, R: Recorder>(
     let measured_ns = scenario.duration_ns - scenario.warm_up_ns;
     let clients = clients(watch, scenario, &had, times.total_ns());
     let fairness = jain(clients.iter().map(|client| (client.ran_ns, client.share)));
-    Ok((Report { policy, seed, measured_ns, times, decisions, fairness, clients, waiting, counters }, also))
+    let report = Report { policy, seed, measured_ns, times, decisions, fairness, clients, waiting, counters };
+    Ok(ControlFlow::Continue((report, also)))
 }
 
 /// What each client has run, and what of that it has spun.

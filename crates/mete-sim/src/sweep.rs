@@ -14,7 +14,7 @@ use std::str::FromStr;
 
 use crate::host::Stalled;
 use crate::parallel::in_parallel;
-use crate::report::{Report, run};
+use crate::report::{Report, run_while};
 use crate::scenario::{Scenario, ScenarioError};
 
 /// A key of the scenario, by its dotted path, and the values that it takes one after another.
@@ -56,6 +56,19 @@ pub enum SweepError {
     /// A combination of values is no scenario.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
+    /// More than [`MOST_RUNS`].
+    #[error(
+        "{seeds} seeds, {values} combinations of values and {policies} policies are too many runs: at most \
+         {MOST_RUNS} can be kept; take fewer of them"
+    )]
+    TooMany {
+        /// How many seeds.
+        seeds: u64,
+        /// How many combinations of values.
+        values: u64,
+        /// How many policies.
+        policies: u64,
+    },
     /// There is no policy of that name.
     #[error("there is no policy {0:?}")]
     Policy(String),
@@ -63,6 +76,9 @@ pub enum SweepError {
     #[error(transparent)]
     Stalled(#[from] Stalled),
 }
+
+/// As many runs as a sweep may have: their reports are all kept until the last one is over.
+pub const MOST_RUNS: u64 = 100_000;
 
 /// A sweep that is ready to run.
 pub struct Sweep {
@@ -88,7 +104,8 @@ impl Sweep {
     ///
     /// # Errors
     ///
-    /// [`SweepError::Value`] or [`SweepError::Scenario`] for the first combination that is no scenario.
+    /// [`SweepError::Value`] or [`SweepError::Scenario`] for the first combination that is no scenario, and
+    /// [`SweepError::TooMany`].
     pub fn new(
         scenario: &str,
         settings: &[String],
@@ -96,6 +113,7 @@ impl Sweep {
         policies: &[String],
         seeds: Range<u64>,
     ) -> Result<Sweep, SweepError> {
+        check_number(&seeds, varied, policies)?;
         let load = |values: Vec<String>| {
             let settings: Vec<String> = settings.iter().chain(&values).cloned().collect();
             match Scenario::load(scenario, &settings) {
@@ -122,25 +140,35 @@ impl Sweep {
         usize::try_from(self.seeds.end.saturating_sub(self.seeds.start)).unwrap_or(usize::MAX)
     }
 
-    /// Runs all of it on so many threads, and calls `done` after each run. `None` if that says
-    /// [`ControlFlow::Break`].
+    /// Runs all of it on so many threads, and calls `done` after each run. `None` if `go_on`, which is asked
+    /// after each run and all the time during it, says [`ControlFlow::Break`].
     pub fn run(
         &self,
         threads: NonZeroUsize,
-        done: impl FnMut() -> ControlFlow<()>,
+        go_on: impl Fn() -> ControlFlow<()> + Sync,
+        mut done: impl FnMut(),
     ) -> Option<Result<Vec<Cell>, SweepError>> {
-        let reports = in_parallel(self.runs(), threads, |nth| self.one(nth), done)?;
-        Some(self.cells(reports.into_iter()))
+        let run_one = |nth| self.one(nth, &go_on);
+        let after_each = || {
+            done();
+            go_on()
+        };
+        let reports = in_parallel(self.runs(), threads, run_one, after_each)?;
+        // Whoever was stopped has none.
+        let reports: Option<Vec<_>> = reports.into_iter().map(Result::transpose).collect();
+        Some(self.cells(reports?.into_iter()))
     }
 
     /// Seeds change fastest, then policies, then values.
-    fn one(&self, nth: usize) -> Result<Report, SweepError> {
+    fn one(&self, nth: usize, go_on: impl Fn() -> ControlFlow<()>) -> Result<Option<Report>, SweepError> {
         let (cell, seed) = (nth / self.seeds_len(), nth % self.seeds_len());
         let (_, scenario) = &self.variants[cell / self.policies.len()];
         let policy = &self.policies[cell % self.policies.len()];
-        let ran = run(scenario, policy, self.seeds.start + seed as u64, ());
-        let (report, ()) = ran.ok_or_else(|| SweepError::Policy(policy.clone()))??;
-        Ok(report)
+        let ran = run_while(scenario, policy, self.seeds.start + seed as u64, (), go_on);
+        Ok(match ran.ok_or_else(|| SweepError::Policy(policy.clone()))?? {
+            ControlFlow::Continue((report, ())) => Some(report),
+            ControlFlow::Break(()) => None,
+        })
     }
 
     fn cells(
@@ -156,6 +184,18 @@ impl Sweep {
         }
         Ok(cells)
     }
+}
+
+/// Before there is a list of them.
+fn check_number(seeds: &Range<u64>, varied: &[Varied], policies: &[String]) -> Result<(), SweepError> {
+    let seeds = seeds.end.saturating_sub(seeds.start);
+    let values =
+        varied.iter().fold(1u64, |product, varied| product.saturating_mul(varied.values.len() as u64));
+    let policies = policies.len().max(1) as u64;
+    if seeds.saturating_mul(values).saturating_mul(policies) > MOST_RUNS {
+        return Err(SweepError::TooMany { seeds, values, policies });
+    }
+    Ok(())
 }
 
 /// Every combination of the values, the last key's changing fastest; one without values if nothing varies.

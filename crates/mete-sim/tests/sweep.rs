@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mete_sim::sweep::Cell;
 use mete_sim::{Sweep, SweepError};
@@ -14,7 +15,7 @@ fn sweep(policies: &[&str], varied: &[&str]) -> Sweep {
 
 fn run(sweep: &Sweep, threads: usize) -> Vec<Cell> {
     let threads = NonZeroUsize::new(threads).expect("some");
-    sweep.run(threads, || ControlFlow::Continue(())).expect("nobody stops it").expect("it runs")
+    sweep.run(threads, || ControlFlow::Continue(()), || ()).expect("nobody stops it").expect("it runs")
 }
 
 #[test]
@@ -47,12 +48,39 @@ fn keys_and_policies_that_do_not_exist_are_named() {
     let Err(error) = Sweep::new("mix", &[], &varied, &[], 0..1) else { panic!("there is no such key") };
     assert!(error.to_string().contains("swich_us"), "{error}");
     let threads = NonZeroUsize::MIN;
-    let unknown = sweep(&["no such"], &[]).run(threads, || ControlFlow::Continue(()));
+    let unknown = sweep(&["no such"], &[]).run(threads, || ControlFlow::Continue(()), || ());
     assert!(matches!(unknown, Some(Err(SweepError::Policy(name))) if name == "no such"));
 }
 
 #[test]
 fn a_sweep_that_is_stopped_has_no_cells() {
-    let stopped = sweep(&[], &[]).run(NonZeroUsize::MIN, || ControlFlow::Break(()));
+    let stopped = sweep(&[], &[]).run(NonZeroUsize::MIN, || ControlFlow::Break(()), || ());
     assert!(stopped.is_none());
+}
+
+#[test]
+fn a_run_is_stopped_within_a_few_thousand_events_and_not_only_at_its_end() {
+    // So long that no machine would come to its end.
+    let long = ["duration_ms=1e11".to_owned()];
+    let sweep = Sweep::new("mix", &long, &[], &[], 0..1).expect("a scenario");
+    let asked = AtomicUsize::new(0);
+    let go_on = || match asked.fetch_add(1, Ordering::Relaxed) {
+        0..3 => ControlFlow::Continue(()),
+        _ => ControlFlow::Break(()),
+    };
+    let cells = sweep.run(NonZeroUsize::MIN, go_on, || ());
+    assert!(cells.is_none());
+    assert_eq!(asked.load(Ordering::Relaxed), 3 + 1 + 1, "in the run, and once after it");
+}
+
+#[test]
+fn more_runs_than_can_be_kept_are_refused_before_any_is_prepared() {
+    let varied = |times: usize| vec!["host.switch_us=0,1,2,3,4,5,6,7,8,9".parse().expect("values"); times];
+    for (seeds, times) in [(0..u64::MAX, 0), (0..100_001, 0), (0..1, 40), (0..u64::MAX, 40)] {
+        let Err(error) = Sweep::new("mix", &[], &varied(times), &[], seeds.clone()) else {
+            panic!("{seeds:?} with {times} keys")
+        };
+        assert!(matches!(error, SweepError::TooMany { .. }), "{error}");
+    }
+    assert!(Sweep::new("mix", &[], &varied(1), &[], 0..10_000).is_ok());
 }

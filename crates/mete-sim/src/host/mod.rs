@@ -14,6 +14,8 @@ mod alarms;
 mod processor;
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 
 use mete_policy::{ClientId, Nanoseconds, Observation, Policy, ProcessorId, Stop};
 
@@ -70,6 +72,9 @@ pub struct Stalled {
 const STEPS_AT_ONCE: usize = 1_000_000;
 /// See [`STEPS_AT_ONCE`].
 const STEPS_OF_ONE: usize = 100;
+/// So many events, a millisecond's work or so, lie between two questions whether to go on: soon enough for
+/// people, and too seldom to cost anything.
+const EVENTS_BETWEEN: u32 = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -170,16 +175,41 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     ///
     /// [`Stalled`] if the model does not let time go on; the host stays as it is then.
     pub fn run_until(&mut self, end_ns: Nanoseconds) -> Result<(), Stalled> {
+        match self.run_while(end_ns, || ControlFlow::<Infallible>::Continue(()))? {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(never) => match never {},
+        }
+    }
+
+    /// As [`Host::run_until`], unless `go_on`, which is asked every few thousand events, says
+    /// [`ControlFlow::Break`]: then the host stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Host::run_until`].
+    pub fn run_while<B>(
+        &mut self,
+        end_ns: Nanoseconds,
+        mut go_on: impl FnMut() -> ControlFlow<B>,
+    ) -> Result<ControlFlow<B>, Stalled> {
         self.settle();
+        let mut left = EVENTS_BETWEEN;
         while self.stalled.is_none() {
             if !self.handle_next(end_ns) {
                 self.pass_to(end_ns.max(self.now_ns));
                 self.charge_all();
-                return Ok(());
+                return Ok(ControlFlow::Continue(()));
             }
             self.settle();
+            left -= 1;
+            if left == 0 {
+                left = EVENTS_BETWEEN;
+                if let ControlFlow::Break(stopped) = go_on() {
+                    return Ok(ControlFlow::Break(stopped));
+                }
+            }
         }
-        self.stalled.map_or(Ok(()), Err)
+        self.stalled.map_or(Ok(ControlFlow::Continue(())), Err)
     }
 
     /// Goes on to what comes first, a processor or an event; `false` if nothing does before `end_ns`.

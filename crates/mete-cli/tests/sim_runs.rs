@@ -1,0 +1,67 @@
+//! `mete sim` with many runs, too many runs, and runs that Ctrl-C ends before their end.
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+mod common;
+
+use std::io::Read;
+use std::process::Stdio;
+
+use common::{Running, mete, program, wait_until};
+use rustix::process::Signal;
+
+fn refused(arguments: &[&str]) -> String {
+    let output = mete(arguments).assert().failure();
+    assert!(output.get_output().stdout.is_empty());
+    String::from_utf8(output.get_output().stderr.clone()).unwrap()
+}
+
+#[test]
+fn more_runs_than_can_be_kept_are_refused_in_one_sentence() {
+    for seeds in ["99999999999999", "18446744073709551615", "100001", "0"] {
+        let said = refused(&["sim", "mix", "--seeds", seeds]);
+        assert!(said.contains("1 or more, and at most 100000"), "{said}");
+    }
+    let values = "host.switch_us=0,1,2,3,4,5,6,7,8,9";
+    let said = refused(&["sim", "mix", "--seeds", "100000", "--vary", values, "--policy", "vtrr,rr"]);
+    assert!(
+        said.contains("100000 seeds, 10 combinations of values and 2 policies are too many runs"),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1);
+    let said = refused(&["sim", "mix", "--seed", "18446744073709551615", "--seeds", "2"]);
+    assert!(said.contains("take a smaller --seed"), "{said}");
+}
+
+/// It has noted where Ctrl-C goes, which is before it simulates.
+fn listens(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
+    u64::from_str_radix(caught.trim(), 16).is_ok_and(|signals| signals & (1 << (libc::SIGINT - 1)) != 0)
+}
+
+#[test]
+fn ctrl_c_ends_a_run_long_before_its_end_with_status_130_and_leaves_no_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (trace, csv) = (at("trace"), at("csv"));
+    // No machine comes to the end of so much time while somebody waits.
+    let long = ["sim", "mix", "--set", "duration_ms=1e11"];
+    for more in [
+        &[][..],
+        &["--policy", "vtrr,rr,eevdf"],
+        &["--trace", &trace],
+        &["--seeds", "3", "--csv", &csv],
+        &["--vary", "host.switch_us=0,5", "--plot", directory.path().to_str().unwrap()],
+    ] {
+        let mut command = program(&[&long[..], more].concat());
+        let mut running = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+        wait_until("it listens to Ctrl-C", || listens(running.pid()));
+        running.signal(Signal::INT);
+        let mut said = String::new();
+        running.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(running.wait().code(), Some(130), "{more:?}: {said}");
+        assert!(said.contains("stopped before the end") && said.lines().count() == 1, "{more:?}: {said}");
+        assert_eq!(directory.path().read_dir().unwrap().count(), 0, "{more:?}");
+    }
+}
