@@ -73,15 +73,27 @@ fn a_value_of_the_wrong_kind_or_out_of_range_is_named_with_its_line() {
         (
             "share = 3",
             "share = \"3\"",
-            "line 9: `share = \"3\"`: invalid type: string \"3\", expected a whole number, 0 to 4294967295",
+            "line 9: `share = \"3\"`: invalid type: string \"3\", expected a whole number, 1 to 1048576",
         ),
-        ("share = 3", "share = -3", "integer `-3`, expected a whole number, 0 to 4294967295"),
+        ("share = 3", "share = -3", "integer `-3`, expected a whole number, 1 to 1048576"),
+        ("processors = 1", "processors = -1", "integer `-1`, expected a whole number, 1 to 4096"),
+        (
+            "share = 3",
+            "share = 99999999999999999999",
+            "integer `99999999999999999999`, expected a whole number, 1 to",
+        ),
+        ("\"done\"", "\"dome\"", "there is no `dome`"),
+        (
+            "duration_ms = 1000",
+            "duration_ms = 1e300",
+            "duration_ms: 1e300 is out of range: 0 to 1152921504606 ms",
+        ),
         ("name = \"b\"", "name = \"b\"\nstart_ms = \"x\"", "expected a number"),
         ("processors = 1", "processors = 0", "line 5: processors: 1 to 4096, not 0"),
         (
             "duration_ms = 1000",
             "duration_ms = -1",
-            "line 2: duration_ms: -1 is out of range: 0 to 1.152921504606847e12",
+            "line 2: duration_ms: -1 is out of range: 0 to 1152921504606 ms",
         ),
         ("duration_ms = 1000", "duration_ms = 1e12", "line 2: duration_ms: too long for the times of 4096"),
         (

@@ -474,5 +474,8 @@ fn change(
 }
 
 pub(super) fn ns(key: &str, value: &Spanned<f64>, per_unit: f64) -> Result<Nanoseconds, Fault> {
-    whole(*value.get_ref(), per_unit).map_err(|what| Fault::new(value.span(), format!("{key}: {what}")))
+    // Keys of times end in their unit.
+    let unit = key.rsplit_once('_').map_or("", |(_, unit)| unit);
+    let fault = |what| Fault::new(value.span(), format!("{key}: {what} {unit}"));
+    whole(*value.get_ref(), per_unit).map_err(fault)
 }

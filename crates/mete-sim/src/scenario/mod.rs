@@ -305,9 +305,20 @@ fn unread(text: &str, error: &toml::de::Error) -> Fault {
         text.get(begin..span.start + length)
     });
     let quoted = line.map(str::trim).filter(|line| !line.is_empty());
-    let message = in_words(error.message());
+    let message = in_words(key_before(text, span.start), error.message());
     Fault::new(span, quoted.map_or(message.clone(), |line| format!("`{line}`: {message}")))
 }
+
+/// The key whose value begins there.
+fn key_before(text: &str, value: usize) -> &str {
+    let before = text.get(..value).unwrap_or("").trim_end();
+    let key = before.strip_suffix('=').unwrap_or("").trim_end();
+    key.rsplit(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap_or("")
+}
+
+/// Keys that have less room than their types.
+const RANGES: [(&str, &str); 2] =
+    [("share", "a whole number, 1 to 1048576"), ("processors", "a whole number, 1 to 4096")];
 
 /// The types of Rust that keys have, and what a person may write for them.
 const TYPES: [(&str, &str); 10] = [
@@ -324,11 +335,14 @@ const TYPES: [(&str, &str); 10] = [
 ];
 
 /// The reader's message with ranges instead of the names of types.
-fn in_words(message: &str) -> String {
-    let Some((before, expected)) = message.rsplit_once("expected ") else { return message.to_owned() };
+fn in_words(key: &str, message: &str) -> String {
+    let message =
+        message.replace(" as i128", "").replace(" as u128", "").replace("unknown variant", "there is no");
+    let Some((before, expected)) = message.rsplit_once("expected ") else { return message };
     let (name, rest) = expected.split_once('\n').unwrap_or((expected, ""));
+    let range = RANGES.iter().find(|(known, _)| *known == key);
     match TYPES.iter().find(|(known, _)| *known == name) {
-        Some((_, words)) => format!("{before}expected {words}{rest}"),
-        None => message.to_owned(),
+        Some(of_type) => format!("{before}expected {}{rest}", range.unwrap_or(of_type).1),
+        None => message,
     }
 }

@@ -76,8 +76,13 @@ pub(super) fn whole(number: f64, per_unit: f64) -> Result<u64, String> {
     if (0.0..=MOST).contains(&scaled) {
         Ok(scaled as u64)
     } else {
-        Err(format!("{number} is out of range: 0 to {:e}", MOST / per_unit))
+        Err(format!("{} is out of range: 0 to {}", readable(number), readable((MOST / per_unit).floor())))
     }
+}
+
+/// With its digits, unless nobody would count them.
+fn readable(number: f64) -> String {
+    if number.abs() < 1e18 { number.to_string() } else { format!("{number:e}") }
 }
 
 impl<'de> Deserialize<'de> for Varying {
