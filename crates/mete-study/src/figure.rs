@@ -38,9 +38,9 @@ impl Verdict {
 }
 
 /// How far the median of a time's repetitions may lie above the least of them.
-const NOISE: f64 = 1.2;
+const NOISE: f64 = 1.1;
 
-/// Whether a measured time allows no verdict: where the median of its repetitions is more than a fifth above the
+/// Whether a measured time allows no verdict: where the median of its repetitions is more than a tenth above the
 /// least of them. Other load makes repetitions longer and none shorter, so on a quiet machine the two lie
 /// close together; repetitions of what they are compared with are taken in between, and are as noisy. The same
 /// holds for every measured time of the studies. Of what one time adds to another, both are asked.
@@ -51,7 +51,7 @@ pub fn is_noisy(repetitions: &[f64]) -> bool {
 
 /// What a page says where a verdict is missing for that.
 const TOO_NOISY: &str = "Too noisy: of a time that the statement rests on, the median of the repetitions is more \
-                         than a fifth above the least, because the machine did other work meanwhile. There is no \
+                         than a tenth above the least, because the machine did other work meanwhile. There is no \
                          verdict then.\n\n";
 
 /// One statement of a paper, and what came out here.
@@ -110,9 +110,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_too_noisy_if_its_median_is_more_than_a_fifth_above_its_least() {
-        assert!(!is_noisy(&[10.0, 12.0, 90.0]), "what is rare is left out by the median");
-        assert!(is_noisy(&[10.0, 12.1, 12.2]));
+    fn a_time_is_too_noisy_if_its_median_is_more_than_a_tenth_above_its_least() {
+        assert!(!is_noisy(&[10.0, 11.0, 90.0]), "what is rare is left out by the median");
+        assert!(is_noisy(&[10.0, 11.1, 11.2]));
         assert!(!is_noisy(&[]), "what was not measured is said to be that");
     }
 
@@ -123,7 +123,7 @@ mod tests {
             assert_eq!(figure.clone().unless_noisy(false).verdict, Verdict::of(holds));
             let noisy = figure.unless_noisy(true);
             assert_eq!(noisy.verdict, Verdict::TooNoisy);
-            assert!(markdown(&[noisy]).contains("more than a fifth above the least"));
+            assert!(markdown(&[noisy]).contains("more than a tenth above the least"));
         }
     }
 }

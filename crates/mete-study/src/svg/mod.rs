@@ -278,7 +278,8 @@ mod tests {
     fn intervals_lie_inside_the_picture_and_are_drawn_where_they_are_known() {
         let values = [("s".to_owned(), vec![1.0, 2.0])];
         let groups = ["g".to_owned(), "h".to_owned()];
-        let drawn = |intervals: &Intervals| bars_with_intervals("t", &axis(false), &groups, &values, intervals);
+        let drawn =
+            |intervals: &Intervals| bars_with_intervals("t", &axis(false), &groups, &values, intervals);
         let caps = |text: &str| text.matches("h6M").count();
         let with = drawn(&[vec![Some((0.5, 20.0)), None]]);
         assert_eq!((caps(&with), caps(&drawn(&[]))), (1, 0));
