@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use mete_policy::CATALOG;
+use mete_schema::nearest::nearest;
 use mete_sim::cost::{self, Cost};
 use mete_sim::metrics::Latencies;
 use mete_sim::scenario::SHIPPED;
 use mete_sim::sweep::MOST_RUNS;
 use mete_sim::{
-    ClientReport, Recorder, Report, Scenario, Stalled, Sweep, Varied, all_processors, in_parallel, report,
-    trace,
+    ClientReport, Recorder, Report, Scenario, ScenarioError, Stalled, Sweep, Varied, all_processors,
+    in_parallel, report, trace,
 };
 use serde::Serialize;
 
@@ -29,7 +30,7 @@ use crate::{failure, interrupt};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
-    /// A scenario file, or the name of a scenario that comes with the program
+    /// A scenario file, or the name of one that comes with the program, which --list shows
     #[arg(required_unless_present = "list")]
     scenario: Option<String>,
     /// List the scenarios that come with the program, and the policies
@@ -96,7 +97,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
         return list(output).map(|()| ExitCode::SUCCESS);
     };
     interrupt::listen()?;
-    let scenario = Scenario::load(name, &settings(options))?;
+    let scenario = Scenario::load(name, &settings(options)).map_err(|error| refused(options, error))?;
     let policies = policies(options, &scenario)?;
     let seed = options.seed.unwrap_or(scenario.seed);
     if options.seeds.is_some() || !options.vary.is_empty() || options.plot.is_some() {
@@ -205,6 +206,22 @@ fn settings(options: &Options) -> Vec<String> {
     options.set.iter().cloned().chain(length).collect()
 }
 
+/// In terms of what was typed, and with the name that may have been meant.
+fn refused(options: &Options, error: ScenarioError) -> anyhow::Error {
+    match (error, options.length) {
+        (ScenarioError::Setting { setting, what }, Some(length)) if !options.set.contains(&setting) => {
+            anyhow!("--for {length:?}: {what}; take a longer time, or --set warm_up_ms=0 beside it")
+        }
+        (ScenarioError::Unknown { name, known }, _) => match nearest(&name, known.split(", ")) {
+            Some(meant) => {
+                anyhow!("there is no scenario {name:?}: did you mean {meant}? mete sim --list shows all")
+            }
+            None => anyhow!(ScenarioError::Unknown { name, known }),
+        },
+        (error, _) => anyhow!(error),
+    }
+}
+
 fn policies(options: &Options, scenario: &Scenario) -> anyhow::Result<Vec<String>> {
     if options.policy.is_empty() {
         return Ok(vec![scenario.policy.clone()]);
@@ -212,7 +229,9 @@ fn policies(options: &Options, scenario: &Scenario) -> anyhow::Result<Vec<String
     let is_unknown = |name: &&String| !CATALOG.iter().any(|entry| entry.name == **name);
     if let Some(name) = options.policy.iter().find(is_unknown) {
         let known: Vec<_> = CATALOG.iter().map(|entry| entry.name).collect();
-        bail!("there is no policy {name:?}: there are {}", known.join(", "));
+        let meant = nearest(name, known.iter().copied());
+        let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
+        bail!("there is no policy {name:?}: there are {}{meant}", known.join(", "));
     }
     Ok(options.policy.clone())
 }

@@ -33,6 +33,19 @@ fn more_runs_than_can_be_kept_are_refused_in_one_sentence() {
     assert!(said.contains("take a smaller --seed"), "{said}");
 }
 
+#[test]
+fn what_was_mistyped_is_answered_in_terms_of_what_was_typed() {
+    for (arguments, expected) in [
+        (&["sim", "mix", "--for", "1s"][..], "--for 1s: the warm-up"),
+        (&["sim", "mix", "--for", "1s"], "take a longer time, or --set warm_up_ms=0"),
+        (&["sim", "mxi"], "did you mean mix?"),
+        (&["sim", "mix", "--policy", "vttr"], "did you mean vtrr?"),
+    ] {
+        let said = refused(arguments);
+        assert!(said.contains(expected) && !said.contains("--set duration_ms"), "{said}");
+    }
+}
+
 /// It has noted where Ctrl-C goes, which is before it simulates.
 fn listens(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
