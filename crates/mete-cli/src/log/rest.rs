@@ -14,10 +14,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::report::Program;
 
-/// Often enough to see what runs for half a second.
-const EVERY: Duration = Duration::from_millis(200);
+/// Often enough to see what runs for a second.
+const EVERY: Duration = Duration::from_millis(400);
 /// At most this part of a processor goes into looking, however many processes there are.
-const COSTS_AT_MOST: u32 = 200;
+const COSTS_AT_MOST: u32 = 500;
 
 /// The programs in "other". See the [module](self).
 pub struct Rest {
