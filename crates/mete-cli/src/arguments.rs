@@ -79,6 +79,9 @@ impl Arguments {
         if let Subcommand::Schedule(options) = &arguments.subcommand {
             options.check().map_err(|(kind, mistake)| refusal("schedule", kind, &mistake))?;
         }
+        if let Subcommand::Sim(options) = &arguments.subcommand {
+            options.check().map_err(|(kind, mistake)| refusal("sim", kind, &mistake))?;
+        }
         Ok(arguments)
     }
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use clap::error::ErrorKind;
 use mete_policy::CATALOG;
 use mete_schema::nearest::nearest;
 use mete_sim::cost::{self, Cost};
@@ -31,7 +32,6 @@ use crate::{failure, interrupt};
 #[command(after_help = EXAMPLES)]
 pub struct Options {
     /// A scenario file, or the name of one that comes with the program, which --list shows
-    #[arg(required_unless_present = "list")]
     scenario: Option<String>,
     /// List the scenarios that come with the program, and the policies
     #[arg(long)]
@@ -84,6 +84,21 @@ Examples:
   mete sim mix --json | jq -r 'select(.kind == \"client\") | .got'
 
 A seed gives one run, on every machine. Scenario files are described in docs/scenarios.md.";
+
+impl Options {
+    /// Whether there is anything to do.
+    ///
+    /// # Errors
+    ///
+    /// What kind of mistake it is, and how to mend it.
+    pub fn check(&self) -> Result<(), (ErrorKind, String)> {
+        if self.list || self.scenario.is_some() {
+            return Ok(());
+        }
+        let mistake = "the <SCENARIO> is missing: give a file, or a name that mete sim --list shows";
+        Err((ErrorKind::MissingRequiredArgument, mistake.to_owned()))
+    }
+}
 
 /// More runs than that are not kept.
 fn seeds(text: &str) -> Result<u64, String> {

@@ -38,6 +38,7 @@ fn what_was_mistyped_is_answered_in_terms_of_what_was_typed() {
     for (arguments, expected) in [
         (&["sim", "mix", "--for", "1s"][..], "--for 1s: the warm-up"),
         (&["sim", "mix", "--for", "1s"], "take a longer time, or --set warm_up_ms=0"),
+        (&["sim"], "the <SCENARIO> is missing: give a file, or a name that mete sim --list shows"),
         (&["sim", "mxi"], "did you mean mix?"),
         (&["sim", "mix", "--policy", "vttr"], "did you mean vtrr?"),
     ] {
