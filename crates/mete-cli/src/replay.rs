@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use mete_policy::{CATALOG, Entry, ProcessorId, by_name};
+use mete_policy::{Entry, ProcessorId, by_name};
 use mete_sim::metrics::Latencies;
 use mete_sim::replay::{self, Outcome, Recording, RecordingError, Settings};
 use mete_sim::{ClientReport, all_processors, in_parallel};
@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::arguments::{duration, none_or_more};
 use crate::latency::{NOTHING, milliseconds, quantile};
 use crate::output::Output;
+use crate::sim::unknown_policy;
 use crate::table::{Head, Table, grouped, number, shorten};
 
 /// Options of `mete replay`.
@@ -78,12 +79,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
 }
 
 fn policies(names: &[String]) -> anyhow::Result<Vec<&'static Entry>> {
-    let entry = |name: &String| {
-        by_name(name).ok_or_else(|| {
-            let known: Vec<_> = CATALOG.iter().map(|entry| entry.name).collect();
-            anyhow!("there is no policy {name:?}: there are {}", known.join(", "))
-        })
-    };
+    let entry = |name: &String| by_name(name).ok_or_else(|| unknown_policy(name));
     names.iter().map(entry).collect()
 }
 

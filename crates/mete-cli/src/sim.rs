@@ -243,12 +243,17 @@ fn policies(options: &Options, scenario: &Scenario) -> anyhow::Result<Vec<String
     }
     let is_unknown = |name: &&String| !CATALOG.iter().any(|entry| entry.name == **name);
     if let Some(name) = options.policy.iter().find(is_unknown) {
-        let known: Vec<_> = CATALOG.iter().map(|entry| entry.name).collect();
-        let meant = nearest(name, known.iter().copied());
-        let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
-        bail!("there is no policy {name:?}: there are {}{meant}", known.join(", "));
+        return Err(unknown_policy(name));
     }
     Ok(options.policy.clone())
+}
+
+/// With all that there are, and the one that may have been meant.
+pub fn unknown_policy(name: &str) -> anyhow::Error {
+    let known: Vec<_> = CATALOG.iter().map(|entry| entry.name).collect();
+    let meant = nearest(name, known.iter().copied());
+    let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
+    anyhow!("there is no policy {name:?}: there are {}{meant}", known.join(", "))
 }
 
 /// `None` if it was stopped.

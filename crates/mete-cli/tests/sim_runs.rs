@@ -41,6 +41,7 @@ fn what_was_mistyped_is_answered_in_terms_of_what_was_typed() {
         (&["sim"], "the <SCENARIO> is missing: give a file, or a name that mete sim --list shows"),
         (&["sim", "mxi"], "did you mean mix?"),
         (&["sim", "mix", "--policy", "vttr"], "did you mean vtrr?"),
+        (&["replay", "-", "--policy", "vttr"], "did you mean vtrr?"),
     ] {
         let said = refused(arguments);
         assert!(said.contains(expected) && !said.contains("--set duration_ms"), "{said}");
