@@ -4,15 +4,22 @@
 
 mod support;
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{env, fs};
 
-use mete_kernel::record::source;
+use mete_kernel::KernelError;
+use mete_kernel::record::{Areas, Cache, Recording, Settings, source};
 use mete_schema::generate::bpf;
 use mete_schema::kernel::Running;
 use mete_schema::shipped::by_name;
-use mete_schema::{Schema, check};
-use support::with_tracing_file_system;
+use mete_schema::{Schema, Source, check};
+use mete_trace::{Account, Buffers, ClockSource, Description, Filter, Item, Options, Recorder, Trace, Value};
+use support::{Child, ping_pong, run, wait_until, with_tracing_file_system};
+
+/// Each processor's buffer where nothing is to be lost.
+const AMPLE: u64 = 4 << 20;
 
 /// Whoever changes a schema, or what is generated, runs this test with METE_BLESS set.
 #[test]
@@ -33,4 +40,269 @@ fn klog_8_shipped_schemata_are_embedded_as_they_are_generated() {
             assert!(is_same, "{name} is not what is generated for this kernel: METE_BLESS=1 makes it so");
         }
     });
+}
+
+/// A directory that is gone at the end of the test.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(test: &str) -> Place {
+        let path = env::temp_dir().join(format!("mete-record-{}-{test}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Place(path)
+    }
+
+    fn trace(&self) -> PathBuf {
+        self.0.join("trace")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A process that another test forks has the links of this one for as long as it lives, and they would not end. So
+/// there is one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A schema, and its loaded programs.
+struct Loaded {
+    place: Place,
+    source: Source,
+    schema: Schema,
+    recording: Recording,
+    /// Given back when the links are gone.
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// Loads some events of a schema, all without any, if programs can be loaded here.
+fn load(test: &str, source: Source, events: &[&str], buffer_bytes: u64) -> Option<Loaded> {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    support::kernel(test)?;
+    let kernel = Running::new().unwrap();
+    let schema = Schema::read(std::slice::from_ref(&source)).unwrap();
+    let checked = check(&schema, Some(&kernel)).unwrap();
+    let text = bpf(&schema, &checked, &kernel).unwrap();
+    let is_wanted =
+        |event: &usize| events.is_empty() || events.contains(&schema.events[*event].name.as_str());
+    let events = (0..schema.events.len()).filter(is_wanted).collect();
+    let place = Place::new(test);
+    let settings = Settings { events, buffer_bytes, low_water_percent: 10 };
+    let cache = Cache::at(place.0.join("cache"));
+    match Recording::load(&schema, &checked, &text, &settings, &cache) {
+        Ok(recording) => Some(Loaded { place, source, schema, recording, _alone: alone }),
+        Err(error @ (KernelError::NoCompiler { .. } | KernelError::CounterAbsent { .. })) => {
+            println!("SKIPPED: {test}: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+impl Loaded {
+    fn recorder(&self) -> Recorder<Areas> {
+        let description = Description::of_schema(&self.schema, std::slice::from_ref(&self.source));
+        let options = Options { clock: ClockSource::Monotonic, ..Options::directory(self.place.trace()) };
+        Recorder::start(self.recording.buffers(), description, options).unwrap()
+    }
+
+    /// The trace of this work.
+    fn record(&mut self, work: impl FnOnce()) -> Recorded {
+        let recorder = self.recorder();
+        self.recording.attach().unwrap();
+        work();
+        self.recording.detach();
+        let description = recorder.stop().unwrap();
+        assert_eq!(self.recording.runs_missed().unwrap(), 0);
+        Recorded::read(&self.place.trace(), description.completeness)
+    }
+}
+
+fn number(value: Option<Value<'_>>) -> i64 {
+    match value.unwrap() {
+        Value::Unsigned(number) => number as i64,
+        Value::Signed(number) => number,
+        Value::Bool(truth) => truth.into(),
+        _ => 0,
+    }
+}
+
+/// An event, with its fields by name.
+struct Event {
+    name: String,
+    processor: u32,
+    fields: BTreeMap<String, i64>,
+}
+
+/// A trace in memory, and what is missing in it.
+struct Recorded {
+    events: Vec<Event>,
+    lost: u64,
+    accounts: Vec<Account>,
+}
+
+impl Recorded {
+    fn read(path: &Path, accounts: Vec<Account>) -> Recorded {
+        let trace = Trace::open(path).unwrap();
+        let layouts = &trace.description().description.events;
+        let mut recorded = Recorded { events: Vec::new(), lost: 0, accounts };
+        let mut merged = trace.merge(Filter::default().without_marks());
+        while let Some(item) = merged.next() {
+            match item.unwrap() {
+                Item::Lost(gap) => recorded.lost += gap.events,
+                Item::Record(record) => {
+                    let layout = layouts.iter().find(|layout| layout.id == record.event).unwrap();
+                    let fields = layout.values(record.bytes);
+                    let fields = fields.map(|(name, value)| (name.to_owned(), number(value))).collect();
+                    let (name, processor) = (layout.name.clone(), record.processor);
+                    recorded.events.push(Event { name, processor, fields });
+                }
+            }
+        }
+        recorded
+    }
+
+    fn of<'a>(&'a self, name: &'a str, pid: i32) -> impl Iterator<Item = &'a Event> {
+        self.events.iter().filter(move |event| event.name == name && event.fields["pid"] == i64::from(pid))
+    }
+
+    fn count(&self, name: &str, pid: i32) -> u64 {
+        self.of(name, pid).count() as u64
+    }
+
+    /// How often a process left a processor that somebody else had got last: kernels pass the tracepoint at nearly
+    /// every switch, but not at all.
+    fn arrivals_unseen(&self, pid: i32) -> u64 {
+        let mut last = BTreeMap::new();
+        let mut unseen = 0;
+        for event in self.events.iter().filter(|event| ["SCHEDIN", "SCHEDOUT"].contains(&event.name.as_str()))
+        {
+            let before = last.insert(event.processor, (event.name.as_str(), event.fields["pid"]));
+            let is_departure = event.name == "SCHEDOUT" && event.fields["pid"] == i64::from(pid);
+            unseen += u64::from(is_departure && before != Some(("SCHEDIN", pid.into())));
+        }
+        unseen
+    }
+}
+
+/// How often a process has left the processor so far: because it waited, and because it had to.
+fn switches(pid: i32) -> [u64; 2] {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let count =
+        |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok()).unwrap();
+    [count("voluntary_ctxt_switches:"), count("nonvoluntary_ctxt_switches:")]
+}
+
+/// The kernel's own books say how often each of them has left the processor.
+#[test]
+fn klog_8_every_switch_of_a_ping_pong_is_in_the_trace_and_none_is_lost() {
+    let test = "klog_8_every_switch_of_a_ping_pong_is_in_the_trace_and_none_is_lost";
+    let Some(mut loaded) = load(test, by_name("scheduler").unwrap().source(), &[], AMPLE) else { return };
+    let mut children = ping_pong(2000, [0, 0]);
+    children.iter().for_each(Child::wait_until_blocked);
+    let before = [0, 1].map(|nth: usize| switches(children[nth].pid));
+    let recorded = loaded.record(|| {
+        run(&mut children);
+        children.iter().for_each(Child::wait_until_blocked);
+    });
+    assert_eq!(recorded.lost, 0);
+    assert!(recorded.accounts.iter().all(Account::is_complete), "{:?}", recorded.accounts);
+    for (child, before) in children.iter().zip(before) {
+        let after = switches(child.pid);
+        let [waited, forced] = [0, 1].map(|nth| after[nth] - before[nth]);
+        assert!(waited >= 100, "it did not play: {waited}");
+        assert_eq!(recorded.count("REMOVE_FROM_RUNQ", child.pid), waited);
+        assert_eq!(recorded.count("SCHEDOUT", child.pid), waited + forced);
+        // It begins and ends off the processor.
+        let unseen = recorded.arrivals_unseen(child.pid);
+        assert_eq!(recorded.count("SCHEDIN", child.pid) + unseen, waited + forced);
+        assert!(unseen * 50 <= waited + forced, "{unseen} arrivals are missing");
+    }
+}
+
+/// Nobody empties the buffers at first, so that most events find no room.
+#[test]
+fn klog_6_events_that_find_no_room_are_counted_to_the_last_one() {
+    let test = "klog_6_events_that_find_no_room_are_counted_to_the_last_one";
+    let Some(mut loaded) = load(test, by_name("scheduler").unwrap().source(), &[], 1 << 16) else { return };
+    let mut children = ping_pong(2000, [0, 0]);
+    children.iter().for_each(Child::wait_until_blocked);
+    loaded.recording.attach().unwrap();
+    run(&mut children);
+    loaded.recording.detach();
+    let buffers = loaded.recording.buffers();
+    let occurred: Vec<_> =
+        (0..buffers.processors()).map(|nth| u64::from(buffers.buffer(nth).reserved().serial)).collect();
+    let description = loaded.recorder().stop().unwrap();
+    let recorded = Recorded::read(&loaded.place.trace(), description.completeness);
+    assert!(recorded.lost > 1000, "{}", recorded.lost);
+    for (account, occurred) in recorded.accounts.iter().zip(occurred) {
+        assert!(account.end_serial >= occurred, "{account:?}");
+        assert_eq!(account.records + account.lost, account.end_serial);
+    }
+    let (checked, errors) = Trace::open(loaded.place.trace()).unwrap().check();
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!(checked, recorded.accounts);
+    assert_eq!(recorded.lost, recorded.accounts.iter().map(|account| account.lost).sum::<u64>());
+}
+
+#[test]
+fn klog_2_events_that_are_off_are_not_recorded() {
+    let test = "klog_2_events_that_are_off_are_not_recorded";
+    let Some(mut loaded) = load(test, by_name("scheduler").unwrap().source(), &["SCHEDIN"], AMPLE) else {
+        return;
+    };
+    let mut children = ping_pong(200, [0, 0]);
+    children.iter().for_each(Child::wait_until_blocked);
+    let recorded = loaded.record(|| {
+        run(&mut children);
+    });
+    assert!(recorded.count("SCHEDIN", children[0].pid) >= 100);
+    assert!(recorded.events.iter().all(|event| event.name == "SCHEDIN"));
+}
+
+/// A schema of a user's own: compiled here and kept, with a counter that the kernel counts on every machine.
+#[test]
+fn klog_8_users_schema_with_a_counter_is_compiled_kept_and_recorded() {
+    let test = "klog_8_users_schema_with_a_counter_is_compiled_kept_and_recorded";
+    let text = "arch any { counter0 context_switches }\nevent SCHEDIN { int pid  ulonglong switches }\n\
+        at tp_btf:sched_switch log SCHEDIN(next.pid, counter0)";
+    let Some(mut loaded) = load(test, Source::new("test", text), &[], AMPLE) else { return };
+    let mut children = ping_pong(200, [0, 0]);
+    children.iter().for_each(Child::wait_until_blocked);
+    let recorded = loaded.record(|| {
+        run(&mut children);
+    });
+    let here = recorded.of("SCHEDIN", children[0].pid).filter(|event| event.processor == 0);
+    let counts: Vec<_> = here.map(|event| event.fields["switches"]).collect();
+    assert!(counts.len() >= 100);
+    assert!(counts.windows(2).all(|pair| pair[0] < pair[1]), "the processor's own counter grows: {counts:?}");
+    let kept = fs::read_dir(loaded.place.0.join("cache")).unwrap().count();
+    assert_eq!(kept, 1, "the object alone");
+}
+
+/// How often the flush threads of this process have gone to sleep, each of them.
+fn sleeps() -> Vec<u64> {
+    let threads = fs::read_dir("/proc/self/task").unwrap().filter_map(Result::ok);
+    let texts = threads.filter_map(|thread| fs::read_to_string(thread.path().join("status")).ok());
+    let flush = texts.filter(|text| text.starts_with("Name:\tmete-flush"));
+    let count = |text: String| {
+        text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")?.trim().parse().ok())
+    };
+    flush.filter_map(count).collect()
+}
+
+/// At a real-time priority, one that never sleeps would have its processor for itself.
+#[test]
+fn klog_5_flush_threads_sleep_between_their_looks() {
+    let test = "klog_5_flush_threads_sleep_between_their_looks";
+    let Some(loaded) = load(test, by_name("scheduler").unwrap().source(), &[], AMPLE) else { return };
+    let recorder = loaded.recorder();
+    wait_until("each has slept ten times", || {
+        let sleeps = sleeps();
+        sleeps.len() == loaded.recording.buffers().processors() && sleeps.iter().all(|sleeps| *sleeps >= 10)
+    });
+    recorder.stop().unwrap();
 }

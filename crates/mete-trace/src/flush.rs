@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::thread::futex;
 
 use crate::block::{Block, Builder};
@@ -227,9 +228,13 @@ impl Worker<'_> {
     }
 
     fn sleep(&self, calls: u32, time: Duration) {
-        let time = futex::Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
-        // Every way in which this ends is a reason to look: a call, a change, the time, a signal.
-        let _ = futex::wait(self.consumer.buffer().calls(), futex::Flags::empty(), calls, Some(&time));
+        let limit = futex::Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
+        match futex::wait(self.consumer.buffer().calls(), futex::Flags::empty(), calls, Some(&limit)) {
+            // Every way in which this ends is a reason to look: a call, a change, the time, a signal.
+            Ok(()) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
+            // The memory of an eBPF map is no file's, and no futex can be in it. Nobody calls from there either.
+            Err(_) => std::thread::sleep(time),
+        }
     }
 
     /// Empties the buffer for good. Producers should have stopped; one that is in the middle of a

@@ -104,7 +104,7 @@ impl Recording {
         Ok(())
     }
 
-    /// From now on nothing is.
+    /// From now on nothing is, unless a process that was forked meanwhile and has not called exec still holds the links.
     pub fn detach(&mut self) {
         self.links.clear();
     }

@@ -1,0 +1,204 @@
+//! `mete record` on the running kernel (KLOG-1, KLOG-5, KLOG-6, KLOG-7).
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{fs, io};
+
+use common::{
+    Running, assert_described, bpf_link_exists, bpf_links, kernel_is_there, mete, program, wait_until,
+};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// A place for a trace, and for what is compiled.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    fn trace(&self) -> PathBuf {
+        self.0.path().join("trace")
+    }
+
+    fn text(&self) -> String {
+        self.trace().to_str().unwrap().to_owned()
+    }
+}
+
+fn objects(bytes: &[u8]) -> Vec<Value> {
+    String::from_utf8_lossy(bytes).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn said(assert: &assert_cmd::assert::Assert) -> String {
+    String::from_utf8_lossy(&assert.get_output().stderr).into_owned()
+}
+
+fn description(trace: &Path) -> Value {
+    serde_json::from_slice(&fs::read(trace.join("description.json")).unwrap()).unwrap()
+}
+
+/// The events of a trace, as `mete show --json` has them.
+fn events(trace: &str) -> Vec<Value> {
+    let shown = mete(&["show", trace, "--json", "--without-marks"]).assert().success();
+    let objects = objects(&shown.get_output().stdout);
+    objects.into_iter().filter(|object| object["kind"] == "event").collect()
+}
+
+#[test]
+fn klog_5_record_of_a_command_has_its_life_and_its_exit_status() {
+    if !kernel_is_there() {
+        return;
+    }
+    let place = Place::new();
+    let command = ["record", "--schema", "scheduler", "-o", &place.text(), "--json", "--", "sh", "-c"];
+    let recorded = mete(&[&command[..], &["echo $$ >&2; /bin/true; exit 3"]].concat()).assert().code(3);
+    let summaries = objects(&recorded.get_output().stdout);
+    assert_described(&summaries);
+    assert_eq!((summaries.len(), &summaries[0]["lost"]), (1, &Value::from(0)));
+    let pid: i64 = said(&recorded).trim().parse().unwrap();
+    let events = events(&place.text());
+    let count = |name: &str, field: &str| {
+        events.iter().filter(|event| event["event"] == name && event["fields"][field] == pid).count()
+    };
+    assert_eq!(count("FORK", "child"), 1);
+    let made = events.iter().filter(|event| event["fields"]["parent"] == pid);
+    // Before it became the command, it may have had another thread.
+    assert_eq!(made.filter(|event| event["fields"]["child_tgid"] != pid).count(), 1);
+    assert_eq!(count("EXEC", "pid"), 1);
+    assert_eq!(count("EXIT", "pid"), 1);
+    assert!(count("SCHEDIN", "pid") >= 1);
+    assert_eq!(description(&place.trace())["finished"], true);
+}
+
+#[test]
+fn klog_5_interrupted_recording_is_complete() {
+    if !kernel_is_there() {
+        return;
+    }
+    let place = Place::new();
+    let mut recorder =
+        Running::start(&mut program(&["record", "--schema", "scheduler", "-o", &place.text()]));
+    wait_until("it records", || place.trace().join("description.json").exists());
+    recorder.signal(Signal::INT);
+    assert_eq!(recorder.wait().code(), Some(0), "it has no other end");
+    let description = description(&place.trace());
+    assert_eq!(description["finished"], true);
+    let accounts = description["completeness"].as_array().unwrap();
+    assert!(accounts.iter().all(|account| account["lost"] == 0 && account["ended"] == true), "{accounts:?}");
+    let second = place.0.path().join("second");
+    let options = ["record", "--schema", "scheduler", "--for", "60s", "-o"];
+    let mut stopped = Running::start(program(&options).arg(&second));
+    wait_until("it records", || second.join("description.json").exists());
+    stopped.signal(Signal::INT);
+    assert_eq!(stopped.wait().code(), Some(130), "its time was not over");
+}
+
+#[test]
+fn klog_6_killed_recorder_leaves_nothing_attached_and_a_trace_that_can_be_read() {
+    if !kernel_is_there() {
+        return;
+    }
+    let place = Place::new();
+    let mut recorder =
+        Running::start(&mut program(&["record", "--schema", "scheduler", "-o", &place.text()]));
+    let has_block = |processor: u32| {
+        let file = fs::metadata(place.trace().join(format!("processor-{processor}.trace")));
+        file.is_ok_and(|file| file.len() >= 1024)
+    };
+    wait_until("blocks are written", || has_block(0));
+    let links = bpf_links(recorder.pid());
+    assert!(links.len() >= 7, "{links:?}");
+    recorder.signal(Signal::KILL);
+    recorder.wait();
+    wait_until("the kernel has let go", || !links.iter().any(|link| bpf_link_exists(*link)));
+    assert_eq!(description(&place.trace())["finished"], false);
+    assert!(!events(&place.text()).is_empty());
+}
+
+#[test]
+fn klog_2_event_that_is_not_there_is_told_with_the_nearest() {
+    if !kernel_is_there() {
+        return;
+    }
+    let place = Place::new();
+    let options = ["record", "--schema", "scheduler", "--events", "SCHEDN", "-o", &place.text()];
+    let refused = mete(&options).assert().code(1);
+    assert!(said(&refused).contains("no event \"SCHEDN\"; did you mean `SCHEDIN`?"), "{}", said(&refused));
+    assert!(!place.trace().exists());
+    let refused = mete(&["record", "--schema", "stopwatch", "-o", &place.text()]).assert().code(1);
+    assert!(
+        said(&refused).contains("the kernel logs none of these events: START, STOP"),
+        "{}",
+        said(&refused)
+    );
+    assert!(!place.trace().exists());
+}
+
+const PAPERS: &str = "\
+arch PentiumIV { counter0 l2_cache_misses }
+arch any { counter0 context_switches }
+event SCHEDIN {
+    int pid
+    ulonglong L2_cache_misses
+}
+at tp_btf:sched_switch log SCHEDIN(next.pid, counter0)
+";
+
+/// KLogger §4, but for the counter: what the kernel counts itself is on every machine.
+#[test]
+fn klog_1_papers_example_is_recorded_and_the_real_perl_reads_it() {
+    if !kernel_is_there() {
+        return;
+    }
+    let place = Place::new();
+    let schema = place.0.path().join("papers.mete");
+    fs::write(&schema, PAPERS).unwrap();
+    let record = |name: &str, compiler: Option<&str>| {
+        let trace = place.0.path().join(name);
+        let mut record =
+            mete(&["record", "--schema", schema.to_str().unwrap(), "-o", trace.to_str().unwrap()]);
+        record.args(["--", "sleep", "0.01"]).env("XDG_CACHE_HOME", place.0.path());
+        compiler.map(|compiler| record.env("CLANG", compiler));
+        record.assert()
+    };
+    let refused = record("none", Some("/nowhere/clang")).code(1);
+    assert!(said(&refused).contains("/nowhere/clang cannot be run"), "{}", said(&refused));
+    let recorded = record("trace", None);
+    if said(&recorded).contains("install clang") {
+        return println!("SKIPPED: the paper's example: {}", said(&recorded));
+    }
+    recorded.success();
+    let text = mete(&["convert", &place.text(), "--to", "perl", "--event", "SCHEDIN"]).assert().success();
+    let file = place.0.path().join("trace.pl");
+    fs::write(&file, &text.get_output().stdout).unwrap();
+    let expected = events(&place.text());
+    assert!(expected.len() >= 2);
+    match perl(&file) {
+        Ok(lines) => {
+            let line = |event: &Value| {
+                let (header, fields) = (&event["serial"], &event["fields"]);
+                format!("SCHEDIN {header} {} {}", fields["pid"], fields["L2_cache_misses"])
+            };
+            assert_eq!(lines, expected.iter().map(line).collect::<Vec<_>>());
+        }
+        Err(error) => println!("SKIPPED: the paper's example: no perl here ({error})"),
+    }
+}
+
+/// What an analysis program gets, as the paper has it: an array of hashes.
+fn perl(file: &Path) -> io::Result<Vec<String>> {
+    let program = r#"
+        my @events = do $ARGV[0];
+        die "$@$!" if $@ || !@events;
+        print "$_->{header}{type} $_->{header}{serial} $_->{pid} $_->{L2_cache_misses}\n" for @events;
+    "#;
+    let output = Command::new("perl").args(["-we", program]).arg(file).output()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+}
