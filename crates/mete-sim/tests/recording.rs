@@ -30,19 +30,19 @@ fn step(compute_us: u64, action: Action) -> Step {
 fn new_1_a_thread_s_script_is_its_own_progress_and_not_the_policy_s_doing() {
     let recording = read(CONVERSATION);
     let scripts: Vec<_> = recording.scripts.iter().map(|script| (script.name.as_str(), script.pid)).collect();
-    assert_eq!(scripts, [("b", 2), ("a", 1), ("c", 3)], "in the order in which they are first mentioned");
+    assert_eq!(scripts, [("a", 1), ("b", 2), ("c", 3)], "in the order in which they are first seen");
     assert_eq!((recording.processors, recording.duration_ns, recording.gaps), (1, 1_240_000, 0));
-    // The first wake-up comes before anybody is known to run, so nobody is known to have caused it.
+    let (asks, computes) = (step(0, Action::Wake(1)), step(50, Action::Await));
     assert_eq!(
         recording.scripts[0].steps,
-        [step(0, Action::Sleep { ns: 0 }), step(50, Action::Wake(1)), step(40, Action::End)]
+        [asks, computes, step(10, Action::Sleep { ns: 1_000_000 }), step(10, Action::End)]
     );
     assert_eq!(
         recording.scripts[1].steps,
-        [step(50, Action::Await), step(10, Action::Sleep { ns: 1_000_000 }), step(10, Action::End)]
+        [step(0, Action::Await), step(50, Action::Wake(0)), step(40, Action::End)]
     );
     assert_eq!(recording.scripts[2].steps, [step(100, Action::End)], "preemption is not in it");
-    assert_eq!(recording.scripts[1].waits_ns, [110_000, 10_000]);
+    assert_eq!(recording.scripts[0].waits_ns, [110_000, 10_000]);
 }
 
 #[test]
