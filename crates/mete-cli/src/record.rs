@@ -21,7 +21,7 @@ use crate::log::command::{Paused, Running};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::schema::{refuse, sources};
-use crate::{failure, interrupt};
+use crate::{failure, interrupt, trace};
 
 /// Options of `mete record`.
 #[derive(Debug, clap::Args)]
@@ -219,10 +219,11 @@ struct Summary {
 impl Summary {
     fn end(
         options: &Options,
-        recorder: Recorder<Areas>,
+        mut recorder: Recorder<Areas>,
         passed: Duration,
         missed_runs: u64,
     ) -> anyhow::Result<Summary> {
+        recorder.note_missed_runs(missed_runs);
         let processors = recorder.stop()?.completeness;
         let trace = options.output.display().to_string();
         let unwritten: u64 = processors.iter().map(|account| account.unwritten).sum();
@@ -245,16 +246,12 @@ impl Summary {
     }
 
     fn tell(&self, output: &mut Output) -> anyhow::Result<()> {
-        let Summary { trace, passed_s, records, lost, missed_runs, bytes, .. } = self;
-        if *missed_runs > 0 {
-            failure::say(&format!(
-                "an interrupt came in the middle of an event {missed_runs} times: what it would have logged is missing, without a gap"
-            ));
-        }
+        let Summary { trace: directory, passed_s, records, lost, missed_runs, bytes, .. } = self;
+        trace::tell_missed_runs(*missed_runs);
         let loss = if *lost == 0 { "none".to_owned() } else { format!("{lost} events") };
         output.object(self)?;
         output.text(format!(
-            "{records} records in {passed_s:.1} s, {}, {loss} lost. See: mete show {trace}",
+            "{records} records in {passed_s:.1} s, {}, {loss} lost. See: mete show {directory}",
             size(*bytes)
         ))
     }

@@ -162,6 +162,16 @@ fn write(trace: &Trace, filter: Filter, form: Form, to: impl Write) -> anyhow::R
         Form::Text => Box::new(Text::new(to)),
     };
     let done = convert(trace, filter, &mut *format).map_err(|error| output::failed(&error))?;
+    tell_missed_runs(trace.description().circumstances.missed_runs);
     done.errors.iter().for_each(|error| failure::say(&error.to_string()));
     Ok(done)
+}
+
+/// Says that something is missing which no gap shows, if so.
+pub fn tell_missed_runs(runs: u64) {
+    if runs > 0 {
+        failure::say(&format!(
+            "{runs} times an interrupt came in the middle of an event to the same place; what it would have recorded is missing, without a gap"
+        ));
+    }
 }

@@ -345,6 +345,10 @@ pub struct Circumstances {
     pub not_locked: Option<String>,
     /// Bytes that a flight recorder kept, if it was one: what came earlier is not in the trace.
     pub flight_bytes: Option<u64>,
+    /// How often the kernel left out a program that would have recorded something, because an interrupt came to its
+    /// place in the middle of it. What it would have recorded has no serial number: this is no gap, and a loss.
+    #[serde(default)]
+    pub missed_runs: u64,
     /// Each flush thread.
     pub flush_threads: Vec<FlushThread>,
 }

@@ -289,6 +289,11 @@ impl<B: Buffers> Recorder<B> {
         Ok(self.trace.write(directory)?)
     }
 
+    /// How often producers were left out by the kernel so far, for the last description.
+    pub fn note_missed_runs(&mut self, runs: u64) {
+        self.trace.circumstances.missed_runs = runs;
+    }
+
     /// Stops the flush threads when they have emptied their buffers, and writes the last
     /// description. Producers should have stopped: what they record later is not in the trace,
     /// and not known to be lost. What could not be written is `unwritten` in its account.
@@ -378,6 +383,7 @@ fn first_description(
             Keep::Directory(_) => None,
             Keep::Newest(bytes) => Some(bytes),
         },
+        missed_runs: 0,
         flush_threads: Vec::new(),
     };
     TraceDescription {

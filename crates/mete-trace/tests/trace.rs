@@ -224,6 +224,19 @@ fn klog_7_a_clock_that_goes_back_loses_no_record_to_a_filter() {
 }
 
 #[test]
+fn klog_6_losses_without_a_serial_number_are_in_the_description() {
+    let scratch = Scratch::new("missed");
+    let directory = scratch.path().join("trace");
+    let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
+    let options = Options::directory(&directory);
+    let mut recorder = Recorder::start(memory, common::description(), options).unwrap();
+    assert_eq!(Trace::open(&directory).unwrap().description().circumstances.missed_runs, 0);
+    recorder.note_missed_runs(3);
+    recorder.stop().unwrap();
+    assert_eq!(Trace::open(&directory).unwrap().description().circumstances.missed_runs, 3);
+}
+
+#[test]
 fn klog_5_what_is_recorded_is_in_the_trace_between_the_marks_of_the_flushes() {
     let scratch = Scratch::new("record");
     let directory = scratch.path().join("trace");
