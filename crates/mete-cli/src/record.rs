@@ -1,7 +1,8 @@
 //! `mete record`: the events of a schema, from the kernel into a trace.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use mete_schema::kernel::Running as RunningKernel;
 use mete_schema::known::Known;
 use mete_schema::nearest;
 use mete_schema::{Checked, Schema, Source, check};
+use mete_trace::description::FILE_NAME;
 use mete_trace::layout::DEFAULT_LOW_WATER_PERCENT;
 use mete_trace::{Account, ClockSource, Description, Recorder};
 use serde::Serialize;
@@ -79,7 +81,13 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     let description = Description::of_schema(&wanted.schema, &wanted.sources);
     let recorder = Recorder::start(recording.buffers(), description, trace_options(options))?;
     let begin = Instant::now();
-    let mut running = Paused::start(&options.command, options.json)?.map(Paused::resume).transpose()?;
+    let mut running = match options.start() {
+        Ok(running) => running,
+        Err(error) => {
+            discard(recorder, &options.output);
+            return Err(error);
+        }
+    };
     let is_done = options.wait(&recorder, running.as_mut(), begin)?;
     let passed = begin.elapsed();
     recording.detach();
@@ -139,12 +147,27 @@ impl Wanted {
     }
 }
 
+/// The trace of a command that never ran would only be in the way of the next one.
+fn discard(recorder: Recorder<Areas>, directory: &Path) {
+    // What cannot be removed stays: why the command does not run matters more.
+    let Ok(trace) = recorder.stop() else { return };
+    let names = trace.files.iter().map(|file| file.name.as_str()).chain([FILE_NAME]);
+    for name in names {
+        let _ = fs::remove_file(directory.join(name));
+    }
+}
+
 fn trace_options(options: &Options) -> mete_trace::Options {
     // The kernel's programs can read no other clock.
     mete_trace::Options { clock: ClockSource::Monotonic, ..mete_trace::Options::directory(&options.output) }
 }
 
 impl Options {
+    /// The command, if there is one.
+    fn start(&self) -> anyhow::Result<Option<Running>> {
+        Paused::start(&self.command, self.json)?.map(Paused::resume).transpose()
+    }
+
     /// Until the time is up, the command has ended or somebody pressed Ctrl-C; says whether all was done.
     fn wait(
         &self,
@@ -258,8 +281,8 @@ impl Summary {
 }
 
 /// Bytes of the trace's files.
-fn written_bytes(directory: &std::path::Path) -> u64 {
-    let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
+fn written_bytes(directory: &Path) -> u64 {
+    let files = fs::read_dir(directory).into_iter().flatten().flatten();
     files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
 }
 

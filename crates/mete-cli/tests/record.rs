@@ -122,6 +122,18 @@ fn klog_6_killed_recorder_leaves_nothing_attached_and_a_trace_that_can_be_read()
 }
 
 #[test]
+fn klog_5_command_that_cannot_be_run_leaves_room_for_the_next_one() {
+    if !kernel_is_there() {
+        return;
+    }
+    let place = Place::new();
+    let options = ["record", "--schema", "scheduler", "-o", &place.text(), "--"];
+    let refused = mete(&[&options[..], &["/nowhere/program"]].concat()).assert().code(1);
+    assert!(said(&refused).contains("cannot run /nowhere/program"), "{}", said(&refused));
+    mete(&[&options[..], &["true"]].concat()).assert().success();
+}
+
+#[test]
 fn klog_2_event_that_is_not_there_is_told_with_the_nearest() {
     if !kernel_is_there() {
         return;
