@@ -121,7 +121,7 @@ fn programs() -> [Capability; 2] {
             name: "fentry",
             finding: try_program("try_function_entry", "function entry")
                 .map(|()| "programs attach to kernel functions".into()),
-            needed_for: "nothing yet; schemata with instrumentation points inside functions",
+            needed_for: "recording by schemata with points inside functions of the kernel",
             remedy: "use a kernel built with CONFIG_FUNCTION_TRACER=y",
         },
     ]
@@ -171,7 +171,7 @@ fn kprobes() -> Capability {
     Capability {
         name: "kprobes",
         finding: is_there("/sys/bus/event_source/devices/kprobe/type"),
-        needed_for: "nothing yet; schemata with instrumentation points inside functions",
+        needed_for: "recording by schemata with points inside functions of the kernel",
         remedy: "use a kernel built with CONFIG_KPROBE_EVENTS=y",
     }
 }
