@@ -22,7 +22,8 @@ part_if_present() {
 	fi
 }
 
-mapfile -t c_files < <(git ls-files '*.c' '*.h' ':!:*vmlinux*')
+# Not the generated ones: vmlinux.h, and the programs of schemata.
+mapfile -t c_files < <(git ls-files '*.c' '*.h' ':!:*vmlinux*' ':!:*/bpf/schemas/*')
 mapfile -t scripts < <(git ls-files '*.sh' .ci/run scripts/vm/init)
 
 part "Rust formatting" cargo fmt --all --check
