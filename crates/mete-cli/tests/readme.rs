@@ -26,7 +26,7 @@ fn the_readme_shows_simulated_runs_as_they_are() {
     assert!(shown.len() >= 2, "the README shows simulated runs");
     for (command, lines) in shown {
         let arguments: Vec<&str> = command.split_whitespace().skip(1).collect();
-        let output = common::mete(&arguments).output().unwrap();
+        let output = common::mete(&arguments).env_remove("COLUMNS").output().unwrap();
         let printed = String::from_utf8(output.stdout).unwrap();
         let mut rest = printed.lines();
         for line in lines {
