@@ -50,6 +50,9 @@ pub enum KernelError {
         /// The error.
         source: libbpf_rs::Error,
     },
+    /// A program or library has not what a point names.
+    #[error("{0}{help}", help = .0.help().map(|help| format!("; {help}")).unwrap_or_default())]
+    Program(#[from] mete_schema::program::ProgramError),
     /// Nothing of what is wanted is logged in the kernel.
     #[error(
         "the kernel logs none of these events: {0}; they are a program's to log, or no point of the schema logs them"

@@ -280,31 +280,3 @@ fn klog_8_classic_tracepoints_log_the_fields_of_their_records() {
         }
     });
 }
-
-/// What a test program calls, and a probe is put on.
-#[unsafe(no_mangle)]
-#[inline(never)]
-extern "C" fn mete_generated_test_target(first: u64, second: u32) -> u64 {
-    std::hint::black_box(first + u64::from(second))
-}
-
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn klog_8_functions_of_programs_log_their_arguments_and_results() {
-    let test = "klog_8_functions_of_programs_log_their_arguments_and_results";
-    let Some(kernel) = running(test) else { return };
-    let program = env::current_exe().unwrap();
-    let place = format!("\"{}\":mete_generated_test_target", program.display());
-    let text = format!(
-        "event CALL {{ u64 first  u32 second  int pid }}\nevent RETURN {{ u64 result  int pid }}
-        at uprobe:{place} when arg1 != 3 log CALL(arg0, u32(arg1), pid)\nat uretprobe:{place} log RETURN(retval, pid)"
-    );
-    let records = logged(test, &text, &kernel, || {
-        std::hint::black_box(mete_generated_test_target(5, 2));
-        std::hint::black_box(mete_generated_test_target(5, 3));
-    });
-    let numbers: Vec<_> = records.iter().take(3).map(|record| (record[0], int(record, 16))).collect();
-    assert_eq!(numbers, [(16, 5), (17, 7), (17, 8)]);
-    assert_eq!(records.len(), 60);
-    assert_eq!(int(&records[0], 24), 2);
-}

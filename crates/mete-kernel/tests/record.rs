@@ -325,3 +325,78 @@ fn klog_5_flush_threads_sleep_between_their_looks() {
     });
     recorder.stop().unwrap();
 }
+
+/// What is called here, and points are put on: a function, and in it a static probe as `<sys/sdt.h>` makes them.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn mete_record_test_target(first: i64, second: u32) -> i64 {
+    // SAFETY: a no-op, and a note beside the program.
+    unsafe {
+        std::arch::asm!(
+            "990: nop",
+            ".pushsection .note.stapsdt, \"?\", \"note\"",
+            ".balign 4",
+            ".4byte 992f - 991f, 994f - 993f, 3",
+            "991: .asciz \"stapsdt\"",
+            "992: .balign 4",
+            "993: .8byte 990b, 0, 0",
+            ".asciz \"mete\"",
+            ".asciz \"target\"",
+            ".asciz \"-8@%rdi 4@%esi\"",
+            "994: .balign 4",
+            ".popsection",
+            in("rdi") first,
+            in("esi") second,
+        );
+    }
+    std::hint::black_box(first + i64::from(second))
+}
+
+/// The numbers of the events that a schema logs while the target is called twice, by its points in this program.
+#[cfg(target_arch = "x86_64")]
+fn recorded_of_target(test: &str, text: &str) -> Option<Vec<(String, Vec<i64>)>> {
+    let program = env::current_exe().unwrap();
+    let text = text.replace("PROGRAM", &format!("\"{}\"", program.display()));
+    let mut loaded = load(test, Source::new("test", text), &[], AMPLE)?;
+    let recorded = loaded.record(|| {
+        std::hint::black_box(mete_record_test_target(-5, 2));
+        std::hint::black_box(mete_record_test_target(-5, u32::MAX));
+    });
+    assert_eq!(recorded.lost, 0);
+    let own = |event: &Event| (event.name.clone(), event.fields.values().copied().collect());
+    Some(recorded.events.iter().map(own).collect())
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn klog_8_functions_of_programs_log_their_arguments_and_results() {
+    let test = "klog_8_functions_of_programs_log_their_arguments_and_results";
+    let text = "event CALL { s64 a  u32 b  int c }\nevent RETURN { s64 a }\nevent INSIDE { s64 a }
+        at uprobe:PROGRAM:mete_record_test_target when tgid == TGID log CALL(s64(arg0), u32(arg1), tgid)
+        at uretprobe:PROGRAM:mete_record_test_target log RETURN(s64(retval))
+        at uprobe:PROGRAM:\"mete_record_test_target+0x0\" when u32(arg1) == 2 log INSIDE(s64(arg0))";
+    let own = i64::from(std::process::id());
+    let Some(mut events) = recorded_of_target(test, &text.replace("TGID", &own.to_string())) else { return };
+    events.sort();
+    let expected = [
+        ("CALL", vec![-5, 2, own]),
+        ("CALL", vec![-5, u32::MAX.into(), own]),
+        ("INSIDE", vec![-5]),
+        ("RETURN", vec![-3]),
+        ("RETURN", vec![i64::from(u32::MAX) - 5]),
+    ];
+    assert_eq!(events, expected.map(|(name, fields)| (name.to_owned(), fields)));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn klog_8_static_probes_of_programs_log_their_values_with_size_and_sign() {
+    let test = "klog_8_static_probes_of_programs_log_their_values_with_size_and_sign";
+    let text = "event A { s64 a  u64 b }
+        at usdt:PROGRAM:mete:target when arg1 != 2 log A(s64(arg0), arg1)
+        at usdt:PROGRAM:mete:target when arg1 == 2 log A(0, arg1)";
+    let Some(events) = recorded_of_target(test, text) else { return };
+    let fields: Vec<_> = events.into_iter().map(|(_, fields)| fields).collect();
+    assert_eq!(fields, [vec![0, 2], vec![-5, u32::MAX.into()]]);
+}

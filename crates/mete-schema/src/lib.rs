@@ -45,6 +45,7 @@ pub mod limits;
 pub mod nearest;
 mod parse;
 mod problem;
+pub mod program;
 mod resolve;
 pub mod schema;
 pub mod shipped;

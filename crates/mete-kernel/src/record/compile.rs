@@ -13,9 +13,11 @@ use super::{Cache, shipped};
 use crate::KernelError;
 
 /// What programs include, beside the loader library's own headers.
-const HEADERS: [(&str, &str); 3] = [
+const HEADERS: [(&str, &str); 5] = [
     ("types.h", include_str!("../../bpf/types.h")),
     ("record.h", include_str!("../../bpf/record.h")),
+    ("usdt.h", include_str!("../../bpf/usdt.h")),
+    ("linux/errno.h", ""),
     ("mete_trace.h", include_str!("../../../mete-trace/include/mete_trace.h")),
 ];
 /// Tried in this order where `CLANG` does not say which.
@@ -95,7 +97,9 @@ impl Compiler {
 }
 
 fn write_all(place: &Path, source: &str) -> io::Result<()> {
-    fs::create_dir(place.join("bpf"))?;
+    for directory in ["bpf", "linux"] {
+        fs::create_dir(place.join(directory))?;
+    }
     for (name, text) in API_HEADERS {
         fs::write(place.join("bpf").join(name), text)?;
     }

@@ -16,12 +16,14 @@ mod shipped;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 
-use libbpf_rs::{Link, Object, OpenObject};
-use mete_schema::generate::{Program, programs};
+use libbpf_rs::{Link, Object, OpenObject, ProgramMut, UprobeOpts};
+use mete_schema::generate::programs;
+use mete_schema::program::Program;
 use mete_schema::schema::Target;
-use mete_schema::{Checked, Schema};
+use mete_schema::{Checked, Schema, generate};
 use mete_trace::layout;
 
 use crate::attach::{attach_to_event, program};
@@ -128,8 +130,10 @@ fn size_log2(bytes: u64) -> Result<u32, KernelError> {
 
 /// The places where any of the events is logged.
 fn wanted(schema: &Schema, events: &[usize]) -> Result<Vec<Point>, KernelError> {
-    let logs_any = |program: &Program<'_>| program.events.iter().any(|event| events.contains(event));
-    let point = |program: Program<'_>| Point { program: program.name, target: program.target.clone() };
+    let logs_any =
+        |program: &generate::Program<'_>| program.events.iter().any(|event| events.contains(event));
+    let point =
+        |program: generate::Program<'_>| Point { program: program.name, target: program.target.clone() };
     let points: Vec<_> = programs(schema).into_iter().filter(logs_any).map(point).collect();
     if points.is_empty() {
         let names: Vec<_> = events.iter().map(|event| schema.events[*event].name.as_str()).collect();
@@ -181,9 +185,27 @@ fn attach(object: &Object, point: &Point) -> Result<Link, KernelError> {
     let program = program(object, &point.program).ok_or_else(absent)?;
     let link = match &point.target {
         Target::Tracepoint { group, name } => attach_to_event(program, open_tracepoint(group, name)?),
+        Target::Uprobe { path, symbol } => attach_to_function(&program, path, symbol, false)?,
+        Target::Uretprobe { path, symbol } => attach_to_function(&program, path, symbol, true)?,
+        Target::Usdt { path, provider, name } => program.attach_usdt(EVERY_PROCESS, path, provider, name),
         _ => program.attach(),
     };
     link.map_err(failed)
+}
+
+/// Processes that run a program later are among them.
+const EVERY_PROCESS: i32 = -1;
+
+/// By its place in the file: the loader library would look only for symbols, and has no words for what it misses.
+fn attach_to_function(
+    program: &ProgramMut<'_>,
+    path: &str,
+    symbol: &str,
+    retprobe: bool,
+) -> Result<libbpf_rs::Result<Link>, KernelError> {
+    let offset = Program::read(Path::new(path)).and_then(|program| program.offset(symbol))?;
+    let options = UprobeOpts { retprobe, ..UprobeOpts::default() };
+    Ok(program.attach_uprobe_with_opts(EVERY_PROCESS, path, offset as usize, options))
 }
 
 /// By its number: the loader library would want the tracing file system to be mounted.

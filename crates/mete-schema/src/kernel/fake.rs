@@ -1,5 +1,11 @@
 //! Types given by hand: for tests, and for whoever checks a schema for a kernel that is not there.
 
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::program::{Program, ProgramError};
+
 use super::{Function, KernelTypes, Type, TypeId, Typed};
 
 /// A kernel that has what it is told to have.
@@ -10,6 +16,7 @@ pub struct Fake {
     tracepoints: Vec<(String, Vec<Typed>)>,
     records: Vec<(String, Vec<Typed>)>,
     functions: Vec<(String, Function)>,
+    programs: Vec<(String, PathBuf)>,
 }
 
 fn typed(members: &[(&str, Type)]) -> Vec<Typed> {
@@ -44,6 +51,11 @@ impl Fake {
     /// Adds a function.
     pub fn add_function(&mut self, name: &str, arguments: &[(&str, Type)], result: Type) {
         self.functions.push((name.to_owned(), Function { arguments: typed(arguments), result }));
+    }
+
+    /// Adds a program that is at this path on its machine, and in a file here.
+    pub fn add_program(&mut self, path: &str, file: impl Into<PathBuf>) {
+        self.programs.push((path.to_owned(), file.into()));
     }
 }
 
@@ -95,6 +107,14 @@ impl KernelTypes for Fake {
 
     fn kind(&self, id: TypeId) -> Type {
         self.kinds.get(id as usize).cloned().unwrap_or(Type::Unknown)
+    }
+
+    fn program(&self, path: &str) -> Option<Result<Program, ProgramError>> {
+        let near = self.programs.first().map(|(path, _)| path.clone());
+        let unread = |source| ProgramError::Read { path: path.into(), source, near };
+        let file = find(&self.programs, path).map_or_else(|| Err(ErrorKind::NotFound.into()), File::open);
+        let is_known = !self.programs.is_empty();
+        is_known.then(|| file.map_err(unread).and_then(|file| Program::of_file(Path::new(path), &file)))
     }
 
     fn tracepoints(&self) -> Vec<String> {

@@ -10,6 +10,7 @@ pub use fake::Fake;
 pub use record_format::record_fields;
 pub use running::Running;
 
+use crate::program::{Program, ProgramError};
 use crate::types::Int;
 
 /// The number of a type, as its kernel gives it.
@@ -89,6 +90,11 @@ pub trait KernelTypes {
     fn members(&self, id: TypeId) -> Vec<Typed>;
     /// What a type is, without the other names that it goes by.
     fn kind(&self, id: TypeId) -> Type;
+    /// A program or library on its machine; `None` where nobody can say.
+    fn program(&self, path: &str) -> Option<Result<Program, ProgramError>> {
+        let _ = path;
+        None
+    }
     /// All tracepoints.
     fn tracepoints(&self) -> Vec<String>;
     /// All functions.

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use crate::program::{Program, ProgramError};
+
 use super::{Btf, BtfError, Function, KernelTypes, Type, TypeId, Typed, record_fields};
 
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -71,6 +73,10 @@ impl KernelTypes for Running {
 
     fn kind(&self, id: TypeId) -> Type {
         self.btf.kind(id)
+    }
+
+    fn program(&self, path: &str) -> Option<Result<Program, ProgramError>> {
+        Some(Program::read(Path::new(path)))
     }
 
     fn tracepoints(&self) -> Vec<String> {

@@ -5,6 +5,7 @@ use super::{CheckedLog, CheckedPoint, Checker};
 use crate::kernel::{Function, Type, Typed};
 use crate::nearest;
 use crate::problem::Problem;
+use crate::program::{Program, ProgramError};
 use crate::schema::{Event, Field, Log, Point, Target};
 use crate::types::{FieldType, Int};
 
@@ -55,12 +56,19 @@ impl Checker<'_> {
     fn arguments(&mut self, point: &Point) -> Result<Option<Vec<Typed>>, Box<Problem>> {
         let word = |name: String| Typed::new(name, Type::Int(Int::unsigned(64)));
         match &point.target {
-            Target::Uprobe { .. } => {
+            Target::Uprobe { path, symbol } => {
+                self.in_program(point, path, |program| program.offset(symbol))?;
                 return Ok(Some((0..CALL_ARGUMENTS).map(|nth| word(format!("arg{nth}"))).collect()));
             }
-            Target::Uretprobe { .. } => return Ok(Some(vec![word("retval".to_owned())])),
-            Target::Usdt { .. } => {
-                return Ok(Some((0..USDT_ARGUMENTS).map(|nth| word(format!("arg{nth}"))).collect()));
+            Target::Uretprobe { path, symbol } => {
+                whole_function(point, symbol)?;
+                self.in_program(point, path, |program| program.offset(symbol))?;
+                return Ok(Some(vec![word("retval".to_owned())]));
+            }
+            Target::Usdt { path, provider, name } => {
+                let count = self.in_program(point, path, |program| program.arguments_of(provider, name))?;
+                let count = count.unwrap_or(USDT_ARGUMENTS).min(USDT_ARGUMENTS);
+                return Ok(Some((0..count).map(|nth| word(format!("arg{nth}"))).collect()));
             }
             Target::Probe(_) => {
                 let correspondent = Typed::new("correspondent", Type::Int(Int::unsigned(16)));
@@ -84,6 +92,20 @@ impl Checker<'_> {
             }),
             _ => Ok(None),
         }
+    }
+
+    /// Asks a program, if it is on the machine that this is checked for.
+    fn in_program<T>(
+        &self,
+        point: &Point,
+        path: &str,
+        ask: impl FnOnce(&Program) -> Result<T, ProgramError>,
+    ) -> Result<Option<T>, Box<Problem>> {
+        let Some(program) = self.kernel.and_then(|kernel| kernel.program(path)) else { return Ok(None) };
+        let refused = |error: ProgramError| {
+            Box::new(Problem::new(point.span, error.to_string(), "no such place").help(error.help()))
+        };
+        program.and_then(|program| ask(&program)).map(Some).map_err(refused)
     }
 
     fn record(&mut self, point: &Point, group: &str, name: &str) -> Result<Option<Vec<Typed>>, Box<Problem>> {
@@ -115,6 +137,14 @@ impl Checker<'_> {
         let absent = || absent(point, kernel.name(), "function", name, &kernel.functions());
         function.map(|function| Some(arguments(function))).ok_or_else(absent)
     }
+}
+
+fn whole_function(point: &Point, symbol: &str) -> Result<(), Box<Problem>> {
+    if Program::is_whole(symbol) {
+        return Ok(());
+    }
+    let title = format!("`{symbol}` is a place within a function, which returns as a whole");
+    Err(Box::new(Problem::new(point.span, title, "expected the function alone")))
 }
 
 fn absent(point: &Point, kernel: &str, what: &str, name: &str, known: &[String]) -> Box<Problem> {

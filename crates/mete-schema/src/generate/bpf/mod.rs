@@ -8,6 +8,7 @@
 //! | `METE_BEGIN(place, id, bytes)` | room for a record of this event and constant size; NULL where there is none, or the event is off |
 //! | `METE_END(place, record, id, bytes)` | the record's fields are complete: its header is written, and it is committed |
 //! | `METE_PARAMETER(ctx, n)`, `METE_RETURNED(ctx)` | the registers of a call, from 0, and of its return |
+//! | `METE_STATIC_ARGUMENT(ctx, n)` | a value of a static probe, from 0; in `usdt.h`, which only schemata with such points include |
 //! | `METE_TIME()`, `METE_DOMAIN()`, `METE_COUNTER(n)` | the values of these names |
 //!
 //! and includes `<bpf/bpf_helpers.h>` and `<bpf/bpf_core_read.h>`. Structures of the kernel are declared with the
@@ -36,8 +37,8 @@ use value::Writer;
 ///
 /// # Errors
 ///
-/// Points that no program is made for here: `usdt`, which libbpf's own macros are for, `probe`, which is no place of
-/// the kernel's, and tracepoints whose records nobody could describe.
+/// Points that no program is made for: `probe`, which is no place of the kernel's, and tracepoints whose records nobody
+/// could describe.
 pub fn bpf(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Result<String, Problems> {
     let points = schema.points.iter().zip(&checked.points);
     let refused = points.filter_map(|(point, checked)| {
@@ -52,6 +53,9 @@ pub fn bpf(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Resu
     Problems::unless_none(refused.collect())?;
     let checked = &spare::spare(schema, checked, kernel);
     let mut text = "/* Made from a schema by mete. Changes here are lost. */\n".to_owned();
+    if schema.points.iter().any(|point| matches!(point.target, Target::Usdt { .. })) {
+        text.push_str("#include \"usdt.h\"\n\n");
+    }
     text.push_str(PREAMBLE);
     text.push_str(QUIET);
     records(&mut text, schema);
@@ -107,8 +111,8 @@ fn by_target(schema: &Schema) -> Vec<(&Target, Vec<usize>)> {
     order
 }
 
-/// The section that says what kind of program it is. Where a symbol is none that a loader can read in there, the
-/// recorder attaches the program itself.
+/// The section that says what kind of program it is. Paths and symbols of programs are the recorder's, which attaches
+/// there itself: what it compiled for one program serves for all.
 fn section(target: &Target) -> Option<String> {
     match target {
         Target::TpBtf(name) => Some(format!("tp_btf/{name}")),
@@ -117,9 +121,10 @@ fn section(target: &Target) -> Option<String> {
         Target::Fentry(name) => Some(format!("fentry/{name}")),
         Target::Fexit(name) => Some(format!("fexit/{name}")),
         Target::Kprobe(name) => Some(format!("kprobe/{name}")),
-        Target::Uprobe { path, symbol } => Some(format!("uprobe/{path}:{symbol}")),
-        Target::Uretprobe { path, symbol } => Some(format!("uretprobe/{path}:{symbol}")),
-        Target::Usdt { .. } | Target::Probe(_) => None,
+        Target::Uprobe { .. } => Some("uprobe".to_owned()),
+        Target::Uretprobe { .. } => Some("uretprobe".to_owned()),
+        Target::Usdt { .. } => Some("usdt".to_owned()),
+        Target::Probe(_) => None,
     }
 }
 
@@ -134,6 +139,7 @@ fn word(target: &Target, place: usize, argument: &Typed) -> String {
         Target::Tracepoint { .. } => field(argument),
         Target::Kprobe(_) | Target::Uprobe { .. } => format!("METE_PARAMETER(ctx, {place})"),
         Target::Uretprobe { .. } => "METE_RETURNED(ctx)".to_owned(),
+        Target::Usdt { .. } => format!("METE_STATIC_ARGUMENT(ctx, {place})"),
         _ => format!("ctx[{place}]"),
     }
 }
