@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::bail;
 use clap::builder::PossibleValuesParser;
 use mete_study::study::{Entry, STUDIES, Study, StudyOptions, by_name};
 use mete_study::{Figure, Verdict};
@@ -33,6 +34,9 @@ pub struct Options {
     /// Print one JSON object a row and one a figure, with --all figures alone: see docs/json.md
     #[arg(long)]
     pub json: bool,
+    /// Take a trace that mete record has made instead of recording
+    #[arg(long, value_name = "DIR", requires = "name")]
+    trace: Option<PathBuf>,
     /// Write data, plots and a page into a folder of this directory, too
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -45,6 +49,8 @@ Examples:
   sudo mete study log-cost --quick
   sudo mete study log-readers --out studies
   sudo mete study --all --quick   a verdict for each of the papers' figures
+  sudo mete study quanta
+  mete study quanta --trace trace   the same of what mete record has recorded
   mete study log-readers --json | jq -r 'select(.kind == \"row\") | .median'
 
 Ctrl-C ends the run with the results so far and exit status 130. --out writes a study
@@ -92,12 +98,25 @@ fn check(directory: &Path, asked: Option<&Entry>) -> anyhow::Result<()> {
 }
 
 fn one(entry: &Entry, options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
-    let study = (entry.run)(StudyOptions { is_quick: options.quick }, &mut Steps::new());
+    let study = match &options.trace {
+        Some(directory) => of_trace(entry, directory)?,
+        None => (entry.run)(StudyOptions { is_quick: options.quick }, &mut Steps::new()),
+    };
     bench::print(&study.report, output)?;
     figures(&study, output)?;
-    output.text(format!("\n{}", table([&study]).text()))?;
+    if !study.figures.is_empty() {
+        output.text(format!("\n{}", table([&study]).text()))?;
+    }
     keep(&study, options.out.as_deref())?;
     Ok(interrupt::ended(study.report.is_complete))
+}
+
+fn of_trace(entry: &Entry, directory: &Path) -> anyhow::Result<Study> {
+    let Some(of_trace) = entry.of_trace else {
+        let others = STUDIES.iter().filter(|entry| entry.of_trace.is_some()).map(|entry| entry.name);
+        bail!("{} cannot be told from a trace; these can: {}", entry.name, others.collect::<Vec<_>>().join(", "));
+    };
+    Ok(of_trace(directory)?)
 }
 
 /// Every study, until Ctrl-C.

@@ -28,6 +28,7 @@ mod context;
 pub mod figure;
 mod interleave;
 mod kernel;
+mod load;
 pub mod machine;
 mod policy;
 mod polling;
@@ -40,6 +41,7 @@ mod scratch;
 pub mod statistics;
 pub mod study;
 pub mod svg;
+mod trace;
 mod traffic;
 mod user;
 

@@ -43,4 +43,5 @@ from!(
     mete_log::ReadError,
     mete_log::RegionError,
     mete_probe::attach::AttachError,
+    mete_trace::RecordError,
 );

@@ -1,10 +1,14 @@
 //! All studies by name.
 
+use std::path::Path;
+
 use super::{
-    Study, StudyOptions, log_cost, log_readers, tavs_belief, tavs_correlation, tavs_keep, tavs_overhead,
-    tavs_ratio, tavs_response, tavs_starvation, vtrr_cost, vtrr_error, vtrr_micro, vtrr_workloads,
+    Study, StudyOptions, klogger, log_cost, log_readers, tavs_belief, tavs_correlation, tavs_keep,
+    tavs_overhead, tavs_ratio, tavs_response, tavs_starvation, vtrr_cost, vtrr_error, vtrr_micro,
+    vtrr_workloads,
 };
 use crate::progress::Progress;
+use crate::reason::Reason;
 
 /// A study that can be asked for by name.
 #[derive(Clone, Copy)]
@@ -15,7 +19,12 @@ pub struct Entry {
     pub shows: &'static str,
     /// Measures or simulates it.
     pub run: fn(StudyOptions, &mut dyn Progress) -> Study,
+    /// Says the same of a trace that was recorded before, if it can.
+    pub of_trace: Option<OfTrace>,
 }
+
+/// A study of somebody's trace, which lies in this directory.
+pub type OfTrace = fn(&Path) -> Result<Study, Reason>;
 
 /// Every study, in the order of the documentation.
 pub const STUDIES: &[Entry] = &[
@@ -23,66 +32,85 @@ pub const STUDIES: &[Entry] = &[
         name: "log-cost",
         shows: "what a log operation costs on the path of a message (figures 5.1 to 5.3)",
         run: log_cost,
+        of_trace: None,
     },
     Entry {
         name: "log-readers",
         shows: "what it costs to read a log that is being written (figures 5.4 to 5.6)",
         run: log_readers,
+        of_trace: None,
     },
     Entry {
         name: "vtrr-error",
         shows: "how far VTRR, WRR and WFQ are from perfect fairness, over clients and shares",
         run: vtrr_error,
+        of_trace: None,
     },
     Entry {
         name: "vtrr-cost",
         shows: "what a decision costs over the number of clients, for every policy",
         run: vtrr_cost,
+        of_trace: None,
     },
     Entry {
         name: "vtrr-micro",
         shows: "who runs when under Linux 2.2's scheduler, WFQ and VTRR",
         run: vtrr_micro,
+        of_trace: None,
     },
     Entry {
         name: "vtrr-workloads",
         shows: "what audio encoders and virtual machines get done under the same three",
         run: vtrr_workloads,
+        of_trace: None,
     },
     Entry {
         name: "tavs-response",
         shows: "how fast a server answers beside a hog in its domain, without and with TAVS (figures 1 and 10)",
         run: tavs_response,
+        of_trace: None,
     },
     Entry {
         name: "tavs-starvation",
         shows: "how a stream starves beside domains that compute, without and with inheritance (figures 7 and 14)",
         run: tavs_starvation,
+        of_trace: None,
     },
     Entry {
         name: "tavs-keep",
         shows: "how much a domain with a stream computes, without and with KeepOnRunQ (figures 9 and 15, table 2)",
         run: tavs_keep,
+        of_trace: None,
     },
     Entry {
         name: "tavs-ratio",
         shows: "what a mixed domain gains by how much it may be boosted (figures 11 and 20)",
         run: tavs_ratio,
+        of_trace: None,
     },
     Entry {
         name: "tavs-correlation",
         shows: "how many boosts go to whom they are for, by window and counter width (figures 12 and 13)",
         run: tavs_correlation,
+        of_trace: None,
     },
     Entry {
         name: "tavs-belief",
         shows: "what realistic mixes gain, and what is believed of their tasks (figures 16 to 19)",
         run: tavs_belief,
+        of_trace: None,
     },
     Entry {
         name: "tavs-overhead",
         shows: "what it costs that tasks and ports are tracked (section 5.5)",
         run: tavs_overhead,
+        of_trace: None,
+    },
+    Entry {
+        name: "quanta",
+        shows: "how long programs really keep the processor: effective quanta (KLogger figure 5)",
+        run: klogger::quanta,
+        of_trace: Some(klogger::quanta_of_trace),
     },
 ];
 

@@ -1,10 +1,11 @@
-//! The papers' figures, measured again (LOG-17, VTRR-4 to VTRR-6). Each study is one function that measures
+//! The papers' figures, measured again (LOG-17, VTRR-4 to VTRR-6, TAVS-8, KLOG-9). Each study is one function that measures
 //! and one folder of results: data as CSV, plots as SVG, and a page that compares with the paper. What a
 //! paper says and what came out here stands side by side in [`Study::figures`].
 
 mod catalog;
 mod cost;
 mod cost_page;
+mod klogger;
 mod processors;
 mod readers;
 mod readers_page;
@@ -26,7 +27,7 @@ use crate::figure::Figure;
 use crate::progress::Progress;
 use crate::report::Report;
 
-pub use catalog::{Entry, STUDIES, by_name};
+pub use catalog::{Entry, OfTrace, STUDIES, by_name};
 pub use restart::{Analysis, Restart};
 pub(crate) use vtrr_error::simulated_decisions_a_second;
 

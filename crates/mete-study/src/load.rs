@@ -1,0 +1,111 @@
+//! Programs that a study watches: each in a session of its own, with all that it starts.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, WaitId, WaitIdOptions};
+
+use crate::child::{Owned, check_installed};
+use crate::progress::Progress;
+use crate::reason::Reason;
+
+/// How often it is looked whether it has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A program that runs. Dropped, it and all of its session are killed.
+pub struct Load(Owned);
+
+impl Load {
+    /// Starts a program in a directory. It says nothing, and asks nothing.
+    ///
+    /// # Errors
+    ///
+    /// That it, or setsid, is not installed.
+    pub fn start(words: &[&str], directory: &Path) -> Result<Load, Reason> {
+        Load::with(words, directory, |_| ())
+    }
+
+    /// The same, with something more to be said about it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Load::start`].
+    pub fn with(words: &[&str], directory: &Path, set_up: impl FnOnce(&mut Command)) -> Result<Load, Reason> {
+        check_installed(words.first().copied().unwrap_or_default())?;
+        // What wakes one another all the time and is in one session with somebody's shell can keep the shell
+        // from the processors, by what the kernel means to be fair among sessions.
+        let owned = Owned::start("setsid", words, None, |command| {
+            command.current_dir(directory);
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            set_up(command);
+        });
+        Ok(Load(owned?))
+    }
+
+    /// Its number: setsid becomes the program.
+    pub fn pid(&self) -> i32 {
+        self.0.pid() as i32
+    }
+
+    /// Waits until it has ended, until the time is up or the run is stopped; says how long that was.
+    pub fn wait(&mut self, limit: Duration, progress: &dyn Progress) -> Duration {
+        let begin = Instant::now();
+        while begin.elapsed() < limit && !progress.is_cancelled() && self.runs() {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        begin.elapsed()
+    }
+
+    /// Leaves it to be waited for, so that its number stays its own.
+    fn runs(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let pid = rustix::process::Pid::from_raw(self.pid());
+        let ended = pid.map(|pid| rustix::process::waitid(WaitId::Pid(pid), options));
+        matches!(ended, Some(Ok(None)))
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        // Not waited for yet, so the number is still our child's, and its group's if it came that far.
+        if let Some(group) = rustix::process::Pid::from_raw(self.pid()) {
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn klog_9_what_a_program_has_started_is_gone_with_it() -> Result<(), Reason> {
+        let scratch = crate::scratch::Scratch::new()?;
+        let load = Load::start(&["sh", "-c", "sleep 61 & echo $! > child; wait"], scratch.path())?;
+        let written = || std::fs::read_to_string(scratch.path().join("child")).unwrap_or_default();
+        let begin = Instant::now();
+        while !written().ends_with('\n') && begin.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        let child = written().trim().to_owned();
+        let runs = || {
+            let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+            stat.contains("(sleep)") && !stat.contains(") Z")
+        };
+        assert!(runs(), "{child:?}");
+        drop(load);
+        while runs() && begin.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        assert!(!runs());
+        Ok(())
+    }
+
+    #[test]
+    fn klog_9_a_program_that_is_missing_is_named() {
+        let error =
+            Load::start(&["mete-no-such-program"], Path::new("/")).err().map(|error| error.to_string());
+        assert_eq!(error.as_deref(), Some("mete-no-such-program is not installed"));
+    }
+}

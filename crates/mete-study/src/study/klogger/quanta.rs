@@ -1,0 +1,178 @@
+//! How long programs really keep the processor: effective quanta (KLogger paper, §9.1, figure 5).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use super::cdf::Distribution;
+use super::quanta_page;
+use super::workloads::{WORKLOADS, Workload};
+use crate::progress::Progress;
+use crate::reason::Reason;
+use crate::report::{Report, Row};
+use crate::scratch::Scratch;
+use crate::study::{Study, StudyOptions};
+use crate::trace::{Family, Names, Recorded, Run, Runs, Session};
+
+/// What is recorded.
+const EVENTS: [&str; 5] = ["SCHEDIN", "SCHEDOUT", "FORK", "EXEC", "EXIT"];
+/// How long each program is watched, and in a quick run.
+const WATCHED: [Duration; 2] = [Duration::from_secs(5), Duration::from_millis(1000)];
+/// Of somebody's trace, the programs that used the processors most.
+const SHOWN: usize = 12;
+
+/// The effective quanta of one program.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Quanta {
+    pub name: String,
+    /// In microseconds.
+    pub us: Distribution,
+    /// How many ended because somebody else was to run.
+    pub preempted: usize,
+    /// Events that the trace has lost.
+    pub lost: u64,
+}
+
+impl Quanta {
+    fn of(name: &str, runs: &[Run], lost: u64) -> Quanta {
+        Quanta {
+            name: name.to_owned(),
+            us: Distribution::of(runs.iter().map(|run| run.ns() as f64 / 1e3).collect()),
+            preempted: runs.iter().filter(|run| run.is_preempted).count(),
+            lost,
+        }
+    }
+}
+
+pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    let mut report = Report::new("mete study quanta");
+    let mut all = Vec::new();
+    progress.begin("programs", WORKLOADS.len() as u64);
+    for workload in &WORKLOADS {
+        if progress.is_cancelled() {
+            break;
+        }
+        let quanta = watch(workload, WATCHED[usize::from(options.is_quick)], progress);
+        report.rows.extend(rows(workload.name, workload.about, quanta.as_ref()));
+        all.extend(quanta);
+        progress.step();
+    }
+    report.is_complete = !progress.is_cancelled();
+    quanta_page::study(report, &all)
+}
+
+/// What somebody has recorded: the programs that used the processors most.
+pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
+    let recorded = Recorded::open(directory)?;
+    recorded.needs("scheduler", &EVENTS)?;
+    let mut by_name: Vec<_> = by_name(&recorded).into_iter().collect();
+    let used = |runs: &[Run]| std::cmp::Reverse(runs.iter().map(Run::ns).sum::<u64>());
+    by_name.sort_by_key(|(_, runs)| used(runs));
+    by_name.truncate(SHOWN);
+    let lost = recorded.lost();
+    let all: Vec<Quanta> = by_name.iter().map(|(name, runs)| Quanta::of(name, runs, lost)).collect();
+    let mut report = Report::new(format!("mete study quanta --trace {}", directory.display()));
+    report.rows.extend(all.iter().flat_map(|quanta| rows(&quanta.name, "", Ok(quanta))));
+    Ok(quanta_page::of_trace(report, &all))
+}
+
+/// The quanta of a program and of all that it starts.
+fn watch(workload: &Workload, time: Duration, progress: &dyn Progress) -> Result<Quanta, Reason> {
+    let scratch = Scratch::new()?;
+    let session = Session::begin("scheduler", &EVENTS)?;
+    let mut started = (workload.start)(scratch.path())?;
+    started.load.wait(time, progress);
+    let pid = started.load.pid();
+    let recorded = session.end()?;
+    drop(started);
+    let runs = of_family(&recorded, pid, Runs::of_own_recording());
+    Ok(Quanta::of(workload.name, &runs, recorded.lost()))
+}
+
+fn of_family(recorded: &Recorded, pid: i32, mut runs: Runs) -> Vec<Run> {
+    let (mut family, mut all) = (Family::of(pid), Vec::new());
+    recorded.each(|next| {
+        family.next(&next);
+        all.extend(runs.next(&next).filter(|run| family.has(run.pid)));
+    });
+    all
+}
+
+fn by_name(recorded: &Recorded) -> BTreeMap<String, Vec<Run>> {
+    let (mut names, mut runs) = (Names::default(), Runs::default());
+    let mut all = BTreeMap::<String, Vec<Run>>::new();
+    recorded.each(|next| {
+        names.next(&next);
+        if let Some(run) = runs.next(&next).filter(|run| run.pid != 0) {
+            all.entry(names.of(run.pid)).or_default().push(run);
+        }
+    });
+    all
+}
+
+fn rows(name: &str, about: &str, quanta: Result<&Quanta, &Reason>) -> Vec<Row> {
+    let us = quanta.map(|quanta| quanta.us.values().to_vec()).map_err(Clone::clone);
+    let at = |part| quanta.map_err(Clone::clone).map(|quanta| quanta.us.quantile(part).into_iter().collect());
+    let below = quanta.map_err(Clone::clone).map(|quanta| {
+        let part = quanta.us.part_below(quanta_page::SHORT_US);
+        part.map(|part| 100.0 * part).into_iter().collect()
+    });
+    let preempted = quanta.map_err(Clone::clone).map(|quanta| {
+        let part = quanta.preempted as f64 / quanta.us.values().len() as f64;
+        if part.is_nan() { Vec::new() } else { vec![100.0 * part] }
+    });
+    let loss = quanta.map_or_else(|_| String::new(), |quanta| super::page::loss(quanta.lost));
+    vec![
+        Row::new(format!("{name}: effective quantum"), "us", us).note(about).note(loss),
+        Row::new(format!("{name}: nine in ten are shorter than"), "us", at(0.9)),
+        Row::new(format!("{name}: shorter than 100 us"), "percent", below),
+        Row::new(format!("{name}: ended by preemption"), "percent", preempted),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::written::Written;
+
+    /// Process 7, its child 8 and a stranger, 9.
+    fn written() -> Recorded {
+        let mut written = Written::new("scheduler", 1);
+        let run = |written: &mut Written, pid, from, to| {
+            written.event(0, from, "SCHEDIN", &[("pid", pid)]);
+            written.event(0, to, "SCHEDOUT", &[("pid", pid), ("state", i64::from(pid != 8))]);
+        };
+        run(&mut written, 7, 1_000, 3_000);
+        written.event(0, 3_000, "FORK", &[("parent", 7), ("child", 8)]);
+        run(&mut written, 9, 3_000, 9_000);
+        run(&mut written, 8, 9_000, 13_000);
+        run(&mut written, 7, 13_000, 19_000);
+        written.read()
+    }
+
+    #[test]
+    fn klog_9_quanta_are_those_of_a_program_and_its_children() {
+        let quanta = Quanta::of("x", &of_family(&written(), 7, Runs::default()), 0);
+        assert_eq!(quanta.us.values(), [2.0, 4.0, 6.0]);
+        assert_eq!(quanta.preempted, 1);
+        let rows = rows("x", "", Ok(&quanta));
+        let medians: Vec<_> = rows.iter().map(|row| row.median).collect();
+        assert_eq!(medians, [Some(4.0), Some(5.6), Some(100.0), Some(100.0 * (1.0 / 3.0))]);
+    }
+
+    #[test]
+    fn klog_9_quanta_of_a_trace_are_told_by_program() {
+        let by_name = by_name(&written());
+        let counts: Vec<_> = by_name.iter().map(|(name, runs)| (name.as_str(), runs.len())).collect();
+        assert_eq!(counts, [("", 1), ("process 7", 2), ("process 9", 1)]);
+    }
+
+    #[test]
+    fn klog_9_a_program_that_is_missing_has_rows_that_say_so() {
+        let rows = rows("x", "", Err(&Reason::new("x is not installed")));
+        assert!(
+            rows.iter().all(|row| row.median.is_none() && row.note.contains("x is not installed")),
+            "{rows:?}"
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! A process and all that it has started.
+
+use std::collections::HashSet;
+
+use super::Next;
+
+/// The numbers of a process and of its descendants, threads among them.
+#[derive(Debug)]
+pub struct Family {
+    pids: HashSet<i32>,
+}
+
+impl Family {
+    /// Of this process, which has started nothing yet.
+    pub fn of(pid: i32) -> Family {
+        Family { pids: HashSet::from([pid]) }
+    }
+
+    /// Takes what comes next: a child of a member is one, too.
+    pub fn next(&mut self, next: &Next<'_>) {
+        if let Next::Event(seen) = next
+            && seen.name() == "FORK"
+            && self.has(seen.pid("parent"))
+        {
+            self.pids.insert(seen.pid("child"));
+        }
+    }
+
+    /// Whether a process belongs to it.
+    pub fn has(&self, pid: i32) -> bool {
+        self.pids.contains(&pid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::written::Written;
+
+    #[test]
+    fn klog_9_children_of_children_belong_to_a_family_and_others_do_not() {
+        let mut written = Written::new("scheduler", 1);
+        written.event(0, 10, "FORK", &[("parent", 1), ("child", 2)]);
+        written.event(0, 20, "FORK", &[("parent", 2), ("child", 3)]);
+        written.event(0, 30, "FORK", &[("parent", 4), ("child", 5)]);
+        let mut family = Family::of(1);
+        written.read().each(|next| family.next(&next));
+        assert_eq!([1, 2, 3, 4, 5].map(|pid| family.has(pid)), [true, true, true, false, false]);
+    }
+}

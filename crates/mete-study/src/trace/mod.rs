@@ -1,0 +1,21 @@
+//! Recordings of shipped schemata, made and read by the same libraries as `mete record` and `mete show`.
+//!
+//! ```text
+//!   Session ── end ──▶ Recorded ──▶ Seen, in order of time ──▶ Run, Span, Wait ──▶ a study's numbers
+//!   (kernel, flush     (a trace's     (one event)               (what lies between two events)
+//!    threads)           directory)
+//! ```
+
+mod family;
+mod names;
+mod recorded;
+mod schedule;
+mod session;
+#[cfg(test)]
+pub(crate) mod written;
+
+pub(crate) use family::Family;
+pub(crate) use names::Names;
+pub(crate) use recorded::{Next, Recorded, Seen};
+pub(crate) use schedule::{Run, Runs};
+pub(crate) use session::Session;

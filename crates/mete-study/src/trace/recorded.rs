@@ -1,0 +1,142 @@
+//! A trace, event by event.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use mete_trace::description::Converter;
+use mete_trace::{EventLayout, Filter, Item, Record, Trace, Value};
+
+use crate::reason::Reason;
+use crate::scratch::Scratch;
+
+/// A trace that can be gone through any number of times.
+pub struct Recorded {
+    trace: Trace,
+    convert: Converter,
+    // Kept as long as its files are read.
+    _scratch: Option<Scratch>,
+}
+
+/// What comes next in a trace.
+pub enum Next<'a> {
+    /// An event.
+    Event(Seen<'a>),
+    /// Events that a processor has lost; what was known of it is known no more.
+    Lost {
+        /// Which.
+        processor: u32,
+    },
+}
+
+/// An event.
+pub struct Seen<'a> {
+    /// CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// Where it occurred.
+    pub processor: u32,
+    layout: &'a EventLayout,
+    bytes: &'a [u8],
+}
+
+impl Seen<'_> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.layout.name
+    }
+
+    fn value(&self, field: &str) -> Option<Value<'_>> {
+        self.layout.fields.iter().find(|layout| layout.name == field)?.value(self.bytes)
+    }
+
+    /// A number; 0 where the event has no such field, which [`Recorded::needs`] rules out.
+    pub fn number(&self, field: &str) -> i64 {
+        match self.value(field) {
+            Some(Value::Unsigned(number) | Value::Address(number)) => number as i64,
+            Some(Value::Signed(number)) => number,
+            Some(Value::Bool(truth)) => truth.into(),
+            _ => 0,
+        }
+    }
+
+    /// A process; no kernel has numbers that do not fit.
+    pub fn pid(&self, field: &str) -> i32 {
+        self.number(field) as i32
+    }
+
+    /// A text; empty where the event has no such field.
+    pub fn text(&self, field: &str) -> String {
+        match self.value(field) {
+            Some(Value::Text(text)) => text.into_owned(),
+            _ => String::new(),
+        }
+    }
+}
+
+impl Recorded {
+    /// Somebody's trace.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub fn open(directory: &Path) -> Result<Recorded, Reason> {
+        Recorded::new(directory, None)
+    }
+
+    /// A trace in a directory of ours, which lives as long.
+    pub(super) fn in_scratch(scratch: Scratch, name: &str) -> Result<Recorded, Reason> {
+        Recorded::new(&scratch.path().join(name), Some(scratch))
+    }
+
+    fn new(directory: &Path, scratch: Option<Scratch>) -> Result<Recorded, Reason> {
+        let trace = Trace::open(directory).map_err(Reason::from_error)?;
+        let no_clock = || Reason::new("the trace does not say how its clock runs");
+        let convert = trace.description().clock.converter().ok_or_else(no_clock)?;
+        Ok(Recorded { trace, convert, _scratch: scratch })
+    }
+
+    /// Whether the trace's schema has these events.
+    ///
+    /// # Errors
+    ///
+    /// That it has not, and which schema would.
+    pub fn needs(&self, schema: &str, events: &[&str]) -> Result<(), Reason> {
+        let has = |name: &&&str| self.trace.description().description.events.iter().any(|e| e.name == **name);
+        match events.iter().find(|name| !has(name)) {
+            None => Ok(()),
+            Some(missing) => Err(Reason::new(format!(
+                "{} has no event {missing}; record with: mete record --schema {schema}",
+                self.trace.directory().display()
+            ))),
+        }
+    }
+
+    /// Hands out all that is in it in order of time, but for the recorder's own marks. What cannot be read counts
+    /// as lost.
+    pub fn each(&self, mut see: impl FnMut(Next<'_>)) {
+        let events = &self.trace.description().description.events;
+        let layouts: HashMap<u16, &EventLayout> = events.iter().map(|event| (event.id, event)).collect();
+        let mut merged = self.trace.merge(Filter::default().without_marks());
+        while let Some(item) = merged.next() {
+            match item {
+                Ok(Item::Record(record)) => {
+                    if let Some(layout) = layouts.get(&record.event) {
+                        see(Next::Event(self.seen(&record, layout)));
+                    }
+                }
+                Ok(Item::Lost(gap)) => see(Next::Lost { processor: gap.processor }),
+                // A part that cannot be read leaves a gap, which is told in its place.
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn seen<'a>(&self, record: &Record<'a>, layout: &'a EventLayout) -> Seen<'a> {
+        let time_ns = self.convert.ns(record.time);
+        Seen { time_ns, processor: record.processor, layout, bytes: record.bytes }
+    }
+
+    /// Events that are missing.
+    pub fn lost(&self) -> u64 {
+        self.trace.description().completeness.iter().map(|account| account.lost).sum()
+    }
+}

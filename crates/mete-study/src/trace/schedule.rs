@@ -1,0 +1,154 @@
+//! Who had a processor from when to when: an effective quantum of the paper's (§9.1) each.
+
+use std::collections::HashMap;
+
+use super::{Next, Seen};
+
+/// A process on a processor, from SCHEDIN to SCHEDOUT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The process; 0 if the processor was idle.
+    pub pid: i32,
+    /// Which processor.
+    pub processor: u32,
+    /// When it got it.
+    pub from_ns: u64,
+    /// When it left it.
+    pub to_ns: u64,
+    /// How long the recorder's own threads had it in between.
+    pub own_ns: u64,
+    /// Whether it was made to leave: it could have gone on.
+    pub is_preempted: bool,
+}
+
+impl Run {
+    /// How long it ran.
+    pub fn ns(&self) -> u64 {
+        self.to_ns.saturating_sub(self.from_ns).saturating_sub(self.own_ns)
+    }
+}
+
+/// Pairs the events of each processor. What began before the trace or ended behind it, and what a gap lies in, is
+/// no run: its length is not known. A run that nobody but the recorder interrupts goes on behind that, as if there
+/// were no recorder.
+#[derive(Debug, Default)]
+pub struct Runs {
+    /// The recorder's process, if it is known.
+    own: Option<i32>,
+    processors: HashMap<u32, Processor>,
+}
+
+/// What is known of a processor.
+#[derive(Debug, Default)]
+struct Processor {
+    running: Option<Run>,
+    /// Made to leave: over, unless the recorder was in between.
+    left: Option<Run>,
+    is_own: bool,
+}
+
+impl Runs {
+    /// The runs of a recording that this process makes.
+    pub fn of_own_recording() -> Runs {
+        Runs { own: i32::try_from(std::process::id()).ok(), processors: HashMap::new() }
+    }
+
+    /// Takes what comes next; answers with the run that is over now.
+    pub fn next(&mut self, next: &Next<'_>) -> Option<Run> {
+        match next {
+            Next::Lost { processor } => self.processors.remove(processor).and(None),
+            Next::Event(seen) => match seen.name() {
+                "SCHEDIN" => self.begin(seen),
+                "SCHEDOUT" => self.end(seen),
+                _ => None,
+            },
+        }
+    }
+
+    fn begin(&mut self, seen: &Seen<'_>) -> Option<Run> {
+        let (pid, processor) = (seen.pid("pid"), seen.processor);
+        let of = self.processors.entry(processor).or_default();
+        of.is_own = self.own.is_some_and(|own| own == seen.pid("tgid"));
+        if of.is_own {
+            return None;
+        }
+        if let Some(run) = of.left.take_if(|run| run.pid == pid) {
+            let own_ns = run.own_ns + seen.time_ns.saturating_sub(run.to_ns);
+            of.running = Some(Run { own_ns, ..run });
+            return None;
+        }
+        let from_ns = seen.time_ns;
+        let is_preempted = false;
+        of.running = Some(Run { pid, processor, from_ns, to_ns: from_ns, own_ns: 0, is_preempted });
+        of.left.take()
+    }
+
+    fn end(&mut self, seen: &Seen<'_>) -> Option<Run> {
+        let of = self.processors.entry(seen.processor).or_default();
+        if of.is_own {
+            return None;
+        }
+        // Another one leaves than came only where something is missing.
+        let run = of.running.take().filter(|run| run.pid == seen.pid("pid"))?;
+        let run = Run { to_ns: seen.time_ns, is_preempted: seen.number("state") == 0, ..run };
+        if run.is_preempted {
+            of.left = Some(run);
+            return None;
+        }
+        Some(run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::written::Written;
+
+    fn runs(written: Written, mut runs: Runs) -> Vec<Run> {
+        let mut all = Vec::new();
+        written.read().each(|next| all.extend(runs.next(&next)));
+        all
+    }
+
+    fn run(pid: i32, processor: u32, from_ns: u64, to_ns: u64) -> Run {
+        Run { pid, processor, from_ns, to_ns, own_ns: 0, is_preempted: false }
+    }
+
+    #[test]
+    fn klog_9_a_run_lies_between_its_two_events_on_one_processor() {
+        let mut written = Written::new("scheduler", 2);
+        written.event(0, 100, "SCHEDIN", &[("pid", 7)]);
+        written.event(1, 150, "SCHEDIN", &[("pid", 8)]);
+        written.event(0, 300, "SCHEDOUT", &[("pid", 7)]);
+        written.event(0, 300, "SCHEDIN", &[("pid", 9)]);
+        written.event(1, 400, "SCHEDOUT", &[("pid", 8), ("state", 1)]);
+        let expected = [Run { is_preempted: true, ..run(7, 0, 100, 300) }, run(8, 1, 150, 400)];
+        assert_eq!(runs(written, Runs::default()), expected);
+    }
+
+    #[test]
+    fn klog_9_what_has_no_beginning_or_a_gap_in_it_is_no_run() {
+        let mut written = Written::new("scheduler", 1);
+        written.event(0, 100, "SCHEDOUT", &[("pid", 7), ("state", 1)]);
+        written.event(0, 200, "SCHEDIN", &[("pid", 7)]);
+        written.lose(0, 3);
+        written.event(0, 300, "SCHEDOUT", &[("pid", 7), ("state", 1)]);
+        written.event(0, 300, "SCHEDIN", &[("pid", 8)]);
+        assert_eq!(runs(written, Runs::default()), []);
+    }
+
+    #[test]
+    fn klog_9_a_run_that_only_the_recorder_interrupts_goes_on() {
+        let mut written = Written::new("scheduler", 1);
+        written.event(0, 100, "SCHEDIN", &[("pid", 7), ("tgid", 7)]);
+        for (time, [leaves, comes]) in [(200, [7, 50]), (210, [50, 7]), (400, [7, 50]), (410, [50, 8])] {
+            let state = i64::from(leaves == 50);
+            written.event(0, time, "SCHEDOUT", &[("pid", leaves), ("state", state)]);
+            written.event(0, time, "SCHEDIN", &[("pid", comes), ("tgid", comes)]);
+        }
+        let recorder_50 = Runs { own: Some(50), ..Runs::default() };
+        let expected = Run { own_ns: 10, is_preempted: true, ..run(7, 0, 100, 400) };
+        assert_eq!(runs(written, recorder_50), [expected]);
+        assert_eq!(expected.ns(), 290);
+    }
+}

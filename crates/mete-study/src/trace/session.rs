@@ -1,0 +1,80 @@
+//! A shipped schema's events from the running kernel into a trace of our own.
+
+use mete_kernel::record::{Areas, Cache, Recording, Settings};
+use mete_schema::generate::bpf;
+use mete_schema::kernel::Running;
+use mete_schema::{Problems, Schema, Source, check, shipped};
+use mete_trace::layout::DEFAULT_LOW_WATER_PERCENT;
+use mete_trace::{ClockSource, Description, Options, Recorder};
+
+use super::Recorded;
+use crate::reason::Reason;
+use crate::scratch::Scratch;
+
+/// The default of `mete record`.
+pub const BUFFER_BYTES: u64 = 4 << 20;
+
+/// A running recording of the whole machine. Dropped, it leaves nothing attached and no files.
+pub struct Session {
+    // Fields are dropped in this order: programs, then threads, then the files.
+    recording: Recording,
+    recorder: Recorder<Areas>,
+    scratch: Scratch,
+}
+
+impl Session {
+    /// Records these events of a shipped schema from now on; all of them without any.
+    ///
+    /// # Errors
+    ///
+    /// What is missing: rights, the kernel's types, a compiler where the kernel is not the one that the shipped
+    /// programs are for.
+    pub fn begin(schema: &str, events: &[&str]) -> Result<Session, Reason> {
+        let shipped =
+            shipped::by_name(schema).ok_or_else(|| Reason::new(format!("no schema {schema} is shipped")))?;
+        Session::of_source(shipped.source(), events, BUFFER_BYTES)
+    }
+
+    /// The same of any schema, with so much memory for each processor.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::begin`].
+    pub fn of_source(source: Source, events: &[&str], buffer_bytes: u64) -> Result<Session, Reason> {
+        let sources = [source];
+        let wrong = |problems: Problems| Reason::from_error(problems.render(&sources, false));
+        let schema = Schema::read(&sources).map_err(wrong)?;
+        let kernel = Running::new().map_err(Reason::from_error)?;
+        let checked = check(&schema, Some(&kernel)).map_err(wrong)?;
+        let programs = bpf(&schema, &checked, &kernel).map_err(wrong)?;
+        let is_wanted =
+            |event: &usize| events.is_empty() || events.contains(&schema.events[*event].name.as_str());
+        let settings = Settings {
+            events: (0..schema.events.len()).filter(is_wanted).collect(),
+            buffer_bytes,
+            low_water_percent: DEFAULT_LOW_WATER_PERCENT,
+        };
+        let mut recording = Recording::load(&schema, &checked, &programs, &settings, &Cache::of_user())?;
+        let scratch = Scratch::new()?;
+        // The kernel's programs can read no other clock.
+        let options =
+            Options { clock: ClockSource::Monotonic, ..Options::directory(scratch.path().join("trace")) };
+        let recorder =
+            Recorder::start(recording.buffers(), Description::of_schema(&schema, &sources), options)?;
+        recording.attach()?;
+        Ok(Session { recording, recorder, scratch })
+    }
+
+    /// Ends the recording.
+    ///
+    /// # Errors
+    ///
+    /// If the trace cannot be written or read.
+    pub fn end(self) -> Result<Recorded, Reason> {
+        let Session { mut recording, mut recorder, scratch } = self;
+        recording.detach();
+        recorder.note_missed_runs(recording.runs_missed()?);
+        recorder.stop()?;
+        Recorded::in_scratch(scratch, "trace")
+    }
+}
