@@ -30,10 +30,9 @@ impl Place {
         kernel.add_program("/usr/bin/store", &self.0);
         let sources = vec![Source::new("test.mete", text)];
         let schema = Schema::read(&sources);
-        let checked = schema
+        schema
             .and_then(|schema| check(&schema, Some(&kernel)).map(|checked| (schema, checked)))
-            .map_err(|problems| (sources, problems));
-        checked
+            .map_err(|problems| (sources, problems))
     }
 }
 

@@ -56,7 +56,12 @@ struct mete_trace_area {
 	__u64 data[]; /* data_bytes, and the slack */
 };
 
-_Static_assert(sizeof(struct mete_trace_area) == METE_TRACE_HEADER_BYTES, "area layout");
+#ifdef __cplusplus
+#define METE_TRACE_ASSERT_ static_assert
+#else
+#define METE_TRACE_ASSERT_ _Static_assert
+#endif
+METE_TRACE_ASSERT_(sizeof(struct mete_trace_area) == METE_TRACE_HEADER_BYTES, "area layout");
 
 struct mete_trace_place {
 	__u32 serial;

@@ -62,6 +62,8 @@ pub mod block;
 #[cfg(not(loom))]
 pub mod buffer;
 #[cfg(not(loom))]
+pub mod channel;
+#[cfg(not(loom))]
 pub mod completeness;
 #[cfg(not(loom))]
 pub mod consumer;
@@ -75,6 +77,8 @@ pub mod file;
 pub mod filter;
 #[cfg(not(loom))]
 mod flush;
+#[cfg(not(loom))]
+pub mod invitation;
 #[cfg(not(loom))]
 pub mod memory;
 #[cfg(not(loom))]
@@ -101,6 +105,8 @@ pub mod value;
 #[cfg(not(loom))]
 pub use buffer::Buffer;
 #[cfg(not(loom))]
+pub use channel::Channel;
+#[cfg(not(loom))]
 pub use completeness::Account;
 #[cfg(not(loom))]
 pub use consumer::{Consumer, Drained, Garbled};
@@ -112,6 +118,8 @@ pub use file::ReadError;
 pub use filter::Filter;
 #[cfg(not(loom))]
 pub use flush::Report;
+#[cfg(not(loom))]
+pub use invitation::Invitation;
 #[cfg(not(loom))]
 pub use memory::{Buffers, Memory};
 #[cfg(not(loom))]

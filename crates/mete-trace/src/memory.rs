@@ -79,8 +79,9 @@ impl Memory {
             return Err(MemoryError::Size { size_log2, processors });
         }
         let bytes = processors * area_bytes(size_log2);
-        let file = create(bytes)?;
-        let base = map(&file, bytes)?;
+        let file = create("mete-trace", bytes)?;
+        seal(&file, SealFlags::SEAL, bytes)?;
+        let base = map(&file, bytes, READ_AND_WRITE)?;
         // SAFETY: the mapping that was just made.
         let lock = unsafe { rustix::mm::mlock(base.as_ptr().cast(), bytes) };
         let memory = Memory { base, size_log2, processors, lock, file };
@@ -88,6 +89,26 @@ impl Memory {
             memory.buffer(processor).initialise(processor as u32, low_water_percent);
         }
         Ok(memory)
+    }
+
+    /// The buffers of another process, in the file that it made for them.
+    ///
+    /// # Errors
+    ///
+    /// [`MemoryError`] if the file cannot hold so much or cannot be mapped.
+    pub(crate) fn join(file: OwnedFd, processors: usize, size_log2: u32) -> Result<Memory, MemoryError> {
+        let sizes = layout::MIN_SIZE_LOG2..=layout::MAX_SIZE_LOG2;
+        if !sizes.contains(&size_log2) || !(1..=4096).contains(&processors) {
+            return Err(MemoryError::Size { size_log2, processors });
+        }
+        let bytes = processors * area_bytes(size_log2);
+        let failed = |source| MemoryError::System { what: "find", bytes, source };
+        // Behind the end of a file, a mapping is none.
+        let length = rustix::fs::fstat(&file).map_err(failed)?.st_size;
+        if usize::try_from(length).is_ok_and(|length| length < bytes) {
+            return Err(failed(rustix::io::Errno::INVAL));
+        }
+        Ok(Memory { base: map(&file, bytes, READ_AND_WRITE)?, size_log2, processors, lock: Ok(()), file })
     }
 
     /// The memory file, for a producer in another process.
@@ -127,20 +148,27 @@ impl Drop for Memory {
     }
 }
 
-fn create(bytes: usize) -> Result<OwnedFd, MemoryError> {
+pub(crate) const READ_AND_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+
+/// A memory file whose size stays as it is.
+pub(crate) fn create(name: &str, bytes: usize) -> Result<OwnedFd, MemoryError> {
     let failed = |what| move |source| MemoryError::System { what, bytes, source };
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let file = rustix::fs::memfd_create("mete-trace", flags).map_err(failed("create a file of"))?;
+    let file = rustix::fs::memfd_create(name, flags).map_err(failed("create a file of"))?;
     rustix::fs::ftruncate(&file, bytes as u64).map_err(failed("make room for"))?;
-    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-    rustix::fs::fcntl_add_seals(&file, seals).map_err(failed("seal"))?;
+    seal(&file, SealFlags::SHRINK | SealFlags::GROW, bytes)?;
     Ok(file)
 }
 
-fn map(file: &OwnedFd, bytes: usize) -> Result<NonNull<u8>, MemoryError> {
+pub(crate) fn seal(file: &OwnedFd, seals: SealFlags, bytes: usize) -> Result<(), MemoryError> {
+    let failed = |source| MemoryError::System { what: "seal", bytes, source };
+    rustix::fs::fcntl_add_seals(file, seals).map_err(failed)
+}
+
+/// Maps the beginning of a file, shared.
+pub(crate) fn map(file: &OwnedFd, bytes: usize, access: ProtFlags) -> Result<NonNull<u8>, MemoryError> {
     let failed = |source| MemoryError::System { what: "map", bytes, source };
-    let both = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing.
-    let base = unsafe { rustix::mm::mmap(core::ptr::null_mut(), bytes, both, MapFlags::SHARED, file, 0) };
+    let base = unsafe { rustix::mm::mmap(core::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) };
     NonNull::new(base.map_err(failed)?.cast()).ok_or(failed(rustix::io::Errno::NOMEM))
 }

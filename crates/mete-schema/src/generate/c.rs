@@ -1,7 +1,7 @@
 //! Encoders and decoders in C and C++, for programs; the records are BPF C's as well.
 //!
 //! The includer says by `METE_EMIT(record, bytes)` where a record goes: that writes serial number and time stamp, and
-//! copies it. With `METE_DISABLE` a call is checked and leaves nothing behind, its arguments included (paper §4.2).
+//! copies it. `mete_recorder.h` of the recording crate does, by `METE_EMIT_EVENT`, which gets the event's name as well. With `METE_DISABLE` a call is checked and leaves nothing behind, its arguments included (paper §4.2).
 
 use std::fmt::Write;
 
@@ -18,6 +18,7 @@ pub fn c(schema: &Schema) -> String {
     text.push_str(PREAMBLE);
     records(&mut text, schema);
     text.push_str(TEXT_COPY);
+    text.push_str(EMIT);
     for event in &schema.events {
         encoder(&mut text, event);
         decoder(&mut text, event);
@@ -74,6 +75,13 @@ static inline void mete_copy_text(char *to, const char *from, unsigned int bytes
 	for (; at < bytes; at++)
 		to[at] = 0;
 }
+#endif
+
+";
+
+const EMIT: &str = "\
+#ifndef METE_EMIT_EVENT
+#define METE_EMIT_EVENT(event, record, bytes) METE_EMIT(record, bytes)
 #endif
 
 ";
@@ -206,6 +214,6 @@ fn call(text: &mut String, event: &Event) {
          #define mete_log_{name}(...) ((void)sizeof(mete_check_{name}(__VA_ARGS__)))\n#else\n\
          static inline __attribute__((always_inline)) void mete_log_{name}({parameters})\n{{\n\
          \tstruct mete_{name} record;\n\n\tmete_encode_{name}(&record{values});\n\
-         \tMETE_EMIT(&record, sizeof(record));\n}}\n#endif\n"
+         \tMETE_EMIT_EVENT({name}, &record, sizeof(record));\n}}\n#endif\n"
     );
 }

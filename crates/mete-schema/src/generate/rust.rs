@@ -12,10 +12,26 @@ use crate::types::FieldType;
 /// A module for a schema.
 pub fn rust(schema: &Schema) -> String {
     let mut text = HEAD.to_owned();
+    list(&mut text, schema);
     for event in &schema.events {
         self::event(&mut text, event);
     }
     text
+}
+
+/// A structure with braces is no value, so that an event of this name is another thing.
+fn list(text: &mut String, schema: &Schema) {
+    let _ = writeln!(
+        text,
+        "\n/// Numbers and fingerprints of all events.\n#[allow(dead_code)]\n\
+         pub const EVENTS: [(::core::primitive::u16, ::core::primitive::u64); {}] = [",
+        schema.events.len()
+    );
+    for event in &schema.events {
+        let name = name(&event.name);
+        let _ = writeln!(text, "    ({name}::ID, {name}::FINGERPRINT),");
+    }
+    text.push_str("];\n");
 }
 
 const HEAD: &str = r#"// Made from a schema by mete. Changes here are lost.

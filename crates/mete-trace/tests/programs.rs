@@ -1,0 +1,190 @@
+//! Programs that record their own events by generated encoders, in C, C++ and Rust (KLOG-2, KLOG-5, KLOG-6).
+#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
+#![cfg(all(not(loom), not(miri)))]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::{env, fs};
+
+use mete_schema::{Schema, generate, shipped};
+use mete_trace::invitation::VARIABLE;
+use mete_trace::layout::MIN_SIZE_LOG2;
+use mete_trace::{Buffers, Channel, ClockSource, Consumer, Invitation, Memory};
+
+const ROUNDS: u64 = 50;
+
+fn stopwatch() -> Schema {
+    Schema::read(&[shipped::by_name("stopwatch").unwrap().source()]).unwrap()
+}
+
+/// Buffers, and an invitation for the stopwatch's events under other numbers than a program's own.
+fn invite(is_on: impl Fn(u16) -> bool) -> (Arc<Memory>, Invitation) {
+    let memory = Arc::new(Memory::new(processors(), MIN_SIZE_LOG2, 10).unwrap());
+    let numbered =
+        |(nth, event): (usize, &mete_schema::schema::Event)| (event.fingerprint(), 700 + nth as u16);
+    let events: Vec<_> = stopwatch().events.iter().enumerate().map(numbered).collect();
+    let invitation = Invitation::new(Arc::clone(&memory), ClockSource::Monotonic, &events).unwrap();
+    invitation.switch(is_on);
+    (memory, invitation)
+}
+
+fn processors() -> usize {
+    let text = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap();
+    text.trim().rsplit(['-', ',']).next().unwrap().parse::<usize>().unwrap() + 1
+}
+
+/// A record: time, number of the event, words of the fields.
+type Found = (u64, u16, Vec<u64>);
+
+/// What is in the buffers, by time.
+fn drain(memory: &Memory) -> Vec<Found> {
+    let mut found = Vec::new();
+    for processor in 0..memory.processors() {
+        let mut consumer = Consumer::new(memory.buffer(processor));
+        let keep = |_, record: &[u64]| {
+            found.push((record[1], record[0] as u16, record[2..].to_vec()));
+            true
+        };
+        consumer.drain(keep).unwrap();
+        assert_eq!(consumer.occurred(), consumer.next_serial(), "none is lost");
+    }
+    found.sort();
+    found
+}
+
+/// A directory that is gone at the end of the test.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(test: &str) -> Place {
+        let path = env::temp_dir().join(format!("mete-trace-programs-{}-{test}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Place(path)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Compiles the example in C as it says itself; `None` where there is no such compiler.
+fn compile(place: &Place, compiler: &[&str]) -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    fs::write(place.0.join("stopwatch.h"), generate::c(&stopwatch())).unwrap();
+    let program = place.0.join("stopwatch");
+    let mut command = Command::new(compiler[0]);
+    command.args(&compiler[1..]).args(["-O2", "-Wall", "-Wextra", "-Werror", "-I"]).arg(&place.0);
+    command.arg("-I").arg(root.join("include")).arg(root.join("../../examples/c/stopwatch.c"));
+    match command.arg("-o").arg(&program).status() {
+        Err(error) => {
+            println!("SKIPPED: {}: {error}", compiler[0]);
+            None
+        }
+        Ok(status) => {
+            assert!(status.success(), "{compiler:?} refuses the example");
+            Some(program)
+        }
+    }
+}
+
+fn run(program: &Path, files: &str) {
+    let status = Command::new(program).arg(ROUNDS.to_string()).env(VARIABLE, files).status().unwrap();
+    assert!(status.success());
+}
+
+/// START and STOP in turns, each round with its number.
+fn assert_is_stopwatch(found: &[Found]) {
+    assert_eq!(found.len(), 2 * ROUNDS as usize);
+    for (round, pair) in found.chunks_exact(2).enumerate() {
+        let [(begun, start, fields), (ended, stop, results)] = pair else { panic!() };
+        assert_eq!((start, stop), (&700, &701));
+        assert!(begun <= ended);
+        // The largest field comes first, then watch and pid in one word.
+        assert_eq!(fields[0], round as u64);
+        assert_eq!(fields[1], results[1], "the same watch and the same process");
+    }
+}
+
+#[test]
+fn klog_2_events_of_c_and_cplusplus_programs_come_with_the_recorders_numbers_in_order() {
+    for compiler in [&["cc", "-std=c11"][..], &["cc", "-std=gnu17"], &["c++", "-x", "c++", "-std=c++17"]] {
+        let place = Place::new(compiler.last().unwrap());
+        let Some(program) = compile(&place, compiler) else { continue };
+        let (memory, invitation) = invite(|_| true);
+        run(&program, &invitation.hand_out().unwrap());
+        assert_is_stopwatch(&drain(&memory));
+        invitation.switch(|number| number == 701);
+        run(&program, &invitation.hand_out().unwrap());
+        let memory = drain_rest(&memory);
+        assert_eq!(memory, ROUNDS, "START is off");
+    }
+}
+
+/// How many more events there are than the first run's.
+fn drain_rest(memory: &Memory) -> u64 {
+    let occurred = (0..memory.processors()).map(|nth| u64::from(memory.buffer(nth).reserved().serial));
+    occurred.sum::<u64>() - 2 * ROUNDS
+}
+
+#[test]
+fn klog_2_invitations_that_are_none_leave_a_program_as_it_is() {
+    let place = Place::new("none");
+    let Some(program) = compile(&place, &["cc", "-std=c11"]) else { return };
+    for files in ["", "x", "3", "3,", "0,0", "99,98", "-1,-1", "1,2,3", "99999999999999999999,1"] {
+        run(&program, files);
+        assert!(!Channel::join(files, &[(16, 1)]).is_joined(), "{files:?}");
+    }
+}
+
+#[test]
+fn klog_2_disabled_calls_leave_nothing_of_the_recorder_in_a_c_program() {
+    let place = Place::new("disabled");
+    let Some(program) = compile(&place, &["cc", "-std=c11", "-DMETE_DISABLE"]) else { return };
+    let (memory, invitation) = invite(|_| true);
+    run(&program, &invitation.hand_out().unwrap());
+    assert_eq!(drain(&memory), []);
+    let imported = fs::read(&program).unwrap();
+    for name in [&b"sched_getcpu"[..], b"METE_RECORDER", b"mmap"] {
+        assert!(!imported.windows(name.len()).any(|bytes| bytes == name), "{name:?}");
+    }
+}
+
+#[test]
+fn klog_2_rust_programs_record_what_is_on_and_known_and_nothing_else() {
+    let schema = stopwatch();
+    let own: Vec<_> = schema.events.iter().map(|event| (event.id, event.fingerprint())).collect();
+    let (memory, invitation) = invite(|number| number == 701);
+    let unknown = [(own[0].0, own[0].1), (own[1].0, 1)];
+    let files = invitation.hand_out().unwrap();
+    let record = |number: u16| {
+        let words = [u64::from(number) | 32 << 16, 0, 5, 6];
+        words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()
+    };
+    let channel = Channel::join(&files, &own);
+    assert!(channel.is_joined());
+    channel.emit(&record(own[0].0));
+    channel.emit(&record(own[1].0));
+    channel.emit(&record(3));
+    channel.emit(&record(9000));
+    channel.emit(&[]);
+    Channel::join(&files, &unknown).emit(&record(own[1].0));
+    let found = drain(&memory);
+    assert_eq!(
+        found.iter().map(|(_, number, words)| (*number, words.clone())).collect::<Vec<_>>(),
+        [(701, vec![5, 6])]
+    );
+}
+
+/// Whoever changes the schema, or what is generated, runs this test with METE_BLESS set.
+#[test]
+fn klog_2_rust_example_has_the_events_as_they_are_generated() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/stopwatch/events.rs");
+    let text = generate::rust(&stopwatch());
+    if env::var_os("METE_BLESS").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), text, "METE_BLESS=1 makes it so");
+}
