@@ -60,7 +60,7 @@ pub enum Subcommand {
     Record(record::Options),
     /// Print a recorded trace: every event, every gap, of all processors in one order
     Show(trace::ShowOptions),
-    /// Convert a recorded trace for other programs: Perl, JSON, CSV, text
+    /// Convert a recorded trace for other programs: Perfetto, Parquet, Arrow, CTF, Perl, JSON, CSV, text
     Convert(trace::ConvertOptions),
     /// Write man pages or shell completions
     #[command(hide = true)]

@@ -58,6 +58,21 @@ impl Draft {
         Ok(Draft { file, place: Place::Beside { unfinished, path } })
     }
 
+    /// The file, for what is written piece by piece.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// All of it was written into [`Draft::file`]: gives it its name.
+    ///
+    /// # Errors
+    ///
+    /// The file system's answer; what had the name before has it still.
+    pub fn close(mut self) -> io::Result<()> {
+        self.fill("")?;
+        self.publish()
+    }
+
     /// Writes all of it; it does not have its name yet.
     fn fill(&mut self, text: &str) -> io::Result<()> {
         self.file.write_all(text.as_bytes())?;

@@ -17,6 +17,7 @@ mod demo;
 mod doctor;
 mod failure;
 mod files;
+mod folder_draft;
 mod generate;
 mod interrupt;
 mod latency;
@@ -82,8 +83,8 @@ fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
         Subcommand::Study(options) => study::run(&options, &mut Output::new(options.json)),
         Subcommand::Schema(options) => schema::run(&options).map(done),
         Subcommand::Record(options) => record::run(&options, &mut Output::new(options.json)),
-        Subcommand::Show(options) => trace::show(&options).map(done),
-        Subcommand::Convert(options) => trace::run_convert(&options).map(done),
+        Subcommand::Show(options) => trace::show(&options),
+        Subcommand::Convert(options) => trace::run_convert(&options),
         Subcommand::Generate(options) => generate::run(&options, &mut Output::new(false)).map(done),
     }
 }

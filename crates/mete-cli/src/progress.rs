@@ -24,6 +24,20 @@ impl Progress {
         Progress(bar.with_prefix(what))
     }
 
+    /// Parts of a whole whose number is told later.
+    pub fn of_parts(what: &'static str) -> Progress {
+        let bar = ProgressBar::new(0).with_style(style("{prefix} {bar:30} {percent}% {elapsed}, {eta} to go"));
+        Progress(bar.with_prefix(what))
+    }
+
+    /// So many parts of so many are done.
+    pub fn show_part(&self, done: u64, of: u64) {
+        if self.0.elapsed() >= WORTH_SHOWING {
+            self.0.set_length(of);
+            self.0.set_position(done);
+        }
+    }
+
     /// Where nothing must be drawn, because somebody else writes on the terminal.
     pub fn none() -> Progress {
         Progress(ProgressBar::hidden())

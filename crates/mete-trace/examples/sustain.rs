@@ -1,6 +1,5 @@
 //! What recording costs here: two processors, each with a producer of 32-byte events at a steady rate,
-//! buffers at their default. Prints losses, the processor time of the flush threads, and how long the
-//! trace takes to become text.
+//! buffers at their default. Prints losses and the processor time of the flush threads.
 //!
 //!     cargo run --release -p mete-trace --example sustain -- [EVENTS_A_SECOND] [SECONDS] [BLOCK_BYTES] [DIRECTORY]
 //!
@@ -10,11 +9,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mete_trace::convert::{Text, convert};
-use mete_trace::thread::processor_time_ns;
 use mete_trace::{
-    Buffers, ClockSource, Description, EventLayout, FieldKind, FieldLayout, Filter, Memory, Options, Outcome,
-    Producer, Recorder, Trace, layout,
+    Buffers, ClockSource, Description, EventLayout, FieldKind, FieldLayout, Memory, Options, Outcome,
+    Producer, Recorder, layout,
 };
 
 const PROCESSORS: u64 = 2;
@@ -93,11 +90,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "flush threads together: {:.2} % of one processor",
         all as f64 * 100.0 / passed.as_nanos() as f64
     );
-    let before = processor_time_ns();
-    let opened = Trace::open(&directory)?;
-    let converted = convert(&opened, Filter::default(), &mut Text::new(std::io::sink()))?;
-    let a_million = (processor_time_ns() - before) as f64 / converted.events as f64;
-    println!("to text: {:.0} ms of processor time a million events", a_million);
     std::fs::remove_dir_all(&directory)?;
     Ok(())
 }

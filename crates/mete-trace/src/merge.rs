@@ -73,4 +73,9 @@ impl Merge {
     pub fn accounts(&self) -> Vec<Account> {
         self.readers.iter().map(ProcessorReader::account).collect()
     }
+    /// How many blocks were read, and how many there are to read at most.
+    pub fn blocks(&self) -> (u64, u64) {
+        let blocks = self.readers.iter().map(ProcessorReader::blocks);
+        blocks.fold((0, 0), |(done, all), (read, of)| (done + read, all + of))
+    }
 }

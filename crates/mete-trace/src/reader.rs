@@ -47,6 +47,7 @@ pub enum Step {
 #[derive(Debug)]
 pub struct ProcessorReader {
     file: BlockFile,
+    first_block: u64,
     next_block: u64,
     end_block: u64,
     until: Option<u64>,
@@ -75,6 +76,7 @@ impl ProcessorReader {
         let first = from.filter(|_| ordered).map_or(0, |time| file.find(time));
         let account = Account { processor: file.processor(), ..Account::default() };
         ProcessorReader {
+            first_block: first,
             next_block: first,
             end_block: file.blocks(),
             until: until.filter(|_| ordered),
@@ -101,6 +103,11 @@ impl ProcessorReader {
     /// The file.
     pub fn file(&self) -> &BlockFile {
         &self.file
+    }
+
+    /// How many blocks were gone on to, and how many there are behind the first one.
+    pub fn blocks(&self) -> (u64, u64) {
+        (self.next_block - self.first_block, self.end_block - self.first_block)
     }
 
     /// The latest time stamp so far.

@@ -3,13 +3,10 @@
 
 use std::io;
 
-use super::write::Out;
-use super::{Event, Format};
-use crate::completeness::Account;
-use crate::file::ReadError;
-use crate::reader::Gap;
-use crate::trace::Trace;
-use crate::value::Value;
+use mete_trace::{Account, Gap, ReadError, Trace, Value};
+
+use crate::write::Out;
+use crate::{Event, Format};
 
 /// Writes JSON lines.
 #[derive(Debug)]
@@ -101,7 +98,7 @@ impl<W: io::Write> Format for JsonLines<W> {
         self.out.end("}}\n")
     }
 
-    fn lost(&mut self, gap: &Gap) -> io::Result<()> {
+    fn lost(&mut self, gap: &Gap, _: Option<u64>) -> io::Result<()> {
         self.line(&serde_json::json!({
             "kind": "lost", "processor": gap.processor, "first_serial": gap.first_serial,
             "events": gap.events, "after": gap.after, "unreadable": gap.unreadable,

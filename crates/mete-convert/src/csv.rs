@@ -2,17 +2,14 @@
 //!
 //! A gap is a row of the event LOST, with the number of missing events in the column `lost`.
 //! The completeness statement does not fit into a table of events: whoever converts gets it from
-//! [`convert`](super::convert).
+//! [`convert`](crate::convert).
 
 use std::io;
 
-use super::write::Out;
-use super::{Event, Format, LOST};
-use crate::completeness::Account;
-use crate::file::ReadError;
-use crate::reader::Gap;
-use crate::trace::Trace;
-use crate::value::Value;
+use mete_trace::{Account, Gap, ReadError, Trace, Value};
+
+use crate::write::Out;
+use crate::{Event, Format, LOST};
 
 /// Writes CSV.
 #[derive(Debug)]
@@ -101,7 +98,7 @@ impl<W: io::Write> Format for Csv<W> {
         self.out.end("\r\n")
     }
 
-    fn lost(&mut self, gap: &Gap) -> io::Result<()> {
+    fn lost(&mut self, gap: &Gap, _: Option<u64>) -> io::Result<()> {
         self.out.number(gap.processor).text(",").number(gap.first_serial).text(",").maybe(gap.after);
         self.out.text(",,").text(LOST).text(",").number(gap.events);
         self.commas(self.all);

@@ -1,18 +1,15 @@
 //! One recording, several readers (NEW-6, KLOG-7): what converters write is read back by what it is for.
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
-#![cfg(not(loom))]
 
 mod common;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use common::{Scratch, record, trace_description, write_file};
-use mete_trace::convert::{Csv, Format, JsonLines, Perl, Text, convert};
+use common::{NASTY, Scratch, record, trace_description, write_file};
+use mete_convert::{Csv, Format, JsonLines, Perl, Text, convert};
 use mete_trace::record::DUMP_BEGIN;
 use mete_trace::{Filter, Trace};
-
-const NASTY: &[u8; 16] = b"a\"$x @{[1]}\\\n,\xc3z";
 
 /// The paper's event with the paper's numbers, one of awkward text, a mark, gaps.
 fn trace(scratch: &Scratch) -> Trace {

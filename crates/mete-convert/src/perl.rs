@@ -7,13 +7,10 @@
 
 use std::io;
 
-use super::write::Out;
-use super::{Event, Format, LOST};
-use crate::completeness::Account;
-use crate::file::ReadError;
-use crate::reader::Gap;
-use crate::trace::Trace;
-use crate::value::Value;
+use mete_trace::{Account, Gap, ReadError, Trace, Value};
+
+use crate::write::Out;
+use crate::{Event, Format, LOST};
 
 /// Writes Perl.
 #[derive(Debug)]
@@ -104,7 +101,7 @@ impl<W: io::Write> Format for Perl<W> {
         self.out.end("},\n")
     }
 
-    fn lost(&mut self, gap: &Gap) -> io::Result<()> {
+    fn lost(&mut self, gap: &Gap, _: Option<u64>) -> io::Result<()> {
         self.header(LOST, gap.processor, gap.first_serial, gap.after.unwrap_or(0));
         self.field("events", Some(&Value::Unsigned(gap.events)));
         self.out.end("},\n")

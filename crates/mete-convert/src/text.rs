@@ -7,13 +7,10 @@
 
 use std::io;
 
-use super::write::Out;
-use super::{Event, Format};
-use crate::completeness::Account;
-use crate::file::ReadError;
-use crate::reader::Gap;
-use crate::trace::Trace;
-use crate::value::Value;
+use mete_trace::{Account, Gap, ReadError, Trace, Value};
+
+use crate::write::Out;
+use crate::{Event, Format};
 
 /// Writes lines for people.
 #[derive(Debug)]
@@ -78,7 +75,7 @@ impl<W: io::Write> Format for Text<W> {
         self.out.end("\n")
     }
 
-    fn lost(&mut self, gap: &Gap) -> io::Result<()> {
+    fn lost(&mut self, gap: &Gap, _: Option<u64>) -> io::Result<()> {
         let why = if gap.unreadable { "cannot be read" } else { "lost" };
         self.out.text("-- processor ").number(gap.processor).text(": ").number(gap.events);
         self.out.text(" events ").text(why).text(", from #").number(gap.first_serial).end(" on\n")

@@ -1,0 +1,76 @@
+//! Which trace, and what of it: the options that `mete show` and `mete convert` share.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow, bail};
+use mete_trace::{Filter, Trace};
+
+/// Which trace, and what of it.
+#[derive(Debug, clap::Args)]
+pub struct Choice {
+    /// The trace's directory
+    #[arg(value_name = "DIR")]
+    trace: PathBuf,
+    /// Only these events
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    event: Vec<String>,
+    /// Only these processors
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    processor: Vec<u32>,
+    /// Only from this time on, in seconds of CLOCK_MONOTONIC
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    from: Option<u64>,
+    /// Only up to this time, in seconds of CLOCK_MONOTONIC
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    until: Option<u64>,
+    /// Leave out the events by which the recorder marks its own work
+    #[arg(long)]
+    without_marks: bool,
+}
+
+/// Nanoseconds from seconds.
+fn seconds(text: &str) -> Result<u64, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number of seconds, such as 1283.5".to_owned())?;
+    if (0.0..=1.8e10).contains(&number) {
+        Ok((number * 1e9).round() as u64)
+    } else {
+        Err("must be at least 0 and less than 18000000000".to_owned())
+    }
+}
+
+impl Choice {
+    fn filter(&self, trace: &Trace) -> anyhow::Result<Filter> {
+        let mut filter = Filter::default();
+        if !self.event.is_empty() {
+            let numbers = self.event.iter().map(|name| number_of(trace, name));
+            filter = filter.events(numbers.collect::<anyhow::Result<Vec<_>>>()?);
+        }
+        if !self.processor.is_empty() {
+            filter = filter.processors(self.processor.iter().copied());
+        }
+        filter.without_marks = self.without_marks;
+        if self.from.is_some() || self.until.is_some() {
+            let clock = trace.description().clock.converter();
+            let clock = clock.ok_or_else(|| anyhow!("this trace's clock was read only once, so nobody knows its times; leave out --from and --until"))?;
+            filter.from = self.from.map(|ns| clock.ticks(ns));
+            filter.until = self.until.map(|ns| clock.ticks(ns.saturating_add(1)).saturating_sub(1));
+        }
+        Ok(filter)
+    }
+
+    /// Opens it.
+    pub fn open(&self) -> anyhow::Result<(Trace, Filter)> {
+        let trace = Trace::open(&self.trace).context("this is no trace")?;
+        let filter = self.filter(&trace)?;
+        Ok((trace, filter))
+    }
+}
+
+fn number_of(trace: &Trace, name: &str) -> anyhow::Result<u16> {
+    let events = &trace.description().description.events;
+    if let Some(event) = events.iter().find(|event| event.name == name) {
+        return Ok(event.id);
+    }
+    let known: Vec<_> = events.iter().map(|event| event.name.as_str()).collect();
+    bail!("the trace has no event {name:?}; it has {}", known.join(", "))
+}

@@ -1,0 +1,155 @@
+//! `mete convert`: a trace for other programs.
+
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use mete_convert::{
+    ArrowFile, Converted, Csv, Ctf, CtfVersion, Format, JsonLines, Parquet, Perfetto, Perl, Position, Text,
+    convert_while,
+};
+use mete_trace::{Filter, Trace};
+
+use super::choice::Choice;
+use super::tell_missed_runs;
+use crate::files::Draft;
+use crate::folder_draft::FolderDraft;
+use crate::progress::Progress;
+use crate::{failure, interrupt, output};
+
+/// Options of `mete convert`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ConvertOptions {
+    #[command(flatten)]
+    choice: Choice,
+    /// The form to convert to
+    #[arg(long, value_name = "FORM")]
+    to: Form,
+    /// Where to write it, instead of standard output; a directory for CTF
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  mete convert trace --to perfetto -o trace.pftrace   open it at ui.perfetto.dev
+  mete convert trace --to parquet -o trace.parquet
+  mete convert trace --to ctf1 -o trace.ctf && babeltrace2 trace.ctf
+  mete convert trace --to csv --event SCHEDIN -o schedin.csv
+  mete convert trace --to json | jq -r 'select(.kind == \"lost\") | .events'
+
+What each form holds and how it tells of losses is in docs/convert.md. A file has its name only when it is
+complete.";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Form {
+    /// Tracks of processors and threads, for ui.perfetto.dev
+    Perfetto,
+    /// One table, for DuckDB, polars, pandas, Spark
+    Parquet,
+    /// The same table in the Arrow IPC file format
+    Arrow,
+    /// Common Trace Format 2, a directory: babeltrace2 from 2.1 on
+    Ctf,
+    /// Common Trace Format 1.8, a directory: babeltrace2, Trace Compass
+    Ctf1,
+    /// An array of hashes, as KLogger writes it
+    Perl,
+    /// JSON lines
+    Json,
+    /// One table of all events
+    Csv,
+    /// Lines for people, as `mete show` prints them
+    Text,
+}
+
+impl Form {
+    /// The version, of what is a directory.
+    fn ctf(self) -> Option<CtfVersion> {
+        match self {
+            Form::Ctf => Some(CtfVersion::Two),
+            Form::Ctf1 => Some(CtfVersion::One),
+            _ => None,
+        }
+    }
+}
+
+/// Converts a trace.
+pub fn run_convert(options: &ConvertOptions) -> anyhow::Result<ExitCode> {
+    let (trace, filter) = options.choice.open()?;
+    interrupt::listen()?;
+    let done = match (options.to.ctf(), &options.output) {
+        (Some(version), Some(path)) => into_folder(&trace, filter, version, path)?,
+        (Some(_), None) => bail!("CTF is a directory of several files; say with -o where to write it"),
+        (None, Some(path)) => into_file(&trace, filter, options.to, path)?,
+        (None, None) => {
+            let mut format = format(options.to, stdout(), &trace)?;
+            let done = pass(&trace, filter, &mut *format)?;
+            return Ok(interrupt::ended(told(&trace, &done)));
+        }
+    };
+    if told(&trace, &done) {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        Ok(interrupt::ended_without_results("nothing was written"))
+    }
+}
+
+fn into_file(trace: &Trace, filter: Filter, form: Form, path: &Path) -> anyhow::Result<Converted> {
+    let failed = || format!("cannot write {}", path.display());
+    let draft = Draft::begin(path).with_context(failed)?;
+    let done = {
+        let mut format = format(form, draft.file(), trace)?;
+        pass(trace, filter, &mut *format).with_context(|| path.display().to_string())?
+    };
+    if done.is_whole {
+        draft.close().with_context(failed)?;
+    }
+    Ok(done)
+}
+
+fn into_folder(trace: &Trace, filter: Filter, version: CtfVersion, path: &Path) -> anyhow::Result<Converted> {
+    let failed = || format!("cannot write {}", path.display());
+    let draft = FolderDraft::begin(path).with_context(failed)?;
+    let mut format = Ctf::new(draft.path(), version, trace);
+    let done = pass(trace, filter, &mut format).with_context(|| path.display().to_string())?;
+    if done.is_whole {
+        draft.close().with_context(failed)?;
+    }
+    Ok(done)
+}
+
+fn format<'a>(form: Form, to: impl Write + Send + 'a, trace: &Trace) -> anyhow::Result<Box<dyn Format + 'a>> {
+    let failed = |error| output::failed(&error);
+    Ok(match form {
+        Form::Perl => Box::new(Perl::new(to)),
+        Form::Json => Box::new(JsonLines::new(to)),
+        Form::Csv => Box::new(Csv::new(to)),
+        Form::Text => Box::new(Text::new(to)),
+        Form::Perfetto => Box::new(Perfetto::new(to, trace)),
+        Form::Parquet => Box::new(Parquet::new(to, trace).map_err(failed)?),
+        Form::Arrow => Box::new(ArrowFile::new(to, trace).map_err(failed)?),
+        Form::Ctf | Form::Ctf1 => bail!("CTF is a directory of several files"),
+    })
+}
+
+fn pass(trace: &Trace, filter: Filter, format: &mut dyn Format) -> anyhow::Result<Converted> {
+    let progress = Progress::of_parts("converting");
+    let mut go_on = |position: Position| {
+        progress.show_part(position.blocks, position.of);
+        interrupt::go_on()
+    };
+    convert_while(trace, filter, format, &mut go_on).map_err(|error| output::failed(&error))
+}
+
+/// Says what is missing, for which not every form has a place; whether the trace was gone through to its end.
+fn told(trace: &Trace, done: &Converted) -> bool {
+    tell_missed_runs(trace.description().circumstances.missed_runs);
+    done.errors.iter().for_each(|error| failure::say(&error.to_string()));
+    if done.is_whole {
+        done.accounts.iter().for_each(|account| failure::say(&account.to_string()));
+    }
+    done.is_whole
+}

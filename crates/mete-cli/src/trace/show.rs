@@ -1,0 +1,46 @@
+//! `mete show`: a trace for people.
+
+use std::io::stdout;
+use std::process::ExitCode;
+
+use mete_convert::{Format, JsonLines, Text, convert_while};
+
+use super::choice::Choice;
+use super::tell_missed_runs;
+use crate::{failure, interrupt, output};
+
+/// Options of `mete show`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ShowOptions {
+    #[command(flatten)]
+    choice: Choice,
+    /// Print JSON lines: see docs/json.md
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  mete show trace
+  mete show trace --event SCHEDIN,SCHEDOUT --processor 0
+  mete show trace --from 1283.5 --until 1284 --without-marks
+  mete show trace --process 1073
+  mete show trace --json | jq -r 'select(.kind == \"event\") | .fields.pid'
+
+A line tells when (CLOCK_MONOTONIC, in seconds), the processor, the event's serial number there, the event and
+its fields. Lines that begin with -- tell what is missing.";
+
+/// Prints a trace.
+pub fn show(options: &ShowOptions) -> anyhow::Result<ExitCode> {
+    let (trace, filter) = options.choice.open()?;
+    interrupt::listen()?;
+    let out = stdout().lock();
+    let mut format: Box<dyn Format + '_> =
+        if options.json { Box::new(JsonLines::new(out)) } else { Box::new(Text::new(out)) };
+    let done = convert_while(&trace, filter, &mut *format, &mut |_| interrupt::go_on());
+    let done = done.map_err(|error| output::failed(&error))?;
+    tell_missed_runs(trace.description().circumstances.missed_runs);
+    done.errors.iter().for_each(|error| failure::say(&error.to_string()));
+    Ok(interrupt::ended(done.is_whole))
+}

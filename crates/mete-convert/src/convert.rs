@@ -1,0 +1,113 @@
+//! The pass over a trace.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use mete_trace::description::Converter as Clock;
+use mete_trace::{Account, EventLayout, Filter, Item, ReadError, Record, Trace};
+
+use crate::format::{Event, Format};
+
+/// What a conversion went through.
+#[derive(Debug)]
+pub struct Converted {
+    /// Events that were handed to the format.
+    pub events: u64,
+    /// What was in the trace of each processor, in the chosen interval.
+    pub accounts: Vec<Account>,
+    /// Parts that could not be read.
+    pub errors: Vec<ReadError>,
+    /// Whether it went to the end.
+    pub is_whole: bool,
+}
+
+/// How far a conversion is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Blocks of the trace that were read.
+    pub blocks: u64,
+    /// Blocks that will be read at most.
+    pub of: u64,
+}
+
+/// Errors that are kept; more are handed to the format alone.
+const MOST_ERRORS: usize = 1000;
+/// Steps between two looks at whether to go on.
+const STRIDE: u32 = 16 << 10;
+
+/// Converts what the filter chooses.
+///
+/// # Errors
+///
+/// Whatever the output answers. Damage in the trace is no error: the format is told, and the rest
+/// is converted.
+pub fn convert(trace: &Trace, filter: Filter, format: &mut dyn Format) -> io::Result<Converted> {
+    convert_while(trace, filter, format, &mut |_| ControlFlow::Continue(()))
+}
+
+/// The same as long as `go_on`, which is asked every few thousand events, says so. What was stopped is
+/// finished as if the trace ended there.
+///
+/// # Errors
+///
+/// Those of [`convert`].
+pub fn convert_while(
+    trace: &Trace,
+    filter: Filter,
+    format: &mut dyn Format,
+    go_on: &mut dyn FnMut(Position) -> ControlFlow<()>,
+) -> io::Result<Converted> {
+    let layouts = Layouts::new(trace);
+    let clock = trace.description().clock.converter();
+    let mut merged = trace.merge(filter);
+    let (mut events, mut errors, mut steps, mut is_whole) = (0, Vec::new(), 0_u32, true);
+    format.begin(trace)?;
+    while let Some(item) = merged.next() {
+        match item {
+            Ok(Item::Record(record)) => {
+                format.event(&layouts.event(record, clock.as_ref()))?;
+                events += 1;
+            }
+            Ok(Item::Lost(gap)) => format.lost(&gap, ns(clock.as_ref(), gap.after))?,
+            Err(error) => {
+                format.unreadable(&error)?;
+                if errors.len() < MOST_ERRORS {
+                    errors.push(error);
+                }
+            }
+        }
+        steps += 1;
+        if steps == STRIDE {
+            steps = 0;
+            let (blocks, of) = merged.blocks();
+            if go_on(Position { blocks, of }).is_break() {
+                is_whole = false;
+                break;
+            }
+        }
+    }
+    let accounts = merged.accounts();
+    format.finish(&accounts)?;
+    Ok(Converted { events, accounts, errors, is_whole })
+}
+
+fn ns(clock: Option<&Clock>, ticks: Option<u64>) -> Option<u64> {
+    Some(clock?.ns(ticks?))
+}
+
+/// Layouts by the events' numbers.
+struct Layouts<'a>(Vec<Option<&'a EventLayout>>);
+
+impl<'a> Layouts<'a> {
+    fn new(trace: &'a Trace) -> Layouts<'a> {
+        let events = &trace.description().description.events;
+        let mut all = vec![None; events.iter().map(|event| usize::from(event.id) + 1).max().unwrap_or(0)];
+        events.iter().for_each(|event| all[usize::from(event.id)] = Some(event));
+        Layouts(all)
+    }
+
+    fn event(&self, record: Record<'a>, clock: Option<&Clock>) -> Event<'a> {
+        let layout = self.0.get(usize::from(record.event)).copied().flatten();
+        Event { record, layout, time_ns: clock.map(|clock| clock.ns(record.time)) }
+    }
+}

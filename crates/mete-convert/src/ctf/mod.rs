@@ -1,0 +1,147 @@
+//! Common Trace Format: a directory of one stream for each processor and the file `metadata`, which says what
+//! is in them. The streams of both versions are the same bytes; the metadata are JSON in version 2
+//! (CTF2-SPEC-2.0, §5) and a language of their own in version 1.8.
+//!
+//! ```text
+//!   packet:  magic, uuid, stream class │ begin, end, bits, bits, lost so far, processor │ records
+//!   record:  event, time in ns │ serial number, time stamp as it was recorded │ fields, without gaps
+//! ```
+//!
+//! A loss is an empty packet: it lasts from the record before to the record behind, and its count of lost
+//! events is the greater one. Times do not go back within a stream, as the format asks: where a processor's
+//! clock did, the time stamp as it was recorded tells.
+
+mod classes;
+mod json;
+mod stream;
+mod tsdl;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use mete_trace::block::RecordingId;
+use mete_trace::{Account, Gap, ReadError, Trace};
+
+use self::classes::Classes;
+use self::stream::Stream;
+use crate::{Event, Format};
+
+/// Which metadata are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CtfVersion {
+    /// 1.8: babeltrace2 of any version, Trace Compass.
+    One,
+    /// 2: babeltrace2 from 2.1 on.
+    Two,
+}
+
+/// Writes a directory of CTF.
+#[derive(Debug)]
+pub struct Ctf {
+    directory: PathBuf,
+    version: CtfVersion,
+    classes: Classes,
+    about: About,
+    streams: BTreeMap<u32, Stream<File>>,
+}
+
+/// What the metadata tell beside the events.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// The recording's number.
+    pub uuid: RecordingId,
+    /// CLOCK_REALTIME less CLOCK_MONOTONIC in nanoseconds, if times are nanoseconds.
+    pub offset_ns: Option<i64>,
+    /// Names and values about the trace.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Ctf {
+    /// This trace, into a directory that is there.
+    pub fn new(directory: &Path, version: CtfVersion, trace: &Trace) -> Ctf {
+        let description = trace.description();
+        let clock = &description.clock;
+        let about = About {
+            uuid: description.recording_id().unwrap_or_default(),
+            offset_ns: clock.converter().map(|_| clock.realtime_offset_ns().unwrap_or(0)),
+            environment: environment(trace),
+        };
+        Ctf {
+            directory: directory.to_owned(),
+            version,
+            classes: Classes::of(&description.description.events),
+            about,
+            streams: BTreeMap::new(),
+        }
+    }
+
+    /// The stream of a processor, begun when the processor comes up first.
+    fn stream(&mut self, processor: u32) -> io::Result<&mut Stream<File>> {
+        use std::collections::btree_map::Entry;
+        match self.streams.entry(processor) {
+            Entry::Occupied(stream) => Ok(stream.into_mut()),
+            Entry::Vacant(place) => {
+                let file = File::create_new(self.directory.join(format!("processor-{processor}")))?;
+                Ok(place.insert(Stream::new(file, processor, self.about.uuid)))
+            }
+        }
+    }
+}
+
+fn environment(trace: &Trace) -> Vec<(String, String)> {
+    let description = trace.description();
+    let machine = &description.machine;
+    [
+        ("tracer_name", "mete"),
+        ("recording", &description.recording),
+        ("kernel", &machine.kernel),
+        ("architecture", &machine.architecture),
+        ("model", &machine.model),
+        ("schema", &description.description.schema),
+        ("missed_runs", &description.circumstances.missed_runs.to_string()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .to_vec()
+}
+
+impl Format for Ctf {
+    fn begin(&mut self, _: &Trace) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        self.stream(event.record.processor)?.event(event)
+    }
+
+    fn lost(&mut self, gap: &Gap, _: Option<u64>) -> io::Result<()> {
+        self.stream(gap.processor)?.lost(gap.events);
+        Ok(())
+    }
+
+    /// The environment has the number; what was in it is a loss in the stream.
+    fn unreadable(&mut self, error: &ReadError) -> io::Result<()> {
+        let nth = self.about.environment.iter().filter(|(name, _)| name.starts_with("unreadable_")).count();
+        if nth < 1000 {
+            self.about.environment.push((format!("unreadable_{nth}"), error.to_string()));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, accounts: &[Account]) -> io::Result<()> {
+        for account in accounts {
+            let name = format!("completeness_of_processor_{}", account.processor);
+            let value = serde_json::to_string(account).map_err(io::Error::other)?;
+            self.about.environment.push((name, value));
+        }
+        for stream in self.streams.values_mut() {
+            stream.finish()?;
+        }
+        let metadata = match self.version {
+            CtfVersion::One => tsdl::metadata(&self.classes, &self.about),
+            CtfVersion::Two => json::metadata(&self.classes, &self.about),
+        };
+        File::create_new(self.directory.join("metadata"))?.write_all(metadata.as_bytes())
+    }
+}

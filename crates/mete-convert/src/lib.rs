@@ -1,0 +1,55 @@
+//! From a recorded trace to what other programs read (NEW-6): one pass over the merged records, so that
+//! memory does not grow with the trace.
+//!
+//! ```text
+//!                        ┌─ Text, Perl, JsonLines, Csv ── one file of text
+//!   Trace ─▶ Merge ─▶ convert ─▶ Parquet, ArrowFile ── one table (table/)
+//!              │         ├─ Perfetto ── tracks of processors and threads (perfetto/)
+//!              │         └─ Ctf ── a directory of streams (ctf/)
+//!              └─ records, gaps, parts that cannot be read; at the end an account of each processor
+//! ```
+//!
+//! Principles:
+//!
+//! 1. **Nothing is lost on the way, or it is said.** Each format has a place for gaps and for the
+//!    statement of what is in the trace and what is not (NEW-2); `docs/convert.md` tells where.
+//! 2. **A trace is not believed.** No bytes of a trace or of its description make a converter panic, and no
+//!    name in it becomes code or markup of the output.
+//! 3. **What events mean comes from the schema**, which travels with the trace: not from the names of events,
+//!    but from what their fields were filled with, and where ([`Meanings`]).
+//!
+//! ```no_run
+//! use mete_convert::{Parquet, convert};
+//! use mete_trace::{Filter, Trace};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let trace = Trace::open("trace")?;
+//! let mut format = Parquet::new(std::fs::File::create("trace.parquet")?, &trace)?;
+//! let done = convert(&trace, Filter::default(), &mut format)?;
+//! println!("{} events", done.events);
+//! # Ok(())
+//! # }
+//! ```
+
+mod convert;
+mod csv;
+mod ctf;
+mod format;
+mod json;
+mod meaning;
+mod perfetto;
+mod perl;
+mod table;
+mod text;
+mod write;
+
+pub use convert::{Converted, Position, convert, convert_while};
+pub use csv::Csv;
+pub use ctf::{Ctf, CtfVersion};
+pub use format::{Event, Format, LOST};
+pub use json::JsonLines;
+pub use meaning::{Meaning, Meanings, Said, What};
+pub use perfetto::Perfetto;
+pub use perl::Perl;
+pub use table::{ArrowFile, Parquet};
+pub use text::Text;

@@ -1,0 +1,269 @@
+//! What the fields of events mean, told by the schema that travels with a trace: where each event was logged,
+//! and what its fields were filled with. So it is known that an event is a context switch whatever it is
+//! called, and which of its fields is the thread that got the processor.
+
+use mete_schema::ast::{Binary, Expr, ExprKind};
+use mete_schema::schema::{Log, Point, Target};
+use mete_schema::{Schema, Source};
+use mete_trace::description::Description;
+use mete_trace::{EventLayout, FieldKind, FieldLayout};
+
+/// What a field says of somebody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum What {
+    /// The number of a thread, the kernel's `pid`.
+    Thread,
+    /// The number of a process, the kernel's `tgid`.
+    Process,
+    /// The name, `comm`.
+    Name,
+    /// The priority in the kernel's count.
+    Priority,
+    /// The state in which a thread left the processor.
+    State,
+    /// Whether a thread was made to leave.
+    Preempted,
+    /// A processor.
+    Processor,
+    /// The accounting domain.
+    Domain,
+}
+
+/// What a field means: of whom it says what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Of whom, in the words of the point: `next`, `prev`, `p`, `child`; nothing for the running thread.
+    pub who: String,
+    /// What.
+    pub what: What,
+    /// Where it stands.
+    pub field: FieldLayout,
+}
+
+/// A place where an event is logged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The tracepoint's name; empty for other kinds of points.
+    pub tracepoint: String,
+    /// Whether its arguments are the kernel's own, not those of a record in the tracing file system.
+    pub is_raw: bool,
+    /// Whether it is logged each time the point is passed.
+    pub is_always: bool,
+}
+
+/// What one event means.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Meaning {
+    /// Where it is logged.
+    pub places: Vec<Place>,
+    /// What is known of its fields.
+    pub said: Vec<Said>,
+}
+
+impl Meaning {
+    /// The field that says this of somebody.
+    pub fn field(&self, who: &str, what: What) -> Option<&FieldLayout> {
+        self.said.iter().find(|said| said.who == who && said.what == what).map(|said| &said.field)
+    }
+
+    /// The fields that say this of anybody.
+    pub fn fields(&self, what: What) -> impl Iterator<Item = &Said> {
+        self.said.iter().filter(move |said| said.what == what)
+    }
+
+    /// The place if it is logged at this tracepoint.
+    pub fn place(&self, tracepoint: &str) -> Option<&Place> {
+        self.places.iter().find(|place| place.tracepoint == tracepoint)
+    }
+}
+
+/// What the events of a trace mean, by their numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Meanings(Vec<Meaning>);
+
+impl Meanings {
+    /// From a trace's description. A schema that cannot be read says nothing; then fields mean what they are
+    /// called, where that is beyond doubt.
+    pub fn of(description: &Description) -> Meanings {
+        let source = Source::new("schema", description.schema.clone());
+        let schema = Schema::read(std::slice::from_ref(&source)).ok();
+        let most = description.events.iter().map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
+        let mut meanings = vec![Meaning::default(); most];
+        for event in &description.events {
+            meanings[usize::from(event.id)] = meaning(event, schema.as_ref());
+        }
+        Meanings(meanings)
+    }
+
+    /// Of an event.
+    pub fn event(&self, number: u16) -> Option<&Meaning> {
+        self.0.get(usize::from(number))
+    }
+}
+
+fn meaning(event: &EventLayout, schema: Option<&Schema>) -> Meaning {
+    let mut meaning = Meaning::default();
+    let Some((nth, schema)) = schema.and_then(|schema| {
+        let same = |other: &mete_schema::schema::Event| {
+            other.name == event.name && other.fields.len() == event.fields.len()
+        };
+        Some((schema.events.iter().position(same)?, schema))
+    }) else {
+        meaning.said = by_names(event);
+        return meaning;
+    };
+    for point in &schema.points {
+        for log in point.logs.iter().filter(|log| log.event == nth) {
+            meaning.places.push(place(point, log));
+            let known = event.fields.iter().zip(&log.arguments);
+            meaning.said.extend(known.filter_map(|(field, argument)| said(field, argument)));
+        }
+    }
+    if meaning.places.is_empty() {
+        meaning.said = by_names(event);
+    }
+    meaning.said.dedup();
+    meaning
+}
+
+/// Of events that programs log, of which the schema does not say what fills their fields.
+fn by_names(event: &EventLayout) -> Vec<Said> {
+    let said = |field: &FieldLayout| {
+        let (who, what) = whose(&field.name)?;
+        suits(what, field.kind).then(|| Said { who, what, field: field.clone() })
+    };
+    event.fields.iter().filter_map(said).collect()
+}
+
+fn said(field: &FieldLayout, argument: &Expr) -> Option<Said> {
+    let (who, what) = whose(&path(argument)?)?;
+    suits(what, field.kind).then(|| Said { who, what, field: field.clone() })
+}
+
+/// A name is text and everything else a number.
+fn suits(what: What, kind: FieldKind) -> bool {
+    match kind {
+        FieldKind::Text => what == What::Name,
+        FieldKind::Unsigned | FieldKind::Signed | FieldKind::Bool => what != What::Name,
+        _ => false,
+    }
+}
+
+/// `next.pid`, of an expression that is no more than that.
+fn path(argument: &Expr) -> Option<String> {
+    match &argument.kind {
+        ExprKind::Name(name) => Some(name.clone()),
+        ExprKind::Member(of, member) => Some(format!("{}.{}", path(of)?, member.text)),
+        ExprKind::Cast(_, of) => path(of),
+        _ => None,
+    }
+}
+
+/// Of whom a path says what. In the kernel's structures that is the last member; in the records of the
+/// tracing file system it is the last part of the word, as in `next_pid`.
+fn whose(path: &str) -> Option<(String, What)> {
+    let path = path.strip_prefix("here.").unwrap_or(path);
+    let whole = |what| Some((String::new(), what));
+    match path {
+        "pid" => return whole(What::Thread),
+        "tgid" => return whole(What::Process),
+        "comm" => return whole(What::Name),
+        "domain" => return whole(What::Domain),
+        "preempt" => return Some(("prev".to_owned(), What::Preempted)),
+        "target_cpu" | "args.target_cpu" => return Some(("p".to_owned(), What::Processor)),
+        _ => {}
+    }
+    if let Some(who) = path.strip_suffix(".thread_info.cpu").or_else(|| path.strip_suffix(".wake_cpu")) {
+        return Some((who.to_owned(), What::Processor));
+    }
+    let (who, last) = path.rsplit_once(['.', '_'])?;
+    let what = match last {
+        "pid" => What::Thread,
+        "tgid" => What::Process,
+        "comm" => What::Name,
+        "prio" => What::Priority,
+        "state" if who == "prev" => What::State,
+        _ => return None,
+    };
+    // What a record says of the one whom it is about has no prefix of its own.
+    Some((if who == "args" { "p" } else { who }.to_owned(), what))
+}
+
+fn place(point: &Point, log: &Log) -> Place {
+    let (tracepoint, is_raw) = match &point.target {
+        Target::TpBtf(name) | Target::RawTracepoint(name) => (name.as_str(), true),
+        Target::Tracepoint { name, .. } => (name.as_str(), false),
+        _ => ("", true),
+    };
+    let holds = |condition: &Option<Expr>| condition.as_ref().is_none_or(always_holds);
+    let is_always = holds(&point.when) && holds(&log.condition);
+    Place { tracepoint: tracepoint.to_owned(), is_raw, is_always }
+}
+
+/// `prev.pid != next.pid`: no switch is from a thread to itself.
+fn always_holds(condition: &Expr) -> bool {
+    let ExprKind::Binary(Binary::Unequal, left, right) = &condition.kind else { return false };
+    let mut sides = [path(left), path(right)].map(|path| whose(&path?));
+    sides.sort_by_key(|side| side.as_ref().map(|(who, _)| who.clone()));
+    sides == ["next", "prev"].map(|who| Some((who.to_owned(), What::Thread)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meanings(schema: &str) -> Meanings {
+        let source = Source::new("test", schema);
+        let read =
+            Schema::read(std::slice::from_ref(&source)).unwrap_or_else(|_| panic!("it is right: {schema}"));
+        Meanings::of(&Description::of_schema(&read, &[source]))
+    }
+
+    fn known(meaning: &Meaning) -> Vec<(&str, What, &str)> {
+        meaning.said.iter().map(|said| (said.who.as_str(), said.what, said.field.name.as_str())).collect()
+    }
+
+    #[test]
+    fn new_6_the_shipped_scheduler_says_who_gets_the_processor() {
+        let shipped = mete_schema::shipped::by_name("scheduler").unwrap_or_else(|| panic!("it is shipped"));
+        let meanings = meanings(&shipped.text);
+        let [waking, runq, remove, out, into, fork, exec, exit] =
+            std::array::from_fn(|nth| meanings.event(16 + nth as u16).cloned().unwrap_or_default());
+        use What::{Name, Preempted, Priority, Process, Processor, State, Thread};
+        assert_eq!(known(&waking)[..2], [("p", Thread, "pid"), ("", Thread, "waker")]);
+        assert_eq!(known(&waking)[2..], [("p", Processor, "last_cpu"), ("p", Priority, "priority")]);
+        assert!(runq.place("sched_wakeup").is_some() && runq.place("sched_wakeup_new").is_some());
+        assert!(!remove.place("sched_switch").is_some_and(|place| place.is_always));
+        let expected =
+            [("prev", Thread, "pid"), ("prev", State, "state"), ("prev", Preempted, "is_preempted")];
+        assert_eq!(known(&out), expected);
+        assert!(into.place("sched_switch").is_some_and(|place| place.is_always && place.is_raw));
+        let expected = [("next", Thread, "pid"), ("next", Priority, "priority"), ("next", Process, "tgid")];
+        assert_eq!(known(&into), expected);
+        assert!(fork.field("child", Name).is_some() && fork.field("child", Process).is_some());
+        assert!(exec.field("p", Name).is_some() && exit.field("p", Process).is_some());
+    }
+
+    #[test]
+    fn new_6_records_of_the_tracing_file_system_mean_the_same() {
+        let meanings = meanings(
+            "event S { int who  long how }\nevent W { int who  int by }\n\
+             at tracepoint:sched:sched_switch when prev_pid != next_pid log S(next_pid, prev_state)\n\
+             at tracepoint:sched:sched_waking log W(args.pid, here.pid)",
+        );
+        let [switch, waking] = [16, 17].map(|number| meanings.event(number).cloned().unwrap_or_default());
+        assert_eq!(known(&switch), [("next", What::Thread, "who"), ("prev", What::State, "how")]);
+        assert!(switch.places[0].is_always && !switch.places[0].is_raw);
+        assert_eq!(known(&waking), [("p", What::Thread, "who"), ("", What::Thread, "by")]);
+    }
+
+    #[test]
+    fn new_6_what_is_computed_means_nothing_and_what_has_no_point_means_its_name() {
+        let meanings = meanings(
+            "event A { int pid  u16 domain }\nevent B { long pid }\nat tp_btf:sched_switch log B(next.pid + 1)",
+        );
+        let [a, b] = [16, 17].map(|number| meanings.event(number).cloned().unwrap_or_default());
+        assert_eq!(known(&a), [("", What::Thread, "pid"), ("", What::Domain, "domain")]);
+        assert!(known(&b).is_empty());
+    }
+}

@@ -1,0 +1,92 @@
+//! Perfetto's protobuf: what ui.perfetto.dev draws.
+//!
+//! ```text
+//!   switches, wake-ups ──▶ Schedule ──▶ ftrace bundles, one processor each ──▶ the schedule of the UI
+//!   other events ────────▶ TrackEvents ──▶ a track of the thread, if its process is known, else of the processor
+//!   gaps, flushes ───────▶ slices on tracks of their processor
+//! ```
+//!
+//! The numbers of messages and fields are those of Perfetto's public `.proto` files (`trace_packet.proto`,
+//! `ftrace_event_bundle.proto`, `track_event.proto`, …); only the fields written here are named here.
+
+mod packets;
+mod proto;
+mod schedule;
+mod threads;
+mod tracks;
+
+use std::io;
+
+use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH};
+use mete_trace::{Account, Gap, ReadError, Trace};
+
+use self::packets::Packets;
+use self::schedule::Schedule;
+use self::threads::Threads;
+use self::tracks::Tracks;
+use crate::meaning::Meanings;
+use crate::{Event, Format};
+
+/// Writes a Perfetto trace.
+#[derive(Debug)]
+pub struct Perfetto<W> {
+    packets: Packets<W>,
+    threads: Threads,
+    schedule: Schedule,
+    tracks: Tracks,
+}
+
+impl<W: io::Write> Perfetto<W> {
+    /// This trace, into this output.
+    pub fn new(to: W, trace: &Trace) -> Perfetto<W> {
+        let meanings = Meanings::of(&trace.description().description);
+        let events = &trace.description().description.events;
+        Perfetto {
+            packets: Packets::new(to),
+            schedule: Schedule::new(&meanings, events),
+            tracks: Tracks::new(events, trace.description().clock.converter()),
+            threads: Threads::new(&meanings, events),
+        }
+    }
+}
+
+impl<W: io::Write> Format for Perfetto<W> {
+    fn begin(&mut self, trace: &Trace) -> io::Result<()> {
+        self.packets.begin(trace.description());
+        self.tracks.begin(&mut self.packets);
+        self.packets.hand_on()
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        // Where the clock is unknown, the ticks are at least in the right order.
+        let time = event.time_ns.unwrap_or(event.record.time);
+        let record = &event.record;
+        self.tracks.close_gap(record.processor, time, &mut self.packets);
+        if matches!(record.event, DUMP_BEGIN | DUMP_FINISH) {
+            self.tracks.flush(record.processor, time, record.event == DUMP_BEGIN, &mut self.packets);
+            return self.packets.hand_on_if_full();
+        }
+        self.threads.learn(record, time, &mut self.packets);
+        if !self.schedule.event(record, time, &self.threads, &mut self.packets) {
+            self.tracks.instant(event, time, self.threads.of(record), &mut self.packets);
+        }
+        self.packets.hand_on_if_full()
+    }
+
+    fn lost(&mut self, gap: &Gap, after_ns: Option<u64>) -> io::Result<()> {
+        let after = after_ns.or(gap.after);
+        self.schedule.lost(gap.processor, after, &self.threads, &mut self.packets);
+        self.tracks.lost(gap, after, &mut self.packets);
+        self.packets.hand_on_if_full()
+    }
+
+    fn unreadable(&mut self, error: &ReadError) -> io::Result<()> {
+        self.tracks.unreadable(error, &mut self.packets);
+        self.packets.hand_on_if_full()
+    }
+
+    fn finish(&mut self, accounts: &[Account]) -> io::Result<()> {
+        self.tracks.finish(accounts, &mut self.packets);
+        self.packets.finish()
+    }
+}

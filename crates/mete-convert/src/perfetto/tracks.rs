@@ -1,0 +1,256 @@
+//! Tracks for all that is not the schedule: other events, losses, flushes, and at the end what is in the trace.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use mete_trace::description::Converter as Clock;
+use mete_trace::{Account, EventLayout, Gap, ReadError, Value};
+
+use super::packets::Put;
+use super::proto::Proto;
+use super::threads::Thread;
+use crate::Event;
+
+/// Fields of `TrackDescriptor`, `TrackEvent` and `DebugAnnotation`.
+mod field {
+    pub const UUID: u32 = 1;
+    pub const NAME: u32 = 2;
+    pub const THREAD: u32 = 4;
+    pub const THREAD_PID: u32 = 1;
+    pub const THREAD_TID: u32 = 2;
+    pub const ANNOTATIONS: u32 = 4;
+    pub const TYPE: u32 = 9;
+    pub const NAME_IID: u32 = 10;
+    pub const TRACK_UUID: u32 = 11;
+    pub const EVENT_NAME: u32 = 23;
+    pub const ANNOTATION_NAME_IID: u32 = 1;
+    pub const ANNOTATION_NAME: u32 = 10;
+    pub const INTERNED_EVENT_NAMES: u32 = 2;
+    pub const INTERNED_ANNOTATION_NAMES: u32 = 3;
+}
+
+/// `TrackEvent.Type`.
+const BEGIN: u64 = 1;
+const END: u64 = 2;
+const INSTANT: u64 = 3;
+
+/// The tracks of a processor.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Lane {
+    Events,
+    Lost,
+    Recorder,
+}
+
+/// Numbers of tracks: those of processors, and those of threads.
+const OF_PROCESSORS: u64 = 1 << 40;
+const OF_THREADS: u64 = 2 << 40;
+/// The track of what cannot be read.
+const UNREADABLE: u64 = 3 << 40;
+
+/// Interned names of events begin with 1; 0 is none.
+fn name_of(event: u16) -> u64 {
+    u64::from(event) + 1
+}
+
+/// Writes tracks.
+#[derive(Debug)]
+pub struct Tracks {
+    events: Vec<EventLayout>,
+    /// Of each event by its number the interned name of its first field; the others follow.
+    fields: Vec<u64>,
+    clock: Option<Clock>,
+    processors: BTreeSet<(u32, Lane)>,
+    threads: HashSet<i32>,
+    /// Gaps that last until the next event: since when, and how many are missing.
+    gaps: BTreeMap<u32, (u64, Gap)>,
+    latest: u64,
+    has_unreadable: bool,
+}
+
+impl Tracks {
+    /// No track yet.
+    pub fn new(events: &[EventLayout], clock: Option<Clock>) -> Tracks {
+        let most = events.iter().map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
+        let (mut fields, mut next) = (vec![0; most], 1);
+        for event in events {
+            fields[usize::from(event.id)] = next;
+            next += event.fields.len() as u64;
+        }
+        Tracks {
+            events: events.to_vec(),
+            fields,
+            clock,
+            processors: BTreeSet::new(),
+            threads: HashSet::new(),
+            gaps: BTreeMap::new(),
+            latest: 0,
+            has_unreadable: false,
+        }
+    }
+
+    /// The names of all events and fields.
+    pub fn begin(&self, packets: &mut impl Put) {
+        let interned = |proto: &mut Proto, kind, iid, name: &str| {
+            proto.message(kind, |it| {
+                it.uint(1, iid).text(2, name);
+            });
+        };
+        packets.names(|names| {
+            for event in &self.events {
+                interned(names, field::INTERNED_EVENT_NAMES, name_of(event.id), &event.name);
+                let first = self.fields[usize::from(event.id)];
+                for (iid, field) in (first..).zip(&event.fields) {
+                    interned(names, field::INTERNED_ANNOTATION_NAMES, iid, &field.name);
+                }
+            }
+        });
+    }
+
+    /// An event at a moment: on the track of its thread or of its processor.
+    pub fn instant(&mut self, event: &Event<'_>, time: u64, thread: Option<Thread>, packets: &mut impl Put) {
+        let record = &event.record;
+        let track = match thread {
+            Some(thread) => self.thread(thread, packets),
+            None => self.lane(record.processor, Lane::Events, packets),
+        };
+        let first = self.fields.get(usize::from(record.event)).copied().unwrap_or(0);
+        packets.track_event(time, |it| {
+            it.uint(field::TYPE, INSTANT).uint(field::TRACK_UUID, track);
+            match event.layout {
+                Some(layout) => {
+                    it.uint(field::NAME_IID, name_of(layout.id));
+                    for (iid, (_, value)) in (first..).zip(layout.values(record.bytes)) {
+                        annotate(it, |name| _ = name.uint(field::ANNOTATION_NAME_IID, iid), value.as_ref());
+                    }
+                }
+                None => {
+                    it.text(field::EVENT_NAME, event.name());
+                    said(it, "number", record.event.into());
+                }
+            }
+            said(it, "processor", record.processor.into());
+            said(it, "serial", record.serial);
+        });
+    }
+
+    /// Flushes stand as slices on a track of their own.
+    pub fn flush(&mut self, processor: u32, time: u64, begins: bool, packets: &mut impl Put) {
+        let track = self.lane(processor, Lane::Recorder, packets);
+        packets.track_event(time, |it| {
+            it.uint(field::TYPE, if begins { BEGIN } else { END }).uint(field::TRACK_UUID, track);
+            if begins {
+                it.text(field::EVENT_NAME, "flush");
+            }
+        });
+    }
+
+    /// Events are missing from here to the next one of this processor.
+    pub fn lost(&mut self, gap: &Gap, time: Option<u64>, packets: &mut impl Put) {
+        let since = time.unwrap_or(0);
+        self.close_gap(gap.processor, since, packets);
+        self.gaps.insert(gap.processor, (since, *gap));
+    }
+
+    /// The next event of a processor has come.
+    pub fn close_gap(&mut self, processor: u32, time: u64, packets: &mut impl Put) {
+        self.latest = self.latest.max(time);
+        let Some((since, gap)) = self.gaps.remove(&processor) else { return };
+        // What is missing at the front has no event before it.
+        let since = if gap.after.is_none() { time } else { since.min(time) };
+        let track = self.lane(processor, Lane::Lost, packets);
+        let why = if gap.unreadable { "cannot be read" } else { "lost" };
+        packets.track_event(since, |it| {
+            it.uint(field::TYPE, BEGIN).uint(field::TRACK_UUID, track);
+            it.text(field::EVENT_NAME, &format!("{} events {why}", gap.events));
+            said(it, "events", gap.events);
+            said(it, "first serial", gap.first_serial);
+        });
+        packets.track_event(time, |it| _ = it.uint(field::TYPE, END).uint(field::TRACK_UUID, track));
+    }
+
+    /// A part of the trace that cannot be read.
+    pub fn unreadable(&mut self, error: &ReadError, packets: &mut impl Put) {
+        if !std::mem::replace(&mut self.has_unreadable, true) {
+            packets.track(|it| _ = it.uint(field::UUID, UNREADABLE).text(field::NAME, "not readable"));
+        }
+        packets.track_event(self.latest, |it| {
+            it.uint(field::TYPE, INSTANT).uint(field::TRACK_UUID, UNREADABLE);
+            it.text(field::EVENT_NAME, &error.to_string());
+        });
+    }
+
+    /// The end: what is in the trace of each processor (NEW-2).
+    pub fn finish(&mut self, accounts: &[Account], packets: &mut impl Put) {
+        for processor in self.gaps.keys().copied().collect::<Vec<_>>() {
+            let time = self.gaps.get(&processor).map_or(0, |(since, _)| *since);
+            self.close_gap(processor, time, packets);
+        }
+        for account in accounts {
+            let track = self.lane(account.processor, Lane::Lost, packets);
+            let time = self.clock.map_or(account.last_time, |clock| clock.ns(account.last_time));
+            packets.track_event(time, |it| {
+                it.uint(field::TYPE, INSTANT).uint(field::TRACK_UUID, track);
+                it.text(field::EVENT_NAME, &account.to_string());
+                let numbers = [
+                    ("records", account.records),
+                    ("lost", account.lost),
+                    ("unwritten", account.unwritten),
+                    ("first_serial", account.first_serial),
+                    ("end_serial", account.end_serial),
+                    ("ended", account.ended.into()),
+                ];
+                numbers.into_iter().for_each(|(name, number)| said(it, name, number));
+            });
+        }
+    }
+
+    fn lane(&mut self, processor: u32, lane: Lane, packets: &mut impl Put) -> u64 {
+        let track = OF_PROCESSORS + u64::from(processor) * 4 + lane as u64;
+        if self.processors.insert((processor, lane)) {
+            let what = match lane {
+                Lane::Events => "events",
+                Lane::Lost => "completeness",
+                Lane::Recorder => "recorder",
+            };
+            let name = format!("processor {processor}: {what}");
+            packets.track(|it| _ = it.uint(field::UUID, track).text(field::NAME, &name));
+        }
+        track
+    }
+
+    fn thread(&mut self, thread: Thread, packets: &mut impl Put) -> u64 {
+        let track = OF_THREADS + u64::from(thread.thread as u32);
+        if self.threads.insert(thread.thread) {
+            packets.track(|it| {
+                it.uint(field::UUID, track).message(field::THREAD, |it| {
+                    it.int(field::THREAD_PID, thread.process.into());
+                    it.int(field::THREAD_TID, thread.thread.into());
+                });
+            });
+        }
+        track
+    }
+}
+
+/// A number under a name.
+fn said(event: &mut Proto, name: &str, number: u64) {
+    annotate(event, |it| _ = it.text(field::ANNOTATION_NAME, name), Some(&Value::Unsigned(number)));
+}
+
+fn annotate(event: &mut Proto, name: impl FnOnce(&mut Proto), value: Option<&Value<'_>>) {
+    event.message(field::ANNOTATIONS, |it| {
+        name(it);
+        match value {
+            Some(Value::Bool(truth)) => _ = it.uint(2, (*truth).into()),
+            Some(Value::Unsigned(number)) => _ = it.uint(3, *number),
+            Some(Value::Signed(number)) => _ = it.int(4, *number),
+            Some(Value::Float(number)) => _ = it.double(5, *number),
+            Some(Value::Text(text)) => _ = it.text(6, text),
+            Some(Value::Bytes(bytes)) => {
+                _ = it.text(6, &bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+            }
+            Some(Value::Address(address)) => _ = it.uint(7, *address),
+            None => {}
+        }
+    });
+}

@@ -1,0 +1,175 @@
+//! Which columns a trace has.
+//!
+//! Fields of the same name and type share a column, so that `pid` is `pid` whatever happened. A field whose
+//! name has another type in another event, or is that of one of the first columns, is called `EVENT.field`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use mete_trace::{EventLayout, FieldKind, FieldLayout, Trace};
+
+use super::{DESCRIPTION, DOC};
+
+/// The columns that each table begins with: name, type, whether there may be nothing in it, what it holds.
+const FIRST: [(&str, DataType, bool, &str); 5] = [
+    ("processor", DataType::UInt32, false, "the processor that recorded it"),
+    (
+        "serial",
+        DataType::UInt64,
+        false,
+        "its number on this processor, lost ones counted; of a gap, that of the first lost event",
+    ),
+    (
+        "time_ns",
+        DataType::Int64,
+        true,
+        "CLOCK_MONOTONIC in nanoseconds; of a gap, that of the event before it",
+    ),
+    ("time", DataType::UInt64, true, "the time stamp as it was recorded, in ticks of the trace's clock"),
+    ("lost", DataType::UInt64, true, "of a gap, how many events are missing; else nothing"),
+];
+/// The column that stands before `lost`.
+const EVENT: &str = "event";
+
+/// Where a field goes.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The field.
+    pub field: FieldLayout,
+    /// The column, counted behind the first ones.
+    pub column: usize,
+}
+
+/// The columns behind the first ones, and which fields go there.
+#[derive(Debug)]
+pub struct Columns {
+    /// All columns.
+    pub schema: SchemaRef,
+    /// Of each event by its number where its fields go.
+    pub places: Vec<Vec<Place>>,
+}
+
+impl Columns {
+    /// The columns of a trace's events.
+    pub fn of(trace: &Trace) -> Columns {
+        let events = &trace.description().description.events;
+        let shared = Shared::of(events);
+        let mut found = Found::default();
+        let most = events.iter().map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
+        let mut places = vec![Vec::new(); most];
+        for event in events {
+            let place = |field: &FieldLayout| {
+                let column = found.column(&shared.name(event, field), event, field);
+                Place { field: field.clone(), column }
+            };
+            places[usize::from(event.id)] = event.fields.iter().map(place).collect();
+        }
+        Columns { schema: found.schema(trace), places }
+    }
+}
+
+/// The names that may be shared: those that mean one type.
+struct Shared<'a>(HashMap<&'a str, Option<DataType>>);
+
+impl<'a> Shared<'a> {
+    fn of(events: &'a [EventLayout]) -> Shared<'a> {
+        let mut types: HashMap<&str, Option<DataType>> = HashMap::new();
+        for field in events.iter().flat_map(|event| &event.fields) {
+            let kind = data_type(field);
+            let known = types.entry(&field.name).or_insert_with(|| Some(kind.clone()));
+            if known.as_ref() != Some(&kind) {
+                *known = None;
+            }
+        }
+        for taken in FIRST.iter().map(|(name, ..)| *name).chain([EVENT]) {
+            types.insert(taken, None);
+        }
+        // An event with two fields of one name is not the language's, but a description could have it.
+        for event in events {
+            let mut names = HashSet::new();
+            for field in event.fields.iter().filter(|field| !names.insert(field.name.as_str())) {
+                types.insert(&field.name, None);
+            }
+        }
+        Shared(types)
+    }
+
+    fn name(&self, event: &EventLayout, field: &FieldLayout) -> String {
+        match self.0.get(field.name.as_str()) {
+            Some(Some(_)) => field.name.clone(),
+            _ => format!("{}.{}", event.name, field.name),
+        }
+    }
+}
+
+/// The columns so far.
+#[derive(Default)]
+struct Found {
+    /// Name, type, and each event's own words on it.
+    columns: Vec<(String, DataType, Vec<(String, String)>)>,
+}
+
+impl Found {
+    fn column(&mut self, name: &str, event: &EventLayout, field: &FieldLayout) -> usize {
+        let known = self.columns.iter().position(|(known, ..)| known == name);
+        let index = known.unwrap_or_else(|| {
+            self.columns.push((name.to_owned(), data_type(field), Vec::new()));
+            self.columns.len() - 1
+        });
+        if !field.doc.is_empty() {
+            self.columns[index].2.push((event.name.clone(), field.doc.clone()));
+        }
+        index
+    }
+
+    fn schema(self, trace: &Trace) -> SchemaRef {
+        let mut fields: Vec<Field> = FIRST.into_iter().map(first).collect();
+        let names = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        fields.insert(
+            4,
+            documented(Field::new(EVENT, names, false), "the event's name; LOST for a gap".into()),
+        );
+        let columns = self.columns.into_iter();
+        fields.extend(
+            columns.map(|(name, kind, docs)| documented(Field::new(name, kind, true), joined(&docs))),
+        );
+        let description = serde_json::to_string(trace.description()).unwrap_or_default();
+        Arc::new(Schema::new(fields).with_metadata([(DESCRIPTION.to_owned(), description)].into()))
+    }
+}
+
+fn first((name, kind, may_be_null, doc): (&str, DataType, bool, &str)) -> Field {
+    documented(Field::new(name, kind, may_be_null), doc.to_owned())
+}
+
+fn documented(field: Field, doc: String) -> Field {
+    if doc.is_empty() { field } else { field.with_metadata([(DOC.to_owned(), doc)].into()) }
+}
+
+/// What several events say of a column: once if they agree, else line by line.
+fn joined(docs: &[(String, String)]) -> String {
+    let Some((_, first)) = docs.first() else { return String::new() };
+    if docs.iter().all(|(_, doc)| doc == first) {
+        return first.clone();
+    }
+    docs.iter().map(|(event, doc)| format!("{event}: {doc}")).collect::<Vec<_>>().join("\n")
+}
+
+fn data_type(field: &FieldLayout) -> DataType {
+    match (field.kind, field.bytes) {
+        (FieldKind::Unsigned, 1) => DataType::UInt8,
+        (FieldKind::Unsigned, 2) => DataType::UInt16,
+        (FieldKind::Unsigned, 4) => DataType::UInt32,
+        (FieldKind::Unsigned, _) | (FieldKind::Address, _) => DataType::UInt64,
+        (FieldKind::Signed, 1) => DataType::Int8,
+        (FieldKind::Signed, 2) => DataType::Int16,
+        (FieldKind::Signed, 4) => DataType::Int32,
+        (FieldKind::Signed, _) => DataType::Int64,
+        (FieldKind::Float, 4) => DataType::Float32,
+        (FieldKind::Float, _) => DataType::Float64,
+        (FieldKind::Bool, _) => DataType::Boolean,
+        (FieldKind::Text, _) => DataType::Utf8,
+        (FieldKind::Bytes, _) => DataType::Binary,
+    }
+}
