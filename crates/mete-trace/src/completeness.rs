@@ -6,8 +6,11 @@ use serde::{Deserialize, Serialize};
 /// What one processor's file has of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// The processor.
+    /// The processor, or the number of the file.
     pub processor: u32,
+    /// The processor whose programs' own events these are, if they have a file beside the kernel's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub programs_of: Option<u32>,
     /// Serial number at which the interval begins.
     pub first_serial: u64,
     /// Serial number behind the interval's last event.
@@ -39,10 +42,11 @@ impl core::fmt::Display for Account {
     /// One line for people.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let Account { processor, records, lost, unwritten, first_serial, end_serial, .. } = self;
-        write!(
-            f,
-            "processor {processor}: {records} records, {lost} events lost, of #{first_serial} to #{end_serial}"
-        )?;
+        match self.programs_of {
+            Some(place) => write!(f, "programs on processor {place}: ")?,
+            None => write!(f, "processor {processor}: ")?,
+        }
+        write!(f, "{records} records, {lost} events lost, of #{first_serial} to #{end_serial}")?;
         if *unwritten > 0 {
             write!(f, " ({unwritten} of the lost ones were recorded but not written, or cannot be read)")?;
         }

@@ -395,10 +395,20 @@ pub struct TraceDescription {
 /// One processor's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceFile {
-    /// The processor.
+    /// The processor. Files of programs' events beside the kernel's have the numbers behind the last one's.
     pub processor: u32,
     /// The file's name, in the trace's directory.
     pub name: String,
+    /// The processor whose programs' own events are in this file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub programs_of: Option<u32>,
+}
+
+impl TraceFile {
+    /// The processor that what is in the file happened on.
+    pub fn place(&self) -> u32 {
+        self.programs_of.unwrap_or(self.processor)
+    }
 }
 
 /// The name of a processor's file.

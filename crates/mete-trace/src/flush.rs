@@ -97,6 +97,7 @@ impl<B: Buffers> Flusher<B> {
     /// The thread's whole life.
     pub fn run(self) {
         self.introduce();
+        let place = self.place();
         let Flusher { buffers, builder, sink, clock, shared, processor, closes_early, .. } = self;
         let buffer = buffers.buffer(processor as usize);
         let consumer = Consumer::new(buffer);
@@ -108,17 +109,23 @@ impl<B: Buffers> Flusher<B> {
             Worker { consumer, marks, writer, shared, quiet_serial: 0, last_flush: Instant::now() };
         worker.work();
         worker.finish();
-        worker.shared.report().anchors.push(ClockAnchor::now(clock, processor));
+        worker.shared.report().anchors.push(ClockAnchor::now(clock, place));
+    }
+
+    /// The processor that the events happen on.
+    fn place(&self) -> u32 {
+        self.buffers.programs_of(self.processor as usize).unwrap_or(self.processor)
     }
 
     /// Goes to its processor and reads the clocks there. The recorder waits for that reading, so all
     /// else is said by then.
     fn introduce(&self) {
-        let placement = thread::bind(self.processor);
+        let placement = thread::bind(self.place());
         let scheduling = thread::set_priority(self.realtime);
-        let anchor = ClockAnchor::now(self.clock, self.processor);
+        let anchor = ClockAnchor::now(self.clock, self.place());
         let mut report = self.shared.report();
         report.account.processor = self.processor;
+        report.account.programs_of = self.buffers.programs_of(self.processor as usize);
         (report.placement, report.scheduling) = (placement, scheduling);
         report.anchors.push(anchor);
     }

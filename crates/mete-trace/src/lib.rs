@@ -97,6 +97,8 @@ pub mod sink;
 #[cfg(not(loom))]
 pub mod thread;
 #[cfg(not(loom))]
+pub mod together;
+#[cfg(not(loom))]
 pub mod trace;
 #[cfg(not(loom))]
 pub mod value;
@@ -130,6 +132,8 @@ pub use reader::{Gap, Item, ProcessorReader};
 pub use record::Record;
 #[cfg(not(loom))]
 pub use recorder::{Keep, Options, RecordError, Recorder};
+#[cfg(not(loom))]
+pub use together::Together;
 #[cfg(not(loom))]
 pub use trace::Trace;
 #[cfg(not(loom))]

@@ -19,6 +19,12 @@ pub trait Buffers: Send + Sync + 'static {
     /// The buffer of one processor, `0..processors()`.
     fn buffer(&self, processor: usize) -> Buffer<'_>;
 
+    /// The processor whose programs' own events go into this buffer, where it is one beside the kernel's.
+    fn programs_of(&self, buffer: usize) -> Option<u32> {
+        let _ = buffer;
+        None
+    }
+
     /// Why the memory is not locked, if it is not.
     fn not_locked(&self) -> Option<String>;
 }

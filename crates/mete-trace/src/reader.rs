@@ -93,6 +93,17 @@ impl ProcessorReader {
         }
     }
 
+    /// The file has the events of programs on this processor, if on any.
+    pub fn of_programs(mut self, programs_of: Option<u32>) -> ProcessorReader {
+        self.account.programs_of = programs_of;
+        self
+    }
+
+    /// The processor that what is in the file happened on.
+    fn place(&self) -> u32 {
+        self.account.programs_of.unwrap_or(self.account.processor)
+    }
+
     /// What was gone through so far.
     pub fn account(&self) -> Account {
         let end_serial = self.expected;
@@ -119,7 +130,7 @@ impl ProcessorReader {
     pub fn record(&self) -> Record<'_> {
         let bytes = &self.bytes[self.at..self.next_at];
         Record {
-            processor: self.file.processor(),
+            processor: self.place(),
             serial: self.expected.wrapping_sub(1),
             event: Head::from_word(u64_at(bytes, 0)).event,
             time: u64_at(bytes, STAMP_OFFSET),
@@ -174,7 +185,7 @@ impl ProcessorReader {
     #[inline]
     fn gap_to(&mut self, serial: u64, unreadable: bool) -> Option<Gap> {
         let events = serial.checked_sub(self.expected).filter(|events| *events > 0)?;
-        let (processor, first_serial) = (self.file.processor(), self.expected);
+        let (processor, first_serial) = (self.place(), self.expected);
         self.expected = serial;
         self.account.unwritten += if unreadable { events } else { 0 };
         Some(Gap { processor, first_serial, events, after: self.last_time, unreadable })

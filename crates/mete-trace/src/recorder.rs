@@ -375,6 +375,11 @@ fn first_description(
     id: RecordingId,
 ) -> TraceDescription {
     let processors = 0..buffers.processors() as u32;
+    let file = |processor| TraceFile {
+        processor,
+        name: file_name(processor),
+        programs_of: buffers.programs_of(processor as usize),
+    };
     let circumstances = Circumstances {
         buffer_bytes: buffers.buffer(0).capacity().into(),
         low_water_percent: options.low_water_percent,
@@ -392,7 +397,7 @@ fn first_description(
         recording: recording_text(id),
         finished: false,
         block_bytes: options.block_bytes,
-        files: processors.map(|processor| TraceFile { processor, name: file_name(processor) }).collect(),
+        files: processors.map(file).collect(),
         clock: Clock { source: options.clock, anchors: Vec::new() },
         machine: Machine::here(),
         circumstances,

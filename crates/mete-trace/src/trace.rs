@@ -60,9 +60,11 @@ impl Trace {
     /// opened is the first thing that the merge hands out; the others are read.
     pub fn merge(&self, filter: Filter) -> Merge {
         let (mut readers, mut missing) = (Vec::new(), Vec::new());
-        for file in self.description.files.iter().filter(|file| filter.has_processor(file.processor)) {
+        for file in self.description.files.iter().filter(|file| filter.has_processor(file.place())) {
+            let programs_of = file.programs_of;
             match self.file(file.processor) {
-                Ok(file) => readers.push(ProcessorReader::between(file, filter.from, filter.until)),
+                Ok(file) => readers
+                    .push(ProcessorReader::between(file, filter.from, filter.until).of_programs(programs_of)),
                 Err(error) => missing.push(error),
             }
         }

@@ -10,7 +10,10 @@ use std::{env, fs};
 use mete_schema::{Schema, generate, shipped};
 use mete_trace::invitation::VARIABLE;
 use mete_trace::layout::MIN_SIZE_LOG2;
-use mete_trace::{Buffers, Channel, ClockSource, Consumer, Invitation, Memory};
+use mete_trace::{
+    Buffers, Channel, ClockSource, Consumer, Description, Filter, Invitation, Item, Memory, Options,
+    Producer, Recorder, Together, Trace,
+};
 
 const ROUNDS: u64 = 50;
 
@@ -187,4 +190,40 @@ fn klog_2_rust_example_has_the_events_as_they_are_generated() {
         fs::write(&path, &text).unwrap();
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), text, "METE_BLESS=1 makes it so");
+}
+
+/// One that is killed in the middle of a record holds up its own kind only.
+#[test]
+fn klog_6_programs_events_have_files_of_their_own_and_the_processor_that_they_happened_on() {
+    let place = Place::new("together");
+    let [kernel, programs] = [2, 2].map(|count| Arc::new(Memory::new(count, MIN_SIZE_LOG2, 10).unwrap()));
+    let both = Together::new(Some(Arc::clone(&kernel)), Some(Arc::clone(&programs)));
+    let recorder =
+        Recorder::start(Arc::new(both), Description::default(), Options::directory(place.0.join("trace")));
+    let recorder = recorder.unwrap();
+    for (memory, event) in [(&programs, 700), (&kernel, 600)] {
+        for processor in 0..2 {
+            let producer = Producer::new(memory.buffer(processor));
+            let _ = producer.record(event + processor as u16, &[7], || ClockSource::Counter.now());
+        }
+    }
+    let described = recorder.stop().unwrap();
+    let accounts: Vec<_> = described.completeness.iter().map(|it| (it.processor, it.programs_of)).collect();
+    assert_eq!(accounts, [(0, None), (1, None), (2, Some(0)), (3, Some(1))]);
+    assert!(described.completeness[3].to_string().starts_with("programs on processor 1: "));
+    let trace = Trace::open(place.0.join("trace")).unwrap();
+    assert_eq!(trace.check().0, described.completeness);
+    let found = |filter: Filter| {
+        let (mut found, mut merged) = (Vec::new(), trace.merge(filter.without_marks()));
+        while let Some(item) = merged.next() {
+            if let Item::Record(record) = item.unwrap() {
+                found.push((record.event, record.processor));
+            }
+        }
+        found
+    };
+    assert_eq!(found(Filter::default()), [(700, 0), (701, 1), (600, 0), (601, 1)]);
+    assert_eq!(found(Filter::default().processors([1])), [(701, 1), (601, 1)]);
+    let alone = Together::<Memory>::new(None, Some(programs));
+    assert_eq!((alone.processors(), alone.programs_of(1)), (2, None), "they are the processors' files then");
 }

@@ -102,6 +102,7 @@ fn klog_6_gaps_are_exact_at_the_beginning_inside_between_blocks_and_at_the_end()
     );
     let account = Account {
         processor: 0,
+        programs_of: None,
         first_serial: 0,
         end_serial: 1010,
         records: 893,
