@@ -112,6 +112,18 @@ pub const STUDIES: &[Entry] = &[
         run: klogger::quanta,
         of_trace: Some(klogger::quanta_of_trace),
     },
+    Entry {
+        name: "noise",
+        shows: "how long a loop of 1 ms takes, raw and with interrupts subtracted (KLogger figures 8 to 10)",
+        run: klogger::noise,
+        of_trace: Some(klogger::noise_of_trace),
+    },
+    Entry {
+        name: "timer",
+        shows: "what the timer interrupt costs, and takes from a program (KLogger figure 11)",
+        run: klogger::timer,
+        of_trace: Some(klogger::timer_of_trace),
+    },
 ];
 
 /// The study of that name.

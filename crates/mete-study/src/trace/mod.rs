@@ -11,6 +11,7 @@ mod names;
 mod recorded;
 mod schedule;
 mod session;
+mod spans;
 #[cfg(test)]
 pub(crate) mod written;
 
@@ -19,3 +20,4 @@ pub(crate) use names::Names;
 pub(crate) use recorded::{Next, Recorded, Seen};
 pub(crate) use schedule::{Run, Runs};
 pub(crate) use session::Session;
+pub(crate) use spans::{EVENTS as INTERRUPTS, Kind, Span, Spans};

@@ -110,6 +110,11 @@ impl Recorded {
         }
     }
 
+    /// How many processors were recorded.
+    pub fn processors(&self) -> usize {
+        self.trace.description().files.len()
+    }
+
     /// Hands out all that is in it in order of time, but for the recorder's own marks. What cannot be read counts
     /// as lost.
     pub fn each(&self, mut see: impl FnMut(Next<'_>)) {

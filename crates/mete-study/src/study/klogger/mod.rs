@@ -2,9 +2,29 @@
 //! runs, or takes somebody's trace, and says what the paper's figure says.
 
 mod cdf;
+mod noise;
+mod noise_page;
 mod page;
 mod quanta;
 mod quanta_page;
+mod timer;
+mod timer_page;
 mod workloads;
 
+use std::time::{Duration, Instant};
+
+pub(super) use noise::{of_trace as noise_of_trace, study as noise};
 pub(super) use quanta::{of_trace as quanta_of_trace, study as quanta};
+pub(super) use timer::{of_trace as timer_of_trace, study as timer};
+
+use crate::progress::Progress;
+
+/// Waits, unless the run is stopped; says how long it was.
+fn pause(time: Duration, progress: &dyn Progress) -> Duration {
+    const PIECE: Duration = Duration::from_millis(20);
+    let begin = Instant::now();
+    while begin.elapsed() < time && !progress.is_cancelled() {
+        std::thread::sleep(PIECE.min(time.saturating_sub(begin.elapsed())));
+    }
+    begin.elapsed()
+}

@@ -385,9 +385,9 @@ const PROSE: [&str; 2] = [
     "Figure 18 comes out for the graphical client, and not for wget: a turn counts as short if it is \
      within IOthreshold, so wget is not told at 0.1 ms and is at 0.5 ms only where its turns are between. \
      What a packet takes it is not in the paper; the stand-in takes 5 us, and most turns are one or two \
-     packets long. With 20 to 80 us it is told for none to three fifths of the time at 0.1 ms, and always \
-     or never at 0.5 ms: a turn takes as long as the packets that one driver's slice brings, from one to \
-     a whole window of 44, so that no cost per packet puts all turns between. In figure 16(b) the \
+     packets long. With 20 to 80 us it is not told at 0.1 ms, and at 0.5 ms always, for a part of the time or \
+     never: a turn takes as long as the packets that one driver's slice brings, from one to a whole window \
+     of 44, so that hardly any cost per packet puts all turns between. In figure 16(b) the \
      animations are always late with their next picture. If they pause after each (the third pair of \
      cases) TAVS gains little, for the reason that figure 13 has, too: when a key and the browser's timer \
      are pending together, the priority kernel, in which both have the same bonus, resumes the browser, \

@@ -1,0 +1,101 @@
+//! A real-time priority for a while, under a watchdog: a thread that keeps a processor at such a priority keeps it
+//! from everybody, the kernel's own threads among them.
+
+use std::io;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::reason::Reason;
+
+/// Above the recorder's flush threads, which would be noise themselves.
+const PRIORITY: i32 = 2;
+
+/// The calling thread at a real-time priority, as long as this lives, and not longer than its limit.
+#[derive(Debug)]
+#[must_use = "the thread is an ordinary one again when this is dropped"]
+pub struct Realtime {
+    watchdog: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Realtime {
+    /// Begins. If this still lives at the limit, the watchdog, whose priority is higher, makes the thread an
+    /// ordinary one.
+    ///
+    /// # Errors
+    ///
+    /// If this process may not, or there is no thread for the watchdog.
+    pub fn begin(limit: Duration) -> Result<Realtime, Reason> {
+        // SAFETY: takes no argument.
+        let thread = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
+        let (done, until) = channel();
+        let (tell, told) = channel();
+        let watch = move || {
+            // Its refusal is told before anything runs at a real-time priority.
+            let _ = tell.send(set(0, libc::SCHED_FIFO, PRIORITY + 1));
+            if until.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                let _ = set(thread, libc::SCHED_OTHER, 0);
+            }
+        };
+        let watchdog = thread::Builder::new().name("watchdog".into()).spawn(watch)?;
+        let realtime = Realtime { watchdog: Some((done, watchdog)) };
+        told.recv().map_err(Reason::from_error)?.map_err(refused)?;
+        set(0, libc::SCHED_FIFO, PRIORITY).map_err(refused)?;
+        Ok(realtime)
+    }
+}
+
+fn refused(error: io::Error) -> Reason {
+    Reason::new(format!("a real-time priority was refused (root may have one): {error}"))
+}
+
+impl Drop for Realtime {
+    fn drop(&mut self) {
+        // Fails if the thread is an ordinary one, and then it is what is wanted.
+        let _ = set(0, libc::SCHED_OTHER, 0);
+        if let Some((done, watchdog)) = self.watchdog.take() {
+            // Heard as its end.
+            drop(done);
+            let _ = watchdog.join();
+        }
+    }
+}
+
+fn set(thread: libc::pid_t, policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: reads one parameter block.
+    match unsafe { libc::sched_setscheduler(thread, policy, &parameters) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy() -> libc::c_int {
+        // SAFETY: a query.
+        unsafe { libc::sched_getscheduler(0) }
+    }
+
+    #[test]
+    fn klog_9_a_thread_has_its_real_time_priority_not_longer_than_its_limit() {
+        let before = policy();
+        let realtime = match Realtime::begin(Duration::from_millis(50)) {
+            Ok(realtime) => realtime,
+            Err(reason) => return println!("SKIPPED: {reason}"),
+        };
+        assert_eq!(policy(), libc::SCHED_FIFO);
+        // Bounded, should the watchdog not bark.
+        for _ in 0..400 {
+            thread::sleep(Duration::from_millis(5));
+            if policy() == libc::SCHED_OTHER {
+                break;
+            }
+        }
+        assert_eq!(policy(), libc::SCHED_OTHER);
+        drop(realtime);
+        assert_eq!(policy(), before);
+    }
+}

@@ -1,0 +1,283 @@
+//! The kernel's noise: how long a loop that should take a millisecond does take (KLogger paper, §10.1, figures 8
+//! to 10).
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Duration;
+
+use super::cdf::Distribution;
+use super::noise_page;
+use crate::crew::now_ns;
+use crate::processor::{self, Pinned};
+use crate::progress::Progress;
+use crate::realtime::Realtime;
+use crate::reason::Reason;
+use crate::report::{Report, Row};
+use crate::study::{Study, StudyOptions};
+use crate::trace::{INTERRUPTS, Kind, Next, Recorded, Session, Span, Spans};
+
+/// What an iteration is to take.
+const AIM_NS: u64 = 1_000_000;
+/// Iterations at a stretch: a fifth of a second, then others may run.
+const STRETCH: usize = 200;
+/// Between two stretches.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Stretches, and in a quick run.
+const STRETCHES: [usize; 2] = [40, 5];
+/// The watchdog's: five times what a stretch is to take.
+const LIMIT: Duration = Duration::from_secs(1);
+/// Of other traces, windows of an iteration's length are looked at: not more than this.
+const MOST_WINDOWS: u64 = 10_000_000;
+
+/// One iteration, in CLOCK_MONOTONIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Iteration {
+    pub from_ns: u64,
+    pub to_ns: u64,
+}
+
+/// What was found: the length of iterations in microseconds.
+#[derive(Debug, PartialEq)]
+pub(super) struct Noise {
+    pub noisy: Distribution,
+    /// Without the direct overhead of the timer.
+    pub without_timer: Distribution,
+    /// Without that of all interrupts.
+    pub clean: Distribution,
+    /// The same with the times when others ran left out.
+    pub alone: Distribution,
+    /// How many interrupts of each kind there were.
+    pub interrupts: [usize; 4],
+    /// Events that the trace has lost.
+    pub lost: u64,
+}
+
+pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    let noise = measure(STRETCHES[usize::from(options.is_quick)], progress);
+    let mut report = Report::new("mete study noise");
+    report.rows = rows(&noise);
+    report.is_complete = !progress.is_cancelled();
+    noise_page::study(report, noise.as_ref().ok())
+}
+
+fn measure(stretches: usize, progress: &mut dyn Progress) -> Result<Noise, Reason> {
+    let processor = processor::quietest();
+    let _pinned = Pinned::to(processor)?;
+    let turns = calibrate();
+    let interrupts = Session::begin("interrupt", &INTERRUPTS)?;
+    let switches = Session::begin("scheduler", &["SCHEDIN", "SCHEDOUT"])?;
+    let mut iterations = Vec::with_capacity(stretches * STRETCH);
+    progress.begin("stretches of 200 ms", stretches as u64);
+    for _ in 0..stretches {
+        if progress.is_cancelled() {
+            break;
+        }
+        stretch(turns, &mut iterations)?;
+        std::thread::sleep(PAUSE);
+        progress.step();
+    }
+    let (interrupts, switches) = (interrupts.end()?, switches.end()?);
+    let spans = spans(&interrupts, processor as u32);
+    let away = away(&switches, processor as u32);
+    let lost = interrupts.lost() + switches.lost();
+    Ok(Noise { lost, ..noise(&iterations, &spans, &away) })
+}
+
+/// Iterations at a real-time priority, until they are too long altogether.
+fn stretch(turns: u64, iterations: &mut Vec<Iteration>) -> Result<(), Reason> {
+    let _realtime = Realtime::begin(LIMIT)?;
+    let end = now_ns() + LIMIT.as_nanos() as u64;
+    for _ in 0..STRETCH {
+        let from_ns = now_ns();
+        count(turns);
+        let to_ns = now_ns();
+        iterations.push(Iteration { from_ns, to_ns });
+        if to_ns > end {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The paper's loop: reads a number from the stack, adds one, and writes it back.
+#[inline(never)]
+fn count(turns: u64) {
+    let mut index = 0u64;
+    while index < turns {
+        index = black_box(index).wrapping_add(1);
+        black_box(&mut index);
+    }
+}
+
+/// Turns of the loop that take [`AIM_NS`] where nothing disturbs: by the fastest of some.
+fn calibrate() -> u64 {
+    const TURNS: u64 = 100_000;
+    let fastest = (0..50).map(|_| {
+        let from_ns = now_ns();
+        count(TURNS);
+        now_ns() - from_ns
+    });
+    let ns = fastest.min().unwrap_or(AIM_NS).max(1);
+    (TURNS * AIM_NS / ns).max(1)
+}
+
+fn spans(recorded: &Recorded, processor: u32) -> Vec<Span> {
+    let (mut spans, mut all) = (Spans::default(), Vec::new());
+    recorded.each(|next| all.extend(spans.next(&next).filter(|span| span.processor == processor)));
+    all
+}
+
+/// When anybody else had the processor: from a SCHEDOUT of this thread to its next SCHEDIN.
+fn away(recorded: &Recorded, processor: u32) -> Vec<(u64, u64)> {
+    let own = rustix::thread::gettid().as_raw_nonzero().get();
+    let (mut left, mut all) = (None, Vec::new());
+    recorded.each(|next| match next {
+        Next::Event(seen) if seen.processor == processor && seen.pid("pid") == own => match seen.name() {
+            "SCHEDOUT" => left = Some(seen.time_ns),
+            _ => all.extend(left.take().map(|from_ns| (from_ns, seen.time_ns))),
+        },
+        Next::Event(_) => {}
+        Next::Lost { .. } => left = None,
+    });
+    all
+}
+
+/// Subtracts from each iteration what lies in it.
+fn noise(iterations: &[Iteration], spans: &[Span], away: &[(u64, u64)]) -> Noise {
+    let pick = |is_wanted: fn(&Span) -> bool| -> Vec<(u64, u64)> {
+        union(spans.iter().filter(|span| is_wanted(span)).map(|span| (span.from_ns, span.to_ns)).collect())
+    };
+    let (timer, all) = (pick(|span| span.kind == Kind::Timer), pick(|_| true));
+    let both = union([&all[..], away].concat());
+    let without = |taken: &[(u64, u64)]| {
+        let left = iterations.iter().map(|of| (of.to_ns - of.from_ns - within(taken, *of)) as f64 / 1e3);
+        Distribution::of(left.collect())
+    };
+    let is_within =
+        |span: &Span| iterations.iter().any(|of| of.from_ns <= span.from_ns && span.to_ns <= of.to_ns);
+    let seen: Vec<&Span> = spans.iter().filter(|span| is_within(span)).collect();
+    let count = |kind| seen.iter().filter(|span| span.kind == kind).count();
+    Noise {
+        noisy: without(&[]),
+        without_timer: without(&timer),
+        clean: without(&all),
+        alone: without(&both),
+        interrupts: Kind::ALL.map(count),
+        lost: 0,
+    }
+}
+
+/// The same times without any that lie in others, in order.
+fn union(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    spans.sort_unstable();
+    let mut all: Vec<(u64, u64)> = Vec::new();
+    for (from, to) in spans {
+        match all.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            _ => all.push((from, to)),
+        }
+    }
+    all
+}
+
+/// How much of an iteration these times take.
+fn within(taken: &[(u64, u64)], of: Iteration) -> u64 {
+    let first = taken.partition_point(|(_, to)| *to <= of.from_ns);
+    let own = taken[first..].iter().take_while(|(from, _)| *from < of.to_ns);
+    own.map(|(from, to)| to.min(&of.to_ns) - from.max(&of.from_ns)).sum()
+}
+
+/// Of a trace: how much of each millisecond of each processor interrupts took.
+pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
+    let recorded = Recorded::open(directory)?;
+    recorded.needs("interrupt", &INTERRUPTS)?;
+    let (mut spans, mut all) = (Spans::default(), Vec::new());
+    recorded.each(|next| all.extend(spans.next(&next)));
+    let mut report = Report::new(format!("mete study noise --trace {}", directory.display()));
+    let mut curves = Vec::new();
+    for processor in 0..recorded.processors() as u32 {
+        let own: Vec<_> = all.iter().filter(|span| span.processor == processor).collect();
+        let taken = union(own.iter().map(|span| (span.from_ns, span.to_ns)).collect());
+        let us = windows(&taken);
+        let name = format!("processor {processor}");
+        let note = super::page::loss(recorded.lost());
+        report
+            .rows
+            .push(Row::new(format!("noise: {name}, of a millisecond"), "us", Ok(us.clone())).note(note));
+        curves.push((name, Distribution::of(us)));
+    }
+    Ok(noise_page::of_trace(report, &curves))
+}
+
+/// How many microseconds of each millisecond were taken, from the first one on.
+fn windows(taken: &[(u64, u64)]) -> Vec<f64> {
+    let (Some(first), Some(last)) = (taken.first(), taken.last()) else { return Vec::new() };
+    let count = ((last.1 - first.0) / AIM_NS).min(MOST_WINDOWS);
+    let window =
+        |nth: u64| Iteration { from_ns: first.0 + nth * AIM_NS, to_ns: first.0 + (nth + 1) * AIM_NS };
+    (0..count).map(|nth| within(taken, window(nth)) as f64 / 1e3).collect()
+}
+
+fn rows(noise: &Result<Noise, Reason>) -> Vec<Row> {
+    let us = |of: fn(&Noise) -> &Distribution| {
+        noise.as_ref().map(|noise| of(noise).values().to_vec()).map_err(Clone::clone)
+    };
+    let spread = |of: fn(&Noise) -> &Distribution| {
+        let spread = noise.as_ref().map(|noise| noise_page::spread(of(noise)));
+        spread.map(|spread| spread.into_iter().collect()).map_err(Clone::clone)
+    };
+    let loss = noise.as_ref().map_or_else(|_| String::new(), |noise| super::page::loss(noise.lost));
+    vec![
+        Row::new("noise: iteration", "us", us(|noise| &noise.noisy))
+            .note("a loop of additions on the stack, at a real-time priority")
+            .note(loss),
+        Row::new("noise: without the timer", "us", us(|noise| &noise.without_timer)),
+        Row::new("noise: without all interrupts", "us", us(|noise| &noise.clean)),
+        Row::new("noise: without interrupts and others' turns", "us", us(|noise| &noise.alone)),
+        Row::new("noise: spread, as it is", "percent", spread(|noise| &noise.noisy))
+            .note("from the first to the 99th percentile, of the median"),
+        Row::new("noise: spread without all interrupts", "percent", spread(|noise| &noise.clean)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn klog_9_noise_is_an_iteration_less_what_interrupts_it() {
+        let iteration = |from_ns| Iteration { from_ns, to_ns: from_ns + 1_000_000 };
+        let span = |kind, from_ns, to_ns| Span { kind, processor: 0, from_ns, to_ns };
+        let spans = [
+            span(Kind::Timer, 100_000, 110_000),
+            span(Kind::Soft, 120_000, 150_000),
+            // Within the soft interrupt: not subtracted twice.
+            span(Kind::Device, 130_000, 140_000),
+            // Half of it belongs to the next iteration.
+            span(Kind::Timer, 999_000, 1_001_000),
+        ];
+        let found = noise(&[iteration(0), iteration(1_000_000)], &spans, &[(1_500_000, 1_600_000)]);
+        assert_eq!(found.noisy.values(), [1_000.0, 1_000.0]);
+        assert_eq!(found.without_timer.values(), [989.0, 999.0]);
+        assert_eq!(found.clean.values(), [959.0, 999.0]);
+        assert_eq!(found.alone.values(), [899.0, 959.0]);
+        assert_eq!(found.interrupts, [1, 1, 1, 0], "the one on the border is in neither");
+    }
+
+    #[test]
+    fn klog_9_of_a_trace_each_millisecond_says_what_interrupts_took() {
+        let taken = union(vec![(2_500_000, 2_600_000), (0, 10_000), (5_000, 20_000), (3_000_000, 3_000_001)]);
+        assert_eq!(taken.len(), 3);
+        assert_eq!(windows(&taken), [20.0, 0.0, 100.0]);
+        assert_eq!(windows(&[]), [0.0; 0]);
+    }
+
+    #[test]
+    fn klog_9_a_stretch_of_the_loop_has_its_end() {
+        let mut iterations = Vec::new();
+        match stretch(1, &mut iterations) {
+            Ok(()) => assert_eq!(iterations.len(), STRETCH),
+            Err(reason) => println!("SKIPPED: {reason}"),
+        }
+    }
+}

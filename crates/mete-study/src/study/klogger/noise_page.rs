@@ -1,0 +1,155 @@
+//! The page and the plots of the study `noise`.
+
+use super::cdf::{self, Distribution};
+use super::noise::Noise;
+use super::page;
+use crate::figure::Figure;
+use crate::report::{Report, short};
+use crate::study::{Study, missing};
+use crate::svg::{self, Axis, Series};
+use crate::trace::Kind;
+
+const FIGURE_8: &str = "KLogger fig. 8";
+/// Where the head of the distribution ends and its tail begins, in percent.
+const HEAD: f64 = 2.0;
+const TAIL: f64 = 98.0;
+
+pub(super) fn study(report: Report, noise: Option<&Noise>) -> Study {
+    let figures = figures(noise, report.is_complete);
+    let text = format!("{MEASURED}{}", compared(noise));
+    let plots = ["noise.svg", "head.svg", "tail.svg"];
+    let page = page::of("Noise of a loop of one millisecond", &report, &figures, &text, &plots);
+    let files = [vec![("README.md".to_owned(), page)], noise.map(files).unwrap_or_default()].concat();
+    Study { folder: "noise", report, figures, files }
+}
+
+pub(super) fn of_trace(report: Report, curves: &[(String, Distribution)]) -> Study {
+    let series: Vec<Series> = curves.iter().map(|(name, us)| us.series(name)).collect();
+    let plot = plot("How much of a millisecond interrupts take", "us", &series);
+    let files =
+        vec![("noise.svg".to_owned(), plot), ("distribution.csv".to_owned(), cdf::csv(&series, "us"))];
+    Study { folder: "noise", report, figures: Vec::new(), files }
+}
+
+fn files(noise: &Noise) -> Vec<(String, String)> {
+    let curves = [
+        ("noisy", &noise.noisy),
+        ("without the timer", &noise.without_timer),
+        ("clean", &noise.clean),
+        ("clean and alone", &noise.alone),
+    ];
+    let series: Vec<Series> = curves.map(|(name, of)| of.series(name)).into();
+    let part = |is_in: fn(f64) -> bool| -> Vec<Series> {
+        let of = |of: &Series| Series {
+            name: of.name.clone(),
+            points: of.points.iter().copied().filter(|(_, percent)| is_in(*percent)).collect(),
+        };
+        series.iter().map(of).collect()
+    };
+    let fine: Vec<Series> = curves.map(|(name, of)| ends(name, of)).into();
+    let tail: Vec<Series> = fine.iter().map(|of| after(of, TAIL)).collect();
+    vec![
+        ("noise.svg".to_owned(), plot("How long an iteration takes", "us", &series)),
+        ("head.svg".to_owned(), plot("Its fastest two percent", "us", &part(|percent| percent <= HEAD))),
+        ("tail.svg".to_owned(), plot("Its slowest two percent", "us", &tail)),
+        ("distribution.csv".to_owned(), cdf::csv(&[series, fine].concat(), "us")),
+    ]
+}
+
+/// The slowest iterations more finely.
+fn ends(name: &str, of: &Distribution) -> Series {
+    let percents = (0..=200).map(|nth| TAIL + (100.0 - TAIL) * f64::from(nth) / 200.0);
+    let points = percents.filter_map(|percent| Some((of.quantile(percent / 100.0)?, percent)));
+    Series { name: format!("{name}, tail"), points: points.collect() }
+}
+
+fn after(of: &Series, percent: f64) -> Series {
+    Series {
+        name: of.name.clone(),
+        points: of.points.iter().copied().filter(|(_, at)| *at >= percent).collect(),
+    }
+}
+
+fn plot(title: &str, unit: &str, series: &[Series]) -> String {
+    let across = Axis { label: unit.to_owned(), is_logarithmic: true };
+    let up = Axis { label: "percent that take no longer".into(), is_logarithmic: false };
+    svg::lines(title, &across, &up, series)
+}
+
+/// From the first to the 99th percentile, in percent of the median.
+pub(super) fn spread(of: &Distribution) -> Option<f64> {
+    let [low, half, high] = [0.01, 0.5, 0.99].map(|part| of.quantile(part));
+    Some(100.0 * (high? - low?) / half?)
+}
+
+fn figures(noise: Option<&Noise>, is_complete: bool) -> Vec<Figure> {
+    let why = missing(is_complete);
+    let absent = |figure: &str, paper: &str, why: &str| Figure::missing(figure, paper, why);
+    let range_paper = "one piece of code takes from 0.78 to 1.96 of what it should: a factor of 2.5";
+    let direct_paper =
+        "taking off the direct overhead of interrupts changes nothing: what is left is cache misses";
+    let range = noise.and_then(|noise| Some((noise.noisy.quantile(0.0)?, noise.noisy.quantile(1.0)?)));
+    let spreads = noise.and_then(|noise| Some((spread(&noise.noisy)?, spread(&noise.clean)?)));
+    vec![
+        range.map_or_else(
+            || absent(FIGURE_8, range_paper, why),
+            |(least, most)| {
+                let ours =
+                    format!("{} to {} us, a factor of {}", short(least), short(most), short(most / least));
+                Figure::new(FIGURE_8, range_paper, ours, most >= 2.0 * least)
+            },
+        ),
+        spreads.map_or_else(
+            || absent(FIGURE_8, direct_paper, why),
+            |(noisy, clean)| {
+                let ours = format!(
+                    "from the 1st to the 99th percentile {} % of the median, {} % without interrupts",
+                    short(noisy),
+                    short(clean)
+                );
+                Figure::new(FIGURE_8, direct_paper, ours, clean >= 0.9 * noisy)
+            },
+        ),
+        absent(
+            "KLogger fig. 9",
+            "a timer of 1000 Hz causes far more cache misses than one of 100 Hz",
+            "needs hardware performance counters, and kernels with either timer",
+        ),
+        absent(
+            "KLogger fig. 10",
+            "with caches disabled, taking off the direct overhead leaves equal iterations",
+            "no program can switch the caches off here",
+        ),
+    ]
+}
+
+const MEASURED: &str = "\
+A loop that reads a number from the stack, adds one and writes it back is calibrated to take a millisecond where nothing \
+disturbs it, and repeated at a real-time priority above the recorder's own threads on one processor: 200 iterations at a \
+stretch, then a pause, so that nobody starves, with a watchdog of higher priority (the paper's ran a million in a row). Each \
+iteration reads CLOCK_MONOTONIC before and after; the interrupt schema's records have the same clock, so that the time of \
+each interrupt is taken off the iteration that it lies in: the timer's alone (“without the timer”), that of all interrupts \
+(“clean”), and that of whoever else had the processor in spite of the priority (“alone”).\n\n";
+
+fn compared(noise: Option<&Noise>) -> String {
+    let Some(noise) = noise else { return String::new() };
+    let said = |of: &Distribution, part| of.quantile(part).map(short).unwrap_or_default();
+    let counts = Kind::ALL.iter().zip(noise.interrupts).filter(|(_, count)| *count > 0);
+    let counts: Vec<_> = counts.map(|(kind, count)| format!("{count} times a {}", kind.name())).collect();
+    let beyond = |of: &Distribution, us| of.part_below(us).map_or(0.0, |part| 100.0 * (1.0 - part));
+    format!(
+        "In {} iterations there was {}. The median iteration takes {} us, one in a hundred more than {} us, {} % more \
+         than 1.5 ms (the paper: about 1 %); without all interrupts the same are {} us and {} us. What is left then is not the \
+         direct cost of any handler: the way into the kernel and back around it, the recording itself, caches, and \
+         on a virtual machine the times when the hypervisor ran something else, of which this kernel knows nothing. The \
+         paper showed by cache misses, and by switching the caches off, that its rest was the caches' doing; that cannot be \
+         repeated here, so how much of ours is caches and how much the hypervisor remains open.\n\n",
+        noise.noisy.values().len(),
+        if counts.is_empty() { "no interrupt".to_owned() } else { counts.join(", ") },
+        said(&noise.noisy, 0.5),
+        said(&noise.noisy, 0.99),
+        short(beyond(&noise.noisy, 1_500.0)),
+        said(&noise.clean, 0.5),
+        said(&noise.clean, 0.99),
+    )
+}

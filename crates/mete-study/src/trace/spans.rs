@@ -1,0 +1,126 @@
+//! From when to when a processor served an interrupt (KLogger paper, §10).
+
+use std::collections::HashMap;
+
+use super::Next;
+
+/// What kind of interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// The processor's own timer.
+    Timer,
+    /// A device.
+    Device,
+    /// A soft interrupt.
+    Soft,
+    /// Another processor.
+    Processor,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 4] = [Kind::Timer, Kind::Device, Kind::Soft, Kind::Processor];
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Timer => "timer interrupt",
+            Kind::Device => "device interrupt",
+            Kind::Soft => "soft interrupt",
+            Kind::Processor => "interrupt from another processor",
+        }
+    }
+
+    /// The kind of an event, and whether it is its beginning.
+    fn of(event: &str) -> Option<(Kind, bool)> {
+        Some(match event {
+            "TIMER_ENTRY" => (Kind::Timer, true),
+            "TIMER_EXIT" => (Kind::Timer, false),
+            "IRQ_ENTRY" => (Kind::Device, true),
+            "IRQ_EXIT" => (Kind::Device, false),
+            "SOFTIRQ_ENTRY" => (Kind::Soft, true),
+            "SOFTIRQ_EXIT" => (Kind::Soft, false),
+            "IPI_ENTRY" => (Kind::Processor, true),
+            "IPI_EXIT" => (Kind::Processor, false),
+            _ => return None,
+        })
+    }
+}
+
+/// The events of [`Kind::ALL`].
+pub const EVENTS: [&str; 8] = [
+    "TIMER_ENTRY",
+    "TIMER_EXIT",
+    "IRQ_ENTRY",
+    "IRQ_EXIT",
+    "SOFTIRQ_ENTRY",
+    "SOFTIRQ_EXIT",
+    "IPI_ENTRY",
+    "IPI_EXIT",
+];
+
+/// One interrupt, from its beginning to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// What kind.
+    pub kind: Kind,
+    /// Which processor.
+    pub processor: u32,
+    /// When it began.
+    pub from_ns: u64,
+    /// When it was done.
+    pub to_ns: u64,
+}
+
+impl Span {
+    /// How long it took.
+    pub fn ns(&self) -> u64 {
+        self.to_ns.saturating_sub(self.from_ns)
+    }
+}
+
+/// Pairs beginnings and ends; one interrupt may lie within another one.
+#[derive(Debug, Default)]
+pub struct Spans {
+    open: HashMap<u32, Vec<(Kind, u64)>>,
+}
+
+impl Spans {
+    /// Takes what comes next; answers with the interrupt that it ends.
+    pub fn next(&mut self, next: &Next<'_>) -> Option<Span> {
+        let seen = match next {
+            Next::Lost { processor } => return self.open.remove(processor).and(None),
+            Next::Event(seen) => seen,
+        };
+        let (kind, is_begin) = Kind::of(seen.name())?;
+        let open = self.open.entry(seen.processor).or_default();
+        if is_begin {
+            open.push((kind, seen.time_ns));
+            return None;
+        }
+        // Whatever lies inside and has no end was missed.
+        let at = open.iter().rposition(|(of, _)| *of == kind)?;
+        let from_ns = open[at].1;
+        open.truncate(at);
+        Some(Span { kind, processor: seen.processor, from_ns, to_ns: seen.time_ns })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::written::Written;
+
+    #[test]
+    fn klog_9_interrupts_within_interrupts_are_paired() {
+        let mut written = Written::new("interrupt", 1);
+        let names = ["SOFTIRQ_ENTRY", "TIMER_ENTRY", "TIMER_EXIT", "SOFTIRQ_EXIT", "IRQ_EXIT", "IPI_ENTRY"];
+        for (nth, name) in names.iter().enumerate() {
+            written.event(0, 100 * (nth as u64 + 1), name, &[]);
+        }
+        let (mut spans, mut all) = (Spans::default(), Vec::new());
+        written.read().each(|next| all.extend(spans.next(&next)));
+        let span = |kind, from_ns, to_ns| Span { kind, processor: 0, from_ns, to_ns };
+        assert_eq!(all, [span(Kind::Timer, 200, 300), span(Kind::Soft, 100, 400)]);
+    }
+}

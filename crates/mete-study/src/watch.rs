@@ -1,0 +1,85 @@
+//! Somebody who does nothing but look at the clock, and keeps when it was away.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::crew::{Desk, now_ns};
+
+/// Two readings of the clock that are at least so far apart have something in between. Two readings in a row take
+/// some 20 ns, and what a hypervisor or the memory adds is below a microsecond as a rule.
+const LEAST_NS: u64 = 1_000;
+/// Gaps that are kept; later ones are counted only.
+const MOST: usize = 8192;
+/// Words of a member that watches: how many gaps, then two a gap.
+pub const WORDS: usize = 1 + 2 * MOST;
+
+/// From the last reading before to the first reading after something took the processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The last instant of the program.
+    pub from_ns: u64,
+    /// Its next one.
+    pub to_ns: u64,
+}
+
+impl Gap {
+    /// How long the program did not run.
+    pub fn ns(self) -> u64 {
+        self.to_ns - self.from_ns
+    }
+
+    /// Whether this instant lies in it.
+    pub fn has(self, time_ns: u64) -> bool {
+        (self.from_ns..=self.to_ns).contains(&time_ns)
+    }
+}
+
+/// Looks at the clock until it is told to end.
+pub fn watch(desk: &Desk<'_>) {
+    let words = desk.words();
+    let mut last = now_ns();
+    let mut gaps = 0usize;
+    while !desk.is_over() {
+        let now = now_ns();
+        if now.wrapping_sub(last) >= LEAST_NS {
+            if gaps < MOST {
+                words[1 + 2 * gaps].store(last, Ordering::Relaxed);
+                words[2 + 2 * gaps].store(now, Ordering::Relaxed);
+            }
+            gaps = gaps.wrapping_add(1);
+            words[0].store(gaps as u64, Ordering::Release);
+        }
+        last = now;
+    }
+}
+
+/// What a member has kept, in order of time.
+pub fn gaps(words: &[AtomicU64]) -> Vec<Gap> {
+    let count = (words[0].load(Ordering::Acquire) as usize).min(MOST);
+    let pairs = words[1..=2 * count].chunks_exact(2);
+    let gap = |pair: &[AtomicU64]| Gap {
+        from_ns: pair[0].load(Ordering::Relaxed),
+        to_ns: pair[1].load(Ordering::Relaxed),
+    };
+    pairs.map(gap).filter(|gap| gap.to_ns > gap.from_ns).collect()
+}
+
+/// The gap in which this instant lies.
+pub fn around(gaps: &[Gap], time_ns: u64) -> Option<Gap> {
+    let after = gaps.partition_point(|gap| gap.to_ns < time_ns);
+    gaps.get(after).copied().filter(|gap| gap.has(time_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn klog_9_gaps_are_read_back_in_order_and_found_by_time() {
+        let words: Vec<AtomicU64> = [2, 100, 2_000, 5_000, 9_000, 0, 0].map(AtomicU64::new).into();
+        let gaps = gaps(&words);
+        let [first, second] = [Gap { from_ns: 100, to_ns: 2_000 }, Gap { from_ns: 5_000, to_ns: 9_000 }];
+        assert_eq!(gaps, [first, second]);
+        assert_eq!((around(&gaps, 150), around(&gaps, 9_000)), (Some(first), Some(second)));
+        assert_eq!((around(&gaps, 50), around(&gaps, 3_000), around(&gaps, 9_001)), (None, None, None));
+    }
+}
