@@ -99,6 +99,28 @@ fn tavs_1_precise_accounting_charges_what_was_run_wherever_ticks_fall() {
 }
 
 #[test]
+fn tavs_1_with_precise_accounting_too_a_client_earns_from_the_tick_on_that_finds_it() {
+    let mut policy = host(2, CreditSettings::BASELINE);
+    let stretch = |policy: &mut Credit, client, length, now| {
+        let _ = policy.wake(client, now);
+        let _ = policy.pick(0, now);
+        policy.ran(client, length, Stop::Blocked, now + length);
+    };
+    stretch(&mut policy, 0, 25 * MS, 0);
+    for tick in 1..=3 {
+        let _ = policy.tick(0, tick * TICK);
+    }
+    assert_eq!(policy.credit_ns(0), -25_000_000, "whom no tick finds earns nothing");
+    let _ = policy.wake(0, 35 * MS);
+    let _ = policy.pick(0, 35 * MS);
+    let _ = policy.tick(0, 4 * TICK);
+    policy.ran(0, 6 * MS, Stop::Blocked, 41 * MS);
+    let _ = policy.tick(0, 5 * TICK);
+    let _ = policy.tick(0, 6 * TICK);
+    assert_eq!(policy.credit_ns(0), -1_000_000, "31 ms used, 30 given to the only active one");
+}
+
+#[test]
 fn tavs_1_every_30_ms_active_clients_are_given_credit_by_weight() {
     let mut policy = host(3, CreditSettings::XEN);
     policy.set_share(1, share(2), 0);

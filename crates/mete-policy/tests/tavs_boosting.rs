@@ -33,6 +33,8 @@ impl Host {
         let _ = host.policy.wake(MIXED, 0);
         host.pick(MIXED);
         host.switch(CPU);
+        // Ticks find it running: it is active.
+        host.account();
         host.ran(MIXED, 75 * MS, Stop::Expired);
         for _ in 0..5 {
             host.pending(Event::Other);
@@ -149,6 +151,7 @@ fn tavs_6_whose_boost_is_revoked_stands_where_it_stood_if_places_are_kept() {
         let _ = host.policy.wake(DRIVER, host.now);
         host.ran(HOG, 0, Stop::Blocked);
         host.pick(DRIVER);
+        let _ = host.policy.tick(0, host.now);
         host.ran(DRIVER, 70 * MS, Stop::Preempted);
         for _ in 0..30 {
             let _ = host.policy.tick(0, host.now);
@@ -485,6 +488,7 @@ fn tavs_6_who_is_boosted_in_its_own_turn_goes_on_with_it_afterwards() {
     host.account();
     let _ = host.policy.wake(HOG, host.now);
     host.pick(HOG);
+    let _ = host.policy.tick(0, host.now);
     host.ran(HOG, 40 * MS, Stop::Expired);
     host.account();
     host.account();

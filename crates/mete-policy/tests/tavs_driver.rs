@@ -28,6 +28,8 @@ impl Host {
         let mut host = Host::with(tavs);
         host.wake(DRIVER);
         host.pick(DRIVER);
+        // A tick finds it running: it is active.
+        let _ = host.policy.tick(0, 0);
         host.ran(DRIVER, 60 * MS, Stop::Blocked);
         host.account();
         assert_eq!(host.policy.priority(DRIVER), Priority::Over);

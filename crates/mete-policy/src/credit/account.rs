@@ -5,8 +5,8 @@
 //! running and ceases to be when it has saved up more than a slice, losing what it has saved; debt goes no
 //! deeper than a slice; if all together are in debt, that much more is handed out; apart from that, a
 //! domain earns no more than its active virtual processors can use, and what it leaves goes to those
-//! after it. With precise accounting a client becomes active when it has used as much as a tick charges,
-//! which is how often a tick would find it on average.
+//! after it. Precise accounting (§5.1) changes what is charged and leaves to ticks who is active, as Xen's
+//! own does, which came with 4.0.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -69,8 +69,6 @@ pub(super) struct Accounts {
     period_ns: Nanoseconds,
     processors: ProcessorId,
     limit_ns: i64,
-    /// A debt by which a client becomes active.
-    tick_ns: i64,
     /// The sum of all active clients' credit after the last accounting.
     balance_ns: i64,
 }
@@ -92,7 +90,6 @@ impl Accounts {
             period_ns: settings.tick_ns.saturating_mul(ticks),
             processors,
             limit_ns: signed(settings.slice_ns),
-            tick_ns: signed(settings.tick_ns),
             balance_ns: 0,
         }
     }
@@ -139,12 +136,16 @@ impl Accounts {
         self.debit(client, ran_ns.saturating_sub(charged));
     }
 
-    /// Takes credit from a client, which is active from a tick's worth on.
+    /// Takes credit from a client.
     pub(super) fn debit(&mut self, client: ClientId, used_ns: Nanoseconds) {
         let Some(account) = self.clients.get_mut(client as usize) else { return };
         account.credit_ns = account.credit_ns.saturating_sub_unsigned(used_ns);
-        if !account.active && account.credit_ns <= -self.tick_ns {
-            account.active = true;
+    }
+
+    /// A tick found it running: it earns from now on.
+    pub(super) fn activate(&mut self, client: ClientId) {
+        let Some(account) = self.clients.get_mut(client as usize) else { return };
+        if !core::mem::replace(&mut account.active, true) {
             self.active.push_back(0, client);
         }
     }

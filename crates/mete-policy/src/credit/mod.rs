@@ -34,7 +34,6 @@
 //! # Where this deviates
 //!
 //! * §2.2 says credit above nought is `UNDER`; here nought is, too, as in Xen, whose idle clients have it.
-//! * With precise accounting (§5) nobody need be found by a tick to become active (`account`).
 //! * A partial boost is not demoted at a tick; its slice bounds it instead, which is as long as a tick.
 //! * A partial boost of a blocked client takes effect when it wakes, unless it is boosted for that.
 //! * A packet boosts when the driver is descheduled (§3.5.3). Where no driver runs (an owner whose drivers
@@ -235,6 +234,7 @@ impl Credit {
         } else {
             self.accounts.debit(client, self.settings.tick_ns);
         }
+        self.accounts.activate(client);
     }
 
     fn switched(&mut self, client: ClientId, task: TaskId, now: Nanoseconds) -> Option<ProcessorId> {
