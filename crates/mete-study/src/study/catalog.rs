@@ -113,6 +113,18 @@ pub const STUDIES: &[Entry] = &[
         of_trace: Some(klogger::quanta_of_trace),
     },
     Entry {
+        name: "migrations",
+        shows: "what a player has of the processors beside a growing number of hogs (KLogger figure 6)",
+        run: klogger::migrations,
+        of_trace: Some(klogger::migrations_of_trace),
+    },
+    Entry {
+        name: "switch-cost",
+        shows: "what scheduling costs against the number of processes (KLogger figure 7)",
+        run: klogger::switch_cost,
+        of_trace: Some(klogger::switch_cost_of_trace),
+    },
+    Entry {
         name: "noise",
         shows: "how long a loop of 1 ms takes, raw and with interrupts subtracted (KLogger figures 8 to 10)",
         run: klogger::noise,

@@ -115,6 +115,16 @@ impl Recorded {
         self.trace.description().files.len()
     }
 
+    /// From the first event to the last one.
+    pub fn duration_ns(&self) -> u64 {
+        let (mut first, mut last) = (u64::MAX, 0);
+        let accounts = self.trace.description().completeness.iter().filter(|account| account.records > 0);
+        for account in accounts {
+            (first, last) = (first.min(account.first_time), last.max(account.last_time));
+        }
+        self.convert.ns(last).saturating_sub(self.convert.ns(first.min(last)))
+    }
+
     /// Hands out all that is in it in order of time, but for the recorder's own marks. What cannot be read counts
     /// as lost.
     pub fn each(&self, mut see: impl FnMut(Next<'_>)) {

@@ -2,19 +2,26 @@
 //! runs, or takes somebody's trace, and says what the paper's figure says.
 
 mod cdf;
+mod migrations;
+mod migrations_page;
 mod noise;
 mod noise_page;
 mod page;
+mod player;
 mod quanta;
 mod quanta_page;
+mod switch_cost;
+mod switch_cost_page;
 mod timer;
 mod timer_page;
 mod workloads;
 
 use std::time::{Duration, Instant};
 
+pub(super) use migrations::{of_trace as migrations_of_trace, study as migrations};
 pub(super) use noise::{of_trace as noise_of_trace, study as noise};
 pub(super) use quanta::{of_trace as quanta_of_trace, study as quanta};
+pub(super) use switch_cost::{of_trace as switch_cost_of_trace, study as switch_cost};
 pub(super) use timer::{of_trace as timer_of_trace, study as timer};
 
 use crate::progress::Progress;

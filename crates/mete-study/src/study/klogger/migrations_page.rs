@@ -1,0 +1,175 @@
+//! The page and the plots of the study `migrations`.
+
+use std::fmt::Write as _;
+
+use super::migrations::{Curve, Point, Who};
+use super::page;
+use crate::figure::Figure;
+use crate::report::{Report, short};
+use crate::study::{Study, missing};
+use crate::svg::{self, Axis, Series};
+
+const FIGURE: &str = "KLogger fig. 6";
+/// Percent of frames that repeated runs differ by anyhow.
+const UNSURE: f64 = 5.0;
+
+pub(super) fn study(report: Report, curves: &[Curve]) -> Study {
+    let figures = figures(curves, report.is_complete);
+    let text = format!("{MEASURED}{}", compared(curves));
+    let plots = ["share.svg", "frames.svg", "migrations.svg"];
+    let page = page::of("A player beside hogs", &report, &figures, &text, &plots) + &table(curves);
+    let shares = [("player", Who::Player), ("display", Who::Display), ("hogs", Who::Hog)];
+    let share =
+        shares.map(|(name, who)| series(curves, name, |point| point.share.get(&who).copied())).concat();
+    let frames = series(curves, "frames lost", |point| point.frames_lost);
+    let migrations = series(curves, "migrations", |point| Some(point.migrations));
+    let files = vec![
+        ("README.md".to_owned(), page),
+        ("share.svg".to_owned(), plot("Processor share", "percent of all processors", &share)),
+        ("frames.svg".to_owned(), plot("Frames lost", "percent", &frames)),
+        ("migrations.svg".to_owned(), plot("Migrations of the player", "a second", &migrations)),
+    ];
+    Study { folder: "migrations", report, figures, files }
+}
+
+pub(super) fn of_trace(report: Report) -> Study {
+    Study { folder: "migrations", report, figures: Vec::new(), files: Vec::new() }
+}
+
+fn series(curves: &[Curve], name: &str, of: impl Fn(&Point) -> Option<f64>) -> Vec<Series> {
+    let curve = |curve: &Curve| Series {
+        name: format!("{}, {name}", curve.player),
+        points: curve.points.iter().filter_map(|point| Some((point.hogs as f64, of(point)?))).collect(),
+    };
+    curves.iter().map(curve).filter(|series| !series.points.is_empty()).collect()
+}
+
+fn plot(title: &str, unit: &str, series: &[Series]) -> String {
+    let axis = |label: &str| Axis { label: label.into(), is_logarithmic: false };
+    svg::lines(title, &axis("hogs"), &axis(unit), series)
+}
+
+fn figures(curves: &[Curve], is_complete: bool) -> Vec<Figure> {
+    let points = curves.iter().find(|curve| curve.player == "decoder").map(|curve| &curve.points[..]);
+    let losses: Vec<_> =
+        points.unwrap_or_default().iter().filter_map(|p| Some((p.hogs, p.frames_lost?))).collect();
+    vec![degrades(&losses, is_complete), turns(&losses, is_complete), followed(curves, is_complete)]
+}
+
+fn degrades(losses: &[(usize, f64)], is_complete: bool) -> Figure {
+    let paper = "a player loses more frames the more hogs there are";
+    let (Some((_, first)), Some((hogs, last))) = (losses.first(), losses.last()) else {
+        return Figure::missing(FIGURE, paper, missing(is_complete));
+    };
+    let ours = format!("{} % without hogs, {} % beside {hogs}", short(*first), short(*last));
+    Figure::new(FIGURE, paper, ours, *last > first + UNSURE)
+}
+
+fn turns(losses: &[(usize, f64)], is_complete: bool) -> Figure {
+    let paper = "not steadily: more load (ten hogs of four processors) can improve it again";
+    if losses.len() < 2 {
+        return Figure::missing(FIGURE, paper, missing(is_complete));
+    }
+    let better: Vec<_> = losses.windows(2).filter(|pair| pair[1].1 + UNSURE < pair[0].1).collect();
+    let ours = match better[..] {
+        [] => format!("no number of hogs is better than a smaller one by more than {UNSURE} %"),
+        [pair, ..] => {
+            let ((few, worse), (many, less)) = (pair[0], pair[1]);
+            format!("{few} hogs {} %, {many} hogs {} %", short(worse), short(less))
+        }
+    };
+    Figure::new(FIGURE, paper, ours, !better.is_empty())
+}
+
+fn followed(curves: &[Curve], is_complete: bool) -> Figure {
+    let paper =
+        "with few hogs the scheduler moves player and display; beside many it leaves them where they are";
+    let Some(points) = curves.first().map(|curve| &curve.points).filter(|points| points.len() >= 4) else {
+        return Figure::missing(FIGURE, paper, missing(is_complete));
+    };
+    let few = points.iter().filter(|point| (1..=3).contains(&point.hogs)).map(|point| point.migrations);
+    let (few, many) = (few.fold(0.0, f64::max), points.last().map_or(0.0, |point| point.migrations));
+    let ours =
+        format!("up to {} a second beside one to three hogs, {} beside the most", short(few), short(many));
+    Figure::new(FIGURE, paper, ours, few > many)
+}
+
+const MEASURED: &str = "\
+A player and a growing number of hogs are equals in one session, as were Xine, the X server and the paper's stressors. The \
+decoder is a task of this program that is like a player and plays nothing: one process computes for 18 ms for each of 25 frames \
+a second, another one, which the first wakes, for 9 ms to show it; a frame is lost that is not shown when the next one is \
+due. ffmpeg, where it is installed, decodes an MPEG2 clip of 1280 by 720 at the rate of its frames and does not say what \
+it would have lost. Shares are sums of the recorded runs; a migration is a run on another processor than the process's \
+last.\n\n";
+
+fn compared(curves: &[Curve]) -> String {
+    let of = |hogs: usize, of: &dyn Fn(&Point) -> Option<f64>| {
+        let points = curves.first().map(|curve| &curve.points[..]).unwrap_or_default();
+        let found = points.iter().find(|point| point.hogs == hogs).and_then(of);
+        found.map_or_else(|| "(not measured)".to_owned(), short)
+    };
+    let lost = |hogs| of(hogs, &|point| point.frames_lost);
+    let share = |hogs| of(hogs, &|point| point.share.get(&Who::Player).copied());
+    format!(
+        "The paper's machine had four processors and a scheduler that guessed who is interactive and moved processes \
+         by how much each run queue had to do: three hogs made it put player and X server on one processor, ten helped them \
+         apart. The figure's bends belong to that number of processors and to that scheduler. Here the decoder loses \
+         {none} % of its frames alone, {two} % beside two hogs and {ten} % beside ten, with {share_none}, {share_two} and \
+         {share_ten} % of all processors: today's scheduler gives each of the equals its share and no bonus, and so \
+         the player's share falls as the hogs get more, once there is no processor left for it. Runs of some seconds differ \
+         by a few frames; that is why five percent more or less say nothing here.\n\n",
+        none = lost(0),
+        two = lost(2),
+        ten = lost(10),
+        share_none = share(0),
+        share_two = share(2),
+        share_ten = share(10),
+    )
+}
+
+fn table(curves: &[Curve]) -> String {
+    let mut text = String::from(
+        "\n| player | hogs | player, % | display, % | hogs, % | migrations a second | frames lost, % |\n\
+         |---|---:|---:|---:|---:|---:|---:|\n",
+    );
+    for curve in curves {
+        for point in &curve.points {
+            let share = |who| point.share.get(&who).copied().map(short).unwrap_or_default();
+            let [player, display, hogs] = [Who::Player, Who::Display, Who::Hog].map(share);
+            let lost = point.frames_lost.map(short).unwrap_or_default();
+            let (name, number, moved) = (curve.player, point.hogs, short(point.migrations));
+            let _ =
+                writeln!(text, "| {name} | {number} | {player} | {display} | {hogs} | {moved} | {lost} |");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::figure::Verdict;
+
+    fn verdicts(points: &[(usize, f64, f64)]) -> Vec<Verdict> {
+        let point = |&(hogs, lost, migrations)| Point {
+            hogs,
+            share: BTreeMap::new(),
+            migrations,
+            frames_lost: Some(lost),
+            lost: 0,
+        };
+        let curve = Curve { player: "decoder", points: points.iter().map(point).collect() };
+        figures(&[curve], true).iter().map(|figure| figure.verdict).collect()
+    }
+
+    #[test]
+    fn klog_9_a_player_as_in_the_paper_agrees_and_one_that_just_gets_less_differs() {
+        let papers = [(0, 0.0, 1.0), (3, 60.0, 30.0), (7, 40.0, 5.0), (10, 30.0, 4.0)];
+        assert_eq!(verdicts(&papers), [Verdict::Agrees; 3]);
+        let steady = [(0, 0.0, 1.0), (3, 40.0, 1.0), (7, 60.0, 5.0), (10, 80.0, 9.0)];
+        assert_eq!(verdicts(&steady), [Verdict::Agrees, Verdict::Differs, Verdict::Differs]);
+        assert_eq!(verdicts(&[]), [Verdict::NotMeasured; 3]);
+    }
+}

@@ -1,0 +1,150 @@
+//! A player like the paper's (§9.2): one process decodes a frame, another one shows it, hogs compute beside them.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::crew::{Crew, Desk, now_ns, sleep_ns};
+use crate::reason::Reason;
+
+/// 25 frames a second.
+const FRAME_NS: u64 = 40_000_000;
+/// What decoding and showing a frame take: together less than one processor, as in the paper.
+const DECODE_NS: u64 = 18_000_000;
+const SHOW_NS: u64 = 9_000_000;
+
+/// Shared words of each of them.
+const WORDS: usize = 8;
+/// The display's: frames that were decoded in time, which it waits for.
+const DECODED: usize = 0;
+/// The display's: frames that should have been shown by now.
+pub const DUE: usize = 1;
+/// The display's: frames that were shown before the next one was due.
+pub const SHOWN: usize = 2;
+/// Everybody's: when the first frame is due.
+const BEGIN: usize = 3;
+/// Everybody's: turns of the work loop in a millisecond.
+const TURNS: usize = 4;
+
+/// What became of the frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frames {
+    /// Frames that should have been shown.
+    pub due: u64,
+    /// Frames that were shown in time.
+    pub shown: u64,
+}
+
+/// Member 0 decodes, member 1 shows, the others are hogs.
+pub struct Player {
+    /// They wait for [`Crew::go`].
+    pub crew: Crew,
+}
+
+impl Player {
+    /// Starts them, so that they wait.
+    ///
+    /// # Errors
+    ///
+    /// If there are no processes.
+    pub fn start(hogs: usize) -> Result<Player, Reason> {
+        let crew = Crew::start(&vec![None; 2 + hogs], WORDS, play)?;
+        let turns = turns_a_ms();
+        for nth in 0..2 + hogs {
+            crew.words(nth)[TURNS].store(turns, Ordering::Release);
+        }
+        Ok(Player { crew })
+    }
+}
+
+fn play(desk: &Desk<'_>) {
+    match desk.nth {
+        0 => decode(desk),
+        1 => show(desk),
+        _ => {
+            while !desk.is_over() {
+                work(10_000);
+            }
+        }
+    }
+}
+
+/// A frame each 40 ms. What is not begun before the next one is due is left out.
+fn decode(desk: &Desk<'_>) {
+    let turns = desk.words()[TURNS].load(Ordering::Acquire);
+    let display = desk.of(1);
+    let begin = now_ns();
+    display[BEGIN].store(begin, Ordering::Release);
+    let mut frame = 0u64;
+    while !desk.is_over() {
+        let due = begin.wrapping_add(frame.wrapping_mul(FRAME_NS));
+        sleep_ns(due.saturating_sub(now_ns()));
+        if now_ns() < due.wrapping_add(FRAME_NS) {
+            work(turns.wrapping_mul(DECODE_NS / 1_000_000));
+            display[DECODED].store(frame.wrapping_add(1), Ordering::Release);
+            wake(&display[DECODED]);
+        }
+        frame = frame.wrapping_add(1);
+        display[DUE].store(frame, Ordering::Release);
+    }
+}
+
+/// Shows the newest frame that is decoded; in time if that is done within two frames of when it was due.
+fn show(desk: &Desk<'_>) {
+    let own = desk.words();
+    let turns = own[TURNS].load(Ordering::Acquire);
+    let mut last = 0;
+    while !desk.is_over() {
+        let frame = own[DECODED].load(Ordering::Acquire);
+        if frame == last {
+            wait(&own[DECODED], frame);
+            continue;
+        }
+        work(turns.wrapping_mul(SHOW_NS / 1_000_000));
+        let begin = own[BEGIN].load(Ordering::Acquire);
+        // The frame's own number is one less.
+        if now_ns() < begin.wrapping_add(frame.wrapping_add(1).wrapping_mul(FRAME_NS)) {
+            own[SHOWN].fetch_add(1, Ordering::AcqRel);
+        }
+        last = frame;
+    }
+}
+
+/// The lower half of a word, on which the kernel can wait.
+fn half(word: &AtomicU64) -> &AtomicU32 {
+    // SAFETY: the first half of a live word on a machine whose lowest byte comes first; all accesses are atomic, and
+    // the kernel alone looks at the half.
+    unsafe { &*std::ptr::from_ref(word).cast::<AtomicU32>() }
+}
+
+fn wake(word: &AtomicU64) {
+    let _ = rustix::thread::futex::wake(half(word), rustix::thread::futex::Flags::empty(), 1);
+}
+
+/// Not longer than a frame, so that the end is seen.
+fn wait(word: &AtomicU64, value: u64) {
+    let time = rustix::thread::Timespec { tv_sec: 0, tv_nsec: FRAME_NS as i64 };
+    let none = rustix::thread::futex::Flags::empty();
+    let _ = rustix::thread::futex::wait(half(word), none, value as u32, Some(&time));
+}
+
+#[inline(never)]
+fn work(turns: u64) {
+    let mut sum = 0u64;
+    let mut turn = 0u64;
+    while turn < turns {
+        sum = black_box(sum.wrapping_mul(3).wrapping_add(turn));
+        turn = turn.wrapping_add(1);
+    }
+    black_box(sum);
+}
+
+/// By the fastest of some, which nobody disturbed.
+fn turns_a_ms() -> u64 {
+    const TURNS: u64 = 50_000;
+    let fastest = (0..50).map(|_| {
+        let begin = now_ns();
+        work(TURNS);
+        now_ns() - begin
+    });
+    (TURNS * 1_000_000 / fastest.min().unwrap_or(1).max(1)).max(1)
+}

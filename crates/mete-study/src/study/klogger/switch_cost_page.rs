@@ -1,0 +1,165 @@
+//! The page and the plots of the study `switch-cost`.
+
+use std::fmt::Write as _;
+
+use super::cdf::Distribution;
+use super::page;
+use super::switch_cost::Costs;
+use crate::figure::Figure;
+use crate::report::{Report, short};
+use crate::study::{Study, missing};
+use crate::svg::{self, Axis, Series};
+
+const FIGURE: &str = "KLogger fig. 7";
+
+pub(super) fn study(report: Report, all: &[Costs]) -> Study {
+    let figures = figures(all, report.is_complete);
+    let text = format!("{MEASURED}{}", compared(all));
+    let plots = ["a-second.svg", "a-switch.svg"];
+    let page = page::of("What scheduling costs", &report, &figures, &text, &plots) + &table(all);
+    let files = vec![
+        ("README.md".to_owned(), page),
+        ("a-second.svg".to_owned(), a_second(all)),
+        ("a-switch.svg".to_owned(), a_switch(all)),
+    ];
+    Study { folder: "switch-cost", report, figures, files }
+}
+
+pub(super) fn of_trace(report: Report) -> Study {
+    Study { folder: "switch-cost", report, figures: Vec::new(), files: Vec::new() }
+}
+
+fn axis(label: &str, is_logarithmic: bool) -> Axis {
+    Axis { label: label.into(), is_logarithmic }
+}
+
+/// As in the paper: what was spent in the same time, by its two parts.
+fn a_second(all: &[Costs]) -> String {
+    let of = |part: fn(&Costs) -> f64, name: &str| Series {
+        name: name.to_owned(),
+        points: all.iter().map(|costs| (costs.processes as f64, part(costs))).collect(),
+    };
+    let sum = |of: &Distribution| of.values().iter().sum::<f64>();
+    let choosing = move |costs: &Costs| {
+        let (choosing, switching) = (sum(&costs.choosing), sum(&costs.switching));
+        if choosing + switching > 0.0 { costs.ms_a_second * choosing / (choosing + switching) } else { 0.0 }
+    };
+    let points = |part: &dyn Fn(&Costs) -> f64| -> Vec<(f64, f64)> {
+        all.iter().map(|costs| (costs.processes as f64, part(costs))).collect()
+    };
+    let series = [
+        of(|costs| costs.ms_a_second, "both"),
+        Series { name: "choosing".into(), points: points(&choosing) },
+        Series {
+            name: "switching".into(),
+            points: points(&|costs: &Costs| costs.ms_a_second - choosing(costs)),
+        },
+    ];
+    svg::lines("Scheduling in a second", &axis("processes", true), &axis("ms", false), &series)
+}
+
+fn a_switch(all: &[Costs]) -> String {
+    let of = |name: &str, part: fn(&Costs) -> &Distribution| Series {
+        name: name.to_owned(),
+        points: all
+            .iter()
+            .filter_map(|costs| Some((costs.processes as f64, part(costs).quantile(0.5)?)))
+            .collect(),
+    };
+    let series = [of("choosing", |costs| &costs.choosing), of("switching", |costs| &costs.switching)];
+    svg::lines("A switch", &axis("processes", true), &axis("ns, median", false), &series)
+}
+
+fn figures(all: &[Costs], is_complete: bool) -> Vec<Figure> {
+    let of = |processes| all.iter().find(|costs: &&Costs| costs.processes == processes);
+    vec![total(of(1), of(8), is_complete), growth(of(2), of(128), is_complete)]
+}
+
+fn total(single: Option<&Costs>, eight: Option<&Costs>, is_complete: bool) -> Figure {
+    let paper = "one process pays more than twice what eight pay together (30.2 and 13.24 ms): the kernel \
+                 recalculates all priorities at almost each of its switches";
+    let (Some(single), Some(eight)) = (single, eight) else {
+        return Figure::missing(FIGURE, paper, missing(is_complete));
+    };
+    let [one, many] = [single, eight].map(|costs| costs.ms_a_second);
+    let ours = format!("{} ms a second with one, {} with eight", short(one), short(many));
+    Figure::new(FIGURE, paper, ours, one > 2.0 * many)
+}
+
+fn growth(few: Option<&Costs>, many: Option<&Costs>, is_complete: bool) -> Figure {
+    let paper = "choosing the next process takes longer the more there are: a loop goes over all of them";
+    let half = |costs: Option<&Costs>| costs.and_then(|costs| costs.choosing.quantile(0.5));
+    let (Some(few), Some(many)) = (half(few), half(many)) else {
+        return Figure::missing(FIGURE, paper, missing(is_complete));
+    };
+    let ours = format!("{} ns of two, {} ns of 128", short(few), short(many));
+    Figure::new(FIGURE, paper, ours, many > 2.0 * few)
+}
+
+const MEASURED: &str = "\
+So many processes compete for one processor; each does nothing but read the clock, and keeps the two readings between \
+which it was away. The scheduler's SCHEDOUT and SCHEDIN lie in that gap, on the same clock: what lies before SCHEDOUT is the \
+interrupt, the kernel's accounting and choosing who is next; what lies behind SCHEDIN is switching to it, and the way back. \
+Both include what recording two events at each switch costs. (The paper added up the time from each SCHEDOUT to the \
+SCHEDIN that follows; its events stood before and after the choice. Today's kernel has one place for both, at which the \
+choice is made already, so the programs' own clock tells the rest.)\n\n";
+
+fn compared(all: &[Costs]) -> String {
+    let of = |processes, part: fn(&Costs) -> &Distribution| {
+        let costs = all.iter().find(|costs| costs.processes == processes);
+        let ns = costs.and_then(|costs| part(costs).quantile(0.5));
+        ns.map_or_else(|| "(not measured)".to_owned(), |ns| format!("{} ns", short(ns)))
+    };
+    format!(
+        "The paper's kernel, 2.4.29, went over all runnable processes at each choice, and over all processes of the \
+         machine where none had time left, which a single process brings about at almost each of its switches: hence a \
+         curve like a U with its lowest point at eight. The paper says itself that both loops were gone in 2.6. Today the \
+         runnable processes are in a tree: choosing takes {few} with two and {many} with 128, switching {few_back} and \
+         {many_back}. A process that is alone is not switched at all but for somebody else's wake-ups, so that what one pays \
+         in a second is no point of the same curve; and how many switches there are in a second follows from the kernel's \
+         slice and tick, not from the number of processes.\n\n",
+        few = of(2, |costs| &costs.choosing),
+        many = of(128, |costs| &costs.choosing),
+        few_back = of(2, |costs| &costs.switching),
+        many_back = of(128, |costs| &costs.switching),
+    )
+}
+
+fn table(all: &[Costs]) -> String {
+    let mut text = String::from(
+        "\n| processes | switches seen | choosing, ns | switching, ns | both, ms a second |\n|---:|---:|---:|---:|---:|\n",
+    );
+    for costs in all {
+        let half = |of: &Distribution| of.quantile(0.5).map(short).unwrap_or_default();
+        let (choosing, switching) = (half(&costs.choosing), half(&costs.switching));
+        let (processes, seen) = (costs.processes, costs.choosing.values().len());
+        let _ = writeln!(
+            text,
+            "| {processes} | {seen} | {choosing} | {switching} | {} |",
+            short(costs.ms_a_second)
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::Verdict;
+
+    fn costs(processes: usize, choosing: f64, ms_a_second: f64) -> Costs {
+        let of = |ns| Distribution::of(vec![ns]);
+        Costs { processes, choosing: of(choosing), switching: of(500.0), ms_a_second, lost: 0 }
+    }
+
+    #[test]
+    fn klog_9_scheduling_as_in_the_paper_agrees_and_others_differ() {
+        let verdicts = |all: &[Costs]| figures(all, true).iter().map(|f| f.verdict).collect::<Vec<_>>();
+        let papers =
+            [costs(1, 900.0, 30.2), costs(2, 200.0, 20.0), costs(8, 400.0, 13.2), costs(128, 9e3, 90.0)];
+        assert_eq!(verdicts(&papers), [Verdict::Agrees; 2]);
+        let ours = [costs(1, 900.0, 0.1), costs(2, 900.0, 1.0), costs(8, 900.0, 1.0), costs(128, 1e3, 1.0)];
+        assert_eq!(verdicts(&ours), [Verdict::Differs; 2]);
+        assert_eq!(verdicts(&ours[..1]), [Verdict::NotMeasured; 2]);
+    }
+}
