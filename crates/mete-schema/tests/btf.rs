@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
-use mete_schema::kernel::{Btf, KernelTypes, Type};
+use std::sync::Arc;
+use std::{env, fs, process};
+
+use mete_schema::kernel::{Btf, KernelTypes, Modules, Type};
 use mete_schema::types::Int;
 
 const INT: u32 = 1;
@@ -23,6 +26,8 @@ struct Builder {
     types: Vec<u8>,
     strings: Vec<u8>,
     count: u32,
+    /// Bytes of names before its own.
+    strings_before: u32,
 }
 
 impl Builder {
@@ -31,7 +36,7 @@ impl Builder {
     }
 
     fn name(&mut self, name: &str) -> u32 {
-        let at = self.strings.len() as u32;
+        let at = self.strings_before + self.strings.len() as u32;
         self.strings.extend(name.bytes().chain([0]));
         if name.is_empty() { 0 } else { at }
     }
@@ -156,4 +161,75 @@ fn the_running_kernels_types_are_read() {
     assert_eq!(kind("comm"), Some(Type::Text(16)));
     assert!(btf.is_bit_field(task, "in_execve"));
     assert!(btf.tracepoint("sched_switch").is_some_and(|arguments| arguments.len() >= 3));
+}
+
+/// A module with a tracepoint of its own: a structure of its own, and a pointer of the kernel's to a task.
+fn module(kernel: &[u8], own: &str, member: &str) -> Vec<u8> {
+    const INT_OF_KERNEL: u32 = 1;
+    const TASK_OF_KERNEL: u32 = 7;
+    let word = |at: usize| u32::from_le_bytes(kernel[at..at + 4].try_into().unwrap());
+    let types = Btf::parse("kernel", kernel).map(|btf| btf.types()).unwrap();
+    let mut it = Builder { count: types, strings_before: word(20), ..Builder::default() };
+    let member = it.name(member);
+    let name = format!("{own}_device");
+    let device = it.add(&name, STRUCT, 1, 4, &[member, INT_OF_KERNEL, 0]);
+    let pointer = it.add("", POINTER, 0, device, &[]);
+    let nameless = it.named(&[("", pointer), ("", pointer), ("", TASK_OF_KERNEL)]);
+    let prototype = it.add("", PROTOTYPE, 3, 0, &nameless);
+    let handler = it.add("", POINTER, 0, prototype, &[]);
+    it.add(&format!("btf_trace_{own}_queue"), TYPEDEF, 0, handler, &[]);
+    let named = it.named(&[("__data", pointer), ("device", pointer), ("task", TASK_OF_KERNEL)]);
+    let caller = it.add("", PROTOTYPE, 3, 0, &named);
+    it.add(&format!("__traceiter_{own}_queue"), FUNCTION, 1, caller, &[]);
+    it.bytes()
+}
+
+/// Both modules give the same numbers to their types.
+#[test]
+fn klog_8_tracepoints_and_structures_of_modules_are_found_and_told_apart() {
+    let directory = env::temp_dir().join(format!("mete-btf-{}", process::id()));
+    fs::create_dir_all(&directory).unwrap();
+    let kernel = kernel();
+    fs::write(directory.join("vmlinux"), &kernel).unwrap();
+    fs::write(directory.join("nvme"), module(&kernel, "nvme", "sectors")).unwrap();
+    fs::write(directory.join("usb"), module(&kernel, "usb", "port")).unwrap();
+    fs::write(directory.join("broken"), b"x").unwrap();
+    let types = Modules::read(&directory, "the kernel");
+    let found = types.map(|types| {
+        assert!(types.tracepoint("sched_switch").is_some() && types.tracepoint("scsi_queue").is_none());
+        assert_eq!(types.tracepoints(), ["sched_switch", "nvme_queue", "usb_queue"]);
+        ["nvme", "usb"].map(|module| {
+            let arguments = types.tracepoint(&format!("{module}_queue")).unwrap();
+            let Type::Pointer(Some(device)) = arguments[0].kind else { panic!("no pointer") };
+            let Type::Record(device) = types.kind(device) else { panic!("no structure") };
+            let Type::Pointer(Some(task)) = arguments[1].kind else { panic!("no pointer") };
+            let Type::Record(task) = types.kind(task) else { panic!("no structure") };
+            assert_eq!(types.structure(&format!("{module}_device")), Some(device));
+            assert_eq!(types.structure("task_struct"), Some(task));
+            let names = types.members(device).into_iter().map(|member| member.name);
+            (types.structure_name(device), names.collect::<Vec<_>>(), types.structure_name(task))
+        })
+    });
+    fs::remove_dir_all(&directory).unwrap();
+    let expected = [("nvme_device", "sectors"), ("usb_device", "port")];
+    let task = "task_struct".to_owned();
+    assert_eq!(
+        found.unwrap(),
+        expected.map(|(name, member)| (name.to_owned(), vec![member.to_owned()], task.clone()))
+    );
+}
+
+#[test]
+fn klog_8_types_of_a_module_that_are_cut_off_are_read_without_harm() {
+    let kernel = kernel();
+    let whole = module(&kernel, "usb", "port");
+    let kernel = Arc::new(Btf::parse("kernel", &kernel).unwrap());
+    let path = env::temp_dir().join(format!("mete-btf-cut-{}", process::id()));
+    for length in 0..=whole.len() {
+        fs::write(&path, &whole[..length]).unwrap();
+        if let Ok(module) = Btf::read_module(&path, &kernel) {
+            let _ = (module.tracepoint("usb_queue"), module.tracepoints(), module.members(u32::MAX));
+        }
+    }
+    fs::remove_file(&path).unwrap();
 }

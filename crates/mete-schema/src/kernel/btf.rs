@@ -2,10 +2,14 @@
 //!
 //! Only what a schema can ask for. The bytes are looked at in place and never trusted: each offset is
 //! checked where it is used, each chain of types has an end.
+//!
+//! A module's description goes on where the kernel's ends: numbers of types and places of names below that end are the
+//! kernel's.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
+use std::sync::Arc;
 use std::{fs, io};
 
 use super::{Function, KernelTypes, Type, TypeId, Typed, record_format};
@@ -75,6 +79,8 @@ pub struct Btf {
     places: Vec<u32>,
     /// The first type of each kind and name, by the hash of both.
     names: HashMap<u64, TypeId>,
+    /// The kernel's, if these are a module's.
+    base: Option<Arc<Btf>>,
 }
 
 /// The fixed part of a type, and where the rest begins.
@@ -87,6 +93,8 @@ struct Head {
     /// Its size, or the type that it leads to.
     size_or_type: u32,
     rest: usize,
+    /// Whether it is the kernel's, seen from a module.
+    is_of_base: bool,
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
@@ -107,9 +115,7 @@ impl Btf {
     ///
     /// If it has none or may not be read.
     pub fn of_running_kernel() -> Result<Btf, BtfError> {
-        let mut btf = Btf::read(Path::new("/sys/kernel/btf/vmlinux"))?;
-        btf.name = "the running kernel".to_owned();
-        Ok(btf)
+        Ok(Btf::read(Path::new("/sys/kernel/btf/vmlinux"))?.called("the running kernel"))
     }
 
     /// That in a file.
@@ -118,12 +124,30 @@ impl Btf {
     ///
     /// If it cannot be read, or is something else.
     pub fn read(path: &Path) -> Result<Btf, BtfError> {
+        Btf::read_on(None, path)
+    }
+
+    /// That of a module of this kernel.
+    ///
+    /// # Errors
+    ///
+    /// As [`Btf::read`].
+    pub fn read_module(path: &Path, kernel: &Arc<Btf>) -> Result<Btf, BtfError> {
+        Btf::read_on(Some(Arc::clone(kernel)), path)
+    }
+
+    fn read_on(base: Option<Arc<Btf>>, path: &Path) -> Result<Btf, BtfError> {
         let failed = |source| BtfError::Read { path: path.display().to_string(), source };
         let length = fs::metadata(path).map_err(failed)?.len();
         if length > MAX_BYTES {
             return Err(BtfError::Format { name: path.display().to_string(), what: "it is far too large" });
         }
-        Btf::parse(&path.display().to_string(), &fs::read(path).map_err(failed)?)
+        Btf::parse_on(base, &path.display().to_string(), &fs::read(path).map_err(failed)?)
+    }
+
+    /// The same under another name for messages.
+    pub(super) fn called(self, name: &str) -> Btf {
+        Btf { name: name.to_owned(), ..self }
     }
 
     /// That in these bytes. Messages call it `name`.
@@ -132,6 +156,10 @@ impl Btf {
     ///
     /// If it is something else.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Btf, BtfError> {
+        Btf::parse_on(None, name, bytes)
+    }
+
+    fn parse_on(base: Option<Arc<Btf>>, name: &str, bytes: &[u8]) -> Result<Btf, BtfError> {
         let failed = |what| BtfError::Format { name: name.to_owned(), what };
         let magic = bytes.first_chunk().map(|magic| u16::from_le_bytes(*magic));
         match magic {
@@ -152,7 +180,7 @@ impl Btf {
         let types = section(1, 2).ok_or_else(|| failed("its types lie outside of it"))?.to_vec();
         let strings = section(3, 4).ok_or_else(|| failed("its names lie outside of it"))?.to_vec();
         let mut btf =
-            Btf { name: name.to_owned(), types, strings, places: Vec::new(), names: HashMap::new() };
+            Btf { name: name.to_owned(), types, strings, places: Vec::new(), names: HashMap::new(), base };
         btf.find_types().ok_or_else(|| failed("a type is cut off or of an unknown kind"))?;
         btf.index();
         Ok(btf)
@@ -185,13 +213,38 @@ impl Btf {
             flag: info >> 31 == 1,
             size_or_type: u32_at(&self.types, at + 8)?,
             rest: at + 12,
+            is_of_base: false,
         })
+    }
+
+    /// How many types and bytes of names come before its own.
+    fn before(&self) -> (usize, usize) {
+        self.base.as_ref().map_or((0, 0), |base| (base.places.len(), base.strings.len()))
+    }
+
+    /// How many types there are, those before its own among them.
+    pub fn types(&self) -> u32 {
+        (self.before().0 + self.places.len()) as u32
+    }
+
+    /// Whether this number is one of its types.
+    pub(super) fn has(&self, id: TypeId) -> bool {
+        self.head(id).is_some()
     }
 
     /// `None` for `void`, and for what is not there.
     fn head(&self, id: TypeId) -> Option<Head> {
-        let place = self.places.get((id as usize).checked_sub(1)?)?;
-        self.head_at(*place as usize)
+        let nth = (id as usize).checked_sub(1)?;
+        match nth.checked_sub(self.before().0) {
+            Some(own) => self.head_at(*self.places.get(own)? as usize),
+            None => Some(Head { is_of_base: true, ..self.base.as_ref()?.head(id)? }),
+        }
+    }
+
+    /// A word behind the fixed part of a type.
+    fn word(&self, head: Head, at: usize) -> Option<u32> {
+        let base = self.base.as_ref().filter(|_| head.is_of_base);
+        u32_at(base.map_or(&self.types, |base| &base.types), head.rest + at)
     }
 
     /// Behind typedefs and qualifiers.
@@ -207,7 +260,11 @@ impl Btf {
     }
 
     fn string(&self, at: u32) -> &[u8] {
-        let text = self.strings.get(at as usize..).unwrap_or_default();
+        let text = match ((at as usize).checked_sub(self.before().1), &self.base) {
+            (Some(own), _) => self.strings.get(own..).unwrap_or_default(),
+            (None, Some(base)) => return base.string(at),
+            (None, None) => &[],
+        };
         text.split(|byte| *byte == 0).next().unwrap_or_default()
     }
 
@@ -215,15 +272,21 @@ impl Btf {
         String::from_utf8_lossy(self.string(at)).into_owned()
     }
 
-    /// All types of this kind.
+    /// The numbers of its own types.
+    fn own(&self) -> impl Iterator<Item = TypeId> + use<> {
+        let before = self.before().0;
+        (before + 1..=before + self.places.len()).map(|id| id as TypeId)
+    }
+
+    /// All its own types of this kind.
     fn all(&self, kind: u32) -> impl Iterator<Item = (TypeId, Head)> {
-        let heads = (1..=self.places.len() as TypeId).filter_map(|id| Some((id, self.head(id)?)));
+        let heads = self.own().filter_map(|id| Some((id, self.head(id)?)));
         heads.filter(move |(_, head)| head.kind == kind)
     }
 
     /// A schema may ask for a name a hundred thousand times.
     fn index(&mut self) {
-        for id in 1..=self.places.len() as TypeId {
+        for id in self.own() {
             let Some(head) = self.head(id) else { continue };
             if matches!(head.kind, STRUCT | UNION | TYPEDEF | FUNCTION) {
                 let hash = hash(head.kind, self.string(head.name));
@@ -242,9 +305,8 @@ impl Btf {
 
     /// Names and types of a prototype's arguments.
     fn arguments(&self, prototype: Head) -> Vec<(String, TypeId)> {
-        let place = |nth: usize| prototype.rest + 8 * nth;
-        let argument =
-            |nth| Some((self.text(u32_at(&self.types, place(nth))?), u32_at(&self.types, place(nth) + 4)?));
+        let word = |at| self.word(prototype, at);
+        let argument = |nth: usize| Some((self.text(word(8 * nth)?), word(8 * nth + 4)?));
         (0..prototype.count).filter_map(argument).collect()
     }
 
@@ -266,7 +328,7 @@ impl Btf {
     fn int(&self, head: Head) -> Option<Type> {
         const SIGNED: u32 = 1;
         const TRUTH: u32 = 4;
-        let encoding = u32_at(&self.types, head.rest)?;
+        let encoding = self.word(head, 0)?;
         if encoding >> 24 & TRUTH != 0 {
             return Some(Type::Truth);
         }
@@ -276,7 +338,7 @@ impl Btf {
     }
 
     fn array(&self, head: Head) -> Option<Type> {
-        let (element, count) = (u32_at(&self.types, head.rest)?, u32_at(&self.types, head.rest + 8)?);
+        let (element, count) = (self.word(head, 0)?, self.word(head, 8)?);
         let (_, letter) = self.bare(element)?;
         let is_text = letter.kind == INT && self.string(letter.name) == b"char";
         Some(if is_text { Type::Text(count) } else { Type::Array(element, count) })
@@ -313,8 +375,8 @@ impl Btf {
         let record = self.bare(id).filter(|(_, head)| matches!(head.kind, STRUCT | UNION));
         let Some((_, record)) = record else { return };
         for nth in 0..record.count {
-            let at = record.rest + 12 * nth;
-            let words = (u32_at(&self.types, at), u32_at(&self.types, at + 4), u32_at(&self.types, at + 8));
+            let [name, kind, offset] = [0, 4, 8].map(|at| self.word(record, 12 * nth + at));
+            let words = (name, kind, offset);
             let (Some(name), Some(kind), Some(offset)) = words else { return };
             *looks = match looks.checked_sub(1) {
                 Some(left) => left,

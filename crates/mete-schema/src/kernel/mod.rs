@@ -2,11 +2,13 @@
 
 mod btf;
 mod fake;
+mod modules;
 mod record_format;
 mod running;
 
 pub use btf::{Btf, BtfError};
 pub use fake::Fake;
+pub use modules::Modules;
 pub use record_format::record_fields;
 pub use running::Running;
 

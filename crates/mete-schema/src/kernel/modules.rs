@@ -1,0 +1,145 @@
+//! A kernel's own types with those of its modules: `/sys/kernel/btf/vmlinux` and the files beside it.
+//!
+//! A module's types go on where the kernel's end, so that two modules give the same number to different types. Here the
+//! highest eight bits of a number say whose it is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use super::{Btf, BtfError, Function, KernelTypes, Type, TypeId, Typed};
+
+/// Types of one kernel or module that can be told apart; a kernel has some two hundred thousand.
+const OWNER_SHIFT: u32 = 24;
+const MOST_MODULES: usize = 255;
+const KERNEL: &str = "vmlinux";
+
+/// A kernel and its modules.
+pub struct Modules {
+    kernel: Arc<Btf>,
+    directory: PathBuf,
+    /// Read when something is named that the kernel itself does not have.
+    modules: OnceLock<Vec<Btf>>,
+}
+
+impl Modules {
+    /// Those of a directory like `/sys/kernel/btf`. Messages call the kernel `name`.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel itself has no type information there, or it may not be read. Modules that have none are not there.
+    pub fn read(directory: &Path, name: &str) -> Result<Modules, BtfError> {
+        let kernel = Arc::new(Btf::read(&directory.join(KERNEL))?.called(name));
+        Ok(Modules { kernel, directory: directory.to_owned(), modules: OnceLock::new() })
+    }
+
+    fn modules(&self) -> &[Btf] {
+        self.modules.get_or_init(|| {
+            let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+            let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+            paths.retain(|path| path.file_name().is_some_and(|name| name != KERNEL));
+            // The same numbers every time.
+            paths.sort();
+            let read = |path: &PathBuf| Btf::read_module(path, &self.kernel).ok();
+            paths.iter().filter_map(read).take(MOST_MODULES).collect()
+        })
+    }
+
+    /// What the kernel has, or the first module that has it.
+    fn first<T>(&self, find: impl Fn(&Btf) -> Option<T>) -> Option<(T, u32)> {
+        let own = find(&self.kernel).map(|found| (found, 0));
+        own.or_else(|| {
+            let modules = (1..).zip(self.modules());
+            modules.into_iter().find_map(|(owner, module)| Some((find(module)?, owner)))
+        })
+    }
+
+    /// Whose number this is, and what it is there.
+    fn owner(&self, id: TypeId) -> (&Btf, TypeId, u32) {
+        let owner = id >> OWNER_SHIFT;
+        let module = (owner as usize).checked_sub(1).and_then(|nth| self.modules().get(nth));
+        (module.unwrap_or(&self.kernel), id & ((1 << OWNER_SHIFT) - 1), owner)
+    }
+
+    fn id(&self, id: TypeId, owner: u32) -> TypeId {
+        if self.kernel.has(id) { id } else { id | owner << OWNER_SHIFT }
+    }
+
+    fn kind_of(&self, kind: Type, owner: u32) -> Type {
+        match kind {
+            Type::Pointer(Some(id)) => Type::Pointer(Some(self.id(id, owner))),
+            Type::Record(id) => Type::Record(self.id(id, owner)),
+            Type::Array(id, count) => Type::Array(self.id(id, owner), count),
+            kind => kind,
+        }
+    }
+
+    fn typed_of(&self, typed: Vec<Typed>, owner: u32) -> Vec<Typed> {
+        typed.into_iter().map(|it| Typed { kind: self.kind_of(it.kind, owner), ..it }).collect()
+    }
+
+    fn all(&self, of: impl Fn(&Btf) -> Vec<String>) -> Vec<String> {
+        std::iter::once(&*self.kernel).chain(self.modules()).flat_map(of).collect()
+    }
+}
+
+impl KernelTypes for Modules {
+    fn name(&self) -> &str {
+        self.kernel.name()
+    }
+
+    fn tracepoint(&self, name: &str) -> Option<Vec<Typed>> {
+        self.first(|types| types.tracepoint(name)).map(|(typed, owner)| self.typed_of(typed, owner))
+    }
+
+    fn record(&self, group: &str, name: &str) -> Result<Option<Vec<Typed>>, String> {
+        let found = self.first(|types| types.record(group, name).ok());
+        match found {
+            Some((fields, owner)) => Ok(fields.map(|fields| self.typed_of(fields, owner))),
+            None => self.kernel.record(group, name),
+        }
+    }
+
+    fn function(&self, name: &str) -> Option<Function> {
+        let (Function { arguments, result }, owner) = self.first(|types| types.function(name))?;
+        let arguments = self.typed_of(arguments, owner);
+        Some(Function { arguments, result: self.kind_of(result, owner) })
+    }
+
+    fn structure(&self, name: &str) -> Option<TypeId> {
+        self.first(|types| types.structure(name)).map(|(id, owner)| self.id(id, owner))
+    }
+
+    fn structure_name(&self, id: TypeId) -> String {
+        let (types, id, _) = self.owner(id);
+        types.structure_name(id)
+    }
+
+    fn is_union(&self, id: TypeId) -> bool {
+        let (types, id, _) = self.owner(id);
+        types.is_union(id)
+    }
+
+    fn is_bit_field(&self, id: TypeId, member: &str) -> bool {
+        let (types, id, _) = self.owner(id);
+        types.is_bit_field(id, member)
+    }
+
+    fn members(&self, id: TypeId) -> Vec<Typed> {
+        let (types, id, owner) = self.owner(id);
+        self.typed_of(types.members(id), owner)
+    }
+
+    fn kind(&self, id: TypeId) -> Type {
+        let (types, id, owner) = self.owner(id);
+        self.kind_of(types.kind(id), owner)
+    }
+
+    fn tracepoints(&self) -> Vec<String> {
+        self.all(Btf::tracepoints)
+    }
+
+    fn functions(&self) -> Vec<String> {
+        self.all(Btf::functions)
+    }
+}
