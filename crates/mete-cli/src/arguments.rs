@@ -7,7 +7,9 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
 
-use crate::{bench, demo, doctor, generate, log, record, replay, schedule, schema, sim, study, trace};
+use crate::{
+    bench, demo, doctor, generate, log, parameters, record, replay, schedule, schema, sim, study, trace,
+};
 
 /// Measure what schedulers need to know, and deal the processor out by it
 #[derive(Debug, Parser)]
@@ -58,6 +60,10 @@ pub enum Subcommand {
     Schema(schema::Options),
     /// Record what a schema describes into a trace: every event of the kernel, and how many are lost
     Record(record::Options),
+    /// Change parameters of a running recorder: what is recorded, how much is kept free
+    Set(parameters::SetOptions),
+    /// Print parameters of a running recorder
+    Get(parameters::GetOptions),
     /// Print a recorded trace: every event, every gap, of all processors in one order
     Show(trace::ShowOptions),
     /// Convert a recorded trace for other programs: Perfetto, Parquet, Arrow, CTF, Perl, JSON, CSV, text

@@ -1,4 +1,4 @@
-//! Ctrl-C: the first one asks for an end, the second one is one.
+//! Ctrl-C: the first one asks for an end, the second one is one. SIGUSR1 asks a flight recorder for what it keeps.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -15,20 +15,45 @@ extern "C" fn note(_signal: libc::c_int) {
     ASKED.store(true, Ordering::Relaxed);
 }
 
+static DUMP_ASKED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn note_dump(_signal: libc::c_int) {
+    DUMP_ASKED.store(true, Ordering::Relaxed);
+}
+
 /// From now on the first of each signal that ends a program is only noted.
 pub fn listen() -> anyhow::Result<()> {
+    // The second one has its usual effect.
+    let flags = libc::SA_RESETHAND | libc::SA_RESTART;
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: all zeroes is an empty set, no flags and no handler.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = note as *const () as usize;
-        // The second one has its usual effect.
-        action.sa_flags = libc::SA_RESETHAND | libc::SA_RESTART;
-        // SAFETY: the handler stores an atomic flag, which is safe at any moment.
-        if unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } != 0 {
-            return Err(anyhow::Error::new(io::Error::last_os_error()).context("cannot listen to Ctrl-C"));
-        }
+        handle(signal, note, flags)
+            .map_err(|error| anyhow::Error::new(error).context("cannot listen to Ctrl-C"))?;
     }
     Ok(())
+}
+
+/// From now on SIGUSR1 is a request to dump.
+pub fn listen_to_dumps() -> anyhow::Result<()> {
+    let listening = handle(libc::SIGUSR1, note_dump, libc::SA_RESTART);
+    listening.map_err(|error| anyhow::Error::new(error).context("cannot listen to SIGUSR1"))
+}
+
+/// Both handlers store an atomic flag and do nothing else.
+fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int), flags: libc::c_int) -> io::Result<()> {
+    // SAFETY: all zeroes is an empty set, no flags and no handler.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler as *const () as usize;
+    action.sa_flags = flags;
+    // SAFETY: the handler stores an atomic flag, which is safe at any moment.
+    match unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether a dump was asked for since the last call.
+pub fn take_dump_request() -> bool {
+    DUMP_ASKED.swap(false, Ordering::Relaxed)
 }
 
 /// Whether an end was asked for.

@@ -2,7 +2,7 @@
 //! crates below it; here are the words, the waiting and the exit status.
 //!
 //! ```text
-//!   arguments ──▶ doctor │ log │ schedule │ bench │ sim │ replay │ study │ schema │ record │ show │ convert ──▶ output ──▶ stdout
+//!   arguments ──▶ doctor │ log │ schedule │ bench │ sim │ replay │ study │ schema │ record │ set │ get │ show │ convert ──▶ output ──▶ stdout
 //!                     └── progress, notes, failures ─────────────────────────▶ stderr
 //! ```
 //!
@@ -24,6 +24,7 @@ mod latency;
 mod log;
 mod notice;
 mod output;
+mod parameters;
 mod progress;
 mod record;
 mod replay;
@@ -45,6 +46,8 @@ use output::Output;
 fn main() -> ExitCode {
     // Placing processes starts this program a second time, to put them back.
     mete_sched::actuator::watcher::take_over_if_asked();
+    // And so does mounting parameters, to unmount them.
+    mete_parameters::keeper::take_over_if_asked(mete_probe::withdraw);
     let arguments = match Arguments::read() {
         Ok(arguments) => arguments,
         Err(help_or_mistake) => return answer(&help_or_mistake),
@@ -83,6 +86,8 @@ fn run(subcommand: Subcommand) -> anyhow::Result<ExitCode> {
         Subcommand::Study(options) => study::run(&options, &mut Output::new(options.json)),
         Subcommand::Schema(options) => schema::run(&options).map(done),
         Subcommand::Record(options) => record::run(&options, &mut Output::new(options.json)),
+        Subcommand::Set(options) => parameters::set(&options).map(done),
+        Subcommand::Get(options) => parameters::get(&options, &mut Output::new(options.json)).map(done),
         Subcommand::Show(options) => trace::show(&options),
         Subcommand::Convert(options) => trace::run_convert(&options),
         Subcommand::Generate(options) => generate::run(&options, &mut Output::new(false)).map(done),

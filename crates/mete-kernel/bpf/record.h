@@ -25,8 +25,14 @@ enum {
 const volatile struct {
 	__u32 data_bytes; /* of each buffer: a power of two */
 	__u32 processors; /* possible ones */
-	__u64 events[16]; /* bit n: the event whose number is METE_FIRST_EVENT + n is recorded */
+	__u64 events[16]; /* bit n: there is code for the event whose number is METE_FIRST_EVENT + n */
+	__u64 may_switch; /* whether that code asks the switches; the verifier takes the question out if not */
 } recording SEC(".rodata.recording");
+
+/* What the recorder changes while programs run: bit n as above. */
+volatile struct {
+	__u64 events[16];
+} switches SEC(".bss.switches");
 
 /*
  * The buffers, mapped by the recorder. An element's size, which the loader sets, is a multiple of
@@ -54,7 +60,9 @@ static __always_inline _Bool mete_is_on(__u32 id)
 {
 	__u32 nth = id - METE_FIRST_EVENT;
 
-	return recording.events[nth / 64 & 15] >> (nth % 64) & 1;
+	if (!(recording.events[nth / 64 & 15] >> (nth % 64) & 1))
+		return 0;
+	return !recording.may_switch || switches.events[nth / 64 & 15] >> (nth % 64) & 1;
 }
 
 static __always_inline void *mete_begin(struct mete_place *place, __u32 id, __u32 bytes)

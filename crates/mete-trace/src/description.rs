@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::completeness::Account;
 use crate::record::{FIRST_RESERVED, HEADER_BYTES, MAX_BYTES};
+use crate::switch::{self, Switches};
 
 /// The name of the file.
 pub const FILE_NAME: &str = "description.json";
@@ -32,7 +33,7 @@ pub struct Description {
 /// How the records of one event look.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventLayout {
-    /// The number in the records' headers, below `0xfff0`.
+    /// The number in the records' headers; from `0xfff0` on only those of the recorder's marks that have fields.
     pub id: u16,
     /// The name.
     pub name: String,
@@ -125,7 +126,8 @@ impl Description {
     pub fn check(&self) -> Result<(), DescriptionError> {
         let (mut ids, mut names) = (std::collections::HashSet::new(), std::collections::HashSet::new());
         for event in &self.events {
-            let what = if event.id >= FIRST_RESERVED {
+            let is_mark = switch::marks().contains(event);
+            let what = if event.id >= FIRST_RESERVED && !is_mark {
                 "numbers from 65520 on are reserved"
             } else if !ids.insert(event.id) {
                 "another event has this number"
@@ -349,6 +351,9 @@ pub struct Circumstances {
     /// place in the middle of it. What it would have recorded has no serial number: this is no gap, and a loss.
     #[serde(default)]
     pub missed_runs: u64,
+    /// Events that were off, and that were switched while recording.
+    #[serde(default)]
+    pub switches: Switches,
     /// Each flush thread.
     pub flush_threads: Vec<FlushThread>,
 }

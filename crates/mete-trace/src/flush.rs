@@ -29,7 +29,7 @@ use crate::description::{ClockAnchor, ClockSource};
 use crate::memory::Buffers;
 use crate::pace::Pace;
 use crate::producer::{Outcome, Producer};
-use crate::record::{DUMP_BEGIN, DUMP_FINISH};
+use crate::record::{DUMP_BEGIN, DUMP_FINISH, Head};
 use crate::sink::Sink;
 use crate::thread;
 
@@ -47,6 +47,8 @@ pub(crate) struct Shared {
     /// Counts requests to write everything; the thread answers by the same number.
     pub requests: AtomicU64,
     pub answered: AtomicU64,
+    /// Records of watched events that came by.
+    pub seen: AtomicU64,
     pub report: Mutex<Report>,
 }
 
@@ -87,6 +89,8 @@ pub(crate) struct Flusher<B> {
     pub sink: Box<dyn Sink>,
     pub clock: ClockSource,
     pub realtime: bool,
+    /// Events that are counted as they come by.
+    pub watched: Vec<u16>,
     /// Whether a block is closed when it has waited long, full or not: what is in a file outlives
     /// the recorder. In memory it does not, and small blocks would push out large ones.
     pub closes_early: bool,
@@ -98,7 +102,7 @@ impl<B: Buffers> Flusher<B> {
     pub fn run(self) {
         self.introduce();
         let place = self.place();
-        let Flusher { buffers, builder, sink, clock, shared, processor, closes_early, .. } = self;
+        let Flusher { buffers, builder, sink, clock, shared, processor, closes_early, watched, .. } = self;
         let buffer = buffers.buffer(processor as usize);
         let consumer = Consumer::new(buffer);
         let marks = Marks { producer: Producer::new(buffer), clock };
@@ -106,7 +110,7 @@ impl<B: Buffers> Flusher<B> {
         let report = Arc::clone(&shared);
         let writer = Writer { builder, sink, pending, shared: report, opened: None, closes_early };
         let mut worker =
-            Worker { consumer, marks, writer, shared, quiet_serial: 0, last_flush: Instant::now() };
+            Worker { consumer, marks, writer, shared, watched, quiet_serial: 0, last_flush: Instant::now() };
         worker.work();
         worker.finish();
         worker.shared.report().anchors.push(ClockAnchor::now(clock, place));
@@ -150,6 +154,7 @@ struct Worker<'a> {
     marks: Marks<'a>,
     writer: Writer,
     shared: Arc<Shared>,
+    watched: Vec<u16>,
     /// Events that had occurred when the last flush was over: as long as there are no more, there
     /// is nothing but its own marks to flush.
     quiet_serial: u64,
@@ -213,8 +218,15 @@ impl Worker<'_> {
         if !self.writer.write() {
             return None;
         }
-        let Worker { consumer, writer, .. } = self;
-        match consumer.drain(|serial, record| writer.push(serial, record)) {
+        let Worker { consumer, writer, watched, shared, .. } = self;
+        let push = |serial, record: &[u64]| {
+            let is_taken = writer.push(serial, record);
+            if is_taken && watched.contains(&Head::from_word(record[0]).event) {
+                shared.seen.fetch_add(1, Ordering::Relaxed);
+            }
+            is_taken
+        };
+        match consumer.drain(push) {
             Ok(drained) => Some(drained),
             Err(garbled) => {
                 self.shared.report().garbled = Some(garbled.to_string());

@@ -95,6 +95,8 @@ mod schema;
 #[cfg(not(loom))]
 pub mod sink;
 #[cfg(not(loom))]
+pub mod switch;
+#[cfg(not(loom))]
 pub mod thread;
 #[cfg(not(loom))]
 pub mod together;
@@ -132,6 +134,8 @@ pub use reader::{Gap, Item, ProcessorReader};
 pub use record::Record;
 #[cfg(not(loom))]
 pub use recorder::{Keep, Options, RecordError, Recorder};
+#[cfg(not(loom))]
+pub use switch::{Switch, Switches};
 #[cfg(not(loom))]
 pub use together::Together;
 #[cfg(not(loom))]

@@ -25,6 +25,10 @@ pub const PADDING: u16 = 0xffff;
 pub const DUMP_BEGIN: u16 = 0xfffe;
 /// The flush is over.
 pub const DUMP_FINISH: u16 = 0xfffd;
+/// An event is recorded again from here on: see [`switch`](crate::switch).
+pub const SWITCHED_ON: u16 = 0xfffc;
+/// An event is not recorded from here on.
+pub const SWITCHED_OFF: u16 = 0xfffb;
 /// The first of the reserved event numbers; a schema's events lie below it.
 pub const FIRST_RESERVED: u16 = 0xfff0;
 

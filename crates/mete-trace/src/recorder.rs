@@ -10,12 +10,14 @@ use crate::block::{self, Builder, RecordingId};
 use crate::completeness::Account;
 use crate::description::{
     Circumstances, Clock, ClockAnchor, ClockSource, Description, DescriptionError, DescriptionFileError,
-    FORMAT, FlushThread, Machine, TraceDescription, TraceFile, VERSION, file_name, recording_text,
+    EventLayout, FORMAT, FlushThread, Machine, TraceDescription, TraceFile, VERSION, file_name,
+    recording_text,
 };
 use crate::flush::{Flusher, Report, Shared};
 use crate::memory::Buffers;
 use crate::producer::Producer;
 use crate::sink::{FileSink, Flight, Sink};
+use crate::switch::Switches;
 use crate::thread;
 
 /// How a recording is made.
@@ -31,6 +33,10 @@ pub struct Options {
     pub low_water_percent: u8,
     /// Whether flush threads take a real-time priority if they may (KLogger §5.2).
     pub realtime: bool,
+    /// Names of the events that are off at first, for the description.
+    pub off_at_first: Vec<String>,
+    /// Numbers of events whose occurrences are counted for [`Recorder::seen`].
+    pub watched: Vec<u16>,
 }
 
 /// Where records go.
@@ -60,6 +66,8 @@ impl Options {
             clock: ClockSource::Counter,
             low_water_percent: crate::layout::DEFAULT_LOW_WATER_PERCENT,
             realtime: true,
+            off_at_first: Vec::new(),
+            watched: Vec::new(),
         }
     }
 }
@@ -165,6 +173,7 @@ impl<B: Buffers> Recorder<B> {
         for processor in 0..recorder.buffers.processors() as u32 {
             recorder.spawn(processor, id)?;
         }
+        recorder.mark_off_at_first();
         recorder.calibrate();
         recorder.update(false);
         if let Keep::Directory(path) = &recorder.options.keep {
@@ -182,6 +191,7 @@ impl<B: Buffers> Recorder<B> {
             sink: self.sink(processor)?,
             clock: self.options.clock,
             realtime: self.options.realtime,
+            watched: self.options.watched.clone(),
             closes_early: matches!(self.options.keep, Keep::Directory(_)),
             shared: Arc::clone(&shared),
         };
@@ -232,6 +242,46 @@ impl<B: Buffers> Recorder<B> {
     /// Everything that is in the trace and is not, so far.
     pub fn accounts(&self) -> Vec<Account> {
         self.threads.iter().map(|thread| thread.shared.report().account).collect()
+    }
+
+    /// How many records of [watched](Options::watched) events came by so far.
+    pub fn seen(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.shared.seen.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Changes the low-water mark: flushes are due when less than `percent` of a buffer is free (KLogger §4.3).
+    pub fn set_low_water(&self, percent: u8) {
+        (0..self.buffers.processors()).for_each(|nth| self.buffers.buffer(nth).set_low_water(percent));
+    }
+
+    pub(crate) fn buffers(&self) -> &B {
+        &self.buffers
+    }
+
+    pub(crate) fn clock(&self) -> ClockSource {
+        self.options.clock
+    }
+
+    /// The layout of the records of the first event that this holds of.
+    pub(crate) fn layout(&self, of: impl Fn(&EventLayout) -> bool) -> Option<&EventLayout> {
+        self.trace.description.events.iter().find(|layout| of(layout))
+    }
+
+    pub(crate) fn switches(&mut self) -> &mut Switches {
+        &mut self.trace.circumstances.switches
+    }
+
+    /// Has the description on disk say what is known by now; a flight recorder has none yet.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError::DescriptionFile`] if it cannot be written; the one before is there then.
+    pub fn save_description(&mut self) -> Result<(), RecordError> {
+        self.update(false);
+        match &self.options.keep {
+            Keep::Directory(path) => Ok(self.trace.write(path)?),
+            Keep::Newest(_) => Ok(()),
+        }
     }
 
     /// Has everything written that was recorded before the call, however little it is.
@@ -389,6 +439,7 @@ fn first_description(
             Keep::Newest(bytes) => Some(bytes),
         },
         missed_runs: 0,
+        switches: Switches { off_at_first: options.off_at_first.clone(), ..Switches::default() },
         flush_threads: Vec::new(),
     };
     TraceDescription {

@@ -59,6 +59,8 @@ fn new_2_the_page_gives_the_numbers_of_the_recorders_own_events_and_flags() {
     };
     assert_eq!(number("DUMP_BEGIN"), record::DUMP_BEGIN);
     assert_eq!(number("DUMP_FINISH"), record::DUMP_FINISH);
+    assert_eq!(number("SWITCHED_ON"), record::SWITCHED_ON);
+    assert_eq!(number("SWITCHED_OFF"), record::SWITCHED_OFF);
     assert_eq!(number("padding"), record::PADDING);
     assert!(PAGE.contains(&format!("`{:#06x}` on are the recorder's own", record::FIRST_RESERVED)));
     let flag =

@@ -107,6 +107,8 @@ fn klog_5_the_headers_constants_are_the_codes() {
         ("PADDING", record::PADDING.into()),
         ("DUMP_BEGIN", record::DUMP_BEGIN.into()),
         ("DUMP_FINISH", record::DUMP_FINISH.into()),
+        ("SWITCHED_ON", record::SWITCHED_ON.into()),
+        ("SWITCHED_OFF", record::SWITCHED_OFF.into()),
         ("FIRST_RESERVED", record::FIRST_RESERVED.into()),
         ("TRIES", TRIES as u64),
     ];

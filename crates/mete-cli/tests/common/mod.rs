@@ -205,3 +205,12 @@ fn fields(value: &serde_json::Value) -> Vec<String> {
         _ => Vec::new(),
     }
 }
+
+/// Whether a program's parameters can be files here; says so if not.
+pub fn fuse_is_there() -> bool {
+    let is_there = std::path::Path::new("/dev/fuse").exists();
+    if !is_there {
+        eprintln!("SKIPPED: there is no /dev/fuse");
+    }
+    is_there
+}

@@ -6,20 +6,24 @@
 //!                                    shipped      verified, mapped     points of           nothing left
 //!                                    or cached    events that are off  the events
 //!                                    or clang     are not in it        that are on
+//!                                                                        ▲      │
+//!                                                                        └ switch
 //! ```
 
 mod areas;
 mod cache;
 mod compile;
+mod constants;
 mod counters;
 mod shipped;
+mod switch;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use libbpf_rs::{Link, Object, OpenObject, ProgramMut, UprobeOpts};
+use libbpf_rs::{Link, Object, ProgramMut, UprobeOpts};
 use mete_schema::generate::programs;
 use mete_schema::program::Program;
 use mete_schema::schema::Target;
@@ -33,6 +37,7 @@ use crate::{KernelError, capability, map, missed, perf, tracefs};
 pub use areas::Areas;
 pub use cache::Cache;
 pub use compile::source;
+use constants::Constants;
 
 /// The largest buffer of a processor, 2^28 bytes: programs cannot reach further into a map.
 pub const MAX_SIZE_LOG2: u32 = 28;
@@ -51,9 +56,14 @@ pub struct Settings {
 /// Loaded programs of a schema. Dropping it detaches and unloads everything.
 pub struct Recording {
     // Fields are dropped in this order: nothing runs any more before what it reads is gone.
-    links: Vec<Link>,
+    /// Those of `points`, one each where it is attached.
+    links: Vec<Option<Link>>,
     _counters: Vec<OwnedFd>,
     points: Vec<Point>,
+    /// What [`Recording::attach`] switches on.
+    events: Vec<usize>,
+    /// What is on.
+    on: Vec<usize>,
     object: Object,
     areas: Arc<Areas>,
 }
@@ -62,6 +72,7 @@ pub struct Recording {
 struct Point {
     program: String,
     target: Target,
+    events: Vec<usize>,
 }
 
 impl Recording {
@@ -78,16 +89,34 @@ impl Recording {
         settings: &Settings,
         cache: &Cache,
     ) -> Result<Recording, KernelError> {
+        Recording::load_that(false, schema, checked, text, settings, cache)
+    }
+
+    fn load_that(
+        may_switch: bool,
+        schema: &Schema,
+        checked: &Checked,
+        text: &str,
+        settings: &Settings,
+        cache: &Cache,
+    ) -> Result<Recording, KernelError> {
         capability::check_privilege()?;
         let size_log2 = size_log2(settings.buffer_bytes)?;
-        let points = wanted(schema, &settings.events)?;
+        let loaded = if may_switch { (0..schema.events.len()).collect() } else { settings.events.clone() };
+        let points = wanted(schema, &loaded)?;
         let processors = processors()?;
         let counters = counters::wanted(schema, checked)?;
         let object = compile::object(text, cache)?;
-        let object = load_object(&object, |open| configure(open, &points, settings, processors))?;
+        let object = load_object(&object, |open| {
+            let constants =
+                Constants { buffer_bytes: settings.buffer_bytes, processors, events: &loaded, may_switch };
+            constants.configure(open, |program| points.iter().any(|point| program == point.program.as_str()))
+        })?;
         let open = counters::open(&object, &counters, processors)?;
         let areas = Arc::new(Areas::new(&object, processors, size_log2, settings.low_water_percent)?);
-        Ok(Recording { links: Vec::new(), _counters: open, points, object, areas })
+        let links = points.iter().map(|_| None).collect();
+        let events = settings.events.clone();
+        Ok(Recording { links, _counters: open, points, events, on: Vec::new(), object, areas })
     }
 
     /// The buffers. They may be kept for longer than the programs.
@@ -101,14 +130,13 @@ impl Recording {
     ///
     /// [`KernelError::Point`] for the first place that refuses; then nothing is attached.
     pub fn attach(&mut self) -> Result<(), KernelError> {
-        let attached = self.points.iter().map(|point| attach(&self.object, point));
-        self.links = attached.collect::<Result<_, _>>()?;
-        Ok(())
+        self.switch(&self.events.clone())
     }
 
     /// From now on nothing is, unless a process that was forked meanwhile and has not called exec still holds the links.
     pub fn detach(&mut self) {
-        self.links.clear();
+        self.links.fill_with(|| None);
+        self.on.clear();
     }
 
     /// Runs of the programs that the kernel left out because an interrupt came to the same place in the middle of
@@ -132,51 +160,17 @@ fn size_log2(bytes: u64) -> Result<u32, KernelError> {
 fn wanted(schema: &Schema, events: &[usize]) -> Result<Vec<Point>, KernelError> {
     let logs_any =
         |program: &generate::Program<'_>| program.events.iter().any(|event| events.contains(event));
-    let point =
-        |program: generate::Program<'_>| Point { program: program.name, target: program.target.clone() };
+    let point = |program: generate::Program<'_>| Point {
+        program: program.name,
+        target: program.target.clone(),
+        events: program.events,
+    };
     let points: Vec<_> = programs(schema).into_iter().filter(logs_any).map(point).collect();
     if points.is_empty() {
         let names: Vec<_> = events.iter().map(|event| schema.events[*event].name.as_str()).collect();
         return Err(KernelError::NoPoints(names.join(", ")));
     }
     Ok(points)
-}
-
-/// What is decided between opening and loading: sizes, and which programs and events there are.
-fn configure(
-    open: &mut OpenObject,
-    points: &[Point],
-    settings: &Settings,
-    processors: usize,
-) -> libbpf_rs::Result<()> {
-    for mut map in open.maps_mut() {
-        match map.name().to_str() {
-            Some("buffers") => {
-                map.set_max_entries(processors as u32)?;
-                map.set_value_size(
-                    (layout::HEADER_BYTES + layout::SLACK_BYTES) as u32 + settings.buffer_bytes as u32,
-                )?;
-            }
-            Some("counters") => map.set_max_entries((counters::MOST * processors) as u32)?,
-            Some(".rodata.recording") => map.set_initial_value(&constants(settings, processors))?,
-            _ => {}
-        }
-    }
-    for mut program in open.progs_mut() {
-        let is_wanted = points.iter().any(|point| program.name() == point.program.as_str());
-        program.set_autoload(is_wanted);
-    }
-    Ok(())
-}
-
-/// `recording` of `bpf/record.h`.
-fn constants(settings: &Settings, processors: usize) -> Vec<u8> {
-    let mut events = [0u64; 16];
-    for event in &settings.events {
-        events[event / 64 % 16] |= 1 << (event % 64);
-    }
-    let sizes = [settings.buffer_bytes as u32, processors as u32].map(u32::to_ne_bytes);
-    sizes.concat().into_iter().chain(events.map(u64::to_ne_bytes).concat()).collect()
 }
 
 fn attach(object: &Object, point: &Point) -> Result<Link, KernelError> {

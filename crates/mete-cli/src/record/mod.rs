@@ -1,0 +1,171 @@
+//! `mete record`: the events of a schema, from the kernel into a trace.
+//!
+//! ```text
+//!   wanted ──▶ session ──▶ summary
+//!              ▲  ▲   └──▶ dumps
+//!         live ┘  └ desk ◀── parameters (files)
+//! ```
+
+mod desk;
+mod dumps;
+mod live;
+mod parameters;
+mod session;
+mod summary;
+mod wanted;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use mete_parameters::Mounted;
+
+use crate::arguments::{bytes, duration, one_or_more};
+use crate::interrupt;
+use crate::log::command::{Paused, Running};
+use crate::output::Output;
+use desk::{Counter, Desk, desk};
+use live::Live;
+use parameters::Parameters;
+use session::Session;
+use wanted::Wanted;
+
+/// Options of `mete record`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Options {
+    /// What to record: the name of a shipped schema (scheduler, locking, interrupt), or the files of one
+    #[arg(long, required = true, num_args = 1.., value_name = "NAME|FILE")]
+    schema: Vec<PathBuf>,
+    /// The trace's directory. It is made, or must be empty
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// How long to record; until Ctrl-C, or as long as COMMAND runs. COMMAND is ended if it runs longer
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    time: Option<Duration>,
+    /// Only these events of the schema; what the others would cost is saved
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    events: Vec<String>,
+    /// Memory for what is not written yet, for each processor: a power of two from 64K to 256M
+    #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "4M")]
+    buffer: u64,
+    /// Flush when less than so many percent of a buffer are free; what is left is for events meanwhile
+    #[arg(long, value_name = "PERCENT", value_parser = low_water, default_value = "10")]
+    low_water: u8,
+    /// Mount the parameters as files on this directory: enable, one file for each event, and others. It is
+    /// made, or must be empty
+    #[arg(long, value_name = "DIR")]
+    parameters: Option<PathBuf>,
+    /// Begin with recording switched off, until somebody writes 1 into the parameter enable
+    #[arg(long, requires = "parameters")]
+    off: bool,
+    /// Keep the newest so many bytes in memory, and write them on SIGUSR1 and at the end: a flight recorder
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    keep: Option<u64>,
+    /// Write what is kept when one of these events occurs, and end
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "keep")]
+    dump_on: Vec<String>,
+    /// End at the Nth such event; what is kept at the others is written, too
+    #[arg(long, value_name = "N", value_parser = one_or_more::<u32>, default_value = "1", requires = "dump_on")]
+    dumps: u32,
+    /// Print the summary as a JSON object; what COMMAND prints goes to stderr then
+    #[arg(long)]
+    pub json: bool,
+    /// A command to run; the whole machine is recorded while it does
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo mete record --schema scheduler -o trace --for 5s
+  sudo mete record --schema scheduler -o trace -- make -j4
+  sudo mete record --schema scheduler --events SCHEDIN -o trace --for 1s
+  sudo mete record --schema my-events.mete my-points.mete -o trace
+  sudo mete record --schema scheduler -o trace --parameters /run/mete --off
+  echo 1 > /run/mete/enable
+  sudo mete record --schema my-points.mete --keep 64M --dump-on SLOW -o trace
+  mete show trace
+  mete convert trace --to perl -o trace.pl
+
+Programs of your own schemata are compiled by clang, and kept in ~/.cache/mete for the next time; shipped
+ones need no compiler. mete schema check says whether a schema fits this kernel.
+
+Ctrl-C ends the recording with a complete trace; without --for and COMMAND that is its end, and the exit
+status is 0, otherwise 130. With COMMAND, the status is COMMAND's. A trace whose recorder is killed can be
+read up to the last blocks that it wrote, about a second before.";
+
+/// How often the command is looked after.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Records, and answers with the command's status.
+pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
+    interrupt::listen()?;
+    if options.keep.is_some() {
+        interrupt::listen_to_dumps()?;
+    }
+    let mut session = Session::begin(options, Wanted::read(options, output)?)?;
+    let (counter, desk) = desk();
+    // The command may write into the files at once.
+    let started = options.mount(&session, counter).and_then(|tree| Ok((tree, options.start()?)));
+    let (tree, mut running) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            session.discard(options);
+            return Err(error);
+        }
+    };
+    let is_done = options.wait(&mut session, &desk, running.as_mut())?;
+    // From now on whoever asks is refused, and then nobody can ask.
+    drop(desk);
+    drop(tree);
+    let summary = session.end(options)?;
+    summary.tell(output)?;
+    running.map_or_else(|| Ok(interrupt::ended(is_done)), Running::status)
+}
+
+impl Options {
+    fn mount(&self, session: &Session, counter: Counter) -> anyhow::Result<Option<Mounted>> {
+        self.parameters.as_ref().map(|at| parameters::mount(at, session, counter)).transpose()
+    }
+
+    /// The command, if there is one.
+    fn start(&self) -> anyhow::Result<Option<Running>> {
+        Paused::start(&self.command, self.json)?.map(Paused::resume).transpose()
+    }
+
+    /// Until the time is up, the command has ended, what is waited for has happened, or somebody pressed Ctrl-C; says
+    /// whether all was done.
+    fn wait(
+        &self,
+        session: &mut Session,
+        desk: &Desk,
+        running: Option<&mut Running>,
+    ) -> anyhow::Result<bool> {
+        let (begin, mut running) = (session.begun(), running);
+        let (mut live, mut parameters) = (Live::new(self, begin), Parameters::default());
+        let is_timely = || self.time.is_none_or(|time| begin.elapsed() < time);
+        while !interrupt::asked() && is_timely() && !session.is_over() {
+            if running.as_mut().map_or(Ok(false), |running| running.has_ended())? {
+                break;
+            }
+            live.show(session);
+            session.look().iter().for_each(|news| live.say(news));
+            let left = self.time.map_or(LOOK_EVERY, |time| time.saturating_sub(begin.elapsed()));
+            desk.serve(left.min(LOOK_EVERY), |request| parameters.answer(session, request));
+        }
+        let has_end = self.time.is_some() || !self.dump_on.is_empty();
+        let is_done = !interrupt::asked() || !has_end;
+        // It may ask for something at its end.
+        let serve = || desk.serve(Duration::ZERO, |request| parameters.answer(session, request));
+        running.map_or(Ok(()), |running| running.end(serve))?;
+        Ok(is_done)
+    }
+}
+
+/// A percentage that leaves something on both sides.
+fn low_water(text: &str) -> Result<u8, String> {
+    let percent = text.parse().ok().filter(|percent| (1..=99).contains(percent));
+    percent.ok_or_else(|| "it takes a percentage from 1 to 99".to_owned())
+}

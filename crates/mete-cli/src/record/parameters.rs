@@ -1,0 +1,154 @@
+//! The parameters of a recording, as files have them (paper §4.3, §4.4).
+
+use std::fmt::{Display, Write};
+use std::path::PathBuf;
+
+use anyhow::bail;
+use mete_parameters::{Access, File, Mounted, Refusal, keeper};
+
+use super::desk::{Counter, Request};
+use super::session::{Session, Switches};
+use super::summary::size;
+
+const ENABLE: &str = "enable";
+const LOW_WATER: &str = "lowwater";
+const BUFFER_SIZE: &str = "buffer_size";
+const DUMP: &str = "dump";
+const STATUS: &str = "status";
+
+/// The files that are no event's.
+const OWN: [(&str, Access); 5] = [
+    (ENABLE, Access::Both),
+    (BUFFER_SIZE, Access::Both),
+    (LOW_WATER, Access::Both),
+    (DUMP, Access::Write),
+    (STATUS, Access::Read),
+];
+
+/// Mounts the parameters of a recording.
+pub fn mount(at: &PathBuf, session: &Session, counter: Counter) -> anyhow::Result<Mounted> {
+    Ok(Mounted::new(at, files(session)?, counter, keeper::this_program())?)
+}
+
+/// As in the paper, each event's file stands beside the others.
+fn files(session: &Session) -> anyhow::Result<Vec<File>> {
+    let mut files: Vec<_> = OWN.map(|(path, access)| File::new(path, access)).into();
+    for event in &session.wanted.schema.events {
+        if files.iter().any(|file| file.path == event.name) {
+            bail!(
+                "the file of event {0} would have the name of the parameter {0}; give the event another name, or leave out --parameters",
+                event.name
+            );
+        }
+        files.push(File::new(&event.name, Access::Both));
+    }
+    Ok(files)
+}
+
+/// Answers requests of the files.
+#[derive(Default)]
+pub struct Parameters {
+    /// What was refused last, for the file that says it.
+    refused: Option<String>,
+}
+
+impl Parameters {
+    /// Answers a request.
+    pub fn answer(&mut self, session: &mut Session, request: &Request) -> Result<String, Refusal> {
+        let Some(value) = &request.value else { return self.get(session, &request.path) };
+        let set = set(session, &request.path, value);
+        if let Err(refusal) = &set {
+            self.refused = Some(format!("{}={value}: {}", request.path, refusal.why));
+        }
+        set.map(|()| String::new())
+    }
+
+    fn get(&self, session: &Session, path: &str) -> Result<String, Refusal> {
+        let text = match path {
+            ENABLE => u8::from(session.switches.enable).to_string(),
+            LOW_WATER => session.low_water_percent.to_string(),
+            BUFFER_SIZE => mebibytes(session.buffer_bytes),
+            STATUS => return Ok(self.status(session)),
+            event => u8::from(session.switches.events[place(session, event)?]).to_string(),
+        };
+        Ok(text + "\n")
+    }
+
+    fn status(&self, session: &Session) -> String {
+        let reports = session.reports();
+        let sum = |of: fn(&mete_trace::Report) -> u64| reports.iter().map(of).sum::<u64>();
+        let on = session.switches.on();
+        let names: Vec<_> =
+            on.iter().map(|event| session.wanted.schema.events[*event].name.as_str()).collect();
+        let mut text = String::new();
+        let mut line = |name: &str, value: &dyn Display| {
+            let _ = writeln!(text, "{name}: {value}");
+        };
+        line("pid", &std::process::id());
+        line("trace", &session.directory.display());
+        line("events", &if names.is_empty() { "none".to_owned() } else { names.join(" ") });
+        line("records", &sum(|report| report.account.records));
+        line("lost", &sum(|report| report.account.lost));
+        line(if session.dumps.is_some() { "kept" } else { "written" }, &size(sum(|report| report.bytes)));
+        if let Some(why) = reports.iter().find_map(|report| report.write_error.as_ref()) {
+            line("not written", why);
+        }
+        if let Some(refused) = &self.refused {
+            line("refused", refused);
+        }
+        text
+    }
+}
+
+fn set(session: &mut Session, path: &str, value: &str) -> Result<(), Refusal> {
+    match path {
+        LOW_WATER => set_low_water(session, value),
+        BUFFER_SIZE => Err(Refusal::value("it cannot be changed")),
+        DUMP => dump(session),
+        _ => switch(session, path, value),
+    }
+}
+
+fn switch(session: &mut Session, path: &str, value: &str) -> Result<(), Refusal> {
+    let mut next: Switches = session.switches.clone();
+    match path {
+        ENABLE => next.enable = truth(value)?,
+        event => next.events[place(session, event)?] = truth(value)?,
+    }
+    session.switch(next).map_err(|error| Refusal::failed(error.to_string()))
+}
+
+fn set_low_water(session: &mut Session, value: &str) -> Result<(), Refusal> {
+    let percent = super::low_water(value).map_err(Refusal::value)?;
+    session.recorder.set_low_water(percent);
+    session.low_water_percent = percent;
+    Ok(())
+}
+
+fn dump(session: &mut Session) -> Result<(), Refusal> {
+    let Some(dumps) = &mut session.dumps else {
+        return Err(Refusal::value(
+            "everything is in the trace already; only mete record --keep has something to dump",
+        ));
+    };
+    let dumped = dumps.now(&mut session.recorder);
+    dumped.map(drop).map_err(|error| Refusal::failed(crate::failure::sentence(&error)))
+}
+
+fn truth(value: &str) -> Result<bool, Refusal> {
+    match value {
+        "0" => Ok(false),
+        "1" => Ok(true),
+        _ => Err(Refusal::value("it takes 0 or 1")),
+    }
+}
+
+fn place(session: &Session, event: &str) -> Result<usize, Refusal> {
+    let place = session.wanted.schema.events.iter().position(|known| known.name == event);
+    place.ok_or_else(|| Refusal::value("there is no such event"))
+}
+
+/// In the paper's unit as far as it goes.
+fn mebibytes(bytes: u64) -> String {
+    if bytes.is_multiple_of(1 << 20) { (bytes >> 20).to_string() } else { format!("{}K", bytes >> 10) }
+}

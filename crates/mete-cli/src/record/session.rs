@@ -1,0 +1,178 @@
+//! A recording while it runs: what is on, and what is changed meanwhile.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use mete_kernel::KernelError;
+use mete_kernel::record::{Areas, Recording};
+use mete_trace::description::FILE_NAME;
+use mete_trace::{ClockSource, Recorder, Report};
+
+use super::Options;
+use super::dumps::Dumps;
+use super::summary::Summary;
+use super::wanted::Wanted;
+
+/// How old the description of a trace may become when events are switched.
+const DESCRIBE_EVERY: Duration = Duration::from_secs(1);
+
+/// Which events are to be recorded: those that are on, while the whole is on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switches {
+    /// The whole.
+    pub enable: bool,
+    /// Each event of the schema.
+    pub events: Vec<bool>,
+}
+
+impl Switches {
+    fn at_first(wanted: &Wanted, enable: bool) -> Switches {
+        let events = (0..wanted.schema.events.len()).map(|event| wanted.events.contains(&event));
+        Switches { enable, events: events.collect() }
+    }
+
+    /// The events that are recorded.
+    pub fn on(&self) -> Vec<usize> {
+        let on = self.events.iter().enumerate().filter(|(_, is_on)| self.enable && **is_on);
+        on.map(|(event, _)| event).collect()
+    }
+}
+
+/// A running recording.
+pub struct Session {
+    // Fields are dropped in this order: programs, then threads.
+    recording: Recording,
+    pub recorder: Recorder<Areas>,
+    pub wanted: Wanted,
+    pub switches: Switches,
+    pub dumps: Option<Dumps>,
+    pub low_water_percent: u8,
+    pub buffer_bytes: u64,
+    /// Where its trace is, or is to be.
+    pub directory: PathBuf,
+    begin: Instant,
+    /// Since when there are switches that the description on disk does not have.
+    described: Option<Instant>,
+}
+
+impl Session {
+    /// Records from now on. Nothing is left if that fails.
+    pub fn begin(options: &Options, wanted: Wanted) -> anyhow::Result<Session> {
+        let recording = wanted.load(options)?;
+        let may_switch = options.parameters.is_some();
+        let switches = Switches::at_first(&wanted, !options.off);
+        let dumps = options.keep.map(|_| Dumps::new(options)).transpose()?;
+        let trace = trace_options(options, &wanted, &switches);
+        let recorder = Recorder::start(recording.buffers(), wanted.description(may_switch), trace)?;
+        let mut session = Session {
+            recording,
+            recorder,
+            wanted,
+            switches,
+            dumps,
+            low_water_percent: options.low_water,
+            buffer_bytes: options.buffer,
+            directory: std::path::absolute(&options.output).unwrap_or_else(|_| options.output.clone()),
+            begin: Instant::now(),
+            described: None,
+        };
+        match session.recording.switch(&session.switches.on()) {
+            Ok(()) => Ok(session),
+            Err(error) => {
+                session.discard(options);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Since when it records.
+    pub fn begun(&self) -> Instant {
+        self.begin
+    }
+
+    /// What each flush thread has done so far.
+    pub fn reports(&self) -> Vec<Report> {
+        self.recorder.reports()
+    }
+
+    /// Switches events. What goes off is marked before and what comes on afterwards, so that between the marks, and
+    /// nowhere else, an event may be missing that nobody counts.
+    pub fn switch(&mut self, next: Switches) -> Result<(), KernelError> {
+        let (was, will) = (self.switches.on(), next.on());
+        let only = |of: &[usize], not: &[usize]| -> Vec<usize> {
+            of.iter().copied().filter(|event| !not.contains(event)).collect()
+        };
+        let (goes, comes) =
+            (self.wanted.numbers(&only(&was, &will)), self.wanted.numbers(&only(&will, &was)));
+        self.recorder.mark_switched(&goes, false);
+        let switched = self.recording.switch(&will);
+        match switched {
+            Ok(()) => {
+                self.recorder.mark_switched(&comes, true);
+                self.switches = next;
+            }
+            Err(_) => self.recorder.mark_switched(&goes, true),
+        }
+        self.described.get_or_insert_with(Instant::now);
+        switched
+    }
+
+    /// What is done from time to time; what people should know of it.
+    pub fn look(&mut self) -> Option<String> {
+        if self.described.is_some_and(|since| since.elapsed() >= DESCRIBE_EVERY) {
+            self.described = None;
+            // A full disk is told by what is recorded; the trace has the marks.
+            let _ = self.recorder.save_description();
+        }
+        self.dumps.as_mut()?.look(&mut self.recorder)
+    }
+
+    /// Whether what was waited for has happened.
+    pub fn is_over(&self) -> bool {
+        self.dumps.as_ref().is_some_and(|dumps| dumps.is_over(&self.recorder))
+    }
+
+    /// Ends it, with a complete trace.
+    pub fn end(self, options: &Options) -> anyhow::Result<Summary> {
+        let Session { mut recording, mut recorder, dumps, begin, .. } = self;
+        let passed = begin.elapsed();
+        recording.detach();
+        let missed_runs = recording.runs_missed()?;
+        recorder.note_missed_runs(missed_runs);
+        let summary = match dumps {
+            Some(dumps) => dumps.end(recorder)?,
+            None => Summary::of(&options.output, recorder.stop()?.completeness)?,
+        };
+        Ok(summary.after(passed, missed_runs))
+    }
+
+    /// The trace of what never ran would only be in the way of the next one.
+    pub fn discard(self, options: &Options) {
+        let Session { mut recording, recorder, .. } = self;
+        recording.detach();
+        // What cannot be removed stays: why nothing is recorded matters more.
+        let Ok(trace) = recorder.stop() else { return };
+        let names = trace.files.iter().map(|file| file.name.as_str()).chain([FILE_NAME]);
+        for name in names.filter(|_| options.keep.is_none()) {
+            let _ = fs::remove_file(options.output.join(name));
+        }
+        // Only an empty one goes, and an empty one is nobody's.
+        let _ = fs::remove_dir(&options.output);
+    }
+}
+
+fn trace_options(options: &Options, wanted: &Wanted, switches: &Switches) -> mete_trace::Options {
+    let trace = match options.keep {
+        Some(bytes) => mete_trace::Options::flight(bytes),
+        None => mete_trace::Options::directory(&options.output),
+    };
+    mete_trace::Options {
+        // The kernel's programs can read no other clock.
+        clock: ClockSource::Monotonic,
+        low_water_percent: options.low_water,
+        off_at_first: wanted.names_but(&switches.on()),
+        watched: wanted.numbers(&wanted.awaited),
+        ..trace
+    }
+}

@@ -1,0 +1,94 @@
+//! What is said of a recording at its end.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::bail;
+use mete_trace::{Account, Trace};
+use serde::Serialize;
+
+use crate::output::Output;
+use crate::trace;
+
+/// What `--json` prints.
+#[derive(Serialize)]
+pub struct Summary {
+    kind: &'static str,
+    trace: String,
+    passed_s: f64,
+    records: u64,
+    lost: u64,
+    missed_runs: u64,
+    bytes: u64,
+    processors: Vec<Account>,
+    /// Where a flight recorder's memory was written, in order; the last one is `trace`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    dumps: Vec<String>,
+}
+
+impl Summary {
+    /// Of a trace with these accounts.
+    pub fn of(directory: &Path, processors: Vec<Account>) -> anyhow::Result<Summary> {
+        let trace = directory.display().to_string();
+        let unwritten: u64 = processors.iter().map(|account| account.unwritten).sum();
+        if unwritten > 0 {
+            bail!(
+                "{unwritten} events could not be written to {trace}; is the disk full? The rest can be read"
+            );
+        }
+        let sum = |of: fn(&Account) -> u64| processors.iter().map(of).sum();
+        Ok(Summary {
+            kind: "recorded",
+            passed_s: 0.0,
+            records: sum(|account| account.records),
+            lost: sum(|account| account.lost),
+            missed_runs: 0,
+            bytes: written_bytes(directory),
+            trace,
+            processors,
+            dumps: Vec::new(),
+        })
+    }
+
+    /// Of what a flight recorder has written, the last of which is told.
+    pub fn of_dumps(dumps: &[PathBuf]) -> anyhow::Result<Summary> {
+        let Some(last) = dumps.last() else { bail!("nothing was written") };
+        // What was let go earlier is nobody's loss, so the trace has to say what is in it.
+        let (accounts, _) = Trace::open(last)?.check();
+        let dumps = dumps.iter().map(|dump| dump.display().to_string()).collect();
+        Ok(Summary { dumps, ..Summary::of(last, accounts)? })
+    }
+
+    /// With what the recorder knows besides.
+    pub fn after(self, passed: Duration, missed_runs: u64) -> Summary {
+        Summary { passed_s: passed.as_secs_f64(), missed_runs, ..self }
+    }
+
+    /// Prints it.
+    pub fn tell(&self, output: &mut Output) -> anyhow::Result<()> {
+        let Summary { trace: directory, passed_s, records, lost, missed_runs, bytes, .. } = self;
+        trace::tell_missed_runs(*missed_runs);
+        let loss = if *lost == 0 { "none".to_owned() } else { format!("{lost} events") };
+        output.object(self)?;
+        output.text(format!(
+            "{records} records in {passed_s:.1} s, {}, {loss} lost. See: mete show {directory}",
+            size(*bytes)
+        ))
+    }
+}
+
+/// Bytes of the trace's files.
+fn written_bytes(directory: &Path) -> u64 {
+    let files = fs::read_dir(directory).into_iter().flatten().flatten();
+    files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
+}
+
+/// `12.3 MB`
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}

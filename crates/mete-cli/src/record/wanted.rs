@@ -1,0 +1,91 @@
+//! What is to be recorded: a schema that fits this kernel, and the programs that record it.
+
+use anyhow::anyhow;
+use mete_kernel::record::{Cache, Recording, Settings};
+use mete_schema::generate::bpf;
+use mete_schema::kernel::Running;
+use mete_schema::known::Known;
+use mete_schema::nearest;
+use mete_schema::{Checked, Schema, Source, check};
+use mete_trace::Description;
+
+use super::Options;
+use crate::failure;
+use crate::output::Output;
+use crate::schema::{refuse, sources};
+
+/// A schema that fits this kernel, and the programs that record it.
+pub struct Wanted {
+    sources: Vec<Source>,
+    pub schema: Schema,
+    checked: Checked,
+    programs: String,
+    /// The events that are on at first: their places in the schema.
+    pub events: Vec<usize>,
+    /// Those whose occurrence is waited for.
+    pub awaited: Vec<usize>,
+}
+
+impl Wanted {
+    /// Reads and checks it; what is wrong is told with its place.
+    pub fn read(options: &Options, output: &mut Output) -> anyhow::Result<Wanted> {
+        let sources = sources(&options.schema)?;
+        let schema = Schema::read(&sources).or_else(|problems| refuse(&problems, &sources, output))?;
+        let kernel = Running::new()?;
+        let checked =
+            check(&schema, Some(&kernel)).or_else(|problems| refuse(&problems, &sources, output))?;
+        let programs =
+            bpf(&schema, &checked, &kernel).or_else(|problems| refuse(&problems, &sources, output))?;
+        if checked.uses(Known::Domain) {
+            failure::say("nobody is bound to a domain while recording: `domain` is 0 for all");
+        }
+        let all = || (0..schema.events.len()).collect();
+        let events = if options.events.is_empty() { all() } else { places(&schema, &options.events)? };
+        let awaited = places(&schema, &options.dump_on)?;
+        Ok(Wanted { sources, schema, checked, programs, events, awaited })
+    }
+
+    /// Loads the programs. If events may be switched, those of all events, of which none is on yet.
+    pub fn load(&self, options: &Options) -> anyhow::Result<Recording> {
+        let settings = Settings {
+            events: self.events.clone(),
+            buffer_bytes: options.buffer,
+            low_water_percent: options.low_water,
+        };
+        let load = match options.parameters {
+            Some(_) => Recording::load_switchable,
+            None => Recording::load,
+        };
+        Ok(load(&self.schema, &self.checked, &self.programs, &settings, &Cache::of_user())?)
+    }
+
+    /// What the trace says of the events.
+    pub fn description(&self, may_switch: bool) -> Description {
+        let description = Description::of_schema(&self.schema, &self.sources);
+        if may_switch { description.with_switches() } else { description }
+    }
+
+    /// The numbers that events have in the trace.
+    pub fn numbers(&self, events: &[usize]) -> Vec<u16> {
+        events.iter().map(|event| self.schema.events[*event].id).collect()
+    }
+
+    /// The names of all events but these.
+    pub fn names_but(&self, events: &[usize]) -> Vec<String> {
+        let others = self.schema.events.iter().enumerate().filter(|(nth, _)| !events.contains(nth));
+        others.map(|(_, event)| event.name.clone()).collect()
+    }
+}
+
+/// Where these events are in the schema.
+fn places(schema: &Schema, names: &[String]) -> anyhow::Result<Vec<usize>> {
+    names.iter().map(|name| place(schema, name)).collect()
+}
+
+fn place(schema: &Schema, name: &str) -> anyhow::Result<usize> {
+    let mut known = schema.events.iter().map(|event| event.name.as_str());
+    let help =
+        || nearest::help(name, known.clone(), "it has").unwrap_or_else(|| "see mete schema explain".into());
+    let unknown = anyhow!("the schema has no event {name:?}; {}", help());
+    known.position(|known| known == name).ok_or(unknown)
+}

@@ -1,0 +1,312 @@
+//! Parameters of a running recorder, as files and by `mete set` and `mete get` (KLOG-4).
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+mod common;
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use common::{
+    Running, assert_described, bpf_link_exists, bpf_links, fuse_is_there, kernel_is_there, mete, program,
+    wait_until,
+};
+use rustix::process::{Resource, Rlimit, Signal, setrlimit};
+use serde_json::Value;
+
+/// A recorder of the scheduler's events, with its trace and its parameters.
+struct Recorder {
+    place: tempfile::TempDir,
+    process: Running,
+}
+
+impl Recorder {
+    fn start(options: &[&str]) -> Recorder {
+        let place = tempfile::tempdir().unwrap();
+        let mut command = program(&["record", "--schema", "scheduler", "-o"]);
+        command.arg(place.path().join("trace")).arg("--parameters").arg(place.path().join("parameters"));
+        // SAFETY: one system call between fork and exec.
+        unsafe {
+            command.pre_exec(|| Ok(setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?))
+        };
+        let process = Running::start(command.args(options).stdout(Stdio::null()));
+        let recorder = Recorder { place, process };
+        wait_until("its parameters are there", || recorder.file("status").exists());
+        recorder
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.place.path().join("parameters")
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.tree().join(name)
+    }
+
+    fn set(&self, name: &str, value: &str) -> io::Result<()> {
+        fs::write(self.file(name), value)
+    }
+
+    fn get(&self, name: &str) -> String {
+        fs::read_to_string(self.file(name)).unwrap().trim_end().to_owned()
+    }
+
+    fn links(&self) -> Vec<u32> {
+        bpf_links(self.process.pid())
+    }
+
+    fn is_mounted(&self) -> bool {
+        let table = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        table.contains(&format!(" mete:{} ", self.process.pid()))
+    }
+
+    /// Ends it in order; the events of its trace.
+    fn end(&mut self) -> Vec<Value> {
+        self.process.signal(Signal::INT);
+        assert!(self.process.wait().code().is_some());
+        events(&self.place.path().join("trace"))
+    }
+}
+
+/// What `mete show --json` has of a trace.
+fn events(trace: &Path) -> Vec<Value> {
+    let shown = mete(&["show", trace.to_str().unwrap(), "--json", "--without-marks"]).assert().success();
+    let text = String::from_utf8_lossy(&shown.get_output().stdout).into_owned();
+    let objects = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    objects.filter(|object| object["kind"] == "event").collect()
+}
+
+fn named<'a>(events: &'a [Value], name: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["event"] == name).collect()
+}
+
+fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn can_run() -> bool {
+    fuse_is_there() && kernel_is_there()
+}
+
+/// A program with three phases, each of which runs a program of its own name.
+const PHASES: &str = "\
+    cd \"$1\" && for phase in before during after; do cp /bin/true $phase; done
+    ./before; echo 1 > parameters/enable; ./during; echo 0 > parameters/enable; ./after";
+
+/// KLogger §4.3: a running program turns on logging when a certain phase is reached.
+#[test]
+fn klog_4_program_switches_recording_on_for_one_of_its_phases() {
+    if !can_run() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    let (trace, tree) = (path("trace"), path("parameters"));
+    let options = ["record", "--schema", "scheduler", "-o", &trace, "--parameters", &tree, "--off", "--"];
+    mete(&[&options[..], &["sh", "-ec", PHASES, "sh", &path("")]].concat()).assert().success();
+    let events = events(Path::new(&trace));
+    let runs: Vec<_> =
+        named(&events, "EXEC").into_iter().map(|event| event["fields"]["name"].clone()).collect();
+    assert!(runs.contains(&"during".into()), "{runs:?}");
+    assert!(!runs.contains(&"before".into()) && !runs.contains(&"after".into()), "{runs:?}");
+    let marks = |name: &str| {
+        let of = |mark: &&&Value| mark["fields"]["event"] == "EXEC";
+        named(&events, name)
+            .iter()
+            .filter(of)
+            .map(|mark| mark["time_ns"].as_u64().unwrap())
+            .collect::<Vec<_>>()
+    };
+    let processors = fs::read_dir(&trace).unwrap().count() - 1;
+    let (off, on) = (marks("SWITCHED_OFF"), marks("SWITCHED_ON"));
+    assert_eq!((off.len(), on.len()), (2 * processors, processors), "at first, then on, then off");
+    let during =
+        named(&events, "EXEC").into_iter().find(|event| event["fields"]["name"] == "during").unwrap();
+    let time = during["time_ns"].as_u64().unwrap();
+    let (first, second) = off.split_at(processors);
+    assert!(first.iter().all(|off| on.iter().all(|on| off < on)) && on.iter().all(|on| *on < time));
+    assert!(second.iter().all(|off| time < *off));
+}
+
+#[test]
+fn klog_4_event_that_is_off_has_no_program_attached() {
+    if !can_run() {
+        return;
+    }
+    let mut recorder = Recorder::start(&["--off"]);
+    assert_eq!((recorder.links().len(), recorder.get("enable")), (0, "0".into()));
+    recorder.set("enable", "1").unwrap();
+    assert_eq!((recorder.links().len(), recorder.get("enable")), (7, "1".into()));
+    recorder.set("EXEC", "0").unwrap();
+    assert_eq!(recorder.links().len(), 6, "it had a place of its own");
+    for event in ["SCHEDIN", "SCHEDOUT"] {
+        recorder.set(event, "0").unwrap();
+        assert_eq!(recorder.links().len(), 6, "the place has other events");
+    }
+    recorder.set("REMOVE_FROM_RUNQ", "0").unwrap();
+    assert_eq!(recorder.links().len(), 5, "it has none any more");
+    recorder.set("enable", "0").unwrap();
+    assert_eq!(
+        (recorder.links().len(), recorder.get("SCHEDIN"), recorder.get("FORK")),
+        (0, "0".into(), "1".into())
+    );
+    recorder.set("enable", "1").unwrap();
+    assert_eq!(recorder.links().len(), 5);
+    recorder.end();
+}
+
+#[test]
+fn klog_4_event_is_switched_off_and_on_beside_others_of_its_place() {
+    if !can_run() {
+        return;
+    }
+    let mut recorder = Recorder::start(&[]);
+    let work = || std::thread::sleep(std::time::Duration::from_millis(50));
+    recorder.set("SCHEDOUT", "0").unwrap();
+    let off = monotonic_ns();
+    work();
+    let on = monotonic_ns();
+    recorder.set("SCHEDOUT", "1").unwrap();
+    let again = monotonic_ns();
+    work();
+    let end = monotonic_ns();
+    let events = recorder.end();
+    let count = |name: &str, from: u64, until: u64| {
+        let is_within = |event: &&&Value| (from..until).contains(&event["time_ns"].as_u64().unwrap());
+        named(&events, name).iter().filter(is_within).count()
+    };
+    assert_eq!(count("SCHEDOUT", off, on), 0);
+    assert!(count("SCHEDIN", off, on) > 0 && count("SCHEDOUT", again, end) > 0);
+    let description = fs::read(recorder.place.path().join("trace/description.json")).unwrap();
+    let switches = &serde_json::from_slice::<Value>(&description).unwrap()["circumstances"]["switches"];
+    let list: Vec<_> =
+        switches["list"].as_array().unwrap().iter().map(|it| (&it["event"], &it["on"])).collect();
+    assert_eq!(list, [(&"SCHEDOUT".into(), &false.into()), (&"SCHEDOUT".into(), &true.into())]);
+    assert_eq!(switches["off_at_first"], Value::Array(Vec::new()));
+}
+
+/// Also while somebody has a file of it open.
+#[test]
+fn klog_4_no_tree_outlives_its_recorder() {
+    if !can_run() {
+        return;
+    }
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::ABORT, Signal::KILL] {
+        let mut recorder = Recorder::start(&[]);
+        let (links, open) = (recorder.links(), File::open(recorder.file("enable")).unwrap());
+        assert!(recorder.is_mounted() && links.len() >= 7);
+        recorder.process.signal(signal);
+        recorder.process.wait();
+        wait_until("it is unmounted", || !recorder.is_mounted());
+        wait_until("its directory is gone", || !recorder.tree().exists());
+        wait_until("the kernel has let go", || !links.iter().any(|link| bpf_link_exists(*link)));
+        assert!(io::read_to_string(&open).is_err(), "{signal:?}: nobody answers any more");
+        let trace = recorder.place.path().join("trace");
+        mete(&["show", trace.to_str().unwrap()]).assert().success();
+    }
+}
+
+#[test]
+fn klog_4_tree_of_a_recorder_that_cannot_start_is_gone() {
+    if !can_run() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    let (trace, tree) = (path("trace"), path("parameters"));
+    let options = ["record", "--schema", "scheduler", "-o", &trace, "--parameters", &tree];
+    mete(&[&options[..], &["--", "/nowhere/program"]].concat()).assert().code(1);
+    assert!(!Path::new(&tree).exists() && !Path::new(&trace).exists());
+    fs::create_dir(&tree).unwrap();
+    fs::write(path("parameters/file"), "").unwrap();
+    let refused = mete(&[&options[..], &["--", "true"]].concat()).assert().code(1);
+    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(said.contains("parameters is not empty, and what is in it would be hidden"), "{said}");
+    assert!(!Path::new(&trace).exists());
+}
+
+#[test]
+fn klog_4_refusal_is_an_error_of_the_writer_and_a_sentence() {
+    if !can_run() {
+        return;
+    }
+    let mut recorder = Recorder::start(&[]);
+    let error = |name: &str, value: &str| recorder.set(name, value).unwrap_err().raw_os_error();
+    for (name, value, why) in [
+        ("enable", "2", "it takes 0 or 1"),
+        ("SCHEDIN", "on", "it takes 0 or 1"),
+        ("lowwater", "100", "it takes a percentage from 1 to 99"),
+        ("dump", "1", "everything is in the trace already; only mete record --keep has something to dump"),
+    ] {
+        assert_eq!(error(name, value), Some(libc::EINVAL), "{name}");
+        let expected = format!("refused: {name}={value}: {why}");
+        assert!(recorder.get("status").lines().any(|line| line == expected), "{}", recorder.get("status"));
+    }
+    assert_eq!(error("status", "1"), Some(libc::EACCES));
+    assert_eq!(error("nothing", "1"), Some(libc::ENOENT));
+    assert_eq!(fs::read(recorder.file("dump")).unwrap_err().raw_os_error(), Some(libc::EACCES));
+    assert_eq!((recorder.get("enable"), recorder.get("lowwater")), ("1".into(), "10".into()));
+    recorder.end();
+}
+
+#[test]
+fn klog_4_nobody_but_the_recorders_user_may_look() {
+    if !can_run() {
+        return;
+    }
+    let mut recorder = Recorder::start(&[]);
+    let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(recorder.tree()), 0o700);
+    let modes = ["enable", "SCHEDIN", "status", "dump"].map(|name| mode(recorder.file(name)));
+    assert_eq!(modes, [0o600, 0o600, 0o400, 0o200]);
+    // The directory above is the user's own, too.
+    fs::set_permissions(recorder.place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let read = |uid: u32| {
+        let mut command = Command::new("cat");
+        command.arg(recorder.file("enable")).uid(uid).stderr(Stdio::null()).output().unwrap().status.success()
+    };
+    assert!(read(0) && !read(65534));
+    recorder.end();
+}
+
+#[test]
+fn klog_4_parameters_are_set_and_got_by_commands() {
+    if !can_run() {
+        return;
+    }
+    let mut recorder = Recorder::start(&["--events", "SCHEDIN,FORK", "--low-water", "20"]);
+    let which = recorder.place.path().join("trace").to_str().unwrap().to_owned();
+    let get = |names: &[&str]| {
+        let got = mete(&[&["get", "--recorder", &which], names].concat()).assert().success();
+        String::from_utf8_lossy(&got.get_output().stdout).into_owned()
+    };
+    let set = |assignments: &[&str]| mete(&[&["set", "--recorder", &which], assignments].concat()).assert();
+    let off =
+        "TRY_TO_WAKEUP=0\nADD_TO_RUNQ=0\nREMOVE_FROM_RUNQ=0\nSCHEDOUT=0\nSCHEDIN=1\nFORK=1\nEXEC=0\nEXIT=0\n";
+    assert_eq!(get(&[]), format!("enable=1\nbuffer_size=4\nlowwater=20\n{off}"));
+    set(&["SCHEDIN=0", "EXIT=1", "lowwater=33"]).success();
+    assert_eq!(get(&["SCHEDIN", "EXIT", "lowwater"]), "SCHEDIN=0\nEXIT=1\nlowwater=33\n");
+    assert!(get(&["status"]).contains("events: FORK EXIT\n"));
+    let said = |assert: assert_cmd::assert::Assert| {
+        String::from_utf8_lossy(&assert.get_output().stderr).into_owned()
+    };
+    let refused = said(set(&["lowwater=0", "enable=0"]).code(1));
+    assert_eq!(refused, "mete: cannot set lowwater=0: it takes a percentage from 1 to 99\n");
+    assert_eq!(recorder.get("enable"), "1", "nothing is set behind a refusal");
+    let unknown = said(set(&["SCHEDN=0"]).code(1));
+    assert!(unknown.contains("there is no parameter \"SCHEDN\"; did you mean `SCHEDIN`?"), "{unknown}");
+    said(set(&["enable"]).code(2));
+    let json =
+        mete(&["get", "--json", "-r", &recorder.process.pid().to_string(), "enable"]).assert().success();
+    let object: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
+    assert_described(std::slice::from_ref(&object));
+    assert_eq!(object, serde_json::json!({"kind": "parameter", "name": "enable", "value": "1"}));
+    let other = said(mete(&["get", "--recorder", "/nowhere"]).assert().code(1));
+    assert!(other.contains("no recorder is called /nowhere"), "{other}");
+    recorder.end();
+}

@@ -1,0 +1,60 @@
+//! What is decided between opening and loading: sizes, and which programs and events there are.
+
+use std::ffi::OsStr;
+
+use libbpf_rs::OpenObject;
+use mete_trace::layout;
+
+use super::counters;
+
+/// `recording` of `bpf/record.h`, which the verifier takes for constants.
+pub(super) struct Constants<'a> {
+    pub buffer_bytes: u64,
+    pub processors: usize,
+    /// The events that there is code for; the verifier takes out what is for others.
+    pub events: &'a [usize],
+    /// Whether that code looks at the switches.
+    pub may_switch: bool,
+}
+
+impl Constants<'_> {
+    /// Sets the sizes of maps and the constants, and has no other programs loaded than these.
+    pub fn configure(
+        &self,
+        open: &mut OpenObject,
+        is_wanted: impl Fn(&OsStr) -> bool,
+    ) -> libbpf_rs::Result<()> {
+        let area_bytes = (layout::HEADER_BYTES + layout::SLACK_BYTES) as u32 + self.buffer_bytes as u32;
+        for mut map in open.maps_mut() {
+            match map.name().to_str() {
+                Some("buffers") => {
+                    map.set_max_entries(self.processors as u32)?;
+                    map.set_value_size(area_bytes)?;
+                }
+                Some("counters") => map.set_max_entries((counters::MOST * self.processors) as u32)?,
+                Some(".rodata.recording") => map.set_initial_value(&self.bytes())?,
+                _ => {}
+            }
+        }
+        for mut program in open.progs_mut() {
+            let is_wanted = is_wanted(program.name());
+            program.set_autoload(is_wanted);
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let sizes = [self.buffer_bytes as u32, self.processors as u32].map(u32::to_ne_bytes).concat();
+        let switches = u64::from(self.may_switch).to_ne_bytes();
+        [sizes, mask(self.events), switches.to_vec()].concat()
+    }
+}
+
+/// A bit for each event, as programs look at them.
+pub(super) fn mask(events: &[usize]) -> Vec<u8> {
+    let mut words = [0u64; 16];
+    for event in events {
+        words[event / 64 % 16] |= 1 << (event % 64);
+    }
+    words.map(u64::to_ne_bytes).concat()
+}

@@ -1,0 +1,270 @@
+//! The file system: requests of the kernel, answered from the tree and the store.
+//!
+//! A file has no size until it is read, as in `/proc`; nothing is cached. A value is what one system call writes.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use fuser::{
+    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    LockOwner, OpenAccMode, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry,
+    ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
+};
+
+use crate::file::{Access, Refusal, Store};
+use crate::tree::{Kind, Node, ROOT, Tree};
+
+/// Nothing is remembered by the kernel.
+const TTL: Duration = Duration::ZERO;
+/// The longest value that can be written, in bytes.
+const MAX_VALUE_BYTES: usize = 4096;
+
+pub(crate) struct Server<S> {
+    tree: Tree,
+    store: S,
+    since: SystemTime,
+    next_handle: AtomicU64,
+    /// What each open file was read as at its beginning: a reader in small steps sees one text.
+    texts: Mutex<HashMap<u64, String>>,
+}
+
+impl<S: Store> Server<S> {
+    pub(crate) fn new(tree: Tree, store: S) -> Server<S> {
+        let (since, next_handle) = (SystemTime::now(), AtomicU64::new(0));
+        Server { tree, store, since, next_handle, texts: Mutex::default() }
+    }
+
+    fn node(&self, number: INodeNo) -> Result<&Node, Errno> {
+        self.tree.node(number.0).ok_or(Errno::ENOENT)
+    }
+
+    fn file(&self, number: INodeNo) -> Result<(&str, Access), Errno> {
+        let node = self.node(number)?;
+        match node.kind {
+            Kind::File(access) => Ok((&node.path, access)),
+            Kind::Directory => Err(Errno::EISDIR),
+        }
+    }
+
+    fn attributes(&self, number: u64, node: &Node) -> FileAttr {
+        let (kind, perm, nlink) = match node.kind {
+            Kind::Directory => (FileType::Directory, 0o700, 2),
+            Kind::File(access) => (FileType::RegularFile, access.mode(), 1),
+        };
+        FileAttr {
+            ino: INodeNo(number),
+            size: 0,
+            blocks: 0,
+            atime: self.since,
+            mtime: self.since,
+            ctime: self.since,
+            crtime: self.since,
+            kind,
+            perm,
+            nlink,
+            uid: rustix::process::getuid().as_raw(),
+            gid: rustix::process::getgid().as_raw(),
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        }
+    }
+
+    /// Root is above the permissions of files, and no value is.
+    fn may_open(&self, number: INodeNo, flags: OpenFlags) -> Result<(), Errno> {
+        let (_, access) = self.file(number)?;
+        let (reads, writes) = match flags.acc_mode() {
+            OpenAccMode::O_RDONLY => (true, false),
+            OpenAccMode::O_WRONLY => (false, true),
+            OpenAccMode::O_RDWR => (true, true),
+        };
+        let may = (!reads || access.may_read()) && (!writes || access.may_write());
+        if may { Ok(()) } else { Err(Errno::EACCES) }
+    }
+
+    fn text(&self, number: INodeNo, handle: FileHandle, offset: u64) -> Result<String, Errno> {
+        let (path, _) = self.file(number)?;
+        let mut texts = self.texts();
+        if offset == 0 {
+            let text = self.store.read(path).map_err(number_of)?;
+            texts.insert(handle.0, text);
+        }
+        Ok(texts.get(&handle.0).cloned().unwrap_or_default())
+    }
+
+    fn set(&self, number: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno> {
+        let (path, _) = self.file(number)?;
+        if offset != 0 || data.len() > MAX_VALUE_BYTES {
+            return Err(Errno::EINVAL);
+        }
+        let value = std::str::from_utf8(data).map_err(|_| Errno::EINVAL)?;
+        self.store.write(path, value.trim()).map_err(number_of)?;
+        Ok(data.len() as u32)
+    }
+
+    /// No code that holds the lock can leave the texts half changed.
+    fn texts(&self) -> MutexGuard<'_, HashMap<u64, String>> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn number_of(refusal: Refusal) -> Errno {
+    Errno::from_i32(refusal.errno.raw_os_error())
+}
+
+fn attr(answer: Result<FileAttr, Errno>, reply: ReplyAttr) {
+    match answer {
+        Ok(attributes) => reply.attr(&TTL, &attributes),
+        Err(error) => reply.error(error),
+    }
+}
+
+impl<S: Store> Filesystem for Server<S> {
+    fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        match name.to_str().and_then(|name| self.tree.child(parent.0, name)) {
+            Some((number, node)) => reply.entry(&TTL, &self.attributes(number, node), Generation(0)),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _request: &Request, number: INodeNo, _handle: Option<FileHandle>, reply: ReplyAttr) {
+        attr(self.node(number).map(|node| self.attributes(number.0, node)), reply);
+    }
+
+    /// A shell truncates what it redirects into. There is nothing else to be set.
+    fn setattr(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        _size: Option<u64>,
+        _atime: Option<TimeOrNow>,
+        _mtime: Option<TimeOrNow>,
+        _ctime: Option<SystemTime>,
+        _handle: Option<FileHandle>,
+        _crtime: Option<SystemTime>,
+        _chgtime: Option<SystemTime>,
+        _bkuptime: Option<SystemTime>,
+        _flags: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let is_ownership = mode.is_some() || uid.is_some() || gid.is_some();
+        let node = if is_ownership { Err(Errno::EPERM) } else { self.node(number) };
+        attr(node.map(|node| self.attributes(number.0, node)), reply);
+    }
+
+    fn open(&self, _request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        match self.may_open(number, flags) {
+            Ok(()) => {
+                let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
+                reply.opened(FileHandle(handle), FopenFlags::FOPEN_DIRECT_IO);
+            }
+            Err(error) => reply.error(error),
+        }
+    }
+
+    /// What a shell redirects into and is not there is mistyped.
+    fn mknod(
+        &self,
+        _request: &Request,
+        _parent: INodeNo,
+        _name: &OsStr,
+        _mode: u32,
+        _umask: u32,
+        _device: u32,
+        reply: ReplyEntry,
+    ) {
+        reply.error(Errno::ENOENT);
+    }
+
+    fn read(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        size: u32,
+        _flags: OpenFlags,
+        _owner: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        match self.text(number, handle, offset) {
+            Ok(text) => {
+                let rest = text.as_bytes().get(offset as usize..).unwrap_or_default();
+                reply.data(&rest[..rest.len().min(size as usize)]);
+            }
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn write(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        _handle: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _write_flags: WriteFlags,
+        _flags: OpenFlags,
+        _owner: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        match self.set(number, offset, data) {
+            Ok(written) => reply.written(written),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn flush(
+        &self,
+        _request: &Request,
+        _number: INodeNo,
+        _handle: FileHandle,
+        _owner: LockOwner,
+        reply: ReplyEmpty,
+    ) {
+        reply.ok();
+    }
+
+    fn release(
+        &self,
+        _request: &Request,
+        _number: INodeNo,
+        handle: FileHandle,
+        _flags: OpenFlags,
+        _owner: Option<LockOwner>,
+        _flush: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.texts().remove(&handle.0);
+        reply.ok();
+    }
+
+    fn readdir(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        _handle: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        let Ok(Node { parent, kind: Kind::Directory, .. }) = self.node(number) else {
+            return reply.error(Errno::ENOTDIR);
+        };
+        let own = [(number.0.max(ROOT), Kind::Directory, "."), (*parent, Kind::Directory, "..")];
+        let below =
+            self.tree.children(number.0).map(|(number, node)| (number, node.kind, node.name.as_str()));
+        for (next, (number, kind, name)) in (1..).zip(own.into_iter().chain(below)).skip(offset as usize) {
+            let kind = if kind == Kind::Directory { FileType::Directory } else { FileType::RegularFile };
+            if reply.add(INodeNo(number), next, kind, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+}
