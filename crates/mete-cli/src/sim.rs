@@ -1,6 +1,5 @@
 //! `mete sim`: a scenario on a simulated machine, under one policy or several side by side.
 
-use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,6 +20,7 @@ use mete_sim::{
 use serde::Serialize;
 
 use crate::arguments::{duration, none_or_more, one_or_more};
+use crate::files::Draft;
 use crate::latency::{NOTHING, milliseconds, quantile, signed_milliseconds};
 use crate::output::Output;
 use crate::sweep;
@@ -233,8 +233,19 @@ fn refused(options: &Options, error: ScenarioError) -> anyhow::Error {
             }
             None => anyhow!(ScenarioError::Unknown { name, known }),
         },
-        (error, _) => anyhow!(error),
+        (error, _) => match meant_key(&error.to_string()) {
+            Some(meant) => anyhow!("{error}; did you mean `{meant}`?"),
+            None => anyhow!(error),
+        },
     }
+}
+
+/// The key that may have been meant, by what the reader of scenarios says of one that does not exist.
+fn meant_key(said: &str) -> Option<String> {
+    let (_, rest) = said.split_once("unknown field `")?;
+    let (written, known) = rest.split_once('`')?;
+    let known = known.split('`').skip(1).step_by(2);
+    nearest(written, known).map(str::to_owned)
 }
 
 fn policies(options: &Options, scenario: &Scenario) -> anyhow::Result<Vec<String>> {
@@ -280,16 +291,12 @@ fn simulate_one<R: Recorder>(
 
 /// A trace is whole or there is none: half of one could not be told from one of a shorter run.
 fn traced(scenario: &Scenario, policy: &str, seed: u64, path: &Path) -> anyhow::Result<Option<Vec<Report>>> {
-    let file = File::create(path).with_context(|| format!("cannot write the trace {}", path.display()))?;
-    let writer = trace::Writer::new(scenario, BufWriter::new(file))?;
-    let Some((report, writer)) = simulate_one(scenario, policy, seed, writer)? else {
-        if path.is_file() {
-            std::fs::remove_file(path)
-                .with_context(|| format!("cannot remove half of a trace, {}", path.display()))?;
-        }
-        return Ok(None);
-    };
-    writer.finish().with_context(|| format!("the trace {}", path.display()))?;
+    let unwritten = || format!("cannot write the trace {}", path.display());
+    let draft = Draft::begin(path).with_context(unwritten)?;
+    let writer = trace::Writer::new(scenario, BufWriter::new(draft.file()))?;
+    let Some((report, writer)) = simulate_one(scenario, policy, seed, writer)? else { return Ok(None) };
+    writer.finish().with_context(unwritten)?;
+    draft.close().with_context(unwritten)?;
     Ok(Some(vec![report]))
 }
 

@@ -148,6 +148,7 @@ fn what_is_wrong_is_said_and_nothing_is_run() {
         (&["sim", "no-such"][..], "there is no scenario \"no-such\": give a file, or one of "),
         (&["sim", "mix", "--policy", "vtrrr"], "there is no policy \"vtrrr\": there are vtrr, "),
         (&["sim", "mix", "--set", "host.proc=2"], "--set host.proc=2: `proc = 2`: unknown field `proc`"),
+        (&["sim", "mix", "--set", "host.procesors=2"], "; did you mean `processors`?"),
         (&["sim", "mix", "--for", "1s"], "the warm-up (warm_up_ms) is a part of the duration"),
         (&["sim", "mix", "--trace", "/no/such/folder/x"], "cannot write the trace /no/such/folder/x"),
         (&["sim", "mix", "--trace", "x", "--policy", "rr,vtrr"], "--trace takes a single policy"),

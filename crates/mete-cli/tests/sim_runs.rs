@@ -80,3 +80,18 @@ fn ctrl_c_ends_a_run_long_before_its_end_with_status_130_and_leaves_no_files() {
         assert_eq!(directory.path().read_dir().unwrap().count(), 0, "{more:?}");
     }
 }
+
+#[test]
+fn a_trace_that_is_stopped_leaves_the_one_of_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace");
+    std::fs::write(&trace, "of before").unwrap();
+    let name = trace.to_str().unwrap();
+    let mut command = program(&["sim", "mix", "--set", "duration_ms=1e11", "--trace", name]);
+    let mut running = Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+    wait_until("it listens to Ctrl-C", || listens(running.pid()));
+    running.signal(Signal::INT);
+    assert_eq!(running.wait().code(), Some(130));
+    assert_eq!(std::fs::read_to_string(&trace).unwrap(), "of before");
+    assert_eq!(directory.path().read_dir().unwrap().count(), 1);
+}
