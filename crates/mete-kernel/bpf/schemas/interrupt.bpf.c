@@ -126,7 +126,8 @@ struct mete_TIMER_EXIT {
 METE_ASSERT_(sizeof(struct mete_TIMER_EXIT) == 24, "size of TIMER_EXIT");
 METE_ASSERT_(__builtin_offsetof(struct mete_TIMER_EXIT, f_vector) == 16, "place of TIMER_EXIT.vector");
 
-/* Another processor asks this one to schedule, or to call a function: the interrupt begins. */
+/* Another processor, or the kernel on this one, asks to schedule, to call a function, or to do what could not be
+ * done where it came up: the interrupt begins. */
 struct mete_IPI_ENTRY {
 	struct mete_head head;
 	/* Its vector. */
@@ -382,8 +383,84 @@ int mete_at_9(mete_u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/page_fault_user")
+SEC("tp_btf/call_function_entry")
 int mete_at_10(mete_u64 *ctx)
+{
+	mete_s32 a_vector = ctx[0];
+	if (1) {
+		if (1) {
+			struct mete_place place;
+			struct mete_IPI_ENTRY *record = METE_BEGIN(&place, METE_ID_IPI_ENTRY, sizeof(*record));
+
+			if (record) {
+				record->f_vector = a_vector;
+				record->f_pid = ((struct task_struct *)bpf_get_current_task_btf())->pid;
+				METE_END(&place, record, METE_ID_IPI_ENTRY, sizeof(*record));
+			}
+		}
+	}
+	return 0;
+}
+
+SEC("tp_btf/call_function_exit")
+int mete_at_11(mete_u64 *ctx)
+{
+	mete_s32 a_vector = ctx[0];
+	if (1) {
+		if (1) {
+			struct mete_place place;
+			struct mete_IPI_EXIT *record = METE_BEGIN(&place, METE_ID_IPI_EXIT, sizeof(*record));
+
+			if (record) {
+				__builtin_memset(record->padding, 0, sizeof(record->padding));
+				record->f_vector = a_vector;
+				METE_END(&place, record, METE_ID_IPI_EXIT, sizeof(*record));
+			}
+		}
+	}
+	return 0;
+}
+
+SEC("tp_btf/irq_work_entry")
+int mete_at_12(mete_u64 *ctx)
+{
+	mete_s32 a_vector = ctx[0];
+	if (1) {
+		if (1) {
+			struct mete_place place;
+			struct mete_IPI_ENTRY *record = METE_BEGIN(&place, METE_ID_IPI_ENTRY, sizeof(*record));
+
+			if (record) {
+				record->f_vector = a_vector;
+				record->f_pid = ((struct task_struct *)bpf_get_current_task_btf())->pid;
+				METE_END(&place, record, METE_ID_IPI_ENTRY, sizeof(*record));
+			}
+		}
+	}
+	return 0;
+}
+
+SEC("tp_btf/irq_work_exit")
+int mete_at_13(mete_u64 *ctx)
+{
+	mete_s32 a_vector = ctx[0];
+	if (1) {
+		if (1) {
+			struct mete_place place;
+			struct mete_IPI_EXIT *record = METE_BEGIN(&place, METE_ID_IPI_EXIT, sizeof(*record));
+
+			if (record) {
+				__builtin_memset(record->padding, 0, sizeof(record->padding));
+				record->f_vector = a_vector;
+				METE_END(&place, record, METE_ID_IPI_EXIT, sizeof(*record));
+			}
+		}
+	}
+	return 0;
+}
+
+SEC("tp_btf/page_fault_user")
+int mete_at_14(mete_u64 *ctx)
 {
 	mete_u64 a_address = ctx[0];
 	mete_u64 a_error_code = ctx[2];
@@ -404,7 +481,7 @@ int mete_at_10(mete_u64 *ctx)
 }
 
 SEC("tp_btf/page_fault_kernel")
-int mete_at_11(mete_u64 *ctx)
+int mete_at_15(mete_u64 *ctx)
 {
 	mete_u64 a_address = ctx[0];
 	mete_u64 a_error_code = ctx[2];

@@ -133,6 +133,22 @@ METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX, f_tgid) == 28, "place of FUTE
 METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX, f_operation) == 32, "place of FUTEX.operation");
 METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX, f_value) == 36, "place of FUTEX.value");
 
+/* The thread comes back from that: it has waited from the FUTEX before until now. */
+struct mete_FUTEX_DONE {
+	struct mete_head head;
+	/* The thread. */
+	mete_s32 f_pid;
+	/* 0 if it was woken, or how many it woke; the negative number of an error: -11 if the lock had changed
+	 * before it could wait, -110 if its time was up. */
+	mete_s32 f_result;
+};
+
+#define METE_ID_FUTEX_DONE 21
+#define METE_FINGERPRINT_FUTEX_DONE 0x1d053098c50a6344ull
+METE_ASSERT_(sizeof(struct mete_FUTEX_DONE) == 24, "size of FUTEX_DONE");
+METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX_DONE, f_pid) == 16, "place of FUTEX_DONE.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX_DONE, f_result) == 20, "place of FUTEX_DONE.result");
+
 struct task_struct;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -226,6 +242,25 @@ int mete_at_2(mete_u64 *ctx)
 				record->f_operation = ((mete_s32)(a_op));
 				record->f_value = ((mete_u32)(a_val));
 				METE_END(&place, record, METE_ID_FUTEX, sizeof(*record));
+			}
+		}
+	}
+	return 0;
+}
+
+SEC("tracepoint/syscalls/sys_exit_futex")
+int mete_at_3(mete_u64 *ctx)
+{
+	mete_s64 a_ret = *(mete_s64 *)((char *)ctx + 16);
+	if (1) {
+		if (1) {
+			struct mete_place place;
+			struct mete_FUTEX_DONE *record = METE_BEGIN(&place, METE_ID_FUTEX_DONE, sizeof(*record));
+
+			if (record) {
+				record->f_pid = ((struct task_struct *)bpf_get_current_task_btf())->pid;
+				record->f_result = ((mete_s32)(a_ret));
+				METE_END(&place, record, METE_ID_FUTEX_DONE, sizeof(*record));
 			}
 		}
 	}
