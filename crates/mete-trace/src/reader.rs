@@ -12,6 +12,8 @@ use crate::record::{Head, Record, STAMP_OFFSET, unfold};
 pub struct Gap {
     /// The processor.
     pub processor: u32,
+    /// The number of the file that they would be in.
+    pub file: u32,
     /// Serial number of the first of them.
     pub first_serial: u64,
     /// How many.
@@ -131,6 +133,7 @@ impl ProcessorReader {
         let bytes = &self.bytes[self.at..self.next_at];
         Record {
             processor: self.place(),
+            file: self.file.processor(),
             serial: self.expected.wrapping_sub(1),
             event: Head::from_word(u64_at(bytes, 0)).event,
             time: u64_at(bytes, STAMP_OFFSET),
@@ -185,10 +188,10 @@ impl ProcessorReader {
     #[inline]
     fn gap_to(&mut self, serial: u64, unreadable: bool) -> Option<Gap> {
         let events = serial.checked_sub(self.expected).filter(|events| *events > 0)?;
-        let (processor, first_serial) = (self.place(), self.expected);
+        let (processor, file, first_serial) = (self.place(), self.file.processor(), self.expected);
         self.expected = serial;
         self.account.unwritten += if unreadable { events } else { 0 };
-        Some(Gap { processor, first_serial, events, after: self.last_time, unreadable })
+        Some(Gap { processor, file, first_serial, events, after: self.last_time, unreadable })
     }
 
     /// Goes on to the next block; says what is missing between.

@@ -81,7 +81,9 @@ pub const fn unfold(expected: u64, low: u32) -> u64 {
 pub struct Record<'a> {
     /// The processor that it was recorded on.
     pub processor: u32,
-    /// Its number among the events of that processor.
+    /// The number of the file that it is in: the processor's, but for programs' events beside the kernel's.
+    pub file: u32,
+    /// Its number among the events of that file.
     pub serial: u64,
     /// Which event.
     pub event: u16,

@@ -1,4 +1,4 @@
-//! Common Trace Format: a directory of one stream for each processor and the file `metadata`, which says what
+//! Common Trace Format: a directory of one stream for each file of the trace and the file `metadata`, which says what
 //! is in them. The streams of both versions are the same bytes; the metadata are JSON in version 2
 //! (CTF2-SPEC-2.0, §5) and a language of their own in version 1.8.
 //!
@@ -77,14 +77,14 @@ impl Ctf {
         }
     }
 
-    /// The stream of a processor, begun when the processor comes up first.
-    fn stream(&mut self, processor: u32) -> io::Result<&mut Stream<File>> {
+    /// The stream of a file and its processor, begun when it comes up first.
+    fn stream(&mut self, file: u32, processor: u32) -> io::Result<&mut Stream<File>> {
         use std::collections::btree_map::Entry;
-        match self.streams.entry(processor) {
+        match self.streams.entry(file) {
             Entry::Occupied(stream) => Ok(stream.into_mut()),
             Entry::Vacant(place) => {
-                let file = File::create_new(self.directory.join(format!("processor-{processor}")))?;
-                Ok(place.insert(Stream::new(file, processor, self.about.uuid)))
+                let to = File::create_new(self.directory.join(format!("processor-{file}")))?;
+                Ok(place.insert(Stream::new(to, processor, self.about.uuid)))
             }
         }
     }
@@ -112,11 +112,11 @@ impl Format for Ctf {
     }
 
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        self.stream(event.record.processor)?.event(event)
+        self.stream(event.record.file, event.record.processor)?.event(event)
     }
 
     fn lost(&mut self, gap: &Gap, _: Option<u64>) -> io::Result<()> {
-        self.stream(gap.processor)?.lost(gap.events);
+        self.stream(gap.file, gap.processor)?.lost(gap.events);
         Ok(())
     }
 
@@ -131,7 +131,7 @@ impl Format for Ctf {
 
     fn finish(&mut self, accounts: &[Account]) -> io::Result<()> {
         for account in accounts {
-            let name = format!("completeness_of_processor_{}", account.processor);
+            let name = format!("completeness_of_file_{}", account.processor);
             let value = serde_json::to_string(account).map_err(io::Error::other)?;
             self.about.environment.push((name, value));
         }

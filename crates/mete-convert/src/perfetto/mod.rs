@@ -61,7 +61,7 @@ impl<W: io::Write> Format for Perfetto<W> {
         // Where the clock is unknown, the ticks are at least in the right order.
         let time = event.time_ns.unwrap_or(event.record.time);
         let record = &event.record;
-        self.tracks.close_gap(record.processor, time, &mut self.packets);
+        self.tracks.close_gap(record.file, time, &mut self.packets);
         if matches!(record.event, DUMP_BEGIN | DUMP_FINISH) {
             self.tracks.flush(record.processor, time, record.event == DUMP_BEGIN, &mut self.packets);
             return self.packets.hand_on_if_full();
@@ -75,7 +75,10 @@ impl<W: io::Write> Format for Perfetto<W> {
 
     fn lost(&mut self, gap: &Gap, after_ns: Option<u64>) -> io::Result<()> {
         let after = after_ns.or(gap.after);
-        self.schedule.lost(gap.processor, after, &self.threads, &mut self.packets);
+        if gap.file == gap.processor {
+            // What programs lose of their own is no gap in the schedule.
+            self.schedule.lost(gap.processor, after, &self.threads, &mut self.packets);
+        }
         self.tracks.lost(gap, after, &mut self.packets);
         self.packets.hand_on_if_full()
     }

@@ -37,15 +37,15 @@ const INSTANT: u64 = 3;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Lane {
     Events,
-    Lost,
     Recorder,
 }
 
-/// Numbers of tracks: those of processors, and those of threads.
+/// Numbers of tracks: those of processors, of threads, and of what is missing in files.
 const OF_PROCESSORS: u64 = 1 << 40;
 const OF_THREADS: u64 = 2 << 40;
+const OF_FILES: u64 = 3 << 40;
 /// The track of what cannot be read.
-const UNREADABLE: u64 = 3 << 40;
+const UNREADABLE: u64 = 4 << 40;
 
 /// Interned names of events begin with 1; 0 is none.
 fn name_of(event: u16) -> u64 {
@@ -61,7 +61,8 @@ pub struct Tracks {
     clock: Option<Clock>,
     processors: BTreeSet<(u32, Lane)>,
     threads: HashSet<i32>,
-    /// Gaps that last until the next event: since when, and how many are missing.
+    files: HashSet<u32>,
+    /// Of each file the gap that lasts until its next event: since when, and how many are missing.
     gaps: BTreeMap<u32, (u64, Gap)>,
     latest: u64,
     has_unreadable: bool,
@@ -82,6 +83,7 @@ impl Tracks {
             clock,
             processors: BTreeSet::new(),
             threads: HashSet::new(),
+            files: HashSet::new(),
             gaps: BTreeMap::new(),
             latest: 0,
             has_unreadable: false,
@@ -147,17 +149,17 @@ impl Tracks {
     /// Events are missing from here to the next one of this processor.
     pub fn lost(&mut self, gap: &Gap, time: Option<u64>, packets: &mut impl Put) {
         let since = time.unwrap_or(0);
-        self.close_gap(gap.processor, since, packets);
-        self.gaps.insert(gap.processor, (since, *gap));
+        self.close_gap(gap.file, since, packets);
+        self.gaps.insert(gap.file, (since, *gap));
     }
 
-    /// The next event of a processor has come.
-    pub fn close_gap(&mut self, processor: u32, time: u64, packets: &mut impl Put) {
+    /// The next event of a file has come.
+    pub fn close_gap(&mut self, file: u32, time: u64, packets: &mut impl Put) {
         self.latest = self.latest.max(time);
-        let Some((since, gap)) = self.gaps.remove(&processor) else { return };
+        let Some((since, gap)) = self.gaps.remove(&file) else { return };
         // What is missing at the front has no event before it.
         let since = if gap.after.is_none() { time } else { since.min(time) };
-        let track = self.lane(processor, Lane::Lost, packets);
+        let track = self.completeness(gap.file, gap.processor, packets);
         let why = if gap.unreadable { "cannot be read" } else { "lost" };
         packets.track_event(since, |it| {
             it.uint(field::TYPE, BEGIN).uint(field::TRACK_UUID, track);
@@ -181,12 +183,12 @@ impl Tracks {
 
     /// The end: what is in the trace of each processor (NEW-2).
     pub fn finish(&mut self, accounts: &[Account], packets: &mut impl Put) {
-        for processor in self.gaps.keys().copied().collect::<Vec<_>>() {
-            let time = self.gaps.get(&processor).map_or(0, |(since, _)| *since);
-            self.close_gap(processor, time, packets);
+        for (file, time) in self.gaps.iter().map(|(file, (since, _))| (*file, *since)).collect::<Vec<_>>() {
+            self.close_gap(file, time, packets);
         }
         for account in accounts {
-            let track = self.lane(account.processor, Lane::Lost, packets);
+            let place = account.programs_of.unwrap_or(account.processor);
+            let track = self.completeness(account.processor, place, packets);
             let time = self.clock.map_or(account.last_time, |clock| clock.ns(account.last_time));
             packets.track_event(time, |it| {
                 it.uint(field::TYPE, INSTANT).uint(field::TRACK_UUID, track);
@@ -209,10 +211,20 @@ impl Tracks {
         if self.processors.insert((processor, lane)) {
             let what = match lane {
                 Lane::Events => "events",
-                Lane::Lost => "completeness",
                 Lane::Recorder => "recorder",
             };
             let name = format!("processor {processor}: {what}");
+            packets.track(|it| _ = it.uint(field::UUID, track).text(field::NAME, &name));
+        }
+        track
+    }
+
+    /// The track of what a file has and has not.
+    fn completeness(&mut self, file: u32, processor: u32, packets: &mut impl Put) -> u64 {
+        let track = OF_FILES + u64::from(file);
+        if self.files.insert(file) {
+            let whose = if file == processor { "" } else { "programs on " };
+            let name = format!("{whose}processor {processor}: completeness");
             packets.track(|it| _ = it.uint(field::UUID, track).text(field::NAME, &name));
         }
         track

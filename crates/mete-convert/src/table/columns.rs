@@ -12,13 +12,19 @@ use mete_trace::{EventLayout, FieldKind, FieldLayout, Trace};
 use super::{DESCRIPTION, DOC};
 
 /// The columns that each table begins with: name, type, whether there may be nothing in it, what it holds.
-const FIRST: [(&str, DataType, bool, &str); 5] = [
+const FIRST: [(&str, DataType, bool, &str); 6] = [
     ("processor", DataType::UInt32, false, "the processor that recorded it"),
+    (
+        "file",
+        DataType::UInt32,
+        false,
+        "the file that it is in: the processor's number, or behind these, of programs' own events beside the kernel's",
+    ),
     (
         "serial",
         DataType::UInt64,
         false,
-        "its number on this processor, lost ones counted; of a gap, that of the first lost event",
+        "its number in this file, lost ones counted; of a gap, that of the first lost event",
     ),
     (
         "time_ns",
@@ -127,7 +133,7 @@ impl Found {
         let mut fields: Vec<Field> = FIRST.into_iter().map(first).collect();
         let names = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         fields.insert(
-            4,
+            5,
             documented(Field::new(EVENT, names, false), "the event's name; LOST for a gap".into()),
         );
         let columns = self.columns.into_iter();

@@ -17,7 +17,7 @@ use super::columns::{Columns, Place};
 use crate::format::{Event, LOST, name_without_layout};
 
 /// How many columns stand before the fields.
-const FIRST: usize = 6;
+const FIRST: usize = 7;
 
 /// Collects rows.
 pub struct Rows {
@@ -26,6 +26,7 @@ pub struct Rows {
     names: Names,
     rows: usize,
     processor: UInt32Builder,
+    file: UInt32Builder,
     serial: UInt64Builder,
     time_ns: Int64Builder,
     time: UInt64Builder,
@@ -45,6 +46,7 @@ impl Rows {
             names: Names::of(trace),
             rows: 0,
             processor: UInt32Builder::with_capacity(BATCH_ROWS),
+            file: UInt32Builder::with_capacity(BATCH_ROWS),
             serial: UInt64Builder::with_capacity(BATCH_ROWS),
             time_ns: Int64Builder::with_capacity(BATCH_ROWS),
             time: UInt64Builder::with_capacity(BATCH_ROWS),
@@ -67,7 +69,7 @@ impl Rows {
     /// A row for an event.
     pub fn event(&mut self, event: &Event<'_>) {
         let record = &event.record;
-        self.first(record.processor, record.serial, event.time_ns, Some(record.time));
+        self.first([record.processor, record.file], record.serial, event.time_ns, Some(record.time));
         self.event.append_value(self.names.key(record.event));
         self.lost.append_null();
         let places = event.layout.and_then(|_| self.places.get(usize::from(record.event)));
@@ -81,14 +83,15 @@ impl Rows {
 
     /// A row for a gap.
     pub fn lost(&mut self, gap: &Gap, after_ns: Option<u64>) {
-        self.first(gap.processor, gap.first_serial, after_ns, gap.after);
+        self.first([gap.processor, gap.file], gap.first_serial, after_ns, gap.after);
         self.event.append_value(self.names.lost);
         self.lost.append_value(gap.events);
         self.rows += 1;
     }
 
-    fn first(&mut self, processor: u32, serial: u64, time_ns: Option<u64>, time: Option<u64>) {
+    fn first(&mut self, [processor, file]: [u32; 2], serial: u64, time_ns: Option<u64>, time: Option<u64>) {
         self.processor.append_value(processor);
+        self.file.append_value(file);
         self.serial.append_value(serial);
         // Signed, because people subtract times. What does not fit is later than the year 2262.
         self.time_ns.append_option(time_ns.and_then(|ns| i64::try_from(ns).ok()));
@@ -108,6 +111,7 @@ impl Rows {
         let names = DictionaryArray::<Int32Type>::try_new(self.event.finish(), self.names.values())?;
         let mut columns: Vec<ArrayRef> = vec![
             Arc::new(self.processor.finish()),
+            Arc::new(self.file.finish()),
             Arc::new(self.serial.finish()),
             Arc::new(self.time_ns.finish()),
             Arc::new(self.time.finish()),

@@ -102,7 +102,9 @@ pub fn trace_description(processors: u32) -> TraceDescription {
         recording: recording_text(RECORDING),
         finished: false,
         block_bytes: BLOCK_BYTES,
-        files: (0..processors).map(|processor| TraceFile { processor, name: file_name(processor) }).collect(),
+        files: (0..processors)
+            .map(|processor| TraceFile { processor, name: file_name(processor), programs_of: None })
+            .collect(),
         clock: Clock { source: ClockSource::Monotonic, anchors: Vec::new() },
         machine: Machine::default(),
         circumstances: Circumstances::default(),
