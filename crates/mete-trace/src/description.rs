@@ -9,6 +9,7 @@ use mete_log::clock::Anchor;
 use serde::{Deserialize, Serialize};
 
 use crate::completeness::Account;
+use crate::names::{self, ThreadName};
 use crate::record::{FIRST_RESERVED, HEADER_BYTES, MAX_BYTES};
 use crate::switch::{self, Switches};
 
@@ -318,10 +319,13 @@ pub struct Machine {
     pub model: String,
     /// Processors in use by the system.
     pub processors: usize,
+    /// The threads that lived when recording began and when it ended.
+    #[serde(default)]
+    pub threads: Vec<ThreadName>,
 }
 
 impl Machine {
-    /// This machine.
+    /// This machine, and the threads that live on it now.
     pub fn here() -> Machine {
         let name = rustix::system::uname();
         let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
@@ -332,6 +336,7 @@ impl Machine {
             architecture: text(name.machine()),
             model: model.map(|(_, model)| model.trim().to_owned()).unwrap_or_default(),
             processors: std::thread::available_parallelism().map_or(0, |number| number.get()),
+            threads: names::living(),
         }
     }
 }

@@ -83,6 +83,8 @@ pub mod memory;
 #[cfg(not(loom))]
 pub mod merge;
 #[cfg(not(loom))]
+pub mod names;
+#[cfg(not(loom))]
 mod pace;
 #[cfg(not(loom))]
 pub mod producer;
@@ -127,6 +129,8 @@ pub use invitation::Invitation;
 pub use memory::{Buffers, Memory};
 #[cfg(not(loom))]
 pub use merge::Merge;
+#[cfg(not(loom))]
+pub use names::ThreadName;
 #[cfg(not(loom))]
 pub use producer::{Outcome, Producer};
 #[cfg(not(loom))]

@@ -18,7 +18,7 @@ use crate::memory::Buffers;
 use crate::producer::Producer;
 use crate::sink::{FileSink, Flight, Sink};
 use crate::switch::Switches;
-use crate::thread;
+use crate::{names, thread};
 
 /// How a recording is made.
 #[derive(Clone, Debug)]
@@ -322,6 +322,7 @@ impl<B: Buffers> Recorder<B> {
     pub fn dump(&mut self, directory: &Path) -> Result<(), RecordError> {
         self.flush()?;
         self.anchor();
+        self.look_at_threads();
         self.update(false);
         self.write_flight(directory)
     }
@@ -354,6 +355,7 @@ impl<B: Buffers> Recorder<B> {
     pub fn stop(mut self) -> Result<TraceDescription, RecordError> {
         self.end_threads();
         self.anchor();
+        self.look_at_threads();
         self.update(true);
         if let Keep::Directory(path) = &self.options.keep {
             self.trace.write(path)?;
@@ -369,9 +371,15 @@ impl<B: Buffers> Recorder<B> {
     pub fn stop_and_dump(mut self, directory: &Path) -> Result<TraceDescription, RecordError> {
         self.end_threads();
         self.anchor();
+        self.look_at_threads();
         self.update(true);
         self.write_flight(directory)?;
         Ok(self.trace.clone())
+    }
+
+    /// Threads that are new since recording began, and names that have changed.
+    fn look_at_threads(&mut self) {
+        names::merge(&mut self.trace.machine.threads, names::living());
     }
 
     fn end_threads(&mut self) {
