@@ -9,9 +9,9 @@ use std::fs;
 use common::mete;
 
 /// All subcommands that are shown.
-const SHOWN: [&str; 12] = [
-    "doctor", "log", "schedule", "demo", "bench", "sim", "replay", "study", "schema", "record", "show",
-    "convert",
+const SHOWN: [&str; 14] = [
+    "doctor", "log", "schedule", "demo", "bench", "sim", "replay", "study", "schema", "record", "set", "get",
+    "show", "convert",
 ];
 
 fn stdout(arguments: &[&str]) -> String {

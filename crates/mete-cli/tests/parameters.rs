@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::{
-    Running, assert_described, bpf_link_exists, bpf_links, fuse_is_there, kernel_is_there, mete, program,
-    wait_until,
+    Running, assert_described, bpf_link_exists, bpf_links, events, fuse_is_there, kernel_is_there, mete,
+    program, wait_until,
 };
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 use serde_json::Value;
@@ -70,14 +70,6 @@ impl Recorder {
         assert!(self.process.wait().code().is_some());
         events(&self.place.path().join("trace"))
     }
-}
-
-/// What `mete show --json` has of a trace.
-fn events(trace: &Path) -> Vec<Value> {
-    let shown = mete(&["show", trace.to_str().unwrap(), "--json", "--without-marks"]).assert().success();
-    let text = String::from_utf8_lossy(&shown.get_output().stdout).into_owned();
-    let objects = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    objects.filter(|object| object["kind"] == "event").collect()
 }
 
 fn named<'a>(events: &'a [Value], name: &str) -> Vec<&'a Value> {

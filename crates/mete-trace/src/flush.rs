@@ -222,6 +222,7 @@ impl Worker<'_> {
         let push = |serial, record: &[u64]| {
             let is_taken = writer.push(serial, record);
             if is_taken && watched.contains(&Head::from_word(record[0]).event) {
+                writer.sink.hold();
                 shared.seen.fetch_add(1, Ordering::Relaxed);
             }
             is_taken

@@ -35,7 +35,8 @@ pub struct Options {
     pub realtime: bool,
     /// Names of the events that are off at first, for the description.
     pub off_at_first: Vec<String>,
-    /// Numbers of events whose occurrences are counted for [`Recorder::seen`].
+    /// Numbers of events whose occurrences are counted for [`Recorder::seen`]. When one comes, a flight recorder holds
+    /// what it has until it is dumped, and as much again of what comes next; what is more is not kept.
     pub watched: Vec<u16>,
 }
 
@@ -211,7 +212,8 @@ impl<B: Buffers> Recorder<B> {
             }
             Keep::Newest(bytes) => {
                 let each = bytes / self.buffers.processors() as u64;
-                let flight = Flight::new(each, self.options.block_bytes);
+                let hold = self.flights.first().map(|flight| flight.shared_hold()).unwrap_or_default();
+                let flight = Flight::new(each, self.options.block_bytes, hold);
                 self.flights.push(flight.clone());
                 Ok(Box::new(flight))
             }
@@ -337,6 +339,7 @@ impl<B: Buffers> Recorder<B> {
             let written = FileSink::create(&path).and_then(|mut file| file.take(&flight.blocks()));
             written.map_err(|source| RecordError::Create { what: "write", path, source })?;
         }
+        self.flights.iter().for_each(Flight::release);
         Ok(self.trace.write(directory)?)
     }
 

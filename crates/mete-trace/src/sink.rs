@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::block::Block;
@@ -17,6 +18,9 @@ pub trait Sink: Send {
     ///
     /// Whatever the system answers, such as a full disk.
     fn take(&mut self, blocks: &[Arc<Block>]) -> io::Result<()>;
+
+    /// What is there now, and what comes next, is wanted: it must not be let go soon.
+    fn hold(&mut self) {}
 }
 
 /// One processor's file. Each block has its place, so what a failed write left is overwritten by
@@ -90,34 +94,108 @@ fn write_all_at(file: &File, pieces: &[&[u8]], mut place: u64) -> io::Result<()>
 /// The newest blocks of one processor, in memory.
 #[derive(Clone, Debug)]
 pub struct Flight {
-    blocks: Arc<Mutex<VecDeque<Arc<Block>>>>,
+    kept: Arc<Mutex<Kept>>,
     most: usize,
+    /// All processors' together: what happened on the others belongs to it.
+    hold: Arc<AtomicBool>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    blocks: VecDeque<Arc<Block>>,
+    /// Whether something that came while they were held found no room, so that nothing may follow them.
+    is_cut: bool,
 }
 
 impl Flight {
-    /// Keeps at most `bytes` bytes of whole blocks, at least one.
-    pub fn new(bytes: u64, block_bytes: u32) -> Flight {
+    /// Keeps at most `bytes` bytes of whole blocks, at least one. `hold` is shared by all that are held together.
+    ///
+    /// While they are held, some so many more are taken and none is let go: what made somebody hold them stays, with
+    /// what led to it, however late it is fetched.
+    pub fn new(bytes: u64, block_bytes: u32, hold: Arc<AtomicBool>) -> Flight {
         let most = (bytes / u64::from(block_bytes)).max(1) as usize;
-        Flight { blocks: Arc::default(), most }
+        Flight { kept: Arc::default(), most, hold }
+    }
+
+    /// What others are to be held by, together with this.
+    pub fn shared_hold(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.hold)
     }
 
     /// The blocks that are there now, oldest first.
     pub fn blocks(&self) -> Vec<Arc<Block>> {
-        self.lock().iter().cloned().collect()
+        self.lock().blocks.iter().cloned().collect()
+    }
+
+    /// They may be let go again.
+    pub fn release(&self) {
+        self.hold.store(false, Ordering::Release);
+        let mut kept = self.lock();
+        if std::mem::take(&mut kept.is_cut) {
+            kept.blocks.clear();
+        }
     }
 
     /// No code that holds the lock can leave the queue half changed.
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Block>>> {
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Sink for Flight {
     fn take(&mut self, blocks: &[Arc<Block>]) -> io::Result<()> {
         let mut kept = self.lock();
-        kept.extend(blocks.iter().cloned());
-        let over = kept.len().saturating_sub(self.most);
-        kept.drain(..over);
+        let is_held = self.hold.load(Ordering::Acquire);
+        kept.is_cut |= is_held && kept.blocks.len() >= 2 * self.most;
+        if kept.is_cut {
+            return Ok(());
+        }
+        kept.blocks.extend(blocks.iter().cloned());
+        if !is_held {
+            let over = kept.blocks.len().saturating_sub(self.most);
+            kept.blocks.drain(..over);
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self) {
+        self.hold.store(true, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Builder;
+
+    fn numbers(flight: &Flight) -> Vec<u64> {
+        flight.blocks().iter().map(|block| block.header.number).collect()
+    }
+
+    #[test]
+    fn klog_6_a_flight_recorder_lets_nothing_go_that_is_held() -> io::Result<()> {
+        let mut builder = Builder::new([0; 16], 0, 8192);
+        let mut next = || [Arc::new(builder.seal())];
+        let mut flight = Flight::new(2 * 8192, 8192, Arc::default());
+        for _ in 0..5 {
+            flight.take(&next())?;
+        }
+        assert_eq!(numbers(&flight), [3, 4]);
+        // By another processor's.
+        Flight::new(0, 8192, flight.shared_hold()).hold();
+        for _ in 5..9 {
+            flight.take(&next())?;
+        }
+        assert_eq!(numbers(&flight), [3, 4, 5, 6], "so many again, and then nothing more");
+        flight.release();
+        flight.take(&next())?;
+        assert_eq!(numbers(&flight), [9], "nothing stands before what is missing");
+        flight.take(&next())?;
+        flight.hold();
+        flight.take(&next())?;
+        flight.release();
+        flight.take(&next())?;
+        assert_eq!(numbers(&flight), [11, 12], "nothing was missing");
         Ok(())
     }
 }

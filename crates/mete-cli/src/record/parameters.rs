@@ -1,7 +1,7 @@
 //! The parameters of a recording, as files have them (paper §4.3, §4.4).
 
 use std::fmt::{Display, Write};
-use std::path::PathBuf;
+use std::path::Path;
 
 use anyhow::bail;
 use mete_parameters::{Access, File, Mounted, Refusal, keeper};
@@ -26,7 +26,7 @@ const OWN: [(&str, Access); 5] = [
 ];
 
 /// Mounts the parameters of a recording.
-pub fn mount(at: &PathBuf, session: &Session, counter: Counter) -> anyhow::Result<Mounted> {
+pub fn mount(at: &Path, session: &Session, counter: Counter) -> anyhow::Result<Mounted> {
     Ok(Mounted::new(at, files(session)?, counter, keeper::this_program())?)
 }
 

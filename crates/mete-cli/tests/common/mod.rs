@@ -214,3 +214,11 @@ pub fn fuse_is_there() -> bool {
     }
     is_there
 }
+
+/// The events of a trace, as `mete show --json` has them.
+pub fn events(trace: &std::path::Path) -> Vec<serde_json::Value> {
+    let shown = mete(&["show", trace.to_str().unwrap(), "--json", "--without-marks"]).assert().success();
+    let text = String::from_utf8_lossy(&shown.get_output().stdout).into_owned();
+    let objects = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    objects.filter(|object| object["kind"] == "event").collect()
+}
