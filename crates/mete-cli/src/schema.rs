@@ -130,10 +130,9 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
 }
 
-/// A file, or a shipped schema where there is no file of that name.
+/// A shipped schema, or a file. One that has a shipped one's name, as a program called `stopwatch` may have, is `./stopwatch`.
 fn read(path: &Path) -> anyhow::Result<Source> {
-    let shipped = path.to_str().and_then(shipped::by_name).filter(|_| !path.exists());
-    if let Some(shipped) = shipped {
+    if let Some(shipped) = path.to_str().and_then(shipped::by_name) {
         return Ok(shipped.source());
     }
     let is_standard_input = path == Path::new("-");

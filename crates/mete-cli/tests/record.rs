@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, io};
@@ -213,4 +214,87 @@ fn perl(file: &Path) -> io::Result<Vec<String>> {
     let output = Command::new("perl").args(["-we", program]).arg(file).output()?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+}
+
+/// The example in C, with the encoders of the stopwatch schema; `None` where there is no compiler.
+fn stopwatch_program(place: &Place) -> Option<PathBuf> {
+    let header = mete(&["schema", "generate", "c", "stopwatch"]).assert().success();
+    fs::write(place.0.path().join("stopwatch.h"), &header.get_output().stdout).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let program = place.0.path().join("stopwatch");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-I"]).arg(place.0.path()).arg("-I").arg(root.join("crates/mete-trace/include"));
+    match compiler.arg(root.join("examples/c/stopwatch.c")).arg("-o").arg(&program).status() {
+        Ok(status) => {
+            assert!(status.success());
+            Some(program)
+        }
+        Err(error) => {
+            println!("SKIPPED: events of a C program: no C compiler ({error})");
+            None
+        }
+    }
+}
+
+/// How often each event is in a trace.
+fn counts(trace: &Path) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for event in events(trace.to_str().unwrap()) {
+        *counts.entry(event["event"].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    counts
+}
+
+/// Paper §7. The kernel has no part in it, so there is no need to be root.
+#[test]
+fn klog_8_stopwatch_of_a_program_is_recorded_by_its_own_encoders() {
+    let place = Place::new();
+    let Some(program) = stopwatch_program(&place) else { return };
+    let record = |name: &str, more: &[&str]| {
+        let trace = place.0.path().join(name);
+        let start = ["record", "--schema", "stopwatch", "--json", "-o", trace.to_str().unwrap()];
+        let command = ["--", program.to_str().unwrap(), "40"];
+        // A program of the schema's name does not get in its way.
+        let recorded =
+            mete(&[&start, more, &command].concat()).current_dir(place.0.path()).assert().success();
+        let summaries = objects(&recorded.get_output().stdout);
+        assert_described(&summaries);
+        assert_eq!(summaries[0]["lost"], 0);
+        trace
+    };
+    let both = record("both", &[]);
+    assert_eq!(counts(&both), BTreeMap::from([("START".to_owned(), 40), ("STOP".to_owned(), 40)]));
+    let rounds = events(both.to_str().unwrap());
+    let rounds =
+        rounds.iter().filter(|event| event["event"] == "START").map(|event| &event["fields"]["value"]);
+    assert_eq!(rounds.cloned().collect::<Vec<_>>(), (0..40).map(Value::from).collect::<Vec<_>>());
+    let one = record("one", &["--events", "STOP"]);
+    assert_eq!(counts(&one), BTreeMap::from([("STOP".to_owned(), 40)]));
+}
+
+/// In one trace, with a serial number for each kind on each processor.
+#[test]
+fn klog_8_events_of_a_program_and_of_functions_in_it_are_recorded_together() {
+    if !kernel_is_there() {
+        return;
+    }
+    let place = Place::new();
+    let Some(program) = stopwatch_program(&place) else { return };
+    let points = place.0.path().join("points.mete");
+    let text = format!("event MAIN {{ int pid }}\nat uprobe:{program:?}:main log MAIN(pid)");
+    fs::write(&points, text).unwrap();
+    let options = ["record", "--schema", "stopwatch", points.to_str().unwrap(), "-o", &place.text(), "--"];
+    let command = [program.to_str().unwrap(), "40"];
+    let recorded = mete(&[&options[..], &command].concat()).env("XDG_CACHE_HOME", place.0.path()).assert();
+    if said(&recorded).contains("install clang") {
+        return println!("SKIPPED: events of a program together with points in it: {}", said(&recorded));
+    }
+    recorded.success();
+    let found = counts(&place.trace());
+    let expected = [("MAIN", 1), ("START", 40), ("STOP", 40)];
+    assert_eq!(found, expected.map(|(name, count)| (name.to_owned(), count)).into());
+    let events = events(&place.text());
+    assert_eq!(events[0]["event"], "MAIN", "merged by time");
+    let pid = &events[0]["fields"]["pid"];
+    assert!(events.iter().all(|event| &event["fields"]["pid"] == pid));
 }

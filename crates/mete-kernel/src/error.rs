@@ -55,7 +55,7 @@ pub enum KernelError {
     Program(#[from] mete_schema::program::ProgramError),
     /// Nothing of what is wanted is logged in the kernel.
     #[error(
-        "the kernel logs none of these events: {0}; they are a program's to log, or no point of the schema logs them"
+        "the kernel logs none of these events: {0}; a program logs them by its encoders, if it is started by the recorder: name it behind --; or give them points"
     )]
     NoPoints(String),
     /// A counter of a schema counts nothing here.

@@ -28,14 +28,19 @@ pub struct Paused {
 
 impl Paused {
     /// Starts the process, if there is a command at all. With `stdout_aside`, what it prints goes to
-    /// stderr.
-    pub fn start(command: &[OsString], stdout_aside: bool) -> anyhow::Result<Option<Paused>> {
+    /// stderr. Its environment gets another variable.
+    pub fn start(
+        command: &[OsString],
+        stdout_aside: bool,
+        variable: Option<(&str, String)>,
+    ) -> anyhow::Result<Option<Paused>> {
         let Some((program, arguments)) = command.split_first() else { return Ok(None) };
         let mut command = Command::new(program);
         command.args(arguments);
         if stdout_aside {
             command.stdout(io::stderr());
         }
+        command.envs(variable);
         let paused = Paused::spawn(program.clone(), command);
         paused.map(Some).with_context(|| format!("cannot start {}", program.display()))
     }

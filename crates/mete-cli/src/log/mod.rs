@@ -90,7 +90,7 @@ const LOOK_OTHERWISE: Duration = Duration::from_millis(200);
 /// Logs, and answers with the command's status.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
-    let paused = Paused::start(&options.command, options.json)?;
+    let paused = Paused::start(&options.command, options.json, None)?;
     let mut scheduler = Scheduler::start(options.settings(), domains(options, paused.as_ref()))?;
     if paused.is_none() {
         notice::check(&mut scheduler)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use mete_kernel::record::Areas;
-use mete_trace::Recorder;
+use mete_trace::{Recorder, Together};
 
 use super::Options;
 use super::summary::Summary;
@@ -34,7 +34,7 @@ impl Dumps {
     }
 
     /// Writes what was asked for by a signal, and what waited for an event; says where.
-    pub fn look(&mut self, recorder: &mut Recorder<Areas>) -> Option<String> {
+    pub fn look(&mut self, recorder: &mut Recorder<Together<Areas>>) -> Option<String> {
         let is_asked = interrupt::take_dump_request();
         // The last one is the end.
         let is_due = self.left.is_some_and(|left| left > 1) && self.has_occurred(recorder);
@@ -54,17 +54,17 @@ impl Dumps {
         Some(said)
     }
 
-    fn has_occurred(&self, recorder: &Recorder<Areas>) -> bool {
+    fn has_occurred(&self, recorder: &Recorder<Together<Areas>>) -> bool {
         recorder.seen() > self.answered
     }
 
     /// Whether the last occurrence that is waited for has come.
-    pub fn is_over(&self, recorder: &Recorder<Areas>) -> bool {
+    pub fn is_over(&self, recorder: &Recorder<Together<Areas>>) -> bool {
         self.left == Some(1) && self.has_occurred(recorder)
     }
 
     /// Writes what is kept, and goes on.
-    pub fn now(&mut self, recorder: &mut Recorder<Areas>) -> anyhow::Result<PathBuf> {
+    pub fn now(&mut self, recorder: &mut Recorder<Together<Areas>>) -> anyhow::Result<PathBuf> {
         let place = self.place();
         recorder.dump(&place).inspect_err(|_| remove(&place))?;
         self.made.push(place.clone());
@@ -72,7 +72,7 @@ impl Dumps {
     }
 
     /// Writes what is kept at the end.
-    pub fn end(mut self, recorder: Recorder<Areas>) -> anyhow::Result<Summary> {
+    pub fn end(mut self, recorder: Recorder<Together<Areas>>) -> anyhow::Result<Summary> {
         let place = self.place();
         recorder.stop_and_dump(&place).inspect_err(|_| remove(&place))?;
         self.made.push(place);

@@ -9,6 +9,7 @@
 mod desk;
 mod dumps;
 mod live;
+mod origin;
 mod parameters;
 mod session;
 mod summary;
@@ -83,13 +84,15 @@ Examples:
   sudo mete record --schema scheduler -o trace -- make -j4
   sudo mete record --schema scheduler --events SCHEDIN -o trace --for 1s
   sudo mete record --schema my-events.mete my-points.mete -o trace
+  mete record --schema stopwatch -o trace -- ./my-program
   sudo mete record --schema scheduler -o trace --parameters /run/mete --off
   echo 1 > /run/mete/enable
   sudo mete record --schema my-points.mete --keep 64M --dump-on SLOW -o trace
   mete show trace
   mete convert trace --to perl -o trace.pl
 
-Programs of your own schemata are compiled by clang, and kept in ~/.cache/mete for the next time; shipped
+Events without a point, as those of stopwatch, are COMMAND's own: see mete schema generate. Without points
+there is no need to be root. The kernel's programs of your own schemata are compiled by clang, and kept in ~/.cache/mete for the next time; shipped
 ones need no compiler. mete schema check says whether a schema fits this kernel.
 
 Ctrl-C ends the recording with a complete trace; without --for and COMMAND that is its end, and the exit
@@ -108,7 +111,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     let mut session = Session::begin(options, Wanted::read(options, output)?)?;
     let (counter, desk) = desk();
     // The command may write into the files at once.
-    let started = options.mount(&session, counter).and_then(|tree| Ok((tree, options.start()?)));
+    let started = options.mount(&session, counter).and_then(|tree| Ok((tree, options.start(&session)?)));
     let (tree, mut running) = match started {
         Ok(started) => started,
         Err(error) => {
@@ -131,8 +134,8 @@ impl Options {
     }
 
     /// The command, if there is one.
-    fn start(&self) -> anyhow::Result<Option<Running>> {
-        Paused::start(&self.command, self.json)?.map(Paused::resume).transpose()
+    fn start(&self, session: &Session) -> anyhow::Result<Option<Running>> {
+        Paused::start(&self.command, self.json, session.environment()?)?.map(Paused::resume).transpose()
     }
 
     /// Until the time is up, the command has ended, what is waited for has happened, or somebody pressed Ctrl-C; says

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mete_kernel::KernelError;
-use mete_kernel::record::{Areas, Recording};
+use mete_kernel::record::Areas;
 use mete_trace::description::FILE_NAME;
-use mete_trace::{ClockSource, Recorder, Report};
+use mete_trace::{Recorder, Report, Together};
 
 use super::Options;
 use super::dumps::Dumps;
+use super::origin::{CLOCK, Origin};
 use super::summary::Summary;
 use super::wanted::Wanted;
 
@@ -42,8 +43,8 @@ impl Switches {
 /// A running recording.
 pub struct Session {
     // Fields are dropped in this order: programs, then threads.
-    recording: Recording,
-    pub recorder: Recorder<Areas>,
+    recording: Origin,
+    pub recorder: Recorder<Together<Areas>>,
     pub wanted: Wanted,
     pub switches: Switches,
     pub dumps: Option<Dumps>,
@@ -59,7 +60,7 @@ pub struct Session {
 impl Session {
     /// Records from now on. Nothing is left if that fails.
     pub fn begin(options: &Options, wanted: Wanted) -> anyhow::Result<Session> {
-        let recording = wanted.load(options)?;
+        let recording = Origin::load(&wanted, options)?;
         let may_switch = options.parameters.is_some();
         let switches = Switches::at_first(&wanted, !options.off);
         let dumps = options.keep.map(|_| Dumps::new(options)).transpose()?;
@@ -84,6 +85,11 @@ impl Session {
                 Err(error.into())
             }
         }
+    }
+
+    /// What the command must have in its environment to take part.
+    pub fn environment(&self) -> anyhow::Result<Option<(&'static str, String)>> {
+        self.recording.environment()
     }
 
     /// Since when it records.
@@ -168,8 +174,7 @@ fn trace_options(options: &Options, wanted: &Wanted, switches: &Switches) -> met
         None => mete_trace::Options::directory(&options.output),
     };
     mete_trace::Options {
-        // The kernel's programs can read no other clock.
-        clock: ClockSource::Monotonic,
+        clock: CLOCK,
         low_water_percent: options.low_water,
         off_at_first: wanted.names_but(&switches.on()),
         watched: wanted.numbers(&wanted.awaited),

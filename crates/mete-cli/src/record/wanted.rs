@@ -6,7 +6,7 @@ use mete_schema::generate::bpf;
 use mete_schema::kernel::Running;
 use mete_schema::known::Known;
 use mete_schema::nearest;
-use mete_schema::{Checked, Schema, Source, check};
+use mete_schema::{Checked, Problems, Schema, Source, check};
 use mete_trace::Description;
 
 use super::Options;
@@ -24,6 +24,8 @@ pub struct Wanted {
     pub events: Vec<usize>,
     /// Those whose occurrence is waited for.
     pub awaited: Vec<usize>,
+    /// Whether those that are off at first may be switched on.
+    may_switch: bool,
 }
 
 impl Wanted {
@@ -31,18 +33,34 @@ impl Wanted {
     pub fn read(options: &Options, output: &mut Output) -> anyhow::Result<Wanted> {
         let sources = sources(&options.schema)?;
         let schema = Schema::read(&sources).or_else(|problems| refuse(&problems, &sources, output))?;
-        let kernel = Running::new()?;
-        let checked =
-            check(&schema, Some(&kernel)).or_else(|problems| refuse(&problems, &sources, output))?;
-        let programs =
-            bpf(&schema, &checked, &kernel).or_else(|problems| refuse(&problems, &sources, output))?;
+        let (checked, programs) =
+            programs(&schema)?.or_else(|problems| refuse(&problems, &sources, output))?;
         if checked.uses(Known::Domain) {
             failure::say("nobody is bound to a domain while recording: `domain` is 0 for all");
         }
         let all = || (0..schema.events.len()).collect();
         let events = if options.events.is_empty() { all() } else { places(&schema, &options.events)? };
         let awaited = places(&schema, &options.dump_on)?;
-        Ok(Wanted { sources, schema, checked, programs, events, awaited })
+        let may_switch = options.parameters.is_some();
+        Ok(Wanted { sources, schema, checked, programs, events, awaited, may_switch })
+    }
+
+    /// Whether any event that may be on is logged by programs themselves: it has no point.
+    pub fn has_events_of_programs(&self) -> bool {
+        self.may_be_on().any(|event| !self.has_point(event))
+    }
+
+    /// Whether any that may be on is logged by the kernel's programs.
+    pub fn has_events_of_kernel(&self) -> bool {
+        self.may_be_on().any(|event| self.has_point(event))
+    }
+
+    fn may_be_on(&self) -> impl Iterator<Item = usize> {
+        (0..self.schema.events.len()).filter(|event| self.may_switch || self.events.contains(event))
+    }
+
+    fn has_point(&self, event: usize) -> bool {
+        self.schema.points.iter().flat_map(|point| &point.logs).any(|log| log.event == event)
     }
 
     /// Loads the programs. If events may be switched, those of all events, of which none is on yet.
@@ -75,6 +93,16 @@ impl Wanted {
         let others = self.schema.events.iter().enumerate().filter(|(nth, _)| !events.contains(nth));
         others.map(|(_, event)| event.name.clone()).collect()
     }
+}
+
+/// The schema as the kernel has its points, and the programs for them. What only programs log needs no kernel.
+fn programs(schema: &Schema) -> anyhow::Result<Result<(Checked, String), Problems>> {
+    if schema.points.is_empty() {
+        return Ok(check(schema, None).map(|checked| (checked, String::new())));
+    }
+    let kernel = Running::new()?;
+    let checked = check(schema, Some(&kernel));
+    Ok(checked.and_then(|checked| bpf(schema, &checked, &kernel).map(|programs| (checked, programs))))
 }
 
 /// Where these events are in the schema.

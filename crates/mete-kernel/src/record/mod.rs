@@ -150,7 +150,21 @@ impl Recording {
     }
 }
 
-fn size_log2(bytes: u64) -> Result<u32, KernelError> {
+/// How many processors this machine may ever have, each of which has a buffer.
+///
+/// # Errors
+///
+/// [`KernelError::Refused`] if the kernel does not say.
+pub fn possible_processors() -> Result<usize, KernelError> {
+    processors()
+}
+
+/// The binary logarithm of a buffer's size.
+///
+/// # Errors
+///
+/// [`KernelError::BufferSize`] if a buffer cannot have so many bytes.
+pub fn size_log2(bytes: u64) -> Result<u32, KernelError> {
     let log2 = bytes.checked_ilog2().filter(|log2| 1 << log2 == bytes);
     log2.filter(|log2| (layout::MIN_SIZE_LOG2..=MAX_SIZE_LOG2).contains(log2))
         .ok_or(KernelError::BufferSize(bytes))

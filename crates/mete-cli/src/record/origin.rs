@@ -1,0 +1,93 @@
+//! Where events come from: from the kernel's programs, from the command by its own encoders, or from both.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use mete_kernel::KernelError;
+use mete_kernel::record::{Areas, Recording, possible_processors};
+use mete_trace::invitation::VARIABLE;
+use mete_trace::{ClockSource, Invitation, Memory, Together};
+
+use super::Options;
+use super::wanted::Wanted;
+
+/// The kernel's programs can read no other clock.
+pub const CLOCK: ClockSource = ClockSource::Monotonic;
+
+/// What writes events into buffers.
+pub struct Origin {
+    kernel: Option<Recording>,
+    programs: Option<Programs>,
+}
+
+/// Programs that record their own events.
+struct Programs {
+    buffers: Arc<Memory>,
+    invitation: Invitation,
+    /// The number of each event of the schema.
+    numbers: Vec<u16>,
+}
+
+impl Origin {
+    /// Loads what the wanted events need; nothing is on yet.
+    pub fn load(wanted: &Wanted, options: &Options) -> anyhow::Result<Origin> {
+        let has_command = !options.command.is_empty();
+        let programs = wanted.has_events_of_programs() && has_command;
+        let kernel =
+            (wanted.has_events_of_kernel() || !programs).then(|| wanted.load(options)).transpose()?;
+        let programs = programs.then(|| Programs::invite(wanted, options)).transpose()?;
+        Ok(Origin { kernel, programs })
+    }
+
+    /// All buffers.
+    pub fn buffers(&self) -> Arc<Together<Areas>> {
+        let programs = self.programs.as_ref().map(|programs| Arc::clone(&programs.buffers));
+        Arc::new(Together::new(self.kernel.as_ref().map(Recording::buffers), programs))
+    }
+
+    /// From now on these events are recorded: their places in the schema.
+    pub fn switch(&mut self, events: &[usize]) -> Result<(), KernelError> {
+        if let Some(kernel) = &mut self.kernel {
+            kernel.switch(events)?;
+        }
+        if let Some(programs) = &self.programs {
+            programs
+                .invitation
+                .switch(|number| events.iter().any(|event| programs.numbers[*event] == number));
+        }
+        Ok(())
+    }
+
+    /// From now on nothing is recorded, but for what the command has begun.
+    pub fn detach(&mut self) {
+        self.kernel.iter_mut().for_each(Recording::detach);
+        self.programs.iter().for_each(|programs| programs.invitation.switch(|_| false));
+    }
+
+    /// How often the kernel left out one of its programs.
+    pub fn runs_missed(&self) -> Result<u64, KernelError> {
+        self.kernel.as_ref().map_or(Ok(0), Recording::runs_missed)
+    }
+
+    /// What the command must have in its environment to take part.
+    pub fn environment(&self) -> anyhow::Result<Option<(&'static str, String)>> {
+        let hand_out = |programs: &Programs| {
+            let files = programs.invitation.hand_out().context("cannot let the command record its events")?;
+            Ok((VARIABLE, files))
+        };
+        self.programs.as_ref().map(hand_out).transpose()
+    }
+}
+
+impl Programs {
+    fn invite(wanted: &Wanted, options: &Options) -> anyhow::Result<Programs> {
+        let size_log2 = mete_kernel::record::size_log2(options.buffer)?;
+        let buffers = Memory::new(possible_processors()?, size_log2, options.low_water)?;
+        let buffers = Arc::new(buffers);
+        let events: Vec<_> =
+            wanted.schema.events.iter().map(|event| (event.fingerprint(), event.id)).collect();
+        let invitation = Invitation::new(Arc::clone(&buffers), CLOCK, &events)?;
+        let numbers = events.into_iter().map(|(_, number)| number).collect();
+        Ok(Programs { buffers, invitation, numbers })
+    }
+}
