@@ -62,6 +62,8 @@ impl Drop for Realtime {
 }
 
 fn set(thread: libc::pid_t, policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+    // What the thread starts is ordinary.
+    let policy = if priority > 0 { policy | libc::SCHED_RESET_ON_FORK } else { policy };
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: reads one parameter block.
     match unsafe { libc::sched_setscheduler(thread, policy, &parameters) } {
@@ -76,7 +78,7 @@ mod tests {
 
     fn policy() -> libc::c_int {
         // SAFETY: a query.
-        unsafe { libc::sched_getscheduler(0) }
+        unsafe { libc::sched_getscheduler(0) & !libc::SCHED_RESET_ON_FORK }
     }
 
     #[test]

@@ -107,6 +107,12 @@ pub const STUDIES: &[Entry] = &[
         of_trace: None,
     },
     Entry {
+        name: "locks",
+        shows: "what waiting for the kernel's locks costs, lock by lock, against parallelism (KLogger figures 2 to 4)",
+        run: klogger::locks,
+        of_trace: Some(klogger::locks_of_trace),
+    },
+    Entry {
         name: "quanta",
         shows: "how long programs really keep the processor: effective quanta (KLogger figure 5)",
         run: klogger::quanta,

@@ -6,12 +6,15 @@
 //!    threads)           directory)
 //! ```
 
+mod described;
 mod family;
 mod names;
 mod recorded;
 mod schedule;
 mod session;
 mod spans;
+mod symbols;
+mod waits;
 #[cfg(test)]
 pub(crate) mod written;
 
@@ -21,3 +24,5 @@ pub(crate) use recorded::{Next, Recorded, Seen};
 pub(crate) use schedule::{Run, Runs};
 pub(crate) use session::Session;
 pub(crate) use spans::{EVENTS as INTERRUPTS, Kind, Span, Spans};
+pub(crate) use symbols::Symbols;
+pub(crate) use waits::{EVENTS as LOCKING, How, Wait, Waits};

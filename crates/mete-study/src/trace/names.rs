@@ -2,13 +2,19 @@
 
 use std::collections::HashMap;
 
-use super::Next;
+use super::{Next, Recorded};
 
 /// The names of processes so far.
 #[derive(Debug, Default)]
 pub struct Names(HashMap<i32, String>);
 
 impl Names {
+    /// With those that lived when recording began and when it ended.
+    pub fn of_trace(recorded: &Recorded) -> Names {
+        let lived = recorded.threads().iter();
+        Names(lived.map(|of| (of.thread as i32, of.name.clone())).collect())
+    }
+
     /// Takes what comes next.
     pub fn next(&mut self, next: &Next<'_>) {
         let Next::Event(seen) = next else { return };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use mete_trace::description::Converter;
-use mete_trace::{EventLayout, Filter, Item, Record, Trace, Value};
+use mete_trace::{EventLayout, Filter, Item, Record, ThreadName, Trace, Value};
 
 use crate::reason::Reason;
 use crate::scratch::Scratch;
@@ -108,6 +108,11 @@ impl Recorded {
                 self.trace.directory().display()
             ))),
         }
+    }
+
+    /// The threads that lived when recording began and when it ended.
+    pub fn threads(&self) -> &[ThreadName] {
+        &self.trace.description().machine.threads
     }
 
     /// How many processors were recorded.

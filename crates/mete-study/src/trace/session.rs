@@ -3,11 +3,11 @@
 use mete_kernel::record::{Areas, Cache, Recording, Settings};
 use mete_schema::generate::bpf;
 use mete_schema::kernel::Running;
-use mete_schema::{Problems, Schema, Source, check, shipped};
+use mete_schema::{Checked, Problems, Schema, Source, check, shipped};
 use mete_trace::layout::DEFAULT_LOW_WATER_PERCENT;
 use mete_trace::{ClockSource, Description, Options, Recorder};
 
-use super::Recorded;
+use super::{Recorded, described};
 use crate::reason::Reason;
 use crate::scratch::Scratch;
 
@@ -42,11 +42,7 @@ impl Session {
     /// As [`Session::begin`].
     pub fn of_source(source: Source, events: &[&str], buffer_bytes: u64) -> Result<Session, Reason> {
         let sources = [source];
-        let wrong = |problems: Problems| Reason::from_error(problems.render(&sources, false));
-        let schema = Schema::read(&sources).map_err(wrong)?;
-        let kernel = Running::new().map_err(Reason::from_error)?;
-        let checked = check(&schema, Some(&kernel)).map_err(wrong)?;
-        let programs = bpf(&schema, &checked, &kernel).map_err(wrong)?;
+        let (schema, checked, programs) = described::with_tracing_file_system(|| generate(&sources))?;
         let is_wanted =
             |event: &usize| events.is_empty() || events.contains(&schema.events[*event].name.as_str());
         let settings = Settings {
@@ -77,4 +73,14 @@ impl Session {
         recorder.stop()?;
         Recorded::in_scratch(scratch, "trace")
     }
+}
+
+/// What is recorded, held against the running kernel, and the text of its programs.
+fn generate(sources: &[Source]) -> Result<(Schema, Checked, String), Reason> {
+    let wrong = |problems: Problems| Reason::from_error(problems.render(sources, false));
+    let schema = Schema::read(sources).map_err(wrong)?;
+    let kernel = Running::new().map_err(Reason::from_error)?;
+    let checked = check(&schema, Some(&kernel)).map_err(wrong)?;
+    let programs = bpf(&schema, &checked, &kernel).map_err(wrong)?;
+    Ok((schema, checked, programs))
 }

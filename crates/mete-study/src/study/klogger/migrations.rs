@@ -190,7 +190,7 @@ impl Usage {
 pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     let recorded = Recorded::open(directory)?;
     recorded.needs("scheduler", &EVENTS)?;
-    let mut names = Names::default();
+    let mut names = Names::of_trace(&recorded);
     recorded.each(|next| names.next(&next));
     let mut usage: Vec<_> = Usage::of(&recorded, Runs::default()).0.into_iter().collect();
     usage.sort_by_key(|(pid, used)| (std::cmp::Reverse(used.ns), *pid));

@@ -2,8 +2,11 @@
 //! runs, or takes somebody's trace, and says what the paper's figure says.
 
 mod cdf;
+mod locks;
+mod locks_page;
 mod migrations;
 mod migrations_page;
+mod network;
 mod noise;
 mod noise_page;
 mod page;
@@ -14,10 +17,12 @@ mod switch_cost;
 mod switch_cost_page;
 mod timer;
 mod timer_page;
+mod web;
 mod workloads;
 
 use std::time::{Duration, Instant};
 
+pub(super) use locks::{of_trace as locks_of_trace, study as locks};
 pub(super) use migrations::{of_trace as migrations_of_trace, study as migrations};
 pub(super) use noise::{of_trace as noise_of_trace, study as noise};
 pub(super) use quanta::{of_trace as quanta_of_trace, study as quanta};

@@ -99,7 +99,7 @@ fn of_family(recorded: &Recorded, pid: i32, mut runs: Runs) -> Vec<Run> {
 }
 
 fn by_name(recorded: &Recorded) -> BTreeMap<String, Vec<Run>> {
-    let (mut names, mut runs) = (Names::default(), Runs::default());
+    let (mut names, mut runs) = (Names::of_trace(recorded), Runs::default());
     let mut all = BTreeMap::<String, Vec<Run>>::new();
     recorded.each(|next| {
         names.next(&next);
@@ -135,24 +135,28 @@ mod tests {
     use super::*;
     use crate::trace::written::Written;
 
-    /// Process 7, its child 8 and a stranger, 9.
+    /// No process of any machine has such a number, and so none has a name: a program, its child and a stranger.
+    const PROGRAM: i64 = 5_000_007;
+    const CHILD: i64 = 5_000_008;
+    const STRANGER: i64 = 5_000_009;
+
     fn written() -> Recorded {
         let mut written = Written::new("scheduler", 1);
         let run = |written: &mut Written, pid, from, to| {
             written.event(0, from, "SCHEDIN", &[("pid", pid)]);
-            written.event(0, to, "SCHEDOUT", &[("pid", pid), ("state", i64::from(pid != 8))]);
+            written.event(0, to, "SCHEDOUT", &[("pid", pid), ("state", i64::from(pid != CHILD))]);
         };
-        run(&mut written, 7, 1_000, 3_000);
-        written.event(0, 3_000, "FORK", &[("parent", 7), ("child", 8)]);
-        run(&mut written, 9, 3_000, 9_000);
-        run(&mut written, 8, 9_000, 13_000);
-        run(&mut written, 7, 13_000, 19_000);
+        run(&mut written, PROGRAM, 1_000, 3_000);
+        written.event(0, 3_000, "FORK", &[("parent", PROGRAM), ("child", CHILD)]);
+        run(&mut written, STRANGER, 3_000, 9_000);
+        run(&mut written, CHILD, 9_000, 13_000);
+        run(&mut written, PROGRAM, 13_000, 19_000);
         written.read()
     }
 
     #[test]
     fn klog_9_quanta_are_those_of_a_program_and_its_children() {
-        let quanta = Quanta::of("x", &of_family(&written(), 7, Runs::default()), 0);
+        let quanta = Quanta::of("x", &of_family(&written(), PROGRAM as i32, Runs::default()), 0);
         assert_eq!(quanta.us.values(), [2.0, 4.0, 6.0]);
         assert_eq!(quanta.preempted, 1);
         let rows = rows("x", "", Ok(&quanta));
@@ -164,7 +168,7 @@ mod tests {
     fn klog_9_quanta_of_a_trace_are_told_by_program() {
         let by_name = by_name(&written());
         let counts: Vec<_> = by_name.iter().map(|(name, runs)| (name.as_str(), runs.len())).collect();
-        assert_eq!(counts, [("", 1), ("process 7", 2), ("process 9", 1)]);
+        assert_eq!(counts, [("", 1), ("process 5000007", 2), ("process 5000009", 1)]);
     }
 
     #[test]

@@ -1,0 +1,254 @@
+//! What waiting for the kernel's locks costs, against parallelism (KLogger paper, §8, figures 2 to 4).
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::time::Duration;
+
+use super::network::Network;
+use super::web::Server;
+use super::workloads::{self, Started};
+use super::{locks_page, page, pause};
+use crate::crew::now_ns;
+use crate::load::Load;
+use crate::processor;
+use crate::progress::Progress;
+use crate::realtime::Realtime;
+use crate::reason::Reason;
+use crate::report::{Report, Row};
+use crate::scratch::Scratch;
+use crate::study::{Study, StudyOptions};
+use crate::trace::{How, LOCKING, Recorded, Session, Symbols, Wait, Waits};
+
+/// The paper's degrees of parallelism.
+const PARALLEL: [usize; 6] = [1, 2, 4, 8, 16, 32];
+/// How long each is watched, and in a quick run.
+const WATCHED: [Duration; 2] = [Duration::from_millis(1_000), Duration::from_millis(300)];
+/// What starts is given so long before it is watched.
+const WARM: Duration = Duration::from_millis(200);
+/// For how long this thread goes before others.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Locks that a table names.
+const SHOWN: usize = 8;
+
+/// What was waited for while something ran.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Waited {
+    /// Percent of all processors' time that was spent spinning.
+    pub spinning: f64,
+    /// Waits a second, spinning or not.
+    pub waits: f64,
+    /// By lock, the spinning ones: percent of all processors' time.
+    pub by_lock: BTreeMap<String, f64>,
+    /// Nanoseconds of each wait that spun.
+    pub spun_ns: Vec<f64>,
+    /// What the network load has done meanwhile: answers a second.
+    pub answers: Option<f64>,
+    /// Events that the trace has lost.
+    pub lost: u64,
+}
+
+/// One load over the degrees of parallelism.
+pub(super) struct Curve {
+    pub load: &'static str,
+    pub points: Vec<(usize, Waited)>,
+}
+
+/// Something that runs until it is dropped.
+enum Running {
+    Make { _started: Started, _scratch: Scratch },
+    Network(Network),
+    Web { _clients: Load, _server: Server },
+}
+
+impl Running {
+    /// Questions that were answered so far.
+    fn answers(&self) -> Option<u64> {
+        match self {
+            Running::Network(network) => Some(network.answers()),
+            Running::Make { .. } | Running::Web { .. } => None,
+        }
+    }
+}
+
+type Start = fn(usize) -> Result<Running, Reason>;
+
+/// The paper's three: make, Netperf, a web server.
+const LOADS: [(&str, Start); 3] = [("make", make), ("network", network), ("web server", web)];
+
+fn make(jobs: usize) -> Result<Running, Reason> {
+    let scratch = Scratch::new()?;
+    let started = workloads::compile(scratch.path(), jobs)?;
+    Ok(Running::Make { _started: started, _scratch: scratch })
+}
+
+fn network(pairs: usize) -> Result<Running, Reason> {
+    let network = Network::start(pairs)?;
+    network.go();
+    Ok(Running::Network(network))
+}
+
+fn web(clients: usize) -> Result<Running, Reason> {
+    let server = Server::start(processor::allowed().len())?;
+    Ok(Running::Web { _clients: server.clients(clients)?, _server: server })
+}
+
+pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study {
+    let mut report = Report::new("mete study locks");
+    let (mut curves, symbols) = (Vec::new(), Symbols::of_kernel());
+    let time = WATCHED[usize::from(options.is_quick)];
+    for (load, start) in LOADS {
+        let mut points = Vec::new();
+        progress.begin(load, PARALLEL.len() as u64);
+        for parallel in PARALLEL {
+            if progress.is_cancelled() {
+                break;
+            }
+            let waited = measure(start, parallel, time, &symbols, progress);
+            report.rows.extend(rows(&format!("{load}, {parallel} at once"), load, &waited));
+            let Ok(waited) = waited else { break };
+            points.push((parallel, waited));
+            progress.step();
+        }
+        curves.push(Curve { load, points });
+    }
+    report.is_complete = !progress.is_cancelled();
+    locks_page::study(report, &curves)
+}
+
+fn measure(
+    start: Start,
+    parallel: usize,
+    time: Duration,
+    symbols: &Symbols,
+    progress: &dyn Progress,
+) -> Result<Waited, Reason> {
+    // Who wakes others tens of thousands of times a second can keep a fair kernel's other sessions waiting; this
+    // thread sleeps nearly all the time. Where it may have no priority, it ends late.
+    let _urgent = Realtime::begin(LIMIT).ok();
+    // Before the load: what prepares the recording has no such priority.
+    let session = Session::begin("locking", &LOCKING)?;
+    let running = start(parallel)?;
+    pause(WARM, progress);
+    let (from_ns, before) = (now_ns(), running.answers());
+    let passed = pause(time, progress);
+    let to_ns = now_ns();
+    let answers = running.answers().zip(before).map(|(after, before)| after - before);
+    let recorded = session.end()?;
+    drop(running);
+    let answers = answers.map(|answers| answers as f64 / passed.as_secs_f64());
+    let waited = waited(&recorded, (from_ns..=to_ns, passed), processor::allowed().len(), symbols);
+    Ok(Waited { answers, ..waited })
+}
+
+/// What somebody has recorded.
+pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
+    let recorded = Recorded::open(directory)?;
+    recorded.needs("locking", &LOCKING)?;
+    let passed = Duration::from_nanos(recorded.duration_ns());
+    let all = 0..=u64::MAX;
+    let waited = waited(&recorded, (all, passed), recorded.processors(), &Symbols::of_kernel());
+    let mut report = Report::new(format!("mete study locks --trace {}", directory.display()));
+    report.rows.extend(rows("locks", "locks", &Ok(waited.clone())));
+    for (lock, percent) in most(&waited) {
+        report.rows.push(Row::new(format!("locks: spinning on {lock}"), "percent", Ok(vec![percent])));
+    }
+    Ok(locks_page::of_trace(report))
+}
+
+/// The waits that ended in some time, and how long that is.
+fn waited(
+    recorded: &Recorded,
+    (when, passed): (RangeInclusive<u64>, Duration),
+    processors: usize,
+    symbols: &Symbols,
+) -> Waited {
+    let (mut waits, mut all) = (Waits::default(), Vec::new());
+    recorded.each(|next| all.extend(waits.next(&next).filter(|wait| when.contains(&wait.to_ns))));
+    Waited { lost: recorded.lost(), ..sums(&all, passed, processors, symbols) }
+}
+
+fn sums(all: &[Wait], passed: Duration, processors: usize, symbols: &Symbols) -> Waited {
+    let time_ns = (passed.as_nanos() as f64 * processors as f64).max(1.0);
+    let mut by_lock = BTreeMap::<String, f64>::new();
+    let spun: Vec<_> = all.iter().filter(|wait| wait.how == How::Spinning).collect();
+    for wait in &spun {
+        *by_lock.entry(name(wait, symbols)).or_default() += 100.0 * wait.ns as f64 / time_ns;
+    }
+    Waited {
+        spinning: spun.iter().map(|wait| 100.0 * wait.ns as f64 / time_ns).sum(),
+        waits: all.len() as f64 / passed.as_secs_f64().max(1e-9),
+        by_lock,
+        spun_ns: spun.iter().map(|wait| wait.ns as f64).collect(),
+        answers: None,
+        lost: 0,
+    }
+}
+
+/// The kernel's name for it; of locks in memory that is given out while it runs, the kind.
+fn name(wait: &Wait, symbols: &Symbols) -> String {
+    const PER_PROCESSOR: u32 = 16;
+    const MUTEX: u32 = 32;
+    const READ: u32 = 2;
+    const WRITE: u32 = 4;
+    match symbols.of(wait.lock) {
+        Some(name) => name.to_owned(),
+        None if wait.flags & MUTEX != 0 => "mutexes".to_owned(),
+        None if wait.flags & PER_PROCESSOR != 0 => "locks of each processor".to_owned(),
+        None if wait.flags & (READ | WRITE) != 0 => "reader-writer locks".to_owned(),
+        None => "spinlocks".to_owned(),
+    }
+}
+
+/// The locks that were spun on longest.
+pub(super) fn most(waited: &Waited) -> Vec<(String, f64)> {
+    let mut all: Vec<_> = waited.by_lock.iter().map(|(name, percent)| (name.clone(), *percent)).collect();
+    all.sort_by(|one, other| other.1.total_cmp(&one.1));
+    all.truncate(SHOWN);
+    all
+}
+
+fn rows(name: &str, load: &str, waited: &Result<Waited, Reason>) -> Vec<Row> {
+    let waited = match waited {
+        Ok(waited) => waited,
+        Err(reason) => return vec![Row::new(format!("{load}: all rows"), "percent", Err(reason.clone()))],
+    };
+    let one = |what: &str, unit, value| Row::new(format!("{name}: {what}"), unit, Ok(vec![value]));
+    let mut rows = vec![
+        one("spinning on locks", "percent", waited.spinning)
+            .note("of all processors' time")
+            .note(page::loss(waited.lost)),
+        one("waits for locks", "1/s", waited.waits).note("spinning and sleeping"),
+    ];
+    if !waited.spun_ns.is_empty() {
+        rows.push(Row::new(format!("{name}: a wait that spins"), "ns", Ok(waited.spun_ns.clone())));
+    }
+    rows.extend(waited.answers.map(|answers| one("answers", "1/s", answers)));
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn klog_9_spinning_is_told_as_part_of_all_processors_time_and_by_lock() {
+        let wait = |lock, how, flags, ns| Wait { lock, how, flags, ns, to_ns: ns };
+        let all = [
+            wait(0xa, How::Spinning, 1, 2_000),
+            wait(0xa, How::Spinning, 1, 3_000),
+            wait(0xb, How::Spinning, 33, 5_000),
+            wait(0xb, How::Sleeping, 32, 90_000),
+        ];
+        let found = sums(&all, Duration::from_micros(100), 2, &Symbols::default());
+        assert_eq!((found.spinning, found.waits), (5.0, 40_000.0));
+        assert_eq!(most(&found), [("mutexes".to_owned(), 2.5), ("spinlocks".to_owned(), 2.5)]);
+        assert_eq!(found.spun_ns, [2_000.0, 3_000.0, 5_000.0]);
+    }
+
+    #[test]
+    fn klog_9_a_load_that_is_missing_is_one_row_that_says_so() {
+        let rows = rows("web server, 1 at once", "web server", &Err(Reason::new("nginx is not installed")));
+        assert_eq!((rows.len(), rows[0].note.as_str()), (1, "nginx is not installed"));
+    }
+}

@@ -1,0 +1,238 @@
+//! The page and the plots of the study `locks`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::locks::{Curve, Waited, most};
+use super::page;
+use crate::figure::Figure;
+use crate::report::{Report, quoted, short};
+use crate::study::{Study, missing};
+use crate::svg::{self, Axis, Series};
+
+pub(super) fn study(report: Report, curves: &[Curve]) -> Study {
+    let figures = figures(curves, report.is_complete);
+    let text = format!("{MEASURED}{}", compared(curves));
+    let measured: Vec<_> = curves.iter().filter(|curve| !curve.points.is_empty()).collect();
+    let plots: Vec<_> = measured.iter().map(|curve| plot_name(curve.load)).collect();
+    let names: Vec<&str> = std::iter::once("spinning.svg").chain(plots.iter().map(String::as_str)).collect();
+    let page = page::of("Waiting for the kernel's locks", &report, &figures, &text, &names) + &table(curves);
+    let mut files = vec![
+        ("README.md".to_owned(), page),
+        ("spinning.svg".to_owned(), spinning(curves)),
+        ("by-lock.csv".to_owned(), csv(curves)),
+    ];
+    files.extend(measured.iter().zip(plots.clone()).map(|(curve, name)| (name, by_lock(curve))));
+    Study { folder: "locks", report, figures, files }
+}
+
+pub(super) fn of_trace(report: Report) -> Study {
+    Study { folder: "locks", report, figures: Vec::new(), files: Vec::new() }
+}
+
+fn plot_name(load: &str) -> String {
+    format!("{}.svg", load.replace(' ', "-"))
+}
+
+fn axis(label: &str, is_logarithmic: bool) -> Axis {
+    Axis { label: label.into(), is_logarithmic }
+}
+
+fn spinning(curves: &[Curve]) -> String {
+    let series = |curve: &Curve| Series {
+        name: curve.load.to_owned(),
+        points: curve.points.iter().map(|(parallel, waited)| (*parallel as f64, waited.spinning)).collect(),
+    };
+    let series: Vec<_> = curves.iter().map(series).collect();
+    let (x, y) = (axis("at once", true), axis("percent of all processors' time", false));
+    svg::lines("Spinning on the kernel's locks", &x, &y, &series)
+}
+
+fn by_lock(curve: &Curve) -> String {
+    let mut all: BTreeMap<&str, f64> = BTreeMap::new();
+    for (name, percent) in curve.points.iter().flat_map(|(_, waited)| &waited.by_lock) {
+        *all.entry(name).or_default() += percent;
+    }
+    let mut names: Vec<_> = all.into_iter().collect();
+    names.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let groups: Vec<String> = curve.points.iter().map(|(parallel, _)| parallel.to_string()).collect();
+    let of = |name: &str| {
+        let values =
+            curve.points.iter().map(|(_, waited)| waited.by_lock.get(name).copied().unwrap_or_default());
+        (name.to_owned(), values.collect())
+    };
+    let series: Vec<_> = names.iter().take(6).map(|(name, _)| of(name)).collect();
+    let title = format!("Spinning by lock: {}, so many at once", curve.load);
+    svg::bars(&title, &axis("percent of all processors' time", false), &groups, &series)
+}
+
+fn csv(curves: &[Curve]) -> String {
+    let mut text = String::from("load,at_once,lock,percent\n");
+    for curve in curves {
+        for (parallel, waited) in &curve.points {
+            for (lock, percent) in &waited.by_lock {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{},{parallel},{},{percent:.6}", curve.load, quoted(lock));
+            }
+        }
+    }
+    text
+}
+
+/// The paper's: four at once on four processors, and 32 at once.
+fn figures(curves: &[Curve], is_complete: bool) -> Vec<Figure> {
+    let of = |load: &str| curves.iter().find(|curve| curve.load == load);
+    vec![
+        most_spinning(of("web server"), of("make"), is_complete),
+        grows(curves, is_complete),
+        big(of("make"), is_complete),
+        network(of("network"), is_complete),
+    ]
+}
+
+fn last(curve: Option<&Curve>) -> Option<&(usize, Waited)> {
+    curve.and_then(|curve| curve.points.last())
+}
+
+fn most_spinning(web: Option<&Curve>, make: Option<&Curve>, is_complete: bool) -> Figure {
+    let (figure, paper) = (
+        "KLogger fig. 2",
+        "at 32 at once the web server spins for more than 20 % of the time, make for more than 15 %",
+    );
+    let said: Vec<_> = [("web server", last(web)), ("make", last(make))]
+        .into_iter()
+        .filter_map(|(name, point)| Some((name, point?.1.spinning)))
+        .collect();
+    let [(_, web), (_, make)] = said[..] else {
+        return Figure::missing(figure, paper, partly(&said, is_complete));
+    };
+    let ours = format!("web server {} %, make {} %", short(web), short(make));
+    Figure::new(figure, paper, ours, web > 20.0 && make > 15.0)
+}
+
+/// Where one of several loads is missing, what the others say.
+fn partly(said: &[(&str, f64)], is_complete: bool) -> String {
+    let parts = said.iter().map(|(name, percent)| format!("{name} {} %; ", short(*percent)));
+    parts.collect::<String>() + missing(is_complete)
+}
+
+fn grows(curves: &[Curve], is_complete: bool) -> Figure {
+    let (figure, paper) = ("KLogger fig. 2", "spinning grows with the number of processes");
+    let ends = curves.iter().filter_map(|curve| {
+        let (first, last) = (curve.points.first()?, curve.points.last()?);
+        (last.0 > first.0).then_some((curve.load, first.1.spinning, last.1.spinning))
+    });
+    let ends: Vec<_> = ends.collect();
+    if ends.is_empty() {
+        return Figure::missing(figure, paper, missing(is_complete));
+    }
+    let ours = ends.iter().map(|(load, few, many)| format!("{load} {} to {} %", short(*few), short(*many)));
+    let holds = ends.iter().all(|(_, few, many)| many > few);
+    Figure::new(figure, paper, ours.collect::<Vec<_>>().join(", "), holds)
+}
+
+fn big(make: Option<&Curve>, is_complete: bool) -> Figure {
+    let (figure, paper) =
+        ("KLogger fig. 3", "nearly all of make's spinning is on one lock, the big kernel lock");
+    let Some((parallel, waited)) = last(make).filter(|(_, waited)| waited.spinning > 0.0) else {
+        return Figure::missing(figure, paper, missing(is_complete));
+    };
+    let Some((lock, percent)) = most(waited).into_iter().next() else {
+        return Figure::missing(figure, paper, missing(is_complete));
+    };
+    let part = 100.0 * percent / waited.spinning;
+    let ours =
+        format!("there is no such lock any more; at {parallel} at once {} % is on {lock}", short(part));
+    Figure::new(figure, paper, ours, false)
+}
+
+fn network(network: Option<&Curve>, is_complete: bool) -> Figure {
+    let (figure, paper) =
+        ("KLogger fig. 4", "the network load spins for some 6 % at most: its link is full before");
+    let Some(curve) = network.filter(|curve| !curve.points.is_empty()) else {
+        return Figure::missing(figure, paper, missing(is_complete));
+    };
+    let most = curve.points.iter().map(|(_, waited)| waited.spinning).fold(0.0, f64::max);
+    Figure::new(figure, paper, format!("{} % at most", short(most)), most <= 7.0)
+}
+
+const MEASURED: &str = "\
+Three loads run with 1 to 32 at once while the locking schema records each wait for a lock of the kernel on all processors: \
+`make -jN`, which compiles this project's own handler in C again and again; N pairs of processes that send 100 bytes and \
+200 back over TCP on the loopback device, as Netperf did between machines; and nginx, which serves one C file to N clients of \
+ab on this machine (the paper's Apache ran a Perl script for each request). What spins uses a processor for nothing and is \
+what the paper counts; who sleeps for a lock leaves the processor to others and is counted as a wait only. A lock that is \
+free costs nothing to watch and is not seen, so these are waits, not the cost of locking.\n\n";
+
+fn compared(curves: &[Curve]) -> String {
+    let said = |load: &str, parallel: usize| {
+        let curve = curves.iter().find(|curve| curve.load == load);
+        let point = curve.and_then(|curve| curve.points.iter().find(|(at_once, _)| *at_once == parallel));
+        point.map_or_else(
+            || "(not measured)".to_owned(),
+            |(_, waited)| format!("{} %", short(waited.spinning)),
+        )
+    };
+    format!(
+        "The paper's kernel had one big lock that nearly every call into a file system took: on four processors make spun \
+         for 1 to 3 % of the time with four jobs and for more than 15 % with 32, the web server for 9 and 20 %. That lock is \
+         gone, and what is left is spread over locks of single files, sockets, run queues and memory: here make spins for \
+         {make_few} with four jobs and {make_many} with 32, the network load for {net_few} and {net_many}, the web server for \
+         {web_few} and {web_many}. How often two processors meet at a lock depends on how many processors there are: with \
+         few of them there is little to wait for, whatever the kernel. On a virtual machine a wait may be far longer than \
+         any lock is held, where the hypervisor takes the processor away from its holder. Locks have the kernel's names where it \
+         tells them; this needs a kernel with all its symbols, and where it has them not, and for locks in memory that is given \
+         out while it runs, there is the kind of lock alone.\n\n",
+        make_few = said("make", 4),
+        make_many = said("make", 32),
+        net_few = said("network", 4),
+        net_many = said("network", 32),
+        web_few = said("web server", 4),
+        web_many = said("web server", 32),
+    )
+}
+
+fn table(curves: &[Curve]) -> String {
+    let mut text = String::from(
+        "\n| load | at once | spinning, % | waits a second | spun on most |\n|---|---:|---:|---:|---|\n",
+    );
+    for curve in curves {
+        for (parallel, waited) in &curve.points {
+            let locks = most(waited)
+                .into_iter()
+                .take(3)
+                .map(|(lock, percent)| format!("{lock} {} %", short(percent)));
+            let locks = locks.collect::<Vec<_>>().join(", ");
+            let (spinning, waits) = (short(waited.spinning), short(waited.waits));
+            let _ = writeln!(text, "| {} | {parallel} | {spinning} | {waits} | {locks} |", curve.load);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::Verdict;
+
+    fn curve(load: &'static str, percents: [f64; 2]) -> Curve {
+        let waited = |spinning| Waited {
+            spinning,
+            by_lock: BTreeMap::from([("spinlocks".to_owned(), spinning)]),
+            ..Waited::default()
+        };
+        Curve { load, points: vec![(1, waited(percents[0])), (32, waited(percents[1]))] }
+    }
+
+    #[test]
+    fn klog_9_locks_as_in_the_paper_agree_but_for_the_lock_that_is_gone() {
+        let verdicts = |curves: &[Curve]| figures(curves, true).iter().map(|f| f.verdict).collect::<Vec<_>>();
+        use Verdict::{Agrees, Differs, NotMeasured};
+        let papers =
+            [curve("make", [0.1, 16.0]), curve("network", [0.1, 6.0]), curve("web server", [1.0, 21.0])];
+        assert_eq!(verdicts(&papers), [Agrees, Agrees, Differs, Agrees]);
+        let ours = [curve("make", [0.2, 0.1]), curve("network", [0.1, 9.0])];
+        assert_eq!(verdicts(&ours), [NotMeasured, Differs, Differs, Differs]);
+        assert_eq!(verdicts(&[]), [NotMeasured; 4]);
+    }
+}
