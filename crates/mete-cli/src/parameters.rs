@@ -124,19 +124,16 @@ fn set_one(tree: &Path, name: &str, value: &str) -> anyhow::Result<()> {
     match error.kind() {
         std::io::ErrorKind::NotFound => Err(unknown(tree, name)),
         std::io::ErrorKind::PermissionDenied => Err(anyhow!("{name} can be read only")),
-        _ => Err(refusal(tree, name, value, error)),
+        _ => Err(anyhow!("cannot set {}", refusal(tree, &format!("{name}={value}"), &error))),
     }
 }
 
-/// A system call has no room for a sentence, and `status` has.
-fn refusal(tree: &Path, name: &str, value: &str, error: std::io::Error) -> anyhow::Error {
+/// What was asked, and why it is refused: a system call has no room for a sentence, and `status` has.
+fn refusal(tree: &Path, asked: &str, error: &std::io::Error) -> String {
     let status = fs::read_to_string(tree.join("status")).unwrap_or_default();
-    let refused = status.lines().find_map(|line| line.strip_prefix("refused: ")?.strip_prefix(name));
-    let why = refused.and_then(|rest| rest.strip_prefix('=')?.strip_prefix(value)?.strip_prefix(": "));
-    match why {
-        Some(why) => anyhow!("cannot set {name}={value}: {why}"),
-        None => anyhow!("cannot set {name}={value}: {error}"),
-    }
+    let refused = status.lines().find_map(|line| line.strip_prefix("refused: ")?.strip_prefix(asked));
+    let why = refused.and_then(|rest| rest.strip_prefix(": ").map(str::to_owned));
+    format!("{asked}: {}", why.unwrap_or_else(|| error.to_string()))
 }
 
 fn unknown(tree: &Path, name: &str) -> anyhow::Error {
@@ -174,7 +171,7 @@ fn read(tree: &Path, name: &str) -> anyhow::Result<String> {
     fs::read_to_string(tree.join(name)).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => unknown(tree, name),
         std::io::ErrorKind::PermissionDenied => anyhow!("{name} can be written only"),
-        _ => anyhow!("cannot read {name}: {error}"),
+        _ => anyhow!("cannot read {}", refusal(tree, name, &error)),
     })
 }
 

@@ -280,7 +280,7 @@ fn klog_4_parameters_are_set_and_got_by_commands() {
     let set = |assignments: &[&str]| mete(&[&["set", "--recorder", &which], assignments].concat()).assert();
     let off =
         "TRY_TO_WAKEUP=0\nADD_TO_RUNQ=0\nREMOVE_FROM_RUNQ=0\nSCHEDOUT=0\nSCHEDIN=1\nFORK=1\nEXEC=0\nEXIT=0\n";
-    assert_eq!(get(&[]), format!("enable=1\nbuffer_size=4\nlowwater=20\n{off}"));
+    assert_eq!(get(&[]), format!("enable=1\nbuffer_size=4\nlowwater=20\nbenchmark_iterations=1000\n{off}"));
     set(&["SCHEDIN=0", "EXIT=1", "lowwater=33"]).success();
     assert_eq!(get(&["SCHEDIN", "EXIT", "lowwater"]), "SCHEDIN=0\nEXIT=1\nlowwater=33\n");
     assert!(get(&["status"]).contains("events: FORK EXIT\n"));
@@ -301,4 +301,26 @@ fn klog_4_parameters_are_set_and_got_by_commands() {
     let other = said(mete(&["get", "--recorder", "/nowhere"]).assert().code(1));
     assert!(other.contains("no recorder is called /nowhere"), "{other}");
     recorder.end();
+}
+
+/// KLogger §4.4: what logging an event costs is in a file, and is measured when it is read.
+#[test]
+fn klog_4_cost_of_an_event_is_measured_when_its_file_is_read() {
+    if !can_run() {
+        return;
+    }
+    let mut recorder = Recorder::start(&["--off"]);
+    let events = fs::read_dir(recorder.file("benchmarks")).unwrap();
+    let names: Vec<_> = events.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(names.len(), 8);
+    assert_eq!(recorder.get("benchmark_iterations"), "1000");
+    recorder.set("benchmark_iterations", "100000").unwrap();
+    for name in names {
+        let cost_ns: u64 = recorder.get(&format!("benchmarks/{name}")).parse().unwrap();
+        assert!(cost_ns > 0, "{name}");
+    }
+    assert_eq!(recorder.set("benchmark_iterations", "0").unwrap_err().raw_os_error(), Some(libc::EINVAL));
+    assert_eq!(recorder.set("benchmarks/EXIT", "1").unwrap_err().raw_os_error(), Some(libc::EACCES));
+    let events = recorder.end();
+    assert!(events.iter().all(|event| event["event"] == "SWITCHED_OFF"), "nothing of it is in the trace");
 }

@@ -53,6 +53,14 @@ pub enum KernelError {
     /// A program or library has not what a point names.
     #[error("{0}{help}", help = .0.help().map(|help| format!("; {help}")).unwrap_or_default())]
     Program(#[from] mete_schema::program::ProgramError),
+    /// The kernel does not run a program that nothing happens to.
+    #[error("cannot measure what logging {event} costs: the kernel does not run its program: {source}")]
+    Benchmark {
+        /// The event.
+        event: String,
+        /// The error.
+        source: libbpf_rs::Error,
+    },
     /// Nothing of what is wanted is logged in the kernel.
     #[error(
         "the kernel logs none of these events: {0}; a program logs them by its encoders, if it is started by the recorder: name it behind --; or give them points"

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use std::{env, fs};
 
-use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, RingBufferBuilder, libbpf_sys};
+use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, ProgramMut, RingBufferBuilder, libbpf_sys};
 use mete_schema::generate::bpf;
 use mete_schema::kernel::{Fake, KernelTypes, Running};
 use mete_schema::shipped::SHIPPED;
@@ -101,6 +101,11 @@ fn load(object: &Path) -> Object {
         .unwrap_or_else(|error| panic!("the kernel refuses it: {error:?}"))
 }
 
+/// The programs that are for a point.
+fn at_points(object: &Object) -> impl Iterator<Item = ProgramMut<'_>> {
+    object.progs_mut().filter(|program| program.name().to_string_lossy().starts_with("mete_at_"))
+}
+
 /// The running kernel's types, if programs can be loaded here at all.
 fn running(test: &str) -> Option<Running> {
     support::kernel(test)?;
@@ -119,7 +124,12 @@ fn take_shipped(kernel: &Running) {
         let schema = Schema::read(&[shipped.source()]).unwrap();
         let place = Place::new(shipped.name);
         let object = load(&compile(&place.0, &programs(&[shipped.source()], kernel)));
-        assert_eq!(object.progs().count(), schema.points.len(), "{}", shipped.name);
+        assert_eq!(at_points(&object).count(), schema.points.len(), "{}", shipped.name);
+        assert_eq!(
+            object.progs().count(),
+            schema.points.len() + schema.events.len(),
+            "one to measure each event"
+        );
     }
 }
 
@@ -156,7 +166,7 @@ fn klog_8_every_kind_of_expression_is_taken_by_the_kernel() {
         );
         let place = Place::new(kind);
         let object = load(&compile(&place.0, &programs(&[Source::new("test", text)], &kernel)));
-        assert_eq!(object.progs().count(), 3, "points at one place are one program");
+        assert_eq!(at_points(&object).count(), 3, "points at one place are one program");
     }
 }
 
@@ -169,7 +179,7 @@ fn sleep() {
 fn logged(test: &str, text: &str, kernel: &Running, work: impl Fn()) -> Vec<Vec<u8>> {
     let place = Place::new(test);
     let object = load(&compile(&place.0, &programs(&[Source::new("test", text)], kernel)));
-    let _links: Vec<Link> = object.progs_mut().map(|program| program.attach().unwrap()).collect();
+    let _links: Vec<Link> = at_points(&object).map(|program| program.attach().unwrap()).collect();
     let records = Rc::new(RefCell::new(Vec::new()));
     let sink = Rc::clone(&records);
     let map = object.maps().find(|map| map.name() == "records").unwrap();

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{env, fs};
 
 use mete_kernel::KernelError;
-use mete_kernel::record::{Areas, Cache, Recording, Settings, source};
+use mete_kernel::record::{Areas, Benchmark, Cache, Recording, Settings, source};
 use mete_schema::generate::bpf;
 use mete_schema::kernel::Running;
 use mete_schema::shipped::by_name;
@@ -399,4 +399,27 @@ fn klog_8_static_probes_of_programs_log_their_values_with_size_and_sign() {
     let Some(events) = recorded_of_target(test, text) else { return };
     let fields: Vec<_> = events.into_iter().map(|(_, fields)| fields).collect();
     assert_eq!(fields, [vec![0, 2], vec![-5, u32::MAX.into()]]);
+}
+
+/// KLogger §4.4: the code that logs an event is run in place.
+#[test]
+fn klog_4_cost_of_logging_an_event_is_measured_and_leaves_nothing_in_the_trace() {
+    let test = "klog_4_cost_of_logging_an_event_is_measured_and_leaves_nothing_in_the_trace";
+    let Some(mut loaded) = load(test, by_name("scheduler").unwrap().source(), &["EXIT"], AMPLE) else {
+        return;
+    };
+    let schema = loaded.schema.clone();
+    let kernel = Running::new().unwrap();
+    let text = bpf(&schema, &check(&schema, Some(&kernel)).unwrap(), &kernel).unwrap();
+    let cache = Cache::at(loaded.place.0.join("cache"));
+    let recorded = loaded.record(|| {
+        for event in 0..schema.events.len() {
+            let benchmark = Benchmark::load(&schema, &text, event, &cache).unwrap();
+            // More than a buffer holds, and a single one.
+            for iterations in [1, 100_000] {
+                assert!(benchmark.run(iterations).unwrap() > 0, "{}", schema.events[event].name);
+            }
+        }
+    });
+    assert!(recorded.events.iter().all(|event| event.name == "EXIT"));
 }

@@ -18,8 +18,9 @@ pub const VERSION: u8 = 1;
 /// The number of a schema's first event; those below are kept.
 pub const FIRST_EVENT: u16 = 16;
 
-/// The recorder's own events: they mark a flush (paper §5.2). Their numbers are the trace format's.
-pub const OWN_EVENTS: [&str; 2] = ["DUMP_BEGIN", "DUMP_FINISH"];
+/// The recorder's own events: they mark a flush (paper §5.2), and that an event is switched (§4.3). Their numbers are
+/// the trace format's.
+pub const OWN_EVENTS: [&str; 4] = ["DUMP_BEGIN", "DUMP_FINISH", "SWITCHED_ON", "SWITCHED_OFF"];
 
 /// Where the fields of an event lie.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -35,6 +35,13 @@ impl<'a> Buffer<'a> {
         self.word(layout::MAGIC_OFFSET).store(layout::MAGIC, Ordering::Release);
     }
 
+    /// Begins again with an empty buffer and this serial number. Nobody must use the buffer meanwhile; what its memory
+    /// holds is what a [`Consumer`](crate::Consumer) left, or is not read.
+    pub fn restart(&self, serial: u64) {
+        self.released_word().store(0, Ordering::Relaxed);
+        self.reserve_word().store(serial << 32, Ordering::Release);
+    }
+
     /// Changes the low-water mark: producers call for a flush when less than `percent` is free.
     pub fn set_low_water(&self, percent: u8) {
         let free = u64::from(self.capacity()) * u64::from(percent.min(100)) / 100;

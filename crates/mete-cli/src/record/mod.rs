@@ -147,7 +147,7 @@ impl Options {
         running: Option<&mut Running>,
     ) -> anyhow::Result<bool> {
         let (begin, mut running) = (session.begun(), running);
-        let (mut live, mut parameters) = (Live::new(self, begin), Parameters::default());
+        let (mut live, mut parameters) = (Live::new(self, begin), Parameters::new());
         let is_timely = || self.time.is_none_or(|time| begin.elapsed() < time);
         while !interrupt::asked() && is_timely() && !session.is_over() {
             if running.as_mut().map_or(Ok(false), |running| running.has_ended())? {

@@ -15,12 +15,20 @@ const LOW_WATER: &str = "lowwater";
 const BUFFER_SIZE: &str = "buffer_size";
 const DUMP: &str = "dump";
 const STATUS: &str = "status";
+const ITERATIONS: &str = "benchmark_iterations";
+/// The directory of the events' benchmarks.
+const BENCHMARKS: &str = "benchmarks/";
+/// As often as KLogger does it without being told otherwise (paper §4.4).
+const DEFAULT_ITERATIONS: u32 = 1000;
+/// A recorder answers nothing else meanwhile.
+const MOST_ITERATIONS: u32 = 10_000_000;
 
 /// The files that are no event's.
-const OWN: [(&str, Access); 5] = [
+const OWN: [(&str, Access); 6] = [
     (ENABLE, Access::Both),
     (BUFFER_SIZE, Access::Both),
     (LOW_WATER, Access::Both),
+    (ITERATIONS, Access::Both),
     (DUMP, Access::Write),
     (STATUS, Access::Read),
 ];
@@ -34,7 +42,9 @@ pub fn mount(at: &Path, session: &Session, counter: Counter) -> anyhow::Result<M
 fn files(session: &Session) -> anyhow::Result<Vec<File>> {
     let mut files: Vec<_> = OWN.map(|(path, access)| File::new(path, access)).into();
     for event in &session.wanted.schema.events {
-        if files.iter().any(|file| file.path == event.name) {
+        if files.iter().any(|file| file.path == event.name)
+            || BENCHMARKS.strip_suffix('/') == Some(&event.name)
+        {
             bail!(
                 "the file of event {0} would have the name of the parameter {0}; give the event another name, or leave out --parameters",
                 event.name
@@ -42,25 +52,46 @@ fn files(session: &Session) -> anyhow::Result<Vec<File>> {
         }
         files.push(File::new(&event.name, Access::Both));
     }
+    // What programs log themselves costs what their encoders cost, in them.
+    let of_kernel =
+        session.wanted.schema.events.iter().enumerate().filter(|(nth, _)| session.wanted.has_point(*nth));
+    files.extend(of_kernel.map(|(_, event)| File::new(format!("{BENCHMARKS}{}", event.name), Access::Read)));
     Ok(files)
 }
 
 /// Answers requests of the files.
-#[derive(Default)]
 pub struct Parameters {
     /// What was refused last, for the file that says it.
     refused: Option<String>,
+    iterations: u32,
 }
 
 impl Parameters {
+    /// Nothing has been refused.
+    pub fn new() -> Parameters {
+        Parameters { refused: None, iterations: DEFAULT_ITERATIONS }
+    }
+
     /// Answers a request.
     pub fn answer(&mut self, session: &mut Session, request: &Request) -> Result<String, Refusal> {
-        let Some(value) = &request.value else { return self.get(session, &request.path) };
-        let set = set(session, &request.path, value);
-        if let Err(refusal) = &set {
-            self.refused = Some(format!("{}={value}: {}", request.path, refusal.why));
+        let path = &request.path;
+        let (answer, asked) = match &request.value {
+            None => (self.get(session, path), path.clone()),
+            Some(value) => {
+                (self.set(session, path, value).map(|()| String::new()), format!("{path}={value}"))
+            }
+        };
+        answer.inspect_err(|refusal| self.refused = Some(format!("{asked}: {}", refusal.why)))
+    }
+
+    fn set(&mut self, session: &mut Session, path: &str, value: &str) -> Result<(), Refusal> {
+        if path != ITERATIONS {
+            return set(session, path, value);
         }
-        set.map(|()| String::new())
+        let number = value.parse().ok().filter(|number| (1..=MOST_ITERATIONS).contains(number));
+        let wrong = || Refusal::value(format!("it takes a number from 1 to {MOST_ITERATIONS}"));
+        self.iterations = number.ok_or_else(wrong)?;
+        Ok(())
     }
 
     fn get(&self, session: &Session, path: &str) -> Result<String, Refusal> {
@@ -68,10 +99,17 @@ impl Parameters {
             ENABLE => u8::from(session.switches.enable).to_string(),
             LOW_WATER => session.low_water_percent.to_string(),
             BUFFER_SIZE => mebibytes(session.buffer_bytes),
+            ITERATIONS => self.iterations.to_string(),
             STATUS => return Ok(self.status(session)),
+            path if path.starts_with(BENCHMARKS) => self.cost(session, &path[BENCHMARKS.len()..])?,
             event => u8::from(session.switches.events[place(session, event)?]).to_string(),
         };
         Ok(text + "\n")
+    }
+
+    fn cost(&self, session: &Session, event: &str) -> Result<String, Refusal> {
+        let cost_ns = session.wanted.cost_ns(place(session, event)?, self.iterations);
+        cost_ns.map(|cost| cost.to_string()).map_err(|error| Refusal::failed(error.to_string()))
     }
 
     fn status(&self, session: &Session) -> String {

@@ -1,7 +1,8 @@
 //! What is to be recorded: a schema that fits this kernel, and the programs that record it.
 
 use anyhow::anyhow;
-use mete_kernel::record::{Cache, Recording, Settings};
+use mete_kernel::KernelError;
+use mete_kernel::record::{Benchmark, Cache, Recording, Settings};
 use mete_schema::generate::bpf;
 use mete_schema::kernel::Running;
 use mete_schema::known::Known;
@@ -59,7 +60,8 @@ impl Wanted {
         (0..self.schema.events.len()).filter(|event| self.may_switch || self.events.contains(event))
     }
 
-    fn has_point(&self, event: usize) -> bool {
+    /// Whether the kernel's programs log it.
+    pub fn has_point(&self, event: usize) -> bool {
         self.schema.points.iter().flat_map(|point| &point.logs).any(|log| log.event == event)
     }
 
@@ -75,6 +77,11 @@ impl Wanted {
             None => Recording::load,
         };
         Ok(load(&self.schema, &self.checked, &self.programs, &settings, &Cache::of_user())?)
+    }
+
+    /// What logging an event costs here, in nanoseconds.
+    pub fn cost_ns(&self, event: usize, iterations: u32) -> Result<u64, KernelError> {
+        Benchmark::load(&self.schema, &self.programs, event, &Cache::of_user())?.run(iterations)
     }
 
     /// What the trace says of the events.

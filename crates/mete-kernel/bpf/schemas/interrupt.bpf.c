@@ -501,3 +501,140 @@ int mete_at_15(mete_u64 *ctx)
 	return 0;
 }
 
+SEC("socket")
+int mete_benchmark_0(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_IRQ_ENTRY *record = METE_BEGIN(&place, METE_ID_IRQ_ENTRY, sizeof(*record));
+
+	if (record) {
+		record->f_irq = dummy;
+		record->f_pid = dummy;
+		__builtin_memset(record->f_name, 0, 16);
+		METE_END(&place, record, METE_ID_IRQ_ENTRY, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_1(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_IRQ_EXIT *record = METE_BEGIN(&place, METE_ID_IRQ_EXIT, sizeof(*record));
+
+	if (record) {
+		record->f_irq = dummy;
+		record->f_handled = dummy;
+		METE_END(&place, record, METE_ID_IRQ_EXIT, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_2(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_SOFTIRQ_ENTRY *record = METE_BEGIN(&place, METE_ID_SOFTIRQ_ENTRY, sizeof(*record));
+
+	if (record) {
+		record->f_vector = dummy;
+		record->f_pid = dummy;
+		METE_END(&place, record, METE_ID_SOFTIRQ_ENTRY, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_3(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_SOFTIRQ_EXIT *record = METE_BEGIN(&place, METE_ID_SOFTIRQ_EXIT, sizeof(*record));
+
+	if (record) {
+		__builtin_memset(record->padding, 0, sizeof(record->padding));
+		record->f_vector = dummy;
+		METE_END(&place, record, METE_ID_SOFTIRQ_EXIT, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_4(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_TIMER_ENTRY *record = METE_BEGIN(&place, METE_ID_TIMER_ENTRY, sizeof(*record));
+
+	if (record) {
+		record->f_vector = dummy;
+		record->f_pid = dummy;
+		METE_END(&place, record, METE_ID_TIMER_ENTRY, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_5(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_TIMER_EXIT *record = METE_BEGIN(&place, METE_ID_TIMER_EXIT, sizeof(*record));
+
+	if (record) {
+		__builtin_memset(record->padding, 0, sizeof(record->padding));
+		record->f_vector = dummy;
+		METE_END(&place, record, METE_ID_TIMER_EXIT, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_6(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_IPI_ENTRY *record = METE_BEGIN(&place, METE_ID_IPI_ENTRY, sizeof(*record));
+
+	if (record) {
+		record->f_vector = dummy;
+		record->f_pid = dummy;
+		METE_END(&place, record, METE_ID_IPI_ENTRY, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_7(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_IPI_EXIT *record = METE_BEGIN(&place, METE_ID_IPI_EXIT, sizeof(*record));
+
+	if (record) {
+		__builtin_memset(record->padding, 0, sizeof(record->padding));
+		record->f_vector = dummy;
+		METE_END(&place, record, METE_ID_IPI_EXIT, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_8(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_PAGE_FAULT *record = METE_BEGIN(&place, METE_ID_PAGE_FAULT, sizeof(*record));
+
+	if (record) {
+		record->f_where = dummy;
+		record->f_pid = dummy;
+		record->f_reason = dummy;
+		METE_END(&place, record, METE_ID_PAGE_FAULT, sizeof(*record));
+	}
+	return 0;
+}
+

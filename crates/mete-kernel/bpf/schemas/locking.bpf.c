@@ -267,3 +267,100 @@ int mete_at_3(mete_u64 *ctx)
 	return 0;
 }
 
+SEC("socket")
+int mete_benchmark_0(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_SPIN *record = METE_BEGIN(&place, METE_ID_SPIN, sizeof(*record));
+
+	if (record) {
+		record->f_lock = dummy;
+		record->f_pid = dummy;
+		record->f_flags = dummy;
+		METE_END(&place, record, METE_ID_SPIN, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_1(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_READ *record = METE_BEGIN(&place, METE_ID_READ, sizeof(*record));
+
+	if (record) {
+		record->f_lock = dummy;
+		record->f_pid = dummy;
+		record->f_flags = dummy;
+		METE_END(&place, record, METE_ID_READ, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_2(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_WRITE *record = METE_BEGIN(&place, METE_ID_WRITE, sizeof(*record));
+
+	if (record) {
+		record->f_lock = dummy;
+		record->f_pid = dummy;
+		record->f_flags = dummy;
+		METE_END(&place, record, METE_ID_WRITE, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_3(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_ACQUIRED *record = METE_BEGIN(&place, METE_ID_ACQUIRED, sizeof(*record));
+
+	if (record) {
+		record->f_lock = dummy;
+		record->f_pid = dummy;
+		record->f_result = dummy;
+		METE_END(&place, record, METE_ID_ACQUIRED, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_4(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_FUTEX *record = METE_BEGIN(&place, METE_ID_FUTEX, sizeof(*record));
+
+	if (record) {
+		record->f_lock = dummy;
+		record->f_pid = dummy;
+		record->f_tgid = dummy;
+		record->f_operation = dummy;
+		record->f_value = dummy;
+		METE_END(&place, record, METE_ID_FUTEX, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_5(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_FUTEX_DONE *record = METE_BEGIN(&place, METE_ID_FUTEX_DONE, sizeof(*record));
+
+	if (record) {
+		record->f_pid = dummy;
+		record->f_result = dummy;
+		METE_END(&place, record, METE_ID_FUTEX_DONE, sizeof(*record));
+	}
+	return 0;
+}
+

@@ -403,3 +403,140 @@ int mete_at_6(mete_u64 *ctx)
 	return 0;
 }
 
+SEC("socket")
+int mete_benchmark_0(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_TRY_TO_WAKEUP *record = METE_BEGIN(&place, METE_ID_TRY_TO_WAKEUP, sizeof(*record));
+
+	if (record) {
+		record->f_pid = dummy;
+		record->f_waker = dummy;
+		record->f_last_cpu = dummy;
+		record->f_priority = dummy;
+		METE_END(&place, record, METE_ID_TRY_TO_WAKEUP, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_1(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_ADD_TO_RUNQ *record = METE_BEGIN(&place, METE_ID_ADD_TO_RUNQ, sizeof(*record));
+
+	if (record) {
+		__builtin_memset(record->padding, 0, sizeof(record->padding));
+		record->f_pid = dummy;
+		record->f_target_cpu = dummy;
+		record->f_priority = dummy;
+		record->f_is_new = dummy;
+		METE_END(&place, record, METE_ID_ADD_TO_RUNQ, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_2(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_REMOVE_FROM_RUNQ *record = METE_BEGIN(&place, METE_ID_REMOVE_FROM_RUNQ, sizeof(*record));
+
+	if (record) {
+		record->f_pid = dummy;
+		record->f_state = dummy;
+		METE_END(&place, record, METE_ID_REMOVE_FROM_RUNQ, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_3(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_SCHEDOUT *record = METE_BEGIN(&place, METE_ID_SCHEDOUT, sizeof(*record));
+
+	if (record) {
+		__builtin_memset(record->padding, 0, sizeof(record->padding));
+		record->f_pid = dummy;
+		record->f_state = dummy;
+		record->f_runtime_ns = dummy;
+		record->f_is_preempted = dummy;
+		METE_END(&place, record, METE_ID_SCHEDOUT, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_4(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_SCHEDIN *record = METE_BEGIN(&place, METE_ID_SCHEDIN, sizeof(*record));
+
+	if (record) {
+		__builtin_memset(record->padding, 0, sizeof(record->padding));
+		record->f_pid = dummy;
+		record->f_priority = dummy;
+		record->f_tgid = dummy;
+		record->f_is_kernel = dummy;
+		METE_END(&place, record, METE_ID_SCHEDIN, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_5(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_FORK *record = METE_BEGIN(&place, METE_ID_FORK, sizeof(*record));
+
+	if (record) {
+		__builtin_memset(record->padding, 0, sizeof(record->padding));
+		record->f_parent = dummy;
+		record->f_child = dummy;
+		record->f_child_tgid = dummy;
+		__builtin_memset(record->f_name, 0, 16);
+		METE_END(&place, record, METE_ID_FORK, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_6(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_EXEC *record = METE_BEGIN(&place, METE_ID_EXEC, sizeof(*record));
+
+	if (record) {
+		record->f_pid = dummy;
+		record->f_old_pid = dummy;
+		__builtin_memset(record->f_name, 0, 16);
+		METE_END(&place, record, METE_ID_EXEC, sizeof(*record));
+	}
+	return 0;
+}
+
+SEC("socket")
+int mete_benchmark_7(void *ctx)
+{
+	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_place place;
+	struct mete_EXIT *record = METE_BEGIN(&place, METE_ID_EXIT, sizeof(*record));
+
+	if (record) {
+		record->f_pid = dummy;
+		record->f_tgid = dummy;
+		record->f_runtime_ns = dummy;
+		__builtin_memset(record->f_name, 0, 16);
+		METE_END(&place, record, METE_ID_EXIT, sizeof(*record));
+	}
+	return 0;
+}
+

@@ -11,6 +11,7 @@
 //! ```
 
 mod areas;
+mod benchmark;
 mod cache;
 mod compile;
 mod constants;
@@ -35,6 +36,7 @@ use crate::load::{load_object, processors};
 use crate::{KernelError, capability, map, missed, perf, tracefs};
 
 pub use areas::Areas;
+pub use benchmark::Benchmark;
 pub use cache::Cache;
 pub use compile::source;
 use constants::Constants;

@@ -8,7 +8,7 @@ mod c;
 mod columns;
 mod rust;
 
-pub use bpf::{Program, bpf, programs};
+pub use bpf::{Program, benchmark, bpf, programs};
 pub use c::c;
 pub use columns::{Column, columns};
 pub use rust::rust;

@@ -16,6 +16,7 @@
 //!
 //! Programs leave the header alone: whoever reads the buffer meanwhile takes its first word for the end of the record.
 
+mod benchmark;
 mod spare;
 mod structures;
 mod value;
@@ -30,6 +31,7 @@ use crate::problem::{Problem, Problems};
 use crate::schema::{Event, Schema, Target};
 use crate::types::FieldType;
 use crate::typing::{Checked, CheckedLog, CheckedPoint};
+pub use benchmark::benchmark;
 use structures::Structures;
 use value::Writer;
 
@@ -64,6 +66,7 @@ pub fn bpf(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Resu
         let points: Vec<_> = points.into_iter().map(|nth| (nth, &checked.points[nth])).collect();
         program(&mut text, &name(nth), target, &points, schema, kernel);
     }
+    benchmark::benchmarks(&mut text, schema);
     Ok(text)
 }
 

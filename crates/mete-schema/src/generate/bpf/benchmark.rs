@@ -1,0 +1,51 @@
+//! Programs that log an event with dummy data, to measure what that costs (paper §4.4).
+//!
+//! The kernel runs them as often as it is asked to, in a row, and says how long that took. They write the same record by
+//! the same code as the programs at the points do; what these do before, to find out what is to be logged, is not in it.
+
+use std::fmt::Write;
+
+use super::super::c::padding;
+use crate::schema::{Event, Field, Schema};
+use crate::types::FieldType;
+
+/// The name of the program for an event, by its place in [`Schema::events`].
+pub fn benchmark(event: usize) -> String {
+    format!("mete_benchmark_{event}")
+}
+
+pub(super) fn benchmarks(text: &mut String, schema: &Schema) {
+    for (nth, event) in schema.events.iter().enumerate() {
+        program(text, &benchmark(nth), event);
+    }
+}
+
+/// The dummy is a number that the compiler cannot know: the length of the packet that the program is run on.
+fn program(text: &mut String, name: &str, event: &Event) {
+    let is_dummy = |field: &Field| !matches!(field.kind, FieldType::Text(_));
+    let dummy = match event.fields.iter().any(is_dummy) {
+        true => "\tmete_u32 dummy = *(mete_u32 *)ctx;\n",
+        false => "",
+    };
+    let _ = writeln!(
+        text,
+        "SEC(\"socket\")\nint {name}(void *ctx)\n{{\n{dummy}\tstruct mete_place place;\n\
+         \tstruct mete_{event} *record = METE_BEGIN(&place, METE_ID_{event}, sizeof(*record));\n\n\
+         \tif (record) {{",
+        event = event.name
+    );
+    text.push_str(&padding(event, "\t\t"));
+    for Field { name, kind, .. } in &event.fields {
+        let _ = match kind {
+            FieldType::Text(letters) => {
+                writeln!(text, "\t\t__builtin_memset(record->f_{name}, 0, {letters});")
+            }
+            _ => writeln!(text, "\t\trecord->f_{name} = dummy;"),
+        };
+    }
+    let _ = writeln!(
+        text,
+        "\t\tMETE_END(&place, record, METE_ID_{event}, sizeof(*record));\n\t}}\n\treturn 0;\n}}\n",
+        event = event.name
+    );
+}
