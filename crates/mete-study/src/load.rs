@@ -1,7 +1,7 @@
 //! Programs that a study watches: each in a session of its own, with all that it starts.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, WaitId, WaitIdOptions};
@@ -46,6 +46,11 @@ impl Load {
     /// Its number: setsid becomes the program.
     pub fn pid(&self) -> i32 {
         self.0.pid() as i32
+    }
+
+    /// What it prints, if that was asked for, once.
+    pub fn output(&mut self) -> Option<ChildStdout> {
+        self.0.child().stdout.take()
     }
 
     /// Waits until it has ended, until the time is up or the run is stopped; says how long that was.

@@ -4,6 +4,7 @@
 use mete_kernel::bench::{Bench, BenchPoint, BenchProgram, EVENT};
 use mete_log::{Entries, FileSpec, Plan, Shape, Stamp, ring};
 
+use super::generated::Generated;
 use super::perf_event::Recorded;
 use super::tracefs::{Instance, Tracefs};
 use crate::context::Context;
@@ -33,6 +34,7 @@ enum Attached {
     Nothing,
     Program(BenchProgram),
     Row(Stamp),
+    Generated,
     Ftrace,
     Perf,
 }
@@ -51,7 +53,9 @@ const SWITCH: Point = Point { point: BenchPoint::Switch, label: "switch", tracep
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     match begin() {
         Ok(mut stage) => {
+            stage.generated = Generated::at_system_calls();
             let mut rows = stage.rows(context, &SYSTEM_CALL);
+            stage.generated = Generated::at_switches();
             rows.extend(stage.rows(context, &SWITCH));
             rows
         }
@@ -62,6 +66,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
 /// All that the measurements need.
 struct Stage {
     bench: Bench,
+    generated: Result<Generated, Reason>,
     tracefs: Result<Tracefs, Reason>,
     processor: usize,
     echo: Echo,
@@ -74,7 +79,9 @@ fn begin() -> Result<Stage, Reason> {
     let processor = processor::quietest();
     let pinned = Pinned::to(processor)?;
     let echo = Echo::start(Partner::SameAddressSpace, processor)?;
-    Ok(Stage { bench, tracefs: Tracefs::open(), processor, echo, _batch: Batch::begin(), _pinned: pinned })
+    let (tracefs, batch) = (Tracefs::open(), Batch::begin());
+    let generated = Err(Reason::new("not loaded"));
+    Ok(Stage { bench, generated, tracefs, processor, echo, _batch: batch, _pinned: pinned })
 }
 
 impl Stage {
@@ -90,6 +97,7 @@ impl Stage {
             Program(BenchProgram::Clock),
             Attached::Row(Stamp::None),
             Attached::Row(Stamp::Hardware),
+            Attached::Generated,
             Program(BenchProgram::RingBuffer),
             Program(BenchProgram::PerfOutput),
             Ftrace,
@@ -115,6 +123,10 @@ impl Stage {
                 Stage::traffic_of(&mut self.echo, at)
             }
             Attached::Row(stamp) => self.measure_row(at, stamp),
+            Attached::Generated => {
+                let generated = self.generated.as_mut().map_err(|reason| reason.clone())?;
+                generated.record(self.processor, expected(at), || Stage::traffic_of(&mut self.echo, at))
+            }
             Attached::Ftrace => {
                 let tracefs = self.tracefs.as_ref().map_err(Clone::clone)?;
                 let _recording = Instance::recording(tracefs, &[at.tracepoint])?;
@@ -139,7 +151,7 @@ impl Stage {
         let before = ring::written(&area.register(file).index);
         let cost = Stage::traffic_of(&mut self.echo, at)?;
         let rows = ring::written(&area.register(file).index) - before;
-        let expected = PIECES * if at.point == BenchPoint::Switch { 2 * TRIPS } else { CALLS };
+        let expected = expected(at);
         // Other tasks of the processor add some; none may be missing, but for a trip or two that
         // needed no switch because somebody else ran in between.
         if rows + expected / 50 < expected {
@@ -165,6 +177,11 @@ impl Stage {
     }
 }
 
+/// Events of one repetition.
+fn expected(at: &Point) -> u64 {
+    PIECES * if at.point == BenchPoint::Switch { 2 * TRIPS } else { CALLS }
+}
+
 fn cost_rows(at: &Point, samples: &Samples<Attached>) -> Vec<Row> {
     use Attached::{Ftrace, Nothing, Perf, Program};
     let clocked = Attached::Row(Stamp::Hardware);
@@ -188,6 +205,9 @@ fn cost_rows(at: &Point, samples: &Samples<Attached>) -> Vec<Row> {
         ns("row, four entries", Attached::Row(Stamp::None)).note("no time stamp"),
         ns("row, five entries", clocked).note("monotonic clock, the whole handler"),
         ratio("row / empty and clock", clocked, clock, Bar::AtMost(1.15)),
+        ns("generated event, 32 bytes", Attached::Generated)
+            .note("two numbers of a schema, monotonic clock, recorded into a trace"),
+        ratio("generated event / row, five entries", Attached::Generated, clocked, Bar::AtMost(1.1)),
     ]);
     if at.point == BenchPoint::Switch {
         let clocked_by_run_queue = Attached::Row(Stamp::RunQueue);

@@ -1,8 +1,11 @@
 //! The kernel component and its peers.
 
+pub(crate) mod bpftrace;
 mod cost;
-mod perf_event;
-mod perf_record;
+pub(crate) mod generated;
+pub(crate) mod kmsg;
+pub(crate) mod perf_event;
+pub(crate) mod perf_record;
 mod pipe;
 pub(crate) mod tracefs;
 

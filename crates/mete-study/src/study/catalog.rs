@@ -107,6 +107,12 @@ pub const STUDIES: &[Entry] = &[
         of_trace: None,
     },
     Entry {
+        name: "loggers",
+        shows: "what an event costs with several loggers, side by side (KLogger table 1)",
+        run: klogger::loggers,
+        of_trace: None,
+    },
+    Entry {
         name: "locks",
         shows: "what waiting for the kernel's locks costs, lock by lock, against parallelism (KLogger figures 2 to 4)",
         run: klogger::locks,

@@ -61,6 +61,32 @@ impl Session {
         Ok(Session { recording, recorder, scratch })
     }
 
+    /// Detaches the programs for a while, without ending the recording.
+    pub fn pause(&mut self) {
+        self.recording.detach();
+    }
+
+    /// Attaches them again.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses now.
+    pub fn resume(&mut self) -> Result<(), Reason> {
+        Ok(self.recording.attach()?)
+    }
+
+    /// Records of a processor that have been written so far, all that were made before the call among them.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be written.
+    pub fn records(&self, processor: usize) -> Result<u64, Reason> {
+        self.recorder.flush()?;
+        let accounts = self.recorder.accounts();
+        let own = accounts.iter().find(|account| account.processor as usize == processor);
+        Ok(own.map_or(0, |account| account.records))
+    }
+
     /// Ends the recording.
     ///
     /// # Errors

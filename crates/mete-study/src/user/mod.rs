@@ -2,7 +2,7 @@
 
 mod locked;
 pub(crate) mod loops;
-mod lttng;
+pub(crate) mod lttng;
 mod parallel;
 pub(crate) mod scheduler;
 mod tracing;

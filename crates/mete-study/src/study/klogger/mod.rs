@@ -4,6 +4,8 @@
 mod cdf;
 mod locks;
 mod locks_page;
+mod loggers;
+mod loggers_page;
 mod migrations;
 mod migrations_page;
 mod network;
@@ -23,6 +25,7 @@ mod workloads;
 use std::time::{Duration, Instant};
 
 pub(super) use locks::{of_trace as locks_of_trace, study as locks};
+pub(super) use loggers::study as loggers;
 pub(super) use migrations::{of_trace as migrations_of_trace, study as migrations};
 pub(super) use noise::{of_trace as noise_of_trace, study as noise};
 pub(super) use quanta::{of_trace as quanta_of_trace, study as quanta};

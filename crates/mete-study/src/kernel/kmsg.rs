@@ -1,0 +1,71 @@
+//! The kernel's own log as a program reaches it: what is written to /dev/kmsg goes through printk.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+
+use crate::reason::Reason;
+
+/// Says how much of what programs write is kept.
+const LIMITED: &str = "/proc/sys/kernel/printk_devkmsg";
+
+/// The log, with everything kept that is written. Dropped, the setting is what it was.
+pub struct Log {
+    file: File,
+    before: String,
+}
+
+impl Log {
+    /// Opens it.
+    ///
+    /// # Errors
+    ///
+    /// If this process may not.
+    pub fn open() -> Result<Log, Reason> {
+        let file = OpenOptions::new().write(true).open("/dev/kmsg");
+        let file = file.map_err(Reason::while_trying("write to /dev/kmsg"))?;
+        let before = fs::read_to_string(LIMITED).map_err(Reason::while_trying(format!("read {LIMITED}")))?;
+        // The kernel takes whole lines. More than ten lines in five seconds would be dropped without a word.
+        fs::write(LIMITED, "on\n").map_err(Reason::while_trying(format!("set {LIMITED}")))?;
+        Ok(Log { file, before: before.trim().to_owned() })
+    }
+
+    /// Writes one line with two numbers, at the lowest level, so that no console shows it.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's answer.
+    pub fn line(&mut self, one: u64, other: u64) -> Result<(), Reason> {
+        let mut text = [0u8; 48];
+        let room = text.len();
+        let mut rest = &mut text[..];
+        writeln!(rest, "<7>mete study loggers {one} {other}")?;
+        let used = room - rest.len();
+        // One write is one line.
+        self.file.write_all(&text[..used]).map_err(Reason::while_trying("write to /dev/kmsg"))
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        // Whoever may set it may set it back.
+        let _ = fs::write(LIMITED, format!("{}\n", self.before));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn klog_9_the_kernels_log_keeps_everything_only_as_long_as_it_is_measured() {
+        let before = fs::read_to_string(LIMITED).unwrap_or_default();
+        match Log::open() {
+            Ok(log) => {
+                assert_eq!(fs::read_to_string(LIMITED).unwrap_or_default().trim(), "on");
+                drop(log);
+            }
+            Err(reason) => println!("SKIPPED: {reason}"),
+        }
+        assert_eq!(fs::read_to_string(LIMITED).unwrap_or_default(), before);
+    }
+}
