@@ -11,6 +11,7 @@ use mete_policy::{Entry, ProcessorId, by_name};
 use mete_sim::metrics::Latencies;
 use mete_sim::replay::{self, Outcome, Recording, RecordingError, Settings};
 use mete_sim::{ClientReport, all_processors, in_parallel};
+use mete_study::recorded_schedule;
 use serde::Serialize;
 
 use crate::arguments::{duration, none_or_more};
@@ -23,8 +24,8 @@ use crate::table::{Head, Table, grouped, number, shorten};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
-    /// The text of `perf sched script`, `perf script` or an ftrace `trace` file, or what `mete sim --trace` wrote; -
-    /// for standard input
+    /// The directory that `mete record --schema scheduler` wrote; or the text of `perf sched script`, `perf script` or
+    /// an ftrace `trace` file, or what `mete sim --trace` wrote; - for standard input
     recording: PathBuf,
     /// The policies under which the work is done again, side by side
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "eevdf,vtrr,rr")]
@@ -51,10 +52,12 @@ pub struct Options {
 
 const EXAMPLES: &str = "\
 Examples:
+  sudo mete record --schema scheduler -o trace --for 5s
+  mete replay trace
+  mete replay trace --policy eevdf,vtrr,stride --processors 4
   sudo perf sched record -a -- sleep 5
   sudo perf sched script --ns > schedule.txt
   mete replay schedule.txt
-  mete replay schedule.txt --policy eevdf,vtrr,stride --processors 4
   mete replay mix.rows --policy vtrr,stride
   mete replay schedule.txt --json | jq -r 'select(.kind == \"run\") | .end_ns'
 
@@ -93,7 +96,7 @@ fn read(path: &Path) -> anyhow::Result<Recording> {
         Box::new(stdin().lock())
     } else {
         if path.is_dir() {
-            bail!("{} is a directory: name the file with the text of a recorded schedule", path.display());
+            return Ok(recorded_schedule(path)?);
         }
         let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
         Box::new(BufReader::new(file))

@@ -77,6 +77,30 @@ fn klog_5_record_of_a_command_has_its_life_and_its_exit_status() {
     assert_eq!(description(&place.trace())["finished"], true);
 }
 
+/// The kernel accounts for processor time, too; its count leaves out what interrupts take.
+#[test]
+fn klog_8_a_recording_is_replayed_with_names_and_all_the_work_of_a_process() {
+    if !kernel_is_there() {
+        return;
+    }
+    let place = Place::new();
+    let work = "echo $$ >&2; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let options = ["record", "--schema", "scheduler", "-o", &place.text(), "--", "sh", "-c", work];
+    let pid: i64 = said(&mete(&options).assert().success()).lines().next().unwrap().parse().unwrap();
+    let replayed = mete(&["replay", &place.text(), "--policy", "rr", "--json"]).assert().success();
+    let replayed = objects(&replayed.get_output().stdout);
+    assert_described(&replayed);
+    let threads: Vec<_> = replayed.iter().filter(|object| object["pid"] == pid).collect();
+    assert_eq!(threads.len(), 2, "as recorded, and under rr");
+    let events = events(&place.text());
+    let exit = events.iter().find(|event| event["event"] == "EXIT" && event["fields"]["pid"] == pid).unwrap();
+    let accounted_ns = exit["fields"]["runtime_ns"].as_u64().unwrap();
+    for thread in threads {
+        let (name, ran_ns) = (&thread["thread"], thread["ran_ns"].as_u64().unwrap());
+        assert!(name == "sh" && ran_ns >= accounted_ns / 20 * 19, "{thread}, accounted {accounted_ns}");
+    }
+}
+
 #[test]
 fn klog_5_interrupted_recording_is_complete() {
     if !kernel_is_there() {

@@ -88,13 +88,13 @@ fn new_1_uncertain_time_is_said_and_is_nobodys_work() {
 }
 
 #[test]
-fn new_1_perfs_own_file_and_a_directory_are_told_from_a_recorded_schedule() {
+fn new_1_perfs_own_file_and_a_directory_without_a_trace_are_told_from_a_recorded_schedule() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("perf.data");
     std::fs::write(&path, b"PERFILE2h\0\0\0\xff\xfe").unwrap();
     let (file, folder) = (path.to_str().unwrap(), directory.path().to_str().unwrap());
     let command = format!("`perf sched script --ns -i {file} > schedule.txt`");
-    for (name, expected) in [(file, command), (folder, format!("{folder} is a directory: name the file"))] {
+    for (name, expected) in [(file, command), (folder, format!("cannot read {folder}/description.json"))] {
         let output = mete(&["replay", name]).assert().failure();
         let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
         assert!(said.contains(&expected) && said.lines().count() == 1, "{said}");

@@ -1,0 +1,172 @@
+//! A trace of the scheduler's schema as a recorded schedule, which `mete replay` does again under other policies.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use mete_sim::replay::{Event, Pid, Recording, Seen as Running};
+
+use crate::reason::Reason;
+use crate::trace::{Names, Next, Recorded, Seen};
+
+/// What a schedule consists of (KLogger §9).
+const EVENTS: [&str; 5] = ["SCHEDIN", "SCHEDOUT", "TRY_TO_WAKEUP", "ADD_TO_RUNQ", "FORK"];
+/// States that nobody comes back from: `EXIT_DEAD`, `EXIT_ZOMBIE` and `TASK_DEAD` of the kernel's `sched.h`.
+const ENDED: i64 = 0x10 | 0x20 | 0x80;
+
+/// Reads a trace that `mete record --schema scheduler` has made.
+///
+/// # Errors
+///
+/// If there is no trace, its schema has not these events, or nobody left a processor in it.
+pub fn recorded_schedule(directory: &Path) -> Result<Recording, Reason> {
+    let recorded = Recorded::open(directory)?;
+    recorded.needs("scheduler", &EVENTS)?;
+    let events = events(&recorded);
+    if events.iter().any(|event| matches!(event, Event::Switch { .. })) {
+        return Ok(Recording::from_events(&events));
+    }
+    Err(Reason::new(format!("nobody leaves a processor in {}: record for longer", directory.display())))
+}
+
+fn events(recorded: &Recorded) -> Vec<Event> {
+    let mut schedule = Schedule { names: Names::of_trace(recorded), ..Schedule::default() };
+    recorded.each(|next| schedule.take(&next));
+    schedule.events
+}
+
+#[derive(Default)]
+struct Schedule {
+    names: Names,
+    /// Who has left each processor, for whom nobody has come yet.
+    left: HashMap<u32, Left>,
+    /// Who has made whom, until that one is woken for the first time.
+    parents: HashMap<Pid, Pid>,
+    events: Vec<Event>,
+}
+
+#[derive(Clone, Copy)]
+struct Left {
+    pid: Pid,
+    state: i64,
+}
+
+impl Schedule {
+    fn take(&mut self, next: &Next<'_>) {
+        self.names.next(next);
+        match next {
+            Next::Lost { processor } => {
+                self.left.remove(processor);
+                self.events.push(Event::Lost);
+            }
+            Next::Event(seen) => match seen.name() {
+                "SCHEDOUT" => {
+                    let left = Left { pid: pid(seen, "pid"), state: seen.number("state") };
+                    self.left.insert(seen.processor, left);
+                }
+                "SCHEDIN" => self.switch(seen),
+                "FORK" => {
+                    self.parents.insert(pid(seen, "child"), pid(seen, "parent"));
+                }
+                "TRY_TO_WAKEUP" => self.wake(seen, Some(pid(seen, "waker")), false),
+                "ADD_TO_RUNQ" if seen.number("is_new") != 0 => {
+                    let parent = self.parents.remove(&pid(seen, "pid"));
+                    self.wake(seen, parent, true);
+                }
+                _ => {}
+            },
+        }
+    }
+
+    /// Both events come from one program, so that one without the other stands beside a loss.
+    fn switch(&mut self, seen: &Seen<'_>) {
+        let Some(left) = self.left.remove(&seen.processor) else { return };
+        let next = pid(seen, "pid");
+        self.events.push(Event::Switch {
+            at_ns: seen.time_ns,
+            processor: seen.processor,
+            previous: left.pid,
+            previous_name: self.name(left.pid),
+            runnable: left.state == 0,
+            ended: left.state & ENDED != 0,
+            next,
+            next_name: self.name(next),
+        });
+    }
+
+    fn wake(&mut self, seen: &Seen<'_>, waker: Option<Pid>, new: bool) {
+        let woken = pid(seen, "pid");
+        self.events.push(Event::Wake {
+            at_ns: seen.time_ns,
+            seen: waker.map(|waker| Running {
+                processor: seen.processor,
+                pid: waker,
+                name: self.name(waker),
+            }),
+            waker,
+            pid: woken,
+            name: self.name(woken),
+            new,
+            at_cause: true,
+        });
+    }
+
+    fn name(&self, pid: Pid) -> String {
+        self.names.of(pid as i32)
+    }
+}
+
+fn pid(seen: &Seen<'_>, field: &str) -> Pid {
+    Pid::try_from(seen.number(field)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use mete_sim::replay::{Action, Step};
+
+    use super::*;
+    use crate::trace::written::Written;
+
+    /// 7 computes, wakes 8 and blocks; 8 computes and ends.
+    fn two() -> Written {
+        let mut written = Written::new("scheduler", 1);
+        let out = |pid, state| [("pid", pid), ("state", state)];
+        written.event(0, 100, "SCHEDOUT", &out(0, 0));
+        written.event(0, 100, "SCHEDIN", &[("pid", 7)]);
+        written.event(0, 400, "TRY_TO_WAKEUP", &[("pid", 8), ("waker", 7)]);
+        written.event(0, 410, "ADD_TO_RUNQ", &[("pid", 8)]);
+        written.event(0, 500, "SCHEDOUT", &out(7, 1));
+        written.event(0, 500, "SCHEDIN", &[("pid", 8)]);
+        written.event(0, 700, "SCHEDOUT", &out(8, 0x80));
+        written.event(0, 700, "SCHEDIN", &[("pid", 0)]);
+        written
+    }
+
+    #[test]
+    fn klog_8_a_trace_tells_what_each_process_computed_and_whom_it_woke() {
+        let recording = Recording::from_events(&events(&two().read()));
+        let steps =
+            |pid| recording.scripts.iter().find(|script| script.pid == pid).map(|of| of.steps.clone());
+        let step = |compute_ns, action| Step { compute_ns, action };
+        let place = recording.scripts.iter().position(|script| script.pid == 8).expect("it is woken");
+        assert_eq!(steps(7), Some(vec![step(300, Action::Wake(place)), step(100, Action::End)]));
+        assert_eq!(steps(8), Some(vec![step(0, Action::Await), step(200, Action::End)]));
+        assert_eq!((recording.gaps, recording.uncertain_ns, recording.work_ns()), (0, 0, 600));
+    }
+
+    #[test]
+    fn klog_8_what_is_lost_is_a_gap_and_nobodys_work() {
+        let mut written = two();
+        written.lose(0, 3);
+        written.event(0, 900, "SCHEDOUT", &[("pid", 7), ("state", 1)]);
+        written.event(0, 900, "SCHEDIN", &[("pid", 0)]);
+        let recording = Recording::from_events(&events(&written.read()));
+        assert!(recording.gaps >= 1, "{recording:?}");
+        assert_eq!(recording.work_ns(), 600);
+    }
+
+    #[test]
+    fn what_is_no_trace_of_a_schedule_is_said() {
+        let said = recorded_schedule(Path::new("/no/such/trace")).expect_err("there is none");
+        assert!(said.to_string().contains("/no/such/trace"), "{said}");
+    }
+}
