@@ -322,3 +322,39 @@ fn klog_8_events_of_a_program_and_of_functions_in_it_are_recorded_together() {
     let pid = &events[0]["fields"]["pid"];
     assert!(events.iter().all(|event| &event["fields"]["pid"] == pid));
 }
+
+const BY_DOMAIN: &str = "\
+event EXEC { int pid  u16 domain }
+at tp_btf:sched_process_exec when domain != 0 log EXEC(p.pid, domain)
+";
+
+#[test]
+fn klog_8_domains_of_a_recording_have_names_and_their_processes_events() {
+    if !kernel_is_there() {
+        return;
+    }
+    let place = Place::new();
+    let schema = place.0.path().join("by-domain.mete");
+    fs::write(&schema, BY_DOMAIN).unwrap();
+    let schema = ["record", "--schema", schema.to_str().unwrap(), "-o", &place.text()];
+    let own = format!("mine=pid:{}", std::process::id());
+    let domains = ["--domain", "later=comm:no-such-program", "--domain", &own];
+    let command = ["--", "sh", "-c", "echo $$ >&2; exec /bin/true"];
+    let recorded =
+        mete(&[&schema[..], &domains, &command].concat()).env("XDG_CACHE_HOME", place.0.path()).assert();
+    if said(&recorded).contains("install clang") {
+        return println!("SKIPPED: domains of a recording: {}", said(&recorded));
+    }
+    let said = said(&recorded.success());
+    assert!(said.contains("\"later\" is empty so far"), "{said}");
+    let pid: i64 = said.lines().find_map(|line| line.parse().ok()).unwrap();
+    let events = events(&place.text());
+    let of_command: Vec<_> = events.iter().filter(|event| event["fields"]["pid"] == pid).collect();
+    assert!(of_command.len() >= 2, "sh and true");
+    assert!(of_command.iter().all(|event| event["fields"]["domain"] == 3), "it inherits: {of_command:?}");
+    let names = description(&place.trace())["circumstances"]["domains"].clone();
+    assert_eq!(names, serde_json::json!(["other", "idle", "later", "mine"]));
+    let alone = ["--domain", "gone=pid:2147483647"];
+    let refused = mete(&[&schema[..], &alone].concat()).assert().code(1);
+    assert!(self::said(&refused).contains("no process is there for pid:2147483647"));
+}

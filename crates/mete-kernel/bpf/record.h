@@ -26,6 +26,8 @@ const volatile struct {
 	__u32 data_bytes; /* of each buffer: a power of two */
 	__u32 processors; /* possible ones */
 	__u64 events[16]; /* bit n: there is code for the event whose number is METE_FIRST_EVENT + n */
+	__u32 pid_mask; /* of the table of domains: a power of two less one, or 0 where nobody is bound */
+	__u32 domain_mask; /* leaves the domain of an entry in there */
 	__u64 may_switch; /* whether that code asks the switches; the verifier takes the question out if not */
 } recording SEC(".rodata.recording");
 
@@ -53,6 +55,18 @@ struct {
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(__u32));
 } counters SEC(".maps");
+
+/*
+ * The kernel component's own table where somebody is bound: a domain for each pid, kept up to date by
+ * the programs of domain.h. Else it has one entry, which is 0.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u16));
+} domain_of_pid SEC(".maps");
 
 #define mete_place mete_trace_place
 
@@ -95,6 +109,19 @@ static __always_inline __u64 mete_counter(__u32 nth)
 	return value.counter;
 }
 
+/* The accounting domain of the running thread. */
+static __always_inline __u16 mete_domain(void)
+{
+	__u32 only = 0;
+	__u32 pid = bpf_get_current_pid_tgid();
+	volatile __u16 *table;
+
+	if (!recording.pid_mask)
+		return 0;
+	table = bpf_map_lookup_elem(&domain_of_pid, &only);
+	return table ? table[pid & recording.pid_mask] & recording.domain_mask : 0;
+}
+
 /* Where the registers of a call's arguments are in what a program on a function gets, in words. */
 #ifdef __TARGET_ARCH_x86
 #define METE_PARAMETER_AT(n) \
@@ -108,7 +135,7 @@ static __always_inline __u64 mete_counter(__u32 nth)
 #define METE_BEGIN(place, id, bytes) mete_begin(place, id, bytes)
 #define METE_END(place, record, id, bytes) mete_trace_commit((__u64 *)(record), id, bytes, place)
 #define METE_TIME() bpf_ktime_get_ns()
-#define METE_DOMAIN() 0
+#define METE_DOMAIN() mete_domain()
 #define METE_COUNTER(n) mete_counter(n)
 #define METE_PARAMETER(ctx, n) (((__u64 *)(ctx))[METE_PARAMETER_AT(n)])
 #define METE_RETURNED(ctx) (((__u64 *)(ctx))[METE_RETURNED_AT])

@@ -4,6 +4,7 @@
 //! tasks that change their cgroup get their entries. A task's own binding goes before its cgroup's.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::{fs, io, slice};
@@ -43,6 +44,24 @@ pub(crate) fn table_entries() -> usize {
     let text = fs::read_to_string("/proc/sys/kernel/pid_max").unwrap_or_default();
     let pid_max = text.trim().parse().unwrap_or(HIGHEST);
     pid_max.clamp(PAGE / 2, HIGHEST).next_power_of_two()
+}
+
+/// A table from pid to domain, for programs that are loaded besides: see [`Kernel::domain_table`].
+#[derive(Debug)]
+pub struct DomainTable {
+    file: OwnedFd,
+    entries: usize,
+}
+
+impl DomainTable {
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// What leaves an entry's place of a pid, and the domain of an entry.
+    pub(crate) fn masks(&self) -> [u32; 2] {
+        [self.entries as u32 - 1, Shape::KERNEL.domains() as u32 - 1]
+    }
 }
 
 /// What is bound.
@@ -142,6 +161,18 @@ impl Kernel {
             Principal::Cgroup(path) => self.unbind_cgroup(&Cgroup::open(path)?),
             other => self.bind(other, 0),
         }
+    }
+
+    /// The table of all bindings. It is kept up to date as long as this component is loaded.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError::Map`] if there is no descriptor left for it.
+    pub fn domain_table(&self) -> Result<DomainTable, KernelError> {
+        const TABLE: &str = "domain_of_pid";
+        let file = map::find(&self.object, TABLE)?.as_fd().try_clone_to_owned();
+        let file = file.map_err(|source| KernelError::Map { map: TABLE, source })?;
+        Ok(DomainTable { file, entries: table_entries() })
     }
 
     /// The domain of a task; 0 for whoever is bound to none.

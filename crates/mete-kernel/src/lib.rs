@@ -55,7 +55,7 @@ mod perf;
 pub mod record;
 mod tracefs;
 
-pub use bind::Principal;
+pub use bind::{DomainTable, Principal};
 pub use capability::{Capability, capabilities};
 pub use characteristic::{Characteristic, event};
 pub use counter::Counter;

@@ -6,11 +6,11 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{env, fs};
 
-use mete_kernel::KernelError;
 use mete_kernel::record::{Areas, Benchmark, Cache, Recording, Settings, source};
+use mete_kernel::{DomainTable, KernelError, Principal};
 use mete_schema::generate::bpf;
 use mete_schema::kernel::Running;
 use mete_schema::shipped::by_name;
@@ -98,6 +98,17 @@ struct Loaded {
 
 /// Loads some events of a schema, all without any, if programs can be loaded here.
 fn load(test: &str, source: Source, events: &[&str], buffer_bytes: u64) -> Option<Loaded> {
+    load_bound(test, source, events, buffer_bytes, None)
+}
+
+/// The same, with domains.
+fn load_bound(
+    test: &str,
+    source: Source,
+    events: &[&str],
+    buffer_bytes: u64,
+    domains: Option<Arc<DomainTable>>,
+) -> Option<Loaded> {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     support::kernel(test)?;
     let kernel = Running::new().unwrap();
@@ -108,7 +119,7 @@ fn load(test: &str, source: Source, events: &[&str], buffer_bytes: u64) -> Optio
         |event: &usize| events.is_empty() || events.contains(&schema.events[*event].name.as_str());
     let events = (0..schema.events.len()).filter(is_wanted).collect();
     let place = Place::new(test);
-    let settings = Settings { events, buffer_bytes, low_water_percent: 10 };
+    let settings = Settings { events, buffer_bytes, low_water_percent: 10, domains };
     let cache = Cache::at(place.0.join("cache"));
     match Recording::load(&schema, &checked, &text, &settings, &cache) {
         Ok(recording) => Some(Loaded { place, source, schema, recording, _alone: alone }),
@@ -300,6 +311,35 @@ fn klog_8_users_schema_with_a_counter_is_compiled_kept_and_recorded() {
     assert!(counts.windows(2).all(|pair| pair[0] < pair[1]), "the processor's own counter grows: {counts:?}");
     let kept = fs::read_dir(loaded.place.0.join("cache")).unwrap().count();
     assert_eq!(kept, 1, "the object alone");
+}
+
+/// The kernel component binds, and programs that are loaded besides look into its table.
+#[test]
+fn klog_8_domain_of_the_running_thread_is_recorded_and_chosen_by() {
+    let test = "klog_8_domain_of_the_running_thread_is_recorded_and_chosen_by";
+    let Some(mut kernel) = support::kernel(test) else { return };
+    let text = "event OUT { int pid  u16 domain }\nevent FIVE { int pid }
+        at tp_btf:sched_switch {
+            if domain >= 5 log OUT(prev.pid, domain)
+            if domain == 5 log FIVE(prev.pid)
+        }";
+    let table = Arc::new(kernel.domain_table().unwrap());
+    let loaded = load_bound(test, Source::new("test", text), &[], AMPLE, Some(table));
+    let Some(mut loaded) = loaded else { return };
+    let mut children = ping_pong(200, [0, 0]);
+    children.iter().for_each(Child::wait_until_blocked);
+    let [five, six] = [0, 1].map(|nth: usize| children[nth].pid);
+    kernel.bind(&Principal::Process(five), 5).unwrap();
+    kernel.bind(&Principal::Process(six), 6).unwrap();
+    let recorded = loaded.record(|| {
+        run(&mut children);
+        children.iter().for_each(Child::wait_until_blocked);
+    });
+    let domains = |pid| recorded.of("OUT", pid).map(|event| event.fields["domain"]).collect::<Vec<_>>();
+    assert!(domains(five).len() >= 100 && domains(five).iter().all(|domain| *domain == 5));
+    assert!(domains(six).len() >= 100 && domains(six).iter().all(|domain| *domain == 6));
+    assert_eq!(recorded.count("FIVE", five), recorded.count("OUT", five));
+    assert!(recorded.events.iter().all(|event| [five.into(), six.into()].contains(&event.fields["pid"])));
 }
 
 /// How often the flush threads of this process have gone to sleep, each of them.

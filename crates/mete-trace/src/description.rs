@@ -356,6 +356,9 @@ pub struct Circumstances {
     /// place in the middle of it. What it would have recorded has no serial number: this is no gap, and a loss.
     #[serde(default)]
     pub missed_runs: u64,
+    /// Names of the accounting domains by their numbers, if anybody was bound to one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub domains: Vec<String>,
     /// Events that were off, and that were switched while recording.
     #[serde(default)]
     pub switches: Switches,

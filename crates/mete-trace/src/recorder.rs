@@ -33,6 +33,8 @@ pub struct Options {
     pub low_water_percent: u8,
     /// Whether flush threads take a real-time priority if they may (KLogger §5.2).
     pub realtime: bool,
+    /// Names of the accounting domains by their numbers, for the description.
+    pub domains: Vec<String>,
     /// Names of the events that are off at first, for the description.
     pub off_at_first: Vec<String>,
     /// Numbers of events whose occurrences are counted for [`Recorder::seen`]. When one comes, a flight recorder holds
@@ -67,6 +69,7 @@ impl Options {
             clock: ClockSource::Counter,
             low_water_percent: crate::layout::DEFAULT_LOW_WATER_PERCENT,
             realtime: true,
+            domains: Vec::new(),
             off_at_first: Vec::new(),
             watched: Vec::new(),
         }
@@ -450,6 +453,7 @@ fn first_description(
             Keep::Newest(bytes) => Some(bytes),
         },
         missed_runs: 0,
+        domains: options.domains.clone(),
         switches: Switches { off_at_first: options.off_at_first.clone(), ..Switches::default() },
         flush_threads: Vec::new(),
     };

@@ -6,6 +6,7 @@
 //!         live ┘  └ desk ◀── parameters (files)
 //! ```
 
+mod bound;
 mod desk;
 mod dumps;
 mod live;
@@ -21,6 +22,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use mete_parameters::Mounted;
+use mete_sched::DomainSpec;
 
 use crate::arguments::{bytes, duration, one_or_more};
 use crate::interrupt;
@@ -48,6 +50,10 @@ pub struct Options {
     /// Only these events of the schema; what the others would cost is saved
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     events: Vec<String>,
+    /// An accounting domain and who belongs to it, for what the schema calls `domain`: the first one is domain 2,
+    /// domain 1 the idle time, domain 0 everybody else. Selectors as in mete log; repeat it for more
+    #[arg(long = "domain", value_name = "NAME=SELECTOR")]
+    domains: Vec<DomainSpec>,
     /// Memory for what is not written yet, for each processor: a power of two from 64K to 256M
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "4M")]
     buffer: u64,
@@ -85,6 +91,7 @@ Examples:
   sudo mete record --schema scheduler --events SCHEDIN -o trace --for 1s
   sudo mete record --schema my-events.mete my-points.mete -o trace
   mete record --schema stopwatch -o trace -- ./my-program
+  sudo mete record --schema by-domain.mete --domain web=comm:nginx --domain db=user:postgres -o trace
   sudo mete record --schema scheduler -o trace --parameters /run/mete --off
   echo 1 > /run/mete/enable
   sudo mete record --schema my-points.mete --keep 64M --dump-on SLOW -o trace
@@ -111,7 +118,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     let mut session = Session::begin(options, Wanted::read(options, output)?)?;
     let (counter, desk) = desk();
     // The command may write into the files at once.
-    let started = options.mount(&session, counter).and_then(|tree| Ok((tree, options.start(&session)?)));
+    let started = options.mount(&session, counter).and_then(|tree| Ok((tree, options.start(&mut session)?)));
     let (tree, mut running) = match started {
         Ok(started) => started,
         Err(error) => {
@@ -134,8 +141,11 @@ impl Options {
     }
 
     /// The command, if there is one.
-    fn start(&self, session: &Session) -> anyhow::Result<Option<Running>> {
-        Paused::start(&self.command, self.json, session.environment()?)?.map(Paused::resume).transpose()
+    fn start(&self, session: &mut Session) -> anyhow::Result<Option<Running>> {
+        let paused = Paused::start(&self.command, self.json, session.environment()?)?;
+        // It is in its domain before it does anything.
+        session.bind_newcomers();
+        paused.map(Paused::resume).transpose()
     }
 
     /// Until the time is up, the command has ended, what is waited for has happened, or somebody pressed Ctrl-C; says

@@ -9,6 +9,7 @@ use mete_trace::invitation::VARIABLE;
 use mete_trace::{ClockSource, Invitation, Memory, Together};
 
 use super::Options;
+use super::bound::Bound;
 use super::wanted::Wanted;
 
 /// The kernel's programs can read no other clock.
@@ -17,6 +18,8 @@ pub const CLOCK: ClockSource = ClockSource::Monotonic;
 /// What writes events into buffers.
 pub struct Origin {
     kernel: Option<Recording>,
+    /// Detached later than what looks into its table.
+    bound: Option<Bound>,
     programs: Option<Programs>,
 }
 
@@ -33,10 +36,12 @@ impl Origin {
     pub fn load(wanted: &Wanted, options: &Options) -> anyhow::Result<Origin> {
         let has_command = !options.command.is_empty();
         let programs = wanted.has_events_of_programs() && has_command;
-        let kernel =
-            (wanted.has_events_of_kernel() || !programs).then(|| wanted.load(options)).transpose()?;
+        let bound = Bound::new(options)?;
+        let table = bound.as_ref().map(Bound::table).transpose()?;
+        let needs_kernel = wanted.has_events_of_kernel() || !programs;
+        let kernel = needs_kernel.then(|| wanted.load(options, table)).transpose()?;
         let programs = programs.then(|| Programs::invite(wanted, options)).transpose()?;
-        Ok(Origin { kernel, programs })
+        Ok(Origin { kernel, bound, programs })
     }
 
     /// All buffers.
@@ -56,6 +61,16 @@ impl Origin {
                 .switch(|number| events.iter().any(|event| programs.numbers[*event] == number));
         }
         Ok(())
+    }
+
+    /// Binds who has come since to their domains.
+    pub fn look(&mut self) {
+        self.bound.iter_mut().for_each(Bound::look);
+    }
+
+    /// The names of the domains, if there are any.
+    pub fn domains(&self) -> Vec<String> {
+        self.bound.as_ref().map(Bound::names).unwrap_or_default()
     }
 
     /// From now on nothing is recorded, but for what the command has begun.

@@ -64,7 +64,8 @@ impl Session {
         let may_switch = options.parameters.is_some();
         let switches = Switches::at_first(&wanted, !options.off);
         let dumps = options.keep.map(|_| Dumps::new(options)).transpose()?;
-        let trace = trace_options(options, &wanted, &switches);
+        let domains = recording.domains();
+        let trace = mete_trace::Options { domains, ..trace_options(options, &wanted, &switches) };
         let recorder = Recorder::start(recording.buffers(), wanted.description(may_switch), trace)?;
         let mut session = Session {
             recording,
@@ -90,6 +91,11 @@ impl Session {
     /// What the command must have in its environment to take part.
     pub fn environment(&self) -> anyhow::Result<Option<(&'static str, String)>> {
         self.recording.environment()
+    }
+
+    /// Binds who has come since to their domains.
+    pub fn bind_newcomers(&mut self) {
+        self.recording.look();
     }
 
     /// Since when it records.
@@ -126,6 +132,7 @@ impl Session {
 
     /// What is done from time to time; what people should know of it.
     pub fn look(&mut self) -> Option<String> {
+        self.recording.look();
         if self.described.is_some_and(|since| since.elapsed() >= DESCRIBE_EVERY) {
             self.described = None;
             // A full disk is told by what is recorded; the trace has the marks.

@@ -1,8 +1,10 @@
 //! What is to be recorded: a schema that fits this kernel, and the programs that record it.
 
+use std::sync::Arc;
+
 use anyhow::anyhow;
-use mete_kernel::KernelError;
 use mete_kernel::record::{Benchmark, Cache, Recording, Settings};
+use mete_kernel::{DomainTable, KernelError};
 use mete_schema::generate::bpf;
 use mete_schema::kernel::Running;
 use mete_schema::known::Known;
@@ -36,8 +38,8 @@ impl Wanted {
         let schema = Schema::read(&sources).or_else(|problems| refuse(&problems, &sources, output))?;
         let (checked, programs) =
             programs(&schema)?.or_else(|problems| refuse(&problems, &sources, output))?;
-        if checked.uses(Known::Domain) {
-            failure::say("nobody is bound to a domain while recording: `domain` is 0 for all");
+        if checked.uses(Known::Domain) && options.domains.is_empty() {
+            failure::say("nobody is bound to a domain: `domain` is 0 for all; see --domain");
         }
         let all = || (0..schema.events.len()).collect();
         let events = if options.events.is_empty() { all() } else { places(&schema, &options.events)? };
@@ -66,11 +68,12 @@ impl Wanted {
     }
 
     /// Loads the programs. If events may be switched, those of all events, of which none is on yet.
-    pub fn load(&self, options: &Options) -> anyhow::Result<Recording> {
+    pub fn load(&self, options: &Options, domains: Option<Arc<DomainTable>>) -> anyhow::Result<Recording> {
         let settings = Settings {
             events: self.events.clone(),
             buffer_bytes: options.buffer,
             low_water_percent: options.low_water,
+            domains,
         };
         let load = match options.parameters {
             Some(_) => Recording::load_switchable,

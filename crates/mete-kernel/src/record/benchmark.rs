@@ -40,8 +40,13 @@ impl Benchmark {
         capability::check_privilege()?;
         let (processors, program) = (processors()?, benchmark(event));
         let object = compile::object(text, cache)?;
-        let constants =
-            Constants { buffer_bytes: 1 << SIZE_LOG2, processors, events: &[event], may_switch: true };
+        let constants = Constants {
+            buffer_bytes: 1 << SIZE_LOG2,
+            processors,
+            events: &[event],
+            may_switch: true,
+            domains: None,
+        };
         let object = load_object(&object, |open| constants.configure(open, |name| name == program.as_str()))?;
         map::write_global(&object, ".bss.switches", &mask(&[event]))?;
         let areas = Areas::new(&object, processors, SIZE_LOG2, 0)?;

@@ -6,6 +6,7 @@ use libbpf_rs::OpenObject;
 use mete_trace::layout;
 
 use super::counters;
+use crate::DomainTable;
 
 /// `recording` of `bpf/record.h`, which the verifier takes for constants.
 pub(super) struct Constants<'a> {
@@ -15,6 +16,8 @@ pub(super) struct Constants<'a> {
     pub events: &'a [usize],
     /// Whether that code looks at the switches.
     pub may_switch: bool,
+    /// Who is in which domain, if anybody is bound.
+    pub domains: Option<&'a DomainTable>,
 }
 
 impl Constants<'_> {
@@ -32,6 +35,9 @@ impl Constants<'_> {
                     map.set_value_size(area_bytes)?;
                 }
                 Some("counters") => map.set_max_entries((counters::MOST * self.processors) as u32)?,
+                Some("domain_of_pid") => {
+                    self.domains.map_or(Ok(()), |domains| map.reuse_fd(domains.file()))?
+                }
                 Some(".rodata.recording") => map.set_initial_value(&self.bytes())?,
                 _ => {}
             }
@@ -45,8 +51,9 @@ impl Constants<'_> {
 
     fn bytes(&self) -> Vec<u8> {
         let sizes = [self.buffer_bytes as u32, self.processors as u32].map(u32::to_ne_bytes).concat();
+        let masks = self.domains.map_or([0, 0], DomainTable::masks).map(u32::to_ne_bytes).concat();
         let switches = u64::from(self.may_switch).to_ne_bytes();
-        [sizes, mask(self.events), switches.to_vec()].concat()
+        [sizes, mask(self.events), masks, switches.to_vec()].concat()
     }
 }
 

@@ -33,7 +33,7 @@ use mete_trace::layout;
 
 use crate::attach::{attach_to_event, program};
 use crate::load::{load_object, processors};
-use crate::{KernelError, capability, map, missed, perf, tracefs};
+use crate::{DomainTable, KernelError, capability, map, missed, perf, tracefs};
 
 pub use areas::Areas;
 pub use benchmark::Benchmark;
@@ -53,6 +53,9 @@ pub struct Settings {
     pub buffer_bytes: u64,
     /// The low-water mark, for the flush threads.
     pub low_water_percent: u8,
+    /// Who is in which domain: the kernel component's table, which it keeps up to date as long as it is loaded.
+    /// Without one, everybody is in domain 0.
+    pub domains: Option<Arc<DomainTable>>,
 }
 
 /// Loaded programs of a schema. Dropping it detaches and unloads everything.
@@ -110,8 +113,13 @@ impl Recording {
         let counters = counters::wanted(schema, checked)?;
         let object = compile::object(text, cache)?;
         let object = load_object(&object, |open| {
-            let constants =
-                Constants { buffer_bytes: settings.buffer_bytes, processors, events: &loaded, may_switch };
+            let constants = Constants {
+                buffer_bytes: settings.buffer_bytes,
+                processors,
+                events: &loaded,
+                may_switch,
+                domains: settings.domains.as_deref(),
+            };
             constants.configure(open, |program| points.iter().any(|point| program == point.program.as_str()))
         })?;
         let open = counters::open(&object, &counters, processors)?;

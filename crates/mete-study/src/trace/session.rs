@@ -49,6 +49,7 @@ impl Session {
             events: (0..schema.events.len()).filter(is_wanted).collect(),
             buffer_bytes,
             low_water_percent: DEFAULT_LOW_WATER_PERCENT,
+            domains: None,
         };
         let mut recording = Recording::load(&schema, &checked, &programs, &settings, &Cache::of_user())?;
         let scratch = Scratch::new()?;
