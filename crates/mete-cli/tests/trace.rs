@@ -53,6 +53,12 @@ fn klog_7_show_prints_all_processors_in_one_order_and_what_is_missing() {
     let chosen = stdout(&["show", path, "--processor", "1", "--from", "20", "--until", "20.5"]);
     assert!(chosen.starts_with("20.000000000  [1]  #1  SCHEDIN  pid=2\n"), "{chosen}");
     assert!(!chosen.contains("pid=3") && !chosen.contains("[0]"), "{chosen}");
+    let of_process = stdout(&["show", path, "--process", "2,7"]);
+    assert_eq!(of_process.matches("SCHEDIN").count(), 2, "{of_process}");
+    assert!(of_process.contains("pid=2") && of_process.contains("1 events lost"), "{of_process}");
+    let of_domain = mete(&["show", path, "--domain", "3"]).assert().failure();
+    let said = String::from_utf8_lossy(&of_domain.get_output().stderr).into_owned();
+    assert!(said.contains("no field of this trace says of which domain it tells") && said.contains("SCHEDIN.pid"), "{said}");
     let unknown = mete(&["show", path, "--event", "SCHEDOUT"]).assert().failure();
     let said = String::from_utf8_lossy(&unknown.get_output().stderr).into_owned();
     assert!(said.contains("no event \"SCHEDOUT\"; it has SCHEDIN"), "{said}");
@@ -63,14 +69,26 @@ fn new_6_convert_writes_files_and_says_what_is_missing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace");
     record(&path);
-    for form in ["perl", "json", "csv", "text"] {
+    let convert = |form: &str, out: &Path| {
+        mete(&["convert", path.to_str().unwrap(), "--to", form, "-o", out.to_str().unwrap()]).assert()
+    };
+    for form in ["perl", "json", "csv", "text", "perfetto", "parquet", "arrow", "ctf", "ctf1"] {
         let out = directory.path().join(form);
-        let arguments = ["convert", path.to_str().unwrap(), "--to", form, "-o", out.to_str().unwrap()];
-        let assert = mete(&arguments).assert().success();
-        let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        let said = String::from_utf8_lossy(&convert(form, &out).success().get_output().stderr).into_owned();
         assert!(said.contains("mete: processor 1:") && said.contains("1 events lost"), "{form}: {said}");
-        assert_eq!(std::fs::read_to_string(out).unwrap().matches("SCHEDIN").count().min(6), 6, "{form}");
+        let told = if form.starts_with("ctf") { out.join("metadata") } else { out };
+        let bytes = std::fs::read(told).unwrap();
+        assert!(String::from_utf8_lossy(&bytes).contains("SCHEDIN"), "{form}");
     }
+    // A folder that is there is nobody's to write into; a file is replaced, whole.
+    let said = convert("ctf", &directory.path().join("ctf")).failure();
+    let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
+    assert!(said.contains("ctf") && said.contains("it is there already"), "{said}");
+    convert("csv", &directory.path().join("text")).success();
+    let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 10, "the trace and nine results: {left:?}");
+    let nowhere = mete(&["convert", path.to_str().unwrap(), "--to", "ctf"]).assert().failure();
+    assert!(String::from_utf8_lossy(&nowhere.get_output().stderr).contains("say with -o where"));
 }
 
 #[test]

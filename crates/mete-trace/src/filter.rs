@@ -1,7 +1,9 @@
 //! Which records of a trace are wanted.
 
+use crate::description::FieldLayout;
 use crate::reader::Gap;
 use crate::record::Record;
+use crate::value::Value;
 
 /// Which records are wanted. The default is all. Gaps are shown whatever events are wanted,
 /// because nobody knows which events are in them.
@@ -15,6 +17,28 @@ pub struct Filter {
     pub until: Option<u64>,
     /// Leave out the recorder's own marks around flushes.
     pub without_marks: bool,
+    sayings: Vec<Saying>,
+}
+
+/// What a record has to say to be wanted.
+#[derive(Clone, Debug)]
+struct Saying {
+    /// In one of these fields, of each event by its number.
+    fields: Vec<Vec<FieldLayout>>,
+    /// One of these numbers.
+    numbers: Vec<u64>,
+}
+
+impl Saying {
+    fn is_in(&self, record: &Record<'_>) -> bool {
+        let fields = self.fields.get(usize::from(record.event)).map_or(&[][..], Vec::as_slice);
+        let number = |field: &FieldLayout| match field.value(record.bytes)? {
+            Value::Unsigned(number) => Some(number),
+            Value::Signed(number) => u64::try_from(number).ok(),
+            _ => None,
+        };
+        fields.iter().filter_map(number).any(|number| self.numbers.contains(&number))
+    }
 }
 
 impl Filter {
@@ -42,6 +66,23 @@ impl Filter {
         self
     }
 
+    /// Only events that have one of these numbers in one of these fields, each of which is given with its event's
+    /// number. The recorder's own marks say nothing of the kind.
+    pub fn saying(
+        mut self,
+        fields: impl IntoIterator<Item = (u16, FieldLayout)>,
+        numbers: impl IntoIterator<Item = u64>,
+    ) -> Filter {
+        let mut of_events: Vec<Vec<FieldLayout>> = Vec::new();
+        for (event, field) in fields {
+            let event = usize::from(event);
+            of_events.resize(of_events.len().max(event + 1), Vec::new());
+            of_events[event].push(field);
+        }
+        self.sayings.push(Saying { fields: of_events, numbers: numbers.into_iter().collect() });
+        self
+    }
+
     /// Without the recorder's own marks.
     pub fn without_marks(mut self) -> Filter {
         self.without_marks = true;
@@ -58,6 +99,7 @@ impl Filter {
             && self.from.is_none_or(|from| record.time >= from)
             && self.until.is_none_or(|until| record.time <= until)
             && !(self.without_marks && record.is_dump_mark())
+            && self.sayings.iter().all(|saying| saying.is_in(record))
     }
 
     /// Whether the events of this gap may have been in the wanted time.

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
-use mete_trace::{Filter, Trace};
+use mete_convert::{Meanings, What};
+use mete_trace::{EventLayout, FieldLayout, Filter, Trace};
 
 /// Which trace, and what of it.
 #[derive(Debug, clap::Args)]
@@ -17,6 +18,12 @@ pub struct Choice {
     /// Only these processors
     #[arg(long, value_name = "N", value_delimiter = ',')]
     processor: Vec<u32>,
+    /// Only events that tell of these processes or threads, by the kernel's numbers
+    #[arg(long, value_name = "PID", value_delimiter = ',')]
+    process: Vec<u32>,
+    /// Only events of these accounting domains
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    domain: Vec<u16>,
     /// Only from this time on, in seconds of CLOCK_MONOTONIC
     #[arg(long, value_name = "S", value_parser = seconds)]
     from: Option<u64>,
@@ -49,11 +56,28 @@ impl Choice {
             filter = filter.processors(self.processor.iter().copied());
         }
         filter.without_marks = self.without_marks;
+        filter = self.saying(trace, filter)?;
         if self.from.is_some() || self.until.is_some() {
             let clock = trace.description().clock.converter();
             let clock = clock.ok_or_else(|| anyhow!("this trace's clock was read only once, so nobody knows its times; leave out --from and --until"))?;
             filter.from = self.from.map(|ns| clock.ticks(ns));
             filter.until = self.until.map(|ns| clock.ticks(ns.saturating_add(1)).saturating_sub(1));
+        }
+        Ok(filter)
+    }
+
+    /// By what the events say of processes and domains.
+    fn saying(&self, trace: &Trace, mut filter: Filter) -> anyhow::Result<Filter> {
+        let choices: [(_, &[What], Vec<u64>); 2] = [
+            ("a process", &[What::Thread, What::Process], self.process.iter().map(|it| (*it).into()).collect()),
+            ("a domain", &[What::Domain], self.domain.iter().map(|it| (*it).into()).collect()),
+        ];
+        for (what, kinds, numbers) in choices.into_iter().filter(|(.., numbers)| !numbers.is_empty()) {
+            let fields = fields(trace, kinds);
+            if fields.is_empty() {
+                bail!("{}", nothing_says(trace, what));
+            }
+            filter = filter.saying(fields, numbers);
         }
         Ok(filter)
     }
@@ -64,6 +88,31 @@ impl Choice {
         let filter = self.filter(&trace)?;
         Ok((trace, filter))
     }
+}
+
+/// The fields that say something of these kinds, with the numbers of their events.
+fn fields(trace: &Trace, kinds: &[What]) -> Vec<(u16, FieldLayout)> {
+    let description = &trace.description().description;
+    let meanings = Meanings::of(description);
+    let of_event = |event: &EventLayout| {
+        let said = meanings.event(event.id).into_iter().flat_map(|meaning| &meaning.said);
+        let wanted = said.filter(|said| kinds.contains(&said.what));
+        wanted.map(|said| (event.id, said.field.clone())).collect::<Vec<_>>()
+    };
+    description.events.iter().flat_map(of_event).collect()
+}
+
+fn nothing_says(trace: &Trace, what: &str) -> String {
+    let events = &trace.description().description.events;
+    let fields = events.iter().flat_map(|event| {
+        event.fields.iter().map(move |field| format!("{}.{}", event.name, field.name))
+    });
+    let known: Vec<_> = fields.take(20).collect();
+    format!(
+        "no field of this trace says of which {} it tells: none was filled with such a number where its schema logs it; it has {}",
+        what.trim_start_matches("a "),
+        known.join(", ")
+    )
 }
 
 fn number_of(trace: &Trace, name: &str) -> anyhow::Result<u16> {
