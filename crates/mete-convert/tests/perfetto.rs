@@ -11,7 +11,7 @@ use common::{Scratch, record, trace_description, write_file};
 use mete_convert::{Perfetto, convert};
 use mete_schema::{Schema, Source};
 use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH};
-use mete_trace::{Description, Filter, Trace};
+use mete_trace::{Description, Filter, ThreadName, Trace};
 use perfetto_proto::{FtraceEvent, TracePacket};
 use prost::Message;
 
@@ -130,6 +130,22 @@ fn new_6_the_schedule_is_told_by_what_fields_were_filled_with() {
     let lost: Vec<_> =
         packets.iter().filter_map(|packet| packet.ftrace_events.as_ref()?.lost_events).collect();
     assert_eq!(lost, [true, true], "before what follows each of the two losses");
+}
+
+#[test]
+fn new_6_threads_that_no_event_names_have_the_names_that_the_recorder_saw() {
+    let scratch = Scratch::new("perfetto-names");
+    let (records, occurred) = recorded();
+    let mut description = trace(&scratch, SCHEMA, &records, occurred).description().clone();
+    description.machine.threads =
+        vec![ThreadName { thread: 77, process: 70, name: "sleeper".to_owned() }, ThreadName::default()];
+    description.write(scratch.path()).unwrap();
+    let (packets, _) = packets(&Trace::open(scratch.path()).unwrap());
+    let trees = packets.iter().filter_map(|packet| packet.process_tree.as_ref());
+    let threads: Vec<_> = trees.flat_map(|tree| tree.threads.clone()).collect();
+    let of = threads.iter().filter(|thread| thread.tid == Some(77)).collect::<Vec<_>>();
+    assert_eq!((of.len(), of[0].name.as_deref(), of[0].tgid), (1, Some("sleeper"), Some(70)));
+    assert!(threads.iter().all(|thread| thread.tid != Some(0)), "0 is no thread");
 }
 
 #[test]

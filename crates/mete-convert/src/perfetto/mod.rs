@@ -52,7 +52,10 @@ impl<W: io::Write> Perfetto<W> {
 
 impl<W: io::Write> Format for Perfetto<W> {
     fn begin(&mut self, trace: &Trace) -> io::Result<()> {
-        self.packets.begin(trace.description());
+        let description = trace.description();
+        let from_ns = description.clock.anchors.iter().map(|anchor| anchor.monotonic_ns).min().unwrap_or(0);
+        self.packets.begin(description);
+        self.threads.begin(&description.machine.threads, from_ns, &mut self.packets);
         self.tracks.begin(&mut self.packets);
         self.packets.hand_on()
     }

@@ -1,8 +1,8 @@
-//! Threads, their processes and names, as far as the events tell.
+//! Threads, their processes and names, as far as the description and the events tell.
 
 use std::collections::HashMap;
 
-use mete_trace::{EventLayout, FieldLayout, Record, Value};
+use mete_trace::{EventLayout, FieldLayout, Record, ThreadName, Value};
 
 use super::packets::Put;
 use crate::meaning::{Meanings, What};
@@ -56,6 +56,17 @@ impl Threads {
         let most = events.iter().map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
         let told = (0..most).map(|number| told(meanings, number as u16)).collect();
         Threads { known: HashMap::new(), told }
+    }
+
+    /// Hands on who lived while it was recorded. What events say later is newer.
+    pub fn begin(&mut self, living: &[ThreadName], time: u64, packets: &mut impl Put) {
+        for of in living {
+            let number = |number: u32| i32::try_from(number).ok().filter(|number| *number > 0);
+            let (Some(thread), process) = (number(of.thread), number(of.process)) else { continue };
+            let known = Known { process, name: of.name.clone() };
+            tell(thread, &known, time, packets);
+            self.known.insert(thread, known);
+        }
     }
 
     /// Takes from an event what it says, and hands on what is news.
