@@ -324,3 +324,34 @@ fn klog_4_cost_of_an_event_is_measured_when_its_file_is_read() {
     let events = recorder.end();
     assert!(events.iter().all(|event| event["event"] == "SWITCHED_OFF"), "nothing of it is in the trace");
 }
+
+/// KLogger §4.3: another number in the file gives each processor another buffer, and what is recorded goes on.
+#[test]
+fn klog_4_buffers_get_another_size_while_recording() {
+    if !can_run() {
+        return;
+    }
+    let mut recorder = Recorder::start(&["--buffer", "64K"]);
+    assert_eq!(recorder.get("buffer_size"), "64K");
+    let run = || drop(Command::new("true").status().unwrap());
+    for (value, shown) in [("2", "2"), ("512K", "512K"), ("8M", "8")] {
+        run();
+        recorder.set("buffer_size", value).unwrap();
+        assert_eq!((recorder.get("buffer_size"), recorder.links().len()), (shown.into(), 7));
+    }
+    run();
+    for value in ["3", "0", "1K", "1G", "much"] {
+        assert_eq!(
+            recorder.set("buffer_size", value).unwrap_err().raw_os_error(),
+            Some(libc::EINVAL),
+            "{value}"
+        );
+    }
+    assert_eq!(recorder.get("enable"), "1");
+    let events = recorder.end();
+    let runs = named(&events, "EXEC").into_iter().filter(|event| event["fields"]["name"] == "true").count();
+    assert!(runs >= 4, "before, between and after: {runs}");
+    let processors = fs::read_dir(recorder.place.path().join("trace")).unwrap().count() - 1;
+    let marks = ["SWITCHED_OFF", "SWITCHED_ON"].map(|name| named(&events, name).len());
+    assert_eq!(marks, [3 * 8 * processors; 2], "all is off meanwhile");
+}

@@ -54,6 +54,11 @@ impl<'a> Buffer<'a> {
         self.word(layout::MARK_OFFSET).load(Ordering::Relaxed) as u32
     }
 
+    /// Whether both are views of the same memory.
+    pub fn is_same(&self, other: &Buffer<'_>) -> bool {
+        std::ptr::eq(self.header.as_ptr(), other.header.as_ptr())
+    }
+
     /// Bytes of data.
     #[inline(always)]
     pub fn capacity(&self) -> u32 {

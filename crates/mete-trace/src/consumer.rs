@@ -85,7 +85,12 @@ enum Found {
 impl<'a> Consumer<'a> {
     /// The consumer of a buffer that nothing was recorded into yet.
     pub fn new(buffer: Buffer<'a>) -> Consumer<'a> {
-        Consumer { buffer, released: 0, next_serial: 0, record: Box::new([0; MAX_BYTES / 8]) }
+        Consumer::at(buffer, 0)
+    }
+
+    /// The same of a buffer that has begun at this serial number.
+    pub(crate) fn at(buffer: Buffer<'a>, next_serial: u64) -> Consumer<'a> {
+        Consumer { buffer, released: 0, next_serial, record: Box::new([0; MAX_BYTES / 8]) }
     }
 
     /// The buffer.

@@ -16,6 +16,7 @@
 //! in the cache and costs less than writing them does.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,7 @@ use rustix::io::Errno;
 use rustix::thread::futex;
 
 use crate::block::{Block, Builder};
+use crate::buffer::Buffer;
 use crate::completeness::Account;
 use crate::consumer::{Consumer, Drained};
 use crate::description::{ClockAnchor, ClockSource};
@@ -44,6 +46,8 @@ const PATIENCE: Duration = Duration::from_millis(200);
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub stop: AtomicBool,
+    /// Whether other buffers wait to be gone on with.
+    pub exchange: AtomicBool,
     /// Counts requests to write everything; the thread answers by the same number.
     pub requests: AtomicU64,
     pub answered: AtomicU64,
@@ -84,6 +88,8 @@ pub struct Report {
 /// One processor's flush thread before it runs.
 pub(crate) struct Flusher<B> {
     pub buffers: Arc<B>,
+    /// Those to go on with.
+    pub next: Receiver<Arc<B>>,
     pub processor: u32,
     pub builder: Builder,
     pub sink: Box<dyn Sink>,
@@ -102,18 +108,24 @@ impl<B: Buffers> Flusher<B> {
     pub fn run(self) {
         self.introduce();
         let place = self.place();
-        let Flusher { buffers, builder, sink, clock, shared, processor, closes_early, watched, .. } = self;
-        let buffer = buffers.buffer(processor as usize);
-        let consumer = Consumer::new(buffer);
-        let marks = Marks { producer: Producer::new(buffer), clock };
+        let Flusher { builder, sink, clock, shared, processor, closes_early, watched, .. } = self;
         let pending = Vec::new();
         let report = Arc::clone(&shared);
         let writer = Writer { builder, sink, pending, shared: report, opened: None, closes_early };
-        let mut worker =
-            Worker { consumer, marks, writer, shared, watched, quiet_serial: 0, last_flush: Instant::now() };
-        worker.work();
-        worker.finish();
-        worker.shared.report().anchors.push(ClockAnchor::now(clock, place));
+        let mut task =
+            Task { writer, shared, watched, clock, serial: 0, quiet_serial: 0, last_flush: Instant::now() };
+        let mut buffers = self.buffers;
+        loop {
+            let mut worker = task.at(buffers.buffer(processor as usize));
+            worker.work();
+            let Ok(next) = self.next.try_recv() else {
+                worker.finish();
+                return worker.task.shared.report().anchors.push(ClockAnchor::now(clock, place));
+            };
+            task = worker.leave();
+            next.buffer(processor as usize).restart(task.serial);
+            buffers = next;
+        }
     }
 
     /// The processor that the events happen on.
@@ -149,31 +161,50 @@ impl Marks<'_> {
     }
 }
 
-struct Worker<'a> {
-    consumer: Consumer<'a>,
-    marks: Marks<'a>,
+/// What a flush thread has in hand, whatever buffer it works at.
+struct Task {
     writer: Writer,
     shared: Arc<Shared>,
     watched: Vec<u16>,
+    clock: ClockSource,
+    /// The serial number at which a buffer begins.
+    serial: u64,
     /// Events that had occurred when the last flush was over: as long as there are no more, there
     /// is nothing but its own marks to flush.
     quiet_serial: u64,
     last_flush: Instant,
 }
 
+impl Task {
+    fn at(self, buffer: Buffer<'_>) -> Worker<'_> {
+        let marks = Marks { producer: Producer::new(buffer), clock: self.clock };
+        Worker { consumer: Consumer::at(buffer, self.serial), marks, task: self }
+    }
+}
+
+/// The thread at a buffer.
+struct Worker<'a> {
+    consumer: Consumer<'a>,
+    marks: Marks<'a>,
+    task: Task,
+}
+
 impl Worker<'_> {
+    /// Until recording ends, or goes on in another buffer.
     fn work(&mut self) {
         let buffer = self.consumer.buffer();
         let mut pace = Pace::new(buffer.capacity());
         let (mut looked, mut taken) = (Instant::now(), buffer.reserved().words);
-        while !self.shared.stop.load(Ordering::Acquire) {
+        let shared = Arc::clone(&self.task.shared);
+        let is_over = || shared.stop.load(Ordering::Acquire) || shared.exchange.swap(false, Ordering::AcqRel);
+        while !is_over() {
             // Read before the look: a call that comes after it ends the sleep at once.
             let calls = buffer.calls().load(Ordering::Acquire);
-            let requests = self.shared.requests.load(Ordering::Acquire);
-            let asked = requests != self.shared.answered.load(Ordering::Relaxed);
+            let requests = shared.requests.load(Ordering::Acquire);
+            let asked = requests != shared.answered.load(Ordering::Relaxed);
             if asked || self.is_due() {
                 self.flush(asked);
-                self.shared.answered.store(requests, Ordering::Release);
+                shared.answered.store(requests, Ordering::Release);
             }
             let words = buffer.reserved().words;
             let came = u64::from(words.wrapping_sub(taken)) * 8;
@@ -186,9 +217,9 @@ impl Worker<'_> {
     /// Half of the mark is enough at a look of its own: at the next one it might be too late.
     fn is_due(&self) -> bool {
         let buffer = self.consumer.buffer();
-        let waits = self.consumer.occurred() > self.quiet_serial || !self.writer.is_idle();
+        let waits = self.consumer.occurred() > self.task.quiet_serial || !self.task.writer.is_idle();
         let half_full = buffer.used() >= (buffer.mark() / 2).max(1);
-        waits && (half_full || self.last_flush.elapsed() >= LONGEST_WAIT)
+        waits && (half_full || self.task.last_flush.elapsed() >= LONGEST_WAIT)
     }
 
     /// At most one buffer's worth, so that it ends however fast producers are.
@@ -203,22 +234,22 @@ impl Worker<'_> {
                 break;
             }
         }
-        if seal || self.writer.has_waited() {
-            self.writer.seal();
+        if seal || self.task.writer.has_waited() {
+            self.task.writer.seal();
         }
-        self.writer.write();
+        self.task.writer.write();
         self.marks.put(DUMP_FINISH);
-        self.quiet_serial = self.consumer.occurred();
-        self.last_flush = Instant::now();
+        self.task.quiet_serial = self.consumer.occurred();
+        self.task.last_flush = Instant::now();
         self.report();
     }
 
     /// Moves what one batch of blocks holds; `None` while an earlier one cannot be written.
     fn step(&mut self) -> Option<Drained> {
-        if !self.writer.write() {
+        if !self.task.writer.write() {
             return None;
         }
-        let Worker { consumer, writer, watched, shared, .. } = self;
+        let Worker { consumer, task: Task { writer, watched, shared, .. }, .. } = self;
         let push = |serial, record: &[u64]| {
             let is_taken = writer.push(serial, record);
             if is_taken && watched.contains(&Head::from_word(record[0]).event) {
@@ -230,15 +261,15 @@ impl Worker<'_> {
         match consumer.drain(push) {
             Ok(drained) => Some(drained),
             Err(garbled) => {
-                self.shared.report().garbled = Some(garbled.to_string());
+                self.task.shared.report().garbled = Some(garbled.to_string());
                 Some(Drained::default())
             }
         }
     }
 
     fn report(&self) {
-        let pushed = self.writer.pushed();
-        let mut report = self.shared.report();
+        let pushed = self.task.writer.pushed();
+        let mut report = self.task.shared.report();
         report.flushes += 1;
         report.processor_time_ns = thread::processor_time_ns();
         let account = &mut report.account;
@@ -257,9 +288,25 @@ impl Worker<'_> {
         }
     }
 
+    /// The last block.
+    fn finish(&mut self) {
+        self.empty();
+        let occurred = self.consumer.occurred();
+        self.task.writer.seal_last(occurred);
+        self.task.writer.write();
+        self.report();
+        self.task.writer.close(occurred);
+    }
+
+    /// Leaves an empty buffer, to go on in another one.
+    fn leave(mut self) -> Task {
+        self.empty();
+        Task { serial: self.consumer.occurred(), ..self.task }
+    }
+
     /// Empties the buffer for good. Producers should have stopped; one that is in the middle of a
     /// record is waited for, one that never ends is given up, and what lies behind it with it.
-    fn finish(&mut self) {
+    fn empty(&mut self) {
         self.flush(false);
         let begun = Instant::now();
         while self.consumer.buffer().used() > 0 {
@@ -274,10 +321,6 @@ impl Worker<'_> {
                 break;
             }
         }
-        self.writer.seal_last(self.consumer.occurred());
-        self.writer.write();
-        self.report();
-        self.writer.close(self.consumer.occurred());
     }
 }
 

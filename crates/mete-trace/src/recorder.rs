@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -137,13 +138,15 @@ pub struct Recorder<B: Buffers> {
     buffers: Arc<B>,
     options: Options,
     flights: Vec<Flight>,
-    threads: Vec<FlushHandle>,
+    threads: Vec<FlushHandle<B>>,
     trace: TraceDescription,
 }
 
 #[derive(Debug)]
-struct FlushHandle {
+struct FlushHandle<B> {
     shared: Arc<Shared>,
+    /// Hands the thread other buffers.
+    next: Sender<Arc<B>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -188,8 +191,10 @@ impl<B: Buffers> Recorder<B> {
 
     fn spawn(&mut self, processor: u32, id: RecordingId) -> Result<(), RecordError> {
         let shared = Arc::new(Shared::default());
+        let (next, exchanged) = channel();
         let flusher = Flusher {
             buffers: Arc::clone(&self.buffers),
+            next: exchanged,
             processor,
             builder: Builder::new(id, processor, self.options.block_bytes),
             sink: self.sink(processor)?,
@@ -202,7 +207,7 @@ impl<B: Buffers> Recorder<B> {
         let thread = std::thread::Builder::new().name(format!("mete-flush-{processor}"));
         let failed = |source| RecordError::System { what: "start a flush thread", source };
         let thread = Some(thread.spawn(move || flusher.run()).map_err(failed)?);
-        self.threads.push(FlushHandle { shared, thread });
+        self.threads.push(FlushHandle { shared, next, thread });
         Ok(())
     }
 
@@ -296,15 +301,42 @@ impl<B: Buffers> Recorder<B> {
     /// [`RecordError::NoAnswer`] if a thread does not come back from its disk, [`RecordError::Write`]
     /// if its disk refuses, as a full one does.
     pub fn flush(&self) -> Result<(), RecordError> {
-        let asked: Vec<_> = self
-            .threads
-            .iter()
-            .map(|thread| thread.shared.requests.fetch_add(1, Ordering::AcqRel) + 1)
-            .collect();
+        self.await_all(&self.ask_all())
+    }
+
+    /// Goes on with other buffers, one for one: what is in the old ones is written first, and serial numbers go on. No
+    /// producer may write into either meanwhile; what one does all the same is not in the trace, and not known to be
+    /// lost. Buffers that are the same as before are left alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`Recorder::flush`]; the new buffers are in use all the same.
+    pub fn exchange(&mut self, buffers: Arc<B>) -> Result<(), RecordError> {
+        for (nth, thread) in self.threads.iter().enumerate().take(buffers.processors()) {
+            if !buffers.buffer(nth).is_same(&self.buffers.buffer(nth))
+                && thread.next.send(Arc::clone(&buffers)).is_ok()
+            {
+                thread.shared.exchange.store(true, Ordering::Release);
+            }
+        }
+        // They sleep at the old ones.
+        let asked = self.ask_all();
+        self.buffers = buffers;
+        self.await_all(&asked)
+    }
+
+    /// Asks all threads to write everything; the numbers that they are to answer by.
+    fn ask_all(&self) -> Vec<u64> {
+        let ask = |thread: &FlushHandle<B>| thread.shared.requests.fetch_add(1, Ordering::AcqRel) + 1;
+        let asked = self.threads.iter().map(ask).collect();
         self.call_all();
+        asked
+    }
+
+    fn await_all(&self, asked: &[u64]) -> Result<(), RecordError> {
         let begun = Instant::now();
-        let mut asked = asked.into_iter().enumerate();
-        asked.try_for_each(|(processor, number)| self.await_answer(processor, number, begun))
+        let mut asked = asked.iter().enumerate();
+        asked.try_for_each(|(processor, number)| self.await_answer(processor, *number, begun))
     }
 
     fn await_answer(&self, processor: usize, number: u64, begun: Instant) -> Result<(), RecordError> {

@@ -472,3 +472,34 @@ fn with_checksums(bytes: &mut [u8]) {
         }
     }
 }
+
+#[test]
+fn klog_4_recording_goes_on_in_other_buffers_and_nothing_is_lost_between() {
+    let scratch = Scratch::new("exchange");
+    let directory = scratch.path().join("trace");
+    let memory = |size_log2| Arc::new(Memory::new(2, size_log2, 10).unwrap());
+    let mut buffers = memory(16);
+    let mut recorder =
+        Recorder::start(Arc::clone(&buffers), common::description(), Options::directory(&directory)).unwrap();
+    for (nth, size_log2) in [20, 16, 18].into_iter().enumerate() {
+        let first = nth as u64 * 100;
+        for number in first..first + 100 {
+            for processor in 0..2 {
+                let producer = Producer::new(buffers.buffer(processor));
+                let _ = producer.record(NUMBERED, &[number], || ClockSource::Counter.now());
+            }
+        }
+        buffers = memory(size_log2);
+        recorder.exchange(Arc::clone(&buffers)).unwrap();
+        recorder.exchange(Arc::clone(&buffers)).unwrap();
+    }
+    recorder.stop().unwrap();
+    let mut merged = Trace::open(&directory).unwrap().merge(Filter::default().events([NUMBERED]));
+    let mut numbers = [Vec::new(), Vec::new()];
+    while let Some(item) = merged.next() {
+        let Item::Record(record) = item.unwrap() else { panic!("something is lost") };
+        numbers[record.processor as usize].push(first_word(&record.bytes[16..]));
+    }
+    assert!(numbers.iter().all(|numbers| numbers.iter().copied().eq(0..300)), "{numbers:?}");
+    assert!(merged.accounts().iter().all(|account| account.is_complete()), "{:?}", merged.accounts());
+}

@@ -37,11 +37,31 @@ impl Origin {
         let has_command = !options.command.is_empty();
         let programs = wanted.has_events_of_programs() && has_command;
         let bound = Bound::new(options)?;
-        let table = bound.as_ref().map(Bound::table).transpose()?;
-        let needs_kernel = wanted.has_events_of_kernel() || !programs;
-        let kernel = needs_kernel.then(|| wanted.load(options, table)).transpose()?;
-        let programs = programs.then(|| Programs::invite(wanted, options)).transpose()?;
-        Ok(Origin { kernel, bound, programs })
+        let mut origin = Origin { kernel: None, bound, programs: None };
+        if wanted.has_events_of_kernel() || !programs {
+            origin.kernel = Some(origin.load_kernel(wanted, options.buffer, options.low_water)?);
+        }
+        origin.programs = programs.then(|| Programs::invite(wanted, options)).transpose()?;
+        Ok(origin)
+    }
+
+    /// Loads the kernel's programs, with buffers of this size, and takes none into use.
+    pub fn load_kernel(&self, wanted: &Wanted, buffer_bytes: u64, low_water: u8) -> anyhow::Result<Recording> {
+        let table = self.bound.as_ref().map(Bound::table).transpose()?;
+        Ok(wanted.load(buffer_bytes, low_water, table)?)
+    }
+
+    /// Whether there are programs in the kernel, and buffers of theirs.
+    pub fn has_kernel(&self) -> bool {
+        self.kernel.is_some()
+    }
+
+    /// Puts other programs of the kernel in the place of those that are there, which record nothing any more; nothing
+    /// is on yet. The command's own buffers are in its hands, and stay.
+    pub fn exchange_kernel(&mut self, kernel: Recording) -> Option<Recording> {
+        let mut old = self.kernel.replace(kernel);
+        old.iter_mut().for_each(Recording::detach);
+        old
     }
 
     /// All buffers.

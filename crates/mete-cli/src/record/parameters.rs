@@ -4,11 +4,14 @@ use std::fmt::{Display, Write};
 use std::path::Path;
 
 use anyhow::bail;
+use mete_kernel::record::size_log2;
 use mete_parameters::{Access, File, Mounted, Refusal, keeper};
 
 use super::desk::{Counter, Request};
 use super::session::{Session, Switches};
 use super::summary::size;
+use crate::arguments::bytes;
+use crate::failure::sentence;
 
 const ENABLE: &str = "enable";
 const LOW_WATER: &str = "lowwater";
@@ -141,7 +144,7 @@ impl Parameters {
 fn set(session: &mut Session, path: &str, value: &str) -> Result<(), Refusal> {
     match path {
         LOW_WATER => set_low_water(session, value),
-        BUFFER_SIZE => Err(Refusal::value("it cannot be changed")),
+        BUFFER_SIZE => resize(session, value),
         DUMP => dump(session),
         _ => switch(session, path, value),
     }
@@ -163,6 +166,15 @@ fn set_low_water(session: &mut Session, value: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// A bare number is one of mebibytes, as the paper has it.
+fn resize(session: &mut Session, value: &str) -> Result<(), Refusal> {
+    let is_bare = value.bytes().all(|letter| letter.is_ascii_digit());
+    let text = if is_bare { format!("{value}M") } else { value.to_owned() };
+    let size = bytes(&text).map_err(Refusal::value)?;
+    size_log2(size).map_err(|error| Refusal::value(error.to_string()))?;
+    session.resize(size).map_err(|error| Refusal::failed(sentence(&error)))
+}
+
 fn dump(session: &mut Session) -> Result<(), Refusal> {
     let Some(dumps) = &mut session.dumps else {
         return Err(Refusal::value(
@@ -170,7 +182,7 @@ fn dump(session: &mut Session) -> Result<(), Refusal> {
         ));
     };
     let dumped = dumps.now(&mut session.recorder);
-    dumped.map(drop).map_err(|error| Refusal::failed(crate::failure::sentence(&error)))
+    dumped.map(drop).map_err(|error| Refusal::failed(sentence(&error)))
 }
 
 fn truth(value: &str) -> Result<bool, Refusal> {

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::thread;
 use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use mete_kernel::KernelError;
 use mete_kernel::record::Areas;
 use mete_trace::description::FILE_NAME;
@@ -15,6 +17,8 @@ use super::origin::{CLOCK, Origin};
 use super::summary::Summary;
 use super::wanted::Wanted;
 
+/// Longer than a program of the kernel runs that is not interrupted.
+const LONGEST_RUN: Duration = Duration::from_millis(10);
 /// How old the description of a trace may become when events are switched.
 const DESCRIBE_EVERY: Duration = Duration::from_secs(1);
 
@@ -53,6 +57,8 @@ pub struct Session {
     /// Where its trace is, or is to be.
     pub directory: PathBuf,
     begin: Instant,
+    /// What the kernel left out of programs that are gone.
+    missed_runs: u64,
     /// Since when there are switches that the description on disk does not have.
     described: Option<Instant>,
 }
@@ -77,6 +83,7 @@ impl Session {
             buffer_bytes: options.buffer,
             directory: std::path::absolute(&options.output).unwrap_or_else(|_| options.output.clone()),
             begin: Instant::now(),
+            missed_runs: 0,
             described: None,
         };
         match session.recording.switch(&session.switches.on()) {
@@ -130,6 +137,25 @@ impl Session {
         switched
     }
 
+    /// Gives each processor a buffer of another size. Programs with the new ones are put in the place of the old ones;
+    /// meanwhile all is off.
+    pub fn resize(&mut self, buffer_bytes: u64) -> anyhow::Result<()> {
+        if !self.recording.has_kernel() {
+            bail!("the buffers are in the command's hands");
+        }
+        let new = self.recording.load_kernel(&self.wanted, buffer_bytes, self.low_water_percent)?;
+        let before = self.switches.clone();
+        self.switch(Switches { enable: false, ..before.clone() })?;
+        let old = self.recording.exchange_kernel(new);
+        // Those that still ran then have ended.
+        thread::sleep(LONGEST_RUN);
+        let exchanged = self.recorder.exchange(self.recording.buffers());
+        self.missed_runs += old.map_or(Ok(0), |old| old.runs_missed())?;
+        self.buffer_bytes = buffer_bytes;
+        self.switch(before)?;
+        Ok(exchanged?)
+    }
+
     /// What is done from time to time; what people should know of it.
     pub fn look(&mut self) -> Option<String> {
         self.recording.look();
@@ -151,7 +177,7 @@ impl Session {
         let Session { mut recording, mut recorder, dumps, begin, .. } = self;
         let passed = begin.elapsed();
         recording.detach();
-        let missed_runs = recording.runs_missed()?;
+        let missed_runs = self.missed_runs + recording.runs_missed()?;
         recorder.note_missed_runs(missed_runs);
         let summary = match dumps {
             Some(dumps) => dumps.end(recorder)?,

@@ -68,18 +68,15 @@ impl Wanted {
     }
 
     /// Loads the programs. If events may be switched, those of all events, of which none is on yet.
-    pub fn load(&self, options: &Options, domains: Option<Arc<DomainTable>>) -> anyhow::Result<Recording> {
-        let settings = Settings {
-            events: self.events.clone(),
-            buffer_bytes: options.buffer,
-            low_water_percent: options.low_water,
-            domains,
-        };
-        let load = match options.parameters {
-            Some(_) => Recording::load_switchable,
-            None => Recording::load,
-        };
-        Ok(load(&self.schema, &self.checked, &self.programs, &settings, &Cache::of_user())?)
+    pub fn load(
+        &self,
+        buffer_bytes: u64,
+        low_water_percent: u8,
+        domains: Option<Arc<DomainTable>>,
+    ) -> Result<Recording, KernelError> {
+        let settings = Settings { events: self.events.clone(), buffer_bytes, low_water_percent, domains };
+        let load = if self.may_switch { Recording::load_switchable } else { Recording::load };
+        load(&self.schema, &self.checked, &self.programs, &settings, &Cache::of_user())
     }
 
     /// What logging an event costs here, in nanoseconds.
