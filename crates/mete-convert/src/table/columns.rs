@@ -3,7 +3,7 @@
 //! Fields of the same name and type share a column, so that `pid` is `pid` whatever happened. A field whose
 //! name has another type in another event, or is that of one of the first columns, is called `EVENT.field`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -65,11 +65,11 @@ impl Columns {
         let most = events.iter().map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
         let mut places = vec![Vec::new(); most];
         for event in events {
-            let place = |field: &FieldLayout| {
-                let column = found.column(&shared.name(event, field), event, field);
-                Place { field: field.clone(), column }
-            };
-            places[usize::from(event.id)] = event.fields.iter().map(place).collect();
+            let own = &mut places[usize::from(event.id)];
+            for field in &event.fields {
+                let column = found.column(&shared.name(event, field), event, field, own);
+                own.push(Place { field: field.clone(), column });
+            }
         }
         Columns { schema: found.schema(trace), places }
     }
@@ -91,13 +91,6 @@ impl<'a> Shared<'a> {
         for taken in FIRST.iter().map(|(name, ..)| *name).chain([EVENT]) {
             types.insert(taken, None);
         }
-        // An event with two fields of one name is not the language's, but a description could have it.
-        for event in events {
-            let mut names = HashSet::new();
-            for field in event.fields.iter().filter(|field| !names.insert(field.name.as_str())) {
-                types.insert(&field.name, None);
-            }
-        }
         Shared(types)
     }
 
@@ -117,12 +110,28 @@ struct Found {
 }
 
 impl Found {
-    fn column(&mut self, name: &str, event: &EventLayout, field: &FieldLayout) -> usize {
-        let known = self.columns.iter().position(|(known, ..)| known == name);
-        let index = known.unwrap_or_else(|| {
-            self.columns.push((name.to_owned(), data_type(field), Vec::new()));
-            self.columns.len() - 1
-        });
+    /// The column of this name and type. Where another one has the name, or the event has a field there already,
+    /// which the language does not allow but a description could, it gets a number.
+    fn column(&mut self, name: &str, event: &EventLayout, field: &FieldLayout, own: &[Place]) -> usize {
+        let kind = data_type(field);
+        let is_free = |index: usize| own.iter().all(|place| place.column != index);
+        let (mut numbered, mut nth) = (name.to_owned(), 1);
+        loop {
+            match self.columns.iter().position(|(known, ..)| *known == numbered) {
+                None => {
+                    self.columns.push((numbered, kind, Vec::new()));
+                    return self.add(self.columns.len() - 1, event, field);
+                }
+                Some(index) if self.columns[index].1 == kind && is_free(index) => {
+                    return self.add(index, event, field);
+                }
+                Some(_) => nth += 1,
+            }
+            numbered = format!("{name}_{nth}");
+        }
+    }
+
+    fn add(&mut self, index: usize, event: &EventLayout, field: &FieldLayout) -> usize {
         if !field.doc.is_empty() {
             self.columns[index].2.push((event.name.clone(), field.doc.clone()));
         }
