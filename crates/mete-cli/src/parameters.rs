@@ -52,7 +52,7 @@ const GET_EXAMPLES: &str = "\
 Examples:
   sudo mete get
   sudo mete get enable buffer_size
-  sudo mete get benchmarks/SCHEDIN   what logging that event costs, in nanoseconds
+  sudo mete get benchmarks/SCHEDIN   what logging that event costs, in ns
   cat /run/mete/status               the same by the files, wherever they are";
 
 /// Which recorder.

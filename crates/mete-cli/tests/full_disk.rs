@@ -8,7 +8,7 @@ mod common;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{PATIENCE, mask, program};
+use common::{PATIENCE, fuse_is_there, kernel_is_there, mask, program};
 
 fn run(command: Command) -> Output {
     assert_cmd::Command::from_std(command).timeout(PATIENCE).output().unwrap()
@@ -43,19 +43,9 @@ fn a_demo_whose_report_finds_no_room_fails_and_shows_its_tables() {
 
 #[test]
 fn a_study_whose_folder_finds_no_room_fails_prints_its_results_and_leaves_the_ones_before() {
-    const FILL: &str = "mount -t tmpfs -o size=4k none \"$1\" && shift && exec \"$@\"";
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().to_str().unwrap();
-    // The mount is this process's own and ends with it.
-    let in_a_small_place = |arguments: &[&str]| {
-        let mut command = Command::new("unshare");
-        command.args(["--mount", "sh", "-c", FILL, "sh", path]).args(arguments);
-        command
-    };
-    if !in_a_small_place(&["true"]).output().is_ok_and(|tried| tried.status.success()) {
-        eprintln!("SKIPPED: this may not mount a small file system");
-        return;
-    }
+    let Some(in_a_small_place) = small_place(path, "4k") else { return };
     let mete = env!("CARGO_BIN_EXE_mete");
     const KEPT: &str = "mkdir -p vtrr-micro && echo kept > vtrr-micro/schedules.svg; \"$0\" \"$@\"; status=$?; \
                         ls -A vtrr-micro >&2; cat vtrr-micro/* >&2; exit $status";
@@ -67,6 +57,76 @@ fn a_study_whose_folder_finds_no_room_fails_prints_its_results_and_leaves_the_on
     assert!(said.ends_with("schedules.svg\nkept\n"), "what was there stays, and nothing comes to it: {said}");
     assert!(printed(&output).contains("mete study vtrr-micro"));
     assert!(is_empty(directory.path()), "nothing was written beside the small file system");
+}
+
+/// Commands that run with a small file system at this place, which is their own and ends with them, if there can be one.
+fn small_place(path: &str, size: &'static str) -> Option<impl Fn(&[&str]) -> Command> {
+    const MOUNT: &str = "mount -t tmpfs -o size=$2 none \"$1\" && shift 2 && exec \"$@\"";
+    let path = path.to_owned();
+    let within = move |arguments: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", MOUNT, "sh", &path, size]).args(arguments);
+        command
+    };
+    if within(&["true"]).output().is_ok_and(|tried| tried.status.success()) {
+        return Some(within);
+    }
+    eprintln!("SKIPPED: this may not mount a small file system");
+    None
+}
+
+/// Records a command that starts so many processes; then what is there of the trace, and what is left of the tree.
+const RECORD: &str = "\
+    mete=$0; cd \"$1\" && mkdir tree
+    \"$mete\" record --schema scheduler -o trace --parameters tree -- \
+        sh -c 'for i in $(seq 1000); do /bin/true; done; cat tree/status'
+    echo \"status $?\"
+    \"$mete\" show trace --json | grep -c '\"event\":\"FORK\"'
+    grep -c ' mete:' /proc/self/mountinfo; ls tree";
+
+#[test]
+fn klog_6_recording_onto_a_full_disk_says_so_and_leaves_a_trace_that_can_be_read() {
+    if !kernel_is_there() || !fuse_is_there() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    let Some(in_a_small_place) = small_place(path, "256k") else { return };
+    let output = run(in_a_small_place(&["sh", "-c", RECORD, env!("CARGO_BIN_EXE_mete"), path]));
+    let (printed, said) = (printed(&output), String::from_utf8(output.stderr.clone()).unwrap());
+    let (before, behind) = printed.split_once("status 1\n").unwrap_or_else(|| panic!("{printed}{said}"));
+    assert!(before.contains("not written: No space left on device"), "{before}");
+    assert!(said.contains("the trace cannot be written at the moment: No space left on device"), "{said}");
+    assert!(said.contains("No space left") && said.contains("trace"), "{said}");
+    let [forks, trees] = behind.lines().collect::<Vec<_>>()[..] else { panic!("{behind}") };
+    assert!((1..1000).contains(&forks.parse::<u32>().unwrap()), "what found room can be read: {forks}");
+    assert_eq!(trees, "0", "the parameters are gone");
+    assert!(is_empty(directory.path()), "nothing was written beside the small file system");
+}
+
+/// Asks a flight recorder on a full disk for a dump, and again when there is room.
+const DUMP: &str = "\
+    mete=$0; cd \"$1\" && mkdir tree && dd if=/dev/zero of=filled bs=1k 2>/dev/null
+    \"$mete\" record --schema scheduler -o trace --keep 128K --parameters tree -- sh -c '
+        echo 1 > tree/dump; echo \"refused $?\"; cat tree/status; ls; rm filled; echo 1 > tree/dump; ls trace; rm -r trace'
+    echo \"status $?\"";
+
+#[test]
+fn klog_6_flight_recorder_on_a_full_disk_says_so_and_goes_on() {
+    if !kernel_is_there() || !fuse_is_there() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    let Some(in_a_small_place) = small_place(path, "512k") else { return };
+    let output = run(in_a_small_place(&["sh", "-c", DUMP, env!("CARGO_BIN_EXE_mete"), path]));
+    let (printed, said) = (printed(&output), String::from_utf8(output.stderr.clone()).unwrap());
+    let (before, behind) =
+        printed.split_once("\nfilled\ntree\n").unwrap_or_else(|| panic!("{printed}{said}"));
+    assert!(!before.contains("refused 0"), "{before}");
+    let why = before.lines().find(|line| line.starts_with("refused: dump=1: cannot write"));
+    assert!(why.is_some_and(|why| why.contains("No space left on device")), "{before}");
+    assert!(behind.starts_with("description.json\n") && behind.contains("status 0"), "{behind}{said}");
 }
 
 fn is_empty(directory: &Path) -> bool {

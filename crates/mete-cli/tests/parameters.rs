@@ -5,7 +5,7 @@
 mod common;
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -142,7 +142,11 @@ fn klog_4_event_that_is_off_has_no_program_attached() {
     }
     recorder.set("REMOVE_FROM_RUNQ", "0").unwrap();
     assert_eq!(recorder.links().len(), 5, "it has none any more");
-    recorder.set("enable", "0").unwrap();
+    let mut open = File::options().write(true).open(recorder.file("enable")).unwrap();
+    for value in ["0", "1\n", " 0 "] {
+        open.write_all(value.as_bytes()).unwrap();
+        assert_eq!(recorder.get("enable"), value.trim(), "one after the other");
+    }
     assert_eq!(
         (recorder.links().len(), recorder.get("SCHEDIN"), recorder.get("FORK")),
         (0, "0".into(), "1".into())
@@ -354,4 +358,46 @@ fn klog_4_buffers_get_another_size_while_recording() {
     let processors = fs::read_dir(recorder.place.path().join("trace")).unwrap().count() - 1;
     let marks = ["SWITCHED_OFF", "SWITCHED_ON"].map(|name| named(&events, name).len());
     assert_eq!(marks, [3 * 8 * processors; 2], "all is off meanwhile");
+}
+
+#[test]
+fn klog_4_where_there_is_no_fuse_one_sentence_says_so() {
+    if !kernel_is_there() {
+        return;
+    }
+    // The devices are this process's own and end with it.
+    const WITHOUT: &str =
+        "mount -t tmpfs none /dev && mknod /dev/null c 1 3 && mknod /dev/urandom c 1 9 && exec \"$@\"";
+    let without = |arguments: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", WITHOUT, "sh"]).args(arguments).output().unwrap()
+    };
+    if !without(&["true"]).status.success() {
+        return eprintln!("SKIPPED: this may not have devices of its own");
+    }
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    let (trace, tree) = (path("trace"), path("parameters"));
+    let mete = env!("CARGO_BIN_EXE_mete");
+    let output = without(&[mete, "record", "--schema", "scheduler", "-o", &trace, "--parameters", &tree]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    let expected = "mete: there is no /dev/fuse here, so parameters cannot be files: modprobe fuse, or pass /dev/fuse into the container\n";
+    assert_eq!((output.status.code(), said.as_str()), (Some(1), expected));
+    assert!(place.path().read_dir().unwrap().next().is_none(), "neither trace nor directory is left");
+}
+
+#[test]
+fn klog_4_low_water_mark_is_set_at_first_and_later_and_outlasts_the_buffers() {
+    if !can_run() {
+        return;
+    }
+    let mut recorder = Recorder::start(&["--low-water", "40"]);
+    assert_eq!(recorder.get("lowwater"), "40");
+    recorder.set("lowwater", "75").unwrap();
+    recorder.set("buffer_size", "1").unwrap();
+    assert_eq!(recorder.get("lowwater"), "75", "other buffers have it, too");
+    recorder.end();
+    let description = fs::read(recorder.place.path().join("trace/description.json")).unwrap();
+    let description: Value = serde_json::from_slice(&description).unwrap();
+    assert_eq!(description["circumstances"]["low_water_percent"], 40, "as it began");
 }

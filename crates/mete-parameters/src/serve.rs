@@ -95,9 +95,10 @@ impl<S: Store> Server<S> {
         Ok(texts.get(&handle.0).cloned().unwrap_or_default())
     }
 
-    fn set(&self, number: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno> {
+    /// Each write is a whole value, wherever in the file it is: a program may write one after the other.
+    fn set(&self, number: INodeNo, data: &[u8]) -> Result<u32, Errno> {
         let (path, _) = self.file(number)?;
-        if offset != 0 || data.len() > MAX_VALUE_BYTES {
+        if data.len() > MAX_VALUE_BYTES {
             return Err(Errno::EINVAL);
         }
         let value = std::str::from_utf8(data).map_err(|_| Errno::EINVAL)?;
@@ -207,14 +208,14 @@ impl<S: Store> Filesystem for Server<S> {
         _request: &Request,
         number: INodeNo,
         _handle: FileHandle,
-        offset: u64,
+        _offset: u64,
         data: &[u8],
         _write_flags: WriteFlags,
         _flags: OpenFlags,
         _owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        match self.set(number, offset, data) {
+        match self.set(number, data) {
             Ok(written) => reply.written(written),
             Err(error) => reply.error(error),
         }

@@ -90,12 +90,24 @@ fn lockdown() -> Capability {
     }
 }
 
+fn is_in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}
+
 fn fuse() -> Capability {
     let path = "/dev/fuse";
     Capability {
         name: "FUSE",
-        finding: fs::metadata(path).map(|_| path.into()).map_err(|_| format!("there is no {path}")),
-        needed_for: "nothing yet; parameters as files",
-        remedy: "modprobe fuse, or pass /dev/fuse into the container",
+        finding: match fs::metadata(path) {
+            Err(_) => Err(format!("there is no {path}")),
+            Ok(_) if rustix::process::geteuid().is_root() => {
+                Ok(format!("{path}, which root mounts by itself"))
+            }
+            Ok(_) if is_in_path("fusermount3") => Ok(format!("{path}, mounted by fusermount3")),
+            Ok(_) => Err(format!("{path} is there, and no fusermount3, without which only root can mount")),
+        },
+        needed_for: "mete record --parameters: parameters as files",
+        remedy: "modprobe fuse, or pass /dev/fuse into the container; for others than root, the package fuse3",
     }
 }

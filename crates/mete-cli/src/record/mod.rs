@@ -91,7 +91,7 @@ Examples:
   sudo mete record --schema scheduler --events SCHEDIN -o trace --for 1s
   sudo mete record --schema my-events.mete my-points.mete -o trace
   mete record --schema stopwatch -o trace -- ./my-program
-  sudo mete record --schema by-domain.mete --domain web=comm:nginx --domain db=user:postgres -o trace
+  sudo mete record --schema by-domain.mete --domain web=comm:nginx -o trace
   sudo mete record --schema scheduler -o trace --parameters /run/mete --off
   echo 1 > /run/mete/enable
   sudo mete record --schema my-points.mete --keep 64M --dump-on SLOW -o trace
