@@ -19,11 +19,13 @@ pub struct Options {
 
 type Group = (&'static str, fn(&mut Context<'_>) -> Vec<Row>);
 
-const GROUPS: [Group; 7] = [
+const GROUPS: [Group; 9] = [
     ("user", user::rows),
     ("parallel", user::parallel_rows),
     ("kernel", kernel::rows),
     ("pipe", kernel::pipe_rows),
+    ("size", kernel::size_rows),
+    ("sustained", kernel::sustained_rows),
     ("reader", reader::rows),
     ("polling", polling::rows),
     ("policy", policy::rows),

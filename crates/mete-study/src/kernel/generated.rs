@@ -3,7 +3,7 @@
 use mete_schema::Source;
 
 use crate::reason::Reason;
-use crate::trace::Session;
+use crate::trace::{Session, Totals};
 
 /// The default of `mete record`.
 const BUFFER_BYTES: u64 = 4 << 20;
@@ -52,9 +52,7 @@ impl Generated {
         work: impl FnOnce() -> Result<f64, Reason>,
     ) -> Result<f64, Reason> {
         let before = self.0.records(processor)?;
-        self.0.resume()?;
-        let answer = work();
-        self.0.pause();
+        let answer = self.attached(work);
         let records = self.0.records(processor)? - before;
         // A switch or two less where somebody else ran in between.
         if records + expected / 50 < expected {
@@ -63,5 +61,26 @@ impl Generated {
             )));
         }
         answer
+    }
+
+    /// Does this while the event is recorded.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses, or what the work says.
+    pub fn attached(&mut self, work: impl FnOnce() -> Result<f64, Reason>) -> Result<f64, Reason> {
+        self.0.resume()?;
+        let answer = work();
+        self.0.pause();
+        answer
+    }
+
+    /// What was recorded so far on all processors.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn totals(&self) -> Result<Totals, Reason> {
+        self.0.totals()
     }
 }

@@ -59,15 +59,30 @@ impl Recorder {
 }
 
 /// perf finds tracepoints in a mounted tracing file system and would mount it for everybody: where there
-/// is none, it gets a mount of its own.
+/// is none, this script's mount namespace gets a mount of its own.
+pub fn with_tracing(script: &str) -> String {
+    format!(
+        "test -d /sys/kernel/tracing/events || mount -t tracefs none /sys/kernel/tracing || exit\n{script}"
+    )
+}
+
+/// What [`with_tracing`] needs.
+///
+/// # Errors
+///
+/// That it is not installed.
+pub fn check_tracing() -> Result<(), Reason> {
+    check_installed("unshare")?;
+    check_installed("perf").map(|_| ())
+}
+
 fn start(scratch: &Scratch, processor: usize, tracepoints: &[&str]) -> Result<Owned, Reason> {
     let events = tracepoints.iter().map(|name| name.replace('/', ":")).collect::<Vec<_>>().join(",");
-    let script = format!(
-        "test -d /sys/kernel/tracing/events || mount -t tracefs none /sys/kernel/tracing || exit
-         exec perf record --quiet --cpu {processor} \
+    let script = with_tracing(&format!(
+        "exec perf record --quiet --cpu {processor} \
          --event {events} --output data --delay -1 --control fifo:control,answer"
-    );
-    check_installed("perf")?;
+    ));
+    check_tracing()?;
     Owned::start("unshare", &["--mount", "sh", "-c", &script], None, |command| {
         command.current_dir(scratch.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     })

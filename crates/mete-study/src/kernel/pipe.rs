@@ -14,12 +14,14 @@ use mete_log::{Entries, FileId, FileSpec, Plan, Shape, Stamp, ring};
 
 use super::perf_record;
 use super::tracefs::{Instance, Tracefs};
-use crate::child::Owned;
+use crate::child::{Owned, check_installed};
 use crate::context::Context;
 use crate::interleave::interleave;
 use crate::processor::{self, Pinned};
 use crate::reason::Reason;
 use crate::report::{Bar, Row};
+use crate::scratch::Scratch;
+use crate::trace::Session;
 
 /// Messages of one repetition, and of a quick one: a fifth of a second and less.
 const MESSAGES: [u32; 2] = [40_000, 20_000];
@@ -36,35 +38,54 @@ const SERVICE_FILE: FileId = 1;
 enum With {
     Nothing,
     OurLog,
+    /// What `mete record` does: see [`Recording`].
+    Recording,
     Ftrace,
     PerfRecord,
+    PerfSchedRecord,
 }
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
-    use With::{Ftrace, Nothing, OurLog, PerfRecord};
+    use With::{Ftrace, Nothing, OurLog, PerfRecord, PerfSchedRecord, Recording};
     let processor = processor::quietest();
     let messages = MESSAGES[usize::from(context.is_quick)];
-    let mut stage = Stage { kernel: configured_kernel(), tracefs: Tracefs::open(), processor, messages };
+    let (kernel, tracefs) = (configured_kernel(), Tracefs::open());
+    let mut stage = Stage { kernel, recording: paused_recording(), tracefs, processor, messages };
     let rounds = context.rounds(15);
-    let variants = [Nothing, OurLog, Ftrace, PerfRecord];
+    let variants = [Nothing, OurLog, Recording, Ftrace, PerfRecord, PerfSchedRecord];
     // The readers run here or where this thread runs: not on the processor that is measured.
     let _pinned = Pinned::to(processor::other_than(processor));
     let samples =
         interleave("perf bench sched pipe", rounds, &variants, context.progress, |with| stage.measure(with));
     let added = |name: &str, with| Row::new(format!("pipe: {name}"), "ns", samples.net(with, Nothing));
-    let ratio = |name: &str, to, limit| {
-        Row::new(format!("pipe: {name}"), "ratio", samples.ratio(OurLog, to, Nothing)).bar(Bar::AtMost(limit))
+    let ratio = |name: &str, of, to, limit| {
+        Row::new(format!("pipe: {name}"), "ratio", samples.ratio(of, to, Nothing)).bar(Bar::AtMost(limit))
     };
     vec![
         Row::new("pipe: nothing", "ns", samples.of(Nothing))
             .note("perf bench sched pipe, a message there and back, both processes on one processor"),
         added("added by our log", OurLog)
             .note("service time (run-queue clock) and both sides of each wake-up"),
+        added("added by recording", Recording)
+            .note("SCHEDOUT, SCHEDIN and TRY_TO_WAKEUP of the scheduler's schema, into a trace on disk"),
         added("added by ftrace", Ftrace).note("sched_switch and sched_waking, with a reader"),
         added("added by perf record", PerfRecord).note("sched_switch and sched_waking, on this processor"),
-        ratio("our log / ftrace", Ftrace, 0.6),
-        ratio("our log / perf record", PerfRecord, 0.3),
+        added("added by perf sched record", PerfSchedRecord).note("all that it records, on all processors"),
+        ratio("our log / ftrace", OurLog, Ftrace, 0.6),
+        ratio("our log / perf record", OurLog, PerfRecord, 0.3),
+        ratio("recording / ftrace", Recording, Ftrace, 0.6),
+        ratio("recording / perf sched record", Recording, PerfSchedRecord, 0.25),
     ]
+}
+
+/// What is recorded of each switch and each wake-up.
+pub(super) const RECORDED: [&str; 3] = ["SCHEDIN", "SCHEDOUT", "TRY_TO_WAKEUP"];
+
+/// A recording of [`RECORDED`] with nothing attached yet.
+fn paused_recording() -> Result<Session, Reason> {
+    let mut session = Session::begin("scheduler", &RECORDED)?;
+    session.pause();
+    Ok(session)
 }
 
 /// The kernel component with a log file for each event; nothing is attached yet.
@@ -82,6 +103,7 @@ fn configured_kernel() -> Result<Kernel, Reason> {
 
 struct Stage {
     kernel: Result<Kernel, Reason>,
+    recording: Result<Session, Reason>,
     tracefs: Result<Tracefs, Reason>,
     processor: usize,
     messages: u32,
@@ -92,8 +114,10 @@ impl Stage {
         match with {
             With::Nothing => self.bench(|_| Ok(())),
             With::OurLog => self.with_our_log(),
+            With::Recording => self.with_recording(),
             With::Ftrace => self.with_ftrace(),
             With::PerfRecord => self.with_perf_record(),
+            With::PerfSchedRecord => self.with_perf_sched_record(),
         }
     }
 
@@ -116,12 +140,30 @@ impl Stage {
         Ok(answer)
     }
 
+    fn with_recording(&mut self) -> Result<f64, Reason> {
+        let session = self.recording.as_mut().map_err(|reason| reason.clone())?;
+        let before = session.records(self.processor)?;
+        session.resume()?;
+        let answer = bench(self.processor, self.messages, |_| Ok(()));
+        session.pause();
+        let records = session.records(self.processor)? - before;
+        // Two switches a message, of two records each.
+        if records < 4 * u64::from(self.messages) {
+            return Err(Reason::new(format!("only {records} events were recorded")));
+        }
+        answer
+    }
+
     fn with_ftrace(&self) -> Result<f64, Reason> {
         let tracefs = self.tracefs.as_ref().map_err(Clone::clone)?;
         let instance = Instance::recording(tracefs, &TRACEPOINTS)?;
         // Dropped before the instance, which cannot go while it is read.
         let _reader = RawReader::begin(&instance, self.processor)?;
         self.bench(|_| Ok(()))
+    }
+
+    fn with_perf_sched_record(&self) -> Result<f64, Reason> {
+        with_perf_sched_record(self.processor, self.messages)
     }
 
     fn with_perf_record(&self) -> Result<f64, Reason> {
@@ -132,17 +174,38 @@ impl Stage {
     }
 }
 
+/// perf starts the bench itself: it has no switch by which it could be told to begin.
+fn with_perf_sched_record(processor: usize, messages: u32) -> Result<f64, Reason> {
+    let scratch = Scratch::new()?;
+    perf_record::check_tracing()?;
+    let script = perf_record::with_tracing(&format!(
+        "exec perf sched record --output data -- taskset -c {processor} perf bench sched pipe --loop {messages}"
+    ));
+    let words = ["--mount", "setsid", "-w", "sh", "-c", &script];
+    let process = Owned::start("unshare", &words, Some(processor::other_than(processor)), |command| {
+        command.current_dir(scratch.path()).stdout(Stdio::piped()).stderr(Stdio::null());
+    })?;
+    answer(process)
+}
+
 /// Nanoseconds a message. `begin` is told the number of the process, which has just started.
-fn bench(
+pub(super) fn bench(
     processor: usize,
     messages: u32,
     begin: impl FnOnce(u32) -> Result<(), Reason>,
 ) -> Result<f64, Reason> {
-    let arguments = ["bench", "sched", "pipe", "--loop", &messages.to_string()];
-    let mut process = Owned::start("perf", &arguments, Some(processor), |command| {
+    check_installed("perf")?;
+    // In a session of its own: what wakes one another so often must not be counted as one with somebody's shell.
+    let arguments = ["perf", "bench", "sched", "pipe", "--loop", &messages.to_string()];
+    let process = Owned::start("setsid", &arguments, Some(processor), |command| {
         command.stdout(Stdio::piped()).stderr(Stdio::null());
     })?;
     begin(process.pid())?;
+    answer(process)
+}
+
+/// What `perf bench` says at its end.
+fn answer(mut process: Owned) -> Result<f64, Reason> {
     if !process.ends_within(LIMIT) {
         return Err(Reason::new("perf bench did not end well"));
     }

@@ -22,7 +22,7 @@ pub(crate) use family::Family;
 pub(crate) use names::Names;
 pub(crate) use recorded::{Next, Recorded, Seen};
 pub(crate) use schedule::{Run, Runs};
-pub(crate) use session::Session;
+pub(crate) use session::{Session, Totals};
 pub(crate) use spans::{EVENTS as INTERRUPTS, Kind, Span, Spans};
 pub(crate) use symbols::Symbols;
 pub(crate) use waits::{EVENTS as LOCKING, How, Wait, Waits};

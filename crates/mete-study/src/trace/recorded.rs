@@ -155,6 +155,19 @@ impl Recorded {
         Seen { time_ns, processor: record.processor, layout, bytes: record.bytes }
     }
 
+    /// Of all its files together.
+    ///
+    /// # Errors
+    ///
+    /// The file system's answer.
+    pub fn bytes(&self) -> Result<u64, Reason> {
+        let mut bytes = 0;
+        for entry in std::fs::read_dir(self.trace.directory())? {
+            bytes += entry?.metadata()?.len();
+        }
+        Ok(bytes)
+    }
+
     /// Events that are missing.
     pub fn lost(&self) -> u64 {
         self.trace.description().completeness.iter().map(|account| account.lost).sum()

@@ -22,6 +22,19 @@ pub struct Session {
     scratch: Scratch,
 }
 
+/// What has become of events so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// Records that are written.
+    pub records: u64,
+    /// Events that found no room.
+    pub lost: u64,
+    /// Bytes of files.
+    pub bytes: u64,
+    /// Processor time of the flush threads.
+    pub flush_ns: u64,
+}
+
 impl Session {
     /// Records these events of a shipped schema from now on; all of them without any.
     ///
@@ -86,6 +99,23 @@ impl Session {
         let accounts = self.recorder.accounts();
         let own = accounts.iter().find(|account| account.processor as usize == processor);
         Ok(own.map_or(0, |account| account.records))
+    }
+
+    /// The same of all processors, and what it took.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::records`].
+    pub fn totals(&self) -> Result<Totals, Reason> {
+        self.recorder.flush()?;
+        let reports = self.recorder.reports();
+        let sum = |of: fn(&mete_trace::Report) -> u64| reports.iter().map(of).sum();
+        Ok(Totals {
+            records: sum(|report| report.account.records),
+            lost: sum(|report| report.account.lost),
+            bytes: sum(|report| report.bytes),
+            flush_ns: sum(|report| report.processor_time_ns),
+        })
     }
 
     /// Ends the recording.

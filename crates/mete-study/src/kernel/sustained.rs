@@ -1,0 +1,97 @@
+//! Recording a million events a second on all processors: whether anything is lost, and what the flush threads take.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::generated::Generated;
+use crate::context::Context;
+use crate::crew::{Crew, Desk, now_ns, sleep_ns};
+use crate::interleave::interleave;
+use crate::processor;
+use crate::reason::Reason;
+use crate::report::{Bar, Row};
+use crate::traffic::system_calls;
+
+/// Of all processors together.
+const EVENTS_A_SECOND: u64 = 1_000_000;
+/// Each member makes its part of a thousandth of a second's events, then sleeps.
+const PORTION_NS: u64 = 1_000_000;
+/// One repetition.
+const TIME: Duration = Duration::from_secs(2);
+/// Below this part of the rate the machine was too busy with other things to say anything.
+const LEAST: f64 = 0.9;
+/// A member's shared word: system calls in a portion.
+const CALLS: usize = 0;
+
+/// What one repetition found.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Found {
+    flush_percent: f64,
+    lost: f64,
+    rate: f64,
+}
+
+pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
+    let mut generated = Generated::at_system_calls();
+    let mut found = Vec::new();
+    let rounds = context.rounds(9).min(9);
+    let shares = interleave("a million events a second", rounds, &[()], context.progress, |()| {
+        let of = measure(generated.as_mut().map_err(|reason| reason.clone())?)?;
+        found.push(of);
+        Ok(of.flush_percent)
+    });
+    // The first round does not count.
+    let of = |part: fn(&Found) -> f64| shares.of(()).map(|_| found.iter().skip(1).map(part).collect());
+    vec![
+        Row::new("record: flush threads at a million events a second", "percent", shares.of(()))
+            .bar(Bar::Below(6.0))
+            .note(
+                "of one processor, all threads together; 32-byte events, buffers at their default of 4 MiB",
+            ),
+        Row::new("record: lost at a million events a second", "events", of(|found| found.lost))
+            .bar(Bar::AtMost(0.0)),
+        Row::new("record: events a second", "1/s", of(|found| found.rate)).note("what was reached"),
+    ]
+}
+
+fn measure(generated: &mut Generated) -> Result<Found, Reason> {
+    let places: Vec<_> = processor::allowed().into_iter().map(Some).collect();
+    let calls = EVENTS_A_SECOND * PORTION_NS / 1_000_000_000 / places.len() as u64;
+    let crew = Crew::start(&places, 1, call)?;
+    for nth in 0..places.len() {
+        crew.words(nth)[CALLS].store(calls, Ordering::Release);
+    }
+    let (before, begin) = (generated.totals()?, Instant::now());
+    generated.attached(|| {
+        crew.go();
+        std::thread::sleep(TIME);
+        crew.stop();
+        Ok(0.0)
+    })?;
+    let (after, passed) = (generated.totals()?, begin.elapsed());
+    let records = (after.records - before.records) as f64;
+    let found = Found {
+        flush_percent: 100.0 * (after.flush_ns - before.flush_ns) as f64 / passed.as_nanos() as f64,
+        lost: (after.lost - before.lost) as f64,
+        rate: records / passed.as_secs_f64(),
+    };
+    if found.rate < LEAST * EVENTS_A_SECOND as f64 {
+        return Err(Reason::new(format!("the machine made only {:.0} events a second", found.rate)));
+    }
+    Ok(found)
+}
+
+/// So many calls a portion, and as many more as are late.
+fn call(desk: &Desk<'_>) {
+    let calls = desk.words()[CALLS].load(Ordering::Acquire);
+    let begin = now_ns();
+    let mut portions = 0u64;
+    while !desk.is_over() {
+        let due = now_ns().wrapping_sub(begin) / PORTION_NS;
+        while portions < due && !desk.is_over() {
+            system_calls(calls);
+            portions = portions.wrapping_add(1);
+        }
+        sleep_ns(PORTION_NS / 2);
+    }
+}
