@@ -62,6 +62,40 @@ fn a_study_is_written_into_its_folder() {
 }
 
 #[test]
+fn klog_9_a_study_of_a_trace_says_what_it_needs() {
+    let said = failure(&["study", "vtrr-micro", "--trace", "somewhere"]);
+    assert!(said.contains("cannot be told from a trace") && said.contains("quanta"), "{said}");
+    let said = failure(&["study", "quanta", "--trace", "no-such-trace"]);
+    assert!(said.contains("no-such-trace"), "{said}");
+    failure(&["study", "--all", "--trace", "somewhere"]);
+}
+
+#[test]
+fn klog_9_studies_tell_of_a_trace_that_was_recorded_before() {
+    let directory = tempfile::tempdir().unwrap();
+    for (schema, studies) in [
+        ("scheduler", &["quanta", "migrations", "switch-cost"][..]),
+        ("interrupt", &["noise", "timer"]),
+        ("locking", &["locks"]),
+    ] {
+        let trace = directory.path().join(schema);
+        let trace = trace.to_str().unwrap();
+        let record = mete(&["record", "--schema", schema, "-o", trace, "--for", "300ms"]).output().unwrap();
+        if !record.status.success() {
+            println!("SKIPPED: {schema}: {}", String::from_utf8_lossy(&record.stderr));
+            continue;
+        }
+        for study in studies {
+            let text = stdout(&["study", study, "--trace", trace]);
+            let is_told = text.contains(&format!("mete study {study} --trace")) && !text.contains("verdict");
+            assert!(is_told, "{text}");
+        }
+        let said = failure(&["study", if schema == "scheduler" { "noise" } else { "quanta" }, "--trace", trace]);
+        assert!(said.contains("record with: mete record --schema"), "{said}");
+    }
+}
+
+#[test]
 fn what_is_no_study_is_told_what_there_is() {
     let said = failure(&["study", "vtrr-eror"]);
     assert!(said.contains("vtrr-error"), "{said}");

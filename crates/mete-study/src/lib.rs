@@ -1,5 +1,5 @@
 //! What logging and deciding cost on this machine, and the papers' figures measured again (LOG-17,
-//! VTRR-4 to VTRR-6).
+//! VTRR-4 to VTRR-6, TAVS-8, KLOG-9).
 //!
 //! [`bench()`] measures each part beside its peers and judges it by the project's bars; the studies
 //! ([`study::STUDIES`]) measure or simulate what the papers show, and say where both agree.

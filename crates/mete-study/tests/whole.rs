@@ -6,7 +6,7 @@
 use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mete_study::study::{StudyOptions, log_cost, log_readers};
+use mete_study::study::{Entry, Study, StudyOptions, by_name, log_cost, log_readers};
 use mete_study::{Options, Progress, Reason, Report, bench};
 
 /// The benchmark takes this process as a component, pins threads and attaches programs: one at a
@@ -207,5 +207,73 @@ fn log_17_the_cost_study_covers_the_thesis_table_and_leaves_nothing_switched_on(
             let name = format!("user probes, {partner}: {setting}");
             assert!(study.report.rows.iter().any(|row| row.name == name), "{name} is missing");
         }
+    }
+}
+
+/// The case studies of the KLogger paper.
+const CASES: [&str; 7] = ["loggers", "locks", "quanta", "migrations", "switch-cost", "noise", "timer"];
+
+fn case(name: &str) -> &'static Entry {
+    by_name(name).unwrap()
+}
+
+fn quick(name: &str, progress: &mut dyn Progress) -> Study {
+    (case(name).run)(StudyOptions { is_quick: true }, progress)
+}
+
+/// Whether the kernel can be recorded here; says why not.
+fn was_recorded(study: &Study) -> bool {
+    let reason = study.report.rows.iter().find(|row| row.median.is_none());
+    let is_recorded = study.report.rows.iter().any(|row| row.median.is_some());
+    if !is_recorded {
+        println!("SKIPPED: {}: {}", study.folder, reason.map_or("no row", |row| &row.note));
+    }
+    is_recorded
+}
+
+#[test]
+fn klog_9_a_case_study_that_is_stopped_says_so_and_leaves_nothing_behind() {
+    let _alone = alone();
+    let before = traces();
+    for name in CASES {
+        let study = quick(name, &mut StopAfter(1));
+        assert_eq!(traces(), before, "{name}");
+        assert!(!study.report.is_complete || !was_recorded(&study), "{name}");
+    }
+}
+
+#[test]
+fn klog_9_a_case_study_has_rows_figures_data_and_a_page_of_a_real_recording() {
+    let _alone = alone();
+    let before = traces();
+    for (name, files) in [
+        ("timer", ["README.md", "timer.svg", "distribution.csv"]),
+        ("noise", ["README.md", "noise.svg", "tail.svg"]),
+    ] {
+        let study = quick(name, &mut ());
+        assert_eq!(traces(), before, "{name}");
+        all_are_said(&study.report);
+        assert!(study.report.is_complete && !study.figures.is_empty(), "{name}");
+        if !was_recorded(&study) {
+            continue;
+        }
+        assert!(study.report.rows.iter().all(|row| row.median.is_some()), "{name}: {:?}", study.report.rows);
+        for file in files {
+            let text = study.files.iter().find(|(name, _)| name == file).map(|(_, text)| text);
+            assert!(text.is_some_and(|text| !text.contains("NaN")), "{name}: {file}");
+        }
+    }
+}
+
+#[test]
+fn klog_9_what_is_no_trace_is_refused_by_its_name() {
+    let directory = std::env::temp_dir().join(format!("mete-no-trace-{}", std::process::id()));
+    for name in CASES {
+        let Some(of_trace) = case(name).of_trace else {
+            assert_eq!(name, "loggers", "all others can be told from a trace");
+            continue;
+        };
+        let error = of_trace(&directory).unwrap_err().to_string();
+        assert!(error.contains("mete-no-trace"), "{name}: {error}");
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mete_trace::{ClockSource, Description, EventLayout, Memory, Options, Outcome, Producer, Recorder};
 
 use super::loggers_page;
+use crate::figure::is_noisy;
 use crate::interleave::{Samples, interleave};
 use crate::kernel::bpftrace::Bpftrace;
 use crate::kernel::generated::Generated;
@@ -80,9 +81,8 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
     };
     let costs = |logger: Logger, base: Logger| samples.as_ref().map_err(Clone::clone)?.net(logger, base);
     for (logger, base, name) in SHOWN {
-        report
-            .rows
-            .push(Row::new(format!("{name}: an event"), "ns", costs(logger, base)).note(about(logger)));
+        let row = Row::new(format!("{name}: an event"), "ns", costs(logger, base));
+        report.rows.push(if row.median.is_some() { row.note(about(logger)) } else { row });
         if !matches!(logger, Kernel | Program) {
             let ours = if logger == Lttng { (Program, Loop) } else { (Kernel, SlowCall) };
             let ratios = samples.as_ref().map_err(Clone::clone).and_then(|s| times(s, (logger, base), ours));
@@ -92,7 +92,15 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
     let absent = Err(Reason::new(lttng_modules()));
     report.rows.push(Row::new("LTTng, kernel: an event", "ns", absent));
     report.is_complete = !progress.is_cancelled();
-    loggers_page::study(report)
+    let noisy = samples.map_or_else(|_| Vec::new(), |samples| noisy(&samples));
+    loggers_page::study(report, &noisy)
+}
+
+/// Those of whose times, with or without the event, there can be no verdict.
+fn noisy(samples: &Samples<Logger>) -> Vec<&'static str> {
+    let is_noisy = |logger| samples.of(logger).is_ok_and(|times| is_noisy(&times));
+    let either = SHOWN.iter().filter(|(logger, base, _)| is_noisy(*logger) || is_noisy(*base));
+    either.map(|(_, _, name)| *name).collect()
 }
 
 /// How many times ours a logger costs, in the same rounds.

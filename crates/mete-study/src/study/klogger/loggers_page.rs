@@ -14,9 +14,11 @@ const TABLE: &str = "KLogger table 1";
 const PAPERS: [(&str, f64); 4] =
     [("KLogger", 321.0), ("LTT", 1844.0), ("printk", 4250.0), ("hardware trap", 392.0)];
 const PAPERS_GHZ: f64 = 2.8;
+/// What the kernel's loggers are compared with.
+const OURS: &str = "mete, kernel";
 
-pub(super) fn study(report: Report) -> Study {
-    let figures = figures(&report);
+pub(super) fn study(report: Report, noisy: &[&str]) -> Study {
+    let figures = figures(&report, noisy);
     let text = format!("{MEASURED}{}", compared(&report));
     let page = page::of("Loggers side by side", &report, &figures, &text, &["loggers.svg"]) + &table(&report);
     let files = vec![("README.md".to_owned(), page), ("loggers.svg".to_owned(), plot(&report))];
@@ -39,7 +41,7 @@ fn plot(report: &Report) -> String {
     svg::bars("What an event costs", &y, &names, &[("ns".to_owned(), values)])
 }
 
-fn figures(report: &Report) -> Vec<Figure> {
+fn figures(report: &Report, noisy: &[&str]) -> Vec<Figure> {
     let why = missing(report.is_complete);
     let of = |name: &str, paper: &str, holds: fn(f64) -> bool| match median(
         report,
@@ -47,6 +49,7 @@ fn figures(report: &Report) -> Vec<Figure> {
     ) {
         Some(times) => {
             Figure::new(TABLE, paper, format!("{name}: {} times ours", short(times)), holds(times))
+                .unless_noisy(noisy.contains(&name) || noisy.contains(&OURS))
         }
         None => Figure::missing(
             TABLE,
@@ -132,10 +135,12 @@ mod tests {
         add("printk: times ours", Ok(vec![13.2]));
         add("ftrace: times ours", Ok(vec![2.0]));
         add("perf: an event", Err(Reason::new("perf is not here")));
-        let figures = figures(&report);
-        let verdicts: Vec<_> = figures.iter().map(|figure| figure.verdict).collect();
+        let found = figures(&report, &[]);
+        let verdicts: Vec<_> = found.iter().map(|figure| figure.verdict).collect();
         use Verdict::{Agrees, Differs, NotMeasured};
         assert_eq!(verdicts, [Agrees, Differs, NotMeasured, NotMeasured, NotMeasured]);
-        assert_eq!(figures[2].ours, "perf is not here");
+        assert_eq!(found[2].ours, "perf is not here");
+        let noisy = figures(&report, &["printk"]);
+        assert_eq!((noisy[0].verdict, noisy[1].verdict), (Verdict::TooNoisy, Differs));
     }
 }
