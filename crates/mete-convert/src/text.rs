@@ -5,6 +5,7 @@
 //!   -- processor 1: 12 events lost, from #120 on
 //! ```
 
+use std::collections::BTreeMap;
 use std::io;
 
 use mete_trace::{Account, Gap, ReadError, Trace, Value};
@@ -16,12 +17,13 @@ use crate::{Event, Format};
 #[derive(Debug)]
 pub struct Text<W> {
     out: Out<W>,
+    symbols: BTreeMap<u64, String>,
 }
 
 impl<W: io::Write> Text<W> {
     /// Into this output.
     pub fn new(to: W) -> Text<W> {
-        Text { out: Out::new(to) }
+        Text { out: Out::new(to), symbols: BTreeMap::new() }
     }
 
     fn value(&mut self, value: Option<&Value<'_>>) {
@@ -33,7 +35,10 @@ impl<W: io::Write> Text<W> {
                 self.out.text(if *truth { "yes" } else { "no" });
             }
             Some(Value::Address(address)) => {
-                self.out.address(*address);
+                match self.symbols.get(address) {
+                    Some(name) => self.out.text(name),
+                    None => self.out.address(*address),
+                };
             }
             Some(Value::Signed(number)) => {
                 self.out.number(*number);
@@ -56,7 +61,11 @@ impl<W: io::Write> Text<W> {
 }
 
 impl<W: io::Write> Format for Text<W> {
-    fn begin(&mut self, _: &Trace) -> io::Result<()> {
+    fn begin(&mut self, trace: &Trace) -> io::Result<()> {
+        let symbols = trace.description().machine.symbols.iter();
+        // A trace's text must not steer anybody's terminal.
+        let printable = symbols.filter(|symbol| symbol.name.bytes().all(|byte| byte.is_ascii_graphic()));
+        self.symbols = printable.map(|symbol| (symbol.address, symbol.name.clone())).collect();
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use common::{NASTY, Scratch, record, trace_description, write_file};
 use mete_convert::{Csv, Format, JsonLines, Perl, Text, convert};
 use mete_trace::record::DUMP_BEGIN;
-use mete_trace::{Filter, Trace};
+use mete_trace::{AddressName, Filter, Trace};
 
 /// The paper's event with the paper's numbers, one of awkward text, a mark, gaps.
 fn trace(scratch: &Scratch) -> Trace {
@@ -187,4 +187,23 @@ fn new_2_damage_is_told_in_every_form_that_has_a_place_for_it() {
     let done = convert(&trace, Filter::default(), &mut Text::new(&mut out)).unwrap();
     assert_eq!(done.errors.len(), 1);
     assert!(String::from_utf8(out).unwrap().contains("the checksum is"));
+}
+
+/// What the kernel calls its own data; a name that would steer a terminal is none.
+#[test]
+fn klog_8_addresses_that_the_recorder_found_names_for_are_shown_by_them() {
+    let scratch = Scratch::new("symbols");
+    trace(&scratch);
+    let address = 0xffff_8880_0000_1000;
+    let shown = |name: &str| {
+        let mut description = trace_description(1);
+        description.machine.symbols = vec![AddressName { address, name: name.to_owned() }];
+        description.write(scratch.path()).unwrap();
+        let mut out = Vec::new();
+        let trace = Trace::open(scratch.path()).unwrap();
+        convert(&trace, Filter::default(), &mut Text::new(&mut out)).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    assert!(shown("tasklist_lock").contains("=tasklist_lock\n"), "{}", shown("tasklist_lock"));
+    assert!(shown("a\u{1b}[2J").contains("=0xffff888000001000\n"));
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::completeness::Account;
 use crate::names::{self, ThreadName};
+use crate::symbols::AddressName;
 use crate::record::{FIRST_RESERVED, HEADER_BYTES, MAX_BYTES};
 use crate::switch::{self, Switches};
 
@@ -322,6 +323,9 @@ pub struct Machine {
     /// The threads that lived when recording began and when it ended.
     #[serde(default)]
     pub threads: Vec<ThreadName>,
+    /// Names of addresses in records, in their order: those of the kernel's own data.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub symbols: Vec<AddressName>,
 }
 
 impl Machine {
@@ -337,6 +341,7 @@ impl Machine {
             model: model.map(|(_, model)| model.trim().to_owned()).unwrap_or_default(),
             processors: std::thread::available_parallelism().map_or(0, |number| number.get()),
             threads: names::living(),
+            symbols: Vec::new(),
         }
     }
 }

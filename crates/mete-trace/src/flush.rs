@@ -33,6 +33,7 @@ use crate::pace::Pace;
 use crate::producer::{Outcome, Producer};
 use crate::record::{DUMP_BEGIN, DUMP_FINISH, Head};
 use crate::sink::Sink;
+use crate::symbols::Collector;
 use crate::thread;
 
 /// Blocks that are written by one system call.
@@ -97,6 +98,8 @@ pub(crate) struct Flusher<B> {
     pub realtime: bool,
     /// Events that are counted as they come by.
     pub watched: Vec<u16>,
+    /// Collects addresses that may have names.
+    pub collector: Collector,
     /// Whether a block is closed when it has waited long, full or not: what is in a file outlives
     /// the recorder. In memory it does not, and small blocks would push out large ones.
     pub closes_early: bool,
@@ -108,12 +111,13 @@ impl<B: Buffers> Flusher<B> {
     pub fn run(self) {
         self.introduce();
         let place = self.place();
-        let Flusher { builder, sink, clock, shared, processor, closes_early, watched, .. } = self;
+        let Flusher { builder, sink, clock, shared, processor, closes_early, watched, collector, .. } = self;
         let pending = Vec::new();
         let report = Arc::clone(&shared);
         let writer = Writer { builder, sink, pending, shared: report, opened: None, closes_early };
+        let last_flush = Instant::now();
         let mut task =
-            Task { writer, shared, watched, clock, serial: 0, quiet_serial: 0, last_flush: Instant::now() };
+            Task { writer, shared, watched, collector, clock, serial: 0, quiet_serial: 0, last_flush };
         let mut buffers = self.buffers;
         loop {
             let mut worker = task.at(buffers.buffer(processor as usize));
@@ -166,6 +170,7 @@ struct Task {
     writer: Writer,
     shared: Arc<Shared>,
     watched: Vec<u16>,
+    collector: Collector,
     clock: ClockSource,
     /// The serial number at which a buffer begins.
     serial: u64,
@@ -249,9 +254,10 @@ impl Worker<'_> {
         if !self.task.writer.write() {
             return None;
         }
-        let Worker { consumer, task: Task { writer, watched, shared, .. }, .. } = self;
+        let Worker { consumer, task: Task { writer, watched, collector, shared, .. }, .. } = self;
         let push = |serial, record: &[u64]| {
             let is_taken = writer.push(serial, record);
+            collector.look(record);
             if is_taken && watched.contains(&Head::from_word(record[0]).event) {
                 writer.sink.hold();
                 shared.seen.fetch_add(1, Ordering::Relaxed);

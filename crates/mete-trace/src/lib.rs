@@ -99,6 +99,8 @@ pub mod sink;
 #[cfg(not(loom))]
 pub mod switch;
 #[cfg(not(loom))]
+pub mod symbols;
+#[cfg(not(loom))]
 pub mod thread;
 #[cfg(not(loom))]
 pub mod together;
@@ -140,6 +142,8 @@ pub use record::Record;
 pub use recorder::{Keep, Options, RecordError, Recorder};
 #[cfg(not(loom))]
 pub use switch::{Switch, Switches};
+#[cfg(not(loom))]
+pub use symbols::{AddressName, Symbols};
 #[cfg(not(loom))]
 pub use together::Together;
 #[cfg(not(loom))]

@@ -19,6 +19,7 @@ use crate::memory::Buffers;
 use crate::producer::Producer;
 use crate::sink::{FileSink, Flight, Sink};
 use crate::switch::Switches;
+use crate::symbols::{Addresses, Collector};
 use crate::{names, thread};
 
 /// How a recording is made.
@@ -140,6 +141,7 @@ pub struct Recorder<B: Buffers> {
     flights: Vec<Flight>,
     threads: Vec<FlushHandle<B>>,
     trace: TraceDescription,
+    addresses: Arc<Addresses>,
 }
 
 #[derive(Debug)]
@@ -173,7 +175,14 @@ impl<B: Buffers> Recorder<B> {
         }
         let id = new_recording()?;
         let trace = first_description(&*buffers, description, &options, id);
-        let mut recorder = Recorder { buffers, options, flights: Vec::new(), threads: Vec::new(), trace };
+        let mut recorder = Recorder {
+            buffers,
+            options,
+            flights: Vec::new(),
+            threads: Vec::new(),
+            trace,
+            addresses: Arc::default(),
+        };
         if let Keep::Directory(path) = recorder.options.keep.clone() {
             make_directory(&path)?;
         }
@@ -201,6 +210,7 @@ impl<B: Buffers> Recorder<B> {
             clock: self.options.clock,
             realtime: self.options.realtime,
             watched: self.options.watched.clone(),
+            collector: Collector::new(&self.trace.description, Arc::clone(&self.addresses)),
             closes_early: matches!(self.options.keep, Keep::Directory(_)),
             shared: Arc::clone(&shared),
         };
@@ -359,7 +369,7 @@ impl<B: Buffers> Recorder<B> {
     pub fn dump(&mut self, directory: &Path) -> Result<(), RecordError> {
         self.flush()?;
         self.anchor();
-        self.look_at_threads();
+        self.look_at_names();
         self.update(false);
         self.write_flight(directory)
     }
@@ -393,7 +403,7 @@ impl<B: Buffers> Recorder<B> {
     pub fn stop(mut self) -> Result<TraceDescription, RecordError> {
         self.end_threads();
         self.anchor();
-        self.look_at_threads();
+        self.look_at_names();
         self.update(true);
         if let Keep::Directory(path) = &self.options.keep {
             self.trace.write(path)?;
@@ -409,15 +419,16 @@ impl<B: Buffers> Recorder<B> {
     pub fn stop_and_dump(mut self, directory: &Path) -> Result<TraceDescription, RecordError> {
         self.end_threads();
         self.anchor();
-        self.look_at_threads();
+        self.look_at_names();
         self.update(true);
         self.write_flight(directory)?;
         Ok(self.trace.clone())
     }
 
-    /// Threads that are new since recording began, and names that have changed.
-    fn look_at_threads(&mut self) {
+    /// Threads that are new since recording began, names that have changed, and those of addresses.
+    fn look_at_names(&mut self) {
         names::merge(&mut self.trace.machine.threads, names::living());
+        self.trace.machine.symbols = self.addresses.names();
     }
 
     fn end_threads(&mut self) {

@@ -435,7 +435,7 @@ impl KernelTypes for Btf {
         const HEAD: &str = "ent";
         let Some(id) = self.structure(&format!("trace_event_raw_{name}")) else {
             return Err(format!(
-                "the record of {group}:{name} is described in the tracing file system only, and that is not mounted"
+                "the record of {group}:{name} is described in the tracing file system only, which this process may not look at"
             ));
         };
         let is_field = |member: &Typed| member.name != HEAD && member.name != "__data";

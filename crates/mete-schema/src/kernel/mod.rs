@@ -5,12 +5,14 @@ mod fake;
 mod modules;
 mod record_format;
 mod running;
+mod tracefs;
 
 pub use btf::{Btf, BtfError};
 pub use fake::Fake;
 pub use modules::Modules;
 pub use record_format::record_fields;
 pub use running::Running;
+pub use tracefs::read_tracing_file;
 
 use crate::program::{Program, ProgramError};
 use crate::types::Int;

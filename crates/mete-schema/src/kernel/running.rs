@@ -1,13 +1,13 @@
-//! The kernel that runs here: its type information and its modules', and its tracing file system where that is mounted.
+//! The kernel that runs here: its type information and its modules', and its tracing file system.
 
-use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::program::{Program, ProgramError};
 
-use super::{BtfError, Function, KernelTypes, Modules, Type, TypeId, Typed, record_fields};
-
-const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+use super::{
+    BtfError, Function, KernelTypes, Modules, Type, TypeId, Typed, read_tracing_file, record_fields,
+};
 
 /// The running kernel.
 pub struct Running {
@@ -35,15 +35,11 @@ impl KernelTypes for Running {
     }
 
     fn record(&self, group: &str, name: &str) -> Result<Option<Vec<Typed>>, String> {
-        let Some(events) = MOUNTED.iter().map(|at| Path::new(at).join("events")).find(|at| at.is_dir())
-        else {
-            return self.types.record(group, name);
-        };
-        let file = events.join(group).join(name).join("format");
-        match fs::read_to_string(&file) {
+        match read_tracing_file(&format!("events/{group}/{name}/format")) {
             Ok(text) => Ok(Some(record_fields(&text))),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(format!("cannot read {}: {error}", file.display())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            // Whoever may not look there may still know the record by its type.
+            Err(_) => self.types.record(group, name),
         }
     }
 

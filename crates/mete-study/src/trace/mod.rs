@@ -13,7 +13,6 @@ mod recorded;
 mod schedule;
 mod session;
 mod spans;
-mod symbols;
 mod waits;
 #[cfg(test)]
 pub(crate) mod written;
@@ -24,5 +23,5 @@ pub(crate) use recorded::{Next, Recorded, Seen};
 pub(crate) use schedule::{Run, Runs};
 pub(crate) use session::{Session, Totals};
 pub(crate) use spans::{EVENTS as INTERRUPTS, Kind, Span, Spans};
-pub(crate) use symbols::Symbols;
+pub(crate) use mete_trace::Symbols;
 pub(crate) use waits::{EVENTS as LOCKING, How, Wait, Waits};

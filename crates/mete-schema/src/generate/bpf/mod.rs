@@ -47,7 +47,7 @@ pub fn bpf(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Resu
         let title = format!("no program can be made for {}", point.target);
         let label = match checked.arguments {
             _ if section(&point.target).is_none() => "a place that the kernel's programs do not run at",
-            None => "its record is described in the tracing file system only: mount -t tracefs none /sys/kernel/tracing",
+            None => "its record is described in the tracing file system only, which this process may not look at: be root",
             Some(_) => return None,
         };
         Some(Problem::new(point.span, title, label))

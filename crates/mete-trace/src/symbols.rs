@@ -1,0 +1,170 @@
+//! Names for addresses of the kernel's own data, such as its locks (KLogger §8): those that came by in records are
+//! collected, and get their names from the running kernel while that is the one that was recorded.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::description::{Description, FieldKind};
+use crate::record::Head;
+
+/// A datum is the symbol that it lies in, if it begins not farther behind the symbol's beginning: the largest of the
+/// kernel's static structures with locks.
+const FARTHEST: u64 = 64 << 10;
+/// A kernel that keeps the names of its data has tens of thousands of them. One that does not has a few, and what lies
+/// behind one of these may be anything.
+const FEW: usize = 1_000;
+/// A recording may see every address that there is; the kernel has not half so many static locks.
+const MOST: usize = 1 << 14;
+/// Addresses that came by of late: most come again at once.
+const RECENT: usize = 64;
+
+/// An address, and the name of what is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddressName {
+    /// The address.
+    pub address: u64,
+    /// The kernel's symbol.
+    pub name: String,
+}
+
+/// The kernel's data by their addresses.
+#[derive(Debug, Default)]
+pub struct Symbols(Vec<(u64, String)>);
+
+impl Symbols {
+    /// Those of the running kernel; none where it shows none.
+    pub fn of_kernel() -> Symbols {
+        Symbols::parse(&fs::read_to_string("/proc/kallsyms").unwrap_or_default())
+    }
+
+    /// Data alone: no lock lies in a function. Without privilege all addresses are zero.
+    fn parse(text: &str) -> Symbols {
+        let symbol = |line: &str| {
+            let mut words = line.split_whitespace();
+            let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
+            let address = u64::from_str_radix(address, 16).ok().filter(|address| *address != 0)?;
+            "bBdDrRvV".contains(kind).then(|| (address, name.to_owned()))
+        };
+        let mut all: Vec<_> = text.lines().filter_map(symbol).collect();
+        all.sort();
+        Symbols(all)
+    }
+
+    /// The symbol that an address lies in.
+    pub fn of(&self, address: u64) -> Option<&str> {
+        let after = self.0.partition_point(|(begin, _)| *begin <= address);
+        let (begin, name) = self.0.get(after.checked_sub(1)?)?;
+        let farthest = if self.0.len() < FEW { 1 } else { FARTHEST };
+        (address - begin < farthest).then_some(name.as_str())
+    }
+
+    fn names(&self, addresses: &BTreeSet<u64>) -> Vec<AddressName> {
+        let named =
+            |address: &u64| Some(AddressName { address: *address, name: self.of(*address)?.to_owned() });
+        addresses.iter().filter_map(named).collect()
+    }
+}
+
+/// The addresses of all flush threads.
+#[derive(Debug, Default)]
+pub(crate) struct Addresses(Mutex<BTreeSet<u64>>);
+
+impl Addresses {
+    /// Those that the running kernel has names for.
+    pub fn names(&self) -> Vec<AddressName> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.is_empty() { Vec::new() } else { Symbols::of_kernel().names(&all) }
+    }
+
+    fn add(&self, address: u64) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < MOST {
+            all.insert(address);
+        }
+    }
+}
+
+/// One flush thread's look at the records that it moves.
+pub(crate) struct Collector {
+    /// Events with addresses, and in which words these are.
+    fields: Vec<(u16, Vec<usize>)>,
+    addresses: Arc<Addresses>,
+    recent: [u64; RECENT],
+}
+
+impl Collector {
+    pub fn new(description: &Description, addresses: Arc<Addresses>) -> Collector {
+        let words = |event: &crate::EventLayout| {
+            let addresses = event.fields.iter().filter(|field| field.kind == FieldKind::Address);
+            (event.id, addresses.map(|field| usize::from(field.offset) / 8).collect::<Vec<_>>())
+        };
+        let fields = description.events.iter().map(words).filter(|(_, words)| !words.is_empty()).collect();
+        Collector { fields, addresses, recent: [0; RECENT] }
+    }
+
+    /// Keeps a record's addresses. Those of programs are of no use: each has its own.
+    pub fn look(&mut self, record: &[u64]) {
+        if self.fields.is_empty() {
+            return;
+        }
+        let event = Head::from_word(record[0]).event;
+        let Some((_, words)) = self.fields.iter().find(|(id, _)| *id == event) else { return };
+        for word in words {
+            let address = record.get(*word).copied().filter(|address| address >> 63 == 1);
+            let Some(address) = address else { continue };
+            let recent = &mut self.recent[(address >> 6) as usize % RECENT];
+            if *recent != address {
+                *recent = address;
+                self.addresses.add(address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{EventLayout, FieldLayout};
+
+    #[test]
+    fn klog_9_an_address_has_the_name_of_the_datum_that_it_lies_in() {
+        let some = "1000 D tasklist_lock\n1100 T schedule\n00 D zero\n20000 b last [module]\nx\n";
+        let many: String = (0..FEW).map(|nth| format!("{:x} d datum_{nth}\n", (1 << 40) + nth)).collect();
+        let names = |symbols: &Symbols| {
+            [0x0fff, 0x1000, 0x1200, 0x1_f000, 0x2_0004]
+                .map(|address| symbols.of(address).unwrap_or("-").to_owned())
+                .join(" ")
+        };
+        let all = Symbols::parse(&format!("{some}{many}"));
+        assert_eq!(names(&all), "- tasklist_lock tasklist_lock - last");
+        let few = Symbols::parse(some);
+        assert_eq!(names(&few), "- tasklist_lock - - -", "what follows may have no name");
+        let named = few.names(&BTreeSet::from([0x1000, 0x1200]));
+        assert_eq!(named, [AddressName { address: 0x1000, name: "tasklist_lock".to_owned() }]);
+    }
+
+    #[test]
+    fn klog_8_addresses_of_the_kernel_in_records_are_collected_once() {
+        let field = |name: &str, kind, offset| FieldLayout {
+            name: name.to_owned(),
+            kind,
+            offset,
+            bytes: 8,
+            doc: String::new(),
+        };
+        let fields = vec![field("value", FieldKind::Unsigned, 16), field("lock", FieldKind::Address, 24)];
+        let event = EventLayout { id: 20, name: "SPIN".to_owned(), doc: String::new(), fields };
+        let description = Description { schema: String::new(), events: vec![event] };
+        let addresses = Arc::new(Addresses::default());
+        let mut collector = Collector::new(&description, Arc::clone(&addresses));
+        let (kernel, program) = (1 << 63 | 0x40, 0x7fff_0000);
+        for (event, lock) in [(20, kernel), (20, kernel), (20, program), (21, kernel + 64)] {
+            collector.look(&[event, 0, u64::MAX, lock]);
+        }
+        collector.look(&[20, 0, 1]);
+        assert_eq!(*addresses.0.lock().unwrap(), BTreeSet::from([kernel]));
+    }
+}
