@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::{
-    Running, assert_described, bpf_link_exists, bpf_links, events, fuse_is_there, kernel_is_there, mete,
-    program, wait_until,
+    Running, assert_described, bpf_link_exists, bpf_links, events, fuse_is_there, is_root, kernel_is_there,
+    mete, program, wait_until,
 };
-use rustix::process::{Resource, Rlimit, Signal, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, setrlimit};
 use serde_json::Value;
 
 /// A recorder of the scheduler's events, with its trace and its parameters.
@@ -204,6 +204,97 @@ fn klog_4_no_tree_outlives_its_recorder() {
         assert!(io::read_to_string(&open).is_err(), "{signal:?}: nobody answers any more");
         let trace = recorder.place.path().join("trace");
         mete(&["show", trace.to_str().unwrap()]).assert().success();
+    }
+}
+
+/// The process that would take a recorder's tree away.
+fn keeper_of(recorder: u32) -> Pid {
+    let children = fs::read_to_string(format!("/proc/{recorder}/task/{recorder}/children")).unwrap();
+    let mut pids = children.split_whitespace().map(|pid| pid.parse().unwrap());
+    let is_keeper = |pid: &i32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap() == "mete-keeper\n";
+    Pid::from_raw(pids.find(is_keeper).unwrap()).unwrap()
+}
+
+#[test]
+fn klog_4_dead_tree_of_a_recorder_and_keeper_killed_together_is_taken_away_by_the_next() {
+    if !can_run() {
+        return;
+    }
+    let mut recorder = Recorder::start(&[]);
+    kill_process(keeper_of(recorder.process.pid()), Signal::KILL).unwrap();
+    assert_eq!(recorder.get("enable"), "1", "it goes on without its keeper");
+    recorder.process.signal(Signal::KILL);
+    recorder.process.wait();
+    assert!(recorder.is_mounted());
+    let path = |name: &str| recorder.place.path().join(name).to_str().unwrap().to_owned();
+    let (trace, tree) = (path("second"), path("parameters"));
+    let options = ["record", "--schema", "scheduler", "-o", &trace, "--parameters", &tree, "--", "cat"];
+    let next = mete(&[&options[..], &[&path("parameters/enable")]].concat()).assert().success();
+    assert!(String::from_utf8_lossy(&next.get_output().stdout).starts_with("1\n"));
+    assert!(!recorder.is_mounted());
+}
+
+#[test]
+fn klog_4_place_of_a_running_recorders_tree_is_refused() {
+    if !can_run() {
+        return;
+    }
+    let mut recorder = Recorder::start(&[]);
+    let path = |name: &str| recorder.place.path().join(name).to_str().unwrap().to_owned();
+    let options =
+        ["record", "--schema", "scheduler", "-o", &path("second"), "--parameters", &path("parameters")];
+    let refused = mete(&[&options[..], &["--", "true"]].concat()).assert().code(1);
+    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    let expected = format!("mete: the parameters of process {} are at ", recorder.process.pid());
+    assert!(said.starts_with(&expected), "{said}");
+    assert_eq!(recorder.get("enable"), "1");
+    recorder.end();
+}
+
+/// By fusermount3; a schema without points needs no root.
+#[test]
+fn klog_4_ordinary_user_has_parameters_too() {
+    const NOBODY: u32 = 65534;
+    let has_helper = Command::new("fusermount3").arg("-V").output().is_ok();
+    if !fuse_is_there() || !is_root() || !has_helper {
+        return eprintln!(
+            "SKIPPED: this needs root, /dev/fuse, and fusermount3 (package fuse3) for the ordinary user"
+        );
+    }
+    let place = tempfile::tempdir().unwrap();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    // Where it was built, the user may not look.
+    let program = place.path().join("mete");
+    fs::copy(env!("CARGO_BIN_EXE_mete"), &program).unwrap();
+    for signal in [None, Some(Signal::KILL)] {
+        let mut command = Command::new(&program);
+        let options = [
+            "record",
+            "--schema",
+            "stopwatch",
+            "-o",
+            "trace",
+            "--parameters",
+            "parameters",
+            "--",
+            "sh",
+            "-c",
+        ];
+        let work = "cat parameters/enable parameters/START && echo 0 > parameters/enable && cat parameters/enable; read x";
+        command.args(options).arg(work).current_dir(place.path()).uid(NOBODY).gid(NOBODY);
+        let mut recorder =
+            Running::start(command.env("HOME", place.path()).stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let mut lines = recorder.lines().map(Result::unwrap);
+        assert_eq!([lines.next(), lines.next(), lines.next()].map(Option::unwrap), ["1", "1", "0"]);
+        match signal {
+            Some(signal) => recorder.signal(signal),
+            None => drop(recorder.0.stdin.take()),
+        }
+        recorder.wait();
+        let tree = place.path().join("parameters");
+        wait_until("its tree is gone", || !tree.try_exists().unwrap_or(true));
+        drop(lines);
+        fs::remove_dir_all(place.path().join("trace")).unwrap();
     }
 }
 

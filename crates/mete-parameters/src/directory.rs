@@ -42,11 +42,21 @@ impl Directory {
     }
 }
 
+/// The path as the mount table has it. What nobody answers for any more cannot be looked at; what it is in can be.
+fn place(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let parent = absolute.parent().and_then(|parent| parent.canonicalize().ok());
+    match (parent, absolute.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => absolute,
+    }
+}
+
 /// Another tree is there. That of a process that was killed together with its keeper is nobody's, and goes.
 fn refuse_taken(path: &Path) -> Result<(), MountError> {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let place = place(path);
     let all = mounts::found().unwrap_or_default();
-    let Some(found) = all.into_iter().find(|found| found.path == absolute) else { return Ok(()) };
+    let Some(found) = all.into_iter().find(|found| found.path == place) else { return Ok(()) };
     if Path::new("/proc").join(found.pid.to_string()).exists() {
         return Err(MountError::Taken { path: found.path, pid: found.pid });
     }

@@ -46,7 +46,12 @@ impl Origin {
     }
 
     /// Loads the kernel's programs, with buffers of this size, and takes none into use.
-    pub fn load_kernel(&self, wanted: &Wanted, buffer_bytes: u64, low_water: u8) -> anyhow::Result<Recording> {
+    pub fn load_kernel(
+        &self,
+        wanted: &Wanted,
+        buffer_bytes: u64,
+        low_water: u8,
+    ) -> anyhow::Result<Recording> {
         let table = self.bound.as_ref().map(Bound::table).transpose()?;
         Ok(wanted.load(buffer_bytes, low_water, table)?)
     }

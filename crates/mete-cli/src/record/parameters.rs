@@ -130,7 +130,11 @@ impl Parameters {
         line("events", &if names.is_empty() { "none".to_owned() } else { names.join(" ") });
         line("records", &sum(|report| report.account.records));
         line("lost", &sum(|report| report.account.lost));
-        line(if session.dumps.is_some() { "kept" } else { "written" }, &size(sum(|report| report.bytes)));
+        let bytes = sum(|report| report.bytes);
+        match session.keep {
+            Some(most) => line("kept", &size(bytes.min(most))),
+            None => line("written", &size(bytes)),
+        }
         if let Some(why) = reports.iter().find_map(|report| report.write_error.as_ref()) {
             line("not written", why);
         }

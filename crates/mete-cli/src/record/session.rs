@@ -54,6 +54,8 @@ pub struct Session {
     pub dumps: Option<Dumps>,
     pub low_water_percent: u8,
     pub buffer_bytes: u64,
+    /// How much a flight recorder keeps.
+    pub keep: Option<u64>,
     /// Where its trace is, or is to be.
     pub directory: PathBuf,
     begin: Instant,
@@ -81,6 +83,7 @@ impl Session {
             dumps,
             low_water_percent: options.low_water,
             buffer_bytes: options.buffer,
+            keep: options.keep,
             directory: std::path::absolute(&options.output).unwrap_or_else(|_| options.output.clone()),
             begin: Instant::now(),
             missed_runs: 0,
