@@ -6,7 +6,7 @@ mod common;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -87,7 +87,7 @@ fn can_run() -> bool {
 
 /// A program with three phases, each of which runs a program of its own name.
 const PHASES: &str = "\
-    cd \"$1\" && for phase in before during after; do cp /bin/true $phase; done
+    cd \"$1\" && for phase in before during after; do ln -s /bin/true $phase; done
     ./before; echo 1 > parameters/enable; ./during; echo 0 > parameters/enable; ./after";
 
 /// KLogger §4.3: a running program turns on logging when a certain phase is reached.
@@ -184,6 +184,38 @@ fn klog_4_event_is_switched_off_and_on_beside_others_of_its_place() {
         switches["list"].as_array().unwrap().iter().map(|it| (&it["event"], &it["on"])).collect();
     assert_eq!(list, [(&"SCHEDOUT".into(), &false.into()), (&"SCHEDOUT".into(), &true.into())]);
     assert_eq!(switches["off_at_first"], Value::Array(Vec::new()));
+}
+
+/// A value is in effect when the write returns: neither an event too few nor one too many.
+#[test]
+fn klog_4_all_that_happens_while_an_event_is_on_is_recorded_and_nothing_else() {
+    const ROUNDS: usize = 20;
+    if !can_run() {
+        return;
+    }
+    let mut recorder = Recorder::start(&["--off", "--buffer", "1M"]);
+    let program = |name: &str| {
+        let path = recorder.place.path().join(name);
+        symlink("/bin/true", &path).unwrap();
+        move || assert!(Command::new(&path).status().unwrap().success())
+    };
+    let (on, off) = (program("mete-is-on"), program("mete-is-off"));
+    for round in 0..ROUNDS {
+        off();
+        recorder.set("enable", "1").unwrap();
+        on();
+        recorder.set("EXEC", "0").unwrap();
+        off();
+        recorder.set("EXEC", "1").unwrap();
+        on();
+        recorder.set("buffer_size", ["128K", "1"][round % 2]).unwrap();
+        on();
+        recorder.set("enable", "0").unwrap();
+    }
+    let events = recorder.end();
+    let runs =
+        |name: &str| named(&events, "EXEC").iter().filter(|event| event["fields"]["name"] == name).count();
+    assert_eq!((runs("mete-is-on"), runs("mete-is-off")), (3 * ROUNDS, 0));
 }
 
 /// Also while somebody has a file of it open.
@@ -428,7 +460,7 @@ fn klog_4_buffers_get_another_size_while_recording() {
     }
     let mut recorder = Recorder::start(&["--buffer", "64K"]);
     assert_eq!(recorder.get("buffer_size"), "64K");
-    let run = || drop(Command::new("true").status().unwrap());
+    let run = || assert!(Command::new("true").status().unwrap().success());
     for (value, shown) in [("2", "2"), ("512K", "512K"), ("8M", "8")] {
         run();
         recorder.set("buffer_size", value).unwrap();
