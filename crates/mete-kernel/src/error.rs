@@ -43,12 +43,22 @@ pub enum KernelError {
         source: libbpf_rs::Error,
     },
     /// A schema's program did not attach.
-    #[error("cannot record at {point}: {source}")]
+    #[error("cannot record at {point}: {why}")]
     Point {
         /// Where.
         point: String,
-        /// The error.
-        source: libbpf_rs::Error,
+        /// What the kernel says, or what that means.
+        why: String,
+    },
+    /// The kernel refuses a schema's program.
+    #[error("the kernel does not take the program for {point}: {why}{detail}")]
+    RefusedPoint {
+        /// Where it was to run.
+        point: String,
+        /// Why.
+        why: String,
+        /// What the loader said, on lines of its own, or nothing.
+        detail: String,
     },
     /// A program or library has not what a point names.
     #[error("{0}{help}", help = .0.help().map(|help| format!("; {help}")).unwrap_or_default())]

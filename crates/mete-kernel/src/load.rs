@@ -162,10 +162,10 @@ fn keep(_: PrintLevel, text: String) {
 }
 
 /// The loader library's output goes to [`keep`] while this lives.
-struct Quiet(Option<(PrintLevel, libbpf_rs::PrintCallback)>);
+pub(crate) struct Quiet(Option<(PrintLevel, libbpf_rs::PrintCallback)>);
 
 impl Quiet {
-    fn begin() -> Quiet {
+    pub(crate) fn begin() -> Quiet {
         said().clear();
         Quiet(libbpf_rs::set_print(Some((PrintLevel::Warn, keep))))
     }

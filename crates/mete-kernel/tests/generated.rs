@@ -146,6 +146,30 @@ fn klog_8_point_that_no_program_is_made_for_is_named() {
     );
 }
 
+#[test]
+fn klog_8_value_behind_too_many_pointers_is_refused_before_it_is_compiled() {
+    let mut kernel = Fake::default();
+    let own = 1;
+    let anything = kernel.add(mete_schema::kernel::Type::Pointer(Some(own)));
+    let pid = mete_schema::kernel::Type::Int(mete_schema::types::Int::signed(32));
+    let parent = mete_schema::kernel::Type::Pointer(Some(own));
+    assert_eq!(kernel.add_structure("task_struct", &[("pid", pid), ("parent", parent.clone())]), own);
+    assert_eq!(anything, 0);
+    kernel.add_tracepoint("sched_switch", &[("next", parent)]);
+    let said = |kind: &str, parents: usize| {
+        let text = format!(
+            "event A {{ int n }}\nat {kind}:sched_switch log A(next.{}pid)",
+            "parent.".repeat(parents)
+        );
+        let schema = Schema::read(&[Source::new("test", text)]).unwrap();
+        let made = bpf(&schema, &check(&schema, Some(&kernel)).unwrap(), &kernel);
+        made.map_or_else(|problems| problems.0[0].title.clone(), |_| "taken".to_owned())
+    };
+    assert_eq!(said("raw_tp", 8), "taken");
+    assert_eq!(said("raw_tp", 9), "raw_tp:sched_switch cannot follow so many pointers");
+    assert_eq!(said("tp_btf", 60), "taken");
+}
+
 /// Bit fields, arrays, texts by address and in place, nameless structures, all operators; directly and by CO-RE.
 #[test]
 fn klog_8_every_kind_of_expression_is_taken_by_the_kernel() {

@@ -38,7 +38,7 @@ use wanted::Wanted;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
-    /// What to record: the name of a shipped schema (scheduler, locking, interrupt), or the files of one
+    /// What to record: the name of a shipped schema (scheduler, locking, interrupt, stopwatch), or the files of one
     #[arg(long, required = true, num_args = 1.., value_name = "NAME|FILE")]
     schema: Vec<PathBuf>,
     /// The trace's directory. It is made, or must be empty

@@ -16,6 +16,7 @@ mod cache;
 mod compile;
 mod constants;
 mod counters;
+mod refusal;
 mod shipped;
 mod switch;
 
@@ -32,7 +33,7 @@ use mete_schema::{Checked, Schema, generate};
 use mete_trace::layout;
 
 use crate::attach::{attach_to_event, program};
-use crate::load::{load_object, processors};
+use crate::load::{Quiet, load_object, processors};
 use crate::{DomainTable, KernelError, capability, map, missed, perf, tracefs};
 
 pub use areas::Areas;
@@ -121,7 +122,8 @@ impl Recording {
                 domains: settings.domains.as_deref(),
             };
             constants.configure(open, |program| points.iter().any(|point| program == point.program.as_str()))
-        })?;
+        })
+        .map_err(|error| refusal::explain(error, &points))?;
         let open = counters::open(&object, &counters, processors)?;
         let areas = Arc::new(Areas::new(&object, processors, size_log2, settings.low_water_percent)?);
         let links = points.iter().map(|_| None).collect();
@@ -198,7 +200,8 @@ fn wanted(schema: &Schema, events: &[usize]) -> Result<Vec<Point>, KernelError> 
 }
 
 fn attach(object: &Object, point: &Point) -> Result<Link, KernelError> {
-    let failed = |source| KernelError::Point { point: point.target.to_string(), source };
+    let failed = |source| refusal::not_attached(&point.target, source);
+    let _quiet = Quiet::begin();
     let absent = || failed(libbpf_rs::Error::from(io::Error::from(io::ErrorKind::NotFound)));
     let program = program(object, &point.program).ok_or_else(absent)?;
     let link = match &point.target {

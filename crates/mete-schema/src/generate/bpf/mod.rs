@@ -53,6 +53,7 @@ pub fn bpf(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Resu
         Some(Problem::new(point.span, title, label))
     });
     Problems::unless_none(refused.collect())?;
+    Problems::unless_none(too_far(schema, checked, kernel))?;
     let checked = &spare::spare(schema, checked, kernel);
     let mut text = "/* Made from a schema by mete. Changes here are lost. */\n".to_owned();
     if schema.points.iter().any(|point| matches!(point.target, Target::Usdt { .. })) {
@@ -68,6 +69,28 @@ pub fn bpf(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Resu
     }
     benchmark::benchmarks(&mut text, schema);
     Ok(text)
+}
+
+/// The loader library's macro follows so many pointers, where the kernel does not let a program do it by itself.
+const MOST_POINTERS: usize = 9;
+
+/// Values that lie behind too many pointers.
+fn too_far(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (point, checked) in schema.points.iter().zip(&checked.points) {
+        let writer = Writer { kernel, is_direct: is_direct(&point.target) };
+        for value in checked.values() {
+            value.walk(&mut |value| {
+                if writer.pointers_to(value) == MOST_POINTERS + 1 {
+                    let title = format!("{} cannot follow so many pointers", point.target);
+                    let label = format!("at most {MOST_POINTERS} on the way to a value");
+                    let help = "a `tp_btf:` of the same tracepoint can".to_owned();
+                    problems.push(Problem::new(value.span, title, label).help(help));
+                }
+            });
+        }
+    }
+    problems
 }
 
 /// A program that [`bpf`] writes.

@@ -120,6 +120,17 @@ impl Writer<'_> {
         }
     }
 
+    /// How many pointers a value lies behind that a macro has to follow.
+    pub(super) fn pointers_to(&self, value: &Value) -> usize {
+        match &value.node {
+            _ if self.reads_directly(value) => 0,
+            Node::Member(base, _) | Node::Index(base, _) => {
+                self.pointers_to(base) + usize::from(matches!(base.kind, Type::Pointer(_)))
+            }
+            _ => 0,
+        }
+    }
+
     /// For `BPF_CORE_READ(root, a.b, c)`, which reads `root->a.b->c`.
     fn path(&self, value: &Value) -> (String, String) {
         match &value.node {
