@@ -46,7 +46,7 @@ impl<W: io::Write> Csv<W> {
                 self.out.address(*address);
             }
             Some(Value::Signed(number)) => {
-                self.out.number(*number);
+                self.out.signed(*number);
             }
             Some(Value::Float(number)) => {
                 self.out.float(*number);

@@ -42,7 +42,7 @@ impl<W: io::Write> JsonLines<W> {
                 self.out.text("\"").address(*address).text("\"");
             }
             Some(Value::Signed(number)) => {
-                self.out.number(*number);
+                self.out.signed(*number);
             }
             Some(Value::Float(number)) if number.is_finite() => {
                 self.out.float(*number);

@@ -61,7 +61,7 @@ impl<W: io::Write> Perl<W> {
                 self.out.text("\"").address(*address).text("\"");
             }
             Value::Signed(number) => {
-                self.out.text("\"").number(*number).text("\"");
+                self.out.text("\"").signed(*number).text("\"");
             }
             Value::Float(number) => {
                 self.out.text("\"").float(*number).text("\"");

@@ -10,53 +10,22 @@ use std::io;
 
 use mete_trace::{Account, Gap, ReadError, Trace, Value};
 
-use crate::write::Out;
+use crate::write::{Out, Piece};
 use crate::{Event, Format};
 
 /// Writes lines for people.
 #[derive(Debug)]
 pub struct Text<W> {
     out: Out<W>,
+    /// Of each event by its number what stands before its fields, and before each of them.
+    pieces: Vec<(Piece, Vec<Piece>)>,
     symbols: BTreeMap<u64, String>,
 }
 
 impl<W: io::Write> Text<W> {
     /// Into this output.
     pub fn new(to: W) -> Text<W> {
-        Text { out: Out::new(to), symbols: BTreeMap::new() }
-    }
-
-    fn value(&mut self, value: Option<&Value<'_>>) {
-        match value {
-            Some(Value::Unsigned(number)) => {
-                self.out.number(*number);
-            }
-            Some(Value::Bool(truth)) => {
-                self.out.text(if *truth { "yes" } else { "no" });
-            }
-            Some(Value::Address(address)) => {
-                match self.symbols.get(address) {
-                    Some(name) => self.out.text(name),
-                    None => self.out.address(*address),
-                };
-            }
-            Some(Value::Signed(number)) => {
-                self.out.number(*number);
-            }
-            Some(Value::Float(number)) => {
-                self.out.float(*number);
-            }
-            // Escaped: a trace's text must not steer anybody's terminal.
-            Some(Value::Text(text)) => {
-                self.out.text(&format!("{text:?}"));
-            }
-            Some(Value::Bytes(bytes)) => {
-                self.out.hexadecimal(bytes);
-            }
-            None => {
-                self.out.text("?");
-            }
-        }
+        Text { out: Out::new(to), pieces: Vec::new(), symbols: BTreeMap::new() }
     }
 }
 
@@ -66,6 +35,12 @@ impl<W: io::Write> Format for Text<W> {
         // A trace's text must not steer anybody's terminal.
         let printable = symbols.filter(|symbol| symbol.name.bytes().all(|byte| byte.is_ascii_graphic()));
         self.symbols = printable.map(|symbol| (symbol.address, symbol.name.clone())).collect();
+        for event in &trace.description().description.events {
+            let id = usize::from(event.id);
+            self.pieces.resize(self.pieces.len().max(id + 1), (Piece::new(""), Vec::new()));
+            let fields = event.fields.iter().map(|field| Piece::new(&format!(" {}=", field.name)));
+            self.pieces[id] = (Piece::new(&format!("  {} ", event.name)), fields.collect());
+        }
         Ok(())
     }
 
@@ -76,10 +51,15 @@ impl<W: io::Write> Format for Text<W> {
             None => self.out.number(record.time),
         };
         self.out.text("  [").number(record.processor).text("]  #").number(record.serial);
-        self.out.text("  ").text(event.name()).text(" ");
-        for (name, value) in event.layout.into_iter().flat_map(|layout| layout.values(record.bytes)) {
-            self.out.text(" ").text(name).text("=");
-            self.value(value.as_ref());
+        match (event.layout, self.pieces.get(usize::from(record.event))) {
+            (Some(layout), Some((name, fields))) => {
+                self.out.piece(name);
+                for (piece, field) in fields.iter().zip(&layout.fields) {
+                    self.out.piece(piece);
+                    value(&mut self.out, field.value(record.bytes).as_ref(), &self.symbols);
+                }
+            }
+            _ => _ = self.out.text("  ").text(event.name()).text(" "),
         }
         self.out.end("\n")
     }
@@ -100,4 +80,22 @@ impl<W: io::Write> Format for Text<W> {
         }
         self.out.flush()
     }
+}
+
+#[inline]
+fn value<W: io::Write>(out: &mut Out<W>, value: Option<&Value<'_>>, symbols: &BTreeMap<u64, String>) {
+    match value {
+        Some(Value::Unsigned(number)) => out.number(*number),
+        Some(Value::Bool(truth)) => out.text(if *truth { "yes" } else { "no" }),
+        Some(Value::Address(address)) => match symbols.get(address) {
+            Some(name) => out.text(name),
+            None => out.address(*address),
+        },
+        Some(Value::Signed(number)) => out.signed(*number),
+        Some(Value::Float(number)) => out.float(*number),
+        // Escaped: a trace's text must not steer anybody's terminal.
+        Some(Value::Text(text)) => out.text(&format!("{text:?}")),
+        Some(Value::Bytes(bytes)) => out.hexadecimal(bytes),
+        None => out.text("?"),
+    };
 }

@@ -32,17 +32,35 @@ impl Merge {
     pub fn new(readers: Vec<ProcessorReader>, missing: Vec<ReadError>, filter: Filter) -> Merge {
         let steps = readers.iter().map(|_| None).collect();
         let mut merge = Merge { readers, steps, heads: BinaryHeap::new(), filter, missing, last: None };
-        (0..merge.readers.len()).for_each(|index| merge.advance(index));
+        for index in 0..merge.readers.len() {
+            if let Some(time) = merge.advance(index) {
+                merge.heads.push(Reverse((time, index)));
+            }
+        }
         merge
     }
 
-    fn advance(&mut self, index: usize) {
+    /// Takes a reader's next step; the time at which it comes, `None` at the end of the file.
+    #[inline]
+    fn advance(&mut self, index: usize) -> Option<u64> {
         let reader = &mut self.readers[index];
         let before = reader.last_time();
-        self.steps[index] = reader.step();
-        if self.steps[index].is_some() {
-            let time = reader.last_time().max(before).unwrap_or(0);
-            self.heads.push(Reverse((time, index)));
+        let step = reader.step()?;
+        self.steps[index] = Some(step);
+        Some(reader.last_time().max(before).unwrap_or(0))
+    }
+
+    /// The reader that comes next, where that of the last step may go on. Mostly it does, and nothing is sorted.
+    #[inline]
+    fn next_reader(&mut self) -> Option<usize> {
+        let Some(last) = self.last.take() else { return Some(self.heads.pop()?.0.1) };
+        let Some(time) = self.advance(last) else { return Some(self.heads.pop()?.0.1) };
+        match self.heads.peek_mut() {
+            Some(mut head) if (time, last) > head.0 => {
+                let Reverse((_, index)) = std::mem::replace(&mut *head, Reverse((time, last)));
+                Some(index)
+            }
+            _ => Some(last),
         }
     }
 
@@ -53,10 +71,7 @@ impl Merge {
             return Some(Err(self.missing.remove(0)));
         }
         loop {
-            if let Some(last) = self.last.take() {
-                self.advance(last);
-            }
-            let Reverse((_, index)) = self.heads.pop()?;
+            let index = self.next_reader()?;
             self.last = Some(index);
             match self.steps[index].take()? {
                 Step::Record if self.filter.has(&self.readers[index].record()) => {
