@@ -10,7 +10,7 @@ use std::process::Command;
 use common::{Scratch, record, trace_description, write_file};
 use mete_convert::{Perfetto, convert};
 use mete_schema::{Schema, Source};
-use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH};
+use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH, SWITCHED_OFF, SWITCHED_ON};
 use mete_trace::{Description, Filter, ThreadName, Trace};
 use perfetto_proto::{FtraceEvent, TracePacket};
 use prost::Message;
@@ -227,6 +227,27 @@ fn new_6_the_papers_schedin_alone_makes_a_schedule() {
         .collect();
     let (packets, _) = packets(&trace(&scratch, schema, &records, 4));
     assert_eq!(switches(&packets), [(100, 0, 0, 5), (200, 5, 0, 6), (300, 6, 0, 0), (400, 0, 0, 5)]);
+}
+
+/// KLogger §4.3: that an event is off is not that nothing happens.
+#[test]
+fn klog_4_nobody_is_drawn_as_running_while_switches_are_off() {
+    let scratch = Scratch::new("perfetto-off");
+    let off =
+        |serial: u64, time: u64, event: u16, number: u64| (serial, record(event, serial, time, &[number; 9]));
+    let records = [
+        come(0, 1000, [11, 10, 120], "worker"),
+        // What tells who leaves says nothing about who comes.
+        off(1, 1100, SWITCHED_OFF, 16),
+        come(2, 1200, [20, 20, 98], "other"),
+        off(3, 1300, SWITCHED_OFF, 17),
+        // A program that still ran.
+        come(4, 1301, [11, 10, 120], "worker"),
+        off(5, 9000, SWITCHED_ON, 17),
+        come(6, 9100, [20, 20, 98], "other"),
+    ];
+    let (packets, _) = packets(&trace(&scratch, SCHEMA, &records, 7));
+    assert_eq!(switches(&packets), [(1000, 0, 0, 11), (1200, 11, 0, 20), (1300, 20, 0, 0), (9100, 0, 0, 20)]);
 }
 
 #[test]

@@ -12,9 +12,21 @@ use crate::buffer::Buffer;
 use crate::description::{Description, EventLayout, FieldKind, FieldLayout};
 use crate::memory::Buffers;
 use crate::producer::{Outcome, Producer};
-use crate::record::{HEADER_BYTES, SWITCHED_OFF, SWITCHED_ON};
+use crate::record::{HEADER_BYTES, Record, SWITCHED_OFF, SWITCHED_ON};
 use crate::recorder::Recorder;
 use crate::thread;
+
+impl Record<'_> {
+    /// The number of the event that this switches, and whether on, if it is a mark of that.
+    pub fn switches(&self) -> Option<(u16, bool)> {
+        let number = self.bytes.get(HEADER_BYTES..HEADER_BYTES + 2).and_then(|bytes| bytes.try_into().ok());
+        match self.event {
+            SWITCHED_ON => Some((u16::from_le_bytes(number?), true)),
+            SWITCHED_OFF => Some((u16::from_le_bytes(number?), false)),
+            _ => None,
+        }
+    }
+}
 
 /// Bytes of the event's name in a mark; of a longer one it has the beginning.
 const NAME_BYTES: usize = 64;

@@ -70,6 +70,9 @@ impl<W: io::Write> Format for Perfetto<W> {
             return self.packets.hand_on_if_full();
         }
         self.threads.learn(record, time, &mut self.packets);
+        if let Some((number, is_on)) = record.switches() {
+            self.schedule.switched(record.processor, number, is_on, time, &self.threads, &mut self.packets);
+        }
         if !self.schedule.event(record, time, &self.threads, &mut self.packets) {
             self.tracks.instant(event, time, self.threads.of(record), &mut self.packets);
         }

@@ -3,8 +3,9 @@
 //! One switch may be several events here, such as one for the thread that leaves and one for the thread that
 //! comes. They are put together again: what leaves waits until somebody comes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use mete_trace::record::FIRST_RESERVED;
 use mete_trace::{EventLayout, FieldLayout, Record};
 
 use super::packets::Put;
@@ -66,11 +67,13 @@ struct Left {
     serial: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Processor {
     /// Who is drawn as running.
     current: Runs,
     left: Option<Left>,
+    /// Events that are off, without which nobody knows who runs.
+    off: BTreeSet<u16>,
 }
 
 /// Puts switches together.
@@ -85,7 +88,8 @@ pub struct Schedule {
 impl Schedule {
     /// Of a trace's events.
     pub fn new(meanings: &Meanings, events: &[EventLayout]) -> Schedule {
-        let most = events.iter().map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
+        let own = events.iter().filter(|event| event.id < FIRST_RESERVED);
+        let most = own.map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
         let meaning = |number: usize| meanings.event(number as u16);
         let mut kinds: Vec<_> = (0..most).map(|number| meaning(number).map_or(Kind::Other, kind)).collect();
         let comes = |number: usize| matches!(kinds[number], Kind::Switch { into: Some(_), .. });
@@ -123,6 +127,7 @@ impl Schedule {
                 }
                 false
             }
+            Kind::Switch { .. } if !draw.processor.off.is_empty() => true,
             Kind::Switch { out, into, is_raw } => {
                 let left = out.as_ref().and_then(|side| side.left(record, time, *is_raw));
                 let comes = into.as_ref().and_then(|side| side.runs(record));
@@ -137,6 +142,32 @@ impl Schedule {
                 true
             }
         }
+    }
+
+    /// An event is switched on or off. Without one that tells who comes, nobody knows who runs; what a program that still
+    /// ran has recorded all the same is not all.
+    pub fn switched(
+        &mut self,
+        number: u32,
+        event: u16,
+        is_on: bool,
+        time: u64,
+        threads: &Threads,
+        packets: &mut impl Put,
+    ) {
+        let Some(Kind::Switch { into, .. }) = self.kinds.get(usize::from(event)) else { return };
+        if self.tells_all && into.is_none() {
+            return;
+        }
+        if !is_on {
+            self.lost(number, Some(time), threads, packets);
+        }
+        let off = &mut self.processors.entry(number).or_default().off;
+        if is_on {
+            off.remove(&event)
+        } else {
+            off.insert(event)
+        };
     }
 
     /// Events of this processor are missing from this time on: nobody knows who runs.

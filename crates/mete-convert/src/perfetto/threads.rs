@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use mete_trace::record::FIRST_RESERVED;
 use mete_trace::{EventLayout, FieldLayout, Record, ThreadName, Value};
 
 use super::packets::Put;
@@ -53,7 +54,8 @@ mod field {
 impl Threads {
     /// No thread yet.
     pub fn new(meanings: &Meanings, events: &[EventLayout]) -> Threads {
-        let most = events.iter().map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
+        let own = events.iter().filter(|event| event.id < FIRST_RESERVED);
+        let most = own.map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
         let told = (0..most).map(|number| told(meanings, number as u16)).collect();
         Threads { known: HashMap::new(), told }
     }

@@ -138,6 +138,10 @@ impl Recorded {
         let mut merged = self.trace.merge(Filter::default().without_marks());
         while let Some(item) = merged.next() {
             match item {
+                // From where an event may be missing up to where it is not, nobody knows what happened.
+                Ok(Item::Record(record)) if record.switches().is_some() => {
+                    see(Next::Lost { processor: record.processor });
+                }
                 Ok(Item::Record(record)) => {
                     if let Some(layout) = layouts.get(&record.event) {
                         see(Next::Event(self.seen(&record, layout)));
