@@ -21,6 +21,7 @@ demo: setup ## log real processes, let the scheduler act on it, write a report
 	@$(RUN) cargo run --quiet --release --package mete --bin mete -- demo $(ARGS)
 
 test: setup ## run every test that this machine can run
+	@scripts/setup.sh readers || true
 	@scripts/test.sh $(ARGS)
 
 bench: setup ## measure the costs on this machine

@@ -4,6 +4,7 @@
 #   scripts/setup.sh        compilers, headers, Rust
 #   scripts/setup.sh check  what judges formatting and scripts
 #   scripts/setup.sh vm     what the tests in the virtual machine need
+#   scripts/setup.sh readers   what reads converted traces in tests: babeltrace2, pyarrow, perfetto
 #
 # Debian and Ubuntu packages are installed by apt-get, as root or by a sudo that asks nothing;
 # Rust by rustup. Elsewhere the script says what to install.
@@ -53,6 +54,20 @@ check_judges() {
 	have git || need "git" git
 	have shellcheck || need "shellcheck" shellcheck
 	have clang-format-19 || need "clang-format 19" clang-format-19
+}
+
+check_readers() {
+	have babeltrace2 || need "babeltrace2" babeltrace2
+	python3 -c 'import ensurepip, venv' 2>/dev/null || need "python3 with venv" python3-venv
+}
+
+# Python's packages go into the target directory, where the tests look for them.
+setup_readers() {
+	local place=$root/target/python
+	"$place/bin/python3" -c 'import pyarrow, perfetto' 2>/dev/null && return
+	say "installing Python packages into $place: pyarrow, perfetto, protobuf"
+	python3 -m venv "$place" && "$place/bin/pip" install --quiet pyarrow perfetto protobuf >&2 ||
+		say "they could not be installed; the tests that need them will be skipped"
 }
 
 # Replaces the place holder once the package lists are there to choose from.
@@ -134,7 +149,8 @@ main() {
 		;;
 	check) check_judges ;;
 	vm) check_vm ;;
-	*) give_up "usage: scripts/setup.sh [check|vm]" ;;
+	readers) check_readers ;;
+	*) give_up "usage: scripts/setup.sh [check|vm|readers]" ;;
 	esac
 	if ! on_debian; then
 		[ $rust = here ] || missing+=("Rust $rust_wanted or newer with rustfmt and clippy (https://rustup.rs)")
@@ -142,6 +158,7 @@ main() {
 	fi
 	setup_packages
 	[ $rust = here ] || setup_rust
+	[ "${1:-}" != readers ] || setup_readers
 	find_clang
 	say "nothing is missing${CLANG:+ (${CLANG##*/}, cargo $(cargo_version))}"
 }

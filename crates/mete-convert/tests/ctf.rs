@@ -122,7 +122,7 @@ fn new_6_babeltrace2_finds_every_event_value_and_loss() {
     let Ok(output) =
         Command::new("babeltrace2").arg("--clock-seconds").arg("--names=all").arg(&directory).output()
     else {
-        return println!("SKIPPED: {test}: no babeltrace2 here; Debian's package is babeltrace2");
+        return println!("SKIPPED: {test}: no babeltrace2 here; scripts/setup.sh readers installs it");
     };
     let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}");

@@ -21,7 +21,7 @@ pub const NUMBERED: u16 = 7;
 pub const NASTY: &[u8; 16] = b"a\"$x @{[1]}\\\n,\xc3z";
 
 /// What to do where a Python package is missing.
-pub const HOW_TO_GET_IT: &str = "scripts/setup.sh python puts it where the tests find it";
+pub const HOW_TO_GET_IT: &str = "scripts/setup.sh readers puts it where the tests find it";
 
 /// A Python that has this package: the one that METE_PYTHON names, that of the set-up, or the system's.
 pub fn python_with(package: &str) -> Option<PathBuf> {
