@@ -503,3 +503,44 @@ fn klog_4_recording_goes_on_in_other_buffers_and_nothing_is_lost_between() {
     assert!(numbers.iter().all(|numbers| numbers.iter().copied().eq(0..300)), "{numbers:?}");
     assert!(merged.accounts().iter().all(|account| account.is_complete()), "{:?}", merged.accounts());
 }
+
+/// KLogger §4.3: whoever reads the trace knows where an event may be missing.
+#[test]
+fn klog_4_switched_events_are_marked_on_every_processor_and_told_by_the_description() {
+    let scratch = Scratch::new("switches");
+    let directory = scratch.path().join("trace");
+    let memory = Arc::new(Memory::new(2, 16, 10).unwrap());
+    let description = common::description().with_switches();
+    let off_at_first = vec!["TEXT".to_owned()];
+    let options = Options { off_at_first: off_at_first.clone(), ..Options::directory(&directory) };
+    let mut recorder = Recorder::start(memory, description, options).unwrap();
+    recorder.mark_switched(&[1], true);
+    recorder.mark_switched(&[0, 1], false);
+    recorder.save_description().unwrap();
+    let kept = Trace::open(&directory).unwrap().description().circumstances.switches.clone();
+    assert_eq!(recorder.stop().unwrap().circumstances.switches, kept, "a killed recorder leaves it, too");
+    let listed: Vec<_> = kept.list.iter().map(|switch| (switch.event.as_str(), switch.on)).collect();
+    assert_eq!(listed, [("TEXT", true), ("SCHEDIN", false), ("TEXT", false)]);
+    assert_eq!((kept.off_at_first, kept.unlisted), (off_at_first, 0));
+    let mut marks = [Vec::new(), Vec::new()];
+    let mut merged = Trace::open(&directory).unwrap().merge(Filter::default().without_marks());
+    while let Some(item) = merged.next() {
+        let Item::Record(record) = item.unwrap() else { panic!("something is lost") };
+        marks[record.processor as usize].extend(record.switches());
+    }
+    assert_eq!(marks[0], [(1, false), (1, true), (0, false), (1, false)]);
+    assert_eq!(marks[0], marks[1]);
+}
+
+#[test]
+fn klog_6_a_watched_event_is_seen_when_it_has_come_by() {
+    let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
+    let options = Options { watched: vec![NUMBERED], ..Options::flight(1 << 20) };
+    let recorder = Recorder::start(Arc::clone(&memory), common::description(), options).unwrap();
+    let producer = Producer::new(memory.buffer(0));
+    for (event, seen) in [(NUMBERED + 1, 0), (NUMBERED, 1), (NUMBERED + 1, 1), (NUMBERED, 2)] {
+        let _ = producer.record(event, &[1], || ClockSource::Counter.now());
+        recorder.flush().unwrap();
+        assert_eq!(recorder.seen(), seen);
+    }
+}

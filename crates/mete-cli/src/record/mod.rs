@@ -1,9 +1,9 @@
 //! `mete record`: the events of a schema, from the kernel into a trace.
 //!
 //! ```text
-//!   wanted ──▶ session ──▶ summary
-//!              ▲  ▲   └──▶ dumps
-//!         live ┘  └ desk ◀── parameters (files)
+//!   wanted ──▶ origin ──▶ session ──▶ summary
+//!     (kernel, domains,   ▲  ▲   └──▶ dumps
+//!       the command) live ┘  └ desk ◀── parameters (files)
 //! ```
 
 mod bound;

@@ -153,9 +153,9 @@ impl Session {
         // Those that still ran then have ended.
         thread::sleep(LONGEST_RUN);
         let exchanged = self.recorder.exchange(self.recording.buffers());
-        self.missed_runs += old.map_or(Ok(0), |old| old.runs_missed())?;
         self.buffer_bytes = buffer_bytes;
         self.switch(before)?;
+        self.missed_runs += old.map_or(Ok(0), |old| old.runs_missed())?;
         Ok(exchanged?)
     }
 
