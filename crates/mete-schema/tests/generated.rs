@@ -11,7 +11,8 @@ use std::process::{Command, Output};
 use mete_schema::generate::{bpf, c, columns, rust};
 use mete_schema::shipped::SHIPPED;
 use mete_schema::types::{FieldType, Int};
-use mete_schema::{Schema, Source};
+use mete_schema::{Schema, Source, check};
+use proptest::prelude::*;
 
 /// Names and texts that generated code could stumble over, and a field of each kind.
 const SCHEMA: &str = r#"
@@ -310,4 +311,61 @@ fn new_6_columns_of_an_event_are_its_header_and_its_fields() {
         ("L2_cache_misses", int(64)),
     ];
     assert_eq!(columns, expected.map(|(name, kind)| (name.to_owned(), kind)));
+}
+
+/// What a compiler sees of C: lines are joined first, and then comments are spaces.
+fn without_comments(text: &str) -> String {
+    let joined = text.replace("??/", "\\").replace("\\\n", "");
+    let mut seen = String::new();
+    let mut rest = joined.as_str();
+    while let Some((before, comment)) = rest.split_once("/*") {
+        seen.push_str(before);
+        seen.push(' ');
+        rest = comment.split_once("*/").map_or("", |(_, behind)| behind);
+    }
+    seen.push_str(rest);
+    seen.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn documented(docs: &[String]) -> Schema {
+    let docs: String = docs.iter().map(|line| format!("/// {line}\n")).collect();
+    let text = format!("{docs}event A {{\n{docs}int pid\n{docs}char name[4]\n}}\n");
+    Schema::read(&[Source::new("test", text)]).unwrap()
+}
+
+proptest! {
+    /// Documentation changes no code, whatever is written there: pieces of comments, quotes, joined lines, directives.
+    #[test]
+    fn klog_1_documentation_puts_nothing_into_generated_code(
+        docs in prop::collection::vec(
+            prop::collection::vec(
+                prop::sample::select(vec![
+                    "*/", "/*", "*", "/", "\\", "??/", "\"", "]", "#define x", "#[cfg(x)]", "int x;", "{", "}", "//", " ",
+                    "'", "r#\"", "%s", "\u{2028}", "x",
+                ]),
+                0..8,
+            ).prop_map(|pieces| pieces.concat()),
+            0..4,
+        ),
+    ) {
+        let (with, plain) = (documented(&docs), documented(&[]));
+        prop_assert_eq!(without_comments(&c(&with)), without_comments(&c(&plain)));
+        let is_code = |line: &&str| !line.trim_start().starts_with("#[doc = ");
+        let lines = |schema: &Schema| rust(schema).lines().filter(is_code).map(str::to_owned).collect::<Vec<_>>();
+        prop_assert_eq!(lines(&with), lines(&plain));
+    }
+}
+
+/// Paths and symbols go to the recorder and nowhere else.
+#[test]
+fn klog_8_names_of_files_and_symbols_are_not_in_generated_code() {
+    let of = |path: &str, symbol: &str| {
+        let text = format!(
+            "event A {{ u64 x }}\nat uprobe:\"{path}\":\"{symbol}\" log A(arg0)\nat usdt:\"{path}\":p:n log A(arg1)"
+        );
+        let schema = Schema::read(&[Source::new("test", text)]).unwrap();
+        let kernel = support::kernel();
+        bpf(&schema, &check(&schema, Some(&kernel)).unwrap(), &kernel).unwrap()
+    };
+    assert_eq!(of("/*/ */ int evil; //", "f); } int evil() { ("), of("/bin/sh", "main"));
 }

@@ -28,7 +28,7 @@ use super::c::{PREAMBLE, padding, records};
 use super::in_place;
 use crate::kernel::{KernelTypes, Type, Typed};
 use crate::problem::{Problem, Problems};
-use crate::schema::{Event, Schema, Target};
+use crate::schema::{Event, Point, Schema, Target};
 use crate::types::FieldType;
 use crate::typing::{Checked, CheckedLog, CheckedPoint};
 pub use benchmark::benchmark;
@@ -43,15 +43,7 @@ use value::Writer;
 /// could describe.
 pub fn bpf(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Result<String, Problems> {
     let points = schema.points.iter().zip(&checked.points);
-    let refused = points.filter_map(|(point, checked)| {
-        let title = format!("no program can be made for {}", point.target);
-        let label = match checked.arguments {
-            _ if section(&point.target).is_none() => "a place that the kernel's programs do not run at",
-            None => "its record is described in the tracing file system only, which this process may not look at: be root",
-            Some(_) => return None,
-        };
-        Some(Problem::new(point.span, title, label))
-    });
+    let refused = points.filter_map(|(point, checked)| refusal(point, checked));
     Problems::unless_none(refused.collect())?;
     Problems::unless_none(too_far(schema, checked, kernel))?;
     let checked = &spare::spare(schema, checked, kernel);
@@ -69,6 +61,22 @@ pub fn bpf(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Resu
     }
     benchmark::benchmarks(&mut text, schema);
     Ok(text)
+}
+
+fn refusal(point: &Point, checked: &CheckedPoint) -> Option<Problem> {
+    let (label, help) = match (&point.target, &checked.arguments) {
+        (Target::Probe(_), _) => (
+            "a probe point of a program: the log facility's, not the kernel's",
+            "leave the point out and log the event by its encoder: mete schema generate; mete log reads the probe point",
+        ),
+        (_, None) => (
+            "its record is described in the tracing file system only",
+            "that may not be looked at by this process: be root",
+        ),
+        (_, Some(_)) => return None,
+    };
+    let title = format!("no program can be made for {}", point.target);
+    Some(Problem::new(point.span, title, label).help(help.to_owned()))
 }
 
 /// The loader library's macro follows so many pointers, where the kernel does not let a program do it by itself.
