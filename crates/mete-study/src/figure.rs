@@ -51,8 +51,9 @@ pub fn is_noisy(repetitions: &[f64]) -> bool {
 
 /// What a page says where a verdict is missing for that.
 const TOO_NOISY: &str = "Too noisy: of a time that the statement rests on, the median of the repetitions is more \
-                         than a tenth above the least, because the machine did other work meanwhile. There is no \
-                         verdict then.\n\n";
+                         than a tenth above the least, because the machine did other work meanwhile; or other \
+                         processes are known to have used more than a tenth of all processors. There is no verdict \
+                         then.\n\n";
 
 /// One statement of a paper, and what came out here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -7,10 +7,11 @@ use crate::crew::{Desk, now_ns};
 /// Two readings of the clock that are at least so far apart have something in between. Two readings in a row take
 /// some 20 ns, and what a hypervisor or the memory adds is below a microsecond as a rule.
 const LEAST_NS: u64 = 1_000;
-/// Gaps that are kept; later ones are counted only.
-const MOST: usize = 8192;
-/// Words of a member that watches: how many gaps, then two a gap.
-pub const WORDS: usize = 1 + 2 * MOST;
+
+/// Words of a member that keeps so many gaps: how many there were, then two a gap. Later ones are counted only.
+pub const fn words(gaps: usize) -> usize {
+    1 + 2 * gaps
+}
 
 /// From the last reading before to the first reading after something took the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +32,13 @@ impl Gap {
 /// Looks at the clock until it is told to end.
 pub fn watch(desk: &Desk<'_>) {
     let words = desk.words();
+    let most = words.len() / 2;
     let mut last = now_ns();
     let mut gaps = 0usize;
     while !desk.is_over() {
         let now = now_ns();
         if now.wrapping_sub(last) >= LEAST_NS {
-            if gaps < MOST {
+            if gaps < most {
                 words[1 + 2 * gaps].store(last, Ordering::Relaxed);
                 words[2 + 2 * gaps].store(now, Ordering::Relaxed);
             }
@@ -49,7 +51,7 @@ pub fn watch(desk: &Desk<'_>) {
 
 /// What a member has kept, in order of time.
 pub fn gaps(words: &[AtomicU64]) -> Vec<Gap> {
-    let count = (words[0].load(Ordering::Acquire) as usize).min(MOST);
+    let count = (words[0].load(Ordering::Acquire) as usize).min(words.len() / 2);
     let pairs = words[1..=2 * count].chunks_exact(2);
     let gap = |pair: &[AtomicU64]| Gap {
         from_ns: pair[0].load(Ordering::Relaxed),

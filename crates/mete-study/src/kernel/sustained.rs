@@ -16,8 +16,8 @@ use crate::traffic::system_calls;
 const EVENTS_A_SECOND: u64 = 1_000_000;
 /// Each member makes its part of a thousandth of a second's events, then sleeps.
 const PORTION_NS: u64 = 1_000_000;
-/// One repetition.
-const TIME: Duration = Duration::from_secs(2);
+/// Repetitions, and their length; then those of a quick run.
+const ROUNDS: [(usize, Duration); 2] = [(9, Duration::from_secs(2)), (3, Duration::from_millis(400))];
 /// Below this part of the rate the machine was too busy with other things to say anything.
 const LEAST: f64 = 0.9;
 /// A member's shared word: system calls in a portion.
@@ -34,9 +34,9 @@ struct Found {
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     let mut generated = Generated::at_system_calls();
     let mut found = Vec::new();
-    let rounds = context.rounds(9).min(9);
+    let (rounds, time) = ROUNDS[usize::from(context.is_quick)];
     let shares = interleave("a million events a second", rounds, &[()], context.progress, |()| {
-        let of = measure(generated.as_mut().map_err(|reason| reason.clone())?)?;
+        let of = measure(generated.as_mut().map_err(|reason| reason.clone())?, time)?;
         found.push(of);
         Ok(of.flush_percent)
     });
@@ -54,7 +54,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     ]
 }
 
-fn measure(generated: &mut Generated) -> Result<Found, Reason> {
+fn measure(generated: &mut Generated, time: Duration) -> Result<Found, Reason> {
     let places: Vec<_> = processor::allowed().into_iter().map(Some).collect();
     let calls = EVENTS_A_SECOND * PORTION_NS / 1_000_000_000 / places.len() as u64;
     let crew = Crew::start(&places, 1, call)?;
@@ -64,7 +64,7 @@ fn measure(generated: &mut Generated) -> Result<Found, Reason> {
     let (before, begin) = (generated.totals()?, Instant::now());
     generated.attached(|| {
         crew.go();
-        std::thread::sleep(TIME);
+        std::thread::sleep(time);
         crew.stop();
         Ok(0.0)
     })?;

@@ -13,15 +13,17 @@ mod recorded;
 mod schedule;
 mod session;
 mod spans;
+mod usage;
 mod waits;
 #[cfg(test)]
 pub(crate) mod written;
 
 pub(crate) use family::Family;
+pub(crate) use mete_trace::Symbols;
 pub(crate) use names::Names;
 pub(crate) use recorded::{Next, Recorded, Seen};
 pub(crate) use schedule::{Run, Runs};
 pub(crate) use session::{Session, Totals};
 pub(crate) use spans::{EVENTS as INTERRUPTS, Kind, Span, Spans};
-pub(crate) use mete_trace::Symbols;
+pub(crate) use usage::Usage;
 pub(crate) use waits::{EVENTS as LOCKING, How, Wait, Waits};

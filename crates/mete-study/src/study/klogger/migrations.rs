@@ -15,7 +15,7 @@ use crate::reason::Reason;
 use crate::report::{Report, Row};
 use crate::scratch::Scratch;
 use crate::study::{Study, StudyOptions};
-use crate::trace::{Names, Next, Recorded, Run, Runs, Session};
+use crate::trace::{Names, Next, Recorded, Runs, Session, Usage};
 
 const EVENTS: [&str; 3] = ["SCHEDIN", "SCHEDOUT", "FORK"];
 /// Hogs beside the player; the paper's largest number is ten.
@@ -42,6 +42,8 @@ pub(super) struct Point {
     pub hogs: usize,
     /// Percent of all processors' time.
     pub share: BTreeMap<Who, f64>,
+    /// The same of everybody else on the machine.
+    pub others: f64,
     /// Of player and display together, in a second.
     pub migrations: f64,
     /// Percent of all frames; `None` where the player does not say.
@@ -115,8 +117,11 @@ fn ffmpeg(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<Point,
     if !made.success() {
         return Err(Reason::new("ffmpeg cannot make an MPEG2 clip here"));
     }
+    // Hogs have an end of their own, should nobody be left to end them.
     let start = format!(
-        "n=0; while [ $n -lt {hogs} ]; do awk 'BEGIN {{ while (1) i++ }}' & n=$((n + 1)); done
+        "n=0; while [ $n -lt {hogs} ]; do
+             (ulimit -t 20; exec awk 'BEGIN {{ while (1) i++ }}') & n=$((n + 1))
+         done
          exec ffmpeg -nostdin -loglevel error -re -i clip.mpg -f null -"
     );
     let session = Session::begin("scheduler", &EVENTS)?;
@@ -142,48 +147,17 @@ fn threads_and_children(recorded: &Recorded, pid: i32) -> HashMap<i32, Who> {
 
 fn point(hogs: usize, recorded: &Recorded, pids: HashMap<i32, Who>) -> Point {
     let usage = Usage::of(recorded, Runs::of_own_recording());
-    let all_ns = (recorded.duration_ns() * recorded.processors() as u64).max(1) as f64;
     let seconds = (recorded.duration_ns().max(1)) as f64 / 1e9;
     let mut share = BTreeMap::from([(Who::Player, 0.0), (Who::Hog, 0.0)]);
     let mut migrations = 0;
     for (pid, who) in &pids {
-        let Some(of) = usage.0.get(pid) else { continue };
-        *share.entry(*who).or_default() += 100.0 * of.ns as f64 / all_ns;
+        let of = usage.of_process(*pid);
+        *share.entry(*who).or_default() += usage.percent(of.ns);
         migrations += if *who == Who::Hog { 0 } else { of.migrations };
     }
     let migrations = f64::from(migrations) / seconds;
-    Point { hogs, share, migrations, frames_lost: None, lost: recorded.lost() }
-}
-
-/// What each process used.
-#[derive(Debug, Default)]
-struct Usage(HashMap<i32, Used>);
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Used {
-    ns: u64,
-    migrations: u32,
-    last: Option<u32>,
-}
-
-impl Usage {
-    fn of(recorded: &Recorded, mut runs: Runs) -> Usage {
-        let mut usage = Usage::default();
-        recorded.each(|next| {
-            if let Some(run) = runs.next(&next).filter(|run| run.pid != 0) {
-                usage.add(&run);
-            }
-        });
-        usage
-    }
-
-    /// Runs of one process come in their order.
-    fn add(&mut self, run: &Run) {
-        let used = self.0.entry(run.pid).or_default();
-        used.ns += run.ns();
-        used.migrations += u32::from(used.last.is_some_and(|last| last != run.processor));
-        used.last = Some(run.processor);
-    }
+    let others = usage.others_percent(|pid| pids.contains_key(&pid));
+    Point { hogs, share, others, migrations, frames_lost: None, lost: recorded.lost() }
 }
 
 /// What somebody has recorded: share and migrations of the processes that used the processors most.
@@ -192,14 +166,14 @@ pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     recorded.needs("scheduler", &EVENTS)?;
     let mut names = Names::of_trace(&recorded);
     recorded.each(|next| names.next(&next));
-    let mut usage: Vec<_> = Usage::of(&recorded, Runs::default()).0.into_iter().collect();
-    usage.sort_by_key(|(pid, used)| (std::cmp::Reverse(used.ns), *pid));
-    usage.truncate(SHOWN);
-    let all_ns = (recorded.duration_ns() * recorded.processors() as u64).max(1) as f64;
+    let usage = Usage::of(&recorded, Runs::default());
+    let mut most: Vec<_> = usage.processes().collect();
+    most.sort_by_key(|(pid, used)| (std::cmp::Reverse(used.ns), *pid));
+    most.truncate(SHOWN);
     let mut report = Report::new(format!("mete study migrations --trace {}", directory.display()));
-    for (pid, used) in usage {
+    for (pid, used) in most {
         let name = format!("{} ({pid})", names.of(pid));
-        let percent = Ok(vec![100.0 * used.ns as f64 / all_ns]);
+        let percent = Ok(vec![usage.percent(used.ns)]);
         let row = Row::new(format!("{name}: processor share"), "percent", percent);
         report.rows.push(row.note("of all processors").note(page::loss(recorded.lost())));
         report.rows.push(Row::new(format!("{name}: migrations"), "", Ok(vec![used.migrations.into()])));
@@ -219,9 +193,10 @@ fn rows(player: &str, hogs: usize, point: &Result<Point, Reason>) -> Vec<Row> {
         Who::Display => one("display's share", "percent", *share),
         Who::Hog => one("hogs' share", "percent", *share),
     });
+    let others = one("others' share", "percent", point.others);
     let migrations = one("migrations of the player", "1/s", point.migrations).note(page::loss(point.lost));
     let frames = point.frames_lost.map(|lost| one("frames lost", "percent", lost));
-    shares.chain([migrations]).chain(frames).collect()
+    shares.chain([others, migrations]).chain(frames).collect()
 }
 
 impl player::Frames {
@@ -243,27 +218,12 @@ mod tests {
     use super::*;
     use crate::trace::written::Written;
 
-    /// Process 7 runs twice on processor 0 and once on 1, its child 9 on 1; 20 is a thread of 7.
+    /// Process 7 starts 9; 20 is a thread of 7.
     fn written() -> Recorded {
-        let mut written = Written::new("scheduler", 2);
-        let run = |written: &mut Written, processor, pid, from, to| {
-            written.event(processor, from, "SCHEDIN", &[("pid", pid), ("tgid", pid)]);
-            written.event(processor, to, "SCHEDOUT", &[("pid", pid), ("state", 1)]);
-        };
-        run(&mut written, 0, 7, 1_000, 2_000);
+        let mut written = Written::new("scheduler", 1);
         written.event(0, 2_000, "FORK", &[("parent", 7), ("child", 9), ("child_tgid", 9)]);
         written.event(0, 2_000, "FORK", &[("parent", 7), ("child", 20), ("child_tgid", 7)]);
-        run(&mut written, 0, 7, 2_500, 2_700);
-        run(&mut written, 1, 9, 2_600, 4_000);
-        run(&mut written, 1, 7, 4_000, 4_300);
         written.read()
-    }
-
-    #[test]
-    fn klog_9_a_migration_is_a_run_on_another_processor_than_the_last() {
-        let usage = Usage::of(&written(), Runs::default());
-        assert_eq!(usage.0[&7], Used { ns: 1_500, migrations: 1, last: Some(1) });
-        assert_eq!(usage.0[&9], Used { ns: 1_400, migrations: 0, last: Some(1) });
     }
 
     #[test]

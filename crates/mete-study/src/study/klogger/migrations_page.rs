@@ -53,7 +53,9 @@ fn figures(curves: &[Curve], is_complete: bool) -> Vec<Figure> {
     let points = curves.iter().find(|curve| curve.player == "decoder").map(|curve| &curve.points[..]);
     let losses: Vec<_> =
         points.unwrap_or_default().iter().filter_map(|p| Some((p.hogs, p.frames_lost?))).collect();
-    vec![degrades(&losses, is_complete), turns(&losses, is_complete), followed(curves, is_complete)]
+    let others = points.unwrap_or_default().iter().map(|point| point.others).fold(0.0, f64::max);
+    let all = [degrades(&losses, is_complete), turns(&losses, is_complete), followed(curves, is_complete)];
+    all.map(|figure| page::unless_busy(figure, others)).into()
 }
 
 fn degrades(losses: &[(usize, f64)], is_complete: bool) -> Figure {
@@ -129,17 +131,20 @@ fn compared(curves: &[Curve]) -> String {
 
 fn table(curves: &[Curve]) -> String {
     let mut text = String::from(
-        "\n| player | hogs | player, % | display, % | hogs, % | migrations a second | frames lost, % |\n\
-         |---|---:|---:|---:|---:|---:|---:|\n",
+        "\n| player | hogs | player, % | display, % | hogs, % | others, % | migrations a second | frames lost, % |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     for curve in curves {
         for point in &curve.points {
             let share = |who| point.share.get(&who).copied().map(short).unwrap_or_default();
             let [player, display, hogs] = [Who::Player, Who::Display, Who::Hog].map(share);
             let lost = point.frames_lost.map(short).unwrap_or_default();
-            let (name, number, moved) = (curve.player, point.hogs, short(point.migrations));
-            let _ =
-                writeln!(text, "| {name} | {number} | {player} | {display} | {hogs} | {moved} | {lost} |");
+            let (name, number, others) = (curve.player, point.hogs, short(point.others));
+            let moved = short(point.migrations);
+            let _ = writeln!(
+                text,
+                "| {name} | {number} | {player} | {display} | {hogs} | {others} | {moved} | {lost} |"
+            );
         }
     }
     text
@@ -156,6 +161,7 @@ mod tests {
         let point = |&(hogs, lost, migrations)| Point {
             hogs,
             share: BTreeMap::new(),
+            others: 0.0,
             migrations,
             frames_lost: Some(lost),
             lost: 0,

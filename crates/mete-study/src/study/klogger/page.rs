@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::figure::{self, Figure};
-use crate::report::Report;
+use crate::figure::{self, Figure, Verdict};
+use crate::report::{Report, short};
 
 /// A page: what it is, the paper beside ours, what was done and how it compares, plots.
 pub fn of(title: &str, report: &Report, figures: &[Figure], text: &str, plots: &[&str]) -> String {
@@ -17,6 +17,18 @@ pub fn of(title: &str, report: &Report, figures: &[Figure], text: &str, plots: &
     let plots: Vec<_> = plots.iter().map(|plot| format!("![]({plot})\n")).collect();
     page.push_str(&plots.join("\n"));
     page
+}
+
+/// Percent of all processors that others may use meanwhile; as with repetitions, a tenth.
+const BUSY: f64 = 10.0;
+
+/// There is no verdict on programs that had to share the machine with others.
+pub fn unless_busy(figure: Figure, others_percent: f64) -> Figure {
+    if others_percent <= BUSY || figure.verdict == Verdict::NotMeasured {
+        return figure;
+    }
+    let ours = format!("{}; others used up to {} % of the processors", figure.ours, short(others_percent));
+    Figure { ours, ..figure }.unless_noisy(true)
 }
 
 /// What a row says where its trace is not complete.
@@ -40,4 +52,19 @@ fn absent(report: &Report) -> String {
         text
     });
     if lines.is_empty() { lines } else { format!("Not measured:\n\n{lines}\n") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn klog_9_on_a_machine_that_others_use_there_is_no_verdict_and_the_page_says_how_much_they_do() {
+        let figure = || Figure::new("figure", "paper", "ours", true);
+        assert_eq!(unless_busy(figure(), 10.0), figure());
+        let busy = unless_busy(figure(), 45.0);
+        assert_eq!((busy.verdict, busy.ours.contains("45.0 % of the processors")), (Verdict::TooNoisy, true));
+        let missing = Figure::missing("figure", "paper", "why");
+        assert_eq!(unless_busy(missing.clone(), 45.0), missing);
+    }
 }

@@ -12,7 +12,7 @@ use crate::reason::Reason;
 use crate::report::{Report, Row};
 use crate::scratch::Scratch;
 use crate::study::{Study, StudyOptions};
-use crate::trace::{Family, Names, Recorded, Run, Runs, Session};
+use crate::trace::{Family, Names, Recorded, Run, Runs, Session, Usage};
 
 /// What is recorded.
 const EVENTS: [&str; 5] = ["SCHEDIN", "SCHEDOUT", "FORK", "EXEC", "EXIT"];
@@ -29,6 +29,8 @@ pub(super) struct Quanta {
     pub us: Distribution,
     /// How many ended because somebody else was to run.
     pub preempted: usize,
+    /// Percent of all processors' time that everybody else used.
+    pub others: f64,
     /// Events that the trace has lost.
     pub lost: u64,
 }
@@ -39,6 +41,7 @@ impl Quanta {
             name: name.to_owned(),
             us: Distribution::of(runs.iter().map(|run| run.ns() as f64 / 1e3).collect()),
             preempted: runs.iter().filter(|run| run.is_preempted).count(),
+            others: 0.0,
             lost,
         }
     }
@@ -86,7 +89,10 @@ fn watch(workload: &Workload, time: Duration, progress: &dyn Progress) -> Result
     let recorded = session.end()?;
     drop(started);
     let runs = of_family(&recorded, pid, Runs::of_own_recording());
-    Ok(Quanta::of(workload.name, &runs, recorded.lost()))
+    let usage = Usage::of(&recorded, Runs::of_own_recording());
+    let own = usage.percent(runs.iter().map(Run::ns).sum());
+    let others = (usage.others_percent(|_| false) - own).max(0.0);
+    Ok(Quanta { others, ..Quanta::of(workload.name, &runs, recorded.lost()) })
 }
 
 fn of_family(recorded: &Recorded, pid: i32, mut runs: Runs) -> Vec<Run> {

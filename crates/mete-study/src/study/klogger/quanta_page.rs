@@ -39,12 +39,16 @@ fn files(all: &[Quanta]) -> Vec<(String, String)> {
     vec![("quanta.svg".to_owned(), plot), ("distribution.csv".to_owned(), cdf::csv(&series, "us"))]
 }
 
+/// Where a program shared the processors with others, they are what ended its quanta.
 fn figures(all: &[Quanta], is_complete: bool) -> Vec<Figure> {
     let of = |name: &str| all.iter().find(|quanta| quanta.name == name);
+    let busy = |name: &str| of(name).map_or(0.0, |quanta| quanta.others);
+    let others = all.iter().filter(|quanta| quanta.name != MAKE && quanta.name != COMPUTATION);
+    let others = others.map(|quanta| quanta.others).fold(0.0, f64::max);
     vec![
-        interactive(all, is_complete),
-        make(of(MAKE), is_complete),
-        computation(of(COMPUTATION), is_complete),
+        page::unless_busy(interactive(all, is_complete), others),
+        page::unless_busy(make(of(MAKE), is_complete), busy(MAKE)),
+        page::unless_busy(computation(of(COMPUTATION), is_complete), busy(COMPUTATION)),
     ]
 }
 
@@ -116,18 +120,19 @@ fn compared(all: &[Quanta]) -> String {
 
 fn table(all: &[Quanta]) -> String {
     let mut text = String::from(
-        "\n| program | quanta | median, us | 90 %, us | 99 %, us | longest, us | below 100 us | preempted |\n\
-         |---|---:|---:|---:|---:|---:|---:|---:|\n",
+        "\n| program | quanta | median, us | 90 %, us | 99 %, us | longest, us | below 100 us | preempted | others had, % |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
-    for Quanta { name, us, preempted, .. } in all {
+    for Quanta { name, us, preempted, others, .. } in all {
         let at = |part| us.quantile(part).map(short).unwrap_or_default();
         let below =
             us.part_below(SHORT_US).map(|part| format!("{} %", short(100.0 * part))).unwrap_or_default();
         let count = us.values().len();
         let [half, nine, rare, most] = [0.5, 0.9, 0.99, 1.0].map(at);
+        let others = short(*others);
         let _ = writeln!(
             text,
-            "| {name} | {count} | {half} | {nine} | {rare} | {most} | {below} | {preempted} |"
+            "| {name} | {count} | {half} | {nine} | {rare} | {most} | {below} | {preempted} | {others} |"
         );
     }
     text
@@ -140,7 +145,13 @@ mod tests {
     use crate::figure::Verdict;
 
     fn quanta(name: &str, us: &[f64]) -> Quanta {
-        Quanta { name: name.to_owned(), us: Distribution::of(us.to_vec()), preempted: 0, lost: 0 }
+        Quanta {
+            name: name.to_owned(),
+            us: Distribution::of(us.to_vec()),
+            preempted: 0,
+            others: 0.0,
+            lost: 0,
+        }
     }
 
     #[test]

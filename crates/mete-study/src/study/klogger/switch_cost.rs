@@ -18,6 +18,8 @@ use crate::watch::{self, Gap};
 const EVENTS: [&str; 2] = ["SCHEDIN", "SCHEDOUT"];
 /// Processes that compete for one processor: the paper's, and on.
 const PROCESSES: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+/// Gaps that each process keeps.
+const GAPS: usize = 8_192;
 /// How long each number is watched, and in a quick run.
 const WATCHED: [Duration; 2] = [Duration::from_secs(3), Duration::from_millis(400)];
 
@@ -54,7 +56,7 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
 
 fn measure(processes: usize, time: Duration, progress: &dyn Progress) -> Result<Costs, Reason> {
     let processor = processor::quietest();
-    let crew = Crew::start(&vec![Some(processor); processes], watch::WORDS, watch::watch)?;
+    let crew = Crew::start(&vec![Some(processor); processes], watch::words(GAPS), watch::watch)?;
     let session = Session::begin("scheduler", &EVENTS)?;
     crew.go();
     let passed = pause(time, progress);

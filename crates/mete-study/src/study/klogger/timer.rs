@@ -18,6 +18,9 @@ const EVENTS: [&str; 4] = ["TIMER_ENTRY", "TIMER_EXIT", "SOFTIRQ_ENTRY", "SOFTIR
 /// How long it is watched, and in a quick run.
 const WATCHED: [Duration; 2] = [Duration::from_secs(8), Duration::from_secs(1)];
 
+/// Gaps that each program keeps: some hypervisors make thousands of small ones in a second.
+const GAPS: usize = 1 << 17;
+
 /// What was found, in nanoseconds.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Costs {
@@ -27,8 +30,6 @@ pub(super) struct Costs {
     pub soft: Distribution,
     /// For how long the program did not run because of one tick, recorded.
     pub away: Distribution,
-    /// The same by all gaps of the program while nothing is recorded.
-    pub away_unrecorded: Distribution,
     /// Timer interrupts a second on a processor that is busy.
     pub rate: f64,
     /// Events that the trace has lost.
@@ -36,7 +37,7 @@ pub(super) struct Costs {
 }
 
 pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study {
-    progress.begin("timer interrupts", 2);
+    progress.begin("timer interrupts", 1);
     let costs = measure(WATCHED[usize::from(options.is_quick)], progress);
     let mut report = Report::new("mete study timer");
     report.rows = rows(&costs);
@@ -60,11 +61,9 @@ pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
 
 fn measure(time: Duration, progress: &mut dyn Progress) -> Result<Costs, Reason> {
     let places: Vec<_> = processor::allowed().into_iter().map(Some).collect();
-    let away_unrecorded = away(&places, time / 4, progress)?;
-    progress.step();
     let session = Session::begin("interrupt", &EVENTS)?;
     let switching = Session::begin("scheduler", &["SCHEDOUT"])?;
-    let crew = Crew::start(&places, watch::WORDS, watch::watch)?;
+    let crew = Crew::start(&places, watch::words(GAPS), watch::watch)?;
     crew.go();
     let passed = pause(time, progress);
     crew.stop();
@@ -76,18 +75,7 @@ fn measure(time: Duration, progress: &mut dyn Progress) -> Result<Costs, Reason>
     let costs = costs(&spans, &undisturbed(watched, &switches(&switched)));
     let ticks = spans.iter().filter(|span| span.kind == Kind::Timer).count() as f64;
     let rate = ticks / passed.as_secs_f64() / places.len() as f64;
-    let away_unrecorded = Distribution::of(away_unrecorded);
-    Ok(Costs { away_unrecorded, rate, lost: recorded.lost(), ..costs })
-}
-
-/// All gaps of programs that nobody records.
-fn away(places: &[Option<usize>], time: Duration, progress: &dyn Progress) -> Result<Vec<f64>, Reason> {
-    let crew = Crew::start(places, watch::WORDS, watch::watch)?;
-    crew.go();
-    pause(time, progress);
-    crew.stop();
-    let gaps = (0..places.len()).flat_map(|nth| watch::gaps(crew.words(nth)));
-    Ok(gaps.map(|gap| gap.ns() as f64).collect())
+    Ok(Costs { rate, lost: recorded.lost(), ..costs })
 }
 
 fn spans(recorded: &Recorded) -> Vec<Span> {
@@ -159,12 +147,6 @@ fn rows(costs: &Result<Costs, Reason>) -> Vec<Row> {
             .note("where there are any"),
         Row::new("timer: program away", "ns", all(|costs| costs.away.values().to_vec()))
             .note("between two readings of the clock, with one timer interrupt and no switch in between"),
-        Row::new(
-            "timer: program away, nothing recorded",
-            "ns",
-            all(|costs| costs.away_unrecorded.values().to_vec()),
-        )
-        .note("whatever the reason, but most often the timer"),
         Row::new("timer: interrupts a second", "1/s", all(|costs| vec![costs.rate])),
         Row::new("timer: processor time", "percent", all(timer_page::share)),
     ]

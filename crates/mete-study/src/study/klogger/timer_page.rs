@@ -28,7 +28,6 @@ fn files(costs: &Costs) -> Vec<(String, String)> {
         ("handler", &costs.handler),
         ("soft interrupts behind it", &costs.soft),
         ("program away", &costs.away),
-        ("away, not recorded", &costs.away_unrecorded),
     ];
     let series: Vec<Series> = curves.map(|(name, of)| of.series(name)).into();
     let across = Axis { label: "ns".into(), is_logarithmic: true };
@@ -39,7 +38,7 @@ fn files(costs: &Costs) -> Vec<(String, String)> {
 
 /// Percent of a busy processor's time.
 pub(super) fn share(costs: &Costs) -> Vec<f64> {
-    let away = costs.away_unrecorded.quantile(0.5);
+    let away = costs.away.quantile(0.5);
     away.map(|ns| 100.0 * ns * costs.rate / 1e9).into_iter().collect()
 }
 
@@ -70,8 +69,8 @@ const MEASURED: &str = "\
 On every processor a program does nothing but read the clock, so that it knows when it was away, and the interrupt \
 schema records the beginnings and ends of the timer's handler and of soft interrupts with the same clock. The table has \
 the handler by itself, what follows it at once, and for how long the program was away where exactly one timer interrupt \
-lies in between and nobody else ran; the difference is the way into the kernel and back, what the caches lost, and what the recording of four \
-to some ten events costs. So the program's time away is measured without any recording, too.\n\n";
+lies in between and nobody else ran; the difference is the way into the kernel and back, what the caches lost, and what the recording of two \
+to some ten events costs, a tenth of a microsecond each.\n\n";
 
 fn compared(costs: Option<&Costs>) -> String {
     let said = |of: fn(&Costs) -> &cdf::Distribution| {
@@ -84,12 +83,12 @@ fn compared(costs: Option<&Costs>) -> String {
     format!(
         "The paper's figure compares two ways of keeping time over several generations of processors, and its numbers \
          are in the picture alone. What can be held beside it is one point: the handler takes {handler} here, the \
-         program misses {away} a tick (the median of all its gaps without recording), at {rate} interrupts a second \
+         program misses {away} a tick with all that belongs to it, at {rate} interrupts a second \
          {share} of a busy processor. The reason for the paper's figure is gone: the timer is the processor's own, no \
          handler reads a chip of the PC any more, and in a virtual machine what costs most may be the hypervisor's part of \
          a timer that is set anew, which lies within these times and is not told apart. Cycles and cache misses cannot be \
          counted on machines without performance counters; the clock is used instead.\n\n",
         handler = said(|costs| &costs.handler),
-        away = said(|costs| &costs.away_unrecorded),
+        away = said(|costs| &costs.away),
     )
 }
