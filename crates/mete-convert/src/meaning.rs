@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn new_6_the_shipped_scheduler_says_who_gets_the_processor() {
         let shipped = mete_schema::shipped::by_name("scheduler").unwrap_or_else(|| panic!("it is shipped"));
-        let meanings = meanings(&shipped.text);
+        let meanings = meanings(shipped.text);
         let [waking, runq, remove, out, into, fork, exec, exit] =
             std::array::from_fn(|nth| meanings.event(16 + nth as u16).cloned().unwrap_or_default());
         use What::{Name, Preempted, Priority, Process, Processor, State, Thread};

@@ -47,8 +47,8 @@ struct Side {
 #[derive(Clone, Debug)]
 enum Kind {
     Other,
-    Switch { out: Option<Side>, into: Option<Side>, is_raw: bool },
-    Wake { field: u32, woken: Side, waker: Option<FieldLayout> },
+    Switch { out: Option<Box<Side>>, into: Option<Box<Side>>, is_raw: bool },
+    Wake { field: u32, woken: Box<Side>, waker: Option<Box<FieldLayout>> },
 }
 
 /// A thread on a processor.
@@ -137,7 +137,7 @@ impl Schedule {
             Kind::Wake { field, woken, waker } => {
                 if let Some(runs) = woken.runs(record) {
                     let target = number(woken.processor.as_ref(), record.bytes);
-                    draw.wake(*field, runs, target, number(waker.as_ref(), record.bytes), time);
+                    draw.wake(*field, runs, target, number(waker.as_deref(), record.bytes), time);
                 }
                 true
             }
@@ -197,21 +197,21 @@ fn kind(meaning: &Meaning) -> Kind {
     match (wake, woken) {
         (Some((_, field)), Some(woken)) => {
             let waker = meaning.field("", What::Thread).filter(|waker| **waker != woken.thread);
-            Kind::Wake { field: *field, woken, waker: waker.cloned() }
+            Kind::Wake { field: *field, woken, waker: waker.cloned().map(Box::new) }
         }
         _ => Kind::Other,
     }
 }
 
-fn side(meaning: &Meaning, who: &str) -> Option<Side> {
+fn side(meaning: &Meaning, who: &str) -> Option<Box<Side>> {
     let field = |what| meaning.field(who, what).cloned();
-    Some(Side {
+    Some(Box::new(Side {
         thread: field(What::Thread)?,
         priority: field(What::Priority),
         state: field(What::State),
         preempted: field(What::Preempted),
         processor: field(What::Processor),
-    })
+    }))
 }
 
 impl Side {

@@ -102,11 +102,18 @@ impl<'a> Shared<'a> {
     }
 }
 
+/// A column and each event's own words on it.
+struct Column {
+    name: String,
+    kind: DataType,
+    docs: Vec<(String, String)>,
+}
+
 /// The columns so far.
 #[derive(Default)]
 struct Found {
-    /// Name, type, and each event's own words on it.
-    columns: Vec<(String, DataType, Vec<(String, String)>)>,
+    columns: Vec<Column>,
+    places: HashMap<String, usize>,
 }
 
 impl Found {
@@ -117,13 +124,14 @@ impl Found {
         let is_free = |index: usize| own.iter().all(|place| place.column != index);
         let (mut numbered, mut nth) = (name.to_owned(), 1);
         loop {
-            match self.columns.iter().position(|(known, ..)| *known == numbered) {
+            match self.places.get(&numbered) {
                 None => {
-                    self.columns.push((numbered, kind, Vec::new()));
+                    self.places.insert(numbered.clone(), self.columns.len());
+                    self.columns.push(Column { name: numbered, kind, docs: Vec::new() });
                     return self.add(self.columns.len() - 1, event, field);
                 }
-                Some(index) if self.columns[index].1 == kind && is_free(index) => {
-                    return self.add(index, event, field);
+                Some(index) if self.columns[*index].kind == kind && is_free(*index) => {
+                    return self.add(*index, event, field);
                 }
                 Some(_) => nth += 1,
             }
@@ -133,7 +141,7 @@ impl Found {
 
     fn add(&mut self, index: usize, event: &EventLayout, field: &FieldLayout) -> usize {
         if !field.doc.is_empty() {
-            self.columns[index].2.push((event.name.clone(), field.doc.clone()));
+            self.columns[index].docs.push((event.name.clone(), field.doc.clone()));
         }
         index
     }
@@ -146,9 +154,7 @@ impl Found {
             documented(Field::new(EVENT, names, false), "the event's name; LOST for a gap".into()),
         );
         let columns = self.columns.into_iter();
-        fields.extend(
-            columns.map(|(name, kind, docs)| documented(Field::new(name, kind, true), joined(&docs))),
-        );
+        fields.extend(columns.map(|it| documented(Field::new(it.name, it.kind, true), joined(&it.docs))));
         let description = serde_json::to_string(trace.description()).unwrap_or_default();
         Arc::new(Schema::new(fields).with_metadata([(DESCRIPTION.to_owned(), description)].into()))
     }
