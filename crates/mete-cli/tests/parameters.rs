@@ -239,6 +239,40 @@ fn klog_4_no_tree_outlives_its_recorder() {
     }
 }
 
+/// Nobody waits for an answer that does not come: neither the recorder nor who asks.
+#[test]
+fn klog_4_recorder_ends_in_order_while_many_ask() {
+    const ASK: &str = "\
+        while cat status SCHEDIN && echo 0 > enable && echo 1 > enable; do : > \"../asked-$0\"; done";
+    if !can_run() {
+        return;
+    }
+    for signal in [Signal::INT, Signal::KILL] {
+        let mut recorder = Recorder::start(&[]);
+        let ask = |nth: &str| {
+            let mut shell = Command::new("sh");
+            shell
+                .args(["-c", ASK, nth])
+                .current_dir(recorder.tree())
+                .stderr(Stdio::null())
+                .stdout(Stdio::null());
+            Running::start(&mut shell)
+        };
+        let mut askers = ["1", "2", "3"].map(ask);
+        for nth in 1..=3 {
+            wait_until("it is answered", || recorder.place.path().join(format!("asked-{nth}")).exists());
+        }
+        recorder.process.signal(signal);
+        assert_eq!(recorder.process.wait().success(), signal == Signal::INT);
+        for asker in &mut askers {
+            asker.wait();
+        }
+        wait_until("it is unmounted", || !recorder.is_mounted());
+        let trace = recorder.place.path().join("trace");
+        mete(&["show", trace.to_str().unwrap()]).assert().success();
+    }
+}
+
 /// The process that would take a recorder's tree away.
 fn keeper_of(recorder: u32) -> Pid {
     let children = fs::read_to_string(format!("/proc/{recorder}/task/{recorder}/children")).unwrap();
