@@ -36,7 +36,7 @@ impl FolderDraft {
     }
 
     /// Where to write.
-    pub fn path(&self) -> &Path {
+    pub fn folder(&self) -> &Path {
         &self.unfinished
     }
 
@@ -77,12 +77,12 @@ mod tests {
         let path = directory.path().join("out");
         let names = || fs::read_dir(directory.path()).unwrap().count();
         let dropped = FolderDraft::begin(&path).unwrap();
-        fs::write(dropped.path().join("a"), "x").unwrap();
+        fs::write(dropped.folder().join("a"), "x").unwrap();
         assert!(!path.exists() && names() == 1);
         drop(dropped);
         assert_eq!(names(), 0);
         let kept = FolderDraft::begin(&path).unwrap();
-        fs::write(kept.path().join("a"), "x").unwrap();
+        fs::write(kept.folder().join("a"), "x").unwrap();
         kept.close().unwrap();
         assert_eq!((fs::read_to_string(path.join("a")).unwrap(), names()), ("x".to_owned(), 1));
         let again = FolderDraft::begin(&path).unwrap_err();

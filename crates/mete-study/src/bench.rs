@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::polling::MakeScheduler;
 use crate::progress::Progress;
 use crate::report::{Report, Row};
-use crate::{kernel, policy, polling, reader, user};
+use crate::{kernel, policy, polling, reader, text, user};
 
 /// What to measure and how thoroughly.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub struct Options {
 
 type Group = (&'static str, fn(&mut Context<'_>) -> Vec<Row>);
 
-const GROUPS: [Group; 9] = [
+const GROUPS: [Group; 10] = [
     ("user", user::rows),
     ("parallel", user::parallel_rows),
     ("kernel", kernel::rows),
@@ -27,6 +27,7 @@ const GROUPS: [Group; 9] = [
     ("size", kernel::size_rows),
     ("sustained", kernel::sustained_rows),
     ("reader", reader::rows),
+    ("text", text::rows),
     ("polling", polling::rows),
     ("policy", policy::rows),
 ];

@@ -44,6 +44,8 @@ mod scratch;
 pub mod statistics;
 pub mod study;
 pub mod svg;
+pub mod synthetic;
+mod text;
 mod trace;
 mod traffic;
 mod user;

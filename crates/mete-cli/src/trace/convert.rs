@@ -113,7 +113,7 @@ fn into_file(trace: &Trace, filter: Filter, form: Form, path: &Path) -> anyhow::
 fn into_folder(trace: &Trace, filter: Filter, version: CtfVersion, path: &Path) -> anyhow::Result<Converted> {
     let failed = || format!("cannot write {}", path.display());
     let draft = FolderDraft::begin(path).with_context(failed)?;
-    let mut format = Ctf::new(draft.path(), version, trace);
+    let mut format = Ctf::new(draft.folder(), version, trace);
     let done = pass(trace, filter, &mut format).with_context(|| path.display().to_string())?;
     if done.is_whole {
         draft.close().with_context(failed)?;

@@ -1,0 +1,151 @@
+//! How long a recorded event takes to become text (NEW-6): here, by babeltrace2 of the same events in its own format,
+//! and by perf script of a recording of its own.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use mete_convert::{Ctf, CtfVersion, Text, convert};
+use mete_trace::{Filter, Trace};
+
+use crate::child::{Owned, check_installed};
+use crate::context::Context;
+use crate::interleave::{Samples, interleave, quotients};
+use crate::kernel::perf_record::{check_tracing, with_tracing};
+use crate::processor;
+use crate::reason::Reason;
+use crate::report::{Bar, Row};
+use crate::scratch::Scratch;
+use crate::synthetic::write_trace;
+
+/// Events of the trace that is converted, and messages of what perf records: some four events each.
+const EVENTS: u64 = 1_000_000;
+const MESSAGES: u32 = 50_000;
+/// The slowest reader takes some seconds for as many events.
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Copy, PartialEq)]
+enum Reader {
+    Ours,
+    Babeltrace,
+    PerfScript,
+}
+
+pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
+    use Reader::{Babeltrace, Ours, PerfScript};
+    let events = if context.is_quick { EVENTS / 5 } else { EVENTS };
+    let rounds = if context.is_quick { 2 } else { 7 };
+    let mut files = Files::default();
+    let variants = [Ours, Babeltrace, PerfScript];
+    let samples = interleave("events to text", rounds, &variants, context.progress, |reader| match reader {
+        Ours => files.ours(events),
+        Babeltrace => files.babeltrace(events),
+        PerfScript => files.perf_script(),
+    });
+    let row = |name: &str, reader| Row::new(format!("text: {name}"), "ns", samples.of(reader));
+    vec![
+        row("an event, mete show", Ours).note("into /dev/null, as for the others"),
+        row("an event, babeltrace2", Babeltrace).note("the same events, from mete convert --to ctf1"),
+        row("an event, perf script", PerfScript).note("perf record of sched_switch and sched_waking"),
+        ratio("babeltrace2", Babeltrace, &samples),
+        ratio("perf script", PerfScript, &samples),
+    ]
+}
+
+fn ratio(name: &str, reader: Reader, samples: &Samples<Reader>) -> Row {
+    let ratio = samples.of(reader).and_then(|theirs| quotients(&theirs, &samples.of(Reader::Ours)?));
+    Row::new(format!("text: {name} / mete show"), "ratio", ratio).bar(Bar::AtLeast(10.0))
+}
+
+/// What the readers read, made when it is first read.
+#[derive(Default)]
+struct Files {
+    scratch: Option<Scratch>,
+    /// How many events perf has recorded.
+    perfs: Option<u64>,
+}
+
+impl Files {
+    fn path(&mut self, name: &str) -> Result<PathBuf, Reason> {
+        if self.scratch.is_none() {
+            self.scratch = Some(Scratch::new()?);
+        }
+        let folder = self.scratch.as_ref().map(|scratch| scratch.path().join(name));
+        folder.ok_or_else(|| Reason::new("there is no folder"))
+    }
+
+    fn trace(&mut self, events: u64) -> Result<Trace, Reason> {
+        let path = self.path("trace")?;
+        if !path.exists() {
+            write_trace(&path, events, 2)?;
+        }
+        Trace::open(path).map_err(Reason::from_error)
+    }
+
+    fn ours(&mut self, events: u64) -> Result<f64, Reason> {
+        let trace = self.trace(events)?;
+        let to = File::create("/dev/null")?;
+        let begun = Instant::now();
+        let done = convert(&trace, Filter::default(), &mut Text::new(to))?;
+        Ok(per_event(begun.elapsed(), done.events))
+    }
+
+    fn babeltrace(&mut self, events: u64) -> Result<f64, Reason> {
+        check_installed("babeltrace2")?;
+        let path = self.path("ctf")?;
+        if !path.exists() {
+            fs::create_dir(&path)?;
+            let trace = self.trace(events)?;
+            convert(&trace, Filter::default(), &mut Ctf::new(&path, CtfVersion::One, &trace))?;
+        }
+        let took = run(&["babeltrace2", &path.to_string_lossy()])?;
+        Ok(per_event(took, events))
+    }
+
+    fn perf_script(&mut self) -> Result<f64, Reason> {
+        check_tracing()?;
+        let path = self.path("data")?.to_string_lossy().into_owned();
+        let events = match self.perfs {
+            Some(events) => events,
+            None => *self.perfs.insert(perf_record(&path)?),
+        };
+        Ok(per_event(run(&["perf", "script", "--input", &path])?, events))
+    }
+}
+
+/// Records `perf bench sched pipe` on one processor; how many events came of it.
+fn perf_record(path: &str) -> Result<u64, Reason> {
+    let processor = processor::quietest();
+    let record = format!(
+        "perf record --quiet --all-cpus --event sched:sched_switch,sched:sched_waking --output {path} -- \
+         taskset -c {processor} perf bench sched pipe --loop {MESSAGES} > /dev/null
+         perf script --input {path} --fields event | wc -l > {path}.events"
+    );
+    run(&["unshare", "--mount", "setsid", "-w", "sh", "-c", &with_tracing(&record)])?;
+    let events = fs::read_to_string(format!("{path}.events"))?;
+    let events = events.trim().parse().unwrap_or(0);
+    if events < u64::from(MESSAGES) {
+        Err(Reason::new(format!("only {events} events were recorded")))
+    } else {
+        Ok(events)
+    }
+}
+
+/// How long a program takes whose output nobody reads.
+fn run(words: &[&str]) -> Result<Duration, Reason> {
+    let (program, arguments) = words.split_first().ok_or_else(|| Reason::new("no program"))?;
+    let begun = Instant::now();
+    let mut process = Owned::start(program, arguments, None, |command| {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    })?;
+    if process.ends_within(LIMIT) {
+        Ok(begun.elapsed())
+    } else {
+        Err(Reason::new(format!("{program} did not end well within {} s", LIMIT.as_secs())))
+    }
+}
+
+fn per_event(took: Duration, events: u64) -> f64 {
+    took.as_nanos() as f64 / events.max(1) as f64
+}
