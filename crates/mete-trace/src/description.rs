@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::completeness::Account;
 use crate::names::{self, ThreadName};
-use crate::symbols::AddressName;
 use crate::record::{FIRST_RESERVED, HEADER_BYTES, MAX_BYTES};
 use crate::switch::{self, Switches};
+use crate::symbols::AddressName;
 
 /// The name of the file.
 pub const FILE_NAME: &str = "description.json";

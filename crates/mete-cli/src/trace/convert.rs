@@ -36,7 +36,8 @@ const EXAMPLES: &str = "\
 Examples:
   mete convert trace --to perfetto -o trace.pftrace   open it at ui.perfetto.dev
   mete convert trace --to parquet -o trace.parquet
-  mete convert trace --to ctf1 -o trace.ctf && babeltrace2 trace.ctf
+  mete convert trace --to ctf1 -o trace.ctf
+  babeltrace2 trace.ctf
   mete convert trace --to csv --event SCHEDIN -o schedin.csv
   mete convert trace --to json | jq -r 'select(.kind == \"lost\") | .events'
 
