@@ -148,3 +148,24 @@ fn a_log_that_is_stopped_ends_as_one_that_was() {
     let ended = stopped(&mut program(&["log", "--for", "10m"]), is_logging);
     is_stopped_with_results(&ended, "domain");
 }
+
+#[test]
+fn new_6_a_conversion_that_is_stopped_leaves_what_had_the_name_before_and_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace");
+    mete_study::synthetic::write_trace(&trace, 400_000, 2).unwrap();
+    let out = directory.path().join("out");
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(out.join("kept"), "good results").unwrap();
+    for (form, name) in [("parquet", "kept"), ("perl", "kept"), ("ctf", "new")] {
+        let path = out.join(name);
+        let arguments = ["convert", trace.to_str().unwrap(), "--to", form, "-o", path.to_str().unwrap()];
+        let ended = stopped(&mut program(&arguments), listens);
+        assert_eq!(ended.code, Some(130), "{form}: {}", ended.said);
+        assert!(ended.said.contains("stopped before the end: nothing was written"), "{form}: {}", ended.said);
+        assert_eq!(names(&out), ["kept"], "{form}");
+        assert_eq!(std::fs::read_to_string(out.join("kept")).unwrap(), "good results", "{form}");
+    }
+    let shown = stopped(&mut program(&["show", trace.to_str().unwrap(), "--json"]), listens);
+    is_stopped_with_results(&shown, "\"kind\":\"completeness\"");
+}
