@@ -9,9 +9,10 @@ mod support;
 use std::fs::File;
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{env, fs, process};
 
-use mete_schema::program::Program;
+use mete_schema::program::{Program, Programs};
 use mete_schema::{Checked, Problems, Schema, Source, check};
 use proptest::prelude::*;
 
@@ -101,6 +102,17 @@ fn klog_8_files_that_are_no_programs_say_what_they_are() {
         "its tables lie outside of it",
     ];
     assert_eq!(found, expected.map(|what| format!("/x cannot have points: {what}")));
+}
+
+/// A schema may have a thousand points in a program whose names are as many megabytes.
+#[test]
+fn klog_8_a_program_with_many_points_is_read_once() {
+    let place = Place::new("once", &subject::program());
+    let programs = Programs::default();
+    let first = programs.get(&place.0).unwrap();
+    fs::write(&place.0, b"changed").unwrap();
+    assert!(Arc::ptr_eq(&first, &programs.get(&place.0).unwrap()));
+    assert!(programs.get(Path::new("/nowhere/program")).is_err());
 }
 
 /// This test's own file is as linkers make them.

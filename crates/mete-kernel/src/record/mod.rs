@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use libbpf_rs::{Link, Object, ProgramMut, UprobeOpts};
 use mete_schema::generate::programs;
-use mete_schema::program::Program;
+use mete_schema::program::Programs;
 use mete_schema::schema::Target;
 use mete_schema::{Checked, Schema, generate};
 use mete_trace::layout;
@@ -199,15 +199,15 @@ fn wanted(schema: &Schema, events: &[usize]) -> Result<Vec<Point>, KernelError> 
     Ok(points)
 }
 
-fn attach(object: &Object, point: &Point) -> Result<Link, KernelError> {
+fn attach(object: &Object, point: &Point, programs: &Programs) -> Result<Link, KernelError> {
     let failed = |source| refusal::not_attached(&point.target, source);
     let _quiet = Quiet::begin();
     let absent = || failed(libbpf_rs::Error::from(io::Error::from(io::ErrorKind::NotFound)));
     let program = program(object, &point.program).ok_or_else(absent)?;
     let link = match &point.target {
         Target::Tracepoint { group, name } => attach_to_event(program, open_tracepoint(group, name)?),
-        Target::Uprobe { path, symbol } => attach_to_function(&program, path, symbol, false)?,
-        Target::Uretprobe { path, symbol } => attach_to_function(&program, path, symbol, true)?,
+        Target::Uprobe { path, symbol } => attach_to_function(&program, programs, path, symbol, false)?,
+        Target::Uretprobe { path, symbol } => attach_to_function(&program, programs, path, symbol, true)?,
         Target::Usdt { path, provider, name } => program.attach_usdt(EVERY_PROCESS, path, provider, name),
         _ => program.attach(),
     };
@@ -220,11 +220,12 @@ const EVERY_PROCESS: i32 = -1;
 /// By its place in the file: the loader library would look only for symbols, and has no words for what it misses.
 fn attach_to_function(
     program: &ProgramMut<'_>,
+    programs: &Programs,
     path: &str,
     symbol: &str,
     retprobe: bool,
 ) -> Result<libbpf_rs::Result<Link>, KernelError> {
-    let offset = Program::read(Path::new(path)).and_then(|program| program.offset(symbol))?;
+    let offset = programs.get(Path::new(path)).and_then(|program| program.offset(symbol))?;
     let options = UprobeOpts { retprobe, ..UprobeOpts::default() };
     Ok(program.attach_uprobe_with_opts(EVERY_PROCESS, path, offset as usize, options))
 }

@@ -7,6 +7,7 @@
 
 use std::iter::zip;
 
+use mete_schema::program::Programs;
 use mete_schema::{Checked, Schema};
 
 use super::constants::mask;
@@ -57,11 +58,11 @@ impl Recording {
 
     /// All that are missing, or none of them.
     fn attach_missing(&mut self, events: &[usize]) -> Result<(), KernelError> {
-        let mut new = Vec::new();
+        let (mut new, programs) = (Vec::new(), Programs::default());
         for (nth, point) in self.points.iter().enumerate() {
             let is_needed = point.events.iter().any(|event| events.contains(event));
             if is_needed && self.links[nth].is_none() {
-                new.push((nth, attach(&self.object, point)?));
+                new.push((nth, attach(&self.object, point, &programs)?));
             }
         }
         new.into_iter().for_each(|(nth, link)| self.links[nth] = Some(link));

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::program::{Program, ProgramError};
 
@@ -109,12 +110,14 @@ impl KernelTypes for Fake {
         self.kinds.get(id as usize).cloned().unwrap_or(Type::Unknown)
     }
 
-    fn program(&self, path: &str) -> Option<Result<Program, ProgramError>> {
+    fn program(&self, path: &str) -> Option<Result<Arc<Program>, ProgramError>> {
         let near = self.programs.first().map(|(path, _)| path.clone());
         let unread = |source| ProgramError::Read { path: path.into(), source, near };
         let file = find(&self.programs, path).map_or_else(|| Err(ErrorKind::NotFound.into()), File::open);
         let is_known = !self.programs.is_empty();
-        is_known.then(|| file.map_err(unread).and_then(|file| Program::of_file(Path::new(path), &file)))
+        is_known.then(|| {
+            file.map_err(unread).and_then(|file| Program::of_file(Path::new(path), &file)).map(Arc::new)
+        })
     }
 
     fn tracepoints(&self) -> Vec<String> {

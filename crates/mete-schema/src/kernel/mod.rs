@@ -14,6 +14,8 @@ pub use record_format::record_fields;
 pub use running::Running;
 pub use tracefs::read_tracing_file;
 
+use std::sync::Arc;
+
 use crate::program::{Program, ProgramError};
 use crate::types::Int;
 
@@ -95,7 +97,7 @@ pub trait KernelTypes {
     /// What a type is, without the other names that it goes by.
     fn kind(&self, id: TypeId) -> Type;
     /// A program or library on its machine; `None` where nobody can say.
-    fn program(&self, path: &str) -> Option<Result<Program, ProgramError>> {
+    fn program(&self, path: &str) -> Option<Result<Arc<Program>, ProgramError>> {
         let _ = path;
         None
     }

@@ -2,8 +2,9 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::program::{Program, ProgramError};
+use crate::program::{Program, ProgramError, Programs};
 
 use super::{
     BtfError, Function, KernelTypes, Modules, Type, TypeId, Typed, read_tracing_file, record_fields,
@@ -12,6 +13,7 @@ use super::{
 /// The running kernel.
 pub struct Running {
     types: Modules,
+    programs: Programs,
 }
 
 impl Running {
@@ -21,7 +23,8 @@ impl Running {
     ///
     /// If it has none, or they may not be read.
     pub fn new() -> Result<Running, BtfError> {
-        Ok(Running { types: Modules::read(Path::new("/sys/kernel/btf"), "the running kernel")? })
+        let types = Modules::read(Path::new("/sys/kernel/btf"), "the running kernel")?;
+        Ok(Running { types, programs: Programs::default() })
     }
 }
 
@@ -71,8 +74,8 @@ impl KernelTypes for Running {
         self.types.kind(id)
     }
 
-    fn program(&self, path: &str) -> Option<Result<Program, ProgramError>> {
-        Some(Program::read(Path::new(path)))
+    fn program(&self, path: &str) -> Option<Result<Arc<Program>, ProgramError>> {
+        Some(self.programs.get(Path::new(path)))
     }
 
     fn tracepoints(&self) -> Vec<String> {

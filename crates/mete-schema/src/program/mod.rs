@@ -3,9 +3,11 @@
 mod elf;
 mod probe;
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::nearest;
 use elf::{Elf, Kind, Refused};
@@ -18,7 +20,35 @@ const MOST_COMPARED: usize = 100_000;
 pub struct Program {
     path: PathBuf,
     elf: Elf,
+    /// Where the functions of each name are.
+    places: HashMap<String, Places>,
     probes: Vec<Probe>,
+}
+
+/// What a name stands for.
+#[derive(Default)]
+struct Places {
+    function: Option<u64>,
+    is_chooser: bool,
+    is_imported: bool,
+}
+
+impl Places {
+    fn of(elf: &Elf) -> HashMap<String, Places> {
+        let mut all: HashMap<String, Places> = HashMap::new();
+        for symbol in elf.symbols() {
+            let places = match all.get_mut(symbol.name) {
+                Some(places) => places,
+                None => all.entry(symbol.name.to_owned()).or_default(),
+            };
+            match symbol.kind {
+                Kind::Function => _ = places.function.get_or_insert(symbol.address),
+                Kind::Chooser => places.is_chooser = true,
+                Kind::Imported => places.is_imported = true,
+            }
+        }
+        all
+    }
 }
 
 /// Why nothing can be recorded at a place of a program.
@@ -84,6 +114,27 @@ impl<'a> Place<'a> {
     }
 }
 
+/// Programs that were read, each once: a schema may have a thousand points in one.
+#[derive(Default)]
+pub struct Programs(Mutex<HashMap<PathBuf, Arc<Program>>>);
+
+impl Programs {
+    /// The program at this path.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::read`].
+    pub fn get(&self, path: &Path) -> Result<Arc<Program>, ProgramError> {
+        let mut programs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(program) = programs.get(path) {
+            return Ok(Arc::clone(program));
+        }
+        let program = Arc::new(Program::read(path)?);
+        programs.insert(path.to_owned(), Arc::clone(&program));
+        Ok(program)
+    }
+}
+
 impl Program {
     /// Reads what points can be put on.
     ///
@@ -106,7 +157,7 @@ impl Program {
         match Elf::read(file) {
             Ok(elf) => {
                 let probes = elf.notes.iter().flat_map(|notes| probe::probes(notes)).collect();
-                Ok(Program { path, elf, probes })
+                Ok(Program { path, places: Places::of(&elf), elf, probes })
             }
             Err(Refused::Read(source)) => Err(ProgramError::Read { path, source, near: None }),
             Err(Refused::Format(what)) => Err(ProgramError::Format { path, what }),
@@ -133,10 +184,10 @@ impl Program {
     }
 
     fn function(&self, name: &str) -> Result<u64, ProgramError> {
-        let found = |kind| self.elf.symbols().find(|symbol| symbol.name == name && symbol.kind == kind);
         let path = self.path.display();
+        let places = self.places.get(name);
         // A library may have an older function of the same name, which programs built today do not call.
-        if found(Kind::Chooser).is_some() {
+        if places.is_some_and(|places| places.is_chooser) {
             let title =
                 format!("`{name}` of {path} is several functions; each machine uses the one that suits it");
             let help = "name that one; where symbols are missing, its address as `perf top` shows it";
@@ -144,9 +195,10 @@ impl Program {
         }
         let absent = || {
             let title = format!("{path} has no function `{name}`");
-            ProgramError::Absent { title, help: self.help(name, found(Kind::Imported).is_some()) }
+            let is_imported = places.is_some_and(|places| places.is_imported);
+            ProgramError::Absent { title, help: self.help(name, is_imported) }
         };
-        found(Kind::Function).map(|symbol| symbol.address).ok_or_else(absent)
+        places.and_then(|places| places.function).ok_or_else(absent)
     }
 
     fn help(&self, name: &str, is_imported: bool) -> Option<String> {
