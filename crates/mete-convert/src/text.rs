@@ -38,8 +38,10 @@ impl<W: io::Write> Format for Text<W> {
         for event in &trace.description().description.events {
             let id = usize::from(event.id);
             self.pieces.resize(self.pieces.len().max(id + 1), (Piece::new(""), Vec::new()));
-            let fields = event.fields.iter().map(|field| Piece::new(&format!(" {}=", field.name)));
-            self.pieces[id] = (Piece::new(&format!("  {} ", event.name)), fields.collect());
+            let fields =
+                event.fields.iter().map(|field| Piece::new(&format!(" {}=", without_controls(&field.name))));
+            self.pieces[id] =
+                (Piece::new(&format!("  {} ", without_controls(&event.name))), fields.collect());
         }
         Ok(())
     }
@@ -80,6 +82,11 @@ impl<W: io::Write> Format for Text<W> {
         }
         self.out.flush()
     }
+}
+
+/// A name in a description may be anything, and must not steer a terminal either.
+fn without_controls(name: &str) -> String {
+    name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
 #[inline]

@@ -69,7 +69,11 @@ impl Choice {
     /// By what the events say of processes and domains.
     fn saying(&self, trace: &Trace, mut filter: Filter) -> anyhow::Result<Filter> {
         let choices: [(_, &[What], Vec<u64>); 2] = [
-            ("a process", &[What::Thread, What::Process], self.process.iter().map(|it| (*it).into()).collect()),
+            (
+                "a process",
+                &[What::Thread, What::Process],
+                self.process.iter().map(|it| (*it).into()).collect(),
+            ),
             ("a domain", &[What::Domain], self.domain.iter().map(|it| (*it).into()).collect()),
         ];
         for (what, kinds, numbers) in choices.into_iter().filter(|(.., numbers)| !numbers.is_empty()) {
@@ -104,9 +108,9 @@ fn fields(trace: &Trace, kinds: &[What]) -> Vec<(u16, FieldLayout)> {
 
 fn nothing_says(trace: &Trace, what: &str) -> String {
     let events = &trace.description().description.events;
-    let fields = events.iter().flat_map(|event| {
-        event.fields.iter().map(move |field| format!("{}.{}", event.name, field.name))
-    });
+    let fields = events
+        .iter()
+        .flat_map(|event| event.fields.iter().map(move |field| format!("{}.{}", event.name, field.name)));
     let known: Vec<_> = fields.take(20).collect();
     format!(
         "no field of this trace says of which {} it tells: none was filled with such a number where its schema logs it; it has {}",
