@@ -122,7 +122,8 @@ static inline int mete_recorder_join(void)
 	buffers = (char *)mete_recorder_map((int)strtol(end + 1, 0, 10),
 					    invitation->processors * mete_area_bytes(invitation),
 					    PROT_READ | PROT_WRITE);
-	if (!buffers)
+	/* Another file may have the number by now, and nothing must be written into that. */
+	if (!buffers || ((struct mete_trace_area *)buffers)->magic != METE_TRACE_MAGIC)
 		return METE_RECORDER_NONE;
 	mete_recorder.invitation = invitation;
 	mete_recorder.buffers = buffers;

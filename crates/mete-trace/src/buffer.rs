@@ -35,6 +35,11 @@ impl<'a> Buffer<'a> {
         self.word(layout::MAGIC_OFFSET).store(layout::MAGIC, Ordering::Release);
     }
 
+    /// Whether somebody has made a buffer of this memory.
+    pub fn is_initialised(&self) -> bool {
+        self.word(layout::MAGIC_OFFSET).load(Ordering::Acquire) == layout::MAGIC
+    }
+
     /// Begins again with an empty buffer and this serial number. Nobody must use the buffer meanwhile; what its memory
     /// holds is what a [`Consumer`](crate::Consumer) left, or is not read.
     pub fn restart(&self, serial: u64) {

@@ -114,7 +114,11 @@ impl Memory {
         if usize::try_from(length).is_ok_and(|length| length < bytes) {
             return Err(failed(rustix::io::Errno::INVAL));
         }
-        Ok(Memory { base: map(&file, bytes, READ_AND_WRITE)?, size_log2, processors, lock: Ok(()), file })
+        let base = map(&file, bytes, READ_AND_WRITE)?;
+        let memory = Memory { base, size_log2, processors, lock: Ok(()), file };
+        // Another file may have the number by now, and nothing must be written into that.
+        let is_made = |processor| memory.buffer(processor).is_initialised();
+        if (0..processors).all(is_made) { Ok(memory) } else { Err(failed(rustix::io::Errno::INVAL)) }
     }
 
     /// The memory file, for a producer in another process.

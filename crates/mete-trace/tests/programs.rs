@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 #![cfg(all(not(loom), not(miri)))]
 
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -140,6 +141,24 @@ fn klog_2_invitations_that_are_none_leave_a_program_as_it_is() {
         run(&program, files);
         assert!(!Channel::join(files, &[(16, 1)]).is_joined(), "{files:?}");
     }
+}
+
+/// The numbers are inherited, and a program in between may have closed what they were.
+#[test]
+fn klog_2_another_file_under_an_inherited_number_is_not_written_into() {
+    let place = Place::new("another");
+    let Some(program) = compile(&place, &["cc", "-std=c11"]) else { return };
+    let (memory, invitation) = invite(|_| true);
+    let path = place.0.join("data");
+    let bytes = memory.processors() * mete_trace::layout::area_bytes(MIN_SIZE_LOG2);
+    fs::write(&path, vec![7; bytes]).unwrap();
+    let data = fs::File::options().read(true).write(true).open(&path).unwrap();
+    rustix::io::fcntl_setfd(&data, rustix::io::FdFlags::empty()).unwrap();
+    let files = invitation.hand_out().unwrap();
+    let files = format!("{},{}", files.split_once(',').unwrap().0, data.as_raw_fd());
+    run(&program, &files);
+    assert!(!Channel::join(&files, &[(16, 1)]).is_joined());
+    assert!(fs::read(&path).unwrap().iter().all(|byte| *byte == 7));
 }
 
 #[test]
