@@ -6,12 +6,12 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use mete_trace::block::{HEADER_BYTES, checksum, offset};
-use mete_trace::file::BlockFile;
-use mete_trace::reader::Step;
 use mete_convert::{
     ArrowFile, Converted, Csv, Ctf, CtfVersion, Format, JsonLines, Parquet, Perfetto, Perl, Text, convert,
 };
+use mete_trace::block::{HEADER_BYTES, checksum, offset};
+use mete_trace::file::BlockFile;
+use mete_trace::reader::Step;
 use mete_trace::{Description, Filter, Item, Merge, ProcessorReader, Trace, TraceDescription};
 
 const BLOCK_BYTES: usize = 8192;
@@ -93,7 +93,7 @@ fn convert_all(directory: &Path) {
         std::fs::create_dir_all(&own).expect("a temporary folder");
         formats.push(Box::new(Ctf::new(&own, version, &trace)));
     }
-    let mut pass = |format: &mut Box<dyn Format>| -> Converted {
+    let pass = |format: &mut Box<dyn Format>| -> Converted {
         convert(&trace, Filter::default(), &mut **format).expect("nothing refuses to be written")
     };
     let events: Vec<_> = formats.iter_mut().map(|format| pass(format).events).collect();
