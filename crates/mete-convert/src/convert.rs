@@ -60,35 +60,38 @@ pub fn convert_while(
     let layouts = Layouts::new(trace);
     let clock = trace.description().clock.converter();
     let mut merged = trace.merge(filter);
-    let (mut events, mut errors, mut steps, mut is_whole) = (0, Vec::new(), 0_u32, true);
+    let mut done = Converted { events: 0, accounts: Vec::new(), errors: Vec::new(), is_whole: true };
+    let mut steps = 0_u32;
     format.begin(trace)?;
     while let Some(item) = merged.next() {
         match item {
             Ok(Item::Record(record)) => {
                 format.event(&layouts.event(record, clock.as_ref()))?;
-                events += 1;
+                done.events += 1;
             }
             Ok(Item::Lost(gap)) => format.lost(&gap, ns(clock.as_ref(), gap.after))?,
-            Err(error) => {
-                format.unreadable(&error)?;
-                if errors.len() < MOST_ERRORS {
-                    errors.push(error);
-                }
-            }
+            Err(error) => done.unreadable(error, format)?,
         }
-        steps += 1;
-        if steps == STRIDE {
-            steps = 0;
-            let (blocks, of) = merged.blocks();
-            if go_on(Position { blocks, of }).is_break() {
-                is_whole = false;
-                break;
-            }
+        steps = (steps + 1) % STRIDE;
+        let (blocks, of) = if steps == 0 { merged.blocks() } else { continue };
+        if go_on(Position { blocks, of }).is_break() {
+            done.is_whole = false;
+            break;
         }
     }
-    let accounts = merged.accounts();
-    format.finish(&accounts)?;
-    Ok(Converted { events, accounts, errors, is_whole })
+    done.accounts = merged.accounts();
+    format.finish(&done.accounts)?;
+    Ok(done)
+}
+
+impl Converted {
+    fn unreadable(&mut self, error: ReadError, format: &mut dyn Format) -> io::Result<()> {
+        format.unreadable(&error)?;
+        if self.errors.len() < MOST_ERRORS {
+            self.errors.push(error);
+        }
+        Ok(())
+    }
 }
 
 fn ns(clock: Option<&Clock>, ticks: Option<u64>) -> Option<u64> {

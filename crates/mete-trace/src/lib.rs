@@ -68,7 +68,6 @@ pub mod completeness;
 #[cfg(not(loom))]
 pub mod consumer;
 #[cfg(not(loom))]
-#[cfg(not(loom))]
 pub mod description;
 #[cfg(not(loom))]
 pub mod file;
