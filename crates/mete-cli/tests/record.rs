@@ -95,9 +95,15 @@ fn klog_8_a_recording_is_replayed_with_names_and_all_the_work_of_a_process() {
     let events = events(&place.text());
     let exit = events.iter().find(|event| event["event"] == "EXIT" && event["fields"]["pid"] == pid).unwrap();
     let accounted_ns = exit["fields"]["runtime_ns"].as_u64().unwrap();
+    // Some switches are never reported; what lies between is nobody's, and said to be.
+    let uncertain_ns = replayed[0]["uncertain_ns"].as_u64().unwrap();
     for thread in threads {
         let (name, ran_ns) = (&thread["thread"], thread["ran_ns"].as_u64().unwrap());
-        assert!(name == "sh" && ran_ns >= accounted_ns / 20 * 19, "{thread}, accounted {accounted_ns}");
+        assert!(name == "sh", "{thread}");
+        assert!(
+            ran_ns + uncertain_ns >= accounted_ns / 20 * 19,
+            "{thread}, accounted {accounted_ns}, uncertain {uncertain_ns}"
+        );
     }
 }
 

@@ -41,6 +41,7 @@ mod perfetto;
 mod perl;
 mod table;
 mod text;
+mod threads;
 mod write;
 
 pub use convert::{Converted, Position, convert, convert_while};

@@ -1,15 +1,18 @@
 //! Lines for people: when, where, which number, what.
 //!
 //! ```text
-//!   1283.004512345  [1]  #119  SCHEDIN  pid=1073 L2_cache_misses=35678014
+//!   1283.004512345  [1]  #119  SCHEDIN  pid=1073(make) L2_cache_misses=35678014
 //!   -- processor 1: 12 events lost, from #120 on
 //! ```
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
-use mete_trace::{Account, Gap, ReadError, Trace, Value};
+use mete_trace::{Account, EventLayout, FieldLayout, Gap, ReadError, Trace, Value};
 
+use crate::meaning::{Meanings, What};
+use crate::threads::{Threads, number};
 use crate::write::{Out, Piece};
 use crate::{Event, Format};
 
@@ -17,15 +20,55 @@ use crate::{Event, Format};
 #[derive(Debug)]
 pub struct Text<W> {
     out: Out<W>,
-    /// Of each event by its number what stands before its fields, and before each of them.
-    pieces: Vec<(Piece, Vec<Piece>)>,
+    /// Of each event by its number how it is written.
+    forms: Vec<Option<Form>>,
     symbols: BTreeMap<u64, String>,
+    threads: Option<Threads>,
+}
+
+/// How an event is written.
+#[derive(Clone, Debug)]
+struct Form {
+    /// What stands before its fields.
+    name: Piece,
+    fields: Vec<Field>,
+}
+
+#[derive(Clone, Debug)]
+struct Field {
+    /// What stands before its value.
+    name: Piece,
+    /// It is a thread's number: its name stands behind it.
+    is_thread: bool,
 }
 
 impl<W: io::Write> Text<W> {
     /// Into this output.
     pub fn new(to: W) -> Text<W> {
-        Text { out: Out::new(to), pieces: Vec::new(), symbols: BTreeMap::new() }
+        Text { out: Out::new(to), forms: Vec::new(), symbols: BTreeMap::new(), threads: None }
+    }
+}
+
+/// A thread's name behind its number.
+fn called<W: io::Write>(out: &mut Out<W>, threads: Option<&Threads>, thread: Option<i32>) {
+    let name = threads.zip(thread).map_or("", |(threads, thread)| threads.name(thread));
+    if !name.is_empty() {
+        out.text("(").text(&without_controls(name)).text(")");
+    }
+}
+
+fn form(event: &EventLayout, meanings: &Meanings) -> Form {
+    let is_thread = |field: &FieldLayout| {
+        let meaning = meanings.event(event.id);
+        meaning.is_some_and(|of| of.fields(What::Thread).any(|said| said.field.offset == field.offset))
+    };
+    let field = |field: &FieldLayout| Field {
+        name: Piece::new(&format!(" {}=", without_controls(&field.name))),
+        is_thread: is_thread(field),
+    };
+    Form {
+        name: Piece::new(&format!("  {} ", without_controls(&event.name))),
+        fields: event.fields.iter().map(field).collect(),
     }
 }
 
@@ -35,13 +78,15 @@ impl<W: io::Write> Format for Text<W> {
         // A trace's text must not steer anybody's terminal.
         let printable = symbols.filter(|symbol| symbol.name.bytes().all(|byte| byte.is_ascii_graphic()));
         self.symbols = printable.map(|symbol| (symbol.address, symbol.name.clone())).collect();
-        for event in &trace.description().description.events {
+        let description = &trace.description().description;
+        let meanings = Meanings::of(description);
+        let mut threads = Threads::new(&meanings, &description.events);
+        threads.begin(&trace.description().machine.threads);
+        self.threads = Some(threads);
+        for event in &description.events {
             let id = usize::from(event.id);
-            self.pieces.resize(self.pieces.len().max(id + 1), (Piece::new(""), Vec::new()));
-            let fields =
-                event.fields.iter().map(|field| Piece::new(&format!(" {}=", without_controls(&field.name))));
-            self.pieces[id] =
-                (Piece::new(&format!("  {} ", without_controls(&event.name))), fields.collect());
+            self.forms.resize(self.forms.len().max(id + 1), None);
+            self.forms[id] = Some(form(event, &meanings));
         }
         Ok(())
     }
@@ -53,12 +98,18 @@ impl<W: io::Write> Format for Text<W> {
             None => self.out.number(record.time),
         };
         self.out.text("  [").number(record.processor).text("]  #").number(record.serial);
-        match (event.layout, self.pieces.get(usize::from(record.event))) {
-            (Some(layout), Some((name, fields))) => {
-                self.out.piece(name);
-                for (piece, field) in fields.iter().zip(&layout.fields) {
-                    self.out.piece(piece);
+        if let Some(threads) = &mut self.threads {
+            threads.learn(record, |_, _| ());
+        }
+        match (event.layout, self.forms.get(usize::from(record.event)).and_then(Option::as_ref)) {
+            (Some(layout), Some(form)) => {
+                self.out.piece(&form.name);
+                for (form, field) in form.fields.iter().zip(&layout.fields) {
+                    self.out.piece(&form.name);
                     value(&mut self.out, field.value(record.bytes).as_ref(), &self.symbols);
+                    if form.is_thread {
+                        called(&mut self.out, self.threads.as_ref(), number(Some(field), record.bytes));
+                    }
                 }
             }
             _ => _ = self.out.text("  ").text(event.name()).text(" "),
@@ -85,7 +136,10 @@ impl<W: io::Write> Format for Text<W> {
 }
 
 /// A name in a description may be anything, and must not steer a terminal either.
-fn without_controls(name: &str) -> String {
+fn without_controls(name: &str) -> Cow<'_, str> {
+    if !name.contains(char::is_control) {
+        return Cow::Borrowed(name);
+    }
     name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use common::{NASTY, Scratch, record, trace_description, write_file};
 use mete_convert::{Csv, Format, JsonLines, Perl, Text, convert};
 use mete_trace::record::DUMP_BEGIN;
-use mete_trace::{AddressName, Filter, Trace};
+use mete_trace::{AddressName, Filter, ThreadName, Trace};
 
 /// The paper's event with the paper's numbers, one of awkward text, a mark, gaps.
 fn trace(scratch: &Scratch) -> Trace {
@@ -206,6 +206,21 @@ fn klog_8_addresses_that_the_recorder_found_names_for_are_shown_by_them() {
     };
     assert!(shown("tasklist_lock").contains("=tasklist_lock\n"), "{}", shown("tasklist_lock"));
     assert!(shown("a\u{1b}[2J").contains("=0xffff888000001000\n"));
+}
+
+#[test]
+fn klog_7_threads_are_shown_with_the_names_that_the_recorder_saw() {
+    let scratch = Scratch::new("threads");
+    let mut description = trace_description(1);
+    let make = ThreadName { thread: 5, process: 5, name: "ma\u{1b}ke".to_owned() };
+    description.machine.threads = vec![make];
+    description.write(scratch.path()).unwrap();
+    write_file(scratch.path(), 0, &[(0, record(0, 0, 1, &[5, 6])), (1, record(0, 1, 2, &[6, 6]))], 2);
+    let mut out = Vec::new();
+    convert(&Trace::open(scratch.path()).unwrap(), Filter::default(), &mut Text::new(&mut out)).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains(" pid=5(ma?ke) L2_cache_misses=6\n"), "{text}");
+    assert!(text.contains(" pid=6 L2_cache_misses=6\n"), "{text}");
 }
 
 #[test]

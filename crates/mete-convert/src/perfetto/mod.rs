@@ -22,9 +22,10 @@ use mete_trace::{Account, Gap, ReadError, Trace};
 
 use self::packets::Packets;
 use self::schedule::Schedule;
-use self::threads::Threads;
+use self::threads::tell;
 use self::tracks::Tracks;
 use crate::meaning::Meanings;
+use crate::threads::Threads;
 use crate::{Event, Format};
 
 /// Writes a Perfetto trace.
@@ -55,7 +56,10 @@ impl<W: io::Write> Format for Perfetto<W> {
         let description = trace.description();
         let from_ns = description.clock.anchors.iter().map(|anchor| anchor.monotonic_ns).min().unwrap_or(0);
         self.packets.begin(description);
-        self.threads.begin(&description.machine.threads, from_ns, &mut self.packets);
+        self.threads.begin(&description.machine.threads);
+        for (thread, known) in self.threads.known() {
+            tell(thread, known, from_ns, &mut self.packets);
+        }
         self.tracks.begin(&mut self.packets);
         self.packets.hand_on()
     }
@@ -69,7 +73,8 @@ impl<W: io::Write> Format for Perfetto<W> {
             self.tracks.flush(record.processor, time, record.event == DUMP_BEGIN, &mut self.packets);
             return self.packets.hand_on_if_full();
         }
-        self.threads.learn(record, time, &mut self.packets);
+        let packets = &mut self.packets;
+        self.threads.learn(record, |thread, known| tell(thread, known, time, packets));
         if let Some((number, is_on)) = record.switches() {
             self.schedule.switched(record.processor, number, is_on, time, &self.threads, &mut self.packets);
         }

@@ -10,8 +10,8 @@ use mete_trace::{EventLayout, FieldLayout, Record};
 
 use super::packets::Put;
 use super::proto::Proto;
-use super::threads::{Threads, number};
 use crate::meaning::{Meaning, Meanings, What};
+use crate::threads::{Threads, number};
 
 /// Fields of `FtraceEvent`.
 mod field {

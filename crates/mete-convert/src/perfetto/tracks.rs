@@ -7,8 +7,8 @@ use mete_trace::{Account, EventLayout, Gap, ReadError, Value};
 
 use super::packets::Put;
 use super::proto::Proto;
-use super::threads::Thread;
 use crate::Event;
+use crate::threads::Thread;
 
 /// Fields of `TrackDescriptor`, `TrackEvent` and `DebugAnnotation`.
 mod field {
