@@ -37,6 +37,7 @@ mod ctf;
 mod format;
 mod json;
 mod meaning;
+mod names;
 mod perfetto;
 mod perl;
 mod table;

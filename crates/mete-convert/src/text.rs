@@ -5,14 +5,14 @@
 //!   -- processor 1: 12 events lost, from #120 on
 //! ```
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
 use mete_trace::{Account, EventLayout, FieldLayout, Gap, ReadError, Trace, Value};
 
 use crate::meaning::{Meanings, What};
-use crate::threads::{Threads, number};
+use crate::names::{Names, without_controls};
+use crate::threads::number;
 use crate::write::{Out, Piece};
 use crate::{Event, Format};
 
@@ -23,7 +23,7 @@ pub struct Text<W> {
     /// Of each event by its number how it is written.
     forms: Vec<Option<Form>>,
     symbols: BTreeMap<u64, String>,
-    threads: Option<Threads>,
+    names: Option<Names>,
 }
 
 /// How an event is written.
@@ -32,6 +32,8 @@ struct Form {
     /// What stands before its fields.
     name: Piece,
     fields: Vec<Field>,
+    /// It says what somebody is called.
+    tells_names: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -45,15 +47,7 @@ struct Field {
 impl<W: io::Write> Text<W> {
     /// Into this output.
     pub fn new(to: W) -> Text<W> {
-        Text { out: Out::new(to), forms: Vec::new(), symbols: BTreeMap::new(), threads: None }
-    }
-}
-
-/// A thread's name behind its number.
-fn called<W: io::Write>(out: &mut Out<W>, threads: Option<&Threads>, thread: Option<i32>) {
-    let name = threads.zip(thread).map_or("", |(threads, thread)| threads.name(thread));
-    if !name.is_empty() {
-        out.text("(").text(&without_controls(name)).text(")");
+        Text { out: Out::new(to), forms: Vec::new(), symbols: BTreeMap::new(), names: None }
     }
 }
 
@@ -69,6 +63,7 @@ fn form(event: &EventLayout, meanings: &Meanings) -> Form {
     Form {
         name: Piece::new(&format!("  {} ", without_controls(&event.name))),
         fields: event.fields.iter().map(field).collect(),
+        tells_names: meanings.event(event.id).is_some_and(|of| of.fields(What::Name).next().is_some()),
     }
 }
 
@@ -80,9 +75,7 @@ impl<W: io::Write> Format for Text<W> {
         self.symbols = printable.map(|symbol| (symbol.address, symbol.name.clone())).collect();
         let description = &trace.description().description;
         let meanings = Meanings::of(description);
-        let mut threads = Threads::new(&meanings, &description.events);
-        threads.begin(&trace.description().machine.threads);
-        self.threads = Some(threads);
+        self.names = Some(Names::of(trace, &meanings));
         for event in &description.events {
             let id = usize::from(event.id);
             self.forms.resize(self.forms.len().max(id + 1), None);
@@ -98,17 +91,20 @@ impl<W: io::Write> Format for Text<W> {
             None => self.out.number(record.time),
         };
         self.out.text("  [").number(record.processor).text("]  #").number(record.serial);
-        if let Some(threads) = &mut self.threads {
-            threads.learn(record, |_, _| ());
-        }
         match (event.layout, self.forms.get(usize::from(record.event)).and_then(Option::as_ref)) {
             (Some(layout), Some(form)) => {
+                if let Some(names) = self.names.as_mut().filter(|_| form.tells_names) {
+                    names.learn(record);
+                }
                 self.out.piece(&form.name);
                 for (form, field) in form.fields.iter().zip(&layout.fields) {
                     self.out.piece(&form.name);
                     value(&mut self.out, field.value(record.bytes).as_ref(), &self.symbols);
                     if form.is_thread {
-                        called(&mut self.out, self.threads.as_ref(), number(Some(field), record.bytes));
+                        let names = self.names.as_ref().zip(number(Some(field), record.bytes));
+                        if let Some(name) = names.and_then(|(names, thread)| names.thread(thread)) {
+                            self.out.piece(name);
+                        }
                     }
                 }
             }
@@ -133,14 +129,6 @@ impl<W: io::Write> Format for Text<W> {
         }
         self.out.flush()
     }
-}
-
-/// A name in a description may be anything, and must not steer a terminal either.
-fn without_controls(name: &str) -> Cow<'_, str> {
-    if !name.contains(char::is_control) {
-        return Cow::Borrowed(name);
-    }
-    name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
 #[inline]
