@@ -35,7 +35,7 @@ pub struct Options {
     #[arg(long)]
     pub json: bool,
     /// Take a trace that mete record has made instead of recording
-    #[arg(long, value_name = "DIR", requires = "name")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["all", "list"])]
     trace: Option<PathBuf>,
     /// Write data, plots and a page into a folder of this directory, too
     #[arg(long, value_name = "DIR")]

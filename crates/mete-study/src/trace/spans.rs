@@ -21,13 +21,13 @@ impl Kind {
     /// All of them.
     pub const ALL: [Kind; 4] = [Kind::Timer, Kind::Device, Kind::Soft, Kind::Processor];
 
-    /// In words.
+    /// In words, of many.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Timer => "timer interrupt",
-            Kind::Device => "device interrupt",
-            Kind::Soft => "soft interrupt",
-            Kind::Processor => "interrupt from another processor",
+            Kind::Timer => "timer interrupts",
+            Kind::Device => "device interrupts",
+            Kind::Soft => "soft interrupts",
+            Kind::Processor => "interrupts from other processors",
         }
     }
 

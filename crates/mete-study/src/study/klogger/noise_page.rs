@@ -135,17 +135,17 @@ fn compared(noise: Option<&Noise>) -> String {
     let Some(noise) = noise else { return String::new() };
     let said = |of: &Distribution, part| of.quantile(part).map(short).unwrap_or_default();
     let counts = Kind::ALL.iter().zip(noise.interrupts).filter(|(_, count)| *count > 0);
-    let counts: Vec<_> = counts.map(|(kind, count)| format!("{count} times a {}", kind.name())).collect();
+    let counts: Vec<_> = counts.map(|(kind, count)| format!("{count} {}", kind.name())).collect();
     let beyond = |of: &Distribution, us| of.part_below(us).map_or(0.0, |part| 100.0 * (1.0 - part));
     format!(
-        "In {} iterations there was {}. The median iteration takes {} us, one in a hundred more than {} us, {} % more \
+        "In {} iterations there were {}. The median iteration takes {} us, one in a hundred more than {} us, {} % more \
          than 1.5 ms (the paper: about 1 %); without all interrupts the same are {} us and {} us. What is left then is not the \
          direct cost of any handler: the way into the kernel and back around it, the recording itself, caches, and \
          on a virtual machine the times when the hypervisor ran something else, of which this kernel knows nothing. The \
          paper showed by cache misses, and by switching the caches off, that its rest was the caches' doing; that cannot be \
          repeated here, so how much of ours is caches and how much the hypervisor remains open.\n\n",
         noise.noisy.values().len(),
-        if counts.is_empty() { "no interrupt".to_owned() } else { counts.join(", ") },
+        if counts.is_empty() { "no interrupts".to_owned() } else { counts.join(", ") },
         said(&noise.noisy, 0.5),
         said(&noise.noisy, 0.99),
         short(beyond(&noise.noisy, 1_500.0)),
