@@ -79,17 +79,26 @@ static __always_inline _Bool mete_is_on(__u32 id)
 	return !recording.may_switch || switches.events[nth / 64 & 15] >> (nth % 64) & 1;
 }
 
-static __always_inline void *mete_begin(struct mete_place *place, __u32 id, __u32 bytes)
+/* What the records of one run of a program share: found by the first of them. */
+struct mete_here {
+	struct mete_trace_area *area;
+	__u64 now;
+};
+
+static __always_inline void *mete_begin(struct mete_place *place, struct mete_here *here, __u32 id,
+					__u32 bytes)
 {
 	__u32 processor = bpf_get_smp_processor_id();
-	struct mete_trace_area *area;
 
 	if (!mete_is_on(id))
 		return 0;
-	area = bpf_map_lookup_elem(&buffers, &processor);
-	if (!area)
-		return 0;
-	return mete_trace_reserve(area, recording.data_bytes, bytes, place, bpf_ktime_get_ns());
+	if (!here->area) {
+		here->area = bpf_map_lookup_elem(&buffers, &processor);
+		if (!here->area)
+			return 0;
+		here->now = bpf_ktime_get_ns();
+	}
+	return mete_trace_reserve(here->area, recording.data_bytes, bytes, place, here->now);
 }
 
 struct mete_counter_value {
@@ -132,7 +141,7 @@ static __always_inline __u16 mete_domain(void)
 #define METE_RETURNED_AT 0
 #endif
 
-#define METE_BEGIN(place, id, bytes) mete_begin(place, id, bytes)
+#define METE_BEGIN(place, here, id, bytes) mete_begin(place, here, id, bytes)
 #define METE_END(place, record, id, bytes) mete_trace_commit((__u64 *)(record), id, bytes, place)
 #define METE_TIME() bpf_ktime_get_ns()
 #define METE_DOMAIN() mete_domain()

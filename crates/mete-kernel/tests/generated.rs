@@ -37,7 +37,8 @@ struct {
 	__uint(max_entries, 1 << 20);
 } records SEC(".maps");
 struct mete_place {};
-#define METE_BEGIN(place, id, size) ((void)(place), bpf_ringbuf_reserve(&records, size, 0))
+struct mete_here {};
+#define METE_BEGIN(place, here, id, size) ((void)(place), (void)(here), bpf_ringbuf_reserve(&records, size, 0))
 #define METE_END(place, record, id, size)               \
 	do {                                            \
 		record->head.type = id;                 \

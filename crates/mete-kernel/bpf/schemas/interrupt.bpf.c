@@ -194,10 +194,12 @@ int mete_at_0(mete_u64 *ctx)
 {
 	mete_s32 a_irq = ctx[0];
 	struct irqaction *a_action = (void *)(ctx[1]);
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IRQ_ENTRY *record = METE_BEGIN(&place, METE_ID_IRQ_ENTRY, sizeof(*record));
+			struct mete_IRQ_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IRQ_ENTRY, sizeof(*record));
 
 			if (record) {
 				record->f_irq = a_irq;
@@ -216,10 +218,12 @@ int mete_at_1(mete_u64 *ctx)
 {
 	mete_s32 a_irq = ctx[0];
 	mete_s32 a_ret = ctx[2];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IRQ_EXIT *record = METE_BEGIN(&place, METE_ID_IRQ_EXIT, sizeof(*record));
+			struct mete_IRQ_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IRQ_EXIT, sizeof(*record));
 
 			if (record) {
 				record->f_irq = a_irq;
@@ -235,10 +239,12 @@ SEC("tp_btf/softirq_entry")
 int mete_at_2(mete_u64 *ctx)
 {
 	mete_u32 a_vec_nr = ctx[0];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_SOFTIRQ_ENTRY *record = METE_BEGIN(&place, METE_ID_SOFTIRQ_ENTRY, sizeof(*record));
+			struct mete_SOFTIRQ_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_SOFTIRQ_ENTRY, sizeof(*record));
 
 			if (record) {
 				record->f_vector = a_vec_nr;
@@ -254,10 +260,12 @@ SEC("tp_btf/softirq_exit")
 int mete_at_3(mete_u64 *ctx)
 {
 	mete_u32 a_vec_nr = ctx[0];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_SOFTIRQ_EXIT *record = METE_BEGIN(&place, METE_ID_SOFTIRQ_EXIT, sizeof(*record));
+			struct mete_SOFTIRQ_EXIT *record = METE_BEGIN(&place, &here, METE_ID_SOFTIRQ_EXIT, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -273,10 +281,12 @@ SEC("tp_btf/local_timer_entry")
 int mete_at_4(mete_u64 *ctx)
 {
 	mete_s32 a_vector = ctx[0];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_TIMER_ENTRY *record = METE_BEGIN(&place, METE_ID_TIMER_ENTRY, sizeof(*record));
+			struct mete_TIMER_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_TIMER_ENTRY, sizeof(*record));
 
 			if (record) {
 				record->f_vector = a_vector;
@@ -292,10 +302,12 @@ SEC("tp_btf/local_timer_exit")
 int mete_at_5(mete_u64 *ctx)
 {
 	mete_s32 a_vector = ctx[0];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_TIMER_EXIT *record = METE_BEGIN(&place, METE_ID_TIMER_EXIT, sizeof(*record));
+			struct mete_TIMER_EXIT *record = METE_BEGIN(&place, &here, METE_ID_TIMER_EXIT, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -311,10 +323,12 @@ SEC("tp_btf/reschedule_entry")
 int mete_at_6(mete_u64 *ctx)
 {
 	mete_s32 a_vector = ctx[0];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IPI_ENTRY *record = METE_BEGIN(&place, METE_ID_IPI_ENTRY, sizeof(*record));
+			struct mete_IPI_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IPI_ENTRY, sizeof(*record));
 
 			if (record) {
 				record->f_vector = a_vector;
@@ -330,10 +344,12 @@ SEC("tp_btf/reschedule_exit")
 int mete_at_7(mete_u64 *ctx)
 {
 	mete_s32 a_vector = ctx[0];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IPI_EXIT *record = METE_BEGIN(&place, METE_ID_IPI_EXIT, sizeof(*record));
+			struct mete_IPI_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IPI_EXIT, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -349,10 +365,12 @@ SEC("tp_btf/call_function_single_entry")
 int mete_at_8(mete_u64 *ctx)
 {
 	mete_s32 a_vector = ctx[0];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IPI_ENTRY *record = METE_BEGIN(&place, METE_ID_IPI_ENTRY, sizeof(*record));
+			struct mete_IPI_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IPI_ENTRY, sizeof(*record));
 
 			if (record) {
 				record->f_vector = a_vector;
@@ -368,10 +386,12 @@ SEC("tp_btf/call_function_single_exit")
 int mete_at_9(mete_u64 *ctx)
 {
 	mete_s32 a_vector = ctx[0];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IPI_EXIT *record = METE_BEGIN(&place, METE_ID_IPI_EXIT, sizeof(*record));
+			struct mete_IPI_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IPI_EXIT, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -387,10 +407,12 @@ SEC("tp_btf/call_function_entry")
 int mete_at_10(mete_u64 *ctx)
 {
 	mete_s32 a_vector = ctx[0];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IPI_ENTRY *record = METE_BEGIN(&place, METE_ID_IPI_ENTRY, sizeof(*record));
+			struct mete_IPI_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IPI_ENTRY, sizeof(*record));
 
 			if (record) {
 				record->f_vector = a_vector;
@@ -406,10 +428,12 @@ SEC("tp_btf/call_function_exit")
 int mete_at_11(mete_u64 *ctx)
 {
 	mete_s32 a_vector = ctx[0];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IPI_EXIT *record = METE_BEGIN(&place, METE_ID_IPI_EXIT, sizeof(*record));
+			struct mete_IPI_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IPI_EXIT, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -425,10 +449,12 @@ SEC("tp_btf/irq_work_entry")
 int mete_at_12(mete_u64 *ctx)
 {
 	mete_s32 a_vector = ctx[0];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IPI_ENTRY *record = METE_BEGIN(&place, METE_ID_IPI_ENTRY, sizeof(*record));
+			struct mete_IPI_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IPI_ENTRY, sizeof(*record));
 
 			if (record) {
 				record->f_vector = a_vector;
@@ -444,10 +470,12 @@ SEC("tp_btf/irq_work_exit")
 int mete_at_13(mete_u64 *ctx)
 {
 	mete_s32 a_vector = ctx[0];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IPI_EXIT *record = METE_BEGIN(&place, METE_ID_IPI_EXIT, sizeof(*record));
+			struct mete_IPI_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IPI_EXIT, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -464,10 +492,12 @@ int mete_at_14(mete_u64 *ctx)
 {
 	mete_u64 a_address = ctx[0];
 	mete_u64 a_error_code = ctx[2];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_PAGE_FAULT *record = METE_BEGIN(&place, METE_ID_PAGE_FAULT, sizeof(*record));
+			struct mete_PAGE_FAULT *record = METE_BEGIN(&place, &here, METE_ID_PAGE_FAULT, sizeof(*record));
 
 			if (record) {
 				record->f_where = a_address;
@@ -485,10 +515,12 @@ int mete_at_15(mete_u64 *ctx)
 {
 	mete_u64 a_address = ctx[0];
 	mete_u64 a_error_code = ctx[2];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_PAGE_FAULT *record = METE_BEGIN(&place, METE_ID_PAGE_FAULT, sizeof(*record));
+			struct mete_PAGE_FAULT *record = METE_BEGIN(&place, &here, METE_ID_PAGE_FAULT, sizeof(*record));
 
 			if (record) {
 				record->f_where = a_address;
@@ -505,8 +537,9 @@ SEC("socket")
 int mete_benchmark_0(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_IRQ_ENTRY *record = METE_BEGIN(&place, METE_ID_IRQ_ENTRY, sizeof(*record));
+	struct mete_IRQ_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IRQ_ENTRY, sizeof(*record));
 
 	if (record) {
 		record->f_irq = dummy;
@@ -521,8 +554,9 @@ SEC("socket")
 int mete_benchmark_1(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_IRQ_EXIT *record = METE_BEGIN(&place, METE_ID_IRQ_EXIT, sizeof(*record));
+	struct mete_IRQ_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IRQ_EXIT, sizeof(*record));
 
 	if (record) {
 		record->f_irq = dummy;
@@ -536,8 +570,9 @@ SEC("socket")
 int mete_benchmark_2(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_SOFTIRQ_ENTRY *record = METE_BEGIN(&place, METE_ID_SOFTIRQ_ENTRY, sizeof(*record));
+	struct mete_SOFTIRQ_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_SOFTIRQ_ENTRY, sizeof(*record));
 
 	if (record) {
 		record->f_vector = dummy;
@@ -551,8 +586,9 @@ SEC("socket")
 int mete_benchmark_3(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_SOFTIRQ_EXIT *record = METE_BEGIN(&place, METE_ID_SOFTIRQ_EXIT, sizeof(*record));
+	struct mete_SOFTIRQ_EXIT *record = METE_BEGIN(&place, &here, METE_ID_SOFTIRQ_EXIT, sizeof(*record));
 
 	if (record) {
 		__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -566,8 +602,9 @@ SEC("socket")
 int mete_benchmark_4(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_TIMER_ENTRY *record = METE_BEGIN(&place, METE_ID_TIMER_ENTRY, sizeof(*record));
+	struct mete_TIMER_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_TIMER_ENTRY, sizeof(*record));
 
 	if (record) {
 		record->f_vector = dummy;
@@ -581,8 +618,9 @@ SEC("socket")
 int mete_benchmark_5(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_TIMER_EXIT *record = METE_BEGIN(&place, METE_ID_TIMER_EXIT, sizeof(*record));
+	struct mete_TIMER_EXIT *record = METE_BEGIN(&place, &here, METE_ID_TIMER_EXIT, sizeof(*record));
 
 	if (record) {
 		__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -596,8 +634,9 @@ SEC("socket")
 int mete_benchmark_6(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_IPI_ENTRY *record = METE_BEGIN(&place, METE_ID_IPI_ENTRY, sizeof(*record));
+	struct mete_IPI_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IPI_ENTRY, sizeof(*record));
 
 	if (record) {
 		record->f_vector = dummy;
@@ -611,8 +650,9 @@ SEC("socket")
 int mete_benchmark_7(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_IPI_EXIT *record = METE_BEGIN(&place, METE_ID_IPI_EXIT, sizeof(*record));
+	struct mete_IPI_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IPI_EXIT, sizeof(*record));
 
 	if (record) {
 		__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -626,8 +666,9 @@ SEC("socket")
 int mete_benchmark_8(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_PAGE_FAULT *record = METE_BEGIN(&place, METE_ID_PAGE_FAULT, sizeof(*record));
+	struct mete_PAGE_FAULT *record = METE_BEGIN(&place, &here, METE_ID_PAGE_FAULT, sizeof(*record));
 
 	if (record) {
 		record->f_where = dummy;

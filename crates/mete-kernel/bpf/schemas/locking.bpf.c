@@ -165,10 +165,12 @@ int mete_at_0(mete_u64 *ctx)
 {
 	void *a_lock = (void *)(ctx[0]);
 	mete_u32 a_flags = ctx[1];
+	struct mete_here here = {};
+
 	if (1) {
 		if ((a_flags & 1)) {
 			struct mete_place place;
-			struct mete_SPIN *record = METE_BEGIN(&place, METE_ID_SPIN, sizeof(*record));
+			struct mete_SPIN *record = METE_BEGIN(&place, &here, METE_ID_SPIN, sizeof(*record));
 
 			if (record) {
 				record->f_lock = (mete_u64)(unsigned long)a_lock;
@@ -179,7 +181,7 @@ int mete_at_0(mete_u64 *ctx)
 		}
 		if (((!(a_flags & 1)) && (a_flags & 2))) {
 			struct mete_place place;
-			struct mete_READ *record = METE_BEGIN(&place, METE_ID_READ, sizeof(*record));
+			struct mete_READ *record = METE_BEGIN(&place, &here, METE_ID_READ, sizeof(*record));
 
 			if (record) {
 				record->f_lock = (mete_u64)(unsigned long)a_lock;
@@ -190,7 +192,7 @@ int mete_at_0(mete_u64 *ctx)
 		}
 		if ((!(a_flags & 3))) {
 			struct mete_place place;
-			struct mete_WRITE *record = METE_BEGIN(&place, METE_ID_WRITE, sizeof(*record));
+			struct mete_WRITE *record = METE_BEGIN(&place, &here, METE_ID_WRITE, sizeof(*record));
 
 			if (record) {
 				record->f_lock = (mete_u64)(unsigned long)a_lock;
@@ -208,10 +210,12 @@ int mete_at_1(mete_u64 *ctx)
 {
 	void *a_lock = (void *)(ctx[0]);
 	mete_s32 a_ret = ctx[1];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_ACQUIRED *record = METE_BEGIN(&place, METE_ID_ACQUIRED, sizeof(*record));
+			struct mete_ACQUIRED *record = METE_BEGIN(&place, &here, METE_ID_ACQUIRED, sizeof(*record));
 
 			if (record) {
 				record->f_lock = (mete_u64)(unsigned long)a_lock;
@@ -230,10 +234,12 @@ int mete_at_2(mete_u64 *ctx)
 	void *a_uaddr = (void *)(*(mete_u64 *)((char *)ctx + 16));
 	mete_u64 a_op = *(mete_u64 *)((char *)ctx + 24);
 	mete_u64 a_val = *(mete_u64 *)((char *)ctx + 32);
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_FUTEX *record = METE_BEGIN(&place, METE_ID_FUTEX, sizeof(*record));
+			struct mete_FUTEX *record = METE_BEGIN(&place, &here, METE_ID_FUTEX, sizeof(*record));
 
 			if (record) {
 				record->f_lock = ((mete_u64)((mete_u64)(unsigned long)a_uaddr));
@@ -252,10 +258,12 @@ SEC("tracepoint/syscalls/sys_exit_futex")
 int mete_at_3(mete_u64 *ctx)
 {
 	mete_s64 a_ret = *(mete_s64 *)((char *)ctx + 16);
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_FUTEX_DONE *record = METE_BEGIN(&place, METE_ID_FUTEX_DONE, sizeof(*record));
+			struct mete_FUTEX_DONE *record = METE_BEGIN(&place, &here, METE_ID_FUTEX_DONE, sizeof(*record));
 
 			if (record) {
 				record->f_pid = ((struct task_struct *)bpf_get_current_task_btf())->pid;
@@ -271,8 +279,9 @@ SEC("socket")
 int mete_benchmark_0(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_SPIN *record = METE_BEGIN(&place, METE_ID_SPIN, sizeof(*record));
+	struct mete_SPIN *record = METE_BEGIN(&place, &here, METE_ID_SPIN, sizeof(*record));
 
 	if (record) {
 		record->f_lock = dummy;
@@ -287,8 +296,9 @@ SEC("socket")
 int mete_benchmark_1(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_READ *record = METE_BEGIN(&place, METE_ID_READ, sizeof(*record));
+	struct mete_READ *record = METE_BEGIN(&place, &here, METE_ID_READ, sizeof(*record));
 
 	if (record) {
 		record->f_lock = dummy;
@@ -303,8 +313,9 @@ SEC("socket")
 int mete_benchmark_2(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_WRITE *record = METE_BEGIN(&place, METE_ID_WRITE, sizeof(*record));
+	struct mete_WRITE *record = METE_BEGIN(&place, &here, METE_ID_WRITE, sizeof(*record));
 
 	if (record) {
 		record->f_lock = dummy;
@@ -319,8 +330,9 @@ SEC("socket")
 int mete_benchmark_3(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_ACQUIRED *record = METE_BEGIN(&place, METE_ID_ACQUIRED, sizeof(*record));
+	struct mete_ACQUIRED *record = METE_BEGIN(&place, &here, METE_ID_ACQUIRED, sizeof(*record));
 
 	if (record) {
 		record->f_lock = dummy;
@@ -335,8 +347,9 @@ SEC("socket")
 int mete_benchmark_4(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_FUTEX *record = METE_BEGIN(&place, METE_ID_FUTEX, sizeof(*record));
+	struct mete_FUTEX *record = METE_BEGIN(&place, &here, METE_ID_FUTEX, sizeof(*record));
 
 	if (record) {
 		record->f_lock = dummy;
@@ -353,8 +366,9 @@ SEC("socket")
 int mete_benchmark_5(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_FUTEX_DONE *record = METE_BEGIN(&place, METE_ID_FUTEX_DONE, sizeof(*record));
+	struct mete_FUTEX_DONE *record = METE_BEGIN(&place, &here, METE_ID_FUTEX_DONE, sizeof(*record));
 
 	if (record) {
 		record->f_pid = dummy;

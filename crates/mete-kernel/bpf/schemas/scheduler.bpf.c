@@ -229,10 +229,12 @@ SEC("tp_btf/sched_waking")
 int mete_at_0(mete_u64 *ctx)
 {
 	struct task_struct *a_p = (void *)(ctx[0]);
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_TRY_TO_WAKEUP *record = METE_BEGIN(&place, METE_ID_TRY_TO_WAKEUP, sizeof(*record));
+			struct mete_TRY_TO_WAKEUP *record = METE_BEGIN(&place, &here, METE_ID_TRY_TO_WAKEUP, sizeof(*record));
 
 			if (record) {
 				record->f_pid = a_p->pid;
@@ -250,10 +252,12 @@ SEC("tp_btf/sched_wakeup")
 int mete_at_1(mete_u64 *ctx)
 {
 	struct task_struct *a_p = (void *)(ctx[0]);
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_ADD_TO_RUNQ *record = METE_BEGIN(&place, METE_ID_ADD_TO_RUNQ, sizeof(*record));
+			struct mete_ADD_TO_RUNQ *record = METE_BEGIN(&place, &here, METE_ID_ADD_TO_RUNQ, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -272,10 +276,12 @@ SEC("tp_btf/sched_wakeup_new")
 int mete_at_2(mete_u64 *ctx)
 {
 	struct task_struct *a_p = (void *)(ctx[0]);
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_ADD_TO_RUNQ *record = METE_BEGIN(&place, METE_ID_ADD_TO_RUNQ, sizeof(*record));
+			struct mete_ADD_TO_RUNQ *record = METE_BEGIN(&place, &here, METE_ID_ADD_TO_RUNQ, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -297,10 +303,12 @@ int mete_at_3(mete_u64 *ctx)
 	struct task_struct *a_prev = (void *)(ctx[1]);
 	struct task_struct *a_next = (void *)(ctx[2]);
 	mete_u32 a_prev_state = ctx[3];
+	struct mete_here here = {};
+
 	if (1) {
 		if ((a_prev_state && (!a_preempt))) {
 			struct mete_place place;
-			struct mete_REMOVE_FROM_RUNQ *record = METE_BEGIN(&place, METE_ID_REMOVE_FROM_RUNQ, sizeof(*record));
+			struct mete_REMOVE_FROM_RUNQ *record = METE_BEGIN(&place, &here, METE_ID_REMOVE_FROM_RUNQ, sizeof(*record));
 
 			if (record) {
 				record->f_pid = a_prev->pid;
@@ -310,7 +318,7 @@ int mete_at_3(mete_u64 *ctx)
 		}
 		if (1) {
 			struct mete_place place;
-			struct mete_SCHEDOUT *record = METE_BEGIN(&place, METE_ID_SCHEDOUT, sizeof(*record));
+			struct mete_SCHEDOUT *record = METE_BEGIN(&place, &here, METE_ID_SCHEDOUT, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -323,7 +331,7 @@ int mete_at_3(mete_u64 *ctx)
 		}
 		if (1) {
 			struct mete_place place;
-			struct mete_SCHEDIN *record = METE_BEGIN(&place, METE_ID_SCHEDIN, sizeof(*record));
+			struct mete_SCHEDIN *record = METE_BEGIN(&place, &here, METE_ID_SCHEDIN, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -343,10 +351,12 @@ int mete_at_4(mete_u64 *ctx)
 {
 	struct task_struct *a_parent = (void *)(ctx[0]);
 	struct task_struct *a_child = (void *)(ctx[1]);
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_FORK *record = METE_BEGIN(&place, METE_ID_FORK, sizeof(*record));
+			struct mete_FORK *record = METE_BEGIN(&place, &here, METE_ID_FORK, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -366,10 +376,12 @@ int mete_at_5(mete_u64 *ctx)
 {
 	struct task_struct *a_p = (void *)(ctx[0]);
 	mete_s32 a_old_pid = ctx[1];
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_EXEC *record = METE_BEGIN(&place, METE_ID_EXEC, sizeof(*record));
+			struct mete_EXEC *record = METE_BEGIN(&place, &here, METE_ID_EXEC, sizeof(*record));
 
 			if (record) {
 				record->f_pid = a_p->pid;
@@ -386,10 +398,12 @@ SEC("tp_btf/sched_process_exit")
 int mete_at_6(mete_u64 *ctx)
 {
 	struct task_struct *a_p = (void *)(ctx[0]);
+	struct mete_here here = {};
+
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_EXIT *record = METE_BEGIN(&place, METE_ID_EXIT, sizeof(*record));
+			struct mete_EXIT *record = METE_BEGIN(&place, &here, METE_ID_EXIT, sizeof(*record));
 
 			if (record) {
 				record->f_runtime_ns = a_p->se.sum_exec_runtime;
@@ -407,8 +421,9 @@ SEC("socket")
 int mete_benchmark_0(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_TRY_TO_WAKEUP *record = METE_BEGIN(&place, METE_ID_TRY_TO_WAKEUP, sizeof(*record));
+	struct mete_TRY_TO_WAKEUP *record = METE_BEGIN(&place, &here, METE_ID_TRY_TO_WAKEUP, sizeof(*record));
 
 	if (record) {
 		record->f_pid = dummy;
@@ -424,8 +439,9 @@ SEC("socket")
 int mete_benchmark_1(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_ADD_TO_RUNQ *record = METE_BEGIN(&place, METE_ID_ADD_TO_RUNQ, sizeof(*record));
+	struct mete_ADD_TO_RUNQ *record = METE_BEGIN(&place, &here, METE_ID_ADD_TO_RUNQ, sizeof(*record));
 
 	if (record) {
 		__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -442,8 +458,9 @@ SEC("socket")
 int mete_benchmark_2(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_REMOVE_FROM_RUNQ *record = METE_BEGIN(&place, METE_ID_REMOVE_FROM_RUNQ, sizeof(*record));
+	struct mete_REMOVE_FROM_RUNQ *record = METE_BEGIN(&place, &here, METE_ID_REMOVE_FROM_RUNQ, sizeof(*record));
 
 	if (record) {
 		record->f_pid = dummy;
@@ -457,8 +474,9 @@ SEC("socket")
 int mete_benchmark_3(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_SCHEDOUT *record = METE_BEGIN(&place, METE_ID_SCHEDOUT, sizeof(*record));
+	struct mete_SCHEDOUT *record = METE_BEGIN(&place, &here, METE_ID_SCHEDOUT, sizeof(*record));
 
 	if (record) {
 		__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -475,8 +493,9 @@ SEC("socket")
 int mete_benchmark_4(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_SCHEDIN *record = METE_BEGIN(&place, METE_ID_SCHEDIN, sizeof(*record));
+	struct mete_SCHEDIN *record = METE_BEGIN(&place, &here, METE_ID_SCHEDIN, sizeof(*record));
 
 	if (record) {
 		__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -493,8 +512,9 @@ SEC("socket")
 int mete_benchmark_5(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_FORK *record = METE_BEGIN(&place, METE_ID_FORK, sizeof(*record));
+	struct mete_FORK *record = METE_BEGIN(&place, &here, METE_ID_FORK, sizeof(*record));
 
 	if (record) {
 		__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -511,8 +531,9 @@ SEC("socket")
 int mete_benchmark_6(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_EXEC *record = METE_BEGIN(&place, METE_ID_EXEC, sizeof(*record));
+	struct mete_EXEC *record = METE_BEGIN(&place, &here, METE_ID_EXEC, sizeof(*record));
 
 	if (record) {
 		record->f_pid = dummy;
@@ -527,8 +548,9 @@ SEC("socket")
 int mete_benchmark_7(void *ctx)
 {
 	mete_u32 dummy = *(mete_u32 *)ctx;
+	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_EXIT *record = METE_BEGIN(&place, METE_ID_EXIT, sizeof(*record));
+	struct mete_EXIT *record = METE_BEGIN(&place, &here, METE_ID_EXIT, sizeof(*record));
 
 	if (record) {
 		record->f_pid = dummy;

@@ -29,8 +29,8 @@ fn program(text: &mut String, name: &str, event: &Event) {
     };
     let _ = writeln!(
         text,
-        "SEC(\"socket\")\nint {name}(void *ctx)\n{{\n{dummy}\tstruct mete_place place;\n\
-         \tstruct mete_{event} *record = METE_BEGIN(&place, METE_ID_{event}, sizeof(*record));\n\n\
+        "SEC(\"socket\")\nint {name}(void *ctx)\n{{\n{dummy}\tstruct mete_here here = {{}};\n\tstruct mete_place place;\n\
+         \tstruct mete_{event} *record = METE_BEGIN(&place, &here, METE_ID_{event}, sizeof(*record));\n\n\
          \tif (record) {{",
         event = event.name
     );

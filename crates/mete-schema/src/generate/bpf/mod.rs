@@ -5,7 +5,8 @@
 //! | macro | is |
 //! |---|---|
 //! | `struct mete_place` | what is to be remembered of a record between its beginning and its end |
-//! | `METE_BEGIN(place, id, bytes)` | room for a record of this event and constant size; NULL where there is none, or the event is off |
+//! | `struct mete_here` | what the records of one run of a program share, all 0 at first: the buffer, the time |
+//! | `METE_BEGIN(place, here, id, bytes)` | room for a record of this event and constant size; NULL where there is none, or the event is off |
 //! | `METE_END(place, record, id, bytes)` | the record's fields are complete: its header is written, and it is committed |
 //! | `METE_PARAMETER(ctx, n)`, `METE_RETURNED(ctx)` | the registers of a call, from 0, and of its return |
 //! | `METE_STATIC_ARGUMENT(ctx, n)` | a value of a static probe, from 0; in `usdt.h`, which only schemata with such points include |
@@ -189,6 +190,9 @@ fn field(argument: &Typed) -> String {
     }
 }
 
+/// One occurrence has one time, however many events are logged of it: reading a clock costs as much as a record.
+const HERE: &str = "\tstruct mete_here here = {};\n\n";
+
 fn program(
     text: &mut String,
     name: &str,
@@ -207,6 +211,7 @@ fn program(
     {
         let _ = writeln!(text, "\t{};", loaded(&writer, &word(target, place, argument), argument));
     }
+    text.push_str(HERE);
     for (nth, point) in points {
         self::point(text, point, &schema.points[*nth].logs, schema, &writer);
     }
@@ -260,7 +265,7 @@ fn log(text: &mut String, event: &Event, log: &CheckedLog, writer: &Writer<'_>) 
     let _ = writeln!(
         text,
         "\t\tif ({condition}) {{\n\t\t\tstruct mete_place place;\n\
-         \t\t\tstruct mete_{name} *record = METE_BEGIN(&place, METE_ID_{name}, sizeof(*record));\n\n\
+         \t\t\tstruct mete_{name} *record = METE_BEGIN(&place, &here, METE_ID_{name}, sizeof(*record));\n\n\
          \t\t\tif (record) {{"
     );
     text.push_str(&padding(event, "\t\t\t\t"));
