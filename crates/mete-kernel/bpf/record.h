@@ -88,11 +88,11 @@ struct mete_here {
 static __always_inline void *mete_begin(struct mete_place *place, struct mete_here *here, __u32 id,
 					__u32 bytes)
 {
-	__u32 processor = bpf_get_smp_processor_id();
-
 	if (!mete_is_on(id))
 		return 0;
 	if (!here->area) {
+		__u32 processor = bpf_get_smp_processor_id();
+
 		here->area = bpf_map_lookup_elem(&buffers, &processor);
 		if (!here->area)
 			return 0;
