@@ -28,10 +28,13 @@ const volatile struct {
 	__u64 events[16]; /* bit n: there is code for the event whose number is METE_FIRST_EVENT + n */
 	__u32 pid_mask; /* of the table of domains: a power of two less one, or 0 where nobody is bound */
 	__u32 domain_mask; /* leaves the domain of an entry in there */
-	__u64 may_switch; /* whether that code asks the switches; the verifier takes the question out if not */
 } recording SEC(".rodata.recording");
 
-/* What the recorder changes while programs run: bit n as above. */
+/*
+ * What the recorder changes while programs run: bit n as above. Programs are attached and detached one by one, so
+ * nothing is on before all are attached, and when they are detached: else some kinds of events would be recorded
+ * earlier and longer than others.
+ */
 volatile struct {
 	__u64 events[16];
 } switches SEC(".bss.switches");
@@ -76,7 +79,7 @@ static __always_inline _Bool mete_is_on(__u32 id)
 
 	if (!(recording.events[nth / 64 & 15] >> (nth % 64) & 1))
 		return 0;
-	return !recording.may_switch || switches.events[nth / 64 & 15] >> (nth % 64) & 1;
+	return switches.events[nth / 64 & 15] >> (nth % 64) & 1;
 }
 
 /* What the records of one run of a program share: found by the first of them. */

@@ -6,8 +6,10 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::{env, fs};
+use std::time::Duration;
+use std::{env, fs, thread};
 
 use mete_kernel::record::{Areas, Benchmark, Cache, Recording, Settings, source};
 use mete_kernel::{DomainTable, KernelError, Principal};
@@ -276,6 +278,55 @@ fn klog_6_events_that_find_no_room_are_counted_to_the_last_one() {
     assert!(errors.is_empty(), "{errors:?}");
     assert_eq!(checked, recorded.accounts);
     assert_eq!(recorded.lost, recorded.accounts.iter().map(|account| account.lost).sum::<u64>());
+}
+
+/// Has timers go off thousands of times a second while this is done.
+fn with_timers<T>(work: impl FnOnce() -> T) -> T {
+    let (_until_the_end, end) = channel::<()>();
+    let goes_on = move || end.recv_timeout(Duration::from_micros(50)) == Err(RecvTimeoutError::Timeout);
+    thread::spawn(move || while goes_on() {});
+    work()
+}
+
+/// Programs are attached and detached one by one, which takes long. If they recorded from the one moment and up to the
+/// other, there would be beginnings without ends at first and ends without beginnings at last.
+#[test]
+fn klog_6_all_kinds_of_events_are_recorded_from_one_moment_on_and_up_to_one() {
+    let test = "klog_6_all_kinds_of_events_are_recorded_from_one_moment_on_and_up_to_one";
+    let Some(mut loaded) = load(test, by_name("interrupt").unwrap().source(), &[], AMPLE) else { return };
+    let recorded = with_timers(|| loaded.record(|| thread::sleep(Duration::from_millis(50))));
+    assert_eq!(recorded.lost, 0);
+    let (mut last, mut pairs) = (BTreeMap::new(), 0);
+    for event in &recorded.events {
+        let Some((kind, edge @ ("ENTRY" | "EXIT"))) = event.name.rsplit_once('_') else { continue };
+        let before = last.insert((event.processor, kind), edge);
+        assert_ne!(before, Some(edge), "two of {} on processor {}", event.name, event.processor);
+        pairs += u32::from(before == Some("ENTRY"));
+    }
+    assert!(pairs >= 100, "{pairs}");
+}
+
+#[test]
+fn klog_6_nothing_is_recorded_before_attaching_and_after_detaching() {
+    let test = "klog_6_nothing_is_recorded_before_attaching_and_after_detaching";
+    let Some(mut loaded) = load(test, by_name("scheduler").unwrap().source(), &[], AMPLE) else { return };
+    let buffers = loaded.recording.buffers();
+    let recorded = || -> u64 {
+        (0..buffers.processors()).map(|nth| u64::from(buffers.buffer(nth).reserved().serial)).sum()
+    };
+    let work = || with_timers(|| thread::sleep(Duration::from_millis(20)));
+    work();
+    assert_eq!(recorded(), 0);
+    for _ in 0..2 {
+        let before = recorded();
+        loaded.recording.attach().unwrap();
+        work();
+        loaded.recording.detach();
+        let after = recorded();
+        assert!(after > before);
+        work();
+        assert_eq!(recorded(), after);
+    }
 }
 
 #[test]

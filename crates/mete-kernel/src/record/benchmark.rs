@@ -30,7 +30,7 @@ pub struct Benchmark {
 }
 
 impl Benchmark {
-    /// Loads the code of one event, as [`Recording::load_switchable`](super::Recording::load_switchable) loads it for all.
+    /// Loads the code of one event, as [`Recording::load`](super::Recording::load) loads it for several.
     /// `text` is what [`bpf`](mete_schema::generate::bpf) made of the schema, `event` a place in [`Schema::events`].
     ///
     /// # Errors
@@ -40,13 +40,8 @@ impl Benchmark {
         capability::check_privilege()?;
         let (processors, program) = (processors()?, benchmark(event));
         let object = compile::object(text, cache)?;
-        let constants = Constants {
-            buffer_bytes: 1 << SIZE_LOG2,
-            processors,
-            events: &[event],
-            may_switch: true,
-            domains: None,
-        };
+        let constants =
+            Constants { buffer_bytes: 1 << SIZE_LOG2, processors, events: &[event], domains: None };
         let object = load_object(&object, |open| constants.configure(open, |name| name == program.as_str()))?;
         map::write_global(&object, ".bss.switches", &mask(&[event]))?;
         let areas = Areas::new(&object, processors, SIZE_LOG2, 0)?;

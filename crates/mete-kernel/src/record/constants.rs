@@ -14,8 +14,6 @@ pub(super) struct Constants<'a> {
     pub processors: usize,
     /// The events that there is code for; the verifier takes out what is for others.
     pub events: &'a [usize],
-    /// Whether that code looks at the switches.
-    pub may_switch: bool,
     /// Who is in which domain, if anybody is bound.
     pub domains: Option<&'a DomainTable>,
 }
@@ -52,8 +50,7 @@ impl Constants<'_> {
     fn bytes(&self) -> Vec<u8> {
         let sizes = [self.buffer_bytes as u32, self.processors as u32].map(u32::to_ne_bytes).concat();
         let masks = self.domains.map_or([0, 0], DomainTable::masks).map(u32::to_ne_bytes).concat();
-        let switches = u64::from(self.may_switch).to_ne_bytes();
-        [sizes, mask(self.events), masks, switches.to_vec()].concat()
+        [sizes, mask(self.events), masks].concat()
     }
 }
 

@@ -68,8 +68,6 @@ pub struct Recording {
     points: Vec<Point>,
     /// What [`Recording::attach`] switches on.
     events: Vec<usize>,
-    /// What is on.
-    on: Vec<usize>,
     object: Object,
     areas: Arc<Areas>,
 }
@@ -95,11 +93,11 @@ impl Recording {
         settings: &Settings,
         cache: &Cache,
     ) -> Result<Recording, KernelError> {
-        Recording::load_that(false, schema, checked, text, settings, cache)
+        Recording::load_code_of(&settings.events, schema, checked, text, settings, cache)
     }
 
-    fn load_that(
-        may_switch: bool,
+    fn load_code_of(
+        events: &[usize],
         schema: &Schema,
         checked: &Checked,
         text: &str,
@@ -108,8 +106,7 @@ impl Recording {
     ) -> Result<Recording, KernelError> {
         capability::check_privilege()?;
         let size_log2 = size_log2(settings.buffer_bytes)?;
-        let loaded = if may_switch { (0..schema.events.len()).collect() } else { settings.events.clone() };
-        let points = wanted(schema, &loaded)?;
+        let points = wanted(schema, events)?;
         let processors = processors()?;
         let counters = counters::wanted(schema, checked)?;
         let object = compile::object(text, cache)?;
@@ -117,8 +114,7 @@ impl Recording {
             let constants = Constants {
                 buffer_bytes: settings.buffer_bytes,
                 processors,
-                events: &loaded,
-                may_switch,
+                events,
                 domains: settings.domains.as_deref(),
             };
             constants.configure(open, |program| points.iter().any(|point| program == point.program.as_str()))
@@ -128,7 +124,7 @@ impl Recording {
         let areas = Arc::new(Areas::new(&object, processors, size_log2, settings.low_water_percent)?);
         let links = points.iter().map(|_| None).collect();
         let events = settings.events.clone();
-        Ok(Recording { links, _counters: open, points, events, on: Vec::new(), object, areas })
+        Ok(Recording { links, _counters: open, points, events, object, areas })
     }
 
     /// The buffers. They may be kept for longer than the programs.
@@ -136,7 +132,7 @@ impl Recording {
         Arc::clone(&self.areas)
     }
 
-    /// From now on the events are recorded.
+    /// From now on the events are recorded, all kinds of them from one moment on.
     ///
     /// # Errors
     ///
@@ -145,10 +141,12 @@ impl Recording {
         self.switch(&self.events.clone())
     }
 
-    /// From now on nothing is, unless a process that was forked meanwhile and has not called exec still holds the links.
+    /// From now on nothing is, of all kinds of events at once. The programs stay attached as long as a process that was
+    /// forked meanwhile, and has not called exec, holds their links, too.
     pub fn detach(&mut self) {
+        // The kernel does not refuse this. If it did, events would end one by one, as their programs do.
+        let _ = self.tell_switches(&[]);
         self.links.fill_with(|| None);
-        self.on.clear();
     }
 
     /// Runs of the programs that the kernel left out because an interrupt came to the same place in the middle of

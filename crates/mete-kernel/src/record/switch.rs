@@ -1,9 +1,12 @@
 //! Events switched on and off while recording (paper §4.3).
 //!
+//! Programs are attached and detached one by one, which takes up to hundreds of milliseconds. So what is to be recorded
+//! is attached first and switched on then, all of it at once, by a word that programs ask; and it is switched off before
+//! any program goes. Otherwise events of some kinds would be missing at the beginning and at the end, without a gap.
+//!
 //! A place none of whose events is on has no program attached, so what is off costs nothing. Where one program serves
-//! several events of which some are on, those that are off cost it a load and a branch each: the call into the program,
-//! which is dearer by far, is made for the others anyhow. A second program for each set of events would have to be put
-//! in the first one's place, and what happens meanwhile would be missed without a gap.
+//! several events, each costs it a load and a branch, on or off. A second program for each set of events would have to
+//! be put in the first one's place, and what happens meanwhile would be missed.
 
 use std::iter::zip;
 
@@ -28,7 +31,8 @@ impl Recording {
         settings: &Settings,
         cache: &Cache,
     ) -> Result<Recording, KernelError> {
-        Recording::load_that(true, schema, checked, text, settings, cache)
+        let all: Vec<_> = (0..schema.events.len()).collect();
+        Recording::load_code_of(&all, schema, checked, text, settings, cache)
     }
 
     /// From now on these events are recorded, and of what was [loaded to be switched](Recording::load_switchable), no
@@ -38,25 +42,16 @@ impl Recording {
     ///
     /// [`KernelError::Point`] for the first place that refuses; then what was recorded still is.
     pub fn switch(&mut self, events: &[usize]) -> Result<(), KernelError> {
+        self.attach_missing(events)?;
         self.tell_switches(events)?;
-        match self.attach_missing(events) {
-            Ok(()) => {
-                let is_needed =
-                    |point: &super::Point| point.events.iter().any(|event| events.contains(event));
-                zip(&mut self.links, &self.points)
-                    .filter(|(_, point)| !is_needed(point))
-                    .for_each(|(link, _)| *link = None);
-                self.on = events.to_vec();
-                Ok(())
-            }
-            Err(error) => {
-                self.tell_switches(&self.on.clone())?;
-                Err(error)
-            }
-        }
+        let is_needed = |point: &super::Point| point.events.iter().any(|event| events.contains(event));
+        zip(&mut self.links, &self.points)
+            .filter(|(_, point)| !is_needed(point))
+            .for_each(|(link, _)| *link = None);
+        Ok(())
     }
 
-    /// All that are missing, or none of them.
+    /// All that are missing, or none of them. They record nothing yet.
     fn attach_missing(&mut self, events: &[usize]) -> Result<(), KernelError> {
         let (mut new, programs) = (Vec::new(), Programs::default());
         for (nth, point) in self.points.iter().enumerate() {
@@ -69,8 +64,8 @@ impl Recording {
         Ok(())
     }
 
-    /// Programs look here once they are attached, if they were loaded to be switched.
-    fn tell_switches(&self, events: &[usize]) -> Result<(), KernelError> {
+    /// Programs look here before they record anything.
+    pub(super) fn tell_switches(&self, events: &[usize]) -> Result<(), KernelError> {
         map::write_global(&self.object, ".bss.switches", &mask(events))
     }
 }
