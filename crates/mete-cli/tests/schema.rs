@@ -6,7 +6,7 @@ mod common;
 
 use std::fs;
 
-use common::{assert_described, mete};
+use common::{Running, assert_described, mete, program, wait_until};
 use serde_json::Value;
 
 const SHIPPED: [&str; 4] = ["stopwatch", "locking", "scheduler", "interrupt"];
@@ -137,4 +137,22 @@ fn what_is_no_schema_is_said_in_a_sentence() {
         let (printed, said) = failure(&arguments);
         assert!(printed.is_empty() && said.contains(part), "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn klog_1_a_schema_may_come_through_a_pipe_and_waiting_for_one_ends_with_ctrl_c() {
+    let text = "event A { int pid }";
+    mete(&["schema", "check", "/dev/stdin", "--no-btf"]).write_stdin(text).assert().success();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let mut command = program(&["schema", "check", path.to_str().unwrap(), "--no-btf"]);
+    let mut running = Running::start(&mut command);
+    wait_until("it waits for a writer", || {
+        let status = fs::read_to_string(format!("/proc/{}/status", running.pid())).unwrap_or_default();
+        status.starts_with("Name:\tmete\n") && status.contains("State:\tS")
+    });
+    running.signal(rustix::process::Signal::INT);
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&running.wait()), Some(libc::SIGINT));
 }

@@ -3,6 +3,7 @@
 //! It is written when recording begins and again when it ends. A trace whose recorder was killed
 //! keeps the first one, which is enough to read it.
 
+use std::io::Read;
 use std::path::Path;
 
 use mete_log::clock::Anchor;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::completeness::Account;
 use crate::names::{self, ThreadName};
 use crate::record::{FIRST_RESERVED, HEADER_BYTES, MAX_BYTES};
+use crate::regular;
 use crate::switch::{self, Switches};
 use crate::symbols::AddressName;
 
@@ -486,10 +488,13 @@ impl TraceDescription {
         let path = directory.join(FILE_NAME);
         let failed = |source| DescriptionFileError::File { what: "read", path: path.clone(), source };
         let wrong = |why: String| DescriptionFileError::Content { path: path.clone(), why };
-        if std::fs::metadata(&path).map_err(failed)?.len() > MAX_FILE_BYTES {
+        let file = regular::open(&path).map_err(failed)?;
+        let mut bytes = Vec::new();
+        // One byte beyond the limit is enough to refuse it.
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(wrong(format!("it is larger than {} MiB", MAX_FILE_BYTES >> 20)));
         }
-        let bytes = std::fs::read(&path).map_err(failed)?;
         TraceDescription::parse(&bytes).map_err(wrong)
     }
 

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::block::{self, Damage, HEADER_BYTES, Header, RecordingId, What, offset};
+use crate::regular;
 
 /// Something that keeps a part of a trace from being read. What surrounds it can be.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +65,7 @@ impl BlockFile {
     ///
     /// # Errors
     ///
-    /// [`ReadError::File`] if the system refuses.
+    /// [`ReadError::File`] if the system refuses, or if it is no regular file.
     pub fn open(
         path: &Path,
         processor: u32,
@@ -72,7 +73,7 @@ impl BlockFile {
         recording: RecordingId,
     ) -> Result<BlockFile, ReadError> {
         let failed = |source| ReadError::File { path: path.to_owned(), at: 0, source };
-        let file = File::open(path).map_err(failed)?;
+        let file = regular::open(path).map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
         let path = path.to_owned();
         let mut this = BlockFile { file, path, bytes, processor, block_bytes, recording, first_number: 0 };

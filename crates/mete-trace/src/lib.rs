@@ -92,6 +92,8 @@ pub mod reader;
 #[cfg(not(loom))]
 pub mod recorder;
 #[cfg(not(loom))]
+mod regular;
+#[cfg(not(loom))]
 mod schema;
 #[cfg(not(loom))]
 pub mod sink;

@@ -544,3 +544,23 @@ fn klog_6_a_watched_event_is_seen_when_it_has_come_by() {
         assert_eq!(recorder.seen(), seen);
     }
 }
+
+/// A pipe that nobody writes into.
+fn pipe(path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let _ = fs::remove_file(path);
+    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+}
+
+#[test]
+fn new_2_what_is_no_regular_file_is_refused_and_nobody_is_waited_for() {
+    let scratch = Scratch::new("pipes");
+    let trace = trace_of(scratch.path(), &[(&numbered(10, 1), 10), (&numbered(10, 1), 10)]);
+    pipe(&scratch.path().join(file_name(0)));
+    let (seen, accounts) = see(&trace, Filter::default());
+    assert_eq!((seen.records.len(), accounts.len(), seen.errors.len()), (10, 1, 1));
+    assert!(seen.errors[0].ends_with("processor-0.trace at byte 0: it is no regular file"), "{seen:?}");
+    pipe(&scratch.path().join(mete_trace::description::FILE_NAME));
+    let error = Trace::open(scratch.path()).unwrap_err().to_string();
+    assert!(error.ends_with("description.json: it is no regular file"), "{error}");
+}

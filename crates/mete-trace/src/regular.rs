@@ -1,0 +1,19 @@
+//! Opens what should be a regular file and may be anything: a trace's directory is somebody else's.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// Opens a regular file to be read. Waits for nobody: a pipe would make a reader wait for whoever writes into it.
+pub fn open(path: &Path) -> io::Result<File> {
+    // Means nothing of a regular file.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
+}
