@@ -11,7 +11,7 @@ use rustix::net::{
     SendFlags, sockopt,
 };
 
-use crate::descriptor::Descriptor;
+use crate::descriptor::{Descriptor, above_standard};
 use crate::wire::{PACKET_BYTES, Packet, WireError};
 
 /// What came in.
@@ -75,7 +75,7 @@ impl Channel {
         let into = &mut [IoSliceMut::new(&mut bytes)];
         let length =
             rustix::net::recvmsg(self.socket.get()?, into, &mut control, RecvFlags::CMSG_CLOEXEC)?.bytes;
-        let descriptor = first_descriptor(&mut control);
+        let descriptor = first_descriptor(&mut control).map(above_standard).transpose()?;
         if length == 0 {
             return Ok(Received::End);
         }

@@ -22,6 +22,18 @@ pub(crate) struct Descriptor {
     note: Note,
 }
 
+/// The number below which descriptors are those that every program takes for its input, output and messages.
+const FIRST_FREE: RawFd = 3;
+
+/// The same file, not at a number that a program writes to unseen: where it was started without standard output, what
+/// is opened first would take its place, and this library opens its socket before the program opens anything.
+pub(crate) fn above_standard(file: OwnedFd) -> rustix::io::Result<OwnedFd> {
+    if file.as_raw_fd() >= FIRST_FREE {
+        return Ok(file);
+    }
+    rustix::io::fcntl_dupfd_cloexec(&file, FIRST_FREE)
+}
+
 impl Note {
     fn of(file: BorrowedFd<'_>) -> io::Result<Note> {
         let found = rustix::fs::fstat(file)?;
@@ -45,8 +57,9 @@ impl Note {
 }
 
 impl Descriptor {
-    /// Takes over a descriptor that was just opened.
+    /// Takes over a descriptor that was just opened, [above the standard ones](above_standard).
     pub fn new(file: OwnedFd) -> io::Result<Descriptor> {
+        let file = above_standard(file)?;
         let note = Note::of(std::os::fd::AsFd::as_fd(&file))?;
         let _ = file.into_raw_fd();
         Ok(Descriptor { note })

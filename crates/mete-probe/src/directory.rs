@@ -11,6 +11,8 @@ use std::{fs, io, thread};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
+use crate::descriptor::above_standard;
+
 /// Mode bits that let somebody else add sockets.
 const FOREIGN_WRITE: u32 = 0o022;
 
@@ -98,7 +100,7 @@ pub(crate) fn remove_unused() {
 /// Locks the directory that has this path when it is locked.
 fn lock(path: &Path, operation: FlockOperation) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder = rustix::fs::open(path, flags, Mode::empty())?;
+    let folder = above_standard(rustix::fs::open(path, flags, Mode::empty())?)?;
     rustix::fs::flock(&folder, operation)?;
     let (locked, there) = (rustix::fs::fstat(&folder)?, rustix::fs::lstat(path)?);
     let is_it = (locked.st_dev, locked.st_ino) == (there.st_dev, there.st_ino);

@@ -6,7 +6,7 @@ use std::{fs, io};
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use crate::descriptor::Descriptor;
+use crate::descriptor::{Descriptor, above_standard};
 use crate::directory;
 use crate::state::{self, State};
 
@@ -54,7 +54,8 @@ impl Endpoint {
 
 /// A socket of the kind that components and schedulers use.
 pub(crate) fn socket(flags: SocketFlags) -> io::Result<OwnedFd> {
-    Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    Ok(above_standard(socket)?)
 }
 
 /// Removes this process' socket file, and the directory if it was the last one: it exits.

@@ -180,6 +180,7 @@ mod x86_64 {
             copy[offset..offset + 8].copy_from_slice(&bytes.to_le_bytes());
         }
         let file = rustix::fs::memfd_create("mete-code", rustix::fs::MemfdFlags::CLOEXEC)?;
+        let file = crate::descriptor::above_standard(file)?;
         rustix::io::retry_on_intr(|| rustix::io::pwrite(&file, &copy, 0))?;
         let (protection, flags) = (ProtFlags::READ | ProtFlags::EXEC, MapFlags::PRIVATE | MapFlags::FIXED);
         // SAFETY: the new page holds the same code but for the sites; the kernel exchanges the

@@ -75,3 +75,23 @@ fn log_11_a_program_that_closes_all_descriptors_while_it_is_read_runs_unchanged(
     order(&mut subject, "fork");
     assert!(subject.finish().is_empty());
 }
+
+#[test]
+fn log_11_a_program_that_is_started_without_standard_descriptors_writes_into_none_of_the_probes() {
+    use std::os::unix::process::CommandExt;
+    let place = Place::new("bare");
+    let told = place.path().join("descriptors");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"));
+    command.arg("descriptors").arg(&told).env("METE_RUNTIME_DIR", place.path());
+    // SAFETY: closes descriptors and does nothing else.
+    unsafe { command.pre_exec(|| (0..3).try_for_each(|number| closed(libc::close(number)))) };
+    assert!(command.status().expect("start the subject").success());
+    let told = std::fs::read_to_string(told).expect("what it wrote");
+    let line = |number: &str| told.lines().find_map(|line| line.strip_prefix(number));
+    assert_eq!(["0 ", "1 ", "2 "].map(line), [Some("/dev/null"); 3], "as its language fills them: {told}");
+    assert_eq!(told.matches("socket:").count(), 1, "the probes' own: {told}");
+}
+
+fn closed(answer: libc::c_int) -> std::io::Result<()> {
+    if answer == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 
 use rustix::fs::{Stat, fstat};
 
@@ -70,6 +71,17 @@ impl Own {
         }
         assert_eq!(status_of(child), 7);
     }
+}
+
+/// Writes a line for each descriptor: its number, and what it is.
+pub fn descriptors(into: &Path) {
+    let all = std::fs::read_dir("/proc/self/fd").expect("descriptors").flatten();
+    let line = |entry: std::fs::DirEntry| {
+        let target = std::fs::read_link(entry.path()).ok()?;
+        Some(format!("{} {}\n", entry.file_name().display(), target.display()))
+    };
+    let lines: String = all.filter_map(line).collect();
+    std::fs::write(into, lines).expect("the test's file");
 }
 
 /// A listener at an address that the kernel picks, and somebody who has connected to it.

@@ -34,6 +34,7 @@ fn main() {
         "fork" => fork(),
         "daemon" => daemon::daemon(),
         "domains" => domains(),
+        "descriptors" => daemon::descriptors(Path::new(&arguments[1])),
         "forks" => daemon::forks(),
         "phases" => phases(),
         "schedule" => schedule(Path::new(&arguments[1])),
