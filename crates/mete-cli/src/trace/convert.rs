@@ -27,7 +27,7 @@ pub struct ConvertOptions {
     /// The form to convert to
     #[arg(long, value_name = "FORM")]
     to: Form,
-    /// Where to write it, instead of standard output; a directory for CTF
+    /// Where to write it, instead of standard output, which - is, too; a directory for CTF
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -81,7 +81,8 @@ impl Form {
 pub fn run_convert(options: &ConvertOptions) -> anyhow::Result<ExitCode> {
     let (trace, filter) = options.choice.open()?;
     interrupt::listen()?;
-    let done = match (options.to.ctf(), &options.output) {
+    let path = options.output.as_deref().filter(|path| *path != Path::new("-"));
+    let done = match (options.to.ctf(), path) {
         (Some(version), Some(path)) => into_folder(&trace, filter, version, path)?,
         (Some(_), None) => bail!("CTF is a directory of several files; say with -o where to write it"),
         (None, Some(path)) => into_file(&trace, filter, options.to, path)?,
