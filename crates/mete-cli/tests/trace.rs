@@ -13,7 +13,8 @@ use mete_trace::{
     Recorder,
 };
 
-/// Three events on each of two processors, and one on processor 1 that found no room.
+/// Three events on each of two processors, of threads that no kernel has, so that they have no names, and one on
+/// processor 1 that found no room.
 fn record(directory: &Path) {
     let pid =
         FieldLayout { name: "pid".into(), kind: FieldKind::Signed, offset: 16, bytes: 4, doc: String::new() };
@@ -23,7 +24,7 @@ fn record(directory: &Path) {
     let mut options = Options::directory(directory);
     options.clock = ClockSource::Monotonic;
     let recorder = Recorder::start(Arc::clone(&memory), description, options).unwrap();
-    for (number, second) in [(1, 10), (2, 20), (3, 30)] {
+    for (number, second) in [(5_000_001, 10), (5_000_002, 20), (5_000_003, 30)] {
         for processor in 0..2 {
             let producer = Producer::new(memory.buffer(processor));
             let _ = producer.record(3, &[number], || second * 1_000_000_000);
@@ -46,16 +47,16 @@ fn klog_7_show_prints_all_processors_in_one_order_and_what_is_missing() {
     let path = path.to_str().unwrap();
     let text = stdout(&["show", path, "--event", "SCHEDIN"]);
     let events: Vec<_> = text.lines().filter(|line| line.contains("SCHEDIN")).collect();
-    assert_eq!(events[0], "10.000000000  [0]  #0  SCHEDIN  pid=1");
-    assert_eq!(events[3], "20.000000000  [1]  #1  SCHEDIN  pid=2");
+    assert_eq!(events[0], "10.000000000  [0]  #0  SCHEDIN  pid=5000001");
+    assert_eq!(events[3], "20.000000000  [1]  #1  SCHEDIN  pid=5000002");
     assert_eq!(events.len(), 6);
     assert!(text.contains("-- processor 1: 1 events lost, from #3 on"), "{text}");
     let chosen = stdout(&["show", path, "--processor", "1", "--from", "20", "--until", "20.5"]);
-    assert!(chosen.starts_with("20.000000000  [1]  #1  SCHEDIN  pid=2\n"), "{chosen}");
-    assert!(!chosen.contains("pid=3") && !chosen.contains("[0]"), "{chosen}");
-    let of_process = stdout(&["show", path, "--process", "2,7"]);
+    assert!(chosen.starts_with("20.000000000  [1]  #1  SCHEDIN  pid=5000002\n"), "{chosen}");
+    assert!(!chosen.contains("pid=5000003") && !chosen.contains("[0]"), "{chosen}");
+    let of_process = stdout(&["show", path, "--process", "5000002,7"]);
     assert_eq!(of_process.matches("SCHEDIN").count(), 2, "{of_process}");
-    assert!(of_process.contains("pid=2") && of_process.contains("1 events lost"), "{of_process}");
+    assert!(of_process.contains("pid=5000002") && of_process.contains("1 events lost"), "{of_process}");
     let of_domain = mete(&["show", path, "--domain", "3"]).assert().failure();
     let said = String::from_utf8_lossy(&of_domain.get_output().stderr).into_owned();
     assert!(said.contains("no field of this trace says of which domain it tells") && said.contains("SCHEDIN.pid"), "{said}");
@@ -100,4 +101,39 @@ fn new_2_what_is_no_trace_is_said_in_one_sentence() {
         said.starts_with("mete: this is no trace: cannot read ") && said.contains("description.json"),
         "{said}"
     );
+}
+
+/// What is said of a command that is refused.
+fn refusal(arguments: &[&str]) -> String {
+    let assert = mete(arguments).assert().failure().stdout("");
+    String::from_utf8_lossy(&assert.get_output().stderr).into_owned()
+}
+
+#[test]
+fn klog_7_a_choice_that_nothing_can_be_in_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    record(&path);
+    let path = path.to_str().unwrap();
+    let said = refusal(&["show", path, "--from", "5", "--until", "2"]);
+    assert!(said.contains("--from is later than --until"), "{said}");
+    let said = refusal(&["show", path, "--processor", "1,99"]);
+    assert!(said.contains("the trace has no processor 99; it has 0, 1"), "{said}");
+    assert!(stdout(&["show", path, "--from", "20", "--until", "20"]).contains("pid=5000002"));
+}
+
+#[test]
+fn new_2_show_ends_with_1_if_a_part_cannot_be_read_and_shows_the_rest() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    record(&path);
+    let file = path.join("processor-0.trace");
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let assert = mete(&["show", path.to_str().unwrap()]).assert().code(1);
+    let output = assert.get_output();
+    let (text, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("[1]  #2  SCHEDIN  pid=5000003") && text.contains("-- processor 1: "), "{text}");
+    assert!(said.starts_with("mete: ") && said.contains("processor-0.trace, block 0"), "{said}");
 }

@@ -13,7 +13,7 @@ use crate::format::{Event, Format};
 pub struct Converted {
     /// Events that were handed to the format.
     pub events: u64,
-    /// What was in the trace of each processor, in the chosen interval.
+    /// What was in the trace of each processor, in the chosen interval, as far as it went.
     pub accounts: Vec<Account>,
     /// Parts that could not be read.
     pub errors: Vec<ReadError>,
@@ -46,7 +46,7 @@ pub fn convert(trace: &Trace, filter: Filter, format: &mut dyn Format) -> io::Re
 }
 
 /// The same as long as `go_on`, which is asked every few thousand events, says so. What was stopped is
-/// finished as if the trace ended there.
+/// finished without a word on what is in the trace and what is not: nobody knows, and it is no trace without an end.
 ///
 /// # Errors
 ///
@@ -80,7 +80,7 @@ pub fn convert_while(
         }
     }
     done.accounts = merged.accounts();
-    format.finish(&done.accounts)?;
+    format.finish(if done.is_whole { &done.accounts } else { &[] })?;
     Ok(done)
 }
 

@@ -68,7 +68,7 @@ pub trait Format {
     /// See [`Format::begin`].
     fn unreadable(&mut self, error: &ReadError) -> io::Result<()>;
 
-    /// The end, with what was in it of each processor (NEW-2).
+    /// The end, with what was in it of each processor (NEW-2); of none if the conversion was stopped before.
     ///
     /// # Errors
     ///

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use common::{NASTY, Scratch, record, trace_description, write_file};
-use mete_convert::{Csv, Format, JsonLines, Perl, Text, convert};
+use mete_convert::{Csv, Format, JsonLines, Perl, Text, convert, convert_while};
 use mete_trace::record::DUMP_BEGIN;
 use mete_trace::{AddressName, Filter, ThreadName, Trace};
 
@@ -235,4 +235,18 @@ fn new_6_no_name_in_a_description_steers_a_terminal() {
     convert(&Trace::open(scratch.path()).unwrap(), Filter::default(), &mut Text::new(&mut out)).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.starts_with("0.000000001  [0]  #0  A?[2J  ?pid=5 L2_cache_misses=6\n"), "{text}");
+}
+
+#[test]
+fn new_2_a_pass_that_is_stopped_says_nothing_of_what_it_has_not_seen() {
+    let scratch = Scratch::new("stopped");
+    trace_description(1).write(scratch.path()).unwrap();
+    let records: Vec<_> = (0..40_000).map(|at| (at, record(0, at, at, &[5, 6]))).collect();
+    write_file(scratch.path(), 0, &records, 40_000);
+    let trace = Trace::open(scratch.path()).unwrap();
+    let mut out = Vec::new();
+    let mut stop = |_| std::ops::ControlFlow::Break(());
+    let done = convert_while(&trace, Filter::default(), &mut Text::new(&mut out), &mut stop).unwrap();
+    assert!(!done.is_whole && done.events > 0 && done.events < 40_000, "{done:?}");
+    assert_eq!(out.iter().filter(|byte| **byte == b'\n').count() as u64, done.events, "events alone");
 }

@@ -1,5 +1,6 @@
 //! Which trace, and what of it: the options that `mete show` and `mete convert` share.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
@@ -53,10 +54,14 @@ impl Choice {
             filter = filter.events(numbers.collect::<anyhow::Result<Vec<_>>>()?);
         }
         if !self.processor.is_empty() {
+            self.processor.iter().try_for_each(|processor| has_processor(trace, *processor))?;
             filter = filter.processors(self.processor.iter().copied());
         }
         filter.without_marks = self.without_marks;
         filter = self.saying(trace, filter)?;
+        if self.from.zip(self.until).is_some_and(|(from, until)| from > until) {
+            bail!("nothing can be chosen: --from is later than --until");
+        }
         if self.from.is_some() || self.until.is_some() {
             let clock = trace.description().clock.converter();
             let clock = clock.ok_or_else(|| anyhow!("this trace's clock was read only once, so nobody knows its times; leave out --from and --until"))?;
@@ -117,6 +122,15 @@ fn nothing_says(trace: &Trace, what: &str) -> String {
         what.trim_start_matches("a "),
         known.join(", ")
     )
+}
+
+fn has_processor(trace: &Trace, processor: u32) -> anyhow::Result<()> {
+    let places: BTreeSet<_> = trace.description().files.iter().map(|file| file.place()).collect();
+    if places.contains(&processor) {
+        return Ok(());
+    }
+    let known: Vec<_> = places.iter().map(u32::to_string).collect();
+    bail!("the trace has no processor {processor}; it has {}", known.join(", "))
 }
 
 fn number_of(trace: &Trace, name: &str) -> anyhow::Result<u16> {

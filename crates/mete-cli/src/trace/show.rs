@@ -29,7 +29,9 @@ Examples:
   mete show trace --json | jq -r 'select(.kind == \"event\") | .fields.pid'
 
 A line tells when (CLOCK_MONOTONIC, in seconds), the processor, the event's serial number there, the event and
-its fields. Lines that begin with -- tell what is missing.";
+its fields. Lines that begin with -- tell what is missing.
+
+The exit status is 1 if a part of the trace cannot be read; everything else is shown all the same.";
 
 /// Prints a trace.
 pub fn show(options: &ShowOptions) -> anyhow::Result<ExitCode> {
@@ -42,5 +44,8 @@ pub fn show(options: &ShowOptions) -> anyhow::Result<ExitCode> {
     let done = done.map_err(|error| output::failed(&error))?;
     tell_missed_runs(trace.description().circumstances.missed_runs);
     done.errors.iter().for_each(|error| failure::say(&error.to_string()));
-    Ok(interrupt::ended(done.is_whole))
+    match done.is_whole && !done.errors.is_empty() {
+        true => Ok(ExitCode::FAILURE),
+        false => Ok(interrupt::ended(done.is_whole)),
+    }
 }
