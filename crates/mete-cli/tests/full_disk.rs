@@ -96,12 +96,41 @@ fn klog_6_recording_onto_a_full_disk_says_so_and_leaves_a_trace_that_can_be_read
     let (printed, said) = (printed(&output), String::from_utf8(output.stderr.clone()).unwrap());
     let (before, behind) = printed.split_once("status 1\n").unwrap_or_else(|| panic!("{printed}{said}"));
     assert!(before.contains("not written: No space left on device"), "{before}");
+    let has_summary =
+        before.contains(" records in ") && before.contains(" of which could not be written. See");
+    assert!(has_summary, "{before}");
     assert!(said.contains("the trace cannot be written at the moment: No space left on device"), "{said}");
     assert!(said.contains("No space left") && said.contains("trace"), "{said}");
     let [forks, trees] = behind.lines().collect::<Vec<_>>()[..] else { panic!("{behind}") };
     assert!((1..1000).contains(&forks.parse::<u32>().unwrap()), "what found room can be read: {forks}");
     assert_eq!(trees, "0", "the parameters are gone");
     assert!(is_empty(directory.path()), "nothing was written beside the small file system");
+}
+
+/// Has a command fill the disk while it is recorded, and records another one when it is full.
+const FILL: &str = "\
+    mete=$0; cd \"$1\"
+    \"$mete\" record --schema stopwatch -o trace -- dd if=/dev/zero of=filled bs=1k; echo \"status $?\"
+    \"$mete\" show trace >/dev/null; echo \"shown $?\"
+    \"$mete\" record --schema stopwatch -o another -- touch ran; echo \"status $?\"; ls";
+
+#[test]
+fn klog_6_disk_that_is_full_at_the_end_hides_no_summary_and_one_that_is_full_at_first_gets_no_trace() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    let Some(in_a_small_place) = small_place(path, "512k") else { return };
+    let output = run(in_a_small_place(&["sh", "-c", FILL, env!("CARGO_BIN_EXE_mete"), path]));
+    let (printed, said) = (printed(&output), String::from_utf8(output.stderr.clone()).unwrap());
+    let lines: Vec<_> = printed.lines().collect();
+    assert!(
+        lines[0].contains(" records in ") && lines[0].contains("See: mete show trace"),
+        "{printed}{said}"
+    );
+    assert_eq!(lines[1..], ["status 1", "shown 0", "status 1", "filled", "trace"], "{printed}{said}");
+    for trace in ["trace", "another"] {
+        let why = format!("mete: cannot write {trace}/description.json: No space left on device");
+        assert!(said.contains(&why), "{said}");
+    }
 }
 
 /// Asks a flight recorder on a full disk for a dump, and again when there is room.

@@ -11,7 +11,7 @@ use crate::block::{self, Builder, RecordingId};
 use crate::completeness::Account;
 use crate::description::{
     Circumstances, Clock, ClockAnchor, ClockSource, Description, DescriptionError, DescriptionFileError,
-    EventLayout, FORMAT, FlushThread, Machine, TraceDescription, TraceFile, VERSION, file_name,
+    EventLayout, FILE_NAME, FORMAT, FlushThread, Machine, TraceDescription, TraceFile, VERSION, file_name,
     recording_text,
 };
 use crate::flush::{Flusher, Report, Shared};
@@ -163,7 +163,7 @@ impl<B: Buffers> Recorder<B> {
     ///
     /// # Errors
     ///
-    /// [`RecordError`]; nothing runs then.
+    /// [`RecordError`]; nothing runs then, and nothing is left.
     pub fn start(
         buffers: Arc<B>,
         description: Description,
@@ -186,16 +186,22 @@ impl<B: Buffers> Recorder<B> {
         if let Keep::Directory(path) = recorder.options.keep.clone() {
             make_directory(&path)?;
         }
-        for processor in 0..recorder.buffers.processors() as u32 {
-            recorder.spawn(processor, id)?;
+        match recorder.begin(id) {
+            Ok(()) => Ok(recorder),
+            Err(error) => {
+                recorder.discard();
+                Err(error)
+            }
         }
-        recorder.mark_off_at_first();
-        recorder.calibrate();
-        recorder.update(false);
-        if let Keep::Directory(path) = &recorder.options.keep {
-            recorder.trace.write(path)?;
+    }
+
+    fn begin(&mut self, id: RecordingId) -> Result<(), RecordError> {
+        for processor in 0..self.buffers.processors() as u32 {
+            self.spawn(processor, id)?;
         }
-        Ok(recorder)
+        self.mark_off_at_first();
+        self.calibrate();
+        self.save_description()
     }
 
     fn spawn(&mut self, processor: u32, id: RecordingId) -> Result<(), RecordError> {
@@ -391,6 +397,24 @@ impl<B: Buffers> Recorder<B> {
     /// How often producers were left out by the kernel so far, for the last description.
     pub fn note_missed_runs(&mut self, runs: u64) {
         self.trace.circumstances.missed_runs = runs;
+    }
+
+    /// Stops the flush threads when they have emptied their buffers, and says what each has written and what not: this
+    /// is known also where [`Recorder::stop`] cannot write the last description then.
+    pub fn settle(&mut self) -> Vec<Account> {
+        self.end_threads();
+        self.accounts()
+    }
+
+    /// Ends it, and removes what there is of its trace: that of what never ran would only be in the way of the next one.
+    pub fn discard(mut self) {
+        self.end_threads();
+        let Keep::Directory(path) = &self.options.keep else { return };
+        let names = self.trace.files.iter().map(|file| file.name.as_str()).chain([FILE_NAME]);
+        // What cannot be removed stays: why nothing is recorded matters more.
+        names.for_each(|name| drop(std::fs::remove_file(path.join(name))));
+        // Only an empty one goes, and an empty one is nobody's.
+        let _ = std::fs::remove_dir(path);
     }
 
     /// Stops the flush threads when they have emptied their buffers, and writes the last

@@ -122,7 +122,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     let (tree, mut running) = match started {
         Ok(started) => started,
         Err(error) => {
-            session.discard(options);
+            session.discard();
             return Err(error);
         }
     };
@@ -130,8 +130,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     // From now on whoever asks is refused, and then nobody can ask.
     drop(desk);
     drop(tree);
-    let summary = session.end(options)?;
-    summary.tell(output)?;
+    session.end(options, output)?;
     running.map_or_else(|| Ok(interrupt::ended(is_done)), Running::status)
 }
 

@@ -1,6 +1,5 @@
 //! A recording while it runs: what is on, and what is changed meanwhile.
 
-use std::fs;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,7 +7,6 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use mete_kernel::KernelError;
 use mete_kernel::record::Areas;
-use mete_trace::description::FILE_NAME;
 use mete_trace::{Recorder, Report, Together};
 
 use super::Options;
@@ -16,6 +14,7 @@ use super::dumps::Dumps;
 use super::origin::{CLOCK, Origin};
 use super::summary::Summary;
 use super::wanted::Wanted;
+use crate::output::Output;
 
 /// Longer than a program of the kernel runs that is not interrupted.
 const LONGEST_RUN: Duration = Duration::from_millis(10);
@@ -90,9 +89,9 @@ impl Session {
             described: None,
         };
         match session.recording.switch(&session.switches.on()) {
-            Ok(()) => Ok(session),
+            Ok(()) => Ok(Session { begin: Instant::now(), ..session }),
             Err(error) => {
-                session.discard(options);
+                session.discard();
                 Err(error.into())
             }
         }
@@ -175,32 +174,31 @@ impl Session {
         self.dumps.as_ref().is_some_and(|dumps| dumps.is_over(&self.recorder))
     }
 
-    /// Ends it, with a complete trace.
-    pub fn end(self, options: &Options) -> anyhow::Result<Summary> {
+    /// Ends it, with a complete trace, and tells what has become of it: also where the end of it cannot be written.
+    pub fn end(self, options: &Options, output: &mut Output) -> anyhow::Result<()> {
         let Session { mut recording, mut recorder, dumps, begin, .. } = self;
         let passed = begin.elapsed();
         recording.detach();
         let missed_runs = self.missed_runs + recording.runs_missed()?;
         recorder.note_missed_runs(missed_runs);
-        let summary = match dumps {
-            Some(dumps) => dumps.end(recorder)?,
-            None => Summary::of(&options.output, recorder.stop()?.completeness)?,
+        let (summary, stopped) = match dumps {
+            Some(dumps) => (dumps.end(recorder)?, Ok(())),
+            None => {
+                let (accounts, stopped) = (recorder.settle(), recorder.stop());
+                (Summary::of(&options.output, accounts), stopped.map(drop))
+            }
         };
-        Ok(summary.after(passed, missed_runs))
+        let summary = summary.after(passed, missed_runs);
+        summary.tell(output)?;
+        stopped?;
+        summary.check_written()
     }
 
-    /// The trace of what never ran would only be in the way of the next one.
-    pub fn discard(self, options: &Options) {
+    /// Ends it, and leaves nothing.
+    pub fn discard(self) {
         let Session { mut recording, recorder, .. } = self;
         recording.detach();
-        // What cannot be removed stays: why nothing is recorded matters more.
-        let Ok(trace) = recorder.stop() else { return };
-        let names = trace.files.iter().map(|file| file.name.as_str()).chain([FILE_NAME]);
-        for name in names.filter(|_| options.keep.is_none()) {
-            let _ = fs::remove_file(options.output.join(name));
-        }
-        // Only an empty one goes, and an empty one is nobody's.
-        let _ = fs::remove_dir(&options.output);
+        recorder.discard();
     }
 }
 

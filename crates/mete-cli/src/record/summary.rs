@@ -19,6 +19,8 @@ pub struct Summary {
     passed_s: f64,
     records: u64,
     lost: u64,
+    /// Of those.
+    unwritten: u64,
     missed_runs: u64,
     bytes: u64,
     processors: Vec<Account>,
@@ -29,26 +31,21 @@ pub struct Summary {
 
 impl Summary {
     /// Of a trace with these accounts.
-    pub fn of(directory: &Path, processors: Vec<Account>) -> anyhow::Result<Summary> {
+    pub fn of(directory: &Path, processors: Vec<Account>) -> Summary {
         let trace = directory.display().to_string();
-        let unwritten: u64 = processors.iter().map(|account| account.unwritten).sum();
-        if unwritten > 0 {
-            bail!(
-                "{unwritten} events could not be written to {trace}; is the disk full? The rest can be read"
-            );
-        }
         let sum = |of: fn(&Account) -> u64| processors.iter().map(of).sum();
-        Ok(Summary {
+        Summary {
             kind: "recorded",
             passed_s: 0.0,
             records: sum(|account| account.records),
             lost: sum(|account| account.lost),
+            unwritten: sum(|account| account.unwritten),
             missed_runs: 0,
             bytes: written_bytes(directory),
             trace,
             processors,
             dumps: Vec::new(),
-        })
+        }
     }
 
     /// Of what a flight recorder has written, the last of which is told.
@@ -57,7 +54,7 @@ impl Summary {
         // What was let go earlier is nobody's loss, so the trace has to say what is in it.
         let (accounts, _) = Trace::open(last)?.check();
         let dumps = dumps.iter().map(|dump| dump.display().to_string()).collect();
-        Ok(Summary { dumps, ..Summary::of(last, accounts)? })
+        Ok(Summary { dumps, ..Summary::of(last, accounts) })
     }
 
     /// With what the recorder knows besides.
@@ -65,14 +62,29 @@ impl Summary {
         Summary { passed_s: passed.as_secs_f64(), missed_runs, ..self }
     }
 
+    /// That all that was recorded is written.
+    pub fn check_written(&self) -> anyhow::Result<()> {
+        let Summary { trace, unwritten, .. } = self;
+        if *unwritten > 0 {
+            bail!(
+                "{unwritten} events could not be written to {trace}; is the disk full? The rest can be read"
+            );
+        }
+        Ok(())
+    }
+
     /// Prints it.
     pub fn tell(&self, output: &mut Output) -> anyhow::Result<()> {
-        let Summary { trace: directory, passed_s, records, lost, missed_runs, bytes, .. } = self;
+        let Summary { trace: directory, passed_s, records, lost, unwritten, missed_runs, bytes, .. } = self;
         trace::tell_missed_runs(*missed_runs);
-        let loss = if *lost == 0 { "none".to_owned() } else { format!("{lost} events") };
+        let loss = match (*lost, *unwritten) {
+            (0, _) => "none lost".to_owned(),
+            (_, 0) => format!("{lost} events lost"),
+            _ => format!("{lost} events lost, {unwritten} of which could not be written"),
+        };
         output.object(self)?;
         output.text(format!(
-            "{records} records in {passed_s:.1} s, {}, {loss} lost. See: mete show {directory}",
+            "{records} records in {passed_s:.1} s, {}, {loss}. See: mete show {directory}",
             size(*bytes)
         ))
     }
