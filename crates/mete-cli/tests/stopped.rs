@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -137,6 +137,25 @@ fn a_scheduler_ends_by_ctrl_c_as_it_should_and_is_stopped_where_its_time_was_giv
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     let ended = stopped(&mut program(&[&who[..], &["--for", "10m"]].concat()), is_logging);
     is_stopped_with_results(&ended, "nobody was moved");
+}
+
+/// It waits for its schema when Ctrl-C comes, and gets it then.
+#[test]
+fn klog_5_a_recording_that_is_stopped_before_its_command_runs_does_not_run_it_and_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (trace, ran) = (directory.path().join("trace"), directory.path().join("ran"));
+    let mut command = program(&["record", "--schema", "-", "-o"]);
+    command.arg(&trace).args(["--", "touch"]).arg(&ran);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = Running::start(&mut command);
+    wait_until("it listens", || listens(running.pid()));
+    running.signal(Signal::INT);
+    running.0.stdin.take().unwrap().write_all(b"event A { int pid }\n").unwrap();
+    let mut said = String::new();
+    running.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(running.wait().code(), Some(130), "{said}");
+    assert_eq!(said, "mete: stopped before the end: nothing was recorded\n");
+    assert!(names(directory.path()).is_empty(), "{:?}", names(directory.path()));
 }
 
 #[test]

@@ -120,6 +120,11 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     // The command may write into the files at once.
     let started = options.mount(&session, counter).and_then(|tree| Ok((tree, options.start(&mut session)?)));
     let (tree, mut running) = match started {
+        Ok((tree, None)) if !options.command.is_empty() => {
+            drop((desk, tree));
+            session.discard();
+            return Ok(interrupt::ended_without_results("nothing was recorded"));
+        }
         Ok(started) => started,
         Err(error) => {
             session.discard();
@@ -139,12 +144,12 @@ impl Options {
         self.parameters.as_ref().map(|at| parameters::mount(at, session, counter)).transpose()
     }
 
-    /// The command, if there is one.
+    /// The command, if there is one, and nobody has pressed Ctrl-C so far.
     fn start(&self, session: &mut Session) -> anyhow::Result<Option<Running>> {
         let paused = Paused::start(&self.command, self.json, session.environment()?)?;
         // It is in its domain before it does anything.
         session.bind_newcomers();
-        paused.map(Paused::resume).transpose()
+        paused.filter(|_| !interrupt::asked()).map(Paused::resume).transpose()
     }
 
     /// Until the time is up, the command has ended, what is waited for has happened, or somebody pressed Ctrl-C; says
