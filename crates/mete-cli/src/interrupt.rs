@@ -1,4 +1,4 @@
-//! Ctrl-C: the first one asks for an end, the second one is one. SIGUSR1 asks a flight recorder for what it keeps.
+//! Ctrl-C: the first one asks for an end, the second one is one. SIGUSR1 asks a recorder for what it keeps in memory.
 
 use std::io;
 use std::ops::ControlFlow;

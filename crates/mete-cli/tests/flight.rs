@@ -87,6 +87,22 @@ fn records(trace: &Path) -> u64 {
     String::from_utf8_lossy(&shown.get_output().stdout).matches("\"kind\":\"event\"").count() as u64
 }
 
+/// There is none of it where all is written as it comes, and whoever asks for it does no harm.
+#[test]
+fn klog_6_request_to_dump_ends_no_recorder_that_keeps_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let (trace, said) = (place.path().join("trace"), place.path().join("said"));
+    let mut command = program(&["record", "--schema", "stopwatch", "-o", trace.to_str().unwrap()]);
+    command.args(["--", "sh", "-c", "kill -USR1 $PPID; read line; exit 3"]).stdin(Stdio::piped());
+    let mut process = Running::start(command.stdout(Stdio::null()).stderr(fs::File::create(&said).unwrap()));
+    wait_until("it answers", || fs::read_to_string(&said).unwrap().ends_with('\n'));
+    drop(process.0.stdin.take());
+    assert_eq!(process.wait().code(), Some(3), "the command's");
+    let said = fs::read_to_string(&said).unwrap();
+    assert!(said.starts_with("mete: SIGUSR1: there is nothing to dump"), "{said}");
+    mete(&["show", trace.to_str().unwrap()]).assert().success();
+}
+
 #[test]
 fn klog_4_flight_recorder_writes_what_it_keeps_when_asked_by_its_file() {
     if !fuse_is_there() || !kernel_is_there() {

@@ -112,9 +112,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Records, and answers with the command's status.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
-    if options.keep.is_some() {
-        interrupt::listen_to_dumps()?;
-    }
+    interrupt::listen_to_dumps()?;
     let mut session = Session::begin(options, Wanted::read(options, output)?)?;
     let (counter, desk) = desk();
     // The command may write into the files at once.

@@ -14,10 +14,14 @@ use super::dumps::Dumps;
 use super::origin::{CLOCK, Origin};
 use super::summary::Summary;
 use super::wanted::Wanted;
+use crate::interrupt;
 use crate::output::Output;
 
 /// Longer than a program of the kernel runs that is not interrupted.
 const LONGEST_RUN: Duration = Duration::from_millis(10);
+/// The answer to SIGUSR1 where there is no flight recorder.
+const NOTHING_TO_DUMP: &str =
+    "SIGUSR1: there is nothing to dump: all goes into the trace as it comes, unless it is told to --keep it";
 /// How old the description of a trace may become when events are switched.
 const DESCRIBE_EVERY: Duration = Duration::from_secs(1);
 
@@ -166,7 +170,10 @@ impl Session {
             // A full disk is told by what is recorded; the trace has the marks.
             let _ = self.recorder.save_description();
         }
-        self.dumps.as_mut()?.look(&mut self.recorder)
+        match &mut self.dumps {
+            Some(dumps) => dumps.look(&mut self.recorder),
+            None => interrupt::take_dump_request().then(|| NOTHING_TO_DUMP.to_owned()),
+        }
     }
 
     /// Whether what was waited for has happened.
