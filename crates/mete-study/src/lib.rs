@@ -23,6 +23,7 @@
 
 mod bench;
 mod beside;
+mod busy;
 mod child;
 mod context;
 mod crew;

@@ -79,7 +79,8 @@ impl Span {
     }
 }
 
-/// Pairs beginnings and ends; one interrupt may lie within another one.
+/// Pairs beginnings and ends; one interrupt may lie within another one, but on one processor none within one of its
+/// own kind.
 #[derive(Debug, Default)]
 pub struct Spans {
     open: HashMap<u32, Vec<(Kind, u64)>>,
@@ -95,6 +96,9 @@ impl Spans {
         let (kind, is_begin) = Kind::of(seen.name())?;
         let open = self.open.entry(seen.processor).or_default();
         if is_begin {
+            // The end of an unfinished one was missed, as where recording begins: only an end that has lost its own
+            // beginning could be taken for it.
+            open.retain(|(of, _)| *of != kind);
             open.push((kind, seen.time_ns));
             return None;
         }
@@ -111,16 +115,45 @@ mod tests {
     use super::*;
     use crate::trace::written::Written;
 
-    #[test]
-    fn klog_9_interrupts_within_interrupts_are_paired() {
+    /// The interrupts of a trace with these events of one processor, 100 ns apart from 100 on.
+    fn spans_of(names: &[&str]) -> Vec<Span> {
         let mut written = Written::new("interrupt", 1);
-        let names = ["SOFTIRQ_ENTRY", "TIMER_ENTRY", "TIMER_EXIT", "SOFTIRQ_EXIT", "IRQ_EXIT", "IPI_ENTRY"];
         for (nth, name) in names.iter().enumerate() {
             written.event(0, 100 * (nth as u64 + 1), name, &[]);
         }
         let (mut spans, mut all) = (Spans::default(), Vec::new());
         written.read().each(|next| all.extend(spans.next(&next)));
-        let span = |kind, from_ns, to_ns| Span { kind, processor: 0, from_ns, to_ns };
-        assert_eq!(all, [span(Kind::Timer, 200, 300), span(Kind::Soft, 100, 400)]);
+        all
+    }
+
+    fn span(kind: Kind, from_ns: u64, to_ns: u64) -> Span {
+        Span { kind, processor: 0, from_ns, to_ns }
+    }
+
+    #[test]
+    fn klog_9_interrupts_within_interrupts_are_paired() {
+        let names = ["SOFTIRQ_ENTRY", "TIMER_ENTRY", "TIMER_EXIT", "SOFTIRQ_EXIT", "IRQ_EXIT", "IPI_ENTRY"];
+        assert_eq!(spans_of(&names), [span(Kind::Timer, 200, 300), span(Kind::Soft, 100, 400)]);
+    }
+
+    #[test]
+    fn klog_9_a_beginning_and_an_end_that_miss_each_other_are_no_interrupt_as_long_as_the_trace() {
+        let timers = ["TIMER_ENTRY", "TIMER_ENTRY", "TIMER_EXIT", "TIMER_EXIT"];
+        assert_eq!(spans_of(&timers), [span(Kind::Timer, 200, 300)]);
+        let others_go_on = ["SOFTIRQ_ENTRY", "TIMER_ENTRY", "TIMER_ENTRY", "TIMER_EXIT", "SOFTIRQ_EXIT"];
+        assert_eq!(spans_of(&others_go_on), [span(Kind::Timer, 300, 400), span(Kind::Soft, 100, 500)]);
+        assert_eq!(spans_of(&["TIMER_EXIT", "TIMER_EXIT", "TIMER_ENTRY"]), []);
+    }
+
+    #[test]
+    fn klog_9_the_same_kind_of_interrupt_on_another_processor_stays_open() {
+        let mut written = Written::new("interrupt", 2);
+        written.event(0, 100, "TIMER_ENTRY", &[]);
+        written.event(1, 200, "TIMER_ENTRY", &[]);
+        written.event(0, 300, "TIMER_EXIT", &[]);
+        written.event(1, 400, "TIMER_EXIT", &[]);
+        let (mut spans, mut all) = (Spans::default(), Vec::new());
+        written.read().each(|next| all.extend(spans.next(&next)));
+        assert_eq!(all, [span(Kind::Timer, 100, 300), Span { processor: 1, ..span(Kind::Timer, 200, 400) }]);
     }
 }

@@ -9,6 +9,7 @@ use super::network::Network;
 use super::web::Server;
 use super::workloads::{self, Started};
 use super::{locks_page, page, pause};
+use crate::busy::Busy;
 use crate::crew::now_ns;
 use crate::load::Load;
 use crate::processor;
@@ -24,6 +25,8 @@ use crate::trace::{How, LOCKING, Recorded, Session, Symbols, Wait, Waits};
 const PARALLEL: [usize; 6] = [1, 2, 4, 8, 16, 32];
 /// How long each is watched, and in a quick run.
 const WATCHED: [Duration; 2] = [Duration::from_millis(1_000), Duration::from_millis(300)];
+/// So long it is watched what others use before something starts.
+const BEFORE: Duration = Duration::from_millis(200);
 /// What starts is given so long before it is watched.
 const WARM: Duration = Duration::from_millis(200);
 /// For how long this thread goes before others.
@@ -44,6 +47,8 @@ pub(super) struct Waited {
     pub spun_ns: Vec<f64>,
     /// What the network load has done meanwhile: answers a second.
     pub answers: Option<f64>,
+    /// Percent of all processors' time that others used just before it started.
+    pub others: f64,
     /// Events that the trace has lost.
     pub lost: u64,
 }
@@ -105,8 +110,12 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
                 break;
             }
             let waited = measure(start, parallel, time, &symbols, progress);
-            report.rows.extend(rows(&format!("{load}, {parallel} at once"), load, &waited));
+            let name = format!("{load}, {parallel} at once");
+            report.rows.extend(rows(&name, load, &waited));
             let Ok(waited) = waited else { break };
+            let others =
+                Row::new(format!("{name}: others' share before"), "percent", Ok(vec![waited.others]));
+            report.rows.push(others.note("of all processors"));
             points.push((parallel, waited));
             progress.step();
         }
@@ -128,6 +137,7 @@ fn measure(
     let _urgent = Realtime::begin(LIMIT).ok();
     // Before the load: what prepares the recording has no such priority.
     let session = Session::begin("locking", &LOCKING)?;
+    let others = busy(progress)?;
     let running = start(parallel)?;
     pause(WARM, progress);
     let (from_ns, before) = (now_ns(), running.answers());
@@ -138,7 +148,15 @@ fn measure(
     drop(running);
     let answers = answers.map(|answers| answers as f64 / passed.as_secs_f64());
     let waited = waited(&recorded, (from_ns..=to_ns, passed), processor::allowed().len(), symbols);
-    Ok(Waited { answers, ..waited })
+    Ok(Waited { answers, others, ..waited })
+}
+
+/// What is used while nothing of ours runs. Who uses the processors beside a load is not looked at: recording each
+/// switch as well would change what is measured.
+fn busy(progress: &dyn Progress) -> Result<f64, Reason> {
+    let before = Busy::now()?;
+    pause(BEFORE, progress);
+    Ok(Busy::now()?.percent_since(before))
 }
 
 /// What somebody has recorded.
@@ -181,6 +199,7 @@ fn sums(all: &[Wait], passed: Duration, processors: usize, symbols: &Symbols) ->
         by_lock,
         spun_ns: spun.iter().map(|wait| wait.ns as f64).collect(),
         answers: None,
+        others: 0.0,
         lost: 0,
     }
 }

@@ -1,6 +1,7 @@
 //! The page and the plots of the study `migrations`.
 
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 
 use super::migrations::{Curve, Point, Who};
 use super::page;
@@ -12,6 +13,11 @@ use crate::svg::{self, Axis, Series};
 const FIGURE: &str = "KLogger fig. 6";
 /// Percent of frames that repeated runs differ by anyhow.
 const UNSURE: f64 = 5.0;
+/// Migrations a second that they differ by: two or three in a run.
+const UNSURE_MOVES: f64 = 1.0;
+/// Few hogs; and many, more than there are processors for (§9.2: 4 to 7, and 10, of four).
+const FEW: RangeInclusive<usize> = 1..=3;
+const MANY: RangeInclusive<usize> = 6..=usize::MAX;
 
 pub(super) fn study(report: Report, curves: &[Curve]) -> Study {
     let figures = figures(curves, report.is_complete);
@@ -83,17 +89,24 @@ fn turns(losses: &[(usize, f64)], is_complete: bool) -> Figure {
     Figure::new(FIGURE, paper, ours, !better.is_empty())
 }
 
+/// Beside any of the larger numbers of hogs there have to be less than half as many migrations as beside the few.
 fn followed(curves: &[Curve], is_complete: bool) -> Figure {
     let paper =
         "with few hogs the scheduler moves player and display; beside many it leaves them where they are";
-    let Some(points) = curves.first().map(|curve| &curve.points).filter(|points| points.len() >= 4) else {
+    let points = curves.first().map(|curve| &curve.points[..]).unwrap_or_default();
+    let most_of = |hogs: RangeInclusive<usize>| {
+        let of = points.iter().filter(|point| hogs.contains(&point.hogs)).map(|point| point.migrations);
+        of.reduce(f64::max)
+    };
+    let (Some(few), Some(many)) = (most_of(FEW), most_of(MANY)) else {
         return Figure::missing(FIGURE, paper, missing(is_complete));
     };
-    let few = points.iter().filter(|point| (1..=3).contains(&point.hogs)).map(|point| point.migrations);
-    let (few, many) = (few.fold(0.0, f64::max), points.last().map_or(0.0, |point| point.migrations));
-    let ours =
-        format!("up to {} a second beside one to three hogs, {} beside the most", short(few), short(many));
-    Figure::new(FIGURE, paper, ours, few > many)
+    let ours = format!(
+        "up to {} a second beside one to three hogs, up to {} beside six and more",
+        short(few),
+        short(many)
+    );
+    Figure::new(FIGURE, paper, ours, few > 2.0 * many + UNSURE_MOVES)
 }
 
 const MEASURED: &str = "\
@@ -119,7 +132,8 @@ fn compared(curves: &[Curve]) -> String {
          {none} % of its frames alone, {two} % beside two hogs and {ten} % beside ten, with {share_none}, {share_two} and \
          {share_ten} % of all processors: today's scheduler gives each of the equals its share and no bonus, and so \
          the player's share falls as the hogs get more, once there is no processor left for it. Runs of some seconds differ \
-         by a few frames; that is why five percent more or less say nothing here.\n\n",
+         by a few frames and a few migrations; that is why five percent of frames more or less say nothing here, and \
+         migrations count as fewer only where they are less than half as many, by one a second besides.\n\n",
         none = lost(0),
         two = lost(2),
         ten = lost(10),
@@ -177,5 +191,20 @@ mod tests {
         let steady = [(0, 0.0, 1.0), (3, 40.0, 1.0), (7, 60.0, 5.0), (10, 80.0, 9.0)];
         assert_eq!(verdicts(&steady), [Verdict::Agrees, Verdict::Differs, Verdict::Differs]);
         assert_eq!(verdicts(&[]), [Verdict::NotMeasured; 3]);
+    }
+
+    #[test]
+    fn klog_9_migrations_become_fewer_only_by_more_than_runs_differ_and_for_good() {
+        let followed = |migrations: [f64; 5]| {
+            let points: Vec<_> =
+                [1, 2, 3, 6, 10].into_iter().zip(migrations).map(|(hogs, of)| (hogs, 0.0, of)).collect();
+            verdicts(&points)[2]
+        };
+        assert_eq!(followed([2.0, 30.0, 4.0, 6.0, 4.0]), Verdict::Agrees);
+        assert_eq!(followed([4.0; 5]), Verdict::Differs, "as many as before");
+        assert_eq!(followed([4.2, 3.0, 2.0, 1.7, 1.7]), Verdict::Differs, "half as many, but for the margin");
+        assert_eq!(followed([0.8, 0.0, 0.0, 0.0, 0.0]), Verdict::Differs, "one migration is none");
+        assert_eq!(followed([30.0, 4.0, 4.0, 20.0, 1.0]), Verdict::Differs, "they come back");
+        assert_eq!(verdicts(&[(0, 0.0, 1.0), (3, 0.0, 9.0)])[2], Verdict::NotMeasured);
     }
 }

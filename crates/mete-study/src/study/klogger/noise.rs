@@ -14,7 +14,7 @@ use crate::realtime::Realtime;
 use crate::reason::Reason;
 use crate::report::{Report, Row};
 use crate::study::{Study, StudyOptions};
-use crate::trace::{INTERRUPTS, Kind, Next, Recorded, Session, Span, Spans};
+use crate::trace::{INTERRUPTS, Kind, Next, Recorded, Runs, Session, Span, Spans, Usage};
 
 /// What an iteration is to take.
 const AIM_NS: u64 = 1_000_000;
@@ -48,6 +48,8 @@ pub(super) struct Noise {
     pub alone: Distribution,
     /// How many interrupts of each kind there were.
     pub interrupts: [usize; 4],
+    /// Percent of all processors' time that everybody else used.
+    pub others: f64,
     /// Events that the trace has lost.
     pub lost: u64,
 }
@@ -80,7 +82,8 @@ fn measure(stretches: usize, progress: &mut dyn Progress) -> Result<Noise, Reaso
     let spans = spans(&interrupts, processor as u32);
     let away = away(&switches, processor as u32);
     let lost = interrupts.lost() + switches.lost();
-    Ok(Noise { lost, ..noise(&iterations, &spans, &away) })
+    let others = Usage::of(&switches, Runs::of_own_recording()).others_percent(|_| false);
+    Ok(Noise { lost, others, ..noise(&iterations, &spans, &away) })
 }
 
 /// Iterations at a real-time priority, until they are too long altogether.
@@ -163,6 +166,7 @@ fn noise(iterations: &[Iteration], spans: &[Span], away: &[(u64, u64)]) -> Noise
         clean: without(&all),
         alone: without(&both),
         interrupts: Kind::ALL.map(count),
+        others: 0.0,
         lost: 0,
     }
 }
@@ -237,6 +241,12 @@ fn rows(noise: &Result<Noise, Reason>) -> Vec<Row> {
         Row::new("noise: spread, as it is", "percent", spread(|noise| &noise.noisy))
             .note("from the first to the 99th percentile, of the median"),
         Row::new("noise: spread without all interrupts", "percent", spread(|noise| &noise.clean)),
+        Row::new(
+            "noise: others' share",
+            "percent",
+            noise.as_ref().map(|noise| vec![noise.others]).map_err(Clone::clone),
+        )
+        .note("of all processors"),
     ]
 }
 

@@ -1,5 +1,7 @@
 //! The page and the plots of the study `noise`.
 
+use std::ops::RangeInclusive;
+
 use super::cdf::{self, Distribution};
 use super::noise::Noise;
 use super::page;
@@ -84,43 +86,54 @@ pub(super) fn spread(of: &Distribution) -> Option<f64> {
 
 fn figures(noise: Option<&Noise>, is_complete: bool) -> Vec<Figure> {
     let why = missing(is_complete);
-    let absent = |figure: &str, paper: &str, why: &str| Figure::missing(figure, paper, why);
-    let range_paper = "one piece of code takes from 0.78 to 1.96 of what it should: a factor of 2.5";
-    let direct_paper =
-        "taking off the direct overhead of interrupts changes nothing: what is left is cache misses";
-    let range = noise.and_then(|noise| Some((noise.noisy.quantile(0.0)?, noise.noisy.quantile(1.0)?)));
-    let spreads = noise.and_then(|noise| Some((spread(&noise.noisy)?, spread(&noise.clean)?)));
+    let others = noise.map_or(0.0, |noise| noise.others);
     vec![
-        range.map_or_else(
-            || absent(FIGURE_8, range_paper, why),
-            |(least, most)| {
-                let ours =
-                    format!("{} to {} us, a factor of {}", short(least), short(most), short(most / least));
-                Figure::new(FIGURE_8, range_paper, ours, most >= 2.0 * least)
-            },
+        page::unless_busy(range(noise, why), others),
+        page::unless_busy(direct(noise, why), others),
+        Figure::missing(
+            FIGURE_8,
+            "what is left of the noise without interrupts is cache misses",
+            "needs hardware performance counters",
         ),
-        spreads.map_or_else(
-            || absent(FIGURE_8, direct_paper, why),
-            |(noisy, clean)| {
-                let ours = format!(
-                    "from the 1st to the 99th percentile {} % of the median, {} % without interrupts",
-                    short(noisy),
-                    short(clean)
-                );
-                Figure::new(FIGURE_8, direct_paper, ours, clean >= 0.9 * noisy)
-            },
-        ),
-        absent(
+        Figure::missing(
             "KLogger fig. 9",
             "a timer of 1000 Hz causes far more cache misses than one of 100 Hz",
             "needs hardware performance counters, and kernels with either timer",
         ),
-        absent(
+        Figure::missing(
             "KLogger fig. 10",
             "with caches disabled, taking off the direct overhead leaves equal iterations",
             "no program can switch the caches off here",
         ),
     ]
+}
+
+fn range(noise: Option<&Noise>, why: &str) -> Figure {
+    let paper = "one piece of code takes from 0.78 to 1.96 of what it should: a factor of 2.5";
+    let range = noise.and_then(|noise| Some((noise.noisy.quantile(0.0)?, noise.noisy.quantile(1.0)?)));
+    let Some((least, most)) = range else { return Figure::missing(FIGURE_8, paper, why) };
+    let ours = format!("{} to {} us, a factor of {}", short(least), short(most), short(most / least));
+    Figure::new(FIGURE_8, paper, ours, most >= 2.0 * least)
+}
+
+/// What the direct overhead may change, either way, of what it does not affect: a tenth.
+const UNAFFECTED: RangeInclusive<f64> = 0.9..=1.1;
+
+fn direct(noise: Option<&Noise>, why: &str) -> Figure {
+    let paper = "taking off the direct overhead of interrupts does not affect the noise";
+    let spreads = noise.and_then(|noise| Some((spread(&noise.noisy)?, spread(&noise.clean)?)));
+    // Where nothing varies there is no noise to take something off.
+    let Some((noisy, clean)) = spreads.filter(|(noisy, _)| *noisy > 0.0) else {
+        return Figure::missing(FIGURE_8, paper, why);
+    };
+    let left = clean / noisy;
+    let ours = format!(
+        "from the 1st to the 99th percentile {} % of the median, {} % without interrupts: {} % of it is left",
+        short(noisy),
+        short(clean),
+        short(100.0 * left)
+    );
+    Figure::new(FIGURE_8, paper, ours, UNAFFECTED.contains(&left))
 }
 
 const MEASURED: &str = "\
@@ -143,7 +156,8 @@ fn compared(noise: Option<&Noise>) -> String {
          direct cost of any handler: the way into the kernel and back around it, the recording itself, caches, and \
          on a virtual machine the times when the hypervisor ran something else, of which this kernel knows nothing. The \
          paper showed by cache misses, and by switching the caches off, that its rest was the caches' doing; that cannot be \
-         repeated here, so how much of ours is caches and how much the hypervisor remains open.\n\n",
+         repeated here, so how much of ours is caches and how much the hypervisor remains open. Everybody else used {} % of \
+         all processors meanwhile.\n\n",
         noise.noisy.values().len(),
         if counts.is_empty() { "no interrupts".to_owned() } else { counts.join(", ") },
         said(&noise.noisy, 0.5),
@@ -151,5 +165,43 @@ fn compared(noise: Option<&Noise>) -> String {
         short(beyond(&noise.noisy, 1_500.0)),
         said(&noise.clean, 0.5),
         said(&noise.clean, 0.99),
+        short(noise.others),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::Verdict::{self, Agrees, Differs, NotMeasured, TooNoisy};
+
+    /// The first two figures, where an iteration takes 1000 us or so much longer, and without interrupts so much.
+    fn verdicts(longer: f64, longer_clean: f64, others: f64) -> Vec<Verdict> {
+        let of = |most: f64| Distribution::of(vec![1_000.0, 1_000.0 + most / 2.0, 1_000.0 + most]);
+        let noise = Noise {
+            noisy: of(longer),
+            without_timer: of(longer),
+            clean: of(longer_clean),
+            alone: of(longer_clean),
+            interrupts: [0; 4],
+            others,
+            lost: 0,
+        };
+        figures(Some(&noise), true).iter().map(|figure| figure.verdict).collect()
+    }
+
+    #[test]
+    fn klog_9_noise_that_interrupts_leave_as_it_is_agrees_and_what_is_left_has_no_cause() {
+        assert_eq!(verdicts(1_500.0, 1_450.0, 0.0), [Agrees, Agrees, NotMeasured, NotMeasured, NotMeasured]);
+        assert_eq!(verdicts(600.0, 300.0, 0.0)[..3], [Differs, Differs, NotMeasured]);
+        assert_eq!(verdicts(600.0, 900.0, 0.0)[1], Differs, "what grows is affected, too");
+        assert_eq!(verdicts(0.0, 0.0, 0.0)[1], NotMeasured);
+        let missing: Vec<_> = figures(None, true).iter().map(|figure| figure.verdict).collect();
+        assert_eq!(missing, [NotMeasured; 5]);
+    }
+
+    #[test]
+    fn klog_9_there_is_no_verdict_on_noise_that_others_make() {
+        assert_eq!(verdicts(1_500.0, 1_450.0, 11.0)[..3], [TooNoisy, TooNoisy, NotMeasured]);
+        assert_eq!(verdicts(1_500.0, 1_450.0, 10.0)[..2], [Agrees, Agrees]);
+    }
 }

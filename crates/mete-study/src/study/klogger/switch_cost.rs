@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::reason::Reason;
 use crate::report::{Report, Row};
 use crate::study::{Study, StudyOptions};
-use crate::trace::{Next, Recorded, Session};
+use crate::trace::{Next, Recorded, Runs, Session, Usage};
 use crate::watch::{self, Gap};
 
 const EVENTS: [&str; 2] = ["SCHEDIN", "SCHEDOUT"];
@@ -33,6 +33,8 @@ pub(super) struct Costs {
     pub switching: Distribution,
     /// Of a second, how much both took together, in ms.
     pub ms_a_second: f64,
+    /// Percent of all processors' time that everybody else used.
+    pub others: f64,
     /// Events that the trace has lost.
     pub lost: u64,
 }
@@ -62,8 +64,10 @@ fn measure(processes: usize, time: Duration, progress: &dyn Progress) -> Result<
     let passed = pause(time, progress);
     crew.stop();
     let recorded = session.end()?;
+    let pids = crew.pids();
+    let others = Usage::of(&recorded, Runs::of_own_recording()).others_percent(|pid| pids.contains(&pid));
     let watched: Vec<_> =
-        crew.pids().into_iter().enumerate().map(|(nth, pid)| (pid, watch::gaps(crew.words(nth)))).collect();
+        pids.into_iter().enumerate().map(|(nth, pid)| (pid, watch::gaps(crew.words(nth)))).collect();
     let (choosing, switching) = parts(&recorded, &watched);
     let total: f64 = choosing.iter().chain(&switching).sum();
     Ok(Costs {
@@ -71,6 +75,7 @@ fn measure(processes: usize, time: Duration, progress: &dyn Progress) -> Result<
         choosing: Distribution::of(choosing),
         switching: Distribution::of(switching),
         ms_a_second: total / 1e6 / passed.as_secs_f64(),
+        others,
         lost: recorded.lost(),
     })
 }
@@ -138,6 +143,7 @@ fn rows(processes: usize, costs: &Result<Costs, Reason>) -> Vec<Row> {
         Row::new(name("choosing"), "ns", all(|costs| costs.choosing.values().to_vec())).note(loss),
         Row::new(name("switching"), "ns", all(|costs| costs.switching.values().to_vec())),
         Row::new(name("both, of a second"), "ms", all(|costs| vec![costs.ms_a_second])),
+        Row::new(name("others' share"), "percent", all(|costs| vec![costs.others])).note("of all processors"),
     ]
 }
 
