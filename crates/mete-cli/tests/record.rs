@@ -5,12 +5,15 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::{fs, io};
 
 use common::{
-    Running, assert_described, bpf_link_exists, bpf_links, kernel_is_there, mete, program, wait_until,
+    Running, assert_described, bpf_link_exists, bpf_links, is_root, kernel_is_there, mete, program,
+    wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -181,6 +184,47 @@ fn klog_2_event_that_is_not_there_is_told_with_the_nearest() {
         said(&refused)
     );
     assert!(!place.trace().exists());
+}
+
+/// What is wrong with the schema is told before what the user may not do.
+#[test]
+fn klog_2_schema_that_the_kernel_records_nothing_of_is_told_so_to_every_user() {
+    const NOBODY: u32 = 65534;
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    // Where it was built, the user may not look.
+    fs::set_permissions(place.0.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let program = place.0.path().join("mete");
+    fs::copy(env!("CARGO_BIN_EXE_mete"), &program).unwrap();
+    let expected = [
+        ("stopwatch", "mete: the kernel logs none of these events: START, STOP; a program logs them"),
+        ("/dev/null", "mete: the schema has no events: there is nothing to record\n"),
+    ];
+    for (schema, expected) in expected {
+        for user in [0, NOBODY] {
+            let mut command = Command::new(&program);
+            command.args(["record", "--schema", schema, "-o", "trace"]).current_dir(place.0.path());
+            let output = command.uid(user).gid(user).stdin(Stdio::null()).output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(output.status.code() == Some(1) && said.starts_with(expected), "{user}: {said}");
+            assert!(!place.trace().exists());
+        }
+    }
+}
+
+#[test]
+fn klog_5_trace_does_not_take_the_place_of_a_file() {
+    let place = Place::new();
+    fs::write(place.trace(), "kept").unwrap();
+    for options in [&[][..], &["--keep", "1M"]] {
+        let record = ["record", "--schema", "stopwatch", "-o", &place.text()];
+        let refused = mete(&[&record[..], options, &["--", "true"]].concat()).assert().code(1);
+        let expected = format!("mete: {} is a file; a trace needs a directory of its own\n", place.text());
+        assert_eq!(said(&refused), expected);
+        assert_eq!(fs::read_to_string(place.trace()).unwrap(), "kept");
+    }
 }
 
 const PAPERS: &str = "\

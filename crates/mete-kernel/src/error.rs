@@ -71,6 +71,9 @@ pub enum KernelError {
         /// The error.
         source: libbpf_rs::Error,
     },
+    /// The schema describes nothing.
+    #[error("the schema has no events: there is nothing to record")]
+    NoEvents,
     /// Nothing of what is wanted is logged in the kernel.
     #[error(
         "the kernel logs none of these events: {0}; a program logs them by its encoders, if it is started by the recorder: name it behind --; or give them points"

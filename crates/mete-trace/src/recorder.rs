@@ -100,6 +100,9 @@ pub enum RecordError {
         /// The system's answer.
         source: std::io::Error,
     },
+    /// There is a file already, where there should be a directory.
+    #[error("{path} is a file; a trace needs a directory of its own", path = .0.display())]
+    NotDirectory(PathBuf),
     /// There is something already.
     #[error("{path} is not empty; a trace needs a directory of its own", path = .0.display())]
     NotEmpty(PathBuf),
@@ -541,6 +544,9 @@ fn first_description(
 
 fn make_directory(path: &Path) -> Result<(), RecordError> {
     let failed = |what| move |source| RecordError::Create { what, path: path.to_owned(), source };
+    if path.exists() && !path.is_dir() {
+        return Err(RecordError::NotDirectory(path.to_owned()));
+    }
     std::fs::create_dir_all(path).map_err(failed("create"))?;
     match std::fs::read_dir(path).map_err(failed("look into"))?.next() {
         None => Ok(()),

@@ -26,6 +26,9 @@ impl Dumps {
     /// The first goes into the trace's directory, which must be free; later ones beside it.
     pub fn new(options: &Options) -> anyhow::Result<Dumps> {
         let directory = options.output.clone();
+        if directory.exists() && !directory.is_dir() {
+            bail!("{} is a file; a trace needs a directory of its own", directory.display());
+        }
         if fs::read_dir(&directory).is_ok_and(|mut found| found.next().is_some()) {
             bail!("{} is not empty; a trace needs a directory of its own", directory.display());
         }

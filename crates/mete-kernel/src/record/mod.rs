@@ -41,6 +41,7 @@ pub use benchmark::Benchmark;
 pub use cache::Cache;
 pub use compile::source;
 use constants::Constants;
+pub use counters::absent_counters;
 
 /// The largest buffer of a processor, 2^28 bytes: programs cannot reach further into a map.
 pub const MAX_SIZE_LOG2: u32 = 28;
@@ -104,9 +105,9 @@ impl Recording {
         settings: &Settings,
         cache: &Cache,
     ) -> Result<Recording, KernelError> {
-        capability::check_privilege()?;
         let size_log2 = size_log2(settings.buffer_bytes)?;
         let points = wanted(schema, events)?;
+        capability::check_privilege()?;
         let processors = processors()?;
         let counters = counters::wanted(schema, checked)?;
         let object = compile::object(text, cache)?;
@@ -190,6 +191,9 @@ fn wanted(schema: &Schema, events: &[usize]) -> Result<Vec<Point>, KernelError> 
         events: program.events,
     };
     let points: Vec<_> = programs(schema).into_iter().filter(logs_any).map(point).collect();
+    if schema.events.is_empty() {
+        return Err(KernelError::NoEvents);
+    }
     if points.is_empty() {
         let names: Vec<_> = events.iter().map(|event| schema.events[*event].name.as_str()).collect();
         return Err(KernelError::NoPoints(names.join(", ")));
