@@ -19,8 +19,9 @@ pub const VERSION: u8 = 1;
 pub const FIRST_EVENT: u16 = 16;
 
 /// The recorder's own events: they mark a flush (paper §5.2), and that an event is switched (§4.3). Their numbers are
-/// the trace format's.
-pub const OWN_EVENTS: [&str; 4] = ["DUMP_BEGIN", "DUMP_FINISH", "SWITCHED_ON", "SWITCHED_OFF"];
+/// the trace format's. What a trace becomes has LOST where it has a gap, and UNKNOWN for a number without a name.
+pub const OWN_EVENTS: [&str; 6] =
+    ["DUMP_BEGIN", "DUMP_FINISH", "SWITCHED_ON", "SWITCHED_OFF", "LOST", "UNKNOWN"];
 
 /// Where the fields of an event lie.
 #[derive(Clone, Debug, PartialEq, Eq)]

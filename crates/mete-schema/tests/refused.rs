@@ -30,6 +30,7 @@ refused! {
     klog_1_field_called_like_a_keyword_of_c: "event SCHEDIN { int while }";
     klog_1_event_twice: "event SCHEDIN { int pid }\n\nevent SCHEDIN { int pid }";
     klog_1_event_of_the_recorder: "event DUMP_BEGIN { int pid }";
+    klog_1_event_called_as_gaps_are: "event LOST { int pid }\nevent UNKNOWN { int pid }";
     klog_1_array_of_numbers: "event A { int pids[4] }";
     klog_1_text_of_no_letters: "event A { char name[0] }";
     klog_1_text_that_is_too_long: "event A { char name[4000000000] }";
