@@ -135,3 +135,17 @@ fn klog_4_nothing_is_mounted_without_somebody_who_would_take_it_away() {
         assert!(place.path().read_dir().unwrap().next().is_none(), "no directory is left");
     }
 }
+
+#[test]
+fn klog_4_what_is_in_the_tree_is_not_for_its_users_to_change() {
+    let Some(tree) = Tree::mount() else { return };
+    let refused = [
+        fs::create_dir(tree.path("new")),
+        fs::remove_dir(tree.path("below")),
+        fs::remove_file(tree.path("both")),
+        fs::rename(tree.path("in"), tree.path("out")),
+        fs::rename(tree.path("in"), tree.path("new")),
+    ];
+    let numbers = refused.map(|answer| answer.unwrap_err().raw_os_error());
+    assert_eq!(numbers, [Some(libc::EPERM); 5]);
+}
