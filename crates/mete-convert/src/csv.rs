@@ -73,8 +73,7 @@ impl<W: io::Write> Format for Csv<W> {
             self.columns.push((event.id, self.all));
             self.all += event.fields.len();
             for field in &event.fields {
-                self.out.text(",");
-                self.cell(&format!("{}.{}", event.name, field.name));
+                self.out.text(",").text(&event.name).text(".").text(&field.name);
             }
         }
         self.out.end("\r\n")
@@ -84,8 +83,7 @@ impl<W: io::Write> Format for Csv<W> {
         let record = &event.record;
         self.out.number(record.processor).text(",").number(record.serial);
         self.out.text(",").number(record.time).text(",").maybe(event.time_ns).text(",");
-        self.cell(event.name());
-        self.out.text(",");
+        self.out.text(event.name()).text(",");
         let before = self.columns.iter().find(|(id, _)| *id == record.event).map_or(0, |(_, before)| *before);
         self.commas(before);
         let mut written = before;

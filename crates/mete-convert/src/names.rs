@@ -66,6 +66,6 @@ impl Names {
 }
 
 /// A name in a trace may be anything, and must not steer a terminal.
-pub fn without_controls(name: &str) -> String {
+fn without_controls(name: &str) -> String {
     name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }

@@ -11,7 +11,7 @@ use std::io;
 use mete_trace::{Account, EventLayout, FieldLayout, Gap, ReadError, Trace, Value};
 
 use crate::meaning::{Meanings, What};
-use crate::names::{Names, without_controls};
+use crate::names::Names;
 use crate::threads::number;
 use crate::write::{Out, Piece};
 use crate::{Event, Format};
@@ -57,11 +57,11 @@ fn form(event: &EventLayout, meanings: &Meanings) -> Form {
         meaning.is_some_and(|of| of.fields(What::Thread).any(|said| said.field.offset == field.offset))
     };
     let field = |field: &FieldLayout| Field {
-        name: Piece::new(&format!(" {}=", without_controls(&field.name))),
+        name: Piece::new(&format!(" {}=", field.name)),
         is_thread: is_thread(field),
     };
     Form {
-        name: Piece::new(&format!("  {} ", without_controls(&event.name))),
+        name: Piece::new(&format!("  {} ", event.name)),
         fields: event.fields.iter().map(field).collect(),
         tells_names: meanings.event(event.id).is_some_and(|of| of.fields(What::Name).next().is_some()),
     }

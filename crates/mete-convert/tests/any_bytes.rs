@@ -36,12 +36,12 @@ fn any_event(id: u16) -> impl Strategy<Value = EventLayout> {
         (FieldKind::Text, 13),
         (FieldKind::Bytes, 7),
     ];
-    let field = ("[a-c.\"}]{0,3}", 16_u16..60, proptest::sample::select(kinds.to_vec())).prop_map(
+    let field = ("[a-c_]{1,3}", 16_u16..60, proptest::sample::select(kinds.to_vec())).prop_map(
         |(name, offset, (kind, bytes))| FieldLayout { name, kind, offset, bytes, doc: "\"\n*/".to_owned() },
     );
     proptest::collection::vec(field, 0..6).prop_map(move |fields| EventLayout {
         id,
-        name: format!("E{id}\";"),
+        name: format!("E{id}"),
         doc: "\u{1e}".to_owned(),
         fields,
     })

@@ -226,15 +226,18 @@ fn klog_7_threads_are_shown_with_the_names_that_the_recorder_saw() {
 #[test]
 fn new_6_no_name_in_a_description_steers_a_terminal() {
     let scratch = Scratch::new("names");
-    let mut description = trace_description(1);
-    description.description.events[0].name = "A\u{1b}[2J".to_owned();
-    description.description.events[0].fields[0].name = "\u{7}pid".to_owned();
-    description.write(scratch.path()).unwrap();
-    write_file(scratch.path(), 0, &[(0, record(0, 0, 1, &[5, 6]))], 1);
-    let mut out = Vec::new();
-    convert(&Trace::open(scratch.path()).unwrap(), Filter::default(), &mut Text::new(&mut out)).unwrap();
-    let text = String::from_utf8(out).unwrap();
-    assert!(text.starts_with("0.000000001  [0]  #0  A?[2J  ?pid=5 L2_cache_misses=6\n"), "{text}");
+    let refusal = |change: fn(&mut mete_trace::Description)| {
+        let mut description = trace_description(1);
+        change(&mut description.description);
+        description.write(scratch.path()).unwrap();
+        Trace::open(scratch.path()).unwrap_err().to_string()
+    };
+    for said in [
+        refusal(|description| description.events[0].name = "A\u{1b}[2J".to_owned()),
+        refusal(|description| description.events[0].fields[0].name = "\u{7}pid".to_owned()),
+    ] {
+        assert!(said.contains("names are C identifiers") && !said.contains(char::is_control), "{said}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use mete_log::clock::Anchor;
+use mete_schema::format::is_name;
 use serde::{Deserialize, Serialize};
 
 use crate::completeness::Account;
@@ -22,6 +23,8 @@ pub const FILE_NAME: &str = "description.json";
 pub const FORMAT: &str = "mete trace";
 /// The version of the format: that of the blocks, too.
 pub const VERSION: u32 = 1;
+/// What names must be, so that they steer no terminal and are no code or markup wherever a trace is written to.
+const NO_NAME: &str = "names are C identifiers of at most 64 letters";
 /// The largest description that is read.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
@@ -99,7 +102,7 @@ impl FieldKind {
 /// A description that describes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DescriptionError {
-    /// Two events share a number or name, or the number is reserved.
+    /// Two events share a number or name, the number is reserved, or the name is none.
     #[error("event {name:?} (number {id}): {what}")]
     Event {
         /// Its name.
@@ -131,7 +134,9 @@ impl Description {
         let (mut ids, mut names) = (std::collections::HashSet::new(), std::collections::HashSet::new());
         for event in &self.events {
             let is_mark = switch::marks().contains(event);
-            let what = if event.id >= FIRST_RESERVED && !is_mark {
+            let what = if !is_name(&event.name) {
+                NO_NAME
+            } else if event.id >= FIRST_RESERVED && !is_mark {
                 "numbers from 65520 on are reserved"
             } else if !ids.insert(event.id) {
                 "another event has this number"
@@ -151,7 +156,9 @@ impl EventLayout {
     fn check(&self) -> Result<(), DescriptionError> {
         for field in &self.fields {
             let end = usize::from(field.offset) + usize::from(field.bytes);
-            let what = if usize::from(field.offset) < HEADER_BYTES || end > MAX_BYTES {
+            let what = if !is_name(&field.name) {
+                NO_NAME
+            } else if usize::from(field.offset) < HEADER_BYTES || end > MAX_BYTES {
                 "it must lie between byte 16 and byte 4096 of the record"
             } else if !field.kind.may_have(field.bytes) {
                 "its kind has no such size"
@@ -504,7 +511,8 @@ impl TraceDescription {
     ///
     /// A sentence if it cannot be right.
     pub fn parse(bytes: &[u8]) -> Result<TraceDescription, String> {
-        let this: TraceDescription = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let this: TraceDescription =
+            serde_json::from_slice(bytes).map_err(|error| without_controls(&error.to_string()))?;
         if this.format != FORMAT || this.version != VERSION {
             let (format, version) = (&this.format, this.version);
             return Err(format!(
@@ -527,6 +535,11 @@ impl TraceDescription {
         let number = u128::from_str_radix(&self.recording, 16).ok()?;
         (self.recording.len() == 32).then(|| number.to_be_bytes())
     }
+}
+
+/// An error may quote what it does not know, and must not steer a terminal.
+fn without_controls(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
 /// A recording's number as `description.json` has it.
@@ -554,5 +567,27 @@ mod tests {
         assert_eq!(clock.realtime_offset_ns(), Some(50));
         let once = Clock { anchors: clock.anchors[..1].to_vec(), ..clock };
         assert!(once.converter().is_none());
+    }
+    #[test]
+    fn new_6_what_cannot_be_a_name_in_a_schema_is_none_in_a_description() {
+        let field = |name: &str| FieldLayout {
+            name: name.to_owned(),
+            kind: FieldKind::Bool,
+            offset: 16,
+            bytes: 1,
+            doc: String::new(),
+        };
+        let check = |event: &str, of: &str| {
+            let (name, doc, fields) = (event.to_owned(), String::new(), vec![field(of)]);
+            Description { schema: String::new(), events: vec![EventLayout { id: 20, name, doc, fields }] }
+                .check()
+        };
+        assert_eq!(check("SCHEDIN", "_pid2"), Ok(()));
+        for name in ["", "A\u{1b}[2J", "a b", "2a", "é", "a,b", &"x".repeat(65)] {
+            for refused in [check(name, "pid"), check("SCHEDIN", name)] {
+                let said = refused.unwrap_err().to_string();
+                assert!(said.ends_with(NO_NAME) && !said.contains('\u{1b}'), "{said}");
+            }
+        }
     }
 }
