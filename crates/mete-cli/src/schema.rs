@@ -5,6 +5,7 @@ use std::io::{IsTerminal, Read, Write, stderr, stdin};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use mete_kernel::record::absent_counters;
 use mete_schema::counter::Perf;
 use mete_schema::format::{expression, format};
 use mete_schema::kernel::{Btf, KernelTypes, Running};
@@ -184,9 +185,19 @@ fn run_check(options: &CheckOptions, output: &mut Output) -> anyhow::Result<()> 
     let kernel = kernel(options)?;
     let checked =
         check(&schema, kernel.as_deref()).or_else(|problems| refuse(&problems, &sources, output))?;
-    let summary = Summary::new(&schema, &checked, kernel.as_deref());
+    let summary = Summary {
+        absent: options.absent(&schema, &checked),
+        ..Summary::new(&schema, &checked, kernel.as_deref())
+    };
     output.object(&summary)?;
     output.text(summary.text())
+}
+
+impl CheckOptions {
+    /// What this machine cannot count; it need not be the one that another kernel's types are for.
+    fn absent(&self, schema: &Schema, checked: &Checked) -> Vec<String> {
+        if self.no_btf || self.btf.is_some() { Vec::new() } else { absent_counters(schema, checked) }
+    }
 }
 
 /// Tells all that is wrong.
@@ -293,6 +304,7 @@ struct Summary<'a> {
     fingerprint: String,
     kernel: Option<String>,
     unchecked: &'a [String],
+    absent: Vec<String>,
 }
 
 impl<'a> Summary<'a> {
@@ -305,6 +317,7 @@ impl<'a> Summary<'a> {
             fingerprint: format!("{:016x}", schema.fingerprint()),
             kernel: kernel.map(|kernel| kernel.name().to_owned()),
             unchecked: &checked.unchecked,
+            absent: Vec::new(),
         }
     }
 
@@ -321,7 +334,9 @@ impl<'a> Summary<'a> {
             self.largest_record_bytes,
             counted(self.points, "point"),
         );
-        self.unchecked.iter().fold(first, |text, sentence| format!("{text}\n{sentence}."))
+        let absent = self.absent.iter().map(|sentence| format!("It cannot be recorded here: {sentence}"));
+        let sentences = self.unchecked.iter().cloned().chain(absent);
+        sentences.fold(first, |text, sentence| format!("{text}\n{sentence}."))
     }
 }
 

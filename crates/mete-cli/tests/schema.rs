@@ -5,6 +5,7 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 
 use common::{Running, assert_described, mete, program, wait_until};
 use serde_json::Value;
@@ -155,4 +156,25 @@ fn klog_1_a_schema_may_come_through_a_pipe_and_waiting_for_one_ends_with_ctrl_c(
     });
     running.signal(rustix::process::Signal::INT);
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&running.wait()), Some(libc::SIGINT));
+}
+
+#[test]
+fn klog_3_counters_that_this_machine_does_not_have_are_told_by_the_check() {
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        println!("SKIPPED: this kernel does not describe its types");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("counted.mete");
+    let schema = "arch PentiumIV { counter0 cycles }\nevent COUNTED { int pid  u64 cycles }\n\
+                  at tp_btf:sched_switch log COUNTED(next.pid, counter0)\n";
+    fs::write(&path, schema).unwrap();
+    let said = |more: &[&str]| {
+        let arguments = [&["schema", "check", path.to_str().unwrap()], more].concat();
+        String::from_utf8(mete(&arguments).assert().success().get_output().stdout.clone()).unwrap()
+    };
+    assert!(said(&[]).contains("It cannot be recorded here: "), "{}", said(&[]));
+    let summary: Value = serde_json::from_str(&said(&["--json"])).unwrap();
+    assert_eq!(summary["absent"].as_array().map(Vec::len), Some(1));
+    assert!(!said(&["--no-btf"]).contains("cannot be recorded"));
 }

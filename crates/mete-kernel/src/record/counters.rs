@@ -37,6 +37,16 @@ pub(super) fn wanted(schema: &Schema, checked: &Checked) -> Result<Vec<(u8, Coun
     asked.map(find).collect()
 }
 
+/// What the schema's points ask for and this machine cannot count, a sentence each.
+pub fn absent_counters(schema: &Schema, checked: &Checked) -> Vec<String> {
+    let counters = match wanted(schema, checked) {
+        Ok(counters) => counters,
+        Err(error) => return vec![error.to_string()],
+    };
+    let open = |(_, counter): &(u8, Counter)| perf::open_counter(counter, 0).err();
+    counters.iter().filter_map(open).map(|error| error.to_string()).collect()
+}
+
 fn perf_name(perf: Perf, machine: &[&str]) -> Option<&'static str> {
     match perf {
         Perf::Everywhere(name) => Some(name),
