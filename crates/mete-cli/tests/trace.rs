@@ -59,7 +59,10 @@ fn klog_7_show_prints_all_processors_in_one_order_and_what_is_missing() {
     assert!(of_process.contains("pid=5000002") && of_process.contains("1 events lost"), "{of_process}");
     let of_domain = mete(&["show", path, "--domain", "3"]).assert().failure();
     let said = String::from_utf8_lossy(&of_domain.get_output().stderr).into_owned();
-    assert!(said.contains("no field of this trace says of which domain it tells") && said.contains("SCHEDIN.pid"), "{said}");
+    assert!(
+        said.contains("no field of this trace says of which domain it tells") && said.contains("SCHEDIN.pid"),
+        "{said}"
+    );
     let unknown = mete(&["show", path, "--event", "SCHEDOUT"]).assert().failure();
     let said = String::from_utf8_lossy(&unknown.get_output().stderr).into_owned();
     assert!(said.contains("no event \"SCHEDOUT\"; it has SCHEDIN"), "{said}");
@@ -86,7 +89,8 @@ fn new_6_convert_writes_files_and_says_what_is_missing() {
     let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
     assert!(said.contains("ctf") && said.contains("it is there already"), "{said}");
     convert("csv", &directory.path().join("text")).success();
-    let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    let left: Vec<_> =
+        std::fs::read_dir(directory.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert_eq!(left.len(), 10, "the trace and nine results: {left:?}");
     let nowhere = mete(&["convert", path.to_str().unwrap(), "--to", "ctf"]).assert().failure();
     assert!(String::from_utf8_lossy(&nowhere.get_output().stderr).contains("say with -o where"));
@@ -136,4 +140,39 @@ fn new_2_show_ends_with_1_if_a_part_cannot_be_read_and_shows_the_rest() {
     let (text, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("[1]  #2  SCHEDIN  pid=5000003") && text.contains("-- processor 1: "), "{text}");
     assert!(said.starts_with("mete: ") && said.contains("processor-0.trace, block 0"), "{said}");
+}
+
+/// Three events, each of another domain.
+fn record_domains(directory: &Path) {
+    let (name, kind) = ("domain".to_owned(), FieldKind::Unsigned);
+    let domain = FieldLayout { name, kind, offset: 16, bytes: 2, doc: String::new() };
+    let event = EventLayout { id: 3, name: "WORK".into(), doc: String::new(), fields: vec![domain] };
+    let description = Description { schema: String::new(), events: vec![event] };
+    let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
+    let domains = ["other", "idle", "db"].map(str::to_owned).into();
+    let options = Options { domains, clock: ClockSource::Monotonic, ..Options::directory(directory) };
+    let recorder = Recorder::start(Arc::clone(&memory), description, options).unwrap();
+    for domain in 0..3 {
+        let _ = Producer::new(memory.buffer(0)).record(3, &[domain], || domain);
+    }
+    recorder.stop().unwrap();
+}
+
+#[test]
+fn log_6_events_are_chosen_by_the_names_and_the_numbers_of_their_domains() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    record_domains(&path);
+    let path = path.to_str().unwrap();
+    for (chosen, numbers) in [("db", vec![2]), ("2", vec![2]), ("other,1", vec![0, 1]), ("7", vec![])] {
+        let text = stdout(&["show", path, "--domain", chosen]);
+        let events = text.lines().filter_map(|line| line.split_once("domain=")?.1.parse::<u64>().ok());
+        assert_eq!(events.collect::<Vec<_>>(), numbers, "{chosen}: {text}");
+    }
+    let said = refusal(&["show", path, "--domain", "web"]);
+    assert!(said.contains("the trace has no domain \"web\"; it has other, idle, db"), "{said}");
+    let without = directory.path().join("without");
+    record(&without);
+    let said = refusal(&["show", without.to_str().unwrap(), "--domain", "db"]);
+    assert!(said.contains("the trace has no names of domains"), "{said}");
 }

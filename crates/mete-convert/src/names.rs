@@ -1,5 +1,6 @@
 //! What stands behind the numbers of threads in text: found without hashing, since nearly every event has one.
 
+use mete_trace::names::without_controls;
 use mete_trace::{Record, Trace};
 
 use crate::meaning::Meanings;
@@ -63,9 +64,4 @@ impl Names {
             }
         }
     }
-}
-
-/// A name in a trace may be anything, and must not steer a terminal.
-fn without_controls(name: &str) -> String {
-    name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }

@@ -512,7 +512,8 @@ impl TraceDescription {
     /// A sentence if it cannot be right.
     pub fn parse(bytes: &[u8]) -> Result<TraceDescription, String> {
         let this: TraceDescription =
-            serde_json::from_slice(bytes).map_err(|error| without_controls(&error.to_string()))?;
+            // It may quote what it does not know.
+            serde_json::from_slice(bytes).map_err(|error| names::without_controls(&error.to_string()))?;
         if this.format != FORMAT || this.version != VERSION {
             let (format, version) = (&this.format, this.version);
             return Err(format!(
@@ -535,11 +536,6 @@ impl TraceDescription {
         let number = u128::from_str_radix(&self.recording, 16).ok()?;
         (self.recording.len() == 32).then(|| number.to_be_bytes())
     }
-}
-
-/// An error may quote what it does not know, and must not steer a terminal.
-fn without_controls(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
 /// A recording's number as `description.json` has it.

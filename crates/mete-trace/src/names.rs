@@ -58,6 +58,11 @@ fn numbers(directory: &Path) -> impl Iterator<Item = u32> + use<> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
+/// What a trace says of somebody may be anything, and must not steer a terminal.
+pub fn without_controls(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

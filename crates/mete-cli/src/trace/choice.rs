@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 use mete_convert::{Meanings, What};
+use mete_trace::names::without_controls;
 use mete_trace::{EventLayout, FieldLayout, Filter, Trace};
 
 /// Which trace, and what of it.
@@ -22,9 +23,9 @@ pub struct Choice {
     /// Only events that tell of these processes or threads, by the kernel's numbers
     #[arg(long, value_name = "PID", value_delimiter = ',')]
     process: Vec<u32>,
-    /// Only events of these accounting domains
-    #[arg(long, value_name = "N", value_delimiter = ',')]
-    domain: Vec<u16>,
+    /// Only events of these accounting domains, by the names or numbers that the recording has for them
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    domain: Vec<String>,
     /// Only from this time on, in seconds of CLOCK_MONOTONIC
     #[arg(long, value_name = "S", value_parser = seconds)]
     from: Option<u64>,
@@ -73,13 +74,15 @@ impl Choice {
 
     /// By what the events say of processes and domains.
     fn saying(&self, trace: &Trace, mut filter: Filter) -> anyhow::Result<Filter> {
+        let domains = self.domain.iter().map(|domain| domain_of(trace, domain));
+        let domains = domains.collect::<anyhow::Result<Vec<_>>>()?;
         let choices: [(_, &[What], Vec<u64>); 2] = [
             (
                 "a process",
                 &[What::Thread, What::Process],
                 self.process.iter().map(|it| (*it).into()).collect(),
             ),
-            ("a domain", &[What::Domain], self.domain.iter().map(|it| (*it).into()).collect()),
+            ("a domain", &[What::Domain], domains),
         ];
         for (what, kinds, numbers) in choices.into_iter().filter(|(.., numbers)| !numbers.is_empty()) {
             let fields = fields(trace, kinds);
@@ -122,6 +125,21 @@ fn nothing_says(trace: &Trace, what: &str) -> String {
         what.trim_start_matches("a "),
         known.join(", ")
     )
+}
+
+/// A domain's number, by its name where the recording has names.
+fn domain_of(trace: &Trace, domain: &str) -> anyhow::Result<u64> {
+    let known = &trace.description().circumstances.domains;
+    if let Some(number) = known.iter().position(|name| name == domain) {
+        return Ok(number as u64);
+    }
+    let number = domain.parse::<u16>().map(u64::from);
+    number.map_err(|_| match known.is_empty() {
+        true => anyhow!("the trace has no names of domains, so {domain:?} is none; say a number"),
+        false => {
+            anyhow!("the trace has no domain {domain:?}; it has {}", without_controls(&known.join(", ")))
+        }
+    })
 }
 
 fn has_processor(trace: &Trace, processor: u32) -> anyhow::Result<()> {
