@@ -186,5 +186,7 @@ fn new_6_a_conversion_that_is_stopped_leaves_what_had_the_name_before_and_nothin
         assert_eq!(std::fs::read_to_string(out.join("kept")).unwrap(), "good results", "{form}");
     }
     let shown = stopped(&mut program(&["show", trace.to_str().unwrap(), "--json"]), listens);
-    is_stopped_with_results(&shown, "\"kind\":\"completeness\"");
+    // How far it comes is chance; of what it has not seen it says nothing.
+    is_stopped_with_results(&shown, "");
+    assert!(!shown.printed.contains("completeness"), "{}", shown.printed);
 }
