@@ -26,7 +26,8 @@ impl Progress {
 
     /// Parts of a whole whose number is told later.
     pub fn of_parts(what: &'static str) -> Progress {
-        let bar = ProgressBar::new(0).with_style(style("{prefix} {bar:30} {percent}% {elapsed}, {eta} to go"));
+        let bar =
+            ProgressBar::new(0).with_style(style("{prefix} {bar:30} {percent}% {elapsed}, {eta} to go"));
         Progress(bar.with_prefix(what))
     }
 

@@ -114,7 +114,11 @@ fn one(entry: &Entry, options: &Options, output: &mut Output) -> anyhow::Result<
 fn of_trace(entry: &Entry, directory: &Path) -> anyhow::Result<Study> {
     let Some(of_trace) = entry.of_trace else {
         let others = STUDIES.iter().filter(|entry| entry.of_trace.is_some()).map(|entry| entry.name);
-        bail!("{} cannot be told from a trace; these can: {}", entry.name, others.collect::<Vec<_>>().join(", "));
+        bail!(
+            "{} cannot be told from a trace; these can: {}",
+            entry.name,
+            others.collect::<Vec<_>>().join(", ")
+        );
     };
     Ok(of_trace(directory)?)
 }

@@ -90,7 +90,8 @@ fn klog_9_studies_tell_of_a_trace_that_was_recorded_before() {
             let is_told = text.contains(&format!("mete study {study} --trace")) && !text.contains("verdict");
             assert!(is_told, "{text}");
         }
-        let said = failure(&["study", if schema == "scheduler" { "noise" } else { "quanta" }, "--trace", trace]);
+        let said =
+            failure(&["study", if schema == "scheduler" { "noise" } else { "quanta" }, "--trace", trace]);
         assert!(said.contains("record with: mete record --schema"), "{said}");
     }
 }
