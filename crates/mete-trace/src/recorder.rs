@@ -405,6 +405,8 @@ impl<B: Buffers> Recorder<B> {
     /// Stops the flush threads when they have emptied their buffers, and says what each has written and what not: this
     /// is known also where [`Recorder::stop`] cannot write the last description then.
     pub fn settle(&mut self) -> Vec<Account> {
+        // Before its own threads are gone: they are among those that were recorded.
+        names::merge(&mut self.trace.machine.threads, names::living());
         self.end_threads();
         self.accounts()
     }
