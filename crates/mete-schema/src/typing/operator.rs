@@ -129,7 +129,7 @@ impl Scope<'_> {
         if divisor <= 0 {
             return Err(Box::new(Problem::new(
                 by.span,
-                "a number is divided by one above zero",
+                "what a number is divided by is above zero",
                 "expected 1 or more",
             )));
         }
