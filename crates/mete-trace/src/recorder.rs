@@ -378,7 +378,8 @@ impl<B: Buffers> Recorder<B> {
     pub fn dump(&mut self, directory: &Path) -> Result<(), RecordError> {
         self.flush()?;
         self.anchor();
-        self.look_at_names();
+        self.look_at_threads();
+        self.look_at_addresses();
         self.update(false);
         self.write_flight(directory)
     }
@@ -405,8 +406,6 @@ impl<B: Buffers> Recorder<B> {
     /// Stops the flush threads when they have emptied their buffers, and says what each has written and what not: this
     /// is known also where [`Recorder::stop`] cannot write the last description then.
     pub fn settle(&mut self) -> Vec<Account> {
-        // Before its own threads are gone: they are among those that were recorded.
-        names::merge(&mut self.trace.machine.threads, names::living());
         self.end_threads();
         self.accounts()
     }
@@ -432,7 +431,7 @@ impl<B: Buffers> Recorder<B> {
     pub fn stop(mut self) -> Result<TraceDescription, RecordError> {
         self.end_threads();
         self.anchor();
-        self.look_at_names();
+        self.look_at_addresses();
         self.update(true);
         if let Keep::Directory(path) = &self.options.keep {
             self.trace.write(path)?;
@@ -448,19 +447,27 @@ impl<B: Buffers> Recorder<B> {
     pub fn stop_and_dump(mut self, directory: &Path) -> Result<TraceDescription, RecordError> {
         self.end_threads();
         self.anchor();
-        self.look_at_names();
+        self.look_at_addresses();
         self.update(true);
         self.write_flight(directory)?;
         Ok(self.trace.clone())
     }
 
-    /// Threads that are new since recording began, names that have changed, and those of addresses.
-    fn look_at_names(&mut self) {
+    /// Threads that are new since recording began, and names that have changed.
+    fn look_at_threads(&mut self) {
         names::merge(&mut self.trace.machine.threads, names::living());
+    }
+
+    fn look_at_addresses(&mut self) {
         self.trace.machine.symbols = self.addresses.names();
     }
 
     fn end_threads(&mut self) {
+        if self.threads.iter().all(|handle| handle.thread.is_none()) {
+            return;
+        }
+        // Before its own are gone: they are among those that were recorded.
+        self.look_at_threads();
         self.threads.iter().for_each(|thread| thread.shared.stop.store(true, Ordering::Release));
         self.call_all();
         for handle in &mut self.threads {
