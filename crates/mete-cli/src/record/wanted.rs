@@ -74,9 +74,9 @@ impl Wanted {
         low_water_percent: u8,
         domains: Option<Arc<DomainTable>>,
     ) -> Result<Recording, KernelError> {
-        let settings = Settings { events: self.events.clone(), buffer_bytes, low_water_percent, domains };
-        let load = if self.may_switch { Recording::load_switchable } else { Recording::load };
-        load(&self.schema, &self.checked, &self.programs, &settings, &Cache::of_user())
+        let settings =
+            Settings { events: self.may_be_on().collect(), buffer_bytes, low_water_percent, domains };
+        Recording::load(&self.schema, &self.checked, &self.programs, &settings, &Cache::of_user())
     }
 
     /// What logging an event costs here, in nanoseconds.

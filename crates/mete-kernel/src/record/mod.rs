@@ -49,7 +49,7 @@ pub const MAX_SIZE_LOG2: u32 = 28;
 /// How something is recorded.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The events that are recorded: their places in the schema.
+    /// The events that may be recorded, for which there is code: their places in the schema.
     pub events: Vec<usize>,
     /// Bytes of each processor's buffer: a power of two.
     pub buffer_bytes: u64,
@@ -94,19 +94,8 @@ impl Recording {
         settings: &Settings,
         cache: &Cache,
     ) -> Result<Recording, KernelError> {
-        Recording::load_code_of(&settings.events, schema, checked, text, settings, cache)
-    }
-
-    fn load_code_of(
-        events: &[usize],
-        schema: &Schema,
-        checked: &Checked,
-        text: &str,
-        settings: &Settings,
-        cache: &Cache,
-    ) -> Result<Recording, KernelError> {
         let size_log2 = size_log2(settings.buffer_bytes)?;
-        let points = wanted(schema, events)?;
+        let points = wanted(schema, &settings.events)?;
         capability::check_privilege()?;
         let processors = processors()?;
         let counters = counters::wanted(schema, checked)?;
@@ -115,7 +104,7 @@ impl Recording {
             let constants = Constants {
                 buffer_bytes: settings.buffer_bytes,
                 processors,
-                events,
+                events: &settings.events,
                 domains: settings.domains.as_deref(),
             };
             constants.configure(open, |program| points.iter().any(|point| program == point.program.as_str()))
@@ -133,7 +122,7 @@ impl Recording {
         Arc::clone(&self.areas)
     }
 
-    /// From now on the events are recorded, all kinds of them from one moment on.
+    /// From now on all of [`Settings::events`] are recorded, all kinds of them from one moment on.
     ///
     /// # Errors
     ///

@@ -11,32 +11,14 @@
 use std::iter::zip;
 
 use mete_schema::program::Programs;
-use mete_schema::{Checked, Schema};
 
 use super::constants::mask;
-use super::{Cache, Recording, Settings, attach};
+use super::{Recording, attach};
 use crate::{KernelError, map};
 
 impl Recording {
-    /// As [`Recording::load`], for events that can be switched while they are recorded: there are programs for all of
-    /// the schema, and `settings` has those that are on first.
-    ///
-    /// # Errors
-    ///
-    /// As [`Recording::load`].
-    pub fn load_switchable(
-        schema: &Schema,
-        checked: &Checked,
-        text: &str,
-        settings: &Settings,
-        cache: &Cache,
-    ) -> Result<Recording, KernelError> {
-        let all: Vec<_> = (0..schema.events.len()).collect();
-        Recording::load_code_of(&all, schema, checked, text, settings, cache)
-    }
-
-    /// From now on these events are recorded, and of what was [loaded to be switched](Recording::load_switchable), no
-    /// others. A program that runs on another processor at this moment may still record one that is off now.
+    /// From now on these of [`Settings::events`](super::Settings::events) are recorded, and no others. A program
+    /// that runs on another processor at this moment may still record one that is off now.
     ///
     /// # Errors
     ///
