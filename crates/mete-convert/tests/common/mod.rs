@@ -1,21 +1,13 @@
-//! What several tests need.
+//! What several tests need: what tests of traces need, and what is only for those of what becomes of them.
 #![allow(dead_code, reason = "each test binary uses its own part")]
+
+#[path = "../../../mete-trace/tests/common/mod.rs"]
+mod of_traces;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use mete_trace::block::{Builder, RecordingId};
-use mete_trace::description::{
-    Circumstances, Clock, FORMAT, Machine, TraceFile, VERSION, file_name, recording_text,
-};
-use mete_trace::record::Head;
-use mete_trace::sink::{FileSink, Sink};
-use mete_trace::{ClockSource, Description, EventLayout, FieldKind, FieldLayout, TraceDescription};
-
-pub const RECORDING: RecordingId = *b"0123456789abcdef";
-pub const BLOCK_BYTES: u32 = 8192;
-/// The event of the tests: one word that says which record it is.
-pub const NUMBERED: u16 = 7;
+pub use of_traces::*;
 
 /// Text that has everything which some format must escape.
 pub const NASTY: &[u8; 16] = b"a\"$x @{[1]}\\\n,\xc3z";
@@ -34,106 +26,4 @@ pub fn python_with(package: &str) -> Option<PathBuf> {
         command.args(["-c", &import]).stdout(Stdio::null()).stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     })
-}
-
-/// A directory of the test's own, gone when it is dropped.
-pub struct Scratch(PathBuf);
-
-impl Scratch {
-    pub fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("mete-convert-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-pub fn description() -> Description {
-    let field = |name: &str, kind, offset, bytes| FieldLayout {
-        name: name.to_owned(),
-        kind,
-        offset,
-        bytes,
-        doc: String::new(),
-    };
-    let event =
-        |id, name: &str, fields| EventLayout { id, name: name.to_owned(), doc: String::new(), fields };
-    Description {
-        schema: "event SCHEDIN {\n    int pid\n    ulonglong L2_cache_misses\n}\n".to_owned(),
-        events: vec![
-            event(
-                0,
-                "SCHEDIN",
-                vec![
-                    field("pid", FieldKind::Signed, 16, 4),
-                    field("L2_cache_misses", FieldKind::Unsigned, 24, 8),
-                ],
-            ),
-            event(
-                1,
-                "TEXT",
-                vec![
-                    field("comm", FieldKind::Text, 16, 16),
-                    field("ratio", FieldKind::Float, 32, 8),
-                    field("raw", FieldKind::Bytes, 40, 4),
-                    field("is_set", FieldKind::Bool, 44, 1),
-                    field("at", FieldKind::Address, 48, 8),
-                ],
-            ),
-            event(NUMBERED, "NUMBERED", vec![field("number", FieldKind::Unsigned, 16, 8)]),
-        ],
-    }
-}
-
-pub fn trace_description(processors: u32) -> TraceDescription {
-    TraceDescription {
-        format: FORMAT.to_owned(),
-        version: VERSION,
-        recording: recording_text(RECORDING),
-        finished: false,
-        block_bytes: BLOCK_BYTES,
-        files: (0..processors)
-            .map(|processor| TraceFile { processor, name: file_name(processor), programs_of: None })
-            .collect(),
-        clock: Clock { source: ClockSource::Monotonic, anchors: Vec::new() },
-        machine: Machine::default(),
-        circumstances: Circumstances::default(),
-        completeness: Vec::new(),
-        description: description(),
-    }
-}
-
-/// A record as words: event, serial number, time, fields.
-pub fn record(event: u16, serial: u64, time: u64, fields: &[u64]) -> Vec<u64> {
-    let bytes = (16 + 8 * fields.len()) as u16;
-    let mut words = vec![Head { event, bytes, serial: serial as u32 }.to_word(), time];
-    words.extend_from_slice(fields);
-    words
-}
-
-/// Writes one processor's file of these records, whose serial numbers must rise; `occurred` events
-/// in all. Returns how many blocks it has.
-pub fn write_file(directory: &Path, processor: u32, records: &[(u64, Vec<u64>)], occurred: u64) -> usize {
-    let mut builder = Builder::new(RECORDING, processor, BLOCK_BYTES);
-    let mut blocks = Vec::new();
-    for (serial, words) in records {
-        if !builder.push(*serial, words) {
-            blocks.push(builder.seal().into());
-            assert!(builder.push(*serial, words));
-        }
-    }
-    blocks.push(builder.seal_last(occurred).into());
-    let mut sink = FileSink::create(&directory.join(file_name(processor))).unwrap();
-    sink.take(&blocks).unwrap();
-    blocks.len()
 }
