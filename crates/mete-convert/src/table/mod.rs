@@ -6,10 +6,10 @@
 
 mod arrow_file;
 mod columns;
+mod parquet;
 mod rows;
 mod statement;
-
-mod parquet;
+mod writer;
 
 pub use arrow_file::ArrowFile;
 pub use parquet::Parquet;
