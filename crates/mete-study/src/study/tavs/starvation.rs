@@ -179,7 +179,9 @@ const PROSE: [&str; 2] = [
      four less than what the driver uses at full speed. Where the fall comes depends little on what the \
      paper leaves open: not on what a packet costs the driver or the domain, nor on whether the host sees \
      events for what was sent, nor on whether use is charged by time stamp or by ticks; under none of these \
-     do three domains make the stream starve. Who is active in the accounting is left to ticks, as in Xen's \
+     do three domains make the stream starve. TCP's retransmission timer is not simulated, 200 ms at least \
+     under Linux: beside two domains a window waits for some 120 ms, beside three for 181 and more, so that \
+     it may be what the paper's stream has besides. Who is active in the accounting is left to ticks, as in Xen's \
      own accounting by time stamp, which is younger than the paper. Beyond six domains inheritance does not \
      help either: at full speed the driver needs more than its share then is, so that it has no credit left \
      and is not boosted; charging its time to the domain that it works for (section 4.2, future work) is \
