@@ -35,6 +35,7 @@
 
 pub mod ast;
 pub mod counter;
+pub mod evaluate;
 mod explain;
 pub mod format;
 pub mod generate;

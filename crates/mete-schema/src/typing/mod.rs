@@ -13,6 +13,7 @@ use crate::limits::MAX_PROBLEMS;
 use crate::problem::{Problem, Problems};
 use crate::schema::Schema;
 
+pub(crate) use operator::common;
 pub use value::{Node, Value};
 
 /// A schema whose expressions have their types.

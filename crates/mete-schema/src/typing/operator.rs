@@ -17,7 +17,7 @@ fn promoted(int: Int) -> Int {
 }
 
 /// The type that C computes two numbers in.
-fn common(left: Int, right: Int) -> Int {
+pub(crate) fn common(left: Int, right: Int) -> Int {
     let (left, right) = (promoted(left), promoted(right));
     match left.bits.cmp(&right.bits) {
         std::cmp::Ordering::Less => right,

@@ -174,16 +174,12 @@ impl Scope<'_> {
                 Problem::new(span, format!("`{name}` is not bound"), "counts nothing").help(help),
             ));
         }
+        if matches!(self.point.target, Target::Probe(_)) {
+            at_probe(known, name, span)?;
+        }
         let kind = match known.int() {
             Some(int) => Type::Int(int),
             None if known == Known::Comm => Type::Text(16),
-            None if matches!(self.point.target, Target::Probe(_)) => {
-                return Err(wrong(
-                    span,
-                    "a program cannot look into the kernel",
-                    "there is no `current` at a `probe:`",
-                ));
-            }
             None => self
                 .kernel
                 .and_then(|kernel| kernel.structure("task_struct"))
@@ -335,6 +331,20 @@ impl Scope<'_> {
         let more = if members.len() > SOME { ", …" } else { "" };
         (!names.is_empty()).then(|| format!("name one of its members: {}{more}", nearest::list(&names)))
     }
+}
+
+/// What a row of the log facility does not say cannot be known at a probe point.
+fn at_probe(known: Known, name: &str, span: Span) -> Result<(), Box<Problem>> {
+    let (title, help) = match known {
+        Known::Cpu | Known::Tgid | Known::Time | Known::Domain => return Ok(()),
+        Known::Current => ("a program cannot look into the kernel", None),
+        Known::Pid | Known::Comm => {
+            ("a row does not say which thread wrote it", Some("`tgid` is the process of the program"))
+        }
+        Known::Counter(_) => ("counters are read in the kernel, and not at a `probe:`", None),
+    };
+    let problem = Problem::new(span, title, format!("there is no `{name}` at a `probe:`"));
+    Err(Box::new(problem.help(help.map(str::to_owned))))
 }
 
 fn no_member(kernel: &dyn KernelTypes, record: TypeId, name: &Name) -> Box<Problem> {

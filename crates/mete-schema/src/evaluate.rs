@@ -1,0 +1,291 @@
+//! Expressions of `probe:` points, evaluated where their rows are read.
+//!
+//! Everywhere else an expression becomes C and runs in the kernel. Here it gives what C gives: each value is held in 64
+//! bits as its type has it, with its sign, and cut down to that type after each step. A test has a C compiler say
+//! whether that is so.
+
+use crate::ast::{Binary, Unary};
+use crate::kernel::Type;
+use crate::known::Known;
+use crate::layout::HEADER_BYTES;
+use crate::limits::MAX_RECORD_BYTES;
+use crate::schema::Event;
+use crate::types::{FieldType, Int};
+use crate::typing::{CheckedLog, Node, Value, common};
+
+/// The name of a row's correspondent in expressions; its value is the other argument.
+const CORRESPONDENT: &str = "correspondent";
+
+/// What is known of one row of the log facility.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// What the program gave: a number, the length of a phase, a sample.
+    pub value: u64,
+    /// The domain at the other end.
+    pub correspondent: u16,
+    /// The processor.
+    pub cpu: u32,
+    /// The program's process.
+    pub tgid: i32,
+    /// When, in the trace's clock.
+    pub time: u64,
+    /// The domain that is charged.
+    pub domain: u16,
+}
+
+/// Fields of a record in whole words, as they lie behind its header.
+pub type Words = [u64; (MAX_RECORD_BYTES - HEADER_BYTES) / 8];
+
+impl Row {
+    /// Whether a condition holds; none always does.
+    pub fn fulfils(&self, condition: Option<&Value>) -> bool {
+        condition.is_none_or(|condition| self.bits(condition) != 0)
+    }
+
+    /// Puts the fields of a record in their places, and says how many words they are. `words` need not be cleared.
+    pub fn encode(&self, event: &Event, log: &CheckedLog, words: &mut Words) -> usize {
+        let count = ((event.layout.size - HEADER_BYTES) / 8).min(words.len());
+        words[..count].fill(0);
+        let fields = event.fields.iter().zip(&event.layout.offsets).zip(&log.values);
+        for ((field, offset), value) in fields {
+            let bits = cut(self.bits(value), Int::unsigned((field.kind.size().min(8) * 8) as u8));
+            let place = offset - HEADER_BYTES;
+            // Fields lie at multiples of their size, so none crosses a word.
+            words[place / 8] |= bits << (place % 8 * 8);
+        }
+        count
+    }
+
+    /// A value as its type has it, extended to 64 bits by its sign.
+    fn bits(&self, value: &Value) -> u64 {
+        let int = int(value);
+        match &value.node {
+            Node::Number(number) => *number,
+            Node::Argument(name) if name == CORRESPONDENT => self.correspondent.into(),
+            Node::Argument(_) => self.value,
+            Node::Known(known) => self.known(*known),
+            Node::Cast(FieldType::Bool, of) => u64::from(self.bits(of) != 0),
+            Node::Cast(_, of) => cut(self.bits(of), int),
+            Node::Unary(operator, of) => unary(*operator, self.bits(of), int),
+            Node::Binary(operator, left, right) => self.binary(*operator, left, right, int),
+            Node::Choice(condition, yes, no) => {
+                cut(self.bits(if self.bits(condition) != 0 { yes } else { no }), int)
+            }
+            // There is nothing at a probe point that has parts.
+            Node::Member(..) | Node::Index(..) => 0,
+        }
+    }
+
+    fn known(&self, known: Known) -> u64 {
+        match known {
+            Known::Cpu => self.cpu.into(),
+            Known::Tgid => i64::from(self.tgid) as u64,
+            Known::Time => self.time,
+            Known::Domain => self.domain.into(),
+            // Refused when the schema is checked: no row has them.
+            Known::Pid | Known::Comm | Known::Current | Known::Counter(_) => 0,
+        }
+    }
+
+    fn binary(&self, operator: Binary, left: &Value, right: &Value, result: Int) -> u64 {
+        let truth = |value: &Value| self.bits(value) != 0;
+        match operator {
+            Binary::Or => u64::from(truth(left) || truth(right)),
+            Binary::And => u64::from(truth(left) && truth(right)),
+            _ if operator.compares() => {
+                let both = common(int(left), int(right));
+                let side = |value| cut(self.bits(value), both);
+                u64::from(compare(operator, side(left), side(right), both))
+            }
+            _ => cut(compute(operator, cut(self.bits(left), result), self.bits(right), result), result),
+        }
+    }
+}
+
+/// The number that a value is: addresses and truth are numbers, too.
+fn int(value: &Value) -> Int {
+    match value.kind {
+        Type::Int(int) => int,
+        Type::Truth => Int::unsigned(1),
+        _ => Int::unsigned(64),
+    }
+}
+
+/// What is left of a number in a type, extended to 64 bits by its sign.
+fn cut(bits: u64, int: Int) -> u64 {
+    let unused = 64 - u32::from(int.bits.clamp(1, 64));
+    let upper = bits << unused;
+    if int.is_signed { (upper.cast_signed() >> unused).cast_unsigned() } else { upper >> unused }
+}
+
+fn unary(operator: Unary, bits: u64, result: Int) -> u64 {
+    match operator {
+        Unary::Negate => cut(bits.wrapping_neg(), result),
+        Unary::Invert => cut(!bits, result),
+        Unary::Not => u64::from(bits == 0),
+    }
+}
+
+fn compare(operator: Binary, left: u64, right: u64, int: Int) -> bool {
+    let order = if int.is_signed { left.cast_signed().cmp(&right.cast_signed()) } else { left.cmp(&right) };
+    match operator {
+        Binary::Equal => order.is_eq(),
+        Binary::Unequal => order.is_ne(),
+        Binary::Less => order.is_lt(),
+        Binary::LessEqual => order.is_le(),
+        Binary::Greater => order.is_gt(),
+        _ => order.is_ge(),
+    }
+}
+
+/// Divisors and shifts are constants that the check has let pass.
+fn compute(operator: Binary, left: u64, right: u64, int: Int) -> u64 {
+    let signed = |of: fn(i64, i64) -> Option<i64>| {
+        of(left.cast_signed(), right.cast_signed()).unwrap_or(0).cast_unsigned()
+    };
+    match operator {
+        Binary::BitOr => left | right,
+        Binary::BitXor => left ^ right,
+        Binary::BitAnd => left & right,
+        Binary::ShiftLeft => left.wrapping_shl(right as u32),
+        Binary::ShiftRight if int.is_signed => left.cast_signed().wrapping_shr(right as u32).cast_unsigned(),
+        Binary::ShiftRight => left.wrapping_shr(right as u32),
+        Binary::Subtract => left.wrapping_sub(right),
+        Binary::Multiply => left.wrapping_mul(right),
+        Binary::Divide if int.is_signed => signed(i64::checked_div),
+        Binary::Remainder if int.is_signed => signed(i64::checked_rem),
+        Binary::Divide => left.checked_div(right).unwrap_or(0),
+        Binary::Remainder => left.checked_rem(right).unwrap_or(0),
+        _ => left.wrapping_add(right),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::{Schema, Source, check};
+
+    const ROWS: [(u64, u16); 8] = [
+        (0, 0),
+        (1, 65535),
+        (7, 3),
+        (255, 40000),
+        (0x8000_0000, 1),
+        (0xffff_ffff, 2),
+        (1 << 63, 32768),
+        (u64::MAX, 65534),
+    ];
+
+    /// What `mete` makes of an expression for each of the rows, as a number of 64 bits; `None` if it is refused.
+    fn evaluated(expression: &str) -> Option<Vec<u64>> {
+        let text = format!("event A {{ u64 x }}\nat probe:p when ({expression}) == ({expression}) log A(0)");
+        let schema = Schema::read(&[Source::new("a.mete", text)]).ok()?;
+        let checked = check(&schema, None).ok()?;
+        let Some(Value { node: Node::Binary(_, value, _), .. }) = &checked.points[0].when else {
+            return None;
+        };
+        let row = |(value, correspondent)| Row { value, correspondent, ..Row::default() };
+        Some(ROWS.into_iter().map(|given| row(given).bits(value)).collect())
+    }
+
+    /// Expressions of all operators over all types, deeper ones made of others.
+    fn expressions() -> Vec<String> {
+        let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut below = |limit: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) as usize % limit
+        };
+        let leaves = "value correspondent 0 1 3 200 4000000000 0x7fffffff 0x123456789abcdef";
+        let mut all: Vec<String> = leaves.split(' ').map(str::to_owned).collect();
+        let types = ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64", "bool"];
+        for kind in types {
+            all.push(format!("{kind}(value)"));
+            all.push(format!("{kind}(value + correspondent)"));
+        }
+        let signs = Binary::ALL.map(Binary::sign);
+        while all.len() < 1500 {
+            let (one, two) = (all[below(all.len())].clone(), all[below(all.len())].clone());
+            let made = match below(12) {
+                0 => format!("({one} ? {two} : {})", all[below(all.len())]),
+                1 => format!("({}{one})", Unary::ALL[below(3)].sign()),
+                2 => format!("{}({one})", types[below(types.len())]),
+                3 => format!("({one} {} {})", ["/", "%"][below(2)], 1 + below(300)),
+                4 => format!("({one} {} {})", ["<<", ">>"][below(2)], below(32)),
+                _ => format!("({one} {} {two})", signs[below(signs.len())]),
+            };
+            if made.len() < 200 && evaluated(&made).is_some() {
+                all.push(made);
+            }
+        }
+        all
+    }
+
+    /// Expressions are nearly C; what is missing are the casts.
+    fn program(expressions: &[String]) -> String {
+        let mut text = "#include <stdio.h>\n".to_owned();
+        let types = [
+            ("u8", "unsigned char"),
+            ("u16", "unsigned short"),
+            ("u32", "unsigned"),
+            ("u64", "unsigned long"),
+        ];
+        let signed =
+            [("s8", "signed char"), ("s16", "short"), ("s32", "int"), ("s64", "long"), ("bool", "_Bool")];
+        for (word, kind) in types.into_iter().chain(signed) {
+            text += &format!("#define {word}(x) (({kind})(x))\n");
+        }
+        text += "static void all(unsigned long value, unsigned short correspondent)\n{\n";
+        for expression in expressions {
+            text += &format!("\tprintf(\"%lu\\n\", (unsigned long)({expression}));\n");
+        }
+        text += "}\nint main(void)\n{\n";
+        for (value, correspondent) in ROWS {
+            text += &format!("\tall({value}ul, {correspondent});\n");
+        }
+        text + "}\n"
+    }
+
+    #[test]
+    fn klog_8_expressions_at_a_probe_point_are_what_a_c_compiler_makes_of_them() {
+        let expressions = expressions();
+        let place = std::env::temp_dir().join(format!("mete-evaluate-{}", std::process::id()));
+        std::fs::create_dir_all(&place).unwrap();
+        let (source, binary) = (place.join("all.c"), place.join("all"));
+        std::fs::write(&source, program(&expressions)).unwrap();
+        // Numbers wrap, as they do in programs of the kernel.
+        let built =
+            Command::new("cc").args(["-w", "-O0", "-fwrapv", "-o"]).arg(&binary).arg(&source).status();
+        let said = built.map(|status| {
+            assert!(status.success());
+            Command::new(&binary).output().unwrap().stdout
+        });
+        std::fs::remove_dir_all(&place).unwrap();
+        let Ok(said) = said else { return println!("SKIPPED: expressions at a probe point: no C compiler") };
+        let said = String::from_utf8(said).unwrap();
+        let mut said = said.lines().map(|line| line.parse::<u64>().unwrap());
+        let ours: Vec<_> = expressions.iter().map(|text| evaluated(text).unwrap()).collect();
+        for (row, given) in ROWS.iter().enumerate() {
+            for (text, ours) in expressions.iter().zip(&ours) {
+                assert_eq!(ours[row], said.next().unwrap(), "{text} of {given:?}");
+            }
+        }
+        assert_eq!(said.next(), None);
+    }
+
+    #[test]
+    fn klog_8_record_of_a_row_has_each_field_in_its_place_and_nothing_else() {
+        let text = "event A { u8 small  u64 value  bool is_far  s16 less  u32 who }\n\
+                    at probe:p log A(1, value, correspondent != 0xffff, -2, correspondent)";
+        let schema = Schema::read(&[Source::new("a.mete", text)]).unwrap();
+        let checked = check(&schema, None).unwrap();
+        let row = Row { value: u64::MAX - 1, correspondent: 7, ..Row::default() };
+        let mut words = [u64::MAX; _];
+        let count = row.encode(&schema.events[0], &checked.points[0].logs[0], &mut words);
+        // u64, then u32, s16, u8 and bool.
+        let expected = [u64::MAX - 1, 7 | 0xfffe << 32 | 1 << 48 | 1 << 56];
+        assert_eq!(words[..count], expected);
+        assert_eq!(count * 8 + HEADER_BYTES, schema.events[0].layout.size);
+    }
+}
