@@ -122,7 +122,7 @@ fn programs() -> [Capability; 2] {
             finding: try_program("try_function_entry", "function entry")
                 .map(|()| "programs attach to kernel functions".into()),
             needed_for: "recording by schemata with points inside functions of the kernel",
-            remedy: "use a kernel built with CONFIG_FUNCTION_TRACER=y",
+            remedy: "use a kernel built with CONFIG_FUNCTION_TRACER=y; where one that has it does not permit it, whoever built it has restricted it",
         },
     ]
 }

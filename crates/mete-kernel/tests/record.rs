@@ -6,6 +6,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -154,7 +155,7 @@ impl Loaded {
 
 fn number(value: Option<Value<'_>>) -> i64 {
     match value.unwrap() {
-        Value::Unsigned(number) => number as i64,
+        Value::Unsigned(number) | Value::Address(number) => number as i64,
         Value::Signed(number) => number,
         Value::Bool(truth) => truth.into(),
         _ => 0,
@@ -513,4 +514,110 @@ fn klog_4_cost_of_logging_an_event_is_measured_and_leaves_nothing_in_the_trace()
         }
     });
     assert!(recorded.events.iter().all(|event| event.name == "EXIT"));
+}
+
+/// What this machine lacks to record at such points, said aloud.
+fn is_missing(test: &str, capability: &str) -> bool {
+    let all = mete_kernel::capabilities();
+    let finding = &all.iter().find(|it| it.name == capability).unwrap().finding;
+    finding.as_ref().inspect_err(|why| println!("SKIPPED: {test}: {capability}: {why}")).is_err()
+}
+
+/// Sleeps a moment as the kernel's `do_nanosleep` is asked to: 0 until a time, 1 for a time.
+fn sleep_a_moment(is_for_a_time: bool) {
+    let flags = if is_for_a_time { 0 } else { libc::TIMER_ABSTIME };
+    let time = libc::timespec { tv_sec: 0, tv_nsec: 1000 };
+    // SAFETY: reads one time, and is asked for none.
+    let error =
+        unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, flags, &raw const time, std::ptr::null_mut()) };
+    assert_eq!(error, 0);
+}
+
+/// The fields of what a point in the kernel logs while the test's thread sleeps for a time, and until one.
+fn recorded_of_sleeps(test: &str, kind: &str, capability: &str) -> Option<Vec<Vec<i64>>> {
+    if is_missing(test, capability) {
+        return None;
+    }
+    let own = rustix::thread::gettid().as_raw_nonzero();
+    let value = if kind == "fexit" { "retval + int(mode)" } else { "int(mode)" };
+    let text =
+        format!("event SLEEP {{ int mode }}\nat {kind}:do_nanosleep when pid == {own} log SLEEP({value})");
+    let mut loaded = load(test, Source::new("test", text), &[], AMPLE)?;
+    let recorded = loaded.record(|| [true, false].into_iter().for_each(sleep_a_moment));
+    assert_eq!(recorded.lost, 0);
+    Some(recorded.events.iter().map(|event| event.fields.values().copied().collect()).collect())
+}
+
+#[test]
+fn klog_8_functions_of_the_kernel_log_their_arguments_and_results() {
+    let test = "klog_8_functions_of_the_kernel_log_their_arguments_and_results";
+    for (kind, capability) in [("fentry", "fentry"), ("fexit", "fentry"), ("kprobe", "kprobes")] {
+        let Some(fields) = recorded_of_sleeps(test, kind, capability) else { continue };
+        assert_eq!(fields, [[1], [0]], "{kind}");
+    }
+}
+
+/// The kernel's mutex for who interrupts all processors, a variable of its own.
+const STATIC_LOCK: &str = "membarrier_ipi_mutex";
+
+/// Whether the kernel tells where that is; says so if not.
+fn names_of_locks_are_there(test: &str) -> bool {
+    let symbols = fs::read_to_string("/proc/kallsyms").unwrap();
+    let is_there = symbols.lines().any(|line| line.split(' ').nth(2) == Some(STATIC_LOCK));
+    if !is_there {
+        println!(
+            "SKIPPED: {test}: /proc/kallsyms has no {STATIC_LOCK} (CONFIG_KALLSYMS_ALL is off, or Linux is older than 6.9)"
+        );
+    }
+    is_there
+}
+
+/// Two threads of this process take that lock, each on a processor of its own, a number of times.
+fn contend_for_static_lock(times: u32) {
+    let membarrier = |command: u32| {
+        // SAFETY: no memory of this process is read or written.
+        assert_eq!(unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }, 0);
+    };
+    const REGISTER: u32 = 1 << 4;
+    const PRIVATE_EXPEDITED: u32 = 1 << 3;
+    membarrier(REGISTER);
+    let arrived = AtomicU32::new(0);
+    let work = &|processor| {
+        support::pin(processor);
+        arrived.fetch_add(1, Ordering::SeqCst);
+        // On its processor: only then does the other one's call interrupt it.
+        while arrived.load(Ordering::SeqCst) < 2 {
+            std::hint::spin_loop();
+        }
+        (0..times).for_each(|_| membarrier(PRIVATE_EXPEDITED));
+    };
+    thread::scope(|scope| {
+        for processor in [0, 1] {
+            scope.spawn(move || work(processor));
+        }
+    });
+}
+
+/// KLogger §8: a lock's name, which KLogger logs where it first meets the lock, comes from the kernel's symbols.
+#[test]
+fn klog_8_contended_locks_that_are_variables_of_the_kernel_have_their_names_in_the_trace() {
+    let test = "klog_8_contended_locks_that_are_variables_of_the_kernel_have_their_names_in_the_trace";
+    if !names_of_locks_are_there(test) {
+        return;
+    }
+    with_tracing_file_system(test, || {
+        let events = ["SPIN", "READ", "WRITE", "ACQUIRED"];
+        let loaded = load(test, by_name("locking").unwrap().source(), &events, AMPLE);
+        let Some(mut loaded) = loaded else { return };
+        let recorded = loaded.record(|| contend_for_static_lock(2000));
+        let trace = Trace::open(loaded.place.trace()).unwrap();
+        let named = &trace.description().machine.symbols;
+        let lock = named.iter().find(|symbol| symbol.name == STATIC_LOCK).unwrap();
+        let of_lock = |name: &str| {
+            let events = recorded.events.iter().filter(|event| event.name == name);
+            events.filter(|event| event.fields["lock"] == lock.address as i64).count()
+        };
+        let [waits, ends] = [of_lock("SPIN") + of_lock("WRITE"), of_lock("ACQUIRED")];
+        assert!(waits >= 10 && ends >= 10, "{waits} waits, {ends} ends");
+    });
 }
