@@ -110,14 +110,23 @@ impl<B: Buffers> Flusher<B> {
     /// The thread's whole life.
     pub fn run(self) {
         self.introduce();
-        let place = self.place();
+        let (place, is_gathered) = (self.place(), self.buffers.is_gathered(self.processor as usize));
         let Flusher { builder, sink, clock, shared, processor, closes_early, watched, collector, .. } = self;
         let pending = Vec::new();
         let report = Arc::clone(&shared);
         let writer = Writer { builder, sink, pending, shared: report, opened: None, closes_early };
         let last_flush = Instant::now();
-        let mut task =
-            Task { writer, shared, watched, collector, clock, serial: 0, quiet_serial: 0, last_flush };
+        let mut task = Task {
+            writer,
+            shared,
+            watched,
+            collector,
+            clock,
+            is_gathered,
+            serial: 0,
+            quiet_serial: 0,
+            last_flush,
+        };
         let mut buffers = self.buffers;
         loop {
             let mut worker = task.at(buffers.buffer(processor as usize));
@@ -155,11 +164,16 @@ impl<B: Buffers> Flusher<B> {
 struct Marks<'a> {
     producer: Producer<'a>,
     clock: ClockSource,
+    /// Where events are gathered.
+    are_out_of_order: bool,
 }
 
 impl Marks<'_> {
     /// A mark that finds no room is a loss like any other: its serial number is missing.
     fn put(&self, event: u16) {
+        if self.are_out_of_order {
+            return;
+        }
         let (Outcome::Written | Outcome::WrittenAtMark | Outcome::Lost) =
             self.producer.record(event, &[], || self.clock.now());
     }
@@ -172,6 +186,7 @@ struct Task {
     watched: Vec<u16>,
     collector: Collector,
     clock: ClockSource,
+    is_gathered: bool,
     /// The serial number at which a buffer begins.
     serial: u64,
     /// Events that had occurred when the last flush was over: as long as there are no more, there
@@ -182,7 +197,8 @@ struct Task {
 
 impl Task {
     fn at(self, buffer: Buffer<'_>) -> Worker<'_> {
-        let marks = Marks { producer: Producer::new(buffer), clock: self.clock };
+        let (clock, are_out_of_order) = (self.clock, self.is_gathered);
+        let marks = Marks { producer: Producer::new(buffer), clock, are_out_of_order };
         Worker { consumer: Consumer::at(buffer, self.serial), marks, task: self }
     }
 }

@@ -25,6 +25,14 @@ pub trait Buffers: Send + Sync + 'static {
         None
     }
 
+    /// Whether one producer alone fills this buffer, in order of time, with what has happened before. Marks of this
+    /// moment would be out of order in it: there are none of flushes, and that events are switched is for the producer to
+    /// [mark](crate::switch::mark).
+    fn is_gathered(&self, buffer: usize) -> bool {
+        let _ = buffer;
+        false
+    }
+
     /// Why the memory is not locked, if it is not.
     fn not_locked(&self) -> Option<String>;
 }

@@ -82,8 +82,13 @@ impl<'a> Producer<'a> {
     /// Takes a serial number for an event that will not be written.
     #[cold]
     fn lose(&self) -> Outcome {
-        self.buffer.reserve_word().fetch_add(1 << 32, Ordering::Relaxed);
+        self.miss(1);
         Outcome::Lost
+    }
+
+    /// Takes the serial numbers of so many events that are known to be lost, so that the gap shows.
+    pub fn miss(&self, events: u32) {
+        self.buffer.reserve_word().fetch_add(u64::from(events) << 32, Ordering::Relaxed);
     }
 
     /// Wakes the flush thread, in whichever process it is. A system call.

@@ -31,7 +31,7 @@ impl Record<'_> {
 /// Bytes of the event's name in a mark; of a longer one it has the beginning.
 const NAME_BYTES: usize = 64;
 /// Words of a mark behind the header: the event's number, and its name.
-const WORDS: usize = 1 + NAME_BYTES / 8;
+pub const WORDS: usize = 1 + NAME_BYTES / 8;
 /// The most switches that a description lists.
 const MOST_LISTED: usize = 1000;
 
@@ -73,11 +73,11 @@ impl Description {
 
 impl<B: Buffers> Recorder<B> {
     /// Marks on every processor that events are switched, by their numbers: before they are switched off, and when they
-    /// are on.
+    /// are on. Not where [events are gathered](Buffers::is_gathered).
     pub fn mark_switched(&mut self, events: &[u16], on: bool) {
         for event in events {
             let Some(layout) = self.layout(|layout| layout.id == *event).cloned() else { continue };
-            self.mark(&layout, on);
+            self.mark(&layout, on, |buffer| !self.buffers().is_gathered(buffer));
             let time = self.clock().now();
             self.switches().note(Switch { time, event: layout.name, on });
         }
@@ -90,14 +90,14 @@ impl<B: Buffers> Recorder<B> {
         }
         for name in self.switches().off_at_first.clone() {
             if let Some(layout) = self.layout(|layout| layout.name == name) {
-                self.mark(layout, false);
+                self.mark(layout, false, |_| true);
             }
         }
     }
 
-    fn mark(&self, event: &EventLayout, on: bool) {
-        let (id, words) = (if on { SWITCHED_ON } else { SWITCHED_OFF }, words(event));
-        for processor in 0..self.buffers().processors() {
+    fn mark(&self, event: &EventLayout, on: bool, is_meant: impl Fn(usize) -> bool) {
+        let (id, words) = mark(event.id, &event.name, on);
+        for processor in (0..self.buffers().processors()).filter(|buffer| is_meant(*buffer)) {
             put(self.buffers().buffer(processor), id, &words, || self.clock().now());
         }
     }
@@ -143,12 +143,17 @@ fn field(name: &str, kind: FieldKind, at: usize, bytes: usize, doc: &str) -> Fie
     FieldLayout { name: name.to_owned(), kind, offset, bytes: bytes as u16, doc: doc.to_owned() }
 }
 
+/// The mark that an event of this number and name is switched: its own number, and its fields.
+pub fn mark(event: u16, name: &str, on: bool) -> (u16, [u64; WORDS]) {
+    (if on { SWITCHED_ON } else { SWITCHED_OFF }, words(event, name))
+}
+
 /// The fields of a mark.
-pub(crate) fn words(event: &EventLayout) -> [u64; WORDS] {
+fn words(event: u16, name: &str) -> [u64; WORDS] {
     let mut bytes = [0; NAME_BYTES];
-    let name = &event.name.as_bytes()[..event.name.len().min(NAME_BYTES)];
+    let name = &name.as_bytes()[..name.len().min(NAME_BYTES)];
     bytes[..name.len()].copy_from_slice(name);
-    let mut words = [u64::from(event.id); WORDS];
+    let mut words = [u64::from(event); WORDS];
     for (word, eight) in words[1..].iter_mut().zip(bytes.as_chunks::<8>().0) {
         *word = u64::from_le_bytes(*eight);
     }
@@ -161,11 +166,10 @@ mod tests {
 
     #[test]
     fn klog_4_a_mark_has_the_number_and_the_beginning_of_the_name() {
-        let event =
-            |name: &str| EventLayout { id: 20, name: name.into(), doc: String::new(), fields: Vec::new() };
-        let words = words(&event("SCHEDIN"));
+        let (id, words) = mark(20, "SCHEDIN", true);
+        assert_eq!(id, SWITCHED_ON);
         assert_eq!((words[0], words[1], words[2]), (20, u64::from_le_bytes(*b"SCHEDIN\0"), 0));
-        let long = super::words(&event(&"x".repeat(100)));
+        let long = super::words(20, &"x".repeat(100));
         assert_eq!(long[WORDS - 1], u64::from_le_bytes([b'x'; 8]));
         assert!(marks().iter().all(|mark| mark.least_bytes() == HEADER_BYTES + WORDS * 8));
     }

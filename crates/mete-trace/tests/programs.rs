@@ -246,3 +246,36 @@ fn klog_6_programs_events_have_files_of_their_own_and_the_processor_that_they_ha
     let alone = Together::<Memory>::new(None, Some(programs));
     assert_eq!((alone.processors(), alone.programs_of(1)), (2, None), "they are the processors' files then");
 }
+
+/// What is gathered has happened before it is written, and no mark of a flush comes between it.
+#[test]
+fn klog_6_what_is_gathered_is_in_order_of_time_and_what_was_missed_is_a_gap() {
+    let place = Place::new("gathered");
+    let [kernel, gathered] = [2, 2].map(|count| Arc::new(Memory::new(count, MIN_SIZE_LOG2, 10).unwrap()));
+    let both = Together::new(Some(Arc::clone(&kernel)), None).with_gathered(Some(Arc::clone(&gathered)));
+    assert_eq!(
+        [1, 2, 3].map(|nth| (both.programs_of(nth), both.is_gathered(nth))),
+        [(None, false), (Some(0), true), (Some(1), true)]
+    );
+    let options = Options::directory(place.0.join("trace"));
+    let recorder = Recorder::start(Arc::new(both), Description::default(), options).unwrap();
+    let producer = Producer::new(gathered.buffer(1));
+    for stamp in [100, 101] {
+        let _ = producer.record(700, &[7], || stamp);
+        recorder.flush().unwrap();
+        producer.miss(3);
+    }
+    let described = recorder.stop().unwrap();
+    let account = &described.completeness[3];
+    assert_eq!((account.programs_of, account.records, account.lost), (Some(1), 2, 6));
+    let trace = Trace::open(place.0.join("trace")).unwrap();
+    let mut merged = trace.merge(Filter::default().processors([1]).without_marks());
+    let mut found = Vec::new();
+    while let Some(item) = merged.next() {
+        match item.unwrap() {
+            Item::Record(record) => found.push((record.time, record.serial)),
+            Item::Lost(gap) => found.push((0, gap.events)),
+        }
+    }
+    assert_eq!(found, [(100, 0), (0, 3), (101, 4), (0, 3)]);
+}
