@@ -52,7 +52,7 @@ pub mod actuator;
 pub mod analysis;
 pub mod configure;
 pub mod domains;
-mod precedence;
+pub mod precedence;
 pub mod report;
 pub mod scheduler;
 pub mod sources;

@@ -14,7 +14,7 @@ const STEPS: i32 = 10;
 
 /// The calling thread goes first as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Precedence {
+pub struct Precedence {
     before: Option<i32>,
 }
 

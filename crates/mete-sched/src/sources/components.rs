@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mete_log::{Area, Region, Shape};
-use mete_probe::attach::{AttachError, Component};
+use mete_probe::attach::{AttachError, Component, EventInfo};
 use mete_probe::directory;
 use mete_probe::event::Kind;
 use mete_probe::finder::Finder;
@@ -39,16 +39,45 @@ impl ComponentSource {
     /// # Errors
     ///
     /// [`SourceError`]; the component is let go then.
-    pub fn start(mut component: Component, processors: usize) -> Result<ComponentSource, SourceError> {
+    pub fn start(component: Component, processors: usize) -> Result<ComponentSource, SourceError> {
         let region = Arc::new(Region::create(Shape::COMPONENT, processors)?);
+        let mut source = ComponentSource::new(component, region)?;
+        source.switch(|_| true)?;
+        Ok(source)
+    }
+
+    /// Gives a component memory, of which somebody has laid out the areas; none of its events is on.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`]; the component is let go then.
+    pub fn new(mut component: Component, region: Arc<Region>) -> Result<ComponentSource, SourceError> {
         component.provide(region.clone())?;
-        let found = component.events().to_vec();
-        for event in &found {
-            component.enable(event.id)?;
-        }
-        let events = found.into_iter().map(|event| EventUse::new(event.id, event.name, meaning(event.kind)));
         let label = format!("{} ({})", component.name(), component.pid());
-        Ok(ComponentSource { events: events.collect(), component, region, label })
+        Ok(ComponentSource { events: Vec::new(), component, region, label })
+    }
+
+    /// Has the events of these names logged, and no others.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`] for the first one that is refused; those before it are switched.
+    pub fn switch(&mut self, is_wanted: impl Fn(&str) -> bool) -> Result<(), SourceError> {
+        for EventInfo { id, name, kind } in self.component.events().to_vec() {
+            let is_on = self.events.iter().any(|event| event.event == id);
+            match (is_on, is_wanted(&name)) {
+                (false, true) => {
+                    self.component.enable(id)?;
+                    self.events.push(EventUse::new(id, name, meaning(kind)));
+                }
+                (true, false) => {
+                    self.component.disable(id)?;
+                    self.events.retain(|event| event.event != id);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Its process.
@@ -135,22 +164,42 @@ impl Discovery {
     /// none has come, and up to a second for each component that does not answer. (One that uses up
     /// nearly all of that for each request, of which there is one for each event, takes as often so long.)
     pub fn look(&mut self) -> Vec<Result<ComponentSource, SourceError>> {
+        let processors = self.processors;
+        let found = self.take().into_iter();
+        let started: Vec<_> = found.map(|component| ComponentSource::start(component?, processors)).collect();
+        if started.iter().any(Result::is_err) {
+            self.try_again();
+        }
+        started
+    }
+
+    /// Takes every component that is not taken yet, and leaves it as it is.
+    pub fn take(&mut self) -> Vec<Result<Component, AttachError>> {
         let is_full = self.retries > 0 || self.looks.is_multiple_of(FULL_LOOK_EVERY);
         self.looks = self.looks.wrapping_add(1);
-        if !is_full && !self.finder.wait(Duration::ZERO) {
+        if !is_full && !self.wait(Duration::ZERO) {
             return Vec::new();
         }
         self.follow_directories();
-        let processors = self.processors;
         let found = self.finder.take_new(PATIENCE).into_iter().filter(|found| !is_meant_so(found));
-        let started: Vec<_> = found.map(|component| ComponentSource::start(component?, processors)).collect();
+        let found: Vec<_> = found.collect();
         self.retries = self.retries.saturating_sub(1);
-        if started.iter().any(Result::is_err) {
-            self.retries = RETRIES;
-            // The finder counts as taken what fell silent later, so the next look begins anew.
-            self.directories.clear();
+        if found.iter().any(Result::is_err) {
+            self.try_again();
         }
-        started
+        found
+    }
+
+    /// Has components that were taken and let go since found again.
+    pub fn try_again(&mut self) {
+        self.retries = RETRIES;
+        // The finder counts as taken what fell silent later, so the next look begins anew.
+        self.directories.clear();
+    }
+
+    /// Waits until a component may have come, `timeout` at most.
+    pub fn wait(&self, timeout: Duration) -> bool {
+        self.finder.wait(timeout)
     }
 
     /// Begins anew when directories have come or gone: a user's comes with the first component.
