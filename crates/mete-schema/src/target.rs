@@ -82,8 +82,7 @@ fn check_part(part: &Name, what: &str) -> Result<(), Box<Problem>> {
         let help = "write it out: the recorder has no search path, and another working directory";
         return Err(problem.help(help.to_owned()).into());
     }
-    let is_function = what == "FUNCTION";
-    let may_be_quoted = is_path || is_function;
+    let may_be_quoted = is_path || matches!(what, "FUNCTION" | "EVENT");
     if !may_be_quoted && !is_name(&part.text) {
         let title = format!("{:?} is no name", part.text);
         let label = format!("expected the {} as a name", what.to_lowercase());
