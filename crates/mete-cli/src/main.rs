@@ -8,8 +8,8 @@
 //!
 //! Conventions of all subcommands: results go to stdout and everything else to stderr; `--json`
 //! makes the results one object a line; a failure is one sentence and exit status 1, a mistyped
-//! command line exit status 2; Ctrl-C ends a run with the results so far and exit status 130, unless the run
-//! has no other end.
+//! command line exit status 2; a trace of which a part cannot be read is shown or converted without it, with exit
+//! status 3; Ctrl-C ends a run with the results so far and exit status 130, unless the run has no other end.
 
 mod arguments;
 mod bench;

@@ -126,20 +126,44 @@ fn klog_7_a_choice_that_nothing_can_be_in_is_refused() {
     assert!(stdout(&["show", path, "--from", "20", "--until", "20"]).contains("pid=5000002"));
 }
 
-#[test]
-fn new_2_show_ends_with_1_if_a_part_cannot_be_read_and_shows_the_rest() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("trace");
-    record(&path);
+/// A trace of which a part cannot be read.
+fn record_damaged(path: &Path) {
+    record(path);
     let file = path.join("processor-0.trace");
     let mut bytes = std::fs::read(&file).unwrap();
     bytes[100] ^= 1;
     std::fs::write(&file, bytes).unwrap();
-    let assert = mete(&["show", path.to_str().unwrap()]).assert().code(1);
+}
+
+#[test]
+fn new_2_show_ends_with_3_if_a_part_cannot_be_read_and_shows_the_rest() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    record_damaged(&path);
+    let assert = mete(&["show", path.to_str().unwrap()]).assert().code(3);
     let output = assert.get_output();
     let (text, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("[1]  #2  SCHEDIN  pid=5000003") && text.contains("-- processor 1: "), "{text}");
     assert!(said.starts_with("mete: ") && said.contains("processor-0.trace, block 0"), "{said}");
+}
+
+#[test]
+fn new_2_convert_ends_with_3_if_a_part_cannot_be_read_and_converts_the_rest() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    record_damaged(&path);
+    for form in ["perl", "json", "csv", "text", "perfetto", "parquet", "arrow", "ctf", "ctf1"] {
+        let out = directory.path().join(form);
+        let arguments = ["convert", path.to_str().unwrap(), "--to", form, "-o", out.to_str().unwrap()];
+        let assert = mete(&arguments).assert().code(3);
+        let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        assert!(said.contains("processor-0.trace, block 0"), "{form}: {said}");
+        assert!(out.exists(), "{form}");
+    }
+    let text = std::fs::read_to_string(directory.path().join("text")).unwrap();
+    assert!(text.contains("[1]  #2  SCHEDIN  pid=5000003"), "{text}");
+    let printed = mete(&["convert", path.to_str().unwrap(), "--to", "text"]).assert().code(3);
+    assert_eq!(String::from_utf8_lossy(&printed.get_output().stdout), text);
 }
 
 /// Three events, each of another domain.

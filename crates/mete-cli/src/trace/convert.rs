@@ -12,7 +12,7 @@ use mete_convert::{
 use mete_trace::{Filter, Trace};
 
 use super::choice::Choice;
-use super::tell_missed_runs;
+use super::{status, tell_missed_runs};
 use crate::files::Draft;
 use crate::folder_draft::FolderDraft;
 use crate::progress::Progress;
@@ -42,7 +42,10 @@ Examples:
   mete convert trace --to json | jq -r 'select(.kind == \"lost\") | .events'
 
 What each form holds and how it tells of losses is in docs/convert.md. A file has its name only when it is
-complete.";
+complete.
+
+The exit status is 3 if a part of the trace cannot be read; everything else is converted all the same. It is 1
+if nothing was written.";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Form {
@@ -88,15 +91,15 @@ pub fn run_convert(options: &ConvertOptions) -> anyhow::Result<ExitCode> {
         (None, Some(path)) => into_file(&trace, filter, options.to, path)?,
         (None, None) => {
             let mut format = format(options.to, stdout(), &trace)?;
-            let done = pass(&trace, filter, &mut *format)?;
-            return Ok(interrupt::ended(told(&trace, &done)));
+            pass(&trace, filter, &mut *format)?
         }
     };
-    if told(&trace, &done) {
-        Ok(ExitCode::SUCCESS)
-    } else {
-        Ok(interrupt::ended_without_results("nothing was written"))
-    }
+    tell(&trace, &done);
+    Ok(match (done.is_whole, path) {
+        (true, _) => status(&done),
+        (false, Some(_)) => interrupt::ended_without_results("nothing was written"),
+        (false, None) => interrupt::ended(false),
+    })
 }
 
 fn into_file(trace: &Trace, filter: Filter, form: Form, path: &Path) -> anyhow::Result<Converted> {
@@ -146,12 +149,11 @@ fn pass(trace: &Trace, filter: Filter, format: &mut dyn Format) -> anyhow::Resul
     convert_while(trace, filter, format, &mut go_on).map_err(|error| output::failed(&error))
 }
 
-/// Says what is missing, for which not every form has a place; whether the trace was gone through to its end.
-fn told(trace: &Trace, done: &Converted) -> bool {
+/// Says what is missing, for which not every form has a place.
+fn tell(trace: &Trace, done: &Converted) {
     tell_missed_runs(trace.description().circumstances.missed_runs);
     done.errors.iter().for_each(|error| failure::say(&error.to_string()));
     if done.is_whole {
         done.accounts.iter().for_each(|account| failure::say(&account.to_string()));
     }
-    done.is_whole
 }

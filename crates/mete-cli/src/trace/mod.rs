@@ -7,7 +7,20 @@ mod show;
 pub use convert::{ConvertOptions, run_convert};
 pub use show::{ShowOptions, show};
 
+use std::process::ExitCode;
+
+use mete_convert::Converted;
+
 use crate::failure;
+
+/// The exit status where a part of the trace cannot be read and everything else is there: other than a failure's,
+/// which leaves nothing.
+const DAMAGED: u8 = 3;
+
+/// The exit status of what went through a trace to its end.
+fn status(done: &Converted) -> ExitCode {
+    if done.errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(DAMAGED) }
+}
 
 /// Says that something is missing which no gap shows, if so.
 pub fn tell_missed_runs(runs: u64) {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use mete_convert::{Format, JsonLines, Text, convert_while};
 
 use super::choice::Choice;
-use super::tell_missed_runs;
+use super::{status, tell_missed_runs};
 use crate::{failure, interrupt, output};
 
 /// Options of `mete show`.
@@ -31,7 +31,7 @@ Examples:
 A line tells when (CLOCK_MONOTONIC, in seconds), the processor, the event's serial number there, the event and
 its fields. Lines that begin with -- tell what is missing.
 
-The exit status is 1 if a part of the trace cannot be read; everything else is shown all the same.";
+The exit status is 3 if a part of the trace cannot be read; everything else is shown all the same.";
 
 /// Prints a trace.
 pub fn show(options: &ShowOptions) -> anyhow::Result<ExitCode> {
@@ -44,8 +44,5 @@ pub fn show(options: &ShowOptions) -> anyhow::Result<ExitCode> {
     let done = done.map_err(|error| output::failed(&error))?;
     tell_missed_runs(trace.description().circumstances.missed_runs);
     done.errors.iter().for_each(|error| failure::say(&error.to_string()));
-    match done.is_whole && !done.errors.is_empty() {
-        true => Ok(ExitCode::FAILURE),
-        false => Ok(interrupt::ended(done.is_whole)),
-    }
+    Ok(if done.is_whole { status(&done) } else { interrupt::ended(false) })
 }
