@@ -68,7 +68,7 @@ impl<W: io::Write> Csv<W> {
 
 impl<W: io::Write> Format for Csv<W> {
     fn begin(&mut self, trace: &Trace) -> io::Result<()> {
-        self.out.text("processor,serial,time,time_ns,event,lost");
+        self.out.text("processor,file,serial,time,time_ns,event,lost");
         for event in &trace.description().description.events {
             self.columns.push((event.id, self.all));
             self.all += event.fields.len();
@@ -81,7 +81,7 @@ impl<W: io::Write> Format for Csv<W> {
 
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         let record = &event.record;
-        self.out.number(record.processor).text(",").number(record.serial);
+        self.out.number(record.processor).text(",").number(record.file).text(",").number(record.serial);
         self.out.text(",").number(record.time).text(",").maybe(event.time_ns).text(",");
         self.out.text(event.name()).text(",");
         let before = self.columns.iter().find(|(id, _)| *id == record.event).map_or(0, |(_, before)| *before);
@@ -97,7 +97,8 @@ impl<W: io::Write> Format for Csv<W> {
     }
 
     fn lost(&mut self, gap: &Gap, _: Option<u64>) -> io::Result<()> {
-        self.out.number(gap.processor).text(",").number(gap.first_serial).text(",").maybe(gap.after);
+        self.out.number(gap.processor).text(",").number(gap.file).text(",").number(gap.first_serial);
+        self.out.text(",").maybe(gap.after);
         self.out.text(",,").text(LOST).text(",").number(gap.events);
         self.commas(self.all);
         self.out.end("\r\n")

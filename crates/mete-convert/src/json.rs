@@ -82,7 +82,7 @@ impl<W: io::Write> Format for JsonLines<W> {
         let record = &event.record;
         self.out.text("{\"kind\":\"event\",\"event\":");
         self.string(event.name());
-        self.out.text(",\"processor\":").number(record.processor);
+        self.out.text(",\"processor\":").number(record.processor).text(",\"file\":").number(record.file);
         self.out.text(",\"serial\":").number(record.serial);
         self.out.text(",\"time\":").number(record.time).text(",\"time_ns\":");
         self.number_or_null(event.time_ns);
@@ -100,7 +100,7 @@ impl<W: io::Write> Format for JsonLines<W> {
 
     fn lost(&mut self, gap: &Gap, _: Option<u64>) -> io::Result<()> {
         self.line(&serde_json::json!({
-            "kind": "lost", "processor": gap.processor, "first_serial": gap.first_serial,
+            "kind": "lost", "processor": gap.processor, "file": gap.file, "first_serial": gap.first_serial,
             "events": gap.events, "after": gap.after, "unreadable": gap.unreadable,
         }))
     }

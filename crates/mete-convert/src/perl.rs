@@ -1,7 +1,7 @@
 //! KLogger's own form (§4.1, KLOG-7): a Perl array of events, each a hash with a `header`.
 //!
 //! `do "trace.pl"` defines `@trace` and returns it. To the header's `type`, `serial` and
-//! `timestamp` comes `processor`, since all processors' events are in one array. A gap is an event
+//! `timestamp` come `processor` and `file`, since all files' events are in one array. A gap is an event
 //! of type LOST with the field `events`; what is in the trace and what is not stands in comments at
 //! the end.
 
@@ -24,12 +24,13 @@ impl<W: io::Write> Perl<W> {
         Perl { out: Out::new(to) }
     }
 
-    fn header(&mut self, name: &str, processor: u32, serial: u64, time: u64) {
+    fn header(&mut self, name: &str, [processor, file]: [u32; 2], serial: u64, time: u64) {
         self.out.text("{\n    header => {\n        \"type\"      => ");
         self.string(name);
         self.out.text(",\n        \"serial\"    => \"").number(serial);
         self.out.text("\",\n        \"timestamp\" => \"").number(time);
         self.out.text("\",\n        \"processor\" => \"").number(processor);
+        self.out.text("\",\n        \"file\"      => \"").number(file);
         self.out.text("\",\n    },\n");
     }
 
@@ -94,7 +95,7 @@ impl<W: io::Write> Format for Perl<W> {
 
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         let record = &event.record;
-        self.header(event.name(), record.processor, record.serial, record.time);
+        self.header(event.name(), [record.processor, record.file], record.serial, record.time);
         for (name, value) in event.layout.into_iter().flat_map(|layout| layout.values(record.bytes)) {
             self.field(name, value.as_ref());
         }
@@ -102,7 +103,7 @@ impl<W: io::Write> Format for Perl<W> {
     }
 
     fn lost(&mut self, gap: &Gap, _: Option<u64>) -> io::Result<()> {
-        self.header(LOST, gap.processor, gap.first_serial, gap.after.unwrap_or(0));
+        self.header(LOST, [gap.processor, gap.file], gap.first_serial, gap.after.unwrap_or(0));
         self.field("events", Some(&Value::Unsigned(gap.events)));
         self.out.end("},\n")
     }

@@ -3,7 +3,11 @@
 //! ```text
 //!   1283.004512345  [1]  #119  SCHEDIN  pid=1073(make) L2_cache_misses=35678014
 //!   -- processor 1: 12 events lost, from #120 on
+//!   1283.004512346  [1/3]  #7  STOPWATCH  pid=1073(make)
 //! ```
+//!
+//! Serial numbers count within a file of the trace. Its number stands behind the processor's where it is another one, as
+//! that of programs' own events beside the kernel's.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -90,7 +94,9 @@ impl<W: io::Write> Format for Text<W> {
             Some(ns) => self.out.seconds(ns),
             None => self.out.number(record.time),
         };
-        self.out.text("  [").number(record.processor).text("]  #").number(record.serial);
+        self.out.text("  [");
+        place(&mut self.out, record.processor, record.file, "/");
+        self.out.text("]  #").number(record.serial);
         match (event.layout, self.forms.get(usize::from(record.event)).and_then(Option::as_ref)) {
             (Some(layout), Some(form)) => {
                 if let Some(names) = self.names.as_mut().filter(|_| form.tells_names) {
@@ -115,7 +121,9 @@ impl<W: io::Write> Format for Text<W> {
 
     fn lost(&mut self, gap: &Gap, _: Option<u64>) -> io::Result<()> {
         let why = if gap.unreadable { "cannot be read" } else { "lost" };
-        self.out.text("-- processor ").number(gap.processor).text(": ").number(gap.events);
+        self.out.text("-- processor ");
+        place(&mut self.out, gap.processor, gap.file, ", file ");
+        self.out.text(": ").number(gap.events);
         self.out.text(" events ").text(why).text(", from #").number(gap.first_serial).end(" on\n")
     }
 
@@ -128,6 +136,15 @@ impl<W: io::Write> Format for Text<W> {
             self.out.text("-- ").text(&account.to_string()).text("\n");
         }
         self.out.flush()
+    }
+}
+
+/// A processor, and the file's number where it is another one.
+#[inline]
+fn place<W: io::Write>(out: &mut Out<W>, processor: u32, file: u32, between: &str) {
+    out.number(processor);
+    if file != processor {
+        out.text(between).number(file);
     }
 }
 

@@ -54,7 +54,7 @@ fn klog_7_the_perl_form_has_the_papers_hash() {
     let scratch = Scratch::new("perl-text");
     let text = output!(&trace(&scratch), Perl);
     let expected = "{\n    header => {\n        \"type\"      => \"SCHEDIN\",\n        \"serial\"    => \"119\",\n        \
-                    \"timestamp\" => \"103207175760\",\n        \"processor\" => \"0\",\n    },\n    \"pid\" => \"1073\",\n    \
+                    \"timestamp\" => \"103207175760\",\n        \"processor\" => \"0\",\n        \"file\"      => \"0\",\n    },\n    \"pid\" => \"1073\",\n    \
                     \"L2_cache_misses\" => \"35678014\",\n},\n";
     assert!(text.contains(expected), "{text}");
 }
@@ -130,11 +130,17 @@ fn new_6_csv_has_as_many_cells_in_each_row_as_columns() {
     let Some(rows) = python_csv(&text) else { return };
     assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{rows:?}");
     assert_eq!(rows.len(), 9);
-    assert_eq!(rows[0][..7], ["processor", "serial", "time", "time_ns", "event", "lost", "SCHEDIN.pid"]);
-    assert_eq!(rows[1][4..6], ["LOST", "119"]);
-    assert_eq!(rows[2][..8], ["0", "119", "103207175760", "103207175760", "SCHEDIN", "", "1073", "35678014"]);
     assert_eq!(
-        rows[3][8..],
+        rows[0][..8],
+        ["processor", "file", "serial", "time", "time_ns", "event", "lost", "SCHEDIN.pid"]
+    );
+    assert_eq!(rows[1][5..7], ["LOST", "119"]);
+    assert_eq!(
+        rows[2][..9],
+        ["0", "0", "119", "103207175760", "103207175760", "SCHEDIN", "", "1073", "35678014"]
+    );
+    assert_eq!(
+        rows[3][9..],
         [&String::from_utf8_lossy(NASTY), "0.1", "efbeadde", "1", "0xffff888000001000", ""]
     );
 }
@@ -166,6 +172,55 @@ fn new_6_lines_for_people_tell_events_gaps_and_what_is_missing() {
     assert!(lines[2].contains(r#"comm="a\"$x @{[1]}\\\n,"#), "{}", lines[2]);
     assert_eq!(lines[6], "103.207175800  [0]  #127  SCHEDIN  pid=? L2_cache_misses=?");
     assert_eq!(lines[8], "-- processor 0: 5 records, 125 events lost, of #0 to #130");
+}
+
+/// Makes a format of an output.
+type Begin = fn(&mut Vec<u8>) -> Box<dyn Format + '_>;
+
+/// Serial numbers count within a file, of which a processor may have several.
+#[test]
+fn klog_6_events_of_different_files_with_one_number_are_told_apart() {
+    let scratch = Scratch::new("files");
+    let mut description = trace_description(2);
+    description.files[1].programs_of = Some(0);
+    description.write(scratch.path()).unwrap();
+    for file in 0..2 {
+        write_file(scratch.path(), file, &[(1, record(0, 1, 7 + u64::from(file), &[5, 6]))], 2);
+    }
+    let trace = Trace::open(scratch.path()).unwrap();
+    let forms: [(Begin, [&str; 4]); 4] = [
+        (
+            |out| Box::new(Text::new(out)),
+            ["-- processor 0: 1 events", "[0]  #1 ", "-- processor 0, file 1:", "[0/1]  #1 "],
+        ),
+        (
+            |out| Box::new(JsonLines::new(out)),
+            [
+                r#""file":0,"first_serial":0"#,
+                r#""processor":0,"file":0,"serial":1"#,
+                r#""file":1,"first_serial":0"#,
+                r#""processor":0,"file":1,"serial":1"#,
+            ],
+        ),
+        (|out| Box::new(Csv::new(out)), ["0,0,0,,,LOST", "0,0,1,7,", "0,1,0,,,LOST", "0,1,1,8,"]),
+        (
+            |out| Box::new(Perl::new(out)),
+            [
+                "\"0\",\n        \"file\"      => \"0\",\n    },\n    \"events\"",
+                "\"0\",\n        \"file\"      => \"0\",\n    },\n    \"pid\"",
+                "\"0\",\n        \"file\"      => \"1\",\n    },\n    \"events\"",
+                "\"0\",\n        \"file\"      => \"1\",\n    },\n    \"pid\"",
+            ],
+        ),
+    ];
+    for (form, expected) in forms {
+        let mut out = Vec::new();
+        convert(&trace, Filter::default(), &mut *form(&mut out)).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        for expected in expected {
+            assert_eq!(text.matches(expected).count(), 1, "{expected}: {text}");
+        }
+    }
 }
 
 #[test]
