@@ -158,6 +158,34 @@ fn klog_6_flight_recorder_on_a_full_disk_says_so_and_goes_on() {
     assert!(behind.starts_with("description.json\n") && behind.contains("status 0"), "{behind}{said}");
 }
 
+/// Has a flight recorder find room for one dump, and none for what it keeps at the end.
+const LAST_DUMP: &str = "\
+    mete=$0; cd \"$1\" && mkdir tree
+    \"$mete\" record --schema scheduler -o trace --keep 128K --parameters tree --json -- sh -c '
+        echo 1 > tree/dump; dd if=/dev/zero of=filled bs=1k 2>/dev/null; for i in $(seq 100); do /bin/true; done'
+    echo \"status $?\"; ls";
+
+#[test]
+fn klog_6_flight_recorder_whose_last_dump_finds_no_room_says_what_it_had() {
+    if !kernel_is_there() || !fuse_is_there() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    let Some(in_a_small_place) = small_place(path, "512k") else { return };
+    let output = run(in_a_small_place(&["sh", "-c", LAST_DUMP, env!("CARGO_BIN_EXE_mete"), path]));
+    let (printed, said) = (printed(&output), String::from_utf8(output.stderr.clone()).unwrap());
+    let (summary, behind) =
+        printed.split_once("status 1\nfilled\n").unwrap_or_else(|| panic!("{printed}{said}"));
+    assert_eq!(behind, "trace\ntree\n", "the first dump, and nothing of the last");
+    let summary: serde_json::Value = serde_json::from_str(summary).unwrap();
+    assert_eq!((&summary["trace"], &summary["dumps"]), (&"trace.2".into(), &["trace"][..].into()));
+    let [records, lost, unwritten] =
+        ["records", "lost", "unwritten"].map(|name| summary[name].as_u64().unwrap());
+    assert!(records == 0 && lost >= unwritten && unwritten >= 100, "{summary}");
+    assert!(said.contains("No space left on device"), "{said}");
+}
+
 fn is_empty(directory: &Path) -> bool {
     directory.read_dir().unwrap().next().is_none()
 }

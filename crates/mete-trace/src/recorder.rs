@@ -273,6 +273,13 @@ impl<B: Buffers> Recorder<B> {
         self.threads.iter().map(|thread| thread.shared.report().account).collect()
     }
 
+    /// What a flight recorder's memory has, by file: what a dump of it would say of itself. Nothing of other recorders.
+    pub fn kept(&self) -> Vec<Account> {
+        let account =
+            |(file, flight): (usize, &Flight)| flight.account(file as u32, self.buffers.programs_of(file));
+        self.flights.iter().enumerate().map(account).collect()
+    }
+
     /// How many records of [watched](Options::watched) events came by so far.
     pub fn seen(&self) -> u64 {
         self.threads.iter().map(|thread| thread.shared.seen.load(Ordering::Relaxed)).sum()

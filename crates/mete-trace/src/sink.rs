@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::block::Block;
+use crate::completeness::Account;
 
 /// Takes blocks, in order.
 pub trait Sink: Send {
@@ -125,6 +126,28 @@ impl Flight {
     /// The blocks that are there now, oldest first.
     pub fn blocks(&self) -> Vec<Arc<Block>> {
         self.lock().blocks.iter().cloned().collect()
+    }
+
+    /// What a trace of them would say of itself, as the file of this number.
+    pub fn account(&self, file: u32, programs_of: Option<u32>) -> Account {
+        let kept = self.lock();
+        let headers = || kept.blocks.iter().map(|block| &block.header);
+        let none = Account { processor: file, programs_of, ..Account::default() };
+        let Some((front, back)) = headers().next().zip(headers().next_back()) else { return none };
+        // What was let go before is not lost; what was lost before the first block of all is.
+        let first_serial = if front.number == 0 { 0 } else { front.first_serial };
+        let records = headers().map(|header| u64::from(header.records)).sum();
+        let filled = || headers().filter(|header| header.records > 0);
+        Account {
+            first_serial,
+            end_serial: back.end_serial,
+            records,
+            lost: back.end_serial - first_serial - records,
+            first_time: filled().map(|header| header.first_time).min().unwrap_or(0),
+            last_time: filled().next_back().map_or(0, |header| header.last_time),
+            ended: back.is_last(),
+            ..none
+        }
     }
 
     /// They may be let go again.

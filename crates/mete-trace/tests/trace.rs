@@ -319,7 +319,10 @@ fn klog_5_a_flight_recorder_keeps_the_newest_and_is_dumped_while_it_runs() {
     let (first, second) = (scratch.path().join("first"), scratch.path().join("second"));
     recorder.dump(&first).unwrap();
     record(20_000..20_100);
+    recorder.settle();
+    let kept = recorder.kept();
     recorder.stop_and_dump(&second).unwrap();
+    assert_eq!(Trace::open(&second).unwrap().check().0, kept, "known before it is written");
     for (directory, newest, ended) in [(first, 19_999, false), (second, 20_099, true)] {
         let bytes = fs::metadata(directory.join(file_name(0))).unwrap().len();
         assert!(bytes <= 64 << 10, "{bytes}");

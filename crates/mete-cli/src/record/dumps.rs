@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use mete_kernel::record::Areas;
-use mete_trace::{Recorder, Together};
+use mete_trace::{RecordError, Recorder, Together};
 
 use super::Options;
 use super::summary::Summary;
@@ -74,12 +74,24 @@ impl Dumps {
         Ok(place)
     }
 
-    /// Writes what is kept at the end.
-    pub fn end(mut self, recorder: Recorder<Together<Areas>>) -> anyhow::Result<Summary> {
+    /// Writes what is kept at the end; what is told of it also where it cannot be written.
+    pub fn end(
+        mut self,
+        mut recorder: Recorder<Together<Areas>>,
+    ) -> anyhow::Result<(Summary, Result<(), RecordError>)> {
         let place = self.place();
-        recorder.stop_and_dump(&place).inspect_err(|_| remove(&place))?;
-        self.made.push(place);
-        Summary::of_dumps(&self.made)
+        recorder.settle();
+        let kept = recorder.kept();
+        match recorder.stop_and_dump(&place) {
+            Ok(_) => {
+                self.made.push(place);
+                Ok((Summary::of_dumps(&self.made)?, Ok(())))
+            }
+            Err(error) => {
+                remove(&place);
+                Ok((Summary::of_unwritten(&place, kept, &self.made), Err(error)))
+            }
+        }
     }
 
     /// `trace`, `trace.2`, `trace.3`

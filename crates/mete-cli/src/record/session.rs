@@ -189,7 +189,7 @@ impl Session {
         let missed_runs = self.missed_runs + recording.runs_missed()?;
         recorder.note_missed_runs(missed_runs);
         let (summary, stopped) = match dumps {
-            Some(dumps) => (dumps.end(recorder)?, Ok(())),
+            Some(dumps) => dumps.end(recorder)?,
             None => {
                 let (accounts, stopped) = (recorder.settle(), recorder.stop());
                 (Summary::of(&options.output, accounts), stopped.map(drop))

@@ -53,8 +53,19 @@ impl Summary {
         let Some(last) = dumps.last() else { bail!("nothing was written") };
         // What was let go earlier is nobody's loss, so the trace has to say what is in it.
         let (accounts, _) = Trace::open(last)?.check();
-        let dumps = dumps.iter().map(|dump| dump.display().to_string()).collect();
-        Ok(Summary { dumps, ..Summary::of(last, accounts) })
+        Ok(Summary { dumps: names(dumps), ..Summary::of(last, accounts) })
+    }
+
+    /// Of what a flight recorder had kept and could not write into this directory, after others.
+    pub fn of_unwritten(directory: &Path, kept: Vec<Account>, dumps: &[PathBuf]) -> Summary {
+        let unwritten = |account: Account| Account {
+            records: 0,
+            lost: account.lost + account.records,
+            unwritten: account.records,
+            ..account
+        };
+        let accounts = kept.into_iter().map(unwritten).collect();
+        Summary { dumps: names(dumps), ..Summary::of(directory, accounts) }
     }
 
     /// With what the recorder knows besides.
@@ -82,12 +93,18 @@ impl Summary {
             (_, 0) => format!("{lost} events lost"),
             _ => format!("{lost} events lost, {unwritten} of which could not be written"),
         };
+        // A flight recorder that finds no room leaves nothing.
+        let see = match Path::new(directory).exists() {
+            true => format!(" See: mete show {directory}"),
+            false => String::new(),
+        };
         output.object(self)?;
-        output.text(format!(
-            "{records} records in {passed_s:.1} s, {}, {loss}. See: mete show {directory}",
-            size(*bytes)
-        ))
+        output.text(format!("{records} records in {passed_s:.1} s, {}, {loss}.{see}", size(*bytes)))
     }
+}
+
+fn names(dumps: &[PathBuf]) -> Vec<String> {
+    dumps.iter().map(|dump| dump.display().to_string()).collect()
 }
 
 /// Bytes of the trace's files.
