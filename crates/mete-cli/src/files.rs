@@ -52,8 +52,7 @@ impl Draft {
         }
         let (folder, name) = parts(&path)?;
         remove_left_over(folder, name);
-        let who = format!("{}-{}", process::id(), monotonic_ns());
-        let unfinished = folder.join(unfinished(name, &who));
+        let unfinished = folder.join(unfinished(name));
         let file = create_locked(&unfinished)?;
         Ok(Draft { file, place: Place::Beside { unfinished, path } })
     }
@@ -152,15 +151,18 @@ pub fn check_folder(folder: &Path) -> anyhow::Result<()> {
     tried.map(drop).with_context(|| format!("cannot write into {}", folder.display()))
 }
 
-fn parts(path: &Path) -> io::Result<(&Path, &OsStr)> {
+/// The folder that something of this path is in, and its name there.
+pub fn parts(path: &Path) -> io::Result<(&Path, &OsStr)> {
     let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "this is no name of a file");
     let folder =
         path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
     folder.zip(path.file_name()).ok_or_else(no_name)
 }
 
-fn unfinished(name: &OsStr, who: &str) -> OsString {
-    [OsStr::new("."), name, OsStr::new("."), OsStr::new(who), OsStr::new(UNFINISHED)].into_iter().collect()
+/// The name that something of this name has until it is complete.
+pub fn unfinished(name: &OsStr) -> OsString {
+    let who = format!("{}-{}", process::id(), monotonic_ns());
+    [OsStr::new("."), name, OsStr::new("."), OsStr::new(&who), OsStr::new(UNFINISHED)].into_iter().collect()
 }
 
 /// A new file, locked. Whoever clears up may lock and remove it in between; then it is made anew.
@@ -175,23 +177,33 @@ fn create_locked(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Removes what runs that were killed have left of this name: what nobody has locked.
-fn remove_left_over(folder: &Path, name: &OsStr) {
+/// What is there under such names: of runs that are at work, or were killed.
+pub fn all_unfinished(folder: &Path, name: &OsStr) -> impl Iterator<Item = PathBuf> {
     let beginning = [b".", name.as_encoded_bytes(), b"."].concat();
-    let is_one = |found: &OsStr| {
+    let is_one = move |found: &OsStr| {
         let rest = found.as_encoded_bytes().strip_prefix(beginning.as_slice());
         let who = rest.and_then(|rest| rest.strip_suffix(UNFINISHED.as_bytes()));
         who.is_some_and(|who| !who.is_empty() && who.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'-')))
     };
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    for path in entries.filter(|entry| is_one(&entry.file_name())).map(|entry| entry.path()) {
+    entries.filter(move |entry| is_one(&entry.file_name())).map(|entry| entry.path())
+}
+
+/// Removes what runs that were killed have left of this name: what nobody has locked.
+fn remove_left_over(folder: &Path, name: &OsStr) {
+    for path in all_unfinished(folder, name) {
         // Only a plain file is one of ours; opening anything else might wait for ever.
         let is_plain = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
-        let file = is_plain.then(|| File::open(&path).ok()).flatten();
-        if file.is_some_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()) {
+        if let Some(_lock) = is_plain.then(|| lock_left_over(&path)).flatten() {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Locks what nobody has locked. It is to be removed before it is let go: whoever began it a moment ago waits for that.
+pub fn lock_left_over(path: &Path) -> Option<File> {
+    let file = File::open(path).ok()?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok().then_some(file)
 }
 
 #[cfg(test)]

@@ -1,14 +1,18 @@
 //! A folder of results, whole or not at all: like [`crate::files::Draft`], for what is several files.
 
-use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::{fs, io, process};
+use std::{fs, io};
 
-use mete_log::clock::monotonic_ns;
+use rustix::fs::{FlockOperation, flock, fstat};
+
+use crate::files::{all_unfinished, lock_left_over, parts, unfinished};
 
 /// A folder that is not complete yet. Dropped, it is gone.
 #[derive(Debug)]
 pub struct FolderDraft {
+    /// Locked, which tells other runs that somebody is at work.
+    _lock: File,
     unfinished: PathBuf,
     path: PathBuf,
     is_closed: bool,
@@ -25,14 +29,11 @@ impl FolderDraft {
             let why = "it is there already; choose another name, or remove it";
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
-        let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "this is no name of a folder");
-        let name = path.file_name().ok_or_else(no_name)?;
-        let mut unfinished = OsString::from(".");
-        unfinished.push(name);
-        unfinished.push(format!(".{}-{}.unfinished", process::id(), monotonic_ns()));
-        let unfinished = path.with_file_name(unfinished);
-        fs::create_dir(&unfinished)?;
-        Ok(FolderDraft { unfinished, path: path.to_owned(), is_closed: false })
+        let (folder, name) = parts(path)?;
+        all_unfinished(folder, name).for_each(|left| remove_left_over(&left));
+        let unfinished = folder.join(unfinished(name));
+        let lock = create_locked(&unfinished)?;
+        Ok(FolderDraft { _lock: lock, unfinished, path: path.to_owned(), is_closed: false })
     }
 
     /// Where to write.
@@ -63,6 +64,33 @@ impl Drop for FolderDraft {
     }
 }
 
+/// A new folder, locked. Whoever clears up may lock and remove it in between; then it is made anew.
+fn create_locked(path: &Path) -> io::Result<File> {
+    loop {
+        fs::create_dir(path)?;
+        let folder = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            opened => opened?,
+        };
+        // Where nothing can be locked, nothing is taken for left over either.
+        let _ = flock(&folder, FlockOperation::LockExclusive);
+        if fstat(&folder)?.st_nlink > 0 {
+            return Ok(folder);
+        }
+    }
+}
+
+/// Removes what a run that was killed has left: a folder that nobody has locked, with nothing in it but files.
+fn remove_left_over(path: &Path) {
+    let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    let Some(_lock) = is_folder.then(|| lock_left_over(path)).flatten() else { return };
+    let Ok(entries) = fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>) else { return };
+    if entries.iter().all(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())) {
+        entries.iter().for_each(|entry| drop(fs::remove_file(entry.path())));
+        let _ = fs::remove_dir(path);
+    }
+}
+
 fn is_empty_folder(path: &Path) -> bool {
     path.is_dir() && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
@@ -87,5 +115,24 @@ mod tests {
         assert_eq!((fs::read_to_string(path.join("a")).unwrap(), names()), ("x".to_owned(), 1));
         let again = FolderDraft::begin(&path).unwrap_err();
         assert!(again.to_string().contains("it is there already"), "{again}");
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_and_what_is_not_surely_its_own_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
+        let names =
+            [".out.1-7.unfinished", ".out.mine.unfinished", ".out.3-7.unfinished", ".out.4-7.unfinished"];
+        let [left, foreign, with_folder, file] = names.map(|name| directory.path().join(name));
+        for folder in [&left, &foreign, &with_folder] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join("metadata"), "torn").unwrap();
+        }
+        fs::create_dir(with_folder.join("below")).unwrap();
+        fs::write(&file, "torn").unwrap();
+        let living = FolderDraft::begin(&path).unwrap();
+        assert!(!left.exists() && foreign.exists() && with_folder.join("metadata").exists() && file.exists());
+        drop(FolderDraft::begin(&path).unwrap());
+        assert!(living.folder().exists());
     }
 }
