@@ -33,8 +33,10 @@ pub struct Row {
     pub domain: u16,
 }
 
-/// Fields of a record in whole words, as they lie behind its header.
-pub type Words = [u64; (MAX_RECORD_BYTES - HEADER_BYTES) / 8];
+/// Words that the fields of a record take at most.
+pub const WORDS: usize = (MAX_RECORD_BYTES - HEADER_BYTES) / 8;
+/// Fields of a record, as they lie behind its header.
+pub type Words = [u64; WORDS];
 
 impl Row {
     /// Whether a condition holds; none always does.
@@ -281,7 +283,7 @@ mod tests {
         let schema = Schema::read(&[Source::new("a.mete", text)]).unwrap();
         let checked = check(&schema, None).unwrap();
         let row = Row { value: u64::MAX - 1, correspondent: 7, ..Row::default() };
-        let mut words = [u64::MAX; _];
+        let mut words = [u64::MAX; WORDS];
         let count = row.encode(&schema.events[0], &checked.points[0].logs[0], &mut words);
         // u64, then u32, s16, u8 and bool.
         let expected = [u64::MAX - 1, 7 | 0xfffe << 32 | 1 << 48 | 1 << 56];

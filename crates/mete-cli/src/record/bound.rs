@@ -4,29 +4,30 @@ use std::sync::Arc;
 
 use mete_kernel::{DomainTable, Kernel};
 use mete_sched::Domains;
-use mete_sched::domains::DomainError;
+use mete_sched::domains::{Change, DomainError};
 use mete_sched::sources::{KernelSource, Source};
 
 use super::Options;
 use crate::failure;
 
-/// Principals that are bound to domains, and the kernel component that keeps the bindings up to date.
+/// Principals that are bound to domains, and the kernel component that keeps the bindings up to date, if there are
+/// programs of the kernel that ask it.
 pub struct Bound {
-    source: KernelSource,
+    source: Option<KernelSource>,
     domains: Domains,
 }
 
 impl Bound {
     /// Binds who is there; `None` if there are no domains.
-    pub fn new(options: &Options) -> anyhow::Result<Option<Bound>> {
+    pub fn new(options: &Options, has_kernel: bool) -> anyhow::Result<Option<Bound>> {
         if options.domains.is_empty() {
             return Ok(None);
         }
         let domains = Domains::new(options.domains.clone())?;
-        let (source, _) = KernelSource::start(Kernel::load()?, &[])?;
-        let mut bound = Bound { source, domains };
+        let start = || anyhow::Ok(KernelSource::start(Kernel::load()?, &[])?.0);
+        let mut bound = Bound { source: has_kernel.then(start).transpose()?, domains };
         for (path, domain) in bound.domains.cgroups() {
-            bound.source.bind_cgroup(path, domain)?;
+            bound.source.iter_mut().try_for_each(|source| source.bind_cgroup(path, domain))?;
         }
         bound.look();
         match bound.domains.check_matches() {
@@ -39,17 +40,25 @@ impl Bound {
         Ok(Some(bound))
     }
 
-    /// Binds who has come since.
-    pub fn look(&mut self) {
-        for change in self.domains.scan() {
+    /// Binds who has come since; says who has come or gone.
+    pub fn look(&mut self) -> &[Change] {
+        let changes = self.domains.scan();
+        if let Some(source) = &mut self.source {
             // Whoever has ended, or belongs to somebody else, is in no domain.
-            let _ = self.source.bind(*change);
+            changes.iter().for_each(|change| drop(source.bind(*change)));
         }
+        changes
     }
 
-    /// What programs look up domains in.
-    pub fn table(&self) -> anyhow::Result<Arc<DomainTable>> {
-        Ok(Arc::new(self.source.kernel().domain_table()?))
+    /// Who belongs to a domain.
+    pub fn present(&self) -> Vec<Change> {
+        self.domains.present().collect()
+    }
+
+    /// What programs of the kernel look up domains in.
+    pub fn table(&self) -> anyhow::Result<Option<Arc<DomainTable>>> {
+        let table = self.source.as_ref().map(|source| source.kernel().domain_table()).transpose()?;
+        Ok(table.map(Arc::new))
     }
 
     /// All names, by number.

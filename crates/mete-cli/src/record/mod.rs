@@ -12,6 +12,7 @@ mod dumps;
 mod live;
 mod origin;
 mod parameters;
+mod probes;
 mod session;
 mod summary;
 mod wanted;
@@ -114,6 +115,9 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
     interrupt::listen_to_dumps()?;
     let mut session = Session::begin(options, Wanted::read(options, output)?)?;
+    if options.command.is_empty() {
+        session.tell_missing();
+    }
     let (counter, desk) = desk();
     // The command may write into the files at once.
     let started = options.mount(&session, counter).and_then(|tree| Ok((tree, options.start(&mut session)?)));

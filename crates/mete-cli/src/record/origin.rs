@@ -1,15 +1,18 @@
-//! Where events come from: from the kernel's programs, from the command by its own encoders, or from both.
+//! Where events come from: from the kernel's programs, from the command by its own encoders, from the probes of
+//! programs, or from several of these.
 
 use std::sync::Arc;
 
 use anyhow::Context;
 use mete_kernel::KernelError;
 use mete_kernel::record::{Areas, Recording, possible_processors};
+use mete_probe::attach::configured_processors;
 use mete_trace::invitation::VARIABLE;
 use mete_trace::{ClockSource, Invitation, Memory, Together};
 
 use super::Options;
 use super::bound::Bound;
+use super::probes::{Points, Probes};
 use super::wanted::Wanted;
 
 /// The kernel's programs can read no other clock.
@@ -21,6 +24,7 @@ pub struct Origin {
     /// Detached later than what looks into its table.
     bound: Option<Bound>,
     programs: Option<Programs>,
+    probes: Option<Probes>,
 }
 
 /// Programs that record their own events.
@@ -36,13 +40,24 @@ impl Origin {
     pub fn load(wanted: &Wanted, options: &Options) -> anyhow::Result<Origin> {
         let has_command = !options.command.is_empty();
         let programs = wanted.has_events_of_programs() && has_command;
-        let bound = Bound::new(options)?;
-        let mut origin = Origin { kernel: None, bound, programs: None };
-        if wanted.has_events_of_kernel() || !programs {
+        let points = wanted.points();
+        // Without any origin, it is the kernel's side that says what is missing.
+        let has_kernel = wanted.has_events_of_kernel() || !programs && points.is_none();
+        let bound = Bound::new(options, has_kernel)?;
+        let mut origin = Origin { kernel: None, bound, programs: None, probes: None };
+        if has_kernel {
             origin.kernel = Some(origin.load_kernel(wanted, options.buffer, options.low_water)?);
         }
         origin.programs = programs.then(|| Programs::invite(wanted, options)).transpose()?;
+        origin.probes = points.map(|points| origin.start_probes(points, options)).transpose()?;
         Ok(origin)
+    }
+
+    fn start_probes(&self, points: Points, options: &Options) -> anyhow::Result<Probes> {
+        let size_log2 = mete_kernel::record::size_log2(options.buffer)?;
+        let buffers = Memory::new(configured_processors(), size_log2, options.low_water)?;
+        let present = self.bound.as_ref().map(Bound::present).unwrap_or_default();
+        Probes::start(points, Arc::new(buffers), present)
     }
 
     /// Loads the kernel's programs, with buffers of this size, and takes none into use.
@@ -52,7 +67,7 @@ impl Origin {
         buffer_bytes: u64,
         low_water: u8,
     ) -> anyhow::Result<Recording> {
-        let table = self.bound.as_ref().map(Bound::table).transpose()?;
+        let table = self.bound.as_ref().map(Bound::table).transpose()?.flatten();
         Ok(wanted.load(buffer_bytes, low_water, table)?)
     }
 
@@ -72,7 +87,8 @@ impl Origin {
     /// All buffers.
     pub fn buffers(&self) -> Arc<Together<Areas>> {
         let programs = self.programs.as_ref().map(|programs| Arc::clone(&programs.buffers));
-        Arc::new(Together::new(self.kernel.as_ref().map(Recording::buffers), programs))
+        let together = Together::new(self.kernel.as_ref().map(Recording::buffers), programs);
+        Arc::new(together.with_gathered(self.probes.as_ref().map(Probes::buffers)))
     }
 
     /// From now on these events are recorded: their places in the schema.
@@ -85,12 +101,19 @@ impl Origin {
                 .invitation
                 .switch(|number| events.iter().any(|event| programs.numbers[*event] == number));
         }
+        self.probes.iter().for_each(|probes| probes.switch(events));
         Ok(())
     }
 
     /// Binds who has come since to their domains.
     pub fn look(&mut self) {
-        self.bound.iter_mut().for_each(Bound::look);
+        let changes = self.bound.as_mut().map(Bound::look).unwrap_or_default();
+        self.probes.iter().for_each(|probes| probes.bind(changes));
+    }
+
+    /// The probes of programs, if the schema has points there.
+    pub fn probes(&self) -> Option<&Probes> {
+        self.probes.as_ref()
     }
 
     /// The names of the domains, if there are any.
@@ -102,6 +125,7 @@ impl Origin {
     pub fn detach(&mut self) {
         self.kernel.iter_mut().for_each(Recording::detach);
         self.programs.iter().for_each(|programs| programs.invitation.switch(|_| false));
+        self.probes.iter_mut().for_each(Probes::stop);
     }
 
     /// How often the kernel left out one of its programs.

@@ -57,7 +57,7 @@ fn files(session: &Session) -> anyhow::Result<Vec<File>> {
     }
     // What programs log themselves costs what their encoders cost, in them.
     let of_kernel =
-        session.wanted.schema.events.iter().enumerate().filter(|(nth, _)| session.wanted.has_point(*nth));
+        session.wanted.schema.events.iter().enumerate().filter(|(nth, _)| session.wanted.is_of_kernel(*nth));
     files.extend(of_kernel.map(|(_, event)| File::new(format!("{BENCHMARKS}{}", event.name), Access::Read)));
     Ok(files)
 }

@@ -12,10 +12,11 @@ use mete_trace::{Recorder, Report, Together};
 use super::Options;
 use super::dumps::Dumps;
 use super::origin::{CLOCK, Origin};
+use super::probes::Probes;
 use super::summary::Summary;
 use super::wanted::Wanted;
-use crate::interrupt;
 use crate::output::Output;
+use crate::{failure, interrupt};
 
 /// Longer than a program of the kernel runs that is not interrupted.
 const LONGEST_RUN: Duration = Duration::from_millis(10);
@@ -106,6 +107,15 @@ impl Session {
         self.recording.environment()
     }
 
+    /// Says which probes no program has that runs now.
+    pub fn tell_missing(&self) {
+        if let Some(names) = self.recording.probes().and_then(Probes::missing) {
+            failure::say(&format!(
+                "no program that runs now has the probe {names}; one that starts later is recorded"
+            ));
+        }
+    }
+
     /// Binds who has come since to their domains.
     pub fn bind_newcomers(&mut self) {
         self.recording.look();
@@ -130,24 +140,32 @@ impl Session {
         };
         let (goes, comes) =
             (self.wanted.numbers(&only(&was, &will)), self.wanted.numbers(&only(&will, &was)));
-        self.recorder.mark_switched(&goes, false);
+        self.mark(&goes, false);
         let switched = self.recording.switch(&will);
         match switched {
             Ok(()) => {
-                self.recorder.mark_switched(&comes, true);
+                self.mark(&comes, true);
                 self.switches = next;
             }
-            Err(_) => self.recorder.mark_switched(&goes, true),
+            Err(_) => self.mark(&goes, true),
         }
         self.described.get_or_insert_with(Instant::now);
         switched
+    }
+
+    fn mark(&mut self, events: &[u16], on: bool) {
+        self.recorder.mark_switched(events, on);
+        let Some(probes) = self.recording.probes() else { return };
+        for event in self.wanted.schema.events.iter().filter(|event| events.contains(&event.id)) {
+            probes.mark(event.id, &event.name, on);
+        }
     }
 
     /// Gives each processor a buffer of another size. Programs with the new ones are put in the place of the old ones;
     /// meanwhile all is off.
     pub fn resize(&mut self, buffer_bytes: u64) -> anyhow::Result<()> {
         if !self.recording.has_kernel() {
-            bail!("the buffers are in the command's hands");
+            bail!("only the kernel's buffers can change their size, and nothing of the kernel is recorded");
         }
         let new = self.recording.load_kernel(&self.wanted, buffer_bytes, self.low_water_percent)?;
         let before = self.switches.clone();
@@ -163,8 +181,13 @@ impl Session {
     }
 
     /// What is done from time to time; what people should know of it.
-    pub fn look(&mut self) -> Option<String> {
+    pub fn look(&mut self) -> Vec<String> {
         self.recording.look();
+        let of_probes = self.recording.probes().map(Probes::news).unwrap_or_default();
+        of_probes.into_iter().chain(self.look_for_dumps()).collect()
+    }
+
+    fn look_for_dumps(&mut self) -> Option<String> {
         if self.described.is_some_and(|since| since.elapsed() >= DESCRIBE_EVERY) {
             self.described = None;
             // A full disk is told by what is recorded; the trace has the marks.
@@ -185,7 +208,12 @@ impl Session {
     pub fn end(self, options: &Options, output: &mut Output) -> anyhow::Result<()> {
         let Session { mut recording, mut recorder, dumps, begin, .. } = self;
         let passed = begin.elapsed();
+        let missing = recording.probes().and_then(Probes::missing);
         recording.detach();
+        recording.probes().map(Probes::news).unwrap_or_default().iter().for_each(|news| failure::say(news));
+        missing
+            .iter()
+            .for_each(|names| failure::say(&format!("no program that was found had the probe {names}")));
         let missed_runs = self.missed_runs + recording.runs_missed()?;
         recorder.note_missed_runs(missed_runs);
         let (summary, stopped) = match dumps {

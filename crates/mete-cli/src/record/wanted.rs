@@ -9,10 +9,12 @@ use mete_schema::generate::bpf;
 use mete_schema::kernel::Running;
 use mete_schema::known::Known;
 use mete_schema::nearest;
+use mete_schema::schema::{Point, Target};
 use mete_schema::{Checked, Problems, Schema, Source, check};
 use mete_trace::Description;
 
 use super::Options;
+use super::probes::Points;
 use crate::failure;
 use crate::output::Output;
 use crate::schema::{refuse, sources};
@@ -22,7 +24,8 @@ pub struct Wanted {
     sources: Vec<Source>,
     pub schema: Schema,
     checked: Checked,
-    programs: String,
+    /// Without what is not the kernel's.
+    of_kernel: OfKernel,
     /// The events that are on at first: their places in the schema.
     pub events: Vec<usize>,
     /// Those whose occurrence is waited for.
@@ -31,12 +34,19 @@ pub struct Wanted {
     may_switch: bool,
 }
 
+/// What the kernel is to record, and the text of its programs.
+struct OfKernel {
+    schema: Schema,
+    checked: Checked,
+    programs: String,
+}
+
 impl Wanted {
     /// Reads and checks it; what is wrong is told with its place.
     pub fn read(options: &Options, output: &mut Output) -> anyhow::Result<Wanted> {
         let sources = sources(&options.schema)?;
         let schema = Schema::read(&sources).or_else(|problems| refuse(&problems, &sources, output))?;
-        let (checked, programs) =
+        let (checked, of_kernel) =
             programs(&schema)?.or_else(|problems| refuse(&problems, &sources, output))?;
         if checked.uses(Known::Domain) && options.domains.is_empty() {
             failure::say("nobody is bound to a domain: `domain` is 0 for all; see --domain");
@@ -45,17 +55,25 @@ impl Wanted {
         let events = if options.events.is_empty() { all() } else { places(&schema, &options.events)? };
         let awaited = places(&schema, &options.dump_on)?;
         let may_switch = options.parameters.is_some();
-        Ok(Wanted { sources, schema, checked, programs, events, awaited, may_switch })
+        Ok(Wanted { sources, schema, checked, of_kernel, events, awaited, may_switch })
     }
 
     /// Whether any event that may be on is logged by programs themselves: it has no point.
     pub fn has_events_of_programs(&self) -> bool {
-        self.may_be_on().any(|event| !self.has_point(event))
+        self.may_be_on().any(|event| !is_logged(&self.schema, event))
     }
 
     /// Whether any that may be on is logged by the kernel's programs.
     pub fn has_events_of_kernel(&self) -> bool {
-        self.may_be_on().any(|event| self.has_point(event))
+        self.may_be_on().any(|event| self.is_of_kernel(event))
+    }
+
+    /// The probe points, if any event that may be on is logged there.
+    pub fn points(&self) -> Option<Points> {
+        let points = Points::of(&self.schema, &self.checked);
+        let may_be_on: Vec<_> = self.may_be_on().collect();
+        let is_any = points.names(&may_be_on).next().is_some();
+        is_any.then_some(points)
     }
 
     fn may_be_on(&self) -> impl Iterator<Item = usize> {
@@ -63,8 +81,8 @@ impl Wanted {
     }
 
     /// Whether the kernel's programs log it.
-    pub fn has_point(&self, event: usize) -> bool {
-        self.schema.points.iter().flat_map(|point| &point.logs).any(|log| log.event == event)
+    pub fn is_of_kernel(&self, event: usize) -> bool {
+        is_logged(&self.of_kernel.schema, event)
     }
 
     /// Loads the programs. If events may be switched, those of all events, of which none is on yet.
@@ -76,12 +94,13 @@ impl Wanted {
     ) -> Result<Recording, KernelError> {
         let settings =
             Settings { events: self.may_be_on().collect(), buffer_bytes, low_water_percent, domains };
-        Recording::load(&self.schema, &self.checked, &self.programs, &settings, &Cache::of_user())
+        let OfKernel { schema, checked, programs } = &self.of_kernel;
+        Recording::load(schema, checked, programs, &settings, &Cache::of_user())
     }
 
     /// What logging an event costs here, in nanoseconds.
     pub fn cost_ns(&self, event: usize, iterations: u32) -> Result<u64, KernelError> {
-        Benchmark::load(&self.schema, &self.programs, event, &Cache::of_user())?.run(iterations)
+        Benchmark::load(&self.schema, &self.of_kernel.programs, event, &Cache::of_user())?.run(iterations)
     }
 
     /// What the trace says of the events.
@@ -103,13 +122,31 @@ impl Wanted {
 }
 
 /// The schema as the kernel has its points, and the programs for them. What only programs log needs no kernel.
-fn programs(schema: &Schema) -> anyhow::Result<Result<(Checked, String), Problems>> {
-    if schema.points.is_empty() {
-        return Ok(check(schema, None).map(|checked| (checked, String::new())));
+fn programs(schema: &Schema) -> anyhow::Result<Result<(Checked, OfKernel), Problems>> {
+    let is_of_kernel = |point: &Point| !matches!(point.target, Target::Probe(_));
+    if !schema.points.iter().any(is_of_kernel) {
+        let nothing = || OfKernel {
+            schema: Schema { points: Vec::new(), ..schema.clone() },
+            checked: Checked { points: Vec::new(), unchecked: Vec::new() },
+            programs: String::new(),
+        };
+        return Ok(check(schema, None).map(|checked| (checked, nothing())));
     }
     let kernel = Running::new()?;
-    let checked = check(schema, Some(&kernel));
-    Ok(checked.and_then(|checked| bpf(schema, &checked, &kernel).map(|programs| (checked, programs))))
+    Ok(check(schema, Some(&kernel)).and_then(|checked| {
+        let points = schema.points.iter().zip(&checked.points).filter(|(point, _)| is_of_kernel(point));
+        let (points, checked_points) =
+            points.map(|(point, checked)| (point.clone(), checked.clone())).unzip();
+        let schema = Schema { points, ..schema.clone() };
+        let of_kernel = Checked { points: checked_points, unchecked: checked.unchecked.clone() };
+        let programs = bpf(&schema, &of_kernel, &kernel)?;
+        Ok((checked, OfKernel { schema, checked: of_kernel, programs }))
+    }))
+}
+
+/// Whether there is a point at which an event is logged.
+fn is_logged(schema: &Schema, event: usize) -> bool {
+    schema.points.iter().flat_map(|point| &point.logs).any(|log| log.event == event)
 }
 
 /// Where these events are in the schema.

@@ -1,0 +1,115 @@
+//! Gathers what programs have logged, in order of time.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mete_log::clock::ticks;
+use mete_trace::{Buffers, Memory};
+
+use super::clock::Clock;
+use super::log::Log;
+use super::news::News;
+use super::points::Points;
+use super::queue::{Queue, What};
+
+/// What has happened waits for so long, in case another program's row of an earlier time is still to be written. A row
+/// takes some nanoseconds, and an interrupt within it may take longer.
+const HELD_NS: u64 = 5_000_000;
+/// How long the end of a recording waits for a disk.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// All programs' logs, and a queue and a buffer for each processor.
+pub struct Gatherer {
+    clock: Clock,
+    logs: Vec<Log>,
+    queues: Vec<Queue>,
+    buffers: Arc<Memory>,
+}
+
+impl Gatherer {
+    /// Into these buffers, for a schema of so many events. None is on.
+    pub fn new(buffers: Arc<Memory>, events: usize) -> Gatherer {
+        let queues = (0..buffers.processors()).map(|processor| Queue::new(processor as u32, events));
+        Gatherer { clock: Clock::new(), logs: Vec::new(), queues: queues.collect(), buffers }
+    }
+
+    /// A program logs.
+    pub fn add(&mut self, log: Log) {
+        self.logs.push(log);
+    }
+
+    /// These programs log no more.
+    pub fn end(&mut self, ended: &[u64]) {
+        for log in self.logs.iter_mut().filter(|log| ended.contains(&log.number)) {
+            log.has_ended = true;
+        }
+    }
+
+    /// From now on these events are recorded.
+    pub fn switch(&mut self, events: &[usize], of: usize) {
+        let is_on: Arc<[bool]> = (0..of).map(|event| events.contains(&event)).collect();
+        for queue in &mut self.queues {
+            queue.push(ticks(), What::Switched(Arc::clone(&is_on)));
+        }
+    }
+
+    /// Marks on every processor that an event is switched now.
+    pub fn mark(&mut self, event: u16, name: &str, on: bool) {
+        for queue in &mut self.queues {
+            queue.push(ticks(), What::Mark { event, name: name.to_owned(), on });
+        }
+    }
+
+    /// Reads what is new, and records what nothing earlier can come before.
+    pub fn pass(&mut self, points: &Points, news: &News) {
+        let now_ns = self.clock.read();
+        let is_all = self.read(news);
+        self.record(now_ns.saturating_sub(HELD_NS), points);
+        if is_all {
+            self.logs.retain(|log| !log.has_ended);
+        }
+    }
+
+    /// Whether all was read: not where a queue is full.
+    fn read(&mut self, news: &News) -> bool {
+        let mut is_all = true;
+        for (processor, queue) in self.queues.iter_mut().enumerate() {
+            if queue.is_full() {
+                is_all = false;
+            } else {
+                self.logs.iter_mut().for_each(|log| log.read(processor, queue));
+            }
+        }
+        let garbled = self.logs.iter().filter(|log| log.is_garbled());
+        garbled.for_each(|log| news.tell(garbled_by(&log.label)));
+        is_all
+    }
+
+    fn record(&mut self, before_ns: u64, points: &Points) {
+        for (processor, queue) in self.queues.iter_mut().enumerate() {
+            queue.record(before_ns, &self.clock, points, self.buffers.buffer(processor));
+        }
+    }
+
+    /// Records all that there is, as nobody logs any more.
+    pub fn finish(&mut self, points: &Points, news: &News) {
+        let begun = Instant::now();
+        loop {
+            let is_all = self.read(news);
+            self.clock.read();
+            self.record(u64::MAX, points);
+            let is_done = is_all && self.queues.iter().all(Queue::is_empty);
+            if is_done || begun.elapsed() > PATIENCE {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        for (processor, queue) in self.queues.iter_mut().enumerate() {
+            queue.give_up(self.buffers.buffer(processor));
+        }
+    }
+}
+
+fn garbled_by(label: &str) -> String {
+    format!("{label} has written into its log what no probe writes; what of it can be a row is recorded")
+}

@@ -1,0 +1,175 @@
+//! What one program logs: rows in memory that is the program's, too, and may hold anything.
+
+use std::sync::Arc;
+
+use mete_log::clock::ticks;
+use mete_log::{Cursor, Entries, FileSpec, NO_DOMAIN, Plan, PlanError, Region, Row, Rows, Shape, Stamp};
+use mete_probe::attach::Component;
+use mete_sched::sources::SourceError;
+
+use super::points::Points;
+use super::queue::{Logged, Queue, What};
+
+/// Rows of the one log file that an area has: all that there is room for.
+const ROWS: u32 = 32_768;
+/// By so much a time stamp may be wrong before it counts as garbled: processors' counters need not agree to the tick.
+const TOLERATED_TICKS: u64 = 1 << 20;
+
+/// A program's rows, and how far they have been read.
+pub struct Log {
+    /// Which program's.
+    pub number: u64,
+    /// The program's name and process.
+    pub label: String,
+    /// Whether the program is gone.
+    pub has_ended: bool,
+    process: i32,
+    region: Arc<Region>,
+    /// The probe that each of its events is.
+    probes: Vec<Option<usize>>,
+    files: Vec<File>,
+}
+
+/// The log file of a processor.
+struct File {
+    cursor: Cursor,
+    /// The number of the next row.
+    next: u64,
+    /// The latest time stamp so far.
+    ticks: u64,
+    /// When it was read last.
+    read: u64,
+    /// Whether what was read is not what a handler writes.
+    is_garbled: bool,
+}
+
+impl Log {
+    /// Lays out the memory of a program that is about to get it: one file for all events of all domains, so that they
+    /// stay in order.
+    pub fn new(
+        number: u64,
+        component: &Component,
+        region: Arc<Region>,
+        points: &Points,
+    ) -> Result<Log, SourceError> {
+        let label = format!("{} ({})", component.name(), component.pid());
+        let (plan, file) = plan().map_err(|source| SourceError::Plan { label: label.clone(), source })?;
+        let now = ticks();
+        let lay_out = |area| {
+            plan.apply(area);
+            let cursor = Cursor::new(area, file, plan.control(file));
+            File { cursor, next: 0, ticks: now, read: now, is_garbled: false }
+        };
+        let files = region.areas().map(lay_out).collect();
+        let probes = component.events().iter().map(|event| points.probe(&event.name)).collect();
+        let process = component.pid().cast_signed();
+        Ok(Log { number, label, has_ended: false, process, region, probes, files })
+    }
+
+    /// Puts what is new on a processor into its queue.
+    pub fn read(&mut self, processor: usize, queue: &mut Queue) {
+        let Log { process, region, probes, files, .. } = self;
+        let Some(File { cursor, next, ticks, read, is_garbled }) = files.get_mut(processor) else { return };
+        let now = self::ticks();
+        let mut missed = Missed { queue, most: now.saturating_sub(*read), is_sound: true };
+        *read = now;
+        let mut overwritten = 0;
+        let polled = cursor.poll_rows(region.area(processor), |rows| {
+            overwritten += rows.first() - *next;
+            missed.add(*ticks, rows.first() - *next);
+            *next = rows.first() + rows.iter().len() as u64;
+            *is_garbled |= !take(rows, probes, *process, ticks, missed.queue);
+        });
+        match polled {
+            // Those behind the last good row, and those that found the file frozen or in use.
+            Ok(polled) => {
+                let rest = polled.overwritten.saturating_sub(overwritten);
+                missed.add(*ticks, rest.saturating_add(polled.refused));
+                *next += rest;
+            }
+            // How many there were, nobody knows.
+            Err(mete_log::ReadError::IndexWentBack { now, .. }) => {
+                missed.add(*ticks, 1);
+                (*next, *is_garbled) = (now, true);
+            }
+        }
+        *is_garbled |= !missed.is_sound;
+    }
+
+    /// Whether the program has written what no handler writes.
+    pub fn is_garbled(&self) -> bool {
+        self.files.iter().any(|file| file.is_garbled)
+    }
+}
+
+/// One file that takes all there is.
+fn plan() -> Result<(Plan, mete_log::FileId), PlanError> {
+    let shape = Shape::COMPONENT;
+    let mut plan = Plan::new(shape);
+    let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows: ROWS };
+    let file = plan.file(spec)?;
+    for event in 0..shape.events() as u16 {
+        plan.route_event(event, file)?;
+        // Whoever is in no domain talks to others in none.
+        (0..shape.domains() as u16).try_for_each(|domain| plan.keep_internal(event, domain, true))?;
+    }
+    Ok((plan, file))
+}
+
+/// What is found missing in a file.
+struct Missed<'a> {
+    queue: &'a mut Queue,
+    /// More cannot be: a row takes longer than a tick. Whoever says so has no rows.
+    most: u64,
+    is_sound: bool,
+}
+
+impl Missed<'_> {
+    /// So many rows, after this time.
+    fn add(&mut self, ticks: u64, rows: u64) {
+        self.is_sound &= rows <= self.most;
+        let rows = rows.min(self.most);
+        self.most -= rows;
+        if rows > 0 {
+            self.queue.push(ticks, What::Missed(rows));
+        }
+    }
+}
+
+/// Takes rows in their order; false if some are none. A time stamp that cannot be is the next one that can, so that
+/// nobody else's events are put out of order.
+fn take(
+    rows: &Rows<'_>,
+    probes: &[Option<usize>],
+    process: i32,
+    last_ticks: &mut u64,
+    queue: &mut Queue,
+) -> bool {
+    let now = ticks();
+    let mut is_sound = true;
+    for row in rows.iter() {
+        let stamp = row.stamp.unwrap_or_default();
+        let allowed = last_ticks.saturating_sub(TOLERATED_TICKS)..=now.saturating_add(TOLERATED_TICKS);
+        *last_ticks = stamp.min(now).max(*last_ticks);
+        match logged(&row, probes, process) {
+            Some(logged) if allowed.contains(&stamp) => queue.push(*last_ticks, What::Row(logged)),
+            Some(logged) => {
+                is_sound = false;
+                queue.push(*last_ticks, What::Row(logged));
+            }
+            None => is_sound = false,
+        }
+    }
+    is_sound
+}
+
+/// What a row says, if it is of a probe.
+fn logged(row: &Row, probes: &[Option<usize>], process: i32) -> Option<Logged> {
+    Some(Logged {
+        probe: (*probes.get(usize::from(row.event?))?)?,
+        value: row.counter.unwrap_or_default(),
+        correspondent: row.correspondent.unwrap_or(NO_DOMAIN),
+        domain: row.domain.unwrap_or_default(),
+        process,
+    })
+}

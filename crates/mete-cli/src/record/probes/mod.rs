@@ -1,0 +1,192 @@
+//! Probe points of programs (`probe:`), recorded as a schema has them.
+//!
+//! Programs write rows into memory of the log facility, as they do for `mete log`, and cannot do otherwise. So the
+//! recorder is their scheduler: it takes those that have the probes, lays out one log file on each processor for all of
+//! them, reads the rows, and puts the records that the schema makes of them into buffers of its own.
+//!
+//! ```text
+//!   finder ──▶ program ── rows ──▶ log ──▶ queue of the processor ──▶ buffer ──▶ flush thread
+//!   (thread)   its probes          (what   in order of time, until     records, with what was
+//!    comes,     are on              is      nothing earlier can come    missed as gaps
+//!    goes                           new)        └──── gatherer (thread) ────┘
+//! ```
+
+mod clock;
+mod gatherer;
+mod log;
+mod news;
+mod points;
+mod programs;
+mod queue;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Context;
+use mete_sched::domains::Change;
+use mete_sched::precedence::Precedence;
+use mete_sched::sources::Discovery;
+use mete_trace::{Buffers, Memory};
+
+use gatherer::Gatherer;
+use news::News;
+pub use points::Points;
+use programs::{NotTaken, Programs};
+
+/// How often rows are read. A log file holds 32768: it would take six million a second to overwrite some.
+const READ_EVERY: Duration = Duration::from_millis(5);
+/// How long the finder waits for programs before it looks whether one has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The probe points of a schema while they are recorded. Dropped, all probes are off.
+pub struct Probes {
+    shared: Arc<Shared>,
+    buffers: Arc<Memory>,
+    finder: Option<JoinHandle<()>>,
+    gatherer: Option<JoinHandle<()>>,
+}
+
+/// What the threads share.
+struct Shared {
+    points: Points,
+    /// The recorder's side of programs. Locked before `gatherer` where both are.
+    programs: Mutex<Programs>,
+    gatherer: Mutex<Gatherer>,
+    news: Arc<News>,
+    finds_no_more: AtomicBool,
+    reads_no_more: AtomicBool,
+}
+
+/// No code that holds a lock of these can leave things half changed that matter.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Probes {
+    /// Takes programs from now on; no probe is on yet. There is a buffer for each processor.
+    pub fn start(points: Points, buffers: Arc<Memory>, present: Vec<Change>) -> anyhow::Result<Probes> {
+        let processors = buffers.processors();
+        let mut discovery =
+            Discovery::new(processors, None).context("programs with probes are not looked for")?;
+        let news = Arc::<News>::default();
+        let shared = Arc::new(Shared {
+            programs: Mutex::new(Programs::new(processors, present, Arc::clone(&news))),
+            gatherer: Mutex::new(Gatherer::new(Arc::clone(&buffers), points.events())),
+            news,
+            points,
+            finds_no_more: AtomicBool::new(false),
+            reads_no_more: AtomicBool::new(false),
+        });
+        shared.look(&mut discovery);
+        let mut probes = Probes { shared, buffers, finder: None, gatherer: None };
+        probes.finder = Some(probes.spawn("mete-finder", move |shared| shared.find(discovery))?);
+        probes.gatherer = Some(probes.spawn("mete-gatherer", |shared| shared.gather())?);
+        Ok(probes)
+    }
+
+    fn spawn(
+        &self,
+        name: &str,
+        work: impl FnOnce(&Shared) + Send + 'static,
+    ) -> anyhow::Result<JoinHandle<()>> {
+        let shared = Arc::clone(&self.shared);
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        thread.spawn(move || work(&shared)).context("cannot start a thread that reads programs")
+    }
+
+    /// Where the records are.
+    pub fn buffers(&self) -> Arc<Memory> {
+        Arc::clone(&self.buffers)
+    }
+
+    /// From now on these events are recorded: their places in the schema. What programs have logged so far is recorded
+    /// as before.
+    pub fn switch(&self, events: &[usize]) {
+        let Shared { points, programs, gatherer, .. } = &*self.shared;
+        let mut programs = lock(programs);
+        lock(gatherer).switch(events, points.events());
+        programs.switch(points, events);
+    }
+
+    /// Marks that an event is switched, in its place among the records.
+    pub fn mark(&self, event: u16, name: &str, on: bool) {
+        lock(&self.shared.gatherer).mark(event, name, on);
+    }
+
+    /// Tells programs who belongs to which domain now.
+    pub fn bind(&self, changes: &[Change]) {
+        if !changes.is_empty() {
+            lock(&self.shared.programs).bind(changes);
+        }
+    }
+
+    /// What people should know, once each.
+    pub fn news(&self) -> Vec<String> {
+        self.shared.news.take()
+    }
+
+    /// The names of probes that were wanted, and that no program had so far, in quotes; none if there are none.
+    pub fn missing(&self) -> Option<String> {
+        let programs = lock(&self.shared.programs);
+        let names = programs.missing().map(|probe| format!("\"{}\"", self.shared.points.name(probe)));
+        let names = names.collect::<Vec<_>>().join(", ");
+        (!names.is_empty()).then_some(names)
+    }
+
+    /// Switches all probes off and puts what programs have logged into the buffers, which must still be emptied.
+    pub fn stop(&mut self) {
+        self.shared.finds_no_more.store(true, Ordering::Release);
+        // A thread that panicked has said so, and there is nothing to be done about it here.
+        let _ = self.finder.take().map(JoinHandle::join);
+        self.switch(&[]);
+        self.shared.reads_no_more.store(true, Ordering::Release);
+        let _ = self.gatherer.take().map(JoinHandle::join);
+        lock(&self.shared.programs).let_go();
+    }
+}
+
+impl Drop for Probes {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    /// The finder's life.
+    fn find(&self, mut discovery: Discovery) {
+        while !self.finds_no_more.load(Ordering::Acquire) {
+            discovery.wait(LOOK_EVERY);
+            self.look(&mut discovery);
+        }
+    }
+
+    /// Takes who has come, and lets go who has ended.
+    fn look(&self, discovery: &mut Discovery) {
+        let found = discovery.take();
+        let mut programs = lock(&self.programs);
+        let mut is_refused = false;
+        for found in found {
+            match programs.take(found, &self.points) {
+                Ok(log) => lock(&self.gatherer).add(log),
+                Err(NotTaken::Refused) => is_refused = true,
+                Err(NotTaken::HasNone) => {}
+            }
+        }
+        if is_refused {
+            discovery.try_again();
+        }
+        lock(&self.gatherer).end(&programs.ended());
+    }
+
+    /// The gatherer's life.
+    fn gather(&self) {
+        let _precedence = Precedence::take();
+        while !self.reads_no_more.load(Ordering::Acquire) {
+            lock(&self.gatherer).pass(&self.points, &self.news);
+            std::thread::sleep(READ_EVERY);
+        }
+        lock(&self.gatherer).finish(&self.points, &self.news);
+    }
+}

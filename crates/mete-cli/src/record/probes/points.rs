@@ -1,0 +1,84 @@
+//! What a schema makes of the rows of each probe.
+
+use mete_probe::wire::Name;
+use mete_schema::evaluate::{Row, WORDS};
+use mete_schema::schema::{Event, Log, Target};
+use mete_schema::{Checked, CheckedLog, CheckedPoint, Schema};
+
+/// The probes of a schema.
+pub struct Points {
+    events: Vec<Event>,
+    probes: Vec<Probe>,
+}
+
+/// A probe, and all that is logged there.
+struct Probe {
+    /// As programs publish it, which have no room for long ones.
+    name: String,
+    points: Vec<Point>,
+}
+
+/// One point of the schema.
+struct Point {
+    checked: CheckedPoint,
+    logs: Vec<Log>,
+}
+
+impl Points {
+    /// Those of a schema that was checked.
+    pub fn of(schema: &Schema, checked: &Checked) -> Points {
+        let mut probes: Vec<Probe> = Vec::new();
+        for (point, checked) in schema.points.iter().zip(&checked.points) {
+            let Target::Probe(name) = &point.target else { continue };
+            let name = Name::new(name).as_str().to_owned();
+            let point = Point { checked: checked.clone(), logs: point.logs.clone() };
+            match probes.iter_mut().find(|probe| probe.name == name) {
+                Some(probe) => probe.points.push(point),
+                None => probes.push(Probe { name, points: vec![point] }),
+            }
+        }
+        Points { events: schema.events.clone(), probes }
+    }
+
+    /// How many events the schema has.
+    pub fn events(&self) -> usize {
+        self.events.len()
+    }
+
+    /// The number of the probe of this name.
+    pub fn probe(&self, name: &str) -> Option<usize> {
+        self.probes.iter().position(|probe| probe.name == name)
+    }
+
+    /// The name of a probe.
+    pub fn name(&self, probe: usize) -> &str {
+        &self.probes[probe].name
+    }
+
+    /// The names of the probes at which one of these events is logged.
+    pub fn names(&self, events: &[usize]) -> impl Iterator<Item = &str> {
+        let is_wanted = move |probe: &&Probe| {
+            let mut logs = probe.points.iter().flat_map(|point| &point.logs);
+            logs.any(|log| events.contains(&log.event))
+        };
+        self.probes.iter().filter(is_wanted).map(|probe| probe.name.as_str())
+    }
+
+    /// What is to be recorded of a row, as the number and the fields of each record.
+    pub fn records(&self, probe: usize, row: &Row, is_on: &[bool], mut each: impl FnMut(u16, &[u64])) {
+        let mut words = [0; WORDS];
+        for Point { checked, logs } in &self.probes[probe].points {
+            if !row.fulfils(checked.when.as_ref()) {
+                continue;
+            }
+            for (log, checked) in logs.iter().zip(&checked.logs) {
+                let CheckedLog { condition, .. } = checked;
+                if is_on[log.event] && row.fulfils(condition.as_ref()) {
+                    let event = &self.events[log.event];
+                    let count = row.encode(event, checked, &mut words);
+                    each(event.id, &words[..count]);
+                }
+            }
+        }
+    }
+}
