@@ -22,6 +22,7 @@ demo: setup ## log real processes, let the scheduler act on it, write a report
 
 test: setup ## run every test that this machine can run
 	@scripts/setup.sh readers || true
+	@scripts/setup.sh mounts || true
 	@scripts/test.sh $(ARGS)
 
 bench: setup ## measure the costs on this machine

@@ -5,6 +5,7 @@
 #   scripts/setup.sh check  what judges formatting and scripts
 #   scripts/setup.sh vm     what the tests in the virtual machine need
 #   scripts/setup.sh readers   what reads converted traces in tests: babeltrace2, pyarrow, perfetto
+#   scripts/setup.sh mounts    what lets ordinary users mount parameters: fusermount3
 #
 # Debian and Ubuntu packages are installed by apt-get, as root or by a sudo that asks nothing;
 # Rust by rustup. Elsewhere the script says what to install.
@@ -59,6 +60,10 @@ check_judges() {
 check_readers() {
 	have babeltrace2 || need "babeltrace2" babeltrace2
 	python3 -c 'import ensurepip, venv' 2>/dev/null || need "python3 with venv" python3-venv
+}
+
+check_mounts() {
+	have fusermount3 || need "fusermount3" fuse3
 }
 
 # Python's packages go into the target directory, where the tests look for them.
@@ -150,7 +155,8 @@ main() {
 	check) check_judges ;;
 	vm) check_vm ;;
 	readers) check_readers ;;
-	*) give_up "usage: scripts/setup.sh [check|vm|readers]" ;;
+	mounts) check_mounts ;;
+	*) give_up "usage: scripts/setup.sh [check|vm|readers|mounts]" ;;
 	esac
 	if ! on_debian; then
 		[ $rust = here ] || missing+=("Rust $rust_wanted or newer with rustfmt and clippy (https://rustup.rs)")

@@ -324,7 +324,7 @@ fn klog_4_ordinary_user_has_parameters_too() {
     let has_helper = Command::new("fusermount3").arg("-V").output().is_ok();
     if !fuse_is_there() || !is_root() || !has_helper {
         return eprintln!(
-            "SKIPPED: this needs root, /dev/fuse, and fusermount3 (package fuse3) for the ordinary user"
+            "SKIPPED: this needs root, /dev/fuse, and fusermount3 for the ordinary user; scripts/setup.sh mounts installs it"
         );
     }
     let place = tempfile::tempdir().unwrap();
