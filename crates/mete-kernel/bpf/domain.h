@@ -8,21 +8,13 @@
 #define METE_DOMAIN_H
 
 #include "area.h"
+#include "domain_table.h"
 
 /* An entry of the table: the domain, and whether it comes from the task's cgroup. */
 #define BOUND_BY_CGROUP 0x8000
 
 /* The deepest nesting of cgroups that is followed. */
 #define CGROUP_DEPTH 32
-
-/* One element; the loader sets its size to two bytes for each pid. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(__u16));
-} domain_of_pid SEC(".maps");
 
 /* From a cgroup's identifier to the entry of the tasks in it. */
 struct {
@@ -34,13 +26,6 @@ struct {
 
 /* The hierarchy that cgroups are bound in, and -1 for none: identifiers are unique only within one. */
 __s32 bound_hierarchy SEC(".data.binding") = -1;
-
-static __always_inline volatile __u16 *pid_table(void)
-{
-	__u32 only = 0;
-
-	return bpf_map_lookup_elem(&domain_of_pid, &only);
-}
 
 static __always_inline volatile __u16 *entry_of(volatile __u16 *table, __u32 pid)
 {

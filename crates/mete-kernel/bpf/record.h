@@ -17,6 +17,7 @@ enum {
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "domain_table.h"
 #include "mete_trace.h"
 
 #define METE_FIRST_EVENT 16
@@ -58,18 +59,6 @@ struct {
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(__u32));
 } counters SEC(".maps");
-
-/*
- * The kernel component's own table where somebody is bound: a domain for each pid, kept up to date by
- * the programs of domain.h. Else it has one entry, which is 0.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(__u16));
-} domain_of_pid SEC(".maps");
 
 #define mete_place mete_trace_place
 
@@ -121,16 +110,15 @@ static __always_inline __u64 mete_counter(__u32 nth)
 	return value.counter;
 }
 
-/* The accounting domain of the running thread. */
+/* The accounting domain of the running thread, by the kernel component's own table where somebody is bound. */
 static __always_inline __u16 mete_domain(void)
 {
-	__u32 only = 0;
 	__u32 pid = bpf_get_current_pid_tgid();
 	volatile __u16 *table;
 
 	if (!recording.pid_mask)
 		return 0;
-	table = bpf_map_lookup_elem(&domain_of_pid, &only);
+	table = pid_table();
 	return table ? table[pid & recording.pid_mask] & recording.domain_mask : 0;
 }
 

@@ -13,8 +13,9 @@ use super::{Cache, shipped};
 use crate::KernelError;
 
 /// What programs include, beside the loader library's own headers.
-const HEADERS: [(&str, &str); 5] = [
+const HEADERS: [(&str, &str); 6] = [
     ("types.h", include_str!("../../bpf/types.h")),
+    ("domain_table.h", include_str!("../../bpf/domain_table.h")),
     ("record.h", include_str!("../../bpf/record.h")),
     ("usdt.h", include_str!("../../bpf/usdt.h")),
     ("linux/errno.h", ""),
