@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 
-use common::{Running, kernel_is_there, mete, wait_until};
+use common::{Running, events, fuse_is_there, kernel_is_there, mete, wait_until};
 use mete_probe::{NO_DOMAIN, event, probe, sample};
 use mete_trace::{FieldLayout, Filter, Item, Trace, Value};
 use rustix::process::Signal;
@@ -42,6 +42,10 @@ fn obey(line: &str) {
         ["both", "on"] => wait_until("the probes are on", || NUMBER.is_enabled() && LEVEL.is_enabled()),
         ["off"] => wait_until("the probe is off", || !NUMBER.is_enabled() && !LEVEL.is_enabled()),
         ["log", from, to] => log(from.parse().unwrap(), to.parse().unwrap()),
+        ["serve", client, value] => {
+            let client = mete_probe::domain_of_process(client.parse().unwrap());
+            probe!(NUMBER, client.unwrap_or(NO_DOMAIN), value.parse().unwrap());
+        }
         ["level", value] => sample!(LEVEL, value.parse().unwrap()),
         ["spoil"] => spoil(),
         _ => panic!("what is {line:?}?"),
@@ -439,4 +443,79 @@ fn klog_8_probe_points_and_points_of_the_kernel_are_one_trace() {
     let names: Vec<_> = of_program.map(|(name, _)| name).collect();
     let expected: Vec<_> = ["STARTED"].into_iter().chain(vec!["NUMBER"; 100]).chain(["ENDED"]).collect();
     assert_eq!(names, expected);
+}
+
+#[test]
+fn klog_8_domains_of_a_recording_are_those_of_programs_rows_and_of_their_correspondents() {
+    let place = Place::new();
+    let (mut server, client) = (place.program(), place.program());
+    let schema = place.schema(
+        "event SERVED { u16 domain  u16 client  u64 value }\n\
+         at probe:number when domain != 0 log SERVED(domain, correspondent, value)",
+    );
+    let domains = [("server", server.running.pid()), ("client", client.running.pid())];
+    let [one, other] = domains.map(|(name, pid)| format!("{name}=pid:{pid}"));
+    let mut recorder = place.recorder(&schema, "trace", &["--domain", &one, "--domain", &other]);
+    server.tell("on");
+    server.tell(&format!("serve {} 7", client.running.pid()));
+    server.tell("serve 1 8");
+    let found = recorder.end();
+    let fields: Vec<_> = found.iter().map(|found| found.event().unwrap().1).collect();
+    assert_eq!(fields, [[2, 3, 7], [2, NO_DOMAIN.into(), 8]]);
+    let names = Trace::open(&recorder.trace).unwrap().description().circumstances.domains.clone();
+    assert_eq!(names, ["other", "idle", "server", "client"]);
+}
+
+#[test]
+fn klog_4_event_of_a_probe_point_that_is_switched_has_its_marks_in_their_places() {
+    if !fuse_is_there() {
+        return;
+    }
+    let place = Place::new();
+    let mut program = place.program();
+    let schema = place
+        .schema(&format!("{NUMBERS}event LEVEL {{ u64 value }}\nat probe:\"water level\" log LEVEL(value)"));
+    let parameters = place.path("parameters");
+    let mut recorder = place.recorder(&schema, "trace", &["--parameters", parameters.to_str().unwrap()]);
+    wait_until("its parameters are there", || parameters.join("status").exists());
+    program.tell("both on");
+    program.tell("log 0 100");
+    fs::write(parameters.join("NUMBER"), "0").unwrap();
+    program.tell("log 100 200");
+    program.tell("level 5");
+    fs::write(parameters.join("NUMBER"), "1").unwrap();
+    program.tell("log 200 300");
+    recorder.running.signal(Signal::INT);
+    assert!(recorder.running.wait().success());
+    let events = events(&recorder.trace);
+    let names: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    let runs: Vec<_> = names.chunk_by(|one, next| one == next).map(|run| (run[0], run.len())).collect();
+    let processors = mete_probe::attach::configured_processors();
+    let expected = [
+        ("NUMBER", 100),
+        ("SWITCHED_OFF", processors),
+        ("LEVEL", 1),
+        ("SWITCHED_ON", processors),
+        ("NUMBER", 100),
+    ];
+    assert_eq!(runs, expected);
+}
+
+#[test]
+fn klog_4_flight_recorder_ends_at_an_event_of_a_probe_point() {
+    let place = Place::new();
+    let mut program = place.program();
+    let schema = place.schema(&format!(
+        "{NUMBERS}event SLOW {{ u64 x }}\nat probe:number when value == 900 log SLOW(value)"
+    ));
+    let mut recorder = place.recorder(&schema, "trace", &["--keep", "1M", "--dump-on", "SLOW"]);
+    program.tell("on");
+    program.tell("log 0 1000");
+    assert!(recorder.running.wait().success());
+    program.tell("off");
+    let found = found(&recorder.trace);
+    let names: Vec<_> = found.iter().map(|found| found.event().unwrap().0).collect();
+    let at = names.iter().position(|name| *name == "SLOW").unwrap();
+    assert_eq!(found[at - 1].event().unwrap().1[0], 900);
+    assert_eq!(at, 901);
 }
