@@ -193,6 +193,22 @@ fn without_root_it_is_said_why_the_kernel_is_not_logged() {
     }
 }
 
+/// Whoever comes back as root would learn only then that something is mistyped.
+#[test]
+fn without_root_it_is_said_first_what_would_be_wrong_for_root_too() {
+    for (domain, wrong) in [
+        ("gone=pid:2147483647", "no process is there for pid:2147483647"),
+        ("none=comm:no-such-program", "nothing that runs now matches comm:no-such-program"),
+    ] {
+        for arguments in [&["log"][..], &["record", "--schema", "scheduler", "-o", "/nowhere/trace"]] {
+            let output = as_nobody(&[arguments, &["--for", "100ms", "--domain", domain]].concat());
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{arguments:?}: {said}");
+            assert!(said.contains(wrong), "{arguments:?}: {said}");
+        }
+    }
+}
+
 #[test]
 fn a_process_of_its_own_that_ends_is_no_failure() {
     if !common::kernel_is_there() {

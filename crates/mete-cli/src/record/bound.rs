@@ -23,21 +23,27 @@ impl Bound {
         if options.domains.is_empty() {
             return Ok(None);
         }
-        let domains = Domains::new(options.domains.clone())?;
-        let start = || anyhow::Ok(KernelSource::start(Kernel::load()?, &[])?.0);
-        let mut bound = Bound { source: has_kernel.then(start).transpose()?, domains };
-        for (path, domain) in bound.domains.cgroups() {
-            bound.source.iter_mut().try_for_each(|source| source.bind_cgroup(path, domain))?;
-        }
+        let mut bound = Bound { source: None, domains: Domains::new(options.domains.clone())? };
         bound.look();
-        match bound.domains.check_matches() {
-            // The command may be the first one.
-            Err(DomainError::Nobody { .. }) if !options.command.is_empty() => {}
-            matched => {
-                matched?.iter().for_each(|empty| failure::say(&empty.to_string()));
-            }
+        // Before the kernel is asked for anything: what is mistyped is so for root, too.
+        bound.check_matches(!options.command.is_empty())?;
+        if has_kernel {
+            bound.source = Some(start(&bound.domains)?);
+            bound.look();
         }
         Ok(Some(bound))
+    }
+
+    /// Says which domains nobody is in yet, and refuses those that stay empty.
+    fn check_matches(&self, has_command: bool) -> Result<(), DomainError> {
+        match self.domains.check_matches() {
+            // The command may be the first one.
+            Err(DomainError::Nobody { .. }) if has_command => Ok(()),
+            matched => {
+                matched?.iter().for_each(|empty| failure::say(&empty.to_string()));
+                Ok(())
+            }
+        }
     }
 
     /// Binds who has come since; says who has come or gone.
@@ -65,4 +71,13 @@ impl Bound {
     pub fn names(&self) -> Vec<String> {
         self.domains.names().map(str::to_owned).collect()
     }
+}
+
+/// The kernel component, with everybody bound who is in a domain.
+fn start(domains: &Domains) -> anyhow::Result<KernelSource> {
+    let (mut source, _) = KernelSource::start(Kernel::load()?, &[])?;
+    domains.cgroups().try_for_each(|(path, domain)| source.bind_cgroup(path, domain))?;
+    // Whoever has ended is in no domain.
+    domains.present().for_each(|change| drop(source.bind(change)));
+    Ok(source)
 }
