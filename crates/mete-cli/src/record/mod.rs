@@ -1,9 +1,9 @@
-//! `mete record`: the events of a schema, from the kernel into a trace.
+//! `mete record`: the events of a schema, from the kernel and from programs into a trace.
 //!
 //! ```text
 //!   wanted ──▶ origin ──▶ session ──▶ summary
 //!     (kernel, domains,   ▲  ▲   └──▶ dumps
-//!       the command) live ┘  └ desk ◀── parameters (files)
+//!   command, probes) live ┘  └ desk ◀── parameters (files)
 //! ```
 
 mod bound;
@@ -99,8 +99,8 @@ Examples:
   mete show trace
   mete convert trace --to perl -o trace.pl
 
-Events without a point, as those of stopwatch, are COMMAND's own: see mete schema generate. Without points
-there is no need to be root. The kernel's programs of your own schemata are compiled by clang, and kept in ~/.cache/mete for the next time; shipped
+Events without a point, as those of stopwatch, are COMMAND's own: see mete schema generate. Probe points (probe:) are
+those of whatever program has them, now or later. Without points of the kernel there is no need to be root. The kernel's programs of your own schemata are compiled by clang, and kept in ~/.cache/mete for the next time; shipped
 ones need no compiler. mete schema check says whether a schema fits this kernel.
 
 Ctrl-C ends the recording with a complete trace; without --for and COMMAND that is its end, and the exit

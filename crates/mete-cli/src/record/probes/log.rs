@@ -53,6 +53,17 @@ impl Log {
         points: &Points,
     ) -> Result<Log, SourceError> {
         let label = format!("{} ({})", component.name(), component.pid());
+        let probes = component.events().iter().map(|event| points.probe(&event.name)).collect();
+        Log::lay_out(number, label, component.pid().cast_signed(), region, probes)
+    }
+
+    fn lay_out(
+        number: u64,
+        label: String,
+        process: i32,
+        region: Arc<Region>,
+        probes: Vec<Option<usize>>,
+    ) -> Result<Log, SourceError> {
         let (plan, file) = plan().map_err(|source| SourceError::Plan { label: label.clone(), source })?;
         let now = ticks();
         let lay_out = |area| {
@@ -61,8 +72,6 @@ impl Log {
             File { cursor, next: 0, ticks: now, read: now, is_garbled: false }
         };
         let files = region.areas().map(lay_out).collect();
-        let probes = component.events().iter().map(|event| points.probe(&event.name)).collect();
-        let process = component.pid().cast_signed();
         Ok(Log { number, label, has_ended: false, process, region, probes, files })
     }
 
@@ -172,4 +181,105 @@ fn logged(row: &Row, probes: &[Option<usize>], process: i32) -> Option<Logged> {
         domain: row.domain.unwrap_or_default(),
         process,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use mete_log::{Area, Record, clock::UserClock, handler};
+
+    use super::*;
+
+    fn log() -> Log {
+        let region = Arc::new(Region::create(Shape::COMPONENT, 1).unwrap());
+        Log::lay_out(0, "a program (1)".into(), 1, region, vec![None, Some(0)]).unwrap()
+    }
+
+    fn area(log: &Log) -> Area<'_> {
+        log.region.area(0)
+    }
+
+    fn write(log: &Log, event: u16, counter: u64) {
+        let record = Record { event, domain: 3, correspondent: 3, counter };
+        assert_eq!(handler::log(area(log), &UserClock, record), mete_log::Outcome::Logged);
+    }
+
+    /// Values of rows, and the numbers of those that are missing.
+    fn read(log: &mut Log) -> (Vec<u64>, u64) {
+        let mut queue = Queue::new(0, 1);
+        log.read(0, &mut queue);
+        let (mut values, mut missed, mut before) = (Vec::new(), 0, 0);
+        for (ticks, what) in queue.into_entries() {
+            assert!((before..=mete_log::clock::ticks()).contains(&ticks));
+            before = ticks;
+            match what {
+                What::Row(logged) => values.push(logged.value),
+                What::Missed(rows) => missed += rows,
+                What::Switched(_) | What::Mark { .. } => unreachable!("rows switch nothing"),
+            }
+        }
+        (values, missed)
+    }
+
+    #[test]
+    fn klog_6_each_row_is_read_once_and_overwritten_ones_are_counted() {
+        let mut log = log();
+        assert_eq!(read(&mut log), (Vec::new(), 0));
+        (0..10).for_each(|number| write(&log, 1, number));
+        assert_eq!(read(&mut log), ((0..10).collect(), 0), "also those within one domain");
+        (10..40_000).for_each(|number| write(&log, 1, number));
+        let (values, missed) = read(&mut log);
+        assert!(values.into_iter().eq(10 + missed..40_000));
+        assert!(missed >= 40_000 - 10 - u64::from(ROWS) && !log.is_garbled());
+    }
+
+    #[test]
+    fn klog_6_rows_of_no_probe_are_left_out_and_said() {
+        let mut log = log();
+        [0, 1, 2, 63].into_iter().for_each(|event| write(&log, event, event.into()));
+        assert_eq!((read(&mut log).0, log.is_garbled()), (vec![1], true));
+    }
+
+    #[test]
+    fn klog_6_counts_and_time_stamps_that_cannot_be_do_not_reach_the_trace() {
+        let mut log = log();
+        write(&log, 1, 7);
+        let stamp = area(&log).row_word(log.files[0].cursor.control().place(0), 2);
+        stamp.store(u64::MAX, Ordering::Relaxed);
+        assert_eq!(
+            (read(&mut log), log.is_garbled()),
+            ((vec![7], 0), true),
+            "in the order that `read` asks for"
+        );
+        for index in [u64::MAX, 5, u64::MAX - 3, 1 << 40, 0] {
+            area(&log).register(1).index.store(index, Ordering::Relaxed);
+            area(&log).register(1).lost.store(index, Ordering::Relaxed);
+            let last = log.files[0].read;
+            let (_, missed) = read(&mut log);
+            assert!(missed <= ticks() - last, "{missed}");
+        }
+    }
+
+    #[test]
+    fn klog_6_noise_in_a_log_is_read_without_harm() {
+        let mut random = 0x1234_5678_9abc_def1_u64;
+        let mut noise = || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random
+        };
+        let mut log = log();
+        for _ in 0..200 {
+            let register = area(&log).register(1);
+            register.index.store(noise() >> (noise() % 64), Ordering::Relaxed);
+            register.set_control(mete_log::Control::from_bits(noise()));
+            for word in area(&log).row_words(noise(), 4096) {
+                word.store(noise(), Ordering::Relaxed);
+            }
+            read(&mut log);
+        }
+        assert!(log.is_garbled());
+    }
 }

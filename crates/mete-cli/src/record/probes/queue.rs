@@ -79,6 +79,12 @@ impl Queue {
         self.entries.is_empty()
     }
 
+    /// All that has happened, in the order in which it came.
+    #[cfg(test)]
+    pub fn into_entries(self) -> impl Iterator<Item = (u64, What)> {
+        self.entries.into_iter().map(|entry| (entry.ticks, entry.what))
+    }
+
     /// Something has happened.
     pub fn push(&mut self, ticks: u64, what: What) {
         self.entries.push(Entry { ticks, what });
@@ -176,6 +182,97 @@ impl Write<'_> {
         match self.producer.record(event, words, || self.time_ns) {
             Outcome::Written | Outcome::WrittenAtMark => self.missed.is_told = true,
             Outcome::Lost => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mete_schema::{Schema, Source, check};
+    use mete_trace::{Buffers, Consumer, Memory};
+
+    use super::*;
+
+    fn points() -> Points {
+        let text = "event A { u64 value }\nat probe:a log A(value)";
+        let schema = Schema::read(&[Source::new("a.mete", text)]).unwrap();
+        Points::of(&schema, &check(&schema, None).unwrap())
+    }
+
+    fn buffers() -> Memory {
+        Memory::new(1, 16, 10).unwrap()
+    }
+
+    fn row(value: u64) -> What {
+        What::Row(Logged { probe: 0, value, correspondent: 0, domain: 0, process: 1 })
+    }
+
+    /// A queue whose event is on.
+    fn queue() -> Queue {
+        let mut queue = Queue::new(0, 1);
+        queue.push(0, What::Switched([true].into()));
+        queue
+    }
+
+    /// Serial numbers and values.
+    fn drain(consumer: &mut Consumer<'_>) -> Vec<(u64, u64)> {
+        let mut found = Vec::new();
+        let drained = consumer.drain(|serial, words| {
+            found.push((serial, words[2]));
+            true
+        });
+        drained.unwrap();
+        found
+    }
+
+    #[test]
+    fn klog_6_rows_are_recorded_in_order_of_time_and_not_before_nothing_earlier_can_come() {
+        let (buffers, points, mut clock, mut queue) = (buffers(), points(), Clock::new(), queue());
+        let mut consumer = Consumer::new(buffers.buffer(0));
+        let began = mete_log::clock::ticks();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let now_ns = clock.read();
+        for (after, value) in [(10, 1), (30, 3), (50, 5), (20, 2), (40, 4)] {
+            queue.push(began + after, row(value));
+        }
+        queue.push(began + 45, What::Missed(7));
+        queue.push(mete_log::clock::ticks() + 1_000_000, row(6));
+        queue.record(now_ns, &clock, &points, buffers.buffer(0));
+        assert_eq!(drain(&mut consumer), [(0, 1), (1, 2), (2, 3), (3, 4), (11, 5)]);
+        assert!(!queue.is_empty());
+        queue.record(u64::MAX, &clock, &points, buffers.buffer(0));
+        assert_eq!((drain(&mut consumer), queue.is_empty()), (vec![(12, 6)], true));
+    }
+
+    #[test]
+    fn klog_6_rows_wait_where_there_is_no_room_and_are_missing_where_there_never_is() {
+        let (buffers, points, clock, mut queue) = (buffers(), points(), Clock::new(), queue());
+        (0..5000).for_each(|value| queue.push(value, row(value)));
+        let mut consumer = Consumer::new(buffers.buffer(0));
+        let mut values = Vec::new();
+        for _ in 0..2 {
+            queue.record(u64::MAX, &clock, &points, buffers.buffer(0));
+            assert!(!queue.is_empty());
+            values.extend(drain(&mut consumer));
+        }
+        assert!(values.iter().copied().eq((0..values.len() as u64).map(|nth| (nth, nth))));
+        queue.give_up(buffers.buffer(0));
+        assert_eq!((consumer.occurred(), queue.is_empty()), (5000, true));
+    }
+
+    #[test]
+    fn klog_6_no_number_of_missing_rows_makes_serial_numbers_ambiguous() {
+        let (buffers, points, clock, mut queue) = (buffers(), points(), Clock::new(), queue());
+        let mut consumer = Consumer::new(buffers.buffer(0));
+        for round in 0..4_u64 {
+            for nth in 0..100 {
+                queue.push(round * 1000 + nth, What::Missed(if nth % 2 == 0 { u64::MAX } else { 1 << 30 }));
+                queue.push(round * 1000 + nth, row(nth));
+            }
+            queue.record(u64::MAX, &clock, &points, buffers.buffer(0));
+            let found = drain(&mut consumer);
+            let first = (round + 1) * u64::from(MOST_MISSED) + round * 100;
+            assert!(found.into_iter().eq((0..100).map(|nth| (first + nth, nth))));
         }
     }
 }

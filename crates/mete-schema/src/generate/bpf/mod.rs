@@ -68,7 +68,7 @@ fn refusal(point: &Point, checked: &CheckedPoint) -> Option<Problem> {
     let (label, help) = match (&point.target, &checked.arguments) {
         (Target::Probe(_), _) => (
             "a probe point of a program: the log facility's, not the kernel's",
-            "leave the point out and log the event by its encoder: mete schema generate; mete log reads the probe point",
+            "leave the point out, and read the program's rows instead, as mete record does",
         ),
         (_, None) => (
             "its record is described in the tracing file system only",
