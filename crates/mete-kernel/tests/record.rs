@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -343,6 +343,28 @@ fn klog_2_events_that_are_off_are_not_recorded() {
     });
     assert!(recorded.count("SCHEDIN", children[0].pid) >= 100);
     assert!(recorded.events.iter().all(|event| event.name == "SCHEDIN"));
+}
+
+/// Each 64 events have a word of their own that switches them.
+#[test]
+fn klog_2_events_of_a_schema_with_more_than_64_are_switched_each_by_itself() {
+    let test = "klog_2_events_of_a_schema_with_more_than_64_are_switched_each_by_itself";
+    let events: String = (0..130).map(|nth| format!("event E{nth} {{ int pid }}\n")).collect();
+    let text = format!(
+        "{events}at tp_btf:sched_switch {{ log E0(next.pid) log E63(next.pid) log E64(next.pid) log E128(next.pid) }}"
+    );
+    let stretches: [&[usize]; 3] = [&[0, 64, 128], &[63, 128], &[64]];
+    for events in stretches {
+        let source = Source::new("test", text.as_str());
+        let Some(mut loaded) = load(test, source, &["E0", "E63", "E64", "E128"], AMPLE) else { return };
+        let recorder = loaded.recorder();
+        loaded.recording.switch(events).unwrap();
+        with_timers(|| thread::sleep(Duration::from_millis(20)));
+        loaded.recording.detach();
+        let recorded = Recorded::read(&loaded.place.trace(), recorder.stop().unwrap().completeness);
+        let names: BTreeSet<_> = recorded.events.into_iter().map(|event| event.name).collect();
+        assert_eq!(names, events.iter().map(|nth| format!("E{nth}")).collect());
+    }
 }
 
 /// A schema of a user's own: compiled here and kept, with a counter that the kernel counts on every machine.

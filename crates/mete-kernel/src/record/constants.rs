@@ -54,11 +54,19 @@ impl Constants<'_> {
     }
 }
 
+/// How many words have a bit for each event that a schema may have.
+pub(super) const WORDS: usize = 16;
+
 /// A bit for each event, as programs look at them.
-pub(super) fn mask(events: &[usize]) -> Vec<u8> {
-    let mut words = [0u64; 16];
+pub(super) fn words(events: &[usize]) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
     for event in events {
-        words[event / 64 % 16] |= 1 << (event % 64);
+        words[event / 64 % WORDS] |= 1 << (event % 64);
     }
-    words.map(u64::to_ne_bytes).concat()
+    words
+}
+
+/// The same as bytes.
+pub(super) fn mask(events: &[usize]) -> Vec<u8> {
+    words(events).map(u64::to_ne_bytes).concat()
 }

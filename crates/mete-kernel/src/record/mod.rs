@@ -42,6 +42,7 @@ pub use cache::Cache;
 pub use compile::source;
 use constants::Constants;
 pub use counters::absent_counters;
+use switch::Switches;
 
 /// The largest buffer of a processor, 2^28 bytes: programs cannot reach further into a map.
 pub const MAX_SIZE_LOG2: u32 = 28;
@@ -70,6 +71,7 @@ pub struct Recording {
     /// What [`Recording::attach`] switches on.
     events: Vec<usize>,
     object: Object,
+    switches: Switches,
     areas: Arc<Areas>,
 }
 
@@ -112,9 +114,10 @@ impl Recording {
         .map_err(|error| refusal::explain(error, &points))?;
         let open = counters::open(&object, &counters, processors)?;
         let areas = Arc::new(Areas::new(&object, processors, size_log2, settings.low_water_percent)?);
+        let switches = Switches::of(&object)?;
         let links = points.iter().map(|_| None).collect();
         let events = settings.events.clone();
-        Ok(Recording { links, _counters: open, points, events, object, areas })
+        Ok(Recording { links, _counters: open, points, events, object, switches, areas })
     }
 
     /// The buffers. They may be kept for longer than the programs.
@@ -134,8 +137,7 @@ impl Recording {
     /// From now on nothing is, of all kinds of events at once. The programs stay attached as long as a process that was
     /// forked meanwhile, and has not called exec, holds their links, too.
     pub fn detach(&mut self) {
-        // The kernel does not refuse this. If it did, events would end one by one, as their programs do.
-        let _ = self.tell_switches(&[]);
+        self.switches.tell(&[]);
         self.links.fill_with(|| None);
     }
 
