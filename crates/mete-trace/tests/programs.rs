@@ -257,6 +257,10 @@ fn klog_6_what_is_gathered_is_in_order_of_time_and_what_was_missed_is_a_gap() {
         [1, 2, 3].map(|nth| (both.programs_of(nth), both.is_gathered(nth))),
         [(None, false), (Some(0), true), (Some(1), true)]
     );
+    let programs = Some(Arc::new(Memory::new(2, MIN_SIZE_LOG2, 10).unwrap()));
+    let all = Together::new(Some(Arc::clone(&kernel)), programs).with_gathered(Some(Arc::clone(&gathered)));
+    assert_eq!((all.processors(), all.programs_of(3), all.programs_of(5)), (6, Some(1), Some(1)));
+    assert_eq!([3, 4, 5].map(|nth| all.is_gathered(nth)), [false, true, true]);
     let options = Options::directory(place.0.join("trace"));
     let recorder = Recorder::start(Arc::new(both), Description::default(), options).unwrap();
     let producer = Producer::new(gathered.buffer(1));
