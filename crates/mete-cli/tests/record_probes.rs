@@ -510,10 +510,15 @@ fn klog_4_flight_recorder_ends_at_an_event_of_a_probe_point() {
     ));
     let mut recorder = place.recorder(&schema, "trace", &["--keep", "1M", "--dump-on", "SLOW"]);
     program.tell("on");
-    program.tell("log 0 1000");
+    program.tell("log 0 100");
+    recorder.running.signal(Signal::USR1);
+    recorder.says("what was kept is in");
+    let numbers: Vec<_> = found(&recorder.trace).iter().map(|found| found.event().unwrap().1[0]).collect();
+    assert!(numbers.into_iter().eq(0..100), "all that had happened");
+    program.tell("log 100 1000");
     assert!(recorder.running.wait().success());
     program.tell("off");
-    let found = found(&recorder.trace);
+    let found = found(&place.path("trace.2"));
     let names: Vec<_> = found.iter().map(|found| found.event().unwrap().0).collect();
     let at = names.iter().position(|name| *name == "SLOW").unwrap();
     assert_eq!(found[at - 1].event().unwrap().1[0], 900);

@@ -9,6 +9,7 @@ use mete_kernel::record::Areas;
 use mete_trace::{RecordError, Recorder, Together};
 
 use super::Options;
+use super::origin::Origin;
 use super::summary::Summary;
 use crate::{failure, interrupt};
 
@@ -37,7 +38,7 @@ impl Dumps {
     }
 
     /// Writes what was asked for by a signal, and what waited for an event; says where.
-    pub fn look(&mut self, recorder: &mut Recorder<Together<Areas>>) -> Option<String> {
+    pub fn look(&mut self, recorder: &mut Recorder<Together<Areas>>, origin: &Origin) -> Option<String> {
         let is_asked = interrupt::take_dump_request();
         // The last one is the end.
         let is_due = self.left.is_some_and(|left| left > 1) && self.has_occurred(recorder);
@@ -45,7 +46,7 @@ impl Dumps {
             return None;
         }
         let why = if is_due { "the event has occurred" } else { "SIGUSR1" };
-        let said = match self.now(recorder) {
+        let said = match self.now(recorder, origin) {
             Ok(place) => format!("what was kept is in {} now ({why})", place.display()),
             Err(error) => failure::sentence(&error),
         };
@@ -67,7 +68,12 @@ impl Dumps {
     }
 
     /// Writes what is kept, and goes on.
-    pub fn now(&mut self, recorder: &mut Recorder<Together<Areas>>) -> anyhow::Result<PathBuf> {
+    pub fn now(
+        &mut self,
+        recorder: &mut Recorder<Together<Areas>>,
+        origin: &Origin,
+    ) -> anyhow::Result<PathBuf> {
+        origin.catch_up();
         let place = self.place();
         recorder.dump(&place).inspect_err(|_| remove(&place))?;
         self.made.push(place.clone());

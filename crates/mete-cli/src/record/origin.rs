@@ -116,6 +116,11 @@ impl Origin {
         self.probes.as_ref()
     }
 
+    /// Has what has happened so far in the buffers.
+    pub fn catch_up(&self) {
+        self.probes.iter().for_each(Probes::catch_up);
+    }
+
     /// The names of the domains, if there are any.
     pub fn domains(&self) -> Vec<String> {
         self.bound.as_ref().map(Bound::names).unwrap_or_default()

@@ -180,12 +180,11 @@ fn resize(session: &mut Session, value: &str) -> Result<(), Refusal> {
 }
 
 fn dump(session: &mut Session) -> Result<(), Refusal> {
-    let Some(dumps) = &mut session.dumps else {
+    let Some(dumped) = session.dump() else {
         return Err(Refusal::value(
             "everything is in the trace already; only mete record --keep has something to dump",
         ));
     };
-    let dumped = dumps.now(&mut session.recorder);
     dumped.map(drop).map_err(|error| Refusal::failed(sentence(&error)))
 }
 

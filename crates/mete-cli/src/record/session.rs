@@ -55,7 +55,7 @@ pub struct Session {
     pub recorder: Recorder<Together<Areas>>,
     pub wanted: Wanted,
     pub switches: Switches,
-    pub dumps: Option<Dumps>,
+    dumps: Option<Dumps>,
     pub low_water_percent: u8,
     pub buffer_bytes: u64,
     /// How much a flight recorder keeps.
@@ -194,9 +194,14 @@ impl Session {
             let _ = self.recorder.save_description();
         }
         match &mut self.dumps {
-            Some(dumps) => dumps.look(&mut self.recorder),
+            Some(dumps) => dumps.look(&mut self.recorder, &self.recording),
             None => interrupt::take_dump_request().then(|| NOTHING_TO_DUMP.to_owned()),
         }
+    }
+
+    /// Writes what a flight recorder has kept, if this is one.
+    pub fn dump(&mut self) -> Option<anyhow::Result<PathBuf>> {
+        self.dumps.as_mut().map(|dumps| dumps.now(&mut self.recorder, &self.recording))
     }
 
     /// Whether what was waited for has happened.

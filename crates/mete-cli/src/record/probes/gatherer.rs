@@ -14,7 +14,7 @@ use super::queue::{Queue, What};
 
 /// What has happened waits for so long, in case another program's row of an earlier time is still to be written. A row
 /// takes some nanoseconds, and an interrupt within it may take longer.
-const HELD_NS: u64 = 5_000_000;
+pub const HELD: Duration = Duration::from_millis(5);
 /// How long the end of a recording waits for a disk.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -64,7 +64,7 @@ impl Gatherer {
     pub fn pass(&mut self, points: &Points, news: &News) {
         let now_ns = self.clock.read();
         let is_all = self.read(news);
-        self.record(now_ns.saturating_sub(HELD_NS), points);
+        self.record(now_ns.saturating_sub(HELD.as_nanos() as u64), points);
         if is_all {
             self.logs.retain(|log| !log.has_ended);
         }

@@ -110,6 +110,12 @@ impl Probes {
         programs.switch(points, events);
     }
 
+    /// Puts what programs have logged so far into the buffers.
+    pub fn catch_up(&self) {
+        std::thread::sleep(gatherer::HELD);
+        lock(&self.shared.gatherer).pass(&self.shared.points, &self.shared.news);
+    }
+
     /// Marks that an event is switched, in its place among the records.
     pub fn mark(&self, event: u16, name: &str, on: bool) {
         lock(&self.shared.gatherer).mark(event, name, on);
