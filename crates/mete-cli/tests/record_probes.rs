@@ -524,3 +524,11 @@ fn klog_4_flight_recorder_ends_at_an_event_of_a_probe_point() {
     assert_eq!(found[at - 1].event().unwrap().1[0], 900);
     assert_eq!(at, 901);
 }
+
+#[test]
+fn klog_1_example_of_probe_points_is_right() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/requests.mete");
+    mete(&["schema", "check", "--no-btf", path]).assert().success();
+    let formatted = mete(&["schema", "format", path]).assert().success();
+    assert_eq!(fs::read(path).unwrap(), formatted.get_output().stdout, "it is in the canonical form");
+}
