@@ -297,6 +297,31 @@ fn klog_8_members_are_read_where_this_kernel_has_them() {
     }
 }
 
+/// Sleeps for a time, and wants to know the rest of it if it is woken before.
+fn sleep_for_a_time() {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: 100_000 };
+    let mut rest = time;
+    // SAFETY: reads the one time and may write the other.
+    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const time, &raw mut rest) };
+}
+
+/// The loader takes no enumeration for a number of the same size.
+#[test]
+fn klog_8_members_that_are_enumerations_are_read() {
+    let test = "klog_8_members_that_are_enumerations_are_read";
+    let Some(kernel) = running(test) else { return };
+    // By a helper: where a program looks for itself, the kernel knows only the first member of a union.
+    let text = format!(
+        "event A {{ uint rest_is_wanted }}
+        at raw_tp:sched_switch when prev.pid == {} log A(prev.restart_block.nanosleep.type)",
+        rustix::thread::gettid().as_raw_nonzero()
+    );
+    let records = logged(test, &text, &kernel, sleep_for_a_time);
+    // 1: it is, and not by a program of 32 bits.
+    let wanted = records.iter().filter(|record| int(record, 16) == 1).count();
+    assert!(wanted >= 10, "{wanted} of {}", records.len());
+}
+
 /// By the fields of the record, as the kernel describes it.
 #[test]
 fn klog_8_classic_tracepoints_log_the_fields_of_their_records() {

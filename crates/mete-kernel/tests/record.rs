@@ -166,6 +166,7 @@ fn number(value: Option<Value<'_>>) -> i64 {
 struct Event {
     name: String,
     processor: u32,
+    time: u64,
     fields: BTreeMap<String, i64>,
 }
 
@@ -189,8 +190,8 @@ impl Recorded {
                     let layout = layouts.iter().find(|layout| layout.id == record.event).unwrap();
                     let fields = layout.values(record.bytes);
                     let fields = fields.map(|(name, value)| (name.to_owned(), number(value))).collect();
-                    let (name, processor) = (layout.name.clone(), record.processor);
-                    recorded.events.push(Event { name, processor, fields });
+                    let (name, processor, time) = (layout.name.clone(), record.processor, record.time);
+                    recorded.events.push(Event { name, processor, time, fields });
                 }
             }
         }
@@ -349,20 +350,27 @@ fn klog_2_events_that_are_off_are_not_recorded() {
 #[test]
 fn klog_2_events_of_a_schema_with_more_than_64_are_switched_each_by_itself() {
     let test = "klog_2_events_of_a_schema_with_more_than_64_are_switched_each_by_itself";
-    let events: String = (0..130).map(|nth| format!("event E{nth} {{ int pid }}\n")).collect();
+    let events: String = (0..66).map(|nth| format!("event E{nth} {{ int pid }}\n")).collect();
     let text = format!(
-        "{events}at tp_btf:sched_switch {{ log E0(next.pid) log E63(next.pid) log E64(next.pid) log E128(next.pid) }}"
+        "{events}at tp_btf:sched_switch {{ log E0(next.pid) log E63(next.pid) log E64(next.pid) log E65(next.pid) }}"
     );
-    let stretches: [&[usize]; 3] = [&[0, 64, 128], &[63, 128], &[64]];
-    for events in stretches {
-        let source = Source::new("test", text.as_str());
-        let Some(mut loaded) = load(test, source, &["E0", "E63", "E64", "E128"], AMPLE) else { return };
-        let recorder = loaded.recorder();
+    let source = Source::new("test", text);
+    let Some(mut loaded) = load(test, source, &["E0", "E63", "E64", "E65"], AMPLE) else { return };
+    let recorder = loaded.recorder();
+    let stretches: [&[usize]; 3] = [&[0, 64], &[63, 65], &[64]];
+    let times = stretches.map(|events| {
         loaded.recording.switch(events).unwrap();
-        with_timers(|| thread::sleep(Duration::from_millis(20)));
-        loaded.recording.detach();
-        let recorded = Recorded::read(&loaded.place.trace(), recorder.stop().unwrap().completeness);
-        let names: BTreeSet<_> = recorded.events.into_iter().map(|event| event.name).collect();
+        // A program that was running has asked before.
+        thread::sleep(Duration::from_millis(1));
+        let begin = support::clock_ns(libc::CLOCK_MONOTONIC);
+        with_timers(|| thread::sleep(Duration::from_millis(50)));
+        begin..support::clock_ns(libc::CLOCK_MONOTONIC)
+    });
+    loaded.recording.detach();
+    let recorded = Recorded::read(&loaded.place.trace(), recorder.stop().unwrap().completeness);
+    for (events, time) in stretches.iter().zip(times) {
+        let within = recorded.events.iter().filter(|event| time.contains(&event.time));
+        let names: BTreeSet<_> = within.map(|event| event.name.clone()).collect();
         assert_eq!(names, events.iter().map(|nth| format!("E{nth}")).collect());
     }
 }
@@ -640,6 +648,49 @@ fn klog_8_contended_locks_that_are_variables_of_the_kernel_have_their_names_in_t
             events.filter(|event| event.fields["lock"] == lock.address as i64).count()
         };
         let [waits, ends] = [of_lock("SPIN") + of_lock("WRITE"), of_lock("ACQUIRED")];
-        assert!(waits >= 10 && ends >= 10, "{waits} waits, {ends} ends");
+        assert!(waits > 0 && ends > 0, "{waits} waits, {ends} ends");
     });
+}
+
+/// Modules that a root file system which comes by 9p needs, one behind the other; says which are missing.
+fn modules_are_there(test: &str) -> bool {
+    let own = |module: &&str| Path::new("/sys/kernel/btf").join(module).exists();
+    let missing: Vec<_> = ["netfs", "9pnet", "overlay"].into_iter().filter(|module| !own(module)).collect();
+    if !missing.is_empty() {
+        println!(
+            "SKIPPED: {test}: no module {} with type information; scripts/vm/test.sh --modules has a kernel with them",
+            missing.join(" and ")
+        );
+    }
+    missing.is_empty()
+}
+
+/// A function of one module with a structure of another one's, a tracepoint, and a function without its types: a file is
+/// opened through all of them.
+#[test]
+fn klog_8_functions_tracepoints_and_structures_of_modules_are_recorded() {
+    let test = "klog_8_functions_tracepoints_and_structures_of_modules_are_recorded";
+    if !modules_are_there(test) {
+        return;
+    }
+    let own = rustix::thread::gettid().as_raw_nonzero();
+    let text = format!(
+        "event OPEN {{ u32 fid  int mode }}\nevent REQUEST {{ u32 id  int origin }}\nevent ABOVE {{ int pid }}
+        at fentry:p9_client_open when pid == {own} log OPEN(fid.fid, mode)
+        at tp_btf:netfs_rreq when pid == {own} log REQUEST(rreq.debug_id, int(rreq.origin))
+        at kprobe:ovl_open when pid == {own} log ABOVE(pid)"
+    );
+    let Some(mut loaded) = load(test, Source::new("test", text), &[], AMPLE) else { return };
+    // Nobody else reads this one, so it comes from below.
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../LICENSE-GPL-2.0");
+    let recorded = loaded.record(|| drop(fs::read(&file).unwrap()));
+    assert_eq!(recorded.lost, 0);
+    let numbers = |name: &str, field: &str| -> Vec<i64> {
+        let events = recorded.events.iter().filter(|event| event.name == name);
+        events.map(|event| event.fields[field]).collect()
+    };
+    assert_eq!(numbers("ABOVE", "pid"), [i64::from(own.get())]);
+    assert_eq!(numbers("OPEN", "fid").len(), 1, "the file below");
+    let requests = numbers("REQUEST", "id");
+    assert!(requests.len() >= 2 && requests.iter().all(|id| *id > 0), "{requests:?}");
 }

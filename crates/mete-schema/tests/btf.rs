@@ -5,8 +5,10 @@
 use std::sync::Arc;
 use std::{env, fs, process};
 
+use mete_schema::generate::bpf;
 use mete_schema::kernel::{Btf, KernelTypes, Modules, Type};
 use mete_schema::types::Int;
+use mete_schema::{Schema, Source, check};
 
 const INT: u32 = 1;
 const POINTER: u32 = 2;
@@ -110,6 +112,7 @@ fn arguments_of_a_tracepoint_have_their_names_and_types() {
     ];
     assert_eq!(members, expected.map(|(name, kind)| (name.to_owned(), kind)));
     assert!(btf.is_bit_field(task, "flag") && !btf.is_bit_field(task, "pid"));
+    assert!(btf.is_enumeration(task, "state") && !btf.is_enumeration(task, "pid"));
     assert_eq!(btf.tracepoints(), ["sched_switch"]);
     assert!(btf.tracepoint("sched_wakeup").is_none());
 }
@@ -184,6 +187,13 @@ fn module(kernel: &[u8], own: &str, member: &str) -> Vec<u8> {
     it.bytes()
 }
 
+/// The program for an event at a tracepoint, asked for as `tp_btf:`.
+fn program_at(tracepoint: &str, types: &Modules) -> String {
+    let text = format!("event A {{ int pid }} at tp_btf:{tracepoint} log A(pid)");
+    let schema = Schema::read(&[Source::new("test", text)]).unwrap();
+    bpf(&schema, &check(&schema, Some(types)).unwrap(), types).unwrap()
+}
+
 /// Both modules give the same numbers to their types.
 #[test]
 fn klog_8_tracepoints_and_structures_of_modules_are_found_and_told_apart() {
@@ -198,6 +208,9 @@ fn klog_8_tracepoints_and_structures_of_modules_are_found_and_told_apart() {
     let found = types.map(|types| {
         assert!(types.tracepoint("sched_switch").is_some() && types.tracepoint("scsi_queue").is_none());
         assert_eq!(types.tracepoints(), ["sched_switch", "nvme_queue", "usb_queue"]);
+        assert!(types.is_of_module("usb_queue") && !types.is_of_module("sched_switch"));
+        assert!(program_at("usb_queue", &types).contains("SEC(\"raw_tp/usb_queue\")"));
+        assert!(program_at("sched_switch", &types).contains("SEC(\"tp_btf/sched_switch\")"));
         ["nvme", "usb"].map(|module| {
             let arguments = types.tracepoint(&format!("{module}_queue")).unwrap();
             let Type::Pointer(Some(device)) = arguments[0].kind else { panic!("no pointer") };

@@ -55,6 +55,11 @@ fn known(target: &Target, said: &str) -> Option<&'static str> {
             "what is logged there is too much for one program; log fewer events or simpler values, or some of them at another point",
         );
     }
+    if matches!(target, Target::TpBtf(_)) && has(&"_or_null_") {
+        return Some(
+            "this kernel may hand over 0 there instead of an address that is looked through; take `raw_tp:` of the same tracepoint, which finds 0 behind it then",
+        );
+    }
     let is_stack = ["combined stack size", "stack limit"].iter().any(has);
     is_stack.then_some("its texts and values do not fit the 512 bytes of a program's stack; log fewer")
 }
@@ -101,6 +106,7 @@ mod tests {
             (tracepoint(), "prog 'mete_at_3': BPF program is too large. Processed 1000001 insn"),
             (tracepoint(), "prog 'mete_at_3': combined stack size of 2 calls is 544"),
             (tracepoint(), log),
+            (tracepoint(), &log.replace("scalar", "trusted_ptr_or_null_")),
             (tracepoint(), "prog 'mete_at_3': BPF program load failed: -EINVAL"),
             (tracepoint(), "failed to create map 'buffers'"),
         ];
@@ -116,6 +122,8 @@ mod tests {
              program's stack; log fewer",
             "the kernel does not take the program for tp_btf:sched_switch: its verifier says \"R2 invalid mem access \
              'scalar'\"; this is a fault of mete if the schema is right",
+            "the kernel does not take the program for tp_btf:sched_switch: this kernel may hand over 0 there instead of an \
+             address that is looked through; take `raw_tp:` of the same tracepoint, which finds 0 behind it then",
             "the kernel does not take the program for tp_btf:sched_switch: Operation not permitted (os error 1)",
             "the kernel refused the eBPF programs (Operation not permitted (os error 1))",
         ];

@@ -368,10 +368,10 @@ impl Btf {
         })
     }
 
-    /// Members with the bits that each has as a bit field, 0 if it is none.
+    /// Members, those of nameless structures among them.
     /// `looks` is how many members may still be looked at: nameless structures that hold each other twice
     /// would be endless without a name in them.
-    fn collect(&self, id: TypeId, nesting: usize, looks: &mut usize, found: &mut Vec<(u32, Typed)>) {
+    fn collect(&self, id: TypeId, nesting: usize, looks: &mut usize, found: &mut Vec<Member>) {
         let record = self.bare(id).filter(|(_, head)| matches!(head.kind, STRUCT | UNION));
         let Some((_, record)) = record else { return };
         for nth in 0..record.count {
@@ -387,18 +387,29 @@ impl Btf {
                 let (bits, offset) =
                     if record.flag { (offset >> 24, offset & 0xff_ffff) } else { (0, offset) };
                 let place = (nesting == 0).then_some(offset / 8);
-                found.push((bits, Typed { name, kind: narrowed(self.kind(kind), bits), place }));
+                let is_enumeration =
+                    self.bare(kind).is_some_and(|(_, head)| matches!(head.kind, ENUM | ENUM64));
+                let typed = Typed { name, kind: narrowed(self.kind(kind), bits), place };
+                found.push(Member { bits, is_enumeration, typed });
             } else if nesting < MAX_NESTING {
                 self.collect(kind, nesting + 1, looks, found);
             }
         }
     }
 
-    fn all_members(&self, id: TypeId) -> Vec<(u32, Typed)> {
+    fn all_members(&self, id: TypeId) -> Vec<Member> {
         let (mut found, mut looks) = (Vec::new(), MAX_MEMBERS);
         self.collect(id, 0, &mut looks, &mut found);
         found
     }
+}
+
+/// A member of a structure or union.
+struct Member {
+    /// How many bits it has as a bit field, 0 if it is none.
+    bits: u32,
+    is_enumeration: bool,
+    typed: Typed,
 }
 
 /// A number of so few bits, if it is a bit field.
@@ -458,7 +469,7 @@ impl KernelTypes for Btf {
     }
 
     fn members(&self, id: TypeId) -> Vec<Typed> {
-        self.all_members(id).into_iter().map(|(_, member)| member).collect()
+        self.all_members(id).into_iter().map(|member| member.typed).collect()
     }
 
     fn is_union(&self, id: TypeId) -> bool {
@@ -466,7 +477,11 @@ impl KernelTypes for Btf {
     }
 
     fn is_bit_field(&self, id: TypeId, member: &str) -> bool {
-        self.all_members(id).iter().any(|(bits, it)| *bits != 0 && it.name == member)
+        self.all_members(id).iter().any(|it| it.bits != 0 && it.typed.name == member)
+    }
+
+    fn is_enumeration(&self, id: TypeId, member: &str) -> bool {
+        self.all_members(id).iter().any(|it| it.is_enumeration && it.typed.name == member)
     }
 
     fn kind(&self, id: TypeId) -> Type {

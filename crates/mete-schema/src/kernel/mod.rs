@@ -76,6 +76,11 @@ pub trait KernelTypes {
     fn name(&self) -> &str;
     /// The arguments of a tracepoint, as its programs get them.
     fn tracepoint(&self, name: &str) -> Option<Vec<Typed>>;
+    /// Whether a tracepoint is a module's.
+    fn is_of_module(&self, tracepoint: &str) -> bool {
+        let _ = tracepoint;
+        false
+    }
     /// The fields of a tracepoint's record.
     ///
     /// # Errors
@@ -92,6 +97,11 @@ pub trait KernelTypes {
     fn is_union(&self, id: TypeId) -> bool;
     /// Whether this member of it is a bit field.
     fn is_bit_field(&self, id: TypeId, member: &str) -> bool;
+    /// Whether this member of it is an enumeration, which programs must not take for another kind of number.
+    fn is_enumeration(&self, id: TypeId, member: &str) -> bool {
+        let _ = (id, member);
+        false
+    }
     /// The members of a structure or union, those of nameless ones in it among them.
     fn members(&self, id: TypeId) -> Vec<Typed>;
     /// What a type is, without the other names that it goes by.

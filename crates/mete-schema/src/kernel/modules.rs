@@ -92,6 +92,10 @@ impl KernelTypes for Modules {
         self.first(|types| types.tracepoint(name)).map(|(typed, owner)| self.typed_of(typed, owner))
     }
 
+    fn is_of_module(&self, tracepoint: &str) -> bool {
+        self.first(|types| types.tracepoint(tracepoint)).is_some_and(|(_, owner)| owner > 0)
+    }
+
     fn record(&self, group: &str, name: &str) -> Result<Option<Vec<Typed>>, String> {
         let found = self.first(|types| types.record(group, name).ok());
         match found {
@@ -123,6 +127,11 @@ impl KernelTypes for Modules {
     fn is_bit_field(&self, id: TypeId, member: &str) -> bool {
         let (types, id, _) = self.owner(id);
         types.is_bit_field(id, member)
+    }
+
+    fn is_enumeration(&self, id: TypeId, member: &str) -> bool {
+        let (types, id, _) = self.owner(id);
+        types.is_enumeration(id, member)
     }
 
     fn members(&self, id: TypeId) -> Vec<Typed> {

@@ -37,6 +37,10 @@ impl KernelTypes for Running {
         self.types.tracepoint(name)
     }
 
+    fn is_of_module(&self, tracepoint: &str) -> bool {
+        self.types.is_of_module(tracepoint)
+    }
+
     fn record(&self, group: &str, name: &str) -> Result<Option<Vec<Typed>>, String> {
         match read_tracing_file(&format!("events/{group}/{name}/format")) {
             Ok(text) => Ok(Some(record_fields(&text))),
@@ -64,6 +68,10 @@ impl KernelTypes for Running {
 
     fn is_bit_field(&self, id: TypeId, member: &str) -> bool {
         self.types.is_bit_field(id, member)
+    }
+
+    fn is_enumeration(&self, id: TypeId, member: &str) -> bool {
+        self.types.is_enumeration(id, member)
     }
 
     fn members(&self, id: TypeId) -> Vec<Typed> {

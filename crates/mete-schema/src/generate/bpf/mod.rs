@@ -22,6 +22,7 @@ mod spare;
 mod structures;
 mod value;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -87,14 +88,17 @@ const MOST_POINTERS: usize = 9;
 fn too_far(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (point, checked) in schema.points.iter().zip(&checked.points) {
-        let writer = Writer { kernel, is_direct: is_direct(&point.target) };
+        let writer = Writer { kernel, is_direct: is_direct(&way(&point.target, kernel)) };
         for value in checked.values() {
             value.walk(&mut |value| {
                 if writer.pointers_to(value) == MOST_POINTERS + 1 {
                     let title = format!("{} cannot follow so many pointers", point.target);
                     let label = format!("at most {MOST_POINTERS} on the way to a value");
-                    let help = "a `tp_btf:` of the same tracepoint can".to_owned();
-                    problems.push(Problem::new(value.span, title, label).help(help));
+                    let help = match point.target {
+                        Target::TpBtf(_) => "it is a module's, whose addresses are followed by a helper",
+                        _ => "a `tp_btf:` of the same tracepoint can, unless it is a module's",
+                    };
+                    problems.push(Problem::new(value.span, title, label).help(help.to_owned()));
                 }
             });
         }
@@ -163,6 +167,16 @@ fn section(target: &Target) -> Option<String> {
     }
 }
 
+/// What kind of program runs at a place. For all that newer kernels know (6.12.117 is one), an address that a module's
+/// tracepoint hands over may be none, and they refuse programs that look through it unasked; so these read by a helper,
+/// which finds 0 there.
+fn way<'a>(target: &'a Target, kernel: &dyn KernelTypes) -> Cow<'a, Target> {
+    match target {
+        Target::TpBtf(name) if kernel.is_of_module(name) => Cow::Owned(Target::RawTracepoint(name.clone())),
+        target => Cow::Borrowed(target),
+    }
+}
+
 /// Whether the kernel knows the types of a program's arguments, and lets it look through them.
 fn is_direct(target: &Target) -> bool {
     matches!(target, Target::TpBtf(_) | Target::Fentry(_) | Target::Fexit(_))
@@ -201,6 +215,7 @@ fn program(
     schema: &Schema,
     kernel: &dyn KernelTypes,
 ) {
+    let target = &*way(target, kernel);
     let writer = Writer { kernel, is_direct: is_direct(target) };
     let section = section(target).unwrap_or_default();
     let _ = writeln!(text, "SEC(\"{section}\")\nint {name}(mete_u64 *ctx)\n{{");

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::value::Writer;
+use super::value::{Writer, whole};
 use crate::kernel::{KernelTypes, Type, TypeId};
+use crate::types::Int;
 use crate::typing::{Checked, CheckedPoint, Node, Value};
 
 /// What is read of which structure.
@@ -39,6 +40,7 @@ impl<'a> Structures<'a> {
         let mut text = String::new();
         let mut named: Vec<_> = self.members.keys().copied().filter(|id| !self.is_nameless(*id)).collect();
         named.extend(self.pointed_at());
+        text.push_str(&self.enumerations());
         let names: BTreeSet<_> = named.iter().map(|id| self.head(*id)).collect();
         for head in names {
             let _ = writeln!(text, "{head};");
@@ -52,6 +54,28 @@ impl<'a> Structures<'a> {
         }
         text.push_str("#pragma clang attribute pop\n\n");
         text
+    }
+
+    /// Types for the members that are enumerations, of each size. The loader finds no member that is a number here and an
+    /// enumeration there; of one without a name it asks for nothing else.
+    fn enumerations(&self) -> String {
+        let of = |(id, members): (&TypeId, &BTreeMap<String, Type>)| {
+            let ints = members.iter().filter_map(|(name, kind)| match kind {
+                Type::Int(int) if self.kernel.is_enumeration(*id, name) => Some(whole(*int)),
+                _ => None,
+            });
+            ints.collect::<Vec<_>>()
+        };
+        let used: BTreeMap<_, _> =
+            self.members.iter().flat_map(of).map(|int| (enumeration(int), int)).collect();
+        let declare = |(name, int): (String, Int)| {
+            let value = match (int.is_signed, int.bits) {
+                (true, bits) => format!("(-0x{:x}ll - 1)", (1_u64 << (bits - 1)) - 1),
+                (false, bits) => format!("0x{:x}ull", u64::MAX >> (64 - bits)),
+            };
+            format!("typedef enum {{ {name}_ = {value} }} __attribute__((packed)) {name};\n")
+        };
+        used.into_iter().map(declare).collect()
     }
 
     /// Structures of which only the address is used.
@@ -102,7 +126,13 @@ impl<'a> Structures<'a> {
                 Type::Int(int) if self.kernel.is_bit_field(id, name) => format!(" : {}", int.bits),
                 _ => String::new(),
             };
-            let _ = writeln!(text, "{indent}{}{bits};", self.member(name, kind, indent));
+            let member = match kind {
+                Type::Int(int) if self.kernel.is_enumeration(id, name) => {
+                    format!("{} {name}", enumeration(*int))
+                }
+                kind => self.member(name, kind, indent),
+            };
+            let _ = writeln!(text, "{indent}{member}{bits};");
         }
         text.push_str(&indent[1..]);
         text.push('}');
@@ -130,6 +160,11 @@ impl<'a> Structures<'a> {
     fn is_nameless_record(&self, id: TypeId) -> bool {
         matches!(self.kernel.kind(id), Type::Record(id) if self.is_nameless(id))
     }
+}
+
+/// The type of a member that is an enumeration.
+fn enumeration(int: Int) -> String {
+    format!("mete_enum_{}", whole(int))
 }
 
 /// `struct task_struct`

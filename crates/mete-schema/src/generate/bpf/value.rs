@@ -179,7 +179,7 @@ impl Writer<'_> {
 }
 
 /// A bit field's value is one of the next whole size.
-fn whole(int: Int) -> Int {
+pub(super) fn whole(int: Int) -> Int {
     Int { bits: int.bits.next_power_of_two().max(8), ..int }
 }
 
