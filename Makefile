@@ -45,11 +45,12 @@ fmt: setup ## format Rust and C
 	@$(RUN) cargo fmt --all
 	@$(RUN) $${CLANG/clang/clang-format} -i $$(git ls-files '*.c' '*.h' ':!:*vmlinux*')
 
-vm-setup: setup ## install QEMU and build the test kernel, unless they are there
+vm-setup: setup ## install QEMU, build the test kernel and unpack the distribution's, unless they are there
 	@scripts/setup.sh vm
 	@scripts/vm/run.sh --check 2>/dev/null || scripts/vm/build-kernel.sh
+	@scripts/vm/run.sh --modules --check 2>/dev/null || scripts/vm/modules-kernel.sh
 
-vm-test: setup ## the kernel tests in a virtual machine with cgroup v2, fentry and sched_ext
+vm-test: setup ## the kernel tests in a virtual machine with cgroup v2, fentry, sched_ext and modules
 	@scripts/test.sh vm
 
 clean: ## remove what was built here

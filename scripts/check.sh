@@ -24,7 +24,7 @@ part_if_present() {
 
 # Not the generated ones: vmlinux.h, and the programs of schemata.
 mapfile -t c_files < <(git ls-files '*.c' '*.h' ':!:*vmlinux*' ':!:*/bpf/schemas/*')
-mapfile -t scripts < <(git ls-files '*.sh' .ci/run scripts/vm/init)
+mapfile -t scripts < <(git ls-files '*.sh' .ci/run scripts/vm/init scripts/vm/modules-init)
 
 part "Rust formatting" cargo fmt --all --check
 part "lints" cargo clippy --workspace --all-targets -- -D warnings

@@ -31,6 +31,20 @@ refresh_lists() {
 	as_root apt-get -q -q -o DPkg::Lock::Timeout=120 update || say "some package lists could not be fetched; going on"
 }
 
+missing_packages() {
+	local package
+	for package in "$@"; do
+		dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -x installed >/dev/null || echo "$package"
+	done
+}
+
+# install_missing NAME...: those that are not there.
+install_missing() {
+	local packages
+	mapfile -t packages < <(missing_packages "$@")
+	install_packages "${packages[@]}"
+}
+
 # install_packages NAME...; --no-remove, because nothing that is already there may have to go.
 install_packages() {
 	[ $# -gt 0 ] || return 0

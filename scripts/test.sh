@@ -78,11 +78,17 @@ miri() {
 }
 
 vm() {
+	in_vm vm
+	in_vm vm-modules --modules
+}
+
+# in_vm STAGE [OPTION]
+in_vm() {
 	local reason
-	if reason=$(scripts/vm/run.sh --check 2>&1); then
-		stage vm scripts/vm/test.sh
+	if reason=$(scripts/vm/run.sh "${@:2}" --check 2>&1); then
+		stage "$1" scripts/vm/test.sh "${@:2}"
 	else
-		skip vm "${reason#mete: }"
+		skip "$1" "${reason#mete: }"
 	fi
 }
 

@@ -22,19 +22,6 @@ choose_source() {
 	return 1
 }
 
-missing_packages() {
-	local package
-	for package in "$@"; do
-		dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -x installed >/dev/null || echo "$package"
-	done
-}
-
-install_missing() {
-	local packages
-	mapfile -t packages < <(missing_packages "$@")
-	install_packages "${packages[@]}"
-}
-
 configure() {
 	make -s -C "$1" O="$2" KCONFIG_ALLCONFIG="$root/scripts/vm/kernel.config" allnoconfig
 	local option unmet=()

@@ -2,11 +2,12 @@
 # Runs a command as root in a small virtual machine: a test kernel of its own, this machine's root
 # file system underneath (read-only, changes stay in memory). Output and exit status come back.
 #
-#   scripts/vm/run.sh [--share DIR] [--limit SECONDS] COMMAND [ARGUMENT…]
-#   scripts/vm/run.sh --check       can this machine do that? exit status 77 and the reason if not
+#   scripts/vm/run.sh [--modules] [--share DIR] [--limit SECONDS] COMMAND [ARGUMENT…]
+#   scripts/vm/run.sh [--modules] --check    can this machine do that? exit status 77 and the reason if not
 #
 # QEMU emulates the processor (no hardware virtualisation needed): some 25 times slower than the
-# host. --share makes DIR writable from inside. Exit status 124: the limit (default 300 s) was
+# host. --modules: with the distribution's own kernel and some modules of it (scripts/vm/modules-kernel.sh
+# unpacks it), not the test kernel. --share makes DIR writable from inside. Exit status 124: the limit (default 300 s) was
 # reached; 125: the machine did not get as far as the command, its console is printed.
 # The kernel image: METE_VM_KERNEL, or ../shared/vm/bzImage, or .cache/vm/bzImage beside the
 # sources (scripts/vm/build-kernel.sh makes the last).
@@ -16,6 +17,8 @@ set -uo pipefail
 
 limit=300
 shared=
+initrd=
+with_modules=
 
 find_kernel() {
 	local image
@@ -33,6 +36,12 @@ cannot() {
 check() {
 	[ "$(uname -m)" = x86_64 ] || cannot "the test kernel is for x86-64 machines"
 	have qemu-system-x86_64 || cannot "QEMU is not installed; make vm-setup installs it"
+	if [ -n "$with_modules" ]; then
+		kernel=$root/.cache/vm/modules/bzImage
+		initrd=$root/.cache/vm/modules/initrd
+		[ -r "$initrd" ] || cannot "there is no kernel with modules; make vm-setup unpacks one (a download of 100 MB)"
+		return
+	fi
 	kernel=$(find_kernel) || cannot "there is no test kernel; make vm-setup builds one (about ten minutes)"
 }
 
@@ -56,6 +65,7 @@ qemu_arguments() {
 		-chardev stdio,id=output,signal=off -device virtio-serial-pci -device virtserialport,chardev=output,name=output \
 		-virtfs "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap" \
 		-virtfs "local,path=$orders,mount_tag=orders,security_model=none,multidevs=remap"
+	[ -z "$initrd" ] || printf '%s\n' -initrd "$initrd"
 	[ -z "$shared" ] || printf '%s\n' -virtfs "local,path=$shared,mount_tag=shared,security_model=none,multidevs=remap"
 }
 
@@ -85,6 +95,7 @@ while :; do
 		check
 		exit
 		;;
+	--modules) with_modules=yes && shift ;;
 	--share) shared=$(realpath "$2") && shift 2 || exit ;;
 	--limit) limit=$2 && shift 2 ;;
 	-*) give_up "unknown option $1; see the top of $0" ;;

@@ -2,8 +2,9 @@
 # Runs the integration tests of crates in the virtual machine, where fentry, cgroup v2 and
 # sched_ext work on any host. Built here, run inside.
 #
-#   scripts/vm/test.sh [CRATE…]     default: mete-kernel
+#   scripts/vm/test.sh [--modules] [CRATE…]     default: mete-kernel
 #
+# --modules: the tests of kernel modules, under the distribution's own kernel.
 # METE_VM_LIMIT bounds the run inside, in seconds (default 600).
 set -uo pipefail
 # shellcheck source=scripts/env.sh
@@ -23,7 +24,7 @@ test_programs() {
 run_all='
 status=0
 for program; do
-	"$program" --show-output --test-threads=1 || status=$?
+	"$program" --show-output --test-threads=1 $METE_VM_TESTS || status=$?
 done
 exit $status'
 
@@ -33,9 +34,16 @@ run_crate() {
 	[ -n "$programs" ] || give_up "$1 has no integration tests to run"
 	mapfile -t programs <<<"$programs"
 	cd "$root/crates/$1" || exit
-	"$root/scripts/vm/run.sh" --limit "${METE_VM_LIMIT:-600}" bash -c "$run_all" tests "${programs[@]}"
+	"$root/scripts/vm/run.sh" "${kernel[@]}" --limit "${METE_VM_LIMIT:-600}" env METE_VM_TESTS="$tests" bash -c "$run_all" tests "${programs[@]}"
 }
 
+kernel=()
+tests=
+if [ "${1:-}" = --modules ]; then
+	kernel=(--modules)
+	tests=of_modules
+	shift
+fi
 [ $# -gt 0 ] || set -- mete-kernel
 worst=0
 for crate; do
