@@ -45,6 +45,7 @@ pub(super) fn not_attached(target: &Target, source: libbpf_rs::Error) -> KernelE
 fn known(target: &Target, said: &str) -> Option<&'static str> {
     let has = |text: &&str| said.contains(text);
     let is_of_function = matches!(target, Target::Fentry(_) | Target::Fexit(_));
+    let is_typed = is_of_function || matches!(target, Target::TpBtf(_));
     if is_of_function && ["-EPERM", "-ENOTSUPP", "-EOPNOTSUPP"].iter().any(has) {
         return Some(
             "this kernel lets no program run where its functions begin or end, see mete doctor; take a tracepoint, or `kprobe:`",
@@ -55,9 +56,14 @@ fn known(target: &Target, said: &str) -> Option<&'static str> {
             "what is logged there is too much for one program; log fewer events or simpler values, or some of them at another point",
         );
     }
-    if matches!(target, Target::TpBtf(_)) && has(&"_or_null_") {
+    if is_typed && has(&"_or_null_") {
         return Some(
-            "this kernel may hand over 0 there instead of an address that is looked through; take `raw_tp:` of the same tracepoint, which finds 0 behind it then",
+            "this kernel may hand over 0 there instead of an address that is looked through; ask first, as in `when NAME != 0`, or take `raw_tp:` of the same tracepoint, which finds 0 behind it then",
+        );
+    }
+    if is_typed && ["cannot access ptr member", "access beyond the end of member"].iter().any(has) {
+        return Some(
+            "it lets a program look into the first member of a union only; take `raw_tp:` or `kprobe:` of the same place, which read any",
         );
     }
     let is_stack = ["combined stack size", "stack limit"].iter().any(has);
@@ -107,6 +113,10 @@ mod tests {
             (tracepoint(), "prog 'mete_at_3': combined stack size of 2 calls is 544"),
             (tracepoint(), log),
             (tracepoint(), &log.replace("scalar", "trusted_ptr_or_null_")),
+            (
+                tracepoint(),
+                "cannot access ptr member uaddr with moff 0 in struct (anon) with off 4 size 4 prog 'mete_at_3'",
+            ),
             (tracepoint(), "prog 'mete_at_3': BPF program load failed: -EINVAL"),
             (tracepoint(), "failed to create map 'buffers'"),
         ];
@@ -123,7 +133,10 @@ mod tests {
             "the kernel does not take the program for tp_btf:sched_switch: its verifier says \"R2 invalid mem access \
              'scalar'\"; this is a fault of mete if the schema is right",
             "the kernel does not take the program for tp_btf:sched_switch: this kernel may hand over 0 there instead of an \
-             address that is looked through; take `raw_tp:` of the same tracepoint, which finds 0 behind it then",
+             address that is looked through; ask first, as in `when NAME != 0`, or take `raw_tp:` of the same tracepoint, \
+             which finds 0 behind it then",
+            "the kernel does not take the program for tp_btf:sched_switch: it lets a program look into the first member of a \
+             union only; take `raw_tp:` or `kprobe:` of the same place, which read any",
             "the kernel does not take the program for tp_btf:sched_switch: Operation not permitted (os error 1)",
             "the kernel refused the eBPF programs (Operation not permitted (os error 1))",
         ];
