@@ -172,7 +172,15 @@ fn as_nobody(arguments: &[&str]) -> Output {
         std::os::unix::fs::chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         command.uid(NOBODY).gid(NOBODY);
     }
-    command.output().unwrap()
+    loop {
+        match command.output() {
+            // What another test forks has the copy open for writing until it is another program.
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            output => return output.unwrap(),
+        }
+    }
 }
 
 #[test]
