@@ -12,10 +12,11 @@ use mete_schema::nearest::nearest;
 use mete_sim::cost::{self, Cost};
 use mete_sim::metrics::Latencies;
 use mete_sim::scenario::SHIPPED;
+use mete_sim::scene::Troubles;
 use mete_sim::sweep::MOST_RUNS;
 use mete_sim::{
-    ClientReport, Recorder, Report, Scenario, ScenarioError, Stalled, Sweep, Varied, all_processors,
-    in_parallel, report, trace,
+    ClientReport, NetworkReport, Recorder, Report, Scenario, ScenarioError, Stalled, Sweep, Varied,
+    all_processors, in_parallel, report, trace,
 };
 use serde::Serialize;
 
@@ -170,6 +171,7 @@ fn show(
     }
     output.text(String::new())?;
     output.text(summary(reports))?;
+    output.text(network(reports))?;
     if options.cost { output.text(costs_table(reports, costs)) } else { Ok(()) }
 }
 
@@ -480,6 +482,24 @@ fn summary(reports: &[Report]) -> String {
     table.text()
 }
 
+/// One line for each policy under which streams suffered on the network.
+fn network(reports: &[Report]) -> String {
+    let suffered = reports.iter().filter(|report| report.network != NetworkReport::default());
+    let line = |report: &Report| {
+        let NetworkReport { lost, senders: Troubles { sent_again, ran_out, in_vain } } = report.network;
+        format!(
+            "network under {}: {} lost at the driver's network card, {} sent again; timers ran out {}, {} in \
+             vain\n",
+            report.policy,
+            number(lost, "packet"),
+            number(sent_again, "segment"),
+            number(ran_out, "time"),
+            grouped(in_vain),
+        )
+    };
+    suffered.map(line).collect()
+}
+
 fn percent(part: f64) -> String {
     format!("{:.2}", 100.0 * part)
 }
@@ -500,6 +520,16 @@ struct RunObject<'a> {
     boost_hit_ratio: Option<f64>,
     cost: Option<CostObject>,
     counters: std::collections::BTreeMap<&'static str, u64>,
+    network: NetworkObject,
+}
+
+/// What streams suffered on the network.
+#[derive(Serialize)]
+struct NetworkObject {
+    lost: u64,
+    sent_again: u64,
+    timers_ran_out: u64,
+    timers_in_vain: u64,
 }
 
 #[derive(Serialize)]
@@ -572,6 +602,12 @@ fn objects(scenario: &str, report: &Report, cost: Option<Cost>, output: &mut Out
         boost_hit_ratio: report.boost_hit_ratio(),
         cost: cost.map(|Cost { ns, calls, decisions }| CostObject { ns, calls, decisions }),
         counters: report.counters.iter().copied().collect(),
+        network: NetworkObject {
+            lost: report.network.lost,
+            sent_again: report.network.senders.sent_again,
+            timers_ran_out: report.network.senders.ran_out,
+            timers_in_vain: report.network.senders.in_vain,
+        },
     })?;
     for client in &report.clients {
         output.object(&object(scenario, &report.policy, client))?;

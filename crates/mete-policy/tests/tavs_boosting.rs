@@ -465,13 +465,14 @@ fn tavs_4_who_is_next_anyway_is_not_boosted_if_needless_boosts_are_skipped() {
 
 /// Figure 1(b): what an I/O-bound task is boosted for, the task beside it spends.
 #[test]
-fn tavs_4_aggressive_boosting_preempts_for_any_event_and_is_not_revoked() {
+fn tavs_4_aggressive_boosting_preempts_for_any_packet_and_is_not_revoked() {
     let mut host = Host::behind_the_hog(TavsSettings {
         aggressive_boosting: true,
         inference: true,
         ..TavsSettings::OFF
     });
-    assert_eq!(host.pending(Event::Other), Some(0), "though it is over its credit");
+    assert_eq!(host.pending(Event::Other), None, "that a packet is sent is none that came");
+    assert_eq!(host.pending(Event::Packet { port: 9 }), Some(0), "though it is over its credit");
     host.ran(HOG, MS, Stop::Preempted);
     assert_eq!(host.pick(MIXED), (30 * MS, Grant::WakeBoost));
     host.switch(IO);

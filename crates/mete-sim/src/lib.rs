@@ -47,7 +47,7 @@ pub use model::{Context, Model, Reaction, Step};
 pub use parallel::{all_processors, in_parallel};
 pub use queue::Ticket;
 pub use recorder::{Note, Recorder};
-pub use report::{ClientReport, Report};
+pub use report::{ClientReport, NetworkReport, Report};
 pub use scenario::{Scenario, ScenarioError};
 pub use scene::Scene;
 pub use sweep::{Sweep, SweepError, Varied};

@@ -10,7 +10,7 @@ use crate::metrics::{Fluid, Latencies, jain};
 use crate::model::Model;
 use crate::recorder::Recorder;
 use crate::scenario::Scenario;
-use crate::scene::Scene;
+use crate::scene::{Scene, Troubles};
 use crate::waiting::{Waiting, waiting};
 use crate::watch::Watch;
 
@@ -88,6 +88,17 @@ pub struct Report {
     pub waiting: Vec<Waiting>,
     /// The policy's own counters, warm-up included.
     pub counters: Vec<(&'static str, u64)>,
+    /// What streams suffered on the network, warm-up included.
+    pub network: NetworkReport,
+}
+
+/// What streams suffered on the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetworkReport {
+    /// Packets that the driver's network card had no room for.
+    pub lost: u64,
+    /// What the senders of streams had to do besides sending.
+    pub senders: Troubles,
 }
 
 impl Report {
@@ -205,11 +216,14 @@ fn measure<P: Policy, R: Recorder, B>(
     host.policy().counters(&mut |name, count| counters.push((name, count)));
     let policy = host.policy().name().to_owned();
     let waiting = waiting(scenario, &host);
+    let (senders, lost) = host.model().troubles();
+    let network = NetworkReport { lost, senders };
     let (watch, also) = host.into_recorder();
     let measured_ns = scenario.duration_ns - scenario.warm_up_ns;
     let clients = clients(watch, scenario, &had, times.total_ns());
     let fairness = jain(clients.iter().map(|client| (client.ran_ns, client.share)));
-    let report = Report { policy, seed, measured_ns, times, decisions, fairness, clients, waiting, counters };
+    let report =
+        Report { policy, seed, measured_ns, times, decisions, fairness, clients, waiting, counters, network };
     Ok(ControlFlow::Continue((report, also)))
 }
 

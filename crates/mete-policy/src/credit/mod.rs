@@ -255,7 +255,11 @@ impl Credit {
         if self.roster.state(client) != State::Running {
             self.tavs.inference.event(client, event);
         }
-        if self.tavs.settings.aggressive_boosting && self.roster.state(client) == State::Ready {
+        let is_for_a_task = event != Event::Other;
+        if self.tavs.settings.aggressive_boosting
+            && is_for_a_task
+            && self.roster.state(client) == State::Ready
+        {
             return self.boost_as_if_woken(client);
         }
         match event {

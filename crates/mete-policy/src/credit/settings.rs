@@ -62,8 +62,8 @@ pub struct TavsSettings {
     /// The largest belief: 300 (§5).
     pub belief_max: i16,
 
-    /// Boost a virtual processor for any event, whatever is in it and for a whole slice: what §3.1 warns of
-    /// (figure 1(b)). In none of the sets below.
+    /// Boost a virtual processor for any packet that comes and any read that is done, whatever task it is for
+    /// and for a whole slice: what §3.1 warns of (figure 1(b)). In none of the sets below.
     pub aggressive_boosting: bool,
     /// Boost a virtual processor for an event that an I/O-bound task in it waits for (§3.4).
     pub partial_boosting: bool,

@@ -10,7 +10,7 @@ use super::table::{no_time, one};
 use super::value::Varying;
 use super::{Body, Client, Domain};
 use crate::random::{Distribution, LONGEST_NS};
-use crate::scene::{DriverCosts, Network, Remote};
+use crate::scene::{DriverCosts, Network, Remote, TellSent};
 
 const BYTES_PER_KIB: f64 = 1024.0;
 const BYTES_PER_MIB: f64 = 1024.0 * 1024.0;
@@ -30,6 +30,14 @@ impl Default for NetworkTable {
     }
 }
 
+/// Of which packets guests hear that they are sent.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(untagged, expecting = "true, false, or a number of packets")]
+enum Tell {
+    Middle(bool),
+    After(u64),
+}
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct DriverTable {
@@ -40,7 +48,8 @@ pub(super) struct DriverTable {
     request_us: Option<Spanned<f64>>,
     complete_us: Option<Spanned<f64>>,
     batch: Option<Spanned<u32>>,
-    tell_sent: bool,
+    tell_sent: Tell,
+    receive_ring: u32,
 }
 
 impl Default for DriverTable {
@@ -53,7 +62,8 @@ impl Default for DriverTable {
             request_us: None,
             complete_us: None,
             batch: None,
-            tell_sent: false,
+            tell_sent: Tell::Middle(false),
+            receive_ring: 0,
         }
     }
 }
@@ -88,6 +98,8 @@ struct SendsTable {
     mib: Option<Spanned<f64>>,
     #[serde(default = "window")]
     window: Spanned<u64>,
+    #[serde(default = "patience")]
+    patience_ms: Spanned<f64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -97,11 +109,18 @@ struct ServesTable {
     think_ms: Varying,
     #[serde(default = "window")]
     window: Spanned<u64>,
+    #[serde(default = "patience")]
+    patience_ms: Spanned<f64>,
 }
 
 /// As much as TCP allows under way without scaling its window, 64 KiB, in segments of 1460 bytes.
 fn window() -> Spanned<u64> {
     Spanned::new(0..0, 44)
+}
+
+/// Linux's least (`TCP_RTO_MIN`).
+fn patience() -> Spanned<f64> {
+    Spanned::new(0..0, 200.0)
 }
 
 /// Remote machines need one that is spoken of; between clients there is always one, as fast as can be.
@@ -140,7 +159,12 @@ fn costs(table: &DriverTable) -> Result<DriverCosts, Fault> {
         request_ns: cost("request_us", &table.request_us, usual.request_ns)?,
         complete_ns: cost("complete_us", &table.complete_us, usual.complete_ns)?,
         batch: table.batch.as_ref().map_or(Ok(usual.batch), |batch| one_or_more("batch", batch))?,
-        tell_sent: table.tell_sent,
+        tell_sent: match table.tell_sent {
+            Tell::Middle(false) | Tell::After(0) => TellSent::Never,
+            Tell::Middle(true) => TellSent::Middle,
+            Tell::After(packets) => TellSent::After(packets),
+        },
+        receive_ring: table.receive_ring,
     })
 }
 
@@ -190,11 +214,13 @@ fn remote(table: &RemoteTable, names: &mut Names) -> Result<Remote, Fault> {
             port: sends.port,
             bytes: sends.mib.as_ref().map_or(Ok(LONGEST_NS), |mib| ns("mib", mib, BYTES_PER_MIB))?,
             window: one_or_more("window", &sends.window)?,
+            patience_ns: ns("patience_ms", &sends.patience_ms, NS_PER_MS)?,
         }),
         (None, None, Some(serves)) => Ok(Remote::Serves {
             bytes: varying("kib", &serves.kib, BYTES_PER_KIB)?,
             think: varying("think_ms", &serves.think_ms, NS_PER_MS)?,
             window: one_or_more("window", &serves.window)?,
+            patience_ns: ns("patience_ms", &serves.patience_ms, NS_PER_MS)?,
         }),
         _ => Err(Fault::new(table.name.span(), "a remote machine does one of asks, sends and serves")),
     }

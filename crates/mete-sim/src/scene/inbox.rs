@@ -2,15 +2,63 @@
 
 use std::collections::VecDeque;
 
-use mete_policy::RequestId;
+use mete_policy::{Nanoseconds, RequestId};
 
 use super::io::{Kind, Packet, Read};
+use super::tcp::{Arrival, Receiver};
 
 struct Port {
     port: u16,
     packets: VecDeque<Packet>,
-    /// Segments taken and not acknowledged.
-    unacknowledged: u32,
+    /// Streams that come there.
+    streams: Vec<Receiver>,
+    /// It is going to be asked what it has not acknowledged.
+    is_timed: bool,
+}
+
+impl Port {
+    /// The stream that a packet is of, which begins if it is the first.
+    fn stream(&mut self, packet: Packet) -> &mut Receiver {
+        let at = self.streams.iter().position(|stream| stream.is_from(packet.from)).unwrap_or_else(|| {
+            self.streams.push(Receiver::new(packet));
+            self.streams.len() - 1
+        });
+        &mut self.streams[at]
+    }
+
+    /// Keeps a segment; whether there is something to take, and what has to be sent back at once.
+    fn put_segment(
+        &mut self,
+        packet: Packet,
+        number: u64,
+        stamp_ns: Nanoseconds,
+        now_ns: Nanoseconds,
+    ) -> (bool, Option<Packet>) {
+        let mut packets = std::mem::take(&mut self.packets);
+        let ready = |packet| packets.push_back(packet);
+        let arrival = self.stream(packet).arrive(packet, number, stamp_ns, now_ns, ready);
+        self.packets = packets;
+        match arrival {
+            Arrival::InOrder => (true, None),
+            Arrival::Acknowledge(packet, is_heard) => (is_heard, Some(packet)),
+        }
+    }
+
+    /// When the first of its streams has to acknowledge what it has not.
+    fn due_ns(&self) -> Option<Nanoseconds> {
+        self.streams.iter().filter_map(Receiver::due_ns).min()
+    }
+}
+
+/// What a packet brings about.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Arrived {
+    /// A task can take it.
+    pub is_heard: bool,
+    /// It has to be answered so at once.
+    pub acknowledgement: Option<Packet>,
+    /// The port wants to be asked then what it has not acknowledged.
+    pub ask_at_ns: Option<Nanoseconds>,
 }
 
 /// A client's packets and outstanding reads.
@@ -42,7 +90,12 @@ impl Inbox {
     pub(super) fn listen(&mut self, ports: impl IntoIterator<Item = u16>) {
         for port in ports {
             if !self.ports.iter().any(|known| known.port == port) {
-                self.ports.push(Port { port, packets: VecDeque::new(), unacknowledged: 0 });
+                self.ports.push(Port {
+                    port,
+                    packets: VecDeque::new(),
+                    streams: Vec::new(),
+                    is_timed: false,
+                });
             }
         }
     }
@@ -52,22 +105,43 @@ impl Inbox {
         self.dropped
     }
 
-    /// Keeps a packet until a task takes it; whether somebody listens there.
-    pub(super) fn put(&mut self, port: u16, packet: Packet) -> bool {
-        if let Kind::Acknowledgement { .. } = packet.kind {
+    /// Keeps a packet until a task takes it, if somebody listens there.
+    pub(super) fn put(&mut self, port: u16, packet: Packet, now_ns: Nanoseconds) -> Arrived {
+        if let Kind::Acknowledgement(_) | Kind::Received = packet.kind {
             // The kernel's own business: no task is woken.
-            return false;
+            return Arrived::default();
         }
-        match self.ports.iter_mut().find(|known| known.port == port) {
-            Some(known) => {
-                known.packets.push_back(packet);
-                true
-            }
-            None => {
-                self.dropped += 1;
-                false
-            }
-        }
+        let Some(known) = self.ports.iter_mut().find(|known| known.port == port) else {
+            self.dropped += 1;
+            return Arrived::default();
+        };
+        let Kind::Segment { number, stamp_ns, .. } = packet.kind else {
+            known.packets.push_back(packet);
+            return Arrived { is_heard: true, ..Arrived::default() };
+        };
+        let (is_heard, acknowledgement) = known.put_segment(packet, number, stamp_ns, now_ns);
+        let ask_at_ns = if known.is_timed { None } else { known.due_ns() };
+        known.is_timed |= ask_at_ns.is_some();
+        Arrived { is_heard, acknowledgement, ask_at_ns }
+    }
+
+    /// The time has come to ask what a port has not acknowledged: whether that has waited long enough, and
+    /// otherwise when to ask again.
+    pub(super) fn owes(&mut self, port: u16, now_ns: Nanoseconds) -> (bool, Option<Nanoseconds>) {
+        let Some(known) = self.ports.iter_mut().find(|known| known.port == port) else {
+            return (false, None);
+        };
+        let due_ns = known.due_ns();
+        let is_due = due_ns.is_some_and(|due_ns| due_ns <= now_ns);
+        known.is_timed = due_ns.is_some() && !is_due;
+        (is_due, due_ns.filter(|_| !is_due))
+    }
+
+    /// The next acknowledgement that has waited long enough at a port.
+    pub(super) fn overdue(&mut self, port: u16, now_ns: Nanoseconds) -> Option<Packet> {
+        let known = self.ports.iter_mut().find(|known| known.port == port)?;
+        let is_due = |stream: &&mut Receiver| stream.due_ns().is_some_and(|due_ns| due_ns <= now_ns);
+        Some(known.streams.iter_mut().find(is_due)?.acknowledgement(now_ns))
     }
 
     /// From now on a port holds so many packets of the client's own tasks; 0: any number.
@@ -94,16 +168,10 @@ impl Inbox {
         self.ports.iter_mut().find(|known| known.port == port)?.packets.pop_front()
     }
 
-    /// The acknowledgement that is due for a packet that was taken: for every second segment of a stream
-    /// and for its last (RFC 1122, §4.2.3.2; what remains of a stream would be after some time).
-    pub(super) fn acknowledge(&mut self, port: u16, packet: Packet) -> Option<Packet> {
-        let Kind::Segment { is_last } = packet.kind else { return None };
-        let known = self.ports.iter_mut().find(|known| known.port == port)?;
-        known.unacknowledged += 1;
-        if known.unacknowledged < 2 && !is_last {
-            return None;
-        }
-        Some(packet.acknowledgement(std::mem::take(&mut known.unacknowledged)))
+    /// The acknowledgement that is due for a packet that was taken.
+    pub(super) fn acknowledge(&mut self, port: u16, packet: Packet, now_ns: Nanoseconds) -> Option<Packet> {
+        let Kind::Segment { .. } = packet.kind else { return None };
+        self.ports.iter_mut().find(|known| known.port == port)?.stream(packet).take(packet, now_ns)
     }
 
     /// A free request number, for a read by `task`.

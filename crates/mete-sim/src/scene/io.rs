@@ -5,6 +5,7 @@ use mete_policy::{ClientId, Nanoseconds, Observation, RequestId};
 use super::driver::{Action, Driver, DriverCosts, Job};
 use super::remote::{Machine, Remote};
 use super::task::Who;
+use super::tcp::{Acknowledgement, Troubles};
 use super::{Event, Scene, Signal};
 use crate::model::{Context, Step};
 use crate::random::{Distribution, Stream};
@@ -31,16 +32,19 @@ pub enum Kind {
         /// It is the message's last.
         is_last: bool,
     },
+    /// A message has come: a packet of TCP's own.
+    Received,
     /// A segment of a stream, which its receiver acknowledges.
     Segment {
-        /// It is the stream's last.
+        /// Its number in the stream.
+        number: u64,
+        /// When it was sent.
+        stamp_ns: Nanoseconds,
+        /// It is the last of what was asked for.
         is_last: bool,
     },
-    /// Segments have been received.
-    Acknowledgement {
-        /// How many.
-        segments: u32,
-    },
+    /// What has come of a stream.
+    Acknowledgement(Acknowledgement),
 }
 
 /// A packet.
@@ -64,15 +68,14 @@ impl Packet {
         Packet { from: self.to, to: self.from, bytes, kind: Kind::Message { is_last: true }, ..self }
     }
 
-    /// The acknowledgement of this and earlier ones.
-    pub(super) fn acknowledgement(self, segments: u32) -> Packet {
-        let kind = Kind::Acknowledgement { segments };
+    /// A packet of TCP's own back to where this one came from.
+    pub(super) fn control(self, kind: Kind) -> Packet {
         Packet { from: self.to, to: self.from, bytes: 0, kind, ..self }
     }
 
     /// Nothing more follows of the same message or stream.
     pub(super) fn is_last(&self) -> bool {
-        matches!(self.kind, Kind::Message { is_last: true } | Kind::Segment { is_last: true })
+        matches!(self.kind, Kind::Message { is_last: true } | Kind::Segment { is_last: true, .. })
     }
 }
 
@@ -293,7 +296,7 @@ impl Io {
     pub(super) fn arrive(&mut self, packet: Packet, context: &mut Context<'_, Scene>) {
         match packet.to {
             Peer::Client { client, port } => match &mut self.driver {
-                Some(driver) => driver.interrupt(Job::Receive(packet), context),
+                Some(driver) => driver.receive(packet, context),
                 None => context.notify(client, Signal::Packet { port, packet }),
             },
             Peer::Remote(number) => {
@@ -314,13 +317,33 @@ impl Io {
         self.send_segments(number, context);
     }
 
+    /// A remote machine's timer has run out.
+    pub(super) fn timer(&mut self, number: u16, context: &mut Context<'_, Scene>) {
+        if let Some(machine) = self.remotes.get_mut(usize::from(number)) {
+            machine.timer(context.now_ns());
+            self.send_segments(number, context);
+        }
+    }
+
     fn send_segments(&mut self, number: u16, context: &mut Context<'_, Scene>) {
-        let most_bytes = self.network.segment_bytes();
+        let (most_bytes, now_ns) = (self.network.segment_bytes(), context.now_ns());
         while let Some(packet) =
-            self.remotes.get_mut(usize::from(number)).and_then(|machine| machine.segment(most_bytes))
+            self.remotes.get_mut(usize::from(number)).and_then(|machine| machine.segment(most_bytes, now_ns))
         {
             self.transmit(packet, context);
         }
+        if let Some(machine) = self.remotes.get_mut(usize::from(number)) {
+            machine.set_timer(context);
+        }
+    }
+
+    /// What the senders of streams have had to do besides sending, and how many packets the driver's
+    /// network card had no room for.
+    #[must_use]
+    pub fn troubles(&self) -> (Troubles, u64) {
+        let mut all = Troubles::default();
+        self.remotes.iter().flat_map(Machine::troubles).for_each(|one| all.add(one));
+        (all, self.driver.as_ref().map_or(0, Driver::lost))
     }
 
     /// The driver runs: what it does next.

@@ -20,7 +20,7 @@ mod remote;
 mod send_ring;
 mod single;
 mod task;
-mod transfer;
+mod tcp;
 
 use std::sync::Arc;
 
@@ -30,13 +30,16 @@ use crate::model::{Context, Model, Reaction, Step};
 use crate::random::Stream;
 pub use driver::DriverCosts;
 use guest::Guest;
+use inbox::Inbox;
 pub use io::{Disk, Io, Kind, Network, Packet, Peer};
 use locks::Locks;
 pub use program::{Op, Program};
 pub use remote::Remote;
+pub use send_ring::TellSent;
 use single::Single;
 use task::Task;
 pub use task::{Awaited, Who};
+pub use tcp::{Acknowledgement, Run, Troubles};
 
 /// What clients are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +77,11 @@ pub enum Signal {
     Kick,
     /// The driver has sent packets.
     Sent,
+    /// Something of a stream has waited for its acknowledgement.
+    Unacknowledged {
+        /// At which port.
+        port: u16,
+    },
     /// A task has got the lock that it waits for.
     Granted {
         /// The task.
@@ -99,6 +107,15 @@ pub enum Event {
     Thought(u16),
     /// A remote machine's kernel acknowledges what came.
     Acknowledge(Packet),
+    /// A remote machine's timers may have run out.
+    Timer(u16),
+    /// A client's kernel looks what it has not acknowledged.
+    Unacknowledged {
+        /// Whose.
+        client: ClientId,
+        /// At which port.
+        port: u16,
+    },
     /// A client's share changes.
     SetShare {
         /// Whose.
@@ -174,6 +191,28 @@ impl Scene {
         self.world.io.start(context);
     }
 
+    /// A client's kernel looks what it has not acknowledged, and gets a signal if that has waited too long.
+    fn unacknowledged(&mut self, client: ClientId, port: u16, context: &mut Context<'_, Scene>) {
+        let now_ns = context.now_ns();
+        let inbox = match self.bodies.get_mut(client as usize) {
+            Some(Body::Single(single)) => single.inbox(),
+            Some(Body::Guest(guest)) => guest.inbox(),
+            Some(Body::Sibling(_) | Body::Driver) | None => return,
+        };
+        match inbox.owes(port, now_ns) {
+            (true, _) => context.notify(client, Signal::Unacknowledged { port }),
+            (false, Some(at_ns)) => ask_at(client, port, at_ns, context),
+            (false, None) => {}
+        }
+    }
+
+    /// What the senders of streams have had to do besides sending, and how many packets the driver's
+    /// network card had no room for.
+    #[must_use]
+    pub fn troubles(&self) -> (Troubles, u64) {
+        self.world.io.troubles()
+    }
+
     fn add(&mut self, body: Body) -> ClientId {
         self.bodies.push(body);
         (self.bodies.len() - 1) as ClientId
@@ -223,11 +262,45 @@ impl Scene {
     }
 }
 
+/// A client's kernel is going to look what it has not acknowledged at a port.
+fn ask_at(client: ClientId, port: u16, at_ns: Nanoseconds, context: &mut Context<'_, Scene>) {
+    let event = Event::Unacknowledged { client, port };
+    context.after(at_ns.saturating_sub(context.now_ns()), event);
+}
+
 /// The guest whose first virtual processor that is.
 fn guest_at(bodies: &mut [Body], first: ClientId) -> Option<&mut Guest> {
     match bodies.get_mut(first as usize) {
         Some(Body::Guest(guest)) => Some(guest),
         _ => None,
+    }
+}
+
+impl World {
+    /// A packet has come for a client: what follows at once. Whether a task can take it. `on` is the client
+    /// that sends what has to be sent.
+    fn put(
+        &mut self,
+        on: ClientId,
+        inbox: &mut Inbox,
+        (port, packet): (u16, Packet),
+        context: &mut Context<'_, Scene>,
+    ) -> bool {
+        let arrived = inbox.put(port, packet, context.now_ns());
+        if let Some(acknowledgement) = arrived.acknowledgement {
+            self.io.send(on, acknowledgement, context);
+        }
+        if let Some(at_ns) = arrived.ask_at_ns {
+            ask_at(on, port, at_ns, context);
+        }
+        arrived.is_heard
+    }
+
+    /// Sends the acknowledgements that have waited long enough at a port.
+    fn acknowledge(&mut self, on: ClientId, inbox: &mut Inbox, port: u16, context: &mut Context<'_, Scene>) {
+        while let Some(acknowledgement) = inbox.overdue(port, context.now_ns()) {
+            self.io.send(on, acknowledgement, context);
+        }
     }
 }
 
@@ -263,7 +336,7 @@ impl Model for Scene {
     fn deliver(&mut self, client: ClientId, signal: Signal, context: &mut Context<'_, Self>) -> Reaction {
         let now_ns = context.now_ns();
         match &mut self.bodies[client as usize] {
-            Body::Single(single) => single.deliver(signal),
+            Body::Single(single) => single.deliver(client, signal, &mut self.world, context),
             Body::Guest(guest) => guest.deliver(client, signal, now_ns),
             &mut Body::Sibling(first) => guest_at(&mut self.bodies, first)
                 .map_or(Reaction::Pending, |guest| guest.deliver(client, signal, now_ns)),
@@ -277,6 +350,8 @@ impl Model for Scene {
             Event::ReadDone { client, request } => self.world.io.read_done(client, request, context),
             Event::Thought(remote) => self.world.io.thought(remote, context),
             Event::Acknowledge(packet) => self.world.io.transmit(packet, context),
+            Event::Timer(remote) => self.world.io.timer(remote, context),
+            Event::Unacknowledged { client, port } => self.unacknowledged(client, port, context),
             Event::SetShare { client, share } => context.set_share(client, share),
             Event::SetDomainShare { domain, share } => context.set_domain_share(domain, share),
         }
@@ -288,7 +363,8 @@ impl Model for Scene {
             | (_, Signal::Granted { .. } | Signal::Local { .. } | Signal::Room { .. } | Signal::Released) => {
                 None
             }
-            (Body::Driver, _) | (_, Signal::Kick | Signal::Sent | Signal::Timer { .. }) => {
+            (Body::Driver, _)
+            | (_, Signal::Kick | Signal::Sent | Signal::Timer { .. } | Signal::Unacknowledged { .. }) => {
                 Some(mete_policy::Event::Other)
             }
             (_, Signal::Read { request }) => Some(mete_policy::Event::Block(request)),

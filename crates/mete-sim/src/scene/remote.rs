@@ -4,7 +4,7 @@
 use mete_policy::{ClientId, Nanoseconds};
 
 use super::io::{Kind, Packet, Peer};
-use super::transfer::Transfer;
+use super::tcp::{Sender, Troubles};
 use super::{Event, Scene};
 use crate::model::Context;
 use crate::random::{Distribution, Stream};
@@ -35,8 +35,10 @@ pub enum Remote {
         port: u16,
         /// How much, in bytes; [`LONGEST_NS`](crate::random::LONGEST_NS) lasts for any run.
         bytes: u64,
-        /// How many segments may be under way.
+        /// How many segments its receiver has room for.
         window: u64,
+        /// The least that its timer adds to a round trip, in nanoseconds.
+        patience_ns: Nanoseconds,
     },
     /// It answers requests with a stream.
     Serves {
@@ -44,8 +46,10 @@ pub enum Remote {
         bytes: Distribution,
         /// How long it takes until the answer begins, in nanoseconds.
         think: Distribution,
-        /// How many segments may be under way.
+        /// How many segments its receiver has room for.
         window: u64,
+        /// The least that its timer adds to a round trip, in nanoseconds.
+        patience_ns: Nanoseconds,
     },
 }
 
@@ -54,14 +58,16 @@ pub(super) struct Machine {
     number: u16,
     remote: Remote,
     stream: Stream,
-    transfers: Vec<Transfer>,
+    senders: Vec<Sender>,
+    /// When it is next asked about its timers.
+    timer_ns: Option<Nanoseconds>,
     /// Requests that it thinks about.
     requests: Vec<Packet>,
 }
 
 impl Machine {
     pub(super) fn new(number: u16, remote: Remote, stream: Stream) -> Machine {
-        Machine { number, remote, stream, transfers: Vec::new(), requests: Vec::new() }
+        Machine { number, remote, stream, senders: Vec::new(), timer_ns: None, requests: Vec::new() }
     }
 
     /// It begins: a client thinks, a sender sends at once.
@@ -85,16 +91,16 @@ impl Machine {
                 let bytes = bytes.sample(&mut self.stream);
                 Some(Packet { from, to, bytes, sent_ns: now_ns, kind: Kind::Message { is_last: true } })
             }
-            Remote::Sends { to, port, bytes, window } => {
+            Remote::Sends { to, port, bytes, window, patience_ns } => {
                 let to = Peer::Client { client: to, port };
-                self.transfers.push(Transfer::new(to, bytes, window, now_ns));
+                self.sender(to, window, patience_ns).answer(bytes, now_ns);
                 None
             }
-            Remote::Serves { bytes, window, .. } => {
+            Remote::Serves { bytes, window, patience_ns, .. } => {
                 if !self.requests.is_empty() {
                     let request = self.requests.remove(0);
-                    let bytes = bytes.sample(&mut self.stream).max(1);
-                    self.transfers.push(Transfer::new(request.from, bytes, window, request.sent_ns));
+                    let bytes = bytes.sample(&mut self.stream);
+                    self.sender(request.from, window, patience_ns).answer(bytes, request.sent_ns);
                 }
                 None
             }
@@ -104,30 +110,64 @@ impl Machine {
     /// A packet has come for it.
     pub(super) fn take(&mut self, packet: Packet, context: &mut Context<'_, Scene>) {
         match (packet.kind, self.remote) {
-            (Kind::Acknowledgement { segments }, _) => self.acknowledged(packet.from, segments),
+            (Kind::Acknowledgement(told), _) => {
+                let now_ns = context.now_ns();
+                if let Some(sender) = self.senders.iter_mut().find(|sender| sender.is_to(packet.from)) {
+                    sender.acknowledged(told, now_ns);
+                }
+            }
             (
-                Kind::Message { is_last: true } | Kind::Segment { is_last: true },
+                Kind::Message { is_last: true } | Kind::Segment { is_last: true, .. },
                 Remote::Asks { think, to, port, acknowledge_ns, .. },
             ) => {
                 let took_ns = context.now_ns().saturating_sub(packet.sent_ns);
                 context.note(Note::Response { client: to, port, took_ns });
                 let thinks_ns = self.think(think, context);
                 if let Some(after_ns) = acknowledge_ns.filter(|&after_ns| after_ns < thinks_ns) {
-                    context.after(after_ns, Event::Acknowledge(packet.acknowledgement(1)));
+                    context.after(after_ns, Event::Acknowledge(packet.control(Kind::Received)));
                 }
             }
             (Kind::Message { is_last: true }, Remote::Serves { think, .. }) => {
                 self.requests.push(packet);
                 self.think(think, context);
             }
-            (Kind::Message { .. } | Kind::Segment { .. }, _) => {}
+            (Kind::Message { .. } | Kind::Segment { .. } | Kind::Received, _) => {}
         }
     }
 
     /// The next segment that may go, whoever it is for.
-    pub(super) fn segment(&mut self, segment_bytes: u64) -> Option<Packet> {
+    pub(super) fn segment(&mut self, segment_bytes: u64, now_ns: Nanoseconds) -> Option<Packet> {
         let from = Peer::Remote(self.number);
-        self.transfers.iter_mut().find_map(|transfer| transfer.segment(from, segment_bytes))
+        self.senders.iter_mut().find_map(|sender| sender.segment(from, segment_bytes, now_ns))
+    }
+
+    /// Its senders look whether they have waited too long.
+    pub(super) fn timer(&mut self, now_ns: Nanoseconds) {
+        self.timer_ns = None;
+        self.senders.iter_mut().for_each(|sender| sender.look_at_timer(now_ns));
+    }
+
+    /// Has itself asked when the first of its senders will have waited too long. It is not asked anew when
+    /// that is later than before, as it is after most acknowledgements, but looks again then.
+    pub(super) fn set_timer(&mut self, context: &mut Context<'_, Scene>) {
+        let Some(due_ns) = self.senders.iter().filter_map(Sender::due_ns).min() else { return };
+        if self.timer_ns.is_none_or(|timer_ns| due_ns < timer_ns) {
+            self.timer_ns = Some(due_ns);
+            context.after(due_ns.saturating_sub(context.now_ns()), Event::Timer(self.number));
+        }
+    }
+
+    pub(super) fn troubles(&self) -> impl Iterator<Item = Troubles> {
+        self.senders.iter().map(Sender::troubles)
+    }
+
+    /// The sender to a port: there is one for the whole run.
+    fn sender(&mut self, to: Peer, window: u64, patience_ns: Nanoseconds) -> &mut Sender {
+        let at = self.senders.iter().position(|sender| sender.is_to(to)).unwrap_or_else(|| {
+            self.senders.push(Sender::new(to, window, patience_ns));
+            self.senders.len() - 1
+        });
+        &mut self.senders[at]
     }
 
     /// How long it thinks, from now on.
@@ -135,12 +175,5 @@ impl Machine {
         let thinks_ns = think.sample(&mut self.stream);
         context.after(thinks_ns, Event::Thought(self.number));
         thinks_ns
-    }
-
-    fn acknowledged(&mut self, from: Peer, segments: u32) {
-        if let Some(transfer) = self.transfers.iter_mut().find(|transfer| transfer.awaits(from)) {
-            transfer.acknowledged(segments);
-        }
-        self.transfers.retain(|transfer| !transfer.is_over());
     }
 }

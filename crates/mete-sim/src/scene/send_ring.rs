@@ -1,9 +1,21 @@
 //! A guest's ring of packets to send, as far as it hears what became of them.
 //!
 //! The guest has to give back the memory of what is sent, so the driver answers each packet; and the guest
-//! says in the ring by which answer it wants an event: by that in the middle of all that is under way when
-//! it looks, so that it hears of at least one, and of few of many. That is what Xen's network frontend does
-//! of Linux 2.6.18 (`network_tx_buf_gc`: `rsp_event`) and the backend follows (`make_tx_response`).
+//! says in the ring by which answer it wants an event. It looks at each event and after each packet that it
+//! puts in.
+
+/// By which answer a guest wants an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TellSent {
+    /// By none.
+    #[default]
+    Never,
+    /// By that in the middle of all that is under way when it looks, so that it hears of at least one, and
+    /// of few of many. So does Xen's network frontend of Linux 2.6.18 (`network_tx_buf_gc`: `rsp_event`).
+    Middle,
+    /// By the so many-th from when it looks. So do the free drivers for Windows (GPLPV): by the 64th.
+    After(u64),
+}
 
 /// Counts what a guest has asked to be sent, what was, and when it wants to hear of it.
 #[derive(Clone, Copy, Debug)]
@@ -20,9 +32,10 @@ impl Default for SendRing {
 }
 
 impl SendRing {
-    /// The guest puts a packet in.
-    pub(super) fn ask(&mut self) {
+    /// The guest puts a packet in, and looks.
+    pub(super) fn ask(&mut self, tell: TellSent) {
         self.asked += 1;
+        self.look(tell);
     }
 
     /// A packet is sent. `true`: the guest wants to hear of that.
@@ -32,25 +45,42 @@ impl SendRing {
     }
 
     /// The guest looks at its ring, which it does at every event of its network device.
-    pub(super) fn look(&mut self) {
-        self.tell_at = self.sent + self.asked.saturating_sub(self.sent) / 2 + 1;
+    pub(super) fn look(&mut self, tell: TellSent) {
+        let ahead = match tell {
+            TellSent::Never => return,
+            TellSent::Middle => self.asked.saturating_sub(self.sent) / 2 + 1,
+            TellSent::After(packets) => packets.max(1),
+        };
+        self.tell_at = self.sent + ahead;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::SendRing;
+    use super::*;
+
+    fn heard(ring: &mut SendRing, count: usize) -> Vec<bool> {
+        (0..count).map(|_| ring.sent()).collect()
+    }
 
     #[test]
     fn a_guest_hears_of_the_packet_in_the_middle_of_what_is_under_way_when_it_looks() {
         let mut ring = SendRing::default();
-        (0..8).for_each(|_| ring.ask());
-        let heard = |ring: &mut SendRing, count: usize| (0..count).map(|_| ring.sent()).collect::<Vec<_>>();
-        assert_eq!(heard(&mut ring, 2), [true, false]);
-        ring.look();
-        assert_eq!(heard(&mut ring, 6), [false, false, false, true, false, false]);
-        ring.look();
-        ring.ask();
-        assert_eq!(heard(&mut ring, 1), [true]);
+        (0..8).for_each(|_| ring.ask(TellSent::Middle));
+        assert_eq!(heard(&mut ring, 6), [false, false, false, false, true, false]);
+        ring.look(TellSent::Middle);
+        assert_eq!(heard(&mut ring, 2), [false, true], "of the second of two");
+        ring.ask(TellSent::Middle);
+        assert_eq!(heard(&mut ring, 1), [true], "of one alone");
+    }
+
+    #[test]
+    fn a_guest_that_wants_to_hear_of_every_third_looks_three_ahead() {
+        let mut ring = SendRing::default();
+        (0..5).for_each(|_| ring.ask(TellSent::After(3)));
+        assert_eq!(heard(&mut ring, 5), [false, false, true, false, false]);
+        ring.look(TellSent::After(3));
+        (0..3).for_each(|_| ring.asked += 1);
+        assert_eq!(heard(&mut ring, 3), [false, false, true]);
     }
 }

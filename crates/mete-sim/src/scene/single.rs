@@ -52,15 +52,30 @@ impl Single {
         self.task.advance(ran_ns);
     }
 
-    pub(super) fn deliver(&mut self, signal: Signal) -> Reaction {
+    pub(super) fn inbox(&mut self) -> &mut Inbox {
+        &mut self.inbox
+    }
+
+    pub(super) fn deliver(
+        &mut self,
+        client: ClientId,
+        signal: Signal,
+        world: &mut World,
+        context: &mut Context<'_, Scene>,
+    ) -> Reaction {
         let is_awaited = match signal {
             Signal::Timer { .. } => self.wait == Some(Wait::Timer),
             Signal::Kick | Signal::Sent | Signal::Room { .. } => false,
+            Signal::Unacknowledged { port } => {
+                world.acknowledge(client, &mut self.inbox, port, context);
+                false
+            }
             Signal::Released => return Reaction::Wake,
             Signal::Granted { .. } => self.wait == Some(Wait::Lock),
             Signal::Read { request } => self.inbox.complete(request).is_some(),
             Signal::Packet { port, packet } | Signal::Local { port, packet } => {
-                self.inbox.put(port, packet) && self.wait == Some(Wait::Packet { port })
+                world.put(client, &mut self.inbox, (port, packet), context)
+                    && self.wait == Some(Wait::Packet { port })
             }
         };
         if is_awaited {

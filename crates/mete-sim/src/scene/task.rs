@@ -295,7 +295,7 @@ impl Task {
         if at_hand.inbox.has_room_again(port) {
             at_hand.context.notify(at_hand.on, Signal::Room { port });
         }
-        let acknowledgement = at_hand.inbox.acknowledge(port, packet)?;
+        let acknowledgement = at_hand.inbox.acknowledge(port, packet, at_hand.context.now_ns())?;
         at_hand.io.send(at_hand.on, acknowledgement, at_hand.context);
         Some(Turn::Act)
     }

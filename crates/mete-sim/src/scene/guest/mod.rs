@@ -143,6 +143,10 @@ impl Guest {
         self.first = first;
     }
 
+    pub(super) fn inbox(&mut self) -> &mut Inbox {
+        &mut self.inbox
+    }
+
     pub(super) fn dropped(&self) -> u64 {
         self.inbox.dropped()
     }
@@ -227,7 +231,7 @@ impl Guest {
             if let Signal::Packet { .. } | Signal::Sent = signal {
                 world.io.look(self.client(at));
             }
-            let task = self.whom(signal);
+            let task = self.whom(at, signal, world, context);
             // The kernel sends what has waited while the task runs that was interrupted.
             if let Some(read) = self.inbox.admit_deferred() {
                 world.io.read(Read { on: self.client(at), ..read }, context);
@@ -254,13 +258,24 @@ impl Guest {
     }
 
     /// Which task a signal wakes.
-    fn whom(&mut self, signal: Signal) -> Option<usize> {
+    fn whom(
+        &mut self,
+        at: usize,
+        signal: Signal,
+        world: &mut World,
+        context: &mut Context<'_, Scene>,
+    ) -> Option<usize> {
+        let on = self.client(at);
         match signal {
             Signal::Timer { task } | Signal::Granted { task } => Some(usize::from(task)),
             Signal::Kick | Signal::Sent | Signal::Released | Signal::Room { .. } => None,
+            Signal::Unacknowledged { port } => {
+                world.acknowledge(on, &mut self.inbox, port, context);
+                None
+            }
             Signal::Read { request } => self.inbox.complete(request).map(usize::from),
             Signal::Packet { port, packet } | Signal::Local { port, packet } => {
-                let is_heard = self.inbox.put(port, packet);
+                let is_heard = world.put(on, &mut self.inbox, (port, packet), context);
                 let waits = |task: &GuestTask| task.wait == Some(Wait::Packet { port });
                 if is_heard { self.tasks.iter().position(waits) } else { None }
             }

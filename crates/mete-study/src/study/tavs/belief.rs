@@ -382,12 +382,12 @@ const PROSE: [&str; 2] = [
      helps each, the more the less it takes of the processor, and holds each task for what it is. Beside \
      domains that compute, without anything in their own, inheritance helps what is network-intensive \
      (figure 19).",
-    "Figure 18 comes out for the graphical client, and not for wget: a turn counts as short if it is \
+    "Figure 18 comes out for wget where a packet takes it 30 or 40 us: a turn counts as short if it is \
      within IOthreshold, so wget is not told at 0.1 ms and is at 0.5 ms only where its turns are between. \
      What a packet takes it is not in the paper; the stand-in takes 5 us, and most turns are one or two \
-     packets long. With 20 to 80 us it is not told at 0.1 ms, and at 0.5 ms always, for a part of the time or \
-     never: a turn takes as long as the packets that one driver's slice brings, from one to a whole window \
-     of 44, so that hardly any cost per packet puts all turns between. In figure 16(b) the \
+     packets long. With 80 us a turn of a few packets is too long for 0.5 ms as well. The graphical client \
+     is told at 2 ms, as in the paper, and at 0.5 ms for a part of the time, too: it draws after sixteen \
+     packets, and a turn in which fewer come is a short one. In figure 16(b) the \
      animations are always late with their next picture. If they pause after each (the third pair of \
      cases) TAVS gains little, for the reason that figure 13 has, too: when a key and the browser's timer \
      are pending together, the priority kernel, in which both have the same bonus, resumes the browser, \

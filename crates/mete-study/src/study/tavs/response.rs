@@ -75,7 +75,14 @@ fn cases() -> Vec<Case> {
         case(BASELINE, scenario!("tavs-response", "mixed"), "credit", "mixed"),
         case(TAVS, scenario!("tavs-response", "mixed"), "credit-tavs", "mixed"),
         Case {
-            settings: vec!["policy.credit.aggressive_boosting=true".to_owned()],
+            // What section 3.1 shows is the scheduler as it was before section 5's changes to it.
+            settings: [
+                "policy.credit.aggressive_boosting=true",
+                "policy.credit.precise_accounting=false",
+                "policy.credit.keep_on_run_queue=false",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
             watched: ("mixed", "reader"),
             ..case(AGGRESSIVE, scenario!("tavs-ratio", "network"), "credit", "mixed")
         },
@@ -240,7 +247,9 @@ const PROSE: [&str; 2] = [
      domain stands between them and the network. To the credit scheduler the mixed domain never sleeps, \
      so that it is never boosted: a question waits for up to five slices of 30 ms. Where the server has a \
      domain for itself, waking boosts it. To boost for every packet, with a whole slice, is no way out: a \
-     stream to the mixed domain then starves all others (figure 1(b)). TAVS infers from outside that one \
+     stream to the mixed domain then starves all others (figure 1(b), under the scheduler as it was before \
+     section 5's changes; with these the driver starves first and the stream with it, and the domain has a \
+     fifth of the processor). TAVS infers from outside that one \
      task of the mixed domain is I/O-bound, learns that its port's packets wake it, and boosts the domain \
      for them until another task is switched in. Each domain still has a sixth of the processor.",
     "What is not in the paper was chosen once, in the scenario files: what a packet costs the driver and \
