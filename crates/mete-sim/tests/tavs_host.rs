@@ -109,7 +109,7 @@ fn echo_server() -> Arc<Program> {
 
 /// As iperf: a stream as long as the run, with as much under way as TCP allows without scaling, 64 KiB.
 fn endless_stream() -> Remote {
-    Remote::Sends { to: MIXED, port: PORT, bytes: LONGEST_NS, window: 44 }
+    Remote::Sends { to: MIXED, port: PORT, bytes: LONGEST_NS, window: 44, patience_ns: 200 * MS }
 }
 
 fn stream_reader() -> Arc<Program> {

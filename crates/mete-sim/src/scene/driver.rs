@@ -57,6 +57,9 @@ impl Default for DriverCosts {
     }
 }
 
+/// How many packets a ring of Xen's holds; for so many there is room from the beginning.
+const RING: usize = 256;
+
 /// One thing to do.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Job {
@@ -128,12 +131,12 @@ impl Driver {
         Driver {
             client,
             costs,
-            jobs: VecDeque::new(),
+            jobs: VecDeque::with_capacity(RING),
             current: None,
             left_ns: 0,
             answers: Vec::new(),
             in_batch: 0,
-            sent: VecDeque::new(),
+            sent: VecDeque::with_capacity(RING),
             is_answering: false,
             received: 0,
             lost: 0,

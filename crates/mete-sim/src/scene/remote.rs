@@ -7,6 +7,7 @@ use super::io::{Kind, Packet, Peer};
 use super::tcp::{Sender, Troubles};
 use super::{Event, Scene};
 use crate::model::Context;
+use crate::queue::Ticket;
 use crate::random::{Distribution, Stream};
 use crate::recorder::Note;
 
@@ -60,14 +61,14 @@ pub(super) struct Machine {
     stream: Stream,
     senders: Vec<Sender>,
     /// When it is next asked about its timers.
-    timer_ns: Option<Nanoseconds>,
+    timer: Option<(Nanoseconds, Ticket)>,
     /// Requests that it thinks about.
     requests: Vec<Packet>,
 }
 
 impl Machine {
     pub(super) fn new(number: u16, remote: Remote, stream: Stream) -> Machine {
-        Machine { number, remote, stream, senders: Vec::new(), timer_ns: None, requests: Vec::new() }
+        Machine { number, remote, stream, senders: Vec::new(), timer: None, requests: Vec::new() }
     }
 
     /// It begins: a client thinks, a sender sends at once.
@@ -143,7 +144,7 @@ impl Machine {
 
     /// Its senders look whether they have waited too long.
     pub(super) fn timer(&mut self, now_ns: Nanoseconds) {
-        self.timer_ns = None;
+        self.timer = None;
         self.senders.iter_mut().for_each(|sender| sender.look_at_timer(now_ns));
     }
 
@@ -151,10 +152,14 @@ impl Machine {
     /// that is later than before, as it is after most acknowledgements, but looks again then.
     pub(super) fn set_timer(&mut self, context: &mut Context<'_, Scene>) {
         let Some(due_ns) = self.senders.iter().filter_map(Sender::due_ns).min() else { return };
-        if self.timer_ns.is_none_or(|timer_ns| due_ns < timer_ns) {
-            self.timer_ns = Some(due_ns);
-            context.after(due_ns.saturating_sub(context.now_ns()), Event::Timer(self.number));
+        if self.timer.is_some_and(|(timer_ns, _)| timer_ns <= due_ns) {
+            return;
         }
+        if let Some((_, ticket)) = self.timer {
+            context.cancel(ticket);
+        }
+        let ticket = context.after(due_ns.saturating_sub(context.now_ns()), Event::Timer(self.number));
+        self.timer = Some((due_ns, ticket));
     }
 
     pub(super) fn troubles(&self) -> impl Iterator<Item = Troubles> {

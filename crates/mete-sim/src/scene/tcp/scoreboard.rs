@@ -19,7 +19,7 @@ enum State {
 }
 
 /// The segments from the first that is not acknowledged to the last that was sent.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Scoreboard<S> {
     segments: VecDeque<(S, State)>,
     held: u64,
@@ -29,8 +29,9 @@ pub(super) struct Scoreboard<S> {
 }
 
 impl<S: Copy> Scoreboard<S> {
-    pub(super) fn new() -> Scoreboard<S> {
-        Scoreboard { segments: VecDeque::new(), held: 0, lost: 0, judged: 0 }
+    /// With room for so many.
+    pub(super) fn new(segments: usize) -> Scoreboard<S> {
+        Scoreboard { segments: VecDeque::with_capacity(segments), held: 0, lost: 0, judged: 0 }
     }
 
     /// How many are neither acknowledged nor given up.
@@ -138,7 +139,7 @@ mod tests {
     }
 
     fn sent(count: u64) -> Scoreboard<u64> {
-        let mut board = Scoreboard::new();
+        let mut board = Scoreboard::new(0);
         (0..count).for_each(|number| board.send(number));
         board
     }

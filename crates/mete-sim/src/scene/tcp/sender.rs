@@ -18,6 +18,8 @@ use super::{Acknowledgement, Run};
 
 /// How many segments go at first (RFC 3390).
 const FIRST_SEGMENTS: u64 = 3;
+/// For so many segments there is room from the beginning; a longer window takes it when it needs it.
+const ROOM: u64 = 1024;
 /// The window is never halved to less (RFC 5681, §3.1).
 const LEAST_SEGMENTS: u64 = 2;
 
@@ -94,7 +96,7 @@ impl Sender {
         Sender {
             to,
             answers: VecDeque::new(),
-            board: Scoreboard::new(),
+            board: Scoreboard::new(window.min(ROOM) as usize),
             first: 0,
             window,
             edge: window,
