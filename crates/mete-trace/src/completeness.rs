@@ -43,7 +43,7 @@ impl core::fmt::Display for Account {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let Account { processor, records, lost, unwritten, first_serial, end_serial, .. } = self;
         match self.programs_of {
-            Some(place) => write!(f, "programs on processor {place}: ")?,
+            Some(place) => write!(f, "programs on processor {place} (file {processor}): ")?,
             None => write!(f, "processor {processor}: ")?,
         }
         write!(f, "{records} records, {lost} events lost, of #{first_serial} to #{end_serial}")?;

@@ -229,7 +229,7 @@ fn klog_6_programs_events_have_files_of_their_own_and_the_processor_that_they_ha
     let described = recorder.stop().unwrap();
     let accounts: Vec<_> = described.completeness.iter().map(|it| (it.processor, it.programs_of)).collect();
     assert_eq!(accounts, [(0, None), (1, None), (2, Some(0)), (3, Some(1))]);
-    assert!(described.completeness[3].to_string().starts_with("programs on processor 1: "));
+    assert!(described.completeness[3].to_string().starts_with("programs on processor 1 (file 3): "));
     let trace = Trace::open(place.0.join("trace")).unwrap();
     assert_eq!(trace.check().0, described.completeness);
     let found = |filter: Filter| {
