@@ -40,7 +40,7 @@ impl Port {
         self.packets = packets;
         match arrival {
             Arrival::InOrder => (true, None),
-            Arrival::Acknowledge(packet, is_heard) => (is_heard, Some(packet)),
+            Arrival::Acknowledge { packet, is_heard } => (is_heard, Some(packet)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The receiver of a stream: puts segments in order, and acknowledges.
 //!
 //! Every second segment is acknowledged when the task takes it, as under Linux, where a waiting task does
-//! TCP's work itself; what is not taken is acknowledged [`ACKNOWLEDGE_AFTER_NS`] after it came (RFC 1122,
+//! TCP's work itself; what is not taken is acknowledged 40 ms after it came (RFC 1122,
 //! §4.2.3.2), and at once what is out of order or has been there before (RFC 5681, §4.2).
 
 use std::collections::BTreeMap;
@@ -12,17 +12,22 @@ use super::super::io::{Kind, Packet, Peer};
 use super::{Acknowledgement, MOST_RUNS, Run};
 
 /// How long an acknowledgement waits for something to go with: Linux's shortest (`TCP_DELACK_MIN`).
-pub(crate) const ACKNOWLEDGE_AFTER_NS: Nanoseconds = 40_000_000;
+const ACKNOWLEDGE_AFTER_NS: Nanoseconds = 40_000_000;
 /// After so many segments have been taken an acknowledgement is due.
 const TOGETHER: u64 = 2;
 
 /// What a segment that came brings about.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Arrival {
-    /// The next in order, and how many that were held can be taken with it.
+    /// It is the next in order, and can be taken.
     InOrder,
-    /// It has to be acknowledged at once, by this packet; whether there is something to take.
-    Acknowledge(Packet, bool),
+    /// It has to be acknowledged at once.
+    Acknowledge {
+        /// By this packet.
+        packet: Packet,
+        /// It, and perhaps others that were held, can be taken.
+        is_heard: bool,
+    },
 }
 
 /// One stream as its receiver sees it.
@@ -82,7 +87,7 @@ impl Receiver {
             if number > self.next {
                 self.held.insert(number, packet);
             }
-            return Arrival::Acknowledge(self.acknowledgement(now_ns), false);
+            return Arrival::Acknowledge { packet: self.acknowledgement(now_ns), is_heard: false };
         }
         let fills_gap = !self.held.is_empty();
         ready(packet);
@@ -92,7 +97,11 @@ impl Receiver {
             self.next += 1;
         }
         self.owes_from_ns.get_or_insert(now_ns);
-        if fills_gap { Arrival::Acknowledge(self.acknowledgement(now_ns), true) } else { Arrival::InOrder }
+        if fills_gap {
+            Arrival::Acknowledge { packet: self.acknowledgement(now_ns), is_heard: true }
+        } else {
+            Arrival::InOrder
+        }
     }
 
     /// The task has taken the next segment, this one; the acknowledgement that is due for it.
@@ -124,7 +133,7 @@ impl Receiver {
         }
     }
 
-    /// The lowest runs of what is held.
+    /// The lowest runs of what is held: those that the sender has to fill first.
     fn runs(&self, next: u64) -> [Run; MOST_RUNS] {
         let mut runs = [Run::default(); MOST_RUNS];
         let mut at = 0;
