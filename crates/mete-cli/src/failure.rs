@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use crate::terminal::harmless;
+
 /// Says on stderr what went wrong. If nobody can hear it, the exit status still tells.
 pub fn tell(error: &anyhow::Error) {
     say(&sentence(error));
@@ -9,7 +11,7 @@ pub fn tell(error: &anyhow::Error) {
 
 /// Something that people should know, and that does not stop the work.
 pub fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "mete: {text}");
+    let _ = writeln!(std::io::stderr(), "mete: {}", harmless(text));
 }
 
 /// The chain of causes, joined. A cause that its effect has quoted already is not said twice.

@@ -1,6 +1,6 @@
 //! The one way to stdout. A closed pipe or a full disk is an error like any other, never a panic.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anyhow::anyhow;
 use serde::Serialize;
@@ -26,12 +26,22 @@ impl Output {
     /// Text for people, with a line end; folded where a terminal is narrower. Dropped where scripts
     /// listen.
     pub fn text(&mut self, text: impl AsRef<str>) -> anyhow::Result<()> {
-        self.verbatim(terminal::folded(text.as_ref()))
+        if self.is_json {
+            Ok(())
+        } else {
+            self.write(terminal::harmless(&terminal::folded(text.as_ref())).as_bytes())
+        }
     }
 
-    /// Text as it stands, such as code, with a line end. Dropped where scripts listen.
+    /// Text as it stands, such as code, with a line end. Dropped where scripts listen. Letters that would steer a
+    /// terminal are not let through to one.
     pub fn verbatim(&mut self, text: impl AsRef<str>) -> anyhow::Result<()> {
-        if self.is_json { Ok(()) } else { self.write(text.as_ref().as_bytes()) }
+        let text = text.as_ref();
+        match (self.is_json, io::stdout().is_terminal()) {
+            (true, _) => Ok(()),
+            (false, true) => self.write(terminal::harmless(text).as_bytes()),
+            (false, false) => self.write(text.as_bytes()),
+        }
     }
 
     /// One object for scripts. Dropped where people read.

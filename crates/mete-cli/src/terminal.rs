@@ -19,6 +19,13 @@ fn own_columns() -> Option<u16> {
     Some(size.ws_col).filter(|&columns| columns > 0)
 }
 
+/// Text without what steers a terminal, but for ends of lines and tabs: names of programs, threads, files and events in it are
+/// chosen by others.
+pub fn harmless(text: &str) -> String {
+    let steers = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    text.chars().map(|letter| if steers(letter) { '?' } else { letter }).collect()
+}
+
 /// Lines that are too wide for the terminal go on below, under the last of their columns: behind the
 /// last gap of two blanks or more.
 pub fn folded(text: &str) -> String {
@@ -57,7 +64,13 @@ fn folded_line(columns: usize, line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::folded_within;
+    use super::{folded_within, harmless};
+
+    #[test]
+    fn new_6_names_that_others_chose_steer_no_terminal() {
+        let said = "r\u{1b}[31m is\nred\r\u{9b}2J\u{7f}\u{7}";
+        assert_eq!(harmless(said), "r?[31m is\nred??2J??");
+    }
 
     #[test]
     fn a_line_that_is_too_wide_goes_on_under_its_last_column() {

@@ -155,6 +155,19 @@ fn files_that_cannot_be_written_are_named() {
     sentence(&["generate", "man", "--out", path], path);
 }
 
+#[test]
+fn new_6_name_of_a_file_steers_no_terminal() {
+    let place = tempfile::tempdir().unwrap();
+    let trace = place.path().join("t\u{1b}[31m");
+    std::fs::create_dir(&trace).unwrap();
+    let trace = trace.to_str().unwrap();
+    std::fs::write(format!("{trace}/description.json"), "{}").unwrap();
+    for arguments in [["show", trace], ["replay", trace]] {
+        let (_, said) = failure(&arguments);
+        assert!(said.contains("t?[31m") && !said.contains('\u{1b}'), "{said:?}");
+    }
+}
+
 /// Runs it as a user without any right, where no program with probes is; root's own directories are
 /// out of that user's reach.
 fn as_nobody(arguments: &[&str]) -> Output {

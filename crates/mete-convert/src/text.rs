@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use mete_trace::names::without_controls;
 use mete_trace::{Account, EventLayout, FieldLayout, Gap, ReadError, Trace, Value};
 
 use crate::meaning::{Meanings, What};
@@ -128,7 +129,8 @@ impl<W: io::Write> Format for Text<W> {
     }
 
     fn unreadable(&mut self, error: &ReadError) -> io::Result<()> {
-        self.out.text("-- ").text(&error.to_string()).end("\n")
+        // The directory may be called anything.
+        self.out.text("-- ").text(&without_controls(&error.to_string())).end("\n")
     }
 
     fn finish(&mut self, accounts: &[Account]) -> io::Result<()> {

@@ -17,7 +17,7 @@ use crate::channel::{Channel, Received};
 use crate::descriptor::Descriptor;
 use crate::event::Kind;
 use crate::registry::MAX_EVENTS;
-use crate::wire::{Message, Packet, Refusal, WireError};
+use crate::wire::{Message, Name, Packet, Refusal, WireError};
 use crate::{directory, endpoint};
 
 /// Whoever wants to wait longer waits so long.
@@ -326,10 +326,11 @@ impl Component {
     }
 }
 
-/// A process by its program's name, as long as it runs.
+/// A process by its program's name, as long as it runs. Its user has chosen the name, which may not steer the terminal
+/// of whoever reads this.
 fn process(pid: u32) -> String {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    match name.trim_end() {
+    match Name::new(name.trim_end()).as_str() {
         "" => format!("process {pid}"),
         name => format!("{name} ({pid})"),
     }
@@ -404,5 +405,16 @@ mod tests {
             assert_eq!(highest(list), expected, "{list}");
         }
         assert_eq!(["", "\n", "none"].map(highest), [None; 3], "then they are counted");
+    }
+
+    #[test]
+    fn log_11_name_of_a_program_steers_no_terminal() -> io::Result<()> {
+        let own = std::process::id();
+        let before = std::fs::read_to_string(format!("/proc/{own}/comm"))?;
+        std::fs::write(format!("/proc/{own}/comm"), "r\u{1b}[31m\nX")?;
+        let said = process(own);
+        std::fs::write(format!("/proc/{own}/comm"), before.trim_end())?;
+        assert_eq!(said, format!("r?[31m?X ({own})"));
+        Ok(())
     }
 }
