@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use libbpf_rs::btf::{Btf, types};
 use libbpf_rs::{Object, ObjectBuilder, OpenObject, PrintLevel};
@@ -77,15 +78,33 @@ pub(crate) fn processors() -> Result<usize, KernelError> {
 /// the error and not to the terminal.
 pub(crate) fn load_object(
     bytes: &[u8],
-    configure: impl FnOnce(&mut OpenObject) -> libbpf_rs::Result<()>,
+    mut configure: impl FnMut(&mut OpenObject) -> libbpf_rs::Result<()>,
 ) -> Result<Object, KernelError> {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         return Err(KernelError::NoTypeInformation);
     }
     let _quiet = Quiet::begin();
-    let mut open = ObjectBuilder::default().open_memory(bytes).map_err(refused)?;
-    configure(&mut open).map_err(refused)?;
-    open.load().map_err(refused)
+    let load = || {
+        let mut open = ObjectBuilder::default().open_memory(bytes)?;
+        configure(&mut open)?;
+        open.load()
+    };
+    undisturbed(load).map_err(refused)
+}
+
+/// Tries again where the kernel has stopped looking at a program because a signal waited for this thread: it says
+/// EAGAIN then, and that nothing is wrong with the program. The loader library tries five times at once; on a busy
+/// machine what disturbs it may last longer than that.
+fn undisturbed<T>(mut load: impl FnMut() -> libbpf_rs::Result<T>) -> libbpf_rs::Result<T> {
+    const TRIES: u32 = 5;
+    const PAUSE: Duration = Duration::from_millis(20);
+    for _ in 1..TRIES {
+        match load() {
+            Err(error) if error.kind() == libbpf_rs::ErrorKind::WouldBlock => std::thread::sleep(PAUSE),
+            loaded => return loaded,
+        }
+    }
+    load()
 }
 
 /// What is decided between opening and loading: sizes, and programs that this kernel has no hook for.
@@ -174,5 +193,32 @@ impl Quiet {
 impl Drop for Quiet {
     fn drop(&mut self) {
         libbpf_rs::set_print(self.0.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_13_loading_that_a_signal_disturbs_is_tried_again_and_what_is_refused_is_not() {
+        let tries = |disturbed: u32, then: fn() -> libbpf_rs::Result<()>| {
+            let mut tries = 0;
+            let load = || {
+                tries += 1;
+                if tries > disturbed {
+                    then()
+                } else {
+                    Err(libbpf_rs::Error::from_raw_os_error(libc::EAGAIN))
+                }
+            };
+            let loaded = undisturbed(load).map_err(|error| error.kind());
+            (loaded, tries)
+        };
+        let refuse = || Err(libbpf_rs::Error::from_raw_os_error(libc::EPERM));
+        assert_eq!(tries(0, || Ok(())), (Ok(()), 1));
+        assert_eq!(tries(4, || Ok(())), (Ok(()), 5));
+        assert_eq!(tries(1, refuse), (Err(libbpf_rs::ErrorKind::PermissionDenied), 2));
+        assert_eq!(tries(100, || Ok(())), (Err(libbpf_rs::ErrorKind::WouldBlock), 5), "it ends");
     }
 }

@@ -27,14 +27,17 @@ pub fn program(arguments: &[&str]) -> Command {
     command
 }
 
-/// Whether the kernel can be logged; says so if not.
+/// Whether the kernel can be logged; says so if this user or this kernel cannot do it. What else keeps it from being
+/// loaded is a failure.
 pub fn kernel_is_there() -> bool {
+    use mete_kernel::KernelError::{NoTypeInformation, PidNamespace, Privilege};
     match mete_kernel::Kernel::load() {
         Ok(_) => true,
-        Err(error) => {
+        Err(error @ (Privilege { .. } | NoTypeInformation | PidNamespace)) => {
             eprintln!("SKIPPED: {error}");
             false
         }
+        Err(error) => panic!("{error}"),
     }
 }
 
