@@ -216,7 +216,8 @@ impl Resolver<'_> {
 
     /// C cannot have its keywords as names, and generated code is C as well.
     fn usable(&mut self, name: &Name) {
-        if C_KEYWORDS.contains(&name.text.as_str()) {
+        let text = name.text.as_str();
+        if C_KEYWORDS.contains(&text) || OF_THE_PREPROCESSOR.contains(&text) {
             let title = format!("`{}` is a keyword of C", name.text);
             self.tell(Problem::new(name.span, title, "names are C identifiers: choose another one"));
         }
@@ -288,3 +289,5 @@ const C_KEYWORDS: [&str; 34] = [
     "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void",
     "volatile", "while",
 ];
+/// What no macro can be handed.
+const OF_THE_PREPROCESSOR: [&str; 3] = ["_Pragma", "__VA_ARGS__", "__VA_OPT__"];

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
+#[path = "support/names.rs"]
+mod names;
 mod support;
 
 use std::fs;
@@ -92,7 +94,7 @@ static void emit(const void *record, unsigned long bytes)
 int main(void)
 {
     CALLS
-    struct mete_SCHEDIN record;
+    struct mete_record_SCHEDIN record;
     mete_encode_SCHEDIN(&record, 5, 6);
     if (!mete_decode_SCHEDIN(&record, &record, sizeof(record)) || record.f_pid != 5)
         return 1;
@@ -160,28 +162,73 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// C and C++ compilers; which of them there are is said.
+fn compilers(test: &str) -> Vec<(&'static str, &'static str)> {
+    let all = [("cc", "c"), ("c++", "c++"), ("clang-19", "c"), ("clang++-19", "c++")];
+    all.into_iter().filter(|(compiler, _)| has(compiler, test)).collect()
+}
+
+/// Calls in C and C++, and whether they are right.
+const KINDS: [(&str, bool); 23] = [
+    ("SCHEDIN(1, 2)", true),
+    ("SCHEDIN(1.5, 'c')", true),
+    ("SCHEDIN(n++, n--)", true),
+    ("SCHEDIN(small, n == 2)", true),
+    ("SCHEDIN(COLOUR, 2)", true),
+    ("SCHEDIN(1)", false),
+    ("SCHEDIN(1, 2, 3)", false),
+    ("SCHEDIN(o, 1)", false),
+    ("SCHEDIN(\"a\", 2)", false),
+    ("SCHEDIN(1, &n)", false),
+    ("u8()", true),
+    ("u8(1)", false),
+    ("Self(1, n, \"ab\", 2, 3, 4, 5)", true),
+    ("Self(1, n == 3, letters, 2, 3, 4, 5)", true),
+    ("Self(1, 1, fixed++, 2, 3, 4, 5)", true),
+    ("Self(1, \"a\", \"ab\", 2, 3, 4, 5)", false),
+    ("Self(1, &n, \"ab\", 2, 3, 4, 5)", false),
+    ("Self(1, o, \"ab\", 2, 3, 4, 5)", false),
+    ("Self(1, 1, n, 2, 3, 4, 5)", false),
+    ("Self(1, 1, &n, 2, 3, 4, 5)", false),
+    ("Self(1, 1, (void *)fixed, 2, 3, 4, 5)", false),
+    ("Self(1, 1, o, 2, 3, 4, 5)", false),
+    ("Self(1, 1, \"ab\", fixed, 3, 4, 5)", false),
+];
+
 #[test]
-fn klog_2_wrong_type_or_count_does_not_compile_even_where_disabled() {
-    let test = "klog_2_wrong_type_or_count_does_not_compile_even_where_disabled";
-    if !has("cc", test) || !has("rustc", test) {
+fn klog_2_value_of_a_wrong_kind_does_not_compile_in_c_even_where_disabled() {
+    let place = Place::new("kinds");
+    place.write("schema.h", &c(&schema()));
+    let head = "#define METE_EMIT(record, bytes) (void)(record)\n#include \"schema.h\"\n\
+        struct other { int x; };\nenum colour { COLOUR };\n\
+        void f(struct other o, int n, unsigned char small, char *letters, const char *fixed);\n\
+        void f(struct other o, int n, unsigned char small, char *letters, const char *fixed)\n{\n\
+        (void)o, (void)n, (void)small, (void)letters, (void)fixed;\n";
+    let warnings = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"];
+    for (compiler, language) in
+        compilers("klog_2_value_of_a_wrong_kind_does_not_compile_in_c_even_where_disabled")
+    {
+        for (call, is_right) in KINDS {
+            place.write("call.c", &format!("{head} mete_log_{call};\n}}\n"));
+            // What is wrong must not depend on which warnings are errors.
+            let warnings = if is_right { &warnings[..] } else { &["-w", "-fsyntax-only"] };
+            for define in ["-DMETE_ENABLE", "-DMETE_DISABLE"] {
+                let output =
+                    run(compiler, &[warnings, &[define, "-x", language, "call.c"]].concat(), &place.0);
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.success(), is_right, "{compiler} {call} {define}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn klog_2_wrong_type_or_count_does_not_compile_in_rust_even_where_disabled() {
+    if !has("rustc", "klog_2_wrong_type_or_count_does_not_compile_in_rust_even_where_disabled") {
         return;
     }
     let place = Place::new("wrong");
-    place.write("schema.h", &c(&schema()));
     place.write("schema.rs", &rust(&schema()));
-    let head = "#define METE_EMIT(record, bytes) (void)(record)\n#include \"schema.h\"\nstruct other { int x; } o;\nvoid f(void) {";
-    for (call, is_right) in [
-        ("SCHEDIN(1, 2)", true),
-        ("SCHEDIN(1)", false),
-        ("SCHEDIN(1, 2, 3)", false),
-        ("SCHEDIN(o, 1)", false),
-    ] {
-        place.write("call.c", &format!("{head} mete_log_{call}; }}"));
-        for define in ["-DMETE_ENABLE", "-DMETE_DISABLE"] {
-            let output = run("cc", &[define, "-c", "-o", "call.o", "call.c"], &place.0);
-            assert_eq!(output.status.success(), is_right, "{call} {define}");
-        }
-    }
     for (call, is_right) in [
         ("SCHEDIN(1, 2)", true),
         ("SCHEDIN(1)", false),
@@ -206,23 +253,63 @@ fn klog_2_wrong_type_or_count_does_not_compile_even_where_disabled() {
 #[test]
 fn klog_2_disabled_calls_leave_nothing_in_the_object_code() {
     let test = "klog_2_disabled_calls_leave_nothing_in_the_object_code";
-    if !has("cc", test) || !has("objcopy", test) {
+    if !has("objcopy", test) {
         return;
     }
     let place = Place::new("disabled");
     place.write("schema.h", &c(&schema()));
     let head = "#define METE_EMIT(record, bytes) (void)(record)\n#include \"schema.h\"\nint costly(void);\nint f(int x) {";
-    let code = |body: &str| {
-        place.write("f.c", &format!("{head} {body} return x + 1; }}"));
-        succeed("cc", &["-DMETE_DISABLE", "-O2", "-c", "-o", "f.o", "f.c"], &place.0);
-        succeed("objcopy", &["-O", "binary", "-j", ".text", "f.o", "f.bin"], &place.0);
-        (fs::read(place.0.join("f.bin")).unwrap(), succeed("nm", &["f.o"], &place.0))
+    for (compiler, language) in compilers(test) {
+        let code = |body: &str| {
+            place.write("f.c", &format!("{head} {body} return x + 1; }}"));
+            let arguments = ["-DMETE_DISABLE", "-O2", "-c", "-o", "f.o", "-x", language, "f.c"];
+            succeed(compiler, &arguments, &place.0);
+            object_code(&place)
+        };
+        let (without, _) = code("");
+        let (with, symbols) = code(&format!("mete_log_SCHEDIN(costly(), x); {C_CALLS}"));
+        assert!(!without.is_empty());
+        assert_eq!(with, without, "{compiler}");
+        assert!(!symbols.contains("costly"), "{symbols}");
+    }
+}
+
+/// The code in `f.o`, and its symbols.
+fn object_code(place: &Place) -> (Vec<u8>, String) {
+    succeed("objcopy", &["-O", "binary", "-j", ".text*", "f.o", "f.bin"], &place.0);
+    (fs::read(place.0.join("f.bin")).unwrap(), succeed("nm", &["f.o"], &place.0))
+}
+
+#[test]
+fn klog_2_disabled_calls_leave_nothing_in_the_object_code_of_rust() {
+    let test = "klog_2_disabled_calls_leave_nothing_in_the_object_code_of_rust";
+    if !has("rustc", test) || !has("objcopy", test) {
+        return;
+    }
+    let place = Place::new("rust-object");
+    place.write("schema.rs", &rust(&schema()));
+    let head = "#![crate_type = \"rlib\"]\n#[allow(dead_code, unused_imports)]\n#[macro_use]\nmod schema;\n#[allow(unused_imports)]\n\
+        use schema::*;\nunsafe extern \"C\" { safe fn costly() -> i32; safe fn emit(record: *const ::core::primitive::u8); }\n\
+        #[allow(dead_code)]\nfn send(record: &[::core::primitive::u8]) { emit(record.as_ptr()) }\n\
+        #[unsafe(no_mangle)]\npub fn f(x: i32) -> i32 {";
+    let code = |cfg: &str, body: &str| {
+        place.write("f.rs", &format!("{head} {body} x + 1 }}"));
+        let arguments =
+            ["--edition", "2024", "--cfg", cfg, "-O", "-A", "warnings", "--emit", "obj", "-o", "f.o", "f.rs"];
+        succeed("rustc", &arguments, &place.0);
+        object_code(&place)
     };
-    let (without, _) = code("");
-    let (with, symbols) = code(&format!("mete_log_SCHEDIN(costly(), x); {C_CALLS}"));
+    let calls = "mete_log!(send, SCHEDIN(costly(), 1)); mete_log!(send, u8());";
+    let (without, _) = code("mete_disable", "");
+    let (with, symbols) = code("mete_disable", calls);
     assert!(!without.is_empty());
     assert_eq!(with, without);
-    assert!(!symbols.contains("costly"), "{symbols}");
+    assert!(!symbols.contains("costly") && !symbols.contains("emit"), "{symbols}");
+    let (enabled, symbols) = code("mete_enable", calls);
+    assert!(
+        enabled.len() > without.len() && symbols.contains("U costly"),
+        "else this compares nothing: {symbols}"
+    );
 }
 
 #[test]
@@ -270,6 +357,55 @@ fn klog_2_generated_code_of_shipped_schemata_compiles_without_a_warning() {
             "schema.rs",
         ];
         succeed("rustc", &arguments, &place.0);
+    }
+}
+
+/// What a program may have included before, and the headers of this project that are for programs.
+const C_BEFORE: &str = "#include <assert.h>\n#include <errno.h>\n#include <math.h>\n#include <signal.h>\n#include <stdio.h>\n\
+    #include <string.h>\n#include <sys/socket.h>\n#include \"mete_recorder.h\"\n";
+
+/// A call of each event, with values of the right kinds.
+fn calls(schema: &Schema) -> String {
+    let value = |kind: FieldType| if matches!(kind, FieldType::Text(_)) { "\"text\"" } else { "1" };
+    let call = |event: &mete_schema::schema::Event| {
+        let values: Vec<_> = event.fields.iter().map(|field| value(field.kind)).collect();
+        format!("\tmete_log_{}({});\n", event.name, values.join(", "))
+    };
+    schema.events.iter().map(call).collect()
+}
+
+#[test]
+fn klog_2_an_event_may_be_called_as_anything_in_headers_or_languages() {
+    let test = "klog_2_an_event_may_be_called_as_anything_in_headers_or_languages";
+    if !has("cc", test) || !has("c++", test) || !has("rustc", test) {
+        return;
+    }
+    let place = Place::new("names");
+    let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let includes = ["trace", "probe"].map(|name| format!("-I{crates}/mete-{name}/include"));
+    let names = names::nasty(env!("CARGO_MANIFEST_DIR"), &(c(&schema()) + &rust(&schema())));
+    assert!(names.len() > 1000, "{}", names.len());
+    for text in names::schemata(&names, 500) {
+        let schema =
+            Schema::read(&[Source::new("names", text)]).unwrap_or_else(|problems| panic!("{problems}"));
+        // Of all that `mete.h` declares, one function would have the name of a call.
+        let is_of_both = schema.events.iter().any(|event| event.name == "event");
+        let more = if is_of_both { "" } else { "#include \"mete.h\"\n" };
+        let program = format!("{C_BEFORE}{more}{}void f(void)\n{{\n{}}}\n", c(&schema), calls(&schema));
+        place.write("names.c", &program);
+        place.write("names.rs", &rust(&schema));
+        for define in ["-DMETE_ENABLE", "-DMETE_DISABLE"] {
+            for language in ["c", "c++"] {
+                let arguments =
+                    [&includes[0], &includes[1], "-Wall", "-Werror", "-Wno-unused-function", define];
+                let compiler = if language == "c" { "cc" } else { "c++" };
+                let of_language = ["-x", language, "-fsyntax-only", "names.c"];
+                succeed(compiler, &[&arguments[..], &of_language].concat(), &place.0);
+            }
+        }
+        let arguments =
+            ["--edition", "2024", "-D", "warnings", "-A", "unused_macros", "--crate-type", "rlib"];
+        succeed("rustc", &[&arguments[..], &["--emit", "metadata", "names.rs"]].concat(), &place.0);
     }
 }
 

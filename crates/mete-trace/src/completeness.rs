@@ -25,8 +25,8 @@ pub struct Account {
     pub first_time: u64,
     /// Latest time stamp, in ticks; 0 without records.
     pub last_time: u64,
-    /// Whether the end of the recording is in it. If not, its recorder ended before it could say
-    /// how many events occurred: behind the end there may be more.
+    /// Whether the end of the recording is in it, or known from the description. If not, its recorder ended before it
+    /// could say how many events occurred: behind the end there may be more.
     pub ended: bool,
 }
 

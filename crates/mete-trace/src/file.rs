@@ -36,6 +36,18 @@ pub enum ReadError {
         /// How much of it is there.
         bytes: u64,
     },
+    /// The file ends before the recording did, and the description knows it.
+    #[error(
+        "{path}: the file was cut: it has what occurred before #{end_serial}, and the recorder has written more, before #{promised}", path = path.display()
+    )]
+    Short {
+        /// The file.
+        path: PathBuf,
+        /// Serial number behind the last event that the file accounts for.
+        end_serial: u64,
+        /// That behind the last event of the recording, by its description.
+        promised: u64,
+    },
     /// The system refused.
     #[error("cannot read {path} at byte {at}: {source}", path = path.display())]
     File {
@@ -51,7 +63,8 @@ pub enum ReadError {
 /// An open file of blocks.
 #[derive(Debug)]
 pub struct BlockFile {
-    file: File,
+    /// `None` where there is none.
+    file: Option<File>,
     path: PathBuf,
     bytes: u64,
     processor: u32,
@@ -75,10 +88,21 @@ impl BlockFile {
         let failed = |source| ReadError::File { path: path.to_owned(), at: 0, source };
         let file = regular::open(path).map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
-        let path = path.to_owned();
-        let mut this = BlockFile { file, path, bytes, processor, block_bytes, recording, first_number: 0 };
+        let none = BlockFile::absent(path, processor, block_bytes, recording);
+        let mut this = BlockFile { file: Some(file), bytes, ..none };
         this.first_number = this.find_first_number();
         Ok(this)
+    }
+
+    /// In the place of a file that cannot be opened: it has no block.
+    pub(crate) fn absent(path: &Path, processor: u32, block_bytes: u32, recording: RecordingId) -> BlockFile {
+        let path = path.to_owned();
+        BlockFile { file: None, path, bytes: 0, processor, block_bytes, recording, first_number: 0 }
+    }
+
+    /// Whether there is a file.
+    pub(crate) fn is_there(&self) -> bool {
+        self.file.is_some()
     }
 
     /// The number of the block at the front: that of a flight recorder's trace is not 0. Any sound
@@ -157,10 +181,11 @@ impl BlockFile {
         let at = self.place(block);
         let there = self.bytes.saturating_sub(at);
         let path = || self.path.clone();
-        if there < into.len() as u64 {
+        let file = self.file.as_ref().filter(|_| there >= into.len() as u64);
+        let Some(file) = file else {
             return Err(ReadError::Cut { path: path(), block, at, bytes: there });
-        }
-        match self.file.read_exact_at(into, at) {
+        };
+        match file.read_exact_at(into, at) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 Err(ReadError::Cut { path: path(), block, at, bytes: 0 })
             }

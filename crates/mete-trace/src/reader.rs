@@ -63,6 +63,21 @@ pub struct ProcessorReader {
     started: bool,
     last_time: Option<u64>,
     account: Account,
+    /// What the recorder said at its end that there is, until the file's end has been compared with it.
+    promised: Option<Account>,
+    /// What that comparison has found to be missing.
+    owed: Option<Owed>,
+}
+
+/// What occurred behind the end of a file.
+#[derive(Debug)]
+struct Owed {
+    /// Serial number behind the last event.
+    end_serial: u64,
+    /// Of those, events that were recorded and could not be written.
+    unwritten: u64,
+    /// Whether it was in the file once.
+    is_cut: bool,
 }
 
 impl ProcessorReader {
@@ -76,6 +91,8 @@ impl ProcessorReader {
     pub fn between(file: BlockFile, from: Option<u64>, until: Option<u64>) -> ProcessorReader {
         let ordered = file.is_ordered();
         let first = from.filter(|_| ordered).map_or(0, |time| file.find(time));
+        // The last block tells where the recording ends.
+        let first = first.min(file.blocks().saturating_sub(1));
         let account = Account { processor: file.processor(), ..Account::default() };
         ProcessorReader {
             first_block: first,
@@ -91,8 +108,16 @@ impl ProcessorReader {
             started: first == 0 && file.first_number() == 0,
             last_time: None,
             account,
+            promised: None,
+            owed: None,
             file,
         }
+    }
+
+    /// The description of a finished recording says that there is so much: what the file has not is missing.
+    pub fn promised(mut self, account: Option<Account>) -> ProcessorReader {
+        self.promised = account;
+        self
     }
 
     /// The file has the events of programs on this processor, if on any.
@@ -151,7 +176,8 @@ impl ProcessorReader {
             if let Some(gap) = self.gap_to(self.header.end_serial, false) {
                 return Some(Step::Lost(gap));
             }
-            match self.next_block()? {
+            let Some(next) = self.next_block() else { return self.end() };
+            match next {
                 Ok(None) => {}
                 Ok(Some(gap)) => return Some(Step::Lost(gap)),
                 Err(error) => return Some(Step::Unreadable(error)),
@@ -209,9 +235,37 @@ impl ProcessorReader {
         if self.until.is_some_and(|until| header.records > 0 && header.first_time > until) {
             self.bytes.clear();
             self.next_block = self.end_block;
+            self.promised = None;
             return None;
         }
         Some(self.enter(block, header))
+    }
+
+    /// Behind the last block: what the recorder has said to be there and is not.
+    fn end(&mut self) -> Option<Step> {
+        if let Some(promised) = self.promised.take() {
+            let Account { end_serial, unwritten, .. } = promised;
+            let owed = Owed { end_serial, unwritten, is_cut: self.is_cut(&promised) };
+            let is_cut = owed.is_cut && self.file.is_there();
+            (self.owed, self.account.ended) = (Some(owed), true);
+            if is_cut {
+                let path = self.file.path().to_owned();
+                let (end_serial, promised) = (self.expected, end_serial);
+                return Some(Step::Unreadable(ReadError::Short { path, end_serial, promised }));
+            }
+        }
+        let owed = self.owed.take()?;
+        let gap = self.gap_to(owed.end_serial, owed.is_cut)?;
+        self.account.unwritten += if owed.is_cut { 0 } else { owed.unwritten.min(gap.events) };
+        Some(Step::Lost(gap))
+    }
+
+    /// Whether blocks that the recorder has written are gone. One that a full disk kept from writing its last block has
+    /// counted the others.
+    fn is_cut(&self, promised: &Account) -> bool {
+        let Account { records, unwritten, ended, .. } = self.account;
+        let has_all = self.first_block > 0 || records + unwritten >= promised.records;
+        !ended && (promised.ended || !has_all)
     }
 
     fn enter(&mut self, block: u64, header: Header) -> Result<Option<Gap>, ReadError> {

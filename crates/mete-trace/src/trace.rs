@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::block::RecordingId;
 use crate::completeness::Account;
 use crate::description::{DescriptionFileError, EventLayout, TraceDescription};
 use crate::file::{BlockFile, ReadError};
@@ -51,22 +52,37 @@ impl Trace {
     ///
     /// [`ReadError::File`] if it cannot be opened.
     pub fn file(&self, processor: u32) -> Result<BlockFile, ReadError> {
+        let (path, block_bytes, recording) = self.blocks_of(processor);
+        BlockFile::open(&path, processor, block_bytes, recording)
+    }
+
+    /// Where a processor's blocks are, and what is in each of them.
+    fn blocks_of(&self, processor: u32) -> (PathBuf, u32, RecordingId) {
         let path = self.directory.join(crate::description::file_name(processor));
-        let recording = self.description.recording_id().unwrap_or_default();
-        BlockFile::open(&path, processor, self.description.block_bytes, recording)
+        (path, self.description.block_bytes, self.description.recording_id().unwrap_or_default())
+    }
+
+    /// What the recorder said at its end that a file has.
+    fn promised(&self, processor: u32) -> Option<Account> {
+        let accounts = self.description.completeness.iter().filter(|_| self.description.finished);
+        accounts.copied().find(|account| account.processor == processor)
     }
 
     /// All processors' records, merged by time stamp (KLogger §5.2, KLOG-7). A file that cannot be
-    /// opened is the first thing that the merge hands out; the others are read.
+    /// opened is the first thing that the merge hands out; the others are read. What the description of a finished
+    /// recording counts and the files do not have is a gap at their end.
     pub fn merge(&self, filter: Filter) -> Merge {
         let (mut readers, mut missing) = (Vec::new(), Vec::new());
         for file in self.description.files.iter().filter(|file| filter.has_processor(file.place())) {
-            let programs_of = file.programs_of;
-            match self.file(file.processor) {
-                Ok(file) => readers
-                    .push(ProcessorReader::between(file, filter.from, filter.until).of_programs(programs_of)),
-                Err(error) => missing.push(error),
-            }
+            let (number, programs_of, promised) =
+                (file.processor, file.programs_of, self.promised(file.processor));
+            let file = self.file(number).map_err(|error| missing.push(error)).or_else(|()| {
+                // All that it had is missing.
+                let (path, block_bytes, recording) = self.blocks_of(number);
+                promised.map(|_| BlockFile::absent(&path, number, block_bytes, recording)).ok_or(())
+            });
+            let reader = |file| ProcessorReader::between(file, filter.from, filter.until);
+            readers.extend(file.map(|file| reader(file).of_programs(programs_of).promised(promised)));
         }
         Merge::new(readers, missing, filter)
     }

@@ -1,7 +1,12 @@
 //! Encoders and decoders in C and C++, for programs; the records are BPF C's as well.
 //!
 //! The includer says by `METE_EMIT(record, bytes)` where a record goes: that writes serial number and time stamp, and
-//! copies it. `mete_recorder.h` of the recording crate does, by `METE_EMIT_EVENT`, which gets the event's name as well. With `METE_DISABLE` a call is checked and leaves nothing behind, its arguments included (paper §4.2).
+//! copies it. `mete_recorder.h` of the recording crate does, by `METE_EMIT_EVENT`, which gets the event's name as well.
+//! With `METE_DISABLE` a call is checked and leaves nothing behind, its arguments included (paper §4.2).
+//!
+//! An event may be called as anything in this project's headers, in the system's, or in C++. So its name stands only behind
+//! prefixes that nothing else has: `mete_record_`, `mete_encode_`, `mete_decode_`, `mete_log_`, `mete_check_`, `METE_ID_`
+//! and `METE_FINGERPRINT_`, none of which begins another one.
 
 use std::fmt::Write;
 
@@ -19,6 +24,7 @@ pub fn c(schema: &Schema) -> String {
     records(&mut text, schema);
     text.push_str(TEXT_COPY);
     text.push_str(EMIT);
+    text.push_str(KINDS);
     for event in &schema.events {
         encoder(&mut text, event);
         decoder(&mut text, event);
@@ -86,6 +92,31 @@ const EMIT: &str = "\
 
 ";
 
+/// C takes an address for a number with a warning, and C++ takes one for a truth value: these compile for nothing but
+/// numbers, and for nothing but letters. Each evaluates its argument once; clang warns of what is never evaluated.
+const KINDS: &str = "\
+#ifndef METE_NUMBER_
+#ifdef __clang__
+#define METE_QUIET_ \\
+	_Pragma(\"clang diagnostic push\") _Pragma(\"clang diagnostic ignored \\\"-Wunevaluated-expression\\\"\")
+#define METE_LOUD_ _Pragma(\"clang diagnostic pop\")
+#else
+#define METE_QUIET_
+#define METE_LOUD_
+#endif
+#define METE_TRUTH_(value) ((value) * 1 != 0)
+#ifdef __cplusplus
+#define METE_NUMBER_(value) (value)
+#define METE_TEXT_(value) (value)
+#else
+#define METE_NUMBER_(value) (+(value))
+#define METE_TEXT_(value) \\
+	(METE_QUIET_ (void)_Generic(&*(value), char *: 0, const char *: 0) METE_LOUD_, (value))
+#endif
+#endif
+
+";
+
 /// Documentation as a comment that it cannot end.
 fn comment(text: &mut String, docs: &str, indent: &str) {
     if docs.is_empty() {
@@ -115,7 +146,7 @@ pub(super) fn records(text: &mut String, schema: &Schema) {
     for event in &schema.events {
         comment(text, &event.docs, "");
         let name = &event.name;
-        let _ = writeln!(text, "struct mete_{name} {{\n\tstruct mete_head head;");
+        let _ = writeln!(text, "struct mete_record_{name} {{\n\tstruct mete_head head;");
         for (_, field) in in_place(event) {
             comment(text, &field.docs, "\t");
             let length = if let FieldType::Text(letters) = field.kind {
@@ -131,11 +162,12 @@ pub(super) fn records(text: &mut String, schema: &Schema) {
         let _ = writeln!(text, "}};\n\n#define METE_ID_{name} {}", event.id);
         let _ = writeln!(text, "#define METE_FINGERPRINT_{name} 0x{:016x}ull", event.fingerprint());
         let size = event.layout.size;
-        let _ = writeln!(text, "METE_ASSERT_(sizeof(struct mete_{name}) == {size}, \"size of {name}\");");
+        let _ =
+            writeln!(text, "METE_ASSERT_(sizeof(struct mete_record_{name}) == {size}, \"size of {name}\");");
         for (offset, Field { name: field, .. }) in in_place(event) {
             let _ = writeln!(
                 text,
-                "METE_ASSERT_(__builtin_offsetof(struct mete_{name}, f_{field}) == {offset}, \"place of {name}.{field}\");"
+                "METE_ASSERT_(__builtin_offsetof(struct mete_record_{name}, f_{field}) == {offset}, \"place of {name}.{field}\");"
             );
         }
         text.push('\n');
@@ -173,7 +205,7 @@ fn encoder(text: &mut String, event: &Event) {
     let name = &event.name;
     let _ = writeln!(
         text,
-        "static inline __attribute__((always_inline)) void mete_encode_{name}(struct mete_{name} *record{separator}{})\n{{",
+        "static inline __attribute__((always_inline)) void mete_encode_{name}(struct mete_record_{name} *record{separator}{})\n{{",
         parameters(event)
     );
     let _ = writeln!(
@@ -197,11 +229,32 @@ fn decoder(text: &mut String, event: &Event) {
     let _ = writeln!(
         text,
         "/* Whether these bytes begin with a record of this size; whose number it has is the trace's to say. */\n\
-         static inline int mete_decode_{name}(struct mete_{name} *record, const void *bytes, unsigned long size)\n{{\n\
+         static inline int mete_decode_{name}(struct mete_record_{name} *record, const void *bytes, unsigned long size)\n{{\n\
          \tif (size < sizeof(*record))\n\t\treturn 0;\n\
          \t__builtin_memcpy(record, bytes, sizeof(*record));\n\
          \treturn record->head.bytes == sizeof(*record);\n}}\n"
     );
+}
+
+/// A call whose values are of the right kinds. A macro is not looked for in its own text, so this calls the function.
+/// C++ looks at most of that by itself, and is left its function: a template's arguments have commas that would part
+/// those of a macro.
+fn checked(text: &mut String, function: &str, event: &Event) {
+    let names: Vec<_> = event.fields.iter().map(|field| format!("v_{}", field.name)).collect();
+    let value = |(name, field): (&String, &Field)| match field.kind {
+        FieldType::Bool => format!("METE_TRUTH_({name})"),
+        FieldType::Text(_) => format!("METE_TEXT_({name})"),
+        FieldType::Int(_) | FieldType::Address => format!("METE_NUMBER_({name})"),
+    };
+    let values: Vec<_> = names.iter().zip(&event.fields).map(value).collect();
+    let (names, values) = (names.join(", "), values.join(", "));
+    let define = format!("#define {function}({names}) {function}({values})\n");
+    let is_for_both = event.fields.iter().any(|field| field.kind == FieldType::Bool);
+    match (event.fields.is_empty(), is_for_both) {
+        (true, _) => {}
+        (false, true) => text.push_str(&define),
+        (false, false) => _ = write!(text, "#ifndef __cplusplus\n{define}#endif\n"),
+    }
 }
 
 fn call(text: &mut String, event: &Event) {
@@ -210,10 +263,16 @@ fn call(text: &mut String, event: &Event) {
     let values: String = event.fields.iter().map(|field| format!(", v_{}", field.name)).collect();
     let _ = writeln!(
         text,
-        "#ifdef METE_DISABLE\nchar mete_check_{name}({parameters}); /* is nowhere: the compiler looks at calls only */\n\
-         #define mete_log_{name}(...) ((void)sizeof(mete_check_{name}(__VA_ARGS__)))\n#else\n\
-         static inline __attribute__((always_inline)) void mete_log_{name}({parameters})\n{{\n\
-         \tstruct mete_{name} record;\n\n\tmete_encode_{name}(&record{values});\n\
-         \tMETE_EMIT_EVENT({name}, &record, sizeof(record));\n}}\n#endif\n"
+        "#ifdef METE_DISABLE\nchar mete_check_{name}({parameters}); /* is nowhere: the compiler looks at calls only */"
     );
+    checked(text, &format!("mete_check_{name}"), event);
+    let _ = writeln!(
+        text,
+        "#define mete_log_{name}(...) (METE_QUIET_ (void)sizeof(mete_check_{name}(__VA_ARGS__)) METE_LOUD_)\n#else\n\
+         static inline __attribute__((always_inline)) void mete_log_{name}({parameters})\n{{\n\
+         \tstruct mete_record_{name} record;\n\n\tmete_encode_{name}(&record{values});\n\
+         \tMETE_EMIT_EVENT({name}, &record, sizeof(record));\n}}"
+    );
+    checked(text, &format!("mete_log_{name}"), event);
+    text.push_str("#endif\n\n");
 }

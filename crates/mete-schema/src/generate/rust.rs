@@ -59,9 +59,9 @@ const KEYWORDS: [&str; 35] = [
 
 /// A name that Rust takes.
 fn name(name: &str) -> String {
-    match name {
-        // These cannot even be made names by `r#`.
-        "Self" | "self" | "super" | "crate" | "_" => format!("{name}_"),
+    match name.trim_end_matches('_') {
+        // These cannot even be made names by `r#`; what is called so already gives way.
+        "Self" | "self" | "super" | "crate" | "" => format!("{name}_"),
         _ if KEYWORDS.contains(&name) => format!("r#{name}"),
         _ => name.to_owned(),
     }
@@ -126,9 +126,11 @@ fn constants(text: &mut String, event: &Event) {
 }
 
 fn constructor(text: &mut String, event: &Event) {
-    let parameter = |field: &Field| format!("{}: {}", name(&field.name), rust_type(field.kind));
+    // A parameter that is called as a constant is, `None` or `EVENTS`, would be a pattern.
+    let parameter = |field: &Field| format!("v_{}: {}", field.name, rust_type(field.kind));
     let parameters: Vec<_> = event.fields.iter().map(parameter).collect();
-    let names: Vec<_> = event.fields.iter().map(|field| name(&field.name)).collect();
+    let member = |field: &Field| format!("{}: v_{}", name(&field.name), field.name);
+    let names: Vec<_> = event.fields.iter().map(member).collect();
     let _ = writeln!(
         text,
         "    /// An event of these values.\n    #[inline(always)]\n    pub const fn new({}) -> Self {{\n        Self {{ {} }}\n    }}\n",

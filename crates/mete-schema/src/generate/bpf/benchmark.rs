@@ -30,7 +30,7 @@ fn program(text: &mut String, name: &str, event: &Event) {
     let _ = writeln!(
         text,
         "SEC(\"socket\")\nint {name}(void *ctx)\n{{\n{dummy}\tstruct mete_here here = {{}};\n\tstruct mete_place place;\n\
-         \tstruct mete_{event} *record = METE_BEGIN(&place, &here, METE_ID_{event}, sizeof(*record));\n\n\
+         \tstruct mete_record_{event} *record = METE_BEGIN(&place, &here, METE_ID_{event}, sizeof(*record));\n\n\
          \tif (record) {{",
         event = event.name
     );

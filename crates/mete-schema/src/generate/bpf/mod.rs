@@ -280,7 +280,7 @@ fn log(text: &mut String, event: &Event, log: &CheckedLog, writer: &Writer<'_>) 
     let _ = writeln!(
         text,
         "\t\tif ({condition}) {{\n\t\t\tstruct mete_place place;\n\
-         \t\t\tstruct mete_{name} *record = METE_BEGIN(&place, &here, METE_ID_{name}, sizeof(*record));\n\n\
+         \t\t\tstruct mete_record_{name} *record = METE_BEGIN(&place, &here, METE_ID_{name}, sizeof(*record));\n\n\
          \t\t\tif (record) {{"
     );
     text.push_str(&padding(event, "\t\t\t\t"));

@@ -216,29 +216,30 @@ fn plots(found: &Found) -> Vec<(String, String)> {
 const PROSE: [&str; 2] = [
     "A remote machine sends a stream to one domain as fast as TCP lets it; up to eight domains compute \
      beside it. Domain and driver wake each other and are boosted for it. But a tick takes the driver's \
-     boost away while it works; then the domain, boosted by the packets that the driver hands on, preempts \
-     the driver, which waits at the tail for a slice of every domain that computes, and so does the \
-     stream. As long as something comes while the driver waits it never blocks, so that it is not boosted \
-     again (figure 7(b)). With priority inheritance the domain's next acknowledgement lifts the driver to \
-     the domain's own priority. What remains of the loss is the share that the work of the domain and of \
-     the driver has of the processor.",
+     boost away while it works; then the domain, boosted by the packets that the driver hands on, \
+     preempts the driver, which waits at the tail for a slice of every domain that computes, and so does \
+     the stream. As long as something comes while the driver waits it never blocks, so that it is not \
+     boosted again (figure 7(b)). With priority inheritance the domain's next acknowledgement lifts the \
+     driver to the domain's own priority. What remains of the loss is the share that the work of the \
+     domain and of the driver has of the processor.",
     "With more than two domains that compute the paper's stream almost starves. Whether that comes out \
      turns on how much the driver hands on before the domain preempts it. The paper says that it is \
-     preempted whenever it delivers an event (section 4.1.1). Where each packet is delivered by itself, the \
-     stream starves beside three, at any cost of a packet from 5 to 40 us or nearly so, whether use is \
-     charged by time stamp or by ticks and whatever TCP's window and timer; not where a packet costs the \
-     domain four times as much, nor where the domain is not told what it has sent. Where the driver hands \
-     on all that it finds together, up to 64 packets, as the code of Linux's backend does, a waiting window \
-     comes with one event and the fall comes one domain later: beside three half is left, beside four a \
-     tenth. A phase of starvation ends when the driver's turn comes while all that compute are over their \
-     credit; what the driver and the domain save up of their parts the others lack, and beside three that \
-     is soon. The driver answers each packet that was sent, too, and the domain, which asks to hear of the \
-     one in the middle, preempts it in the midst of these answers: that is the backend's code as well, and \
-     makes several waits of each window. Losses and retransmission change little: the window is taken \
-     whole at each turn, and only beside four and more the timer runs out. Who is active in the accounting \
-     is left to ticks, as in Xen's own accounting by time stamp, which is younger than the paper. Beyond \
-     five or six domains inheritance does not help either: at full speed the driver needs more than its \
-     share then is, so that it has no credit left and is not boosted; charging its time to the domain that \
-     it works for (section 4.2, future work) is what that calls for. What a packet takes the reader varies a \
-     little in the scenario, so that nothing runs in lockstep.",
+     preempted whenever it delivers an event (section 4.1.1). Where each packet is delivered by itself, \
+     the stream starves beside three, at any cost of a packet from 5 to 40 us or nearly so, whether use \
+     is charged by time stamp or by ticks and whatever TCP's window and timer; not where a packet costs \
+     the domain four times as much, nor where the domain is not told what it has sent. Where the driver \
+     hands on all that it finds together, up to 64 packets, as the code of Linux's backend does, a \
+     waiting window comes with one event and the fall comes one domain later: beside three half is left, \
+     beside four a tenth. A phase of starvation ends when the driver's turn comes while all that compute \
+     are over their credit; what the driver and the domain save up of their parts the others lack, and \
+     beside three that is soon. The driver answers each packet that was sent, too, and the domain, which \
+     asks to hear of the one in the middle, preempts it in the midst of these answers: that is the \
+     backend's code as well, and makes several waits of each window. Losses and retransmission change \
+     little: nothing is lost unless the network card is small, and the timer runs out no more than \
+     fourteen times a minute. Who is active in the accounting is left to ticks, as in Xen's own \
+     accounting by time stamp, which is younger than the paper. Beyond five or six domains inheritance \
+     does not help either: at full speed the driver needs more than its share then is, so that it has no \
+     credit left and is not boosted; charging its time to the domain that it works for (section 4.2, \
+     future work) is what that calls for. What a packet takes the reader varies a little in the scenario, \
+     so that nothing runs in lockstep.",
 ];
