@@ -166,6 +166,27 @@ fn new_2_convert_ends_with_3_if_a_part_cannot_be_read_and_converts_the_rest() {
     assert_eq!(String::from_utf8_lossy(&printed.get_output().stdout), text);
 }
 
+#[test]
+fn new_2_file_of_a_finished_trace_that_was_cut_where_a_block_ends_is_damaged_and_its_loss_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    record(&path);
+    let whole = stdout(&["show", path.to_str().unwrap()]).matches("  [0]  ").count();
+    std::fs::write(path.join("processor-0.trace"), "").unwrap();
+    let assert = mete(&["show", path.to_str().unwrap()]).assert().code(3);
+    let output = assert.get_output();
+    let (text, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains(&format!("-- processor 0: {whole} events cannot be read, from #0 on")), "{text}");
+    assert!(text.contains(&format!("-- processor 0: 0 records, {whole} events lost")), "{text}");
+    assert!(
+        text.contains("[1]  #2  SCHEDIN") && said.contains("processor-0.trace: the file was cut"),
+        "{said}"
+    );
+    let json = mete(&["convert", path.to_str().unwrap(), "--to", "json"]).assert().code(3);
+    let lines = String::from_utf8_lossy(&json.get_output().stdout).into_owned();
+    assert!(lines.contains("\"kind\":\"unreadable\"") && lines.contains("the file was cut"), "{lines}");
+}
+
 /// Three events, each of another domain.
 fn record_domains(directory: &Path) {
     let (name, kind) = ("domain".to_owned(), FieldKind::Unsigned);

@@ -67,6 +67,8 @@ pub struct ProcessorReader {
     promised: Option<Account>,
     /// What that comparison has found to be missing.
     owed: Option<Owed>,
+    /// Whether the last block that was gone on to cannot be read, which is said.
+    is_unreadable: bool,
 }
 
 /// What occurred behind the end of a file.
@@ -110,6 +112,7 @@ impl ProcessorReader {
             account,
             promised: None,
             owed: None,
+            is_unreadable: false,
             file,
         }
     }
@@ -228,7 +231,9 @@ impl ProcessorReader {
         let block = self.next_block;
         self.next_block += 1;
         self.next_at = 0;
-        let header = match self.file.read(block, &mut self.bytes) {
+        let read = self.file.read(block, &mut self.bytes);
+        self.is_unreadable = read.is_err();
+        let header = match read {
             Ok(header) => header,
             Err(error) => return Some(Err(error)),
         };
@@ -246,9 +251,9 @@ impl ProcessorReader {
         if let Some(promised) = self.promised.take() {
             let Account { end_serial, unwritten, .. } = promised;
             let owed = Owed { end_serial, unwritten, is_cut: self.is_cut(&promised) };
-            let is_cut = owed.is_cut && self.file.is_there();
+            let is_news = owed.is_cut && self.file.is_there() && !self.is_unreadable;
             (self.owed, self.account.ended) = (Some(owed), true);
-            if is_cut {
+            if is_news {
                 let path = self.file.path().to_owned();
                 let (end_serial, promised) = (self.expected, end_serial);
                 return Some(Step::Unreadable(ReadError::Short { path, end_serial, promised }));

@@ -14,7 +14,7 @@ use mete_trace::description::file_name;
 use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH, Head};
 use mete_trace::{
     Account, Buffers, ClockSource, Filter, Gap, Item, Memory, Options, Outcome, Producer, ReadError,
-    RecordError, Recorder, Trace,
+    RecordError, Recorder, Trace, TraceDescription,
 };
 
 use proptest::prelude::*;
@@ -400,6 +400,76 @@ fn new_2_a_missing_file_is_said_and_the_others_are_read() {
     let (seen, accounts) = see(&trace, Filter::default());
     assert_eq!((seen.records.len(), accounts.len(), seen.errors.len()), (10, 1, 1));
     assert!(seen.errors[0].starts_with("cannot read ") && seen.errors[0].contains("processor-0.trace"));
+}
+
+/// A trace whose recorder has finished and has described both files.
+fn finished_trace_of(directory: &Path, records: &Records) -> Trace {
+    let whole = trace_of(directory, &[(records, 905), (records, 905)]);
+    let completeness = whole.check().0;
+    let described = TraceDescription { finished: true, completeness, ..whole.description().clone() };
+    described.write(directory).unwrap();
+    Trace::open(directory).unwrap()
+}
+
+#[test]
+fn new_2_what_a_finished_trace_has_lost_since_is_a_gap_and_is_said_wherever_a_file_was_cut() {
+    let scratch = Scratch::new("finished");
+    let records = numbered(900, 1);
+    let trace = finished_trace_of(scratch.path(), &records);
+    let whole = trace.check();
+    assert!(whole.1.is_empty() && whole.0.iter().all(|account| account.records == 900), "{whole:?}");
+    let path = scratch.path().join(file_name(0));
+    let in_block = (u64::from(BLOCK_BYTES) - HEADER_BYTES as u64) / 24;
+    for blocks in [2, 1, 0] {
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_len(blocks * u64::from(BLOCK_BYTES)).unwrap();
+        let (seen, accounts) = see(&trace, Filter::default().processors([0]));
+        let there = blocks * in_block;
+        let [gap] = seen.gaps[..] else { panic!("{:?}", seen.gaps) };
+        assert_eq!((gap.first_serial, gap.events, gap.unreadable), (there, 905 - there, true));
+        let [error] = &seen.errors[..] else { panic!("{:?}", seen.errors) };
+        assert!(error.contains("processor-0.trace: the file was cut") && error.contains("#905"), "{error}");
+        let account = accounts[0];
+        assert_eq!((account.records, account.lost, account.end_serial), (there, 905 - there, 905));
+        assert!(account.ended && account.unwritten == 905 - there, "{account:?}");
+    }
+    fs::remove_file(&path).unwrap();
+    let (seen, accounts) = see(&trace, Filter::default());
+    assert_eq!((seen.records.len(), seen.errors.len(), accounts[0].lost), (900, 1, 905));
+    assert!(seen.errors[0].starts_with("cannot read "), "{:?}", seen.errors);
+}
+
+#[test]
+fn new_2_a_part_of_a_finished_trace_misses_only_what_lies_in_it() {
+    let scratch = Scratch::new("finished-part");
+    let trace = finished_trace_of(scratch.path(), &numbered(900, 1));
+    for filter in [Filter::default().from(890), Filter::default().from(5000), Filter::default().until(10)] {
+        let (seen, _) = see(&trace, filter.processors([0]));
+        assert!(seen.errors.is_empty(), "{:?}", seen.errors);
+    }
+    let file = fs::File::options().write(true).open(scratch.path().join(file_name(0))).unwrap();
+    file.set_len(u64::from(BLOCK_BYTES)).unwrap();
+    let (seen, _) = see(&trace, Filter::default().from(890).processors([0]));
+    assert!(seen.gaps.len() == 1 && seen.errors.len() == 1, "{:?} {:?}", seen.gaps, seen.errors);
+}
+
+/// Then the description counts what the files never had, and nothing is damaged.
+#[test]
+fn klog_6_end_that_found_no_room_on_the_disk_is_lost_and_no_damage() {
+    let scratch = Scratch::new("unwritten");
+    let whole = trace_of(scratch.path(), &[(&numbered(900, 1), 900)]);
+    let path = scratch.path().join(file_name(0));
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_len(u64::from(BLOCK_BYTES)).unwrap();
+    let records = whole.check().0[0].records;
+    let (end_serial, unwritten, lost) = (900, 500, 900 - records);
+    let account = Account { end_serial, unwritten, lost, ended: false, ..whole.check().0[0] };
+    let completeness = vec![account];
+    let described = TraceDescription { finished: true, completeness, ..whole.description().clone() };
+    described.write(scratch.path()).unwrap();
+    let (seen, accounts) = see(&Trace::open(scratch.path()).unwrap(), Filter::default());
+    assert!(seen.errors.is_empty() && !seen.gaps[0].unreadable, "{:?} {:?}", seen.errors, seen.gaps);
+    assert_eq!(accounts, [Account { ended: true, ..account }]);
 }
 
 #[test]
