@@ -3,7 +3,7 @@
 //! It is written when recording begins and again when it ends. A trace whose recorder was killed
 //! keeps the first one, which is enough to read it.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use mete_log::clock::Anchor;
@@ -467,7 +467,7 @@ pub enum DescriptionFileError {
 }
 
 impl TraceDescription {
-    /// Writes it into a directory so that at any moment there is a whole one or none.
+    /// Writes it into a directory so that at any moment there is a whole one or none, also if the machine stops.
     ///
     /// # Errors
     ///
@@ -477,13 +477,13 @@ impl TraceDescription {
         let failed = |source| DescriptionFileError::File { what: "write", path: path.clone(), source };
         let new = directory.join(format!("{FILE_NAME}.new"));
         let written = serde_json::to_vec_pretty(self).map_err(std::io::Error::other);
-        let result = written.and_then(|bytes| std::fs::write(&new, bytes));
+        let result = written.and_then(|bytes| write_synced(&new, &bytes));
         let result = result.and_then(|()| std::fs::rename(&new, &path));
         if result.is_err() {
             // What was written of it is of no use; that it cannot be removed is not the news.
             let _ = std::fs::remove_file(&new);
         }
-        result.map_err(failed)
+        result.map(|()| sync_directory(directory)).map_err(failed)
     }
 
     /// Reads and checks it.
@@ -535,6 +535,22 @@ impl TraceDescription {
     pub fn recording_id(&self) -> Option<crate::block::RecordingId> {
         let number = u128::from_str_radix(&self.recording, 16).ok()?;
         (self.recording.len() == 32).then(|| number.to_be_bytes())
+    }
+}
+
+/// Without the sync, a machine that stops may keep the name and lose what is in the file, the old one with it.
+fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = std::fs::File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Has the names in a directory, and its own, outlive the machine. Not every file system can; what is in the files is
+/// whole in any case.
+fn sync_directory(directory: &Path) {
+    for directory in [Some(directory), directory.parent()].into_iter().flatten() {
+        let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        let _ = std::fs::File::open(directory).and_then(|directory| directory.sync_all());
     }
 }
 

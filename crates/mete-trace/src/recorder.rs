@@ -199,6 +199,9 @@ impl<B: Buffers> Recorder<B> {
     }
 
     fn begin(&mut self, id: RecordingId) -> Result<(), RecordError> {
+        // Before there can be a block: without it, none can be read.
+        self.anchor();
+        self.save_description()?;
         for processor in 0..self.buffers.processors() as u32 {
             self.spawn(processor, id)?;
         }

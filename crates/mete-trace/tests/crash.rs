@@ -106,6 +106,23 @@ fn new_2_a_trace_is_readable_up_to_the_last_block_after_kill_9_of_its_recorder()
 }
 
 #[test]
+fn klog_7_there_is_no_file_of_events_without_a_description_that_reads() {
+    let scratch = Scratch::new("first");
+    for round in 0..5 {
+        let directory = scratch.path().join(round.to_string());
+        let mut command = child("records_until_it_is_killed", &directory);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while !directory.join("processor-0.trace").exists() {
+            assert!(child.try_wait().unwrap().is_none(), "the child did not begin");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let described = Trace::open(&directory).unwrap();
+        assert_eq!(described.description().description, common::description());
+    }
+}
+
+#[test]
 #[ignore = "the child of the test below, in a mount namespace of its own"]
 fn records_onto_a_small_disk() {
     let Some(directory) = child_directory() else { return };
