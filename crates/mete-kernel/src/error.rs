@@ -103,13 +103,20 @@ pub enum KernelError {
         source: io::Error,
     },
     /// The compiler refuses what was made from a schema.
-    #[error("{compiler} does not compile the schema's programs; clang 16 or newer is needed\n{said}")]
+    #[error("{compiler} does not compile the schema's programs; {why}\n{said}")]
     Compiler {
         /// The compiler.
         compiler: String,
+        /// What that means.
+        why: &'static str,
         /// What it says.
         said: String,
     },
+    /// A program would be larger than programs can be.
+    #[error(
+        "what the schema logs at one place is too much for one program; log fewer events or simpler values there, or some of them at another point"
+    )]
+    TooLarge,
     /// Where compiled programs are kept is not to be used.
     #[error("cannot keep compiled programs in {}: {source}", path.display())]
     Cache {

@@ -7,11 +7,12 @@ use crate::ast::{self, File, Item, Name};
 use crate::counter;
 use crate::layout::{FIRST_EVENT, OWN_EVENTS, place};
 use crate::limits::{
-    MAX_COUNTERS, MAX_EVENTS, MAX_FIELDS, MAX_LOGS_OF_A_POINT, MAX_POINTS, MAX_PROBLEMS, MAX_RECORD_BYTES,
+    MAX_COUNTERS, MAX_EVENTS, MAX_FIELDS, MAX_LOGS_OF_A_PLACE, MAX_LOGS_OF_A_POINT, MAX_POINTS, MAX_PROBLEMS,
+    MAX_RECORD_BYTES,
 };
 use crate::nearest;
 use crate::problem::Problem;
-use crate::schema::{Binding, Event, Field, Log, Point, Schema};
+use crate::schema::{Binding, Event, Field, Log, Point, Schema, Target};
 use crate::source::Span;
 use crate::target;
 use crate::types::{self, FieldType};
@@ -37,6 +38,7 @@ pub fn resolve(files: &[File], problems: &mut Vec<Problem>) -> Schema {
         }
     }
     resolver.limit(schema.points.len(), MAX_POINTS, "points", schema.points.last().map(|point| point.span));
+    resolver.places(&schema.points);
     schema
 }
 
@@ -72,6 +74,20 @@ impl Resolver<'_> {
                 format!("the schema has {there} {what}; at most {most} are allowed"),
                 "the last one",
             ));
+        }
+    }
+
+    /// What all points of a place log must fit one program. Nothing is compiled for probe points.
+    fn places(&mut self, points: &[Point]) {
+        let mut logs: HashMap<&Target, usize> = HashMap::new();
+        for point in points.iter().filter(|point| !matches!(point.target, Target::Probe(_))) {
+            let there = logs.entry(&point.target).or_default();
+            let before = std::mem::replace(there, *there + point.logs.len());
+            if before <= MAX_LOGS_OF_A_PLACE && *there > MAX_LOGS_OF_A_PLACE {
+                let title = format!("more than {MAX_LOGS_OF_A_PLACE} events are logged at {}", point.target);
+                let help = "one program logs all that is logged at a place: log fewer events, or some of them elsewhere";
+                self.tell(Problem::new(point.span, title, "too many with these").help(help.to_owned()));
+            }
         }
     }
 

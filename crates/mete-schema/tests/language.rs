@@ -6,7 +6,9 @@ mod support;
 
 use mete_schema::counter::Perf;
 use mete_schema::kernel::Type;
-use mete_schema::limits::{MAX_EVENTS, MAX_EXPRESSION_PARTS, MAX_FILE_BYTES, MAX_PROBLEMS};
+use mete_schema::limits::{
+    MAX_EVENTS, MAX_EXPRESSION_PARTS, MAX_FILE_BYTES, MAX_LOGS_OF_A_PLACE, MAX_PROBLEMS,
+};
 use mete_schema::schema::Target;
 use mete_schema::types::{FieldType, Int};
 use mete_schema::{Checked, Node, Schema, Source, check, explain};
@@ -244,7 +246,7 @@ fn klog_1_explanation_has_each_byte_of_a_record() {
 }
 
 #[test]
-fn limits_hold_for_files_expressions_events_and_messages() {
+fn klog_8_limits_hold_for_files_expressions_events_places_and_messages() {
     let refused = |text: &str| Schema::read(&[Source::new("test", text)]).unwrap_err().0;
     assert!(refused(&" ".repeat(MAX_FILE_BYTES + 1))[0].title.contains("1048576"));
     let deep =
@@ -256,6 +258,16 @@ fn limits_hold_for_files_expressions_events_and_messages() {
     assert!(refused(&signs)[0].title.contains(&MAX_EXPRESSION_PARTS.to_string()));
     let many: String = (0..=MAX_EVENTS).map(|nth| format!("event E{nth} {{ }}\n")).collect();
     assert!(refused(&many)[0].title.contains("1024"));
+    let place = |point: &str| {
+        format!("event A {{ }}\n{}", format!("at {point} log A()\n").repeat(MAX_LOGS_OF_A_PLACE + 1))
+    };
+    let said = refused(&place("tp_btf:sched_switch"));
+    assert_eq!(said[0].title, "more than 256 events are logged at tp_btf:sched_switch");
+    assert_eq!(said.len(), 1);
+    assert!(
+        Schema::read(&[Source::new("test", place("probe:request"))]).is_ok(),
+        "no program is made for it"
+    );
     let wrong: String = (0..5000).map(|nth| format!("event E{nth} {{ itn x }}\n")).collect();
     assert_eq!(refused(&wrong).len(), MAX_PROBLEMS);
     assert_eq!(refused(&"@".repeat(MAX_FILE_BYTES)).len(), MAX_PROBLEMS);

@@ -37,7 +37,7 @@ struct mete_head {
 #pragma clang diagnostic ignored "-Wconstant-logical-operand"
 
 /* A handler of a hardware interrupt begins. */
-struct mete_IRQ_ENTRY {
+struct mete_record_IRQ_ENTRY {
 	struct mete_head head;
 	/* The interrupt's number, as in /proc/interrupts. */
 	mete_s32 f_irq;
@@ -49,13 +49,13 @@ struct mete_IRQ_ENTRY {
 
 #define METE_ID_IRQ_ENTRY 16
 #define METE_FINGERPRINT_IRQ_ENTRY 0x5a517c74be1ca73dull
-METE_ASSERT_(sizeof(struct mete_IRQ_ENTRY) == 40, "size of IRQ_ENTRY");
-METE_ASSERT_(__builtin_offsetof(struct mete_IRQ_ENTRY, f_irq) == 16, "place of IRQ_ENTRY.irq");
-METE_ASSERT_(__builtin_offsetof(struct mete_IRQ_ENTRY, f_pid) == 20, "place of IRQ_ENTRY.pid");
-METE_ASSERT_(__builtin_offsetof(struct mete_IRQ_ENTRY, f_name) == 24, "place of IRQ_ENTRY.name");
+METE_ASSERT_(sizeof(struct mete_record_IRQ_ENTRY) == 40, "size of IRQ_ENTRY");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_IRQ_ENTRY, f_irq) == 16, "place of IRQ_ENTRY.irq");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_IRQ_ENTRY, f_pid) == 20, "place of IRQ_ENTRY.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_IRQ_ENTRY, f_name) == 24, "place of IRQ_ENTRY.name");
 
 /* The handler is done. */
-struct mete_IRQ_EXIT {
+struct mete_record_IRQ_EXIT {
 	struct mete_head head;
 	/* The interrupt's number. */
 	mete_s32 f_irq;
@@ -65,12 +65,12 @@ struct mete_IRQ_EXIT {
 
 #define METE_ID_IRQ_EXIT 17
 #define METE_FINGERPRINT_IRQ_EXIT 0x6499d45ed20880f6ull
-METE_ASSERT_(sizeof(struct mete_IRQ_EXIT) == 24, "size of IRQ_EXIT");
-METE_ASSERT_(__builtin_offsetof(struct mete_IRQ_EXIT, f_irq) == 16, "place of IRQ_EXIT.irq");
-METE_ASSERT_(__builtin_offsetof(struct mete_IRQ_EXIT, f_handled) == 20, "place of IRQ_EXIT.handled");
+METE_ASSERT_(sizeof(struct mete_record_IRQ_EXIT) == 24, "size of IRQ_EXIT");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_IRQ_EXIT, f_irq) == 16, "place of IRQ_EXIT.irq");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_IRQ_EXIT, f_handled) == 20, "place of IRQ_EXIT.handled");
 
 /* A soft interrupt begins to be worked off. */
-struct mete_SOFTIRQ_ENTRY {
+struct mete_record_SOFTIRQ_ENTRY {
 	struct mete_head head;
 	/* Which one: 0 high, 1 timer, 2 network out, 3 network in, 4 block, 5 poll, 6 tasklet, 7 scheduler,
 	 * 8 high-resolution timer, 9 RCU. */
@@ -81,12 +81,12 @@ struct mete_SOFTIRQ_ENTRY {
 
 #define METE_ID_SOFTIRQ_ENTRY 18
 #define METE_FINGERPRINT_SOFTIRQ_ENTRY 0x525829e1f3e0976aull
-METE_ASSERT_(sizeof(struct mete_SOFTIRQ_ENTRY) == 24, "size of SOFTIRQ_ENTRY");
-METE_ASSERT_(__builtin_offsetof(struct mete_SOFTIRQ_ENTRY, f_vector) == 16, "place of SOFTIRQ_ENTRY.vector");
-METE_ASSERT_(__builtin_offsetof(struct mete_SOFTIRQ_ENTRY, f_pid) == 20, "place of SOFTIRQ_ENTRY.pid");
+METE_ASSERT_(sizeof(struct mete_record_SOFTIRQ_ENTRY) == 24, "size of SOFTIRQ_ENTRY");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_SOFTIRQ_ENTRY, f_vector) == 16, "place of SOFTIRQ_ENTRY.vector");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_SOFTIRQ_ENTRY, f_pid) == 20, "place of SOFTIRQ_ENTRY.pid");
 
 /* The soft interrupt is done. */
-struct mete_SOFTIRQ_EXIT {
+struct mete_record_SOFTIRQ_EXIT {
 	struct mete_head head;
 	/* Which one. */
 	mete_u32 f_vector;
@@ -95,11 +95,11 @@ struct mete_SOFTIRQ_EXIT {
 
 #define METE_ID_SOFTIRQ_EXIT 19
 #define METE_FINGERPRINT_SOFTIRQ_EXIT 0xd69c9f05fbcbb693ull
-METE_ASSERT_(sizeof(struct mete_SOFTIRQ_EXIT) == 24, "size of SOFTIRQ_EXIT");
-METE_ASSERT_(__builtin_offsetof(struct mete_SOFTIRQ_EXIT, f_vector) == 16, "place of SOFTIRQ_EXIT.vector");
+METE_ASSERT_(sizeof(struct mete_record_SOFTIRQ_EXIT) == 24, "size of SOFTIRQ_EXIT");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_SOFTIRQ_EXIT, f_vector) == 16, "place of SOFTIRQ_EXIT.vector");
 
 /* The processor's own timer interrupt begins. */
-struct mete_TIMER_ENTRY {
+struct mete_record_TIMER_ENTRY {
 	struct mete_head head;
 	/* Its vector. */
 	mete_s32 f_vector;
@@ -109,12 +109,12 @@ struct mete_TIMER_ENTRY {
 
 #define METE_ID_TIMER_ENTRY 20
 #define METE_FINGERPRINT_TIMER_ENTRY 0xb8a8e99a574e9059ull
-METE_ASSERT_(sizeof(struct mete_TIMER_ENTRY) == 24, "size of TIMER_ENTRY");
-METE_ASSERT_(__builtin_offsetof(struct mete_TIMER_ENTRY, f_vector) == 16, "place of TIMER_ENTRY.vector");
-METE_ASSERT_(__builtin_offsetof(struct mete_TIMER_ENTRY, f_pid) == 20, "place of TIMER_ENTRY.pid");
+METE_ASSERT_(sizeof(struct mete_record_TIMER_ENTRY) == 24, "size of TIMER_ENTRY");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_TIMER_ENTRY, f_vector) == 16, "place of TIMER_ENTRY.vector");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_TIMER_ENTRY, f_pid) == 20, "place of TIMER_ENTRY.pid");
 
 /* The timer interrupt is done. */
-struct mete_TIMER_EXIT {
+struct mete_record_TIMER_EXIT {
 	struct mete_head head;
 	/* Its vector. */
 	mete_s32 f_vector;
@@ -123,12 +123,12 @@ struct mete_TIMER_EXIT {
 
 #define METE_ID_TIMER_EXIT 21
 #define METE_FINGERPRINT_TIMER_EXIT 0x33b498e79c72f4a6ull
-METE_ASSERT_(sizeof(struct mete_TIMER_EXIT) == 24, "size of TIMER_EXIT");
-METE_ASSERT_(__builtin_offsetof(struct mete_TIMER_EXIT, f_vector) == 16, "place of TIMER_EXIT.vector");
+METE_ASSERT_(sizeof(struct mete_record_TIMER_EXIT) == 24, "size of TIMER_EXIT");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_TIMER_EXIT, f_vector) == 16, "place of TIMER_EXIT.vector");
 
 /* Another processor, or the kernel on this one, asks to schedule, to call a function, or to do what could not be
  * done where it came up: the interrupt begins. */
-struct mete_IPI_ENTRY {
+struct mete_record_IPI_ENTRY {
 	struct mete_head head;
 	/* Its vector. */
 	mete_s32 f_vector;
@@ -138,12 +138,12 @@ struct mete_IPI_ENTRY {
 
 #define METE_ID_IPI_ENTRY 22
 #define METE_FINGERPRINT_IPI_ENTRY 0x8a6e65b31e65c1c6ull
-METE_ASSERT_(sizeof(struct mete_IPI_ENTRY) == 24, "size of IPI_ENTRY");
-METE_ASSERT_(__builtin_offsetof(struct mete_IPI_ENTRY, f_vector) == 16, "place of IPI_ENTRY.vector");
-METE_ASSERT_(__builtin_offsetof(struct mete_IPI_ENTRY, f_pid) == 20, "place of IPI_ENTRY.pid");
+METE_ASSERT_(sizeof(struct mete_record_IPI_ENTRY) == 24, "size of IPI_ENTRY");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_IPI_ENTRY, f_vector) == 16, "place of IPI_ENTRY.vector");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_IPI_ENTRY, f_pid) == 20, "place of IPI_ENTRY.pid");
 
 /* The interrupt from another processor is done. */
-struct mete_IPI_EXIT {
+struct mete_record_IPI_EXIT {
 	struct mete_head head;
 	/* Its vector. */
 	mete_s32 f_vector;
@@ -152,11 +152,11 @@ struct mete_IPI_EXIT {
 
 #define METE_ID_IPI_EXIT 23
 #define METE_FINGERPRINT_IPI_EXIT 0x26ad3ff07bc0c82bull
-METE_ASSERT_(sizeof(struct mete_IPI_EXIT) == 24, "size of IPI_EXIT");
-METE_ASSERT_(__builtin_offsetof(struct mete_IPI_EXIT, f_vector) == 16, "place of IPI_EXIT.vector");
+METE_ASSERT_(sizeof(struct mete_record_IPI_EXIT) == 24, "size of IPI_EXIT");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_IPI_EXIT, f_vector) == 16, "place of IPI_EXIT.vector");
 
 /* An access to memory was not possible as it is: the exception that the kernel now deals with. */
-struct mete_PAGE_FAULT {
+struct mete_record_PAGE_FAULT {
 	struct mete_head head;
 	/* Where the program, or the kernel, wanted to read or write. */
 	mete_u64 f_where;
@@ -169,10 +169,10 @@ struct mete_PAGE_FAULT {
 
 #define METE_ID_PAGE_FAULT 24
 #define METE_FINGERPRINT_PAGE_FAULT 0xf6242edc4eb83473ull
-METE_ASSERT_(sizeof(struct mete_PAGE_FAULT) == 32, "size of PAGE_FAULT");
-METE_ASSERT_(__builtin_offsetof(struct mete_PAGE_FAULT, f_where) == 16, "place of PAGE_FAULT.where");
-METE_ASSERT_(__builtin_offsetof(struct mete_PAGE_FAULT, f_pid) == 24, "place of PAGE_FAULT.pid");
-METE_ASSERT_(__builtin_offsetof(struct mete_PAGE_FAULT, f_reason) == 28, "place of PAGE_FAULT.reason");
+METE_ASSERT_(sizeof(struct mete_record_PAGE_FAULT) == 32, "size of PAGE_FAULT");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_PAGE_FAULT, f_where) == 16, "place of PAGE_FAULT.where");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_PAGE_FAULT, f_pid) == 24, "place of PAGE_FAULT.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_PAGE_FAULT, f_reason) == 28, "place of PAGE_FAULT.reason");
 
 struct irqaction;
 struct task_struct;
@@ -199,7 +199,7 @@ int mete_at_0(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IRQ_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IRQ_ENTRY, sizeof(*record));
+			struct mete_record_IRQ_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IRQ_ENTRY, sizeof(*record));
 
 			if (record) {
 				record->f_irq = a_irq;
@@ -223,7 +223,7 @@ int mete_at_1(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IRQ_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IRQ_EXIT, sizeof(*record));
+			struct mete_record_IRQ_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IRQ_EXIT, sizeof(*record));
 
 			if (record) {
 				record->f_irq = a_irq;
@@ -244,7 +244,7 @@ int mete_at_2(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_SOFTIRQ_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_SOFTIRQ_ENTRY, sizeof(*record));
+			struct mete_record_SOFTIRQ_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_SOFTIRQ_ENTRY, sizeof(*record));
 
 			if (record) {
 				record->f_vector = a_vec_nr;
@@ -265,7 +265,7 @@ int mete_at_3(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_SOFTIRQ_EXIT *record = METE_BEGIN(&place, &here, METE_ID_SOFTIRQ_EXIT, sizeof(*record));
+			struct mete_record_SOFTIRQ_EXIT *record = METE_BEGIN(&place, &here, METE_ID_SOFTIRQ_EXIT, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -286,7 +286,7 @@ int mete_at_4(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_TIMER_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_TIMER_ENTRY, sizeof(*record));
+			struct mete_record_TIMER_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_TIMER_ENTRY, sizeof(*record));
 
 			if (record) {
 				record->f_vector = a_vector;
@@ -307,7 +307,7 @@ int mete_at_5(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_TIMER_EXIT *record = METE_BEGIN(&place, &here, METE_ID_TIMER_EXIT, sizeof(*record));
+			struct mete_record_TIMER_EXIT *record = METE_BEGIN(&place, &here, METE_ID_TIMER_EXIT, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -328,7 +328,7 @@ int mete_at_6(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IPI_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IPI_ENTRY, sizeof(*record));
+			struct mete_record_IPI_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IPI_ENTRY, sizeof(*record));
 
 			if (record) {
 				record->f_vector = a_vector;
@@ -349,7 +349,7 @@ int mete_at_7(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IPI_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IPI_EXIT, sizeof(*record));
+			struct mete_record_IPI_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IPI_EXIT, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -370,7 +370,7 @@ int mete_at_8(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IPI_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IPI_ENTRY, sizeof(*record));
+			struct mete_record_IPI_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IPI_ENTRY, sizeof(*record));
 
 			if (record) {
 				record->f_vector = a_vector;
@@ -391,7 +391,7 @@ int mete_at_9(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IPI_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IPI_EXIT, sizeof(*record));
+			struct mete_record_IPI_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IPI_EXIT, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -412,7 +412,7 @@ int mete_at_10(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IPI_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IPI_ENTRY, sizeof(*record));
+			struct mete_record_IPI_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IPI_ENTRY, sizeof(*record));
 
 			if (record) {
 				record->f_vector = a_vector;
@@ -433,7 +433,7 @@ int mete_at_11(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IPI_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IPI_EXIT, sizeof(*record));
+			struct mete_record_IPI_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IPI_EXIT, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -454,7 +454,7 @@ int mete_at_12(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IPI_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IPI_ENTRY, sizeof(*record));
+			struct mete_record_IPI_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IPI_ENTRY, sizeof(*record));
 
 			if (record) {
 				record->f_vector = a_vector;
@@ -475,7 +475,7 @@ int mete_at_13(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_IPI_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IPI_EXIT, sizeof(*record));
+			struct mete_record_IPI_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IPI_EXIT, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -497,7 +497,7 @@ int mete_at_14(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_PAGE_FAULT *record = METE_BEGIN(&place, &here, METE_ID_PAGE_FAULT, sizeof(*record));
+			struct mete_record_PAGE_FAULT *record = METE_BEGIN(&place, &here, METE_ID_PAGE_FAULT, sizeof(*record));
 
 			if (record) {
 				record->f_where = a_address;
@@ -520,7 +520,7 @@ int mete_at_15(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_PAGE_FAULT *record = METE_BEGIN(&place, &here, METE_ID_PAGE_FAULT, sizeof(*record));
+			struct mete_record_PAGE_FAULT *record = METE_BEGIN(&place, &here, METE_ID_PAGE_FAULT, sizeof(*record));
 
 			if (record) {
 				record->f_where = a_address;
@@ -539,7 +539,7 @@ int mete_benchmark_0(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_IRQ_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IRQ_ENTRY, sizeof(*record));
+	struct mete_record_IRQ_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IRQ_ENTRY, sizeof(*record));
 
 	if (record) {
 		record->f_irq = dummy;
@@ -556,7 +556,7 @@ int mete_benchmark_1(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_IRQ_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IRQ_EXIT, sizeof(*record));
+	struct mete_record_IRQ_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IRQ_EXIT, sizeof(*record));
 
 	if (record) {
 		record->f_irq = dummy;
@@ -572,7 +572,7 @@ int mete_benchmark_2(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_SOFTIRQ_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_SOFTIRQ_ENTRY, sizeof(*record));
+	struct mete_record_SOFTIRQ_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_SOFTIRQ_ENTRY, sizeof(*record));
 
 	if (record) {
 		record->f_vector = dummy;
@@ -588,7 +588,7 @@ int mete_benchmark_3(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_SOFTIRQ_EXIT *record = METE_BEGIN(&place, &here, METE_ID_SOFTIRQ_EXIT, sizeof(*record));
+	struct mete_record_SOFTIRQ_EXIT *record = METE_BEGIN(&place, &here, METE_ID_SOFTIRQ_EXIT, sizeof(*record));
 
 	if (record) {
 		__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -604,7 +604,7 @@ int mete_benchmark_4(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_TIMER_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_TIMER_ENTRY, sizeof(*record));
+	struct mete_record_TIMER_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_TIMER_ENTRY, sizeof(*record));
 
 	if (record) {
 		record->f_vector = dummy;
@@ -620,7 +620,7 @@ int mete_benchmark_5(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_TIMER_EXIT *record = METE_BEGIN(&place, &here, METE_ID_TIMER_EXIT, sizeof(*record));
+	struct mete_record_TIMER_EXIT *record = METE_BEGIN(&place, &here, METE_ID_TIMER_EXIT, sizeof(*record));
 
 	if (record) {
 		__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -636,7 +636,7 @@ int mete_benchmark_6(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_IPI_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IPI_ENTRY, sizeof(*record));
+	struct mete_record_IPI_ENTRY *record = METE_BEGIN(&place, &here, METE_ID_IPI_ENTRY, sizeof(*record));
 
 	if (record) {
 		record->f_vector = dummy;
@@ -652,7 +652,7 @@ int mete_benchmark_7(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_IPI_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IPI_EXIT, sizeof(*record));
+	struct mete_record_IPI_EXIT *record = METE_BEGIN(&place, &here, METE_ID_IPI_EXIT, sizeof(*record));
 
 	if (record) {
 		__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -668,7 +668,7 @@ int mete_benchmark_8(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_PAGE_FAULT *record = METE_BEGIN(&place, &here, METE_ID_PAGE_FAULT, sizeof(*record));
+	struct mete_record_PAGE_FAULT *record = METE_BEGIN(&place, &here, METE_ID_PAGE_FAULT, sizeof(*record));
 
 	if (record) {
 		record->f_where = dummy;

@@ -37,7 +37,7 @@ struct mete_head {
 #pragma clang diagnostic ignored "-Wconstant-logical-operand"
 
 /* A processor begins to wait for a lock of the kernel by spinning. */
-struct mete_SPIN {
+struct mete_record_SPIN {
 	struct mete_head head;
 	/* The lock. */
 	mete_u64 f_lock;
@@ -50,13 +50,13 @@ struct mete_SPIN {
 
 #define METE_ID_SPIN 16
 #define METE_FINGERPRINT_SPIN 0x363a0c2123c985b4ull
-METE_ASSERT_(sizeof(struct mete_SPIN) == 32, "size of SPIN");
-METE_ASSERT_(__builtin_offsetof(struct mete_SPIN, f_lock) == 16, "place of SPIN.lock");
-METE_ASSERT_(__builtin_offsetof(struct mete_SPIN, f_pid) == 24, "place of SPIN.pid");
-METE_ASSERT_(__builtin_offsetof(struct mete_SPIN, f_flags) == 28, "place of SPIN.flags");
+METE_ASSERT_(sizeof(struct mete_record_SPIN) == 32, "size of SPIN");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_SPIN, f_lock) == 16, "place of SPIN.lock");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_SPIN, f_pid) == 24, "place of SPIN.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_SPIN, f_flags) == 28, "place of SPIN.flags");
 
 /* A task begins to wait for a lock of the kernel for reading. */
-struct mete_READ {
+struct mete_record_READ {
 	struct mete_head head;
 	/* The lock. */
 	mete_u64 f_lock;
@@ -68,13 +68,13 @@ struct mete_READ {
 
 #define METE_ID_READ 17
 #define METE_FINGERPRINT_READ 0xb326b9c09a12b068ull
-METE_ASSERT_(sizeof(struct mete_READ) == 32, "size of READ");
-METE_ASSERT_(__builtin_offsetof(struct mete_READ, f_lock) == 16, "place of READ.lock");
-METE_ASSERT_(__builtin_offsetof(struct mete_READ, f_pid) == 24, "place of READ.pid");
-METE_ASSERT_(__builtin_offsetof(struct mete_READ, f_flags) == 28, "place of READ.flags");
+METE_ASSERT_(sizeof(struct mete_record_READ) == 32, "size of READ");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_READ, f_lock) == 16, "place of READ.lock");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_READ, f_pid) == 24, "place of READ.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_READ, f_flags) == 28, "place of READ.flags");
 
 /* A task begins to wait for a lock of the kernel for writing, or for one that excludes everybody. */
-struct mete_WRITE {
+struct mete_record_WRITE {
 	struct mete_head head;
 	/* The lock. */
 	mete_u64 f_lock;
@@ -86,13 +86,13 @@ struct mete_WRITE {
 
 #define METE_ID_WRITE 18
 #define METE_FINGERPRINT_WRITE 0x07e3fd2d601f9297ull
-METE_ASSERT_(sizeof(struct mete_WRITE) == 32, "size of WRITE");
-METE_ASSERT_(__builtin_offsetof(struct mete_WRITE, f_lock) == 16, "place of WRITE.lock");
-METE_ASSERT_(__builtin_offsetof(struct mete_WRITE, f_pid) == 24, "place of WRITE.pid");
-METE_ASSERT_(__builtin_offsetof(struct mete_WRITE, f_flags) == 28, "place of WRITE.flags");
+METE_ASSERT_(sizeof(struct mete_record_WRITE) == 32, "size of WRITE");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_WRITE, f_lock) == 16, "place of WRITE.lock");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_WRITE, f_pid) == 24, "place of WRITE.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_WRITE, f_flags) == 28, "place of WRITE.flags");
 
 /* The wait that began last on this processor, or for this task, is over. */
-struct mete_ACQUIRED {
+struct mete_record_ACQUIRED {
 	struct mete_head head;
 	/* The lock. */
 	mete_u64 f_lock;
@@ -104,13 +104,13 @@ struct mete_ACQUIRED {
 
 #define METE_ID_ACQUIRED 19
 #define METE_FINGERPRINT_ACQUIRED 0x12b76d445e9fc7e2ull
-METE_ASSERT_(sizeof(struct mete_ACQUIRED) == 32, "size of ACQUIRED");
-METE_ASSERT_(__builtin_offsetof(struct mete_ACQUIRED, f_lock) == 16, "place of ACQUIRED.lock");
-METE_ASSERT_(__builtin_offsetof(struct mete_ACQUIRED, f_pid) == 24, "place of ACQUIRED.pid");
-METE_ASSERT_(__builtin_offsetof(struct mete_ACQUIRED, f_result) == 28, "place of ACQUIRED.result");
+METE_ASSERT_(sizeof(struct mete_record_ACQUIRED) == 32, "size of ACQUIRED");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_ACQUIRED, f_lock) == 16, "place of ACQUIRED.lock");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_ACQUIRED, f_pid) == 24, "place of ACQUIRED.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_ACQUIRED, f_result) == 28, "place of ACQUIRED.result");
 
 /* A thread of a program enters the kernel to wait for a lock, or to wake those who wait. */
-struct mete_FUTEX {
+struct mete_record_FUTEX {
 	struct mete_head head;
 	/* The lock, as the program sees it. */
 	mete_u64 f_lock;
@@ -126,15 +126,15 @@ struct mete_FUTEX {
 
 #define METE_ID_FUTEX 20
 #define METE_FINGERPRINT_FUTEX 0x555c5aad6de72429ull
-METE_ASSERT_(sizeof(struct mete_FUTEX) == 40, "size of FUTEX");
-METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX, f_lock) == 16, "place of FUTEX.lock");
-METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX, f_pid) == 24, "place of FUTEX.pid");
-METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX, f_tgid) == 28, "place of FUTEX.tgid");
-METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX, f_operation) == 32, "place of FUTEX.operation");
-METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX, f_value) == 36, "place of FUTEX.value");
+METE_ASSERT_(sizeof(struct mete_record_FUTEX) == 40, "size of FUTEX");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_FUTEX, f_lock) == 16, "place of FUTEX.lock");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_FUTEX, f_pid) == 24, "place of FUTEX.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_FUTEX, f_tgid) == 28, "place of FUTEX.tgid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_FUTEX, f_operation) == 32, "place of FUTEX.operation");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_FUTEX, f_value) == 36, "place of FUTEX.value");
 
 /* The thread comes back from that: it has waited from the FUTEX before until now. */
-struct mete_FUTEX_DONE {
+struct mete_record_FUTEX_DONE {
 	struct mete_head head;
 	/* The thread. */
 	mete_s32 f_pid;
@@ -145,9 +145,9 @@ struct mete_FUTEX_DONE {
 
 #define METE_ID_FUTEX_DONE 21
 #define METE_FINGERPRINT_FUTEX_DONE 0x1d053098c50a6344ull
-METE_ASSERT_(sizeof(struct mete_FUTEX_DONE) == 24, "size of FUTEX_DONE");
-METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX_DONE, f_pid) == 16, "place of FUTEX_DONE.pid");
-METE_ASSERT_(__builtin_offsetof(struct mete_FUTEX_DONE, f_result) == 20, "place of FUTEX_DONE.result");
+METE_ASSERT_(sizeof(struct mete_record_FUTEX_DONE) == 24, "size of FUTEX_DONE");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_FUTEX_DONE, f_pid) == 16, "place of FUTEX_DONE.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_FUTEX_DONE, f_result) == 20, "place of FUTEX_DONE.result");
 
 struct task_struct;
 
@@ -170,7 +170,7 @@ int mete_at_0(mete_u64 *ctx)
 	if (1) {
 		if ((a_flags & 1)) {
 			struct mete_place place;
-			struct mete_SPIN *record = METE_BEGIN(&place, &here, METE_ID_SPIN, sizeof(*record));
+			struct mete_record_SPIN *record = METE_BEGIN(&place, &here, METE_ID_SPIN, sizeof(*record));
 
 			if (record) {
 				record->f_lock = (mete_u64)(unsigned long)a_lock;
@@ -181,7 +181,7 @@ int mete_at_0(mete_u64 *ctx)
 		}
 		if (((!(a_flags & 1)) && (a_flags & 2))) {
 			struct mete_place place;
-			struct mete_READ *record = METE_BEGIN(&place, &here, METE_ID_READ, sizeof(*record));
+			struct mete_record_READ *record = METE_BEGIN(&place, &here, METE_ID_READ, sizeof(*record));
 
 			if (record) {
 				record->f_lock = (mete_u64)(unsigned long)a_lock;
@@ -192,7 +192,7 @@ int mete_at_0(mete_u64 *ctx)
 		}
 		if ((!(a_flags & 3))) {
 			struct mete_place place;
-			struct mete_WRITE *record = METE_BEGIN(&place, &here, METE_ID_WRITE, sizeof(*record));
+			struct mete_record_WRITE *record = METE_BEGIN(&place, &here, METE_ID_WRITE, sizeof(*record));
 
 			if (record) {
 				record->f_lock = (mete_u64)(unsigned long)a_lock;
@@ -215,7 +215,7 @@ int mete_at_1(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_ACQUIRED *record = METE_BEGIN(&place, &here, METE_ID_ACQUIRED, sizeof(*record));
+			struct mete_record_ACQUIRED *record = METE_BEGIN(&place, &here, METE_ID_ACQUIRED, sizeof(*record));
 
 			if (record) {
 				record->f_lock = (mete_u64)(unsigned long)a_lock;
@@ -239,7 +239,7 @@ int mete_at_2(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_FUTEX *record = METE_BEGIN(&place, &here, METE_ID_FUTEX, sizeof(*record));
+			struct mete_record_FUTEX *record = METE_BEGIN(&place, &here, METE_ID_FUTEX, sizeof(*record));
 
 			if (record) {
 				record->f_lock = ((mete_u64)((mete_u64)(unsigned long)a_uaddr));
@@ -263,7 +263,7 @@ int mete_at_3(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_FUTEX_DONE *record = METE_BEGIN(&place, &here, METE_ID_FUTEX_DONE, sizeof(*record));
+			struct mete_record_FUTEX_DONE *record = METE_BEGIN(&place, &here, METE_ID_FUTEX_DONE, sizeof(*record));
 
 			if (record) {
 				record->f_pid = ((struct task_struct *)bpf_get_current_task_btf())->pid;
@@ -281,7 +281,7 @@ int mete_benchmark_0(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_SPIN *record = METE_BEGIN(&place, &here, METE_ID_SPIN, sizeof(*record));
+	struct mete_record_SPIN *record = METE_BEGIN(&place, &here, METE_ID_SPIN, sizeof(*record));
 
 	if (record) {
 		record->f_lock = dummy;
@@ -298,7 +298,7 @@ int mete_benchmark_1(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_READ *record = METE_BEGIN(&place, &here, METE_ID_READ, sizeof(*record));
+	struct mete_record_READ *record = METE_BEGIN(&place, &here, METE_ID_READ, sizeof(*record));
 
 	if (record) {
 		record->f_lock = dummy;
@@ -315,7 +315,7 @@ int mete_benchmark_2(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_WRITE *record = METE_BEGIN(&place, &here, METE_ID_WRITE, sizeof(*record));
+	struct mete_record_WRITE *record = METE_BEGIN(&place, &here, METE_ID_WRITE, sizeof(*record));
 
 	if (record) {
 		record->f_lock = dummy;
@@ -332,7 +332,7 @@ int mete_benchmark_3(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_ACQUIRED *record = METE_BEGIN(&place, &here, METE_ID_ACQUIRED, sizeof(*record));
+	struct mete_record_ACQUIRED *record = METE_BEGIN(&place, &here, METE_ID_ACQUIRED, sizeof(*record));
 
 	if (record) {
 		record->f_lock = dummy;
@@ -349,7 +349,7 @@ int mete_benchmark_4(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_FUTEX *record = METE_BEGIN(&place, &here, METE_ID_FUTEX, sizeof(*record));
+	struct mete_record_FUTEX *record = METE_BEGIN(&place, &here, METE_ID_FUTEX, sizeof(*record));
 
 	if (record) {
 		record->f_lock = dummy;
@@ -368,7 +368,7 @@ int mete_benchmark_5(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_FUTEX_DONE *record = METE_BEGIN(&place, &here, METE_ID_FUTEX_DONE, sizeof(*record));
+	struct mete_record_FUTEX_DONE *record = METE_BEGIN(&place, &here, METE_ID_FUTEX_DONE, sizeof(*record));
 
 	if (record) {
 		record->f_pid = dummy;

@@ -37,7 +37,7 @@ struct mete_head {
 #pragma clang diagnostic ignored "-Wconstant-logical-operand"
 
 /* Somebody is about to wake a process. */
-struct mete_TRY_TO_WAKEUP {
+struct mete_record_TRY_TO_WAKEUP {
 	struct mete_head head;
 	/* The process that is to be woken. */
 	mete_s32 f_pid;
@@ -51,14 +51,14 @@ struct mete_TRY_TO_WAKEUP {
 
 #define METE_ID_TRY_TO_WAKEUP 16
 #define METE_FINGERPRINT_TRY_TO_WAKEUP 0xd27ac7a792ad5930ull
-METE_ASSERT_(sizeof(struct mete_TRY_TO_WAKEUP) == 32, "size of TRY_TO_WAKEUP");
-METE_ASSERT_(__builtin_offsetof(struct mete_TRY_TO_WAKEUP, f_pid) == 16, "place of TRY_TO_WAKEUP.pid");
-METE_ASSERT_(__builtin_offsetof(struct mete_TRY_TO_WAKEUP, f_waker) == 20, "place of TRY_TO_WAKEUP.waker");
-METE_ASSERT_(__builtin_offsetof(struct mete_TRY_TO_WAKEUP, f_last_cpu) == 24, "place of TRY_TO_WAKEUP.last_cpu");
-METE_ASSERT_(__builtin_offsetof(struct mete_TRY_TO_WAKEUP, f_priority) == 28, "place of TRY_TO_WAKEUP.priority");
+METE_ASSERT_(sizeof(struct mete_record_TRY_TO_WAKEUP) == 32, "size of TRY_TO_WAKEUP");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_TRY_TO_WAKEUP, f_pid) == 16, "place of TRY_TO_WAKEUP.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_TRY_TO_WAKEUP, f_waker) == 20, "place of TRY_TO_WAKEUP.waker");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_TRY_TO_WAKEUP, f_last_cpu) == 24, "place of TRY_TO_WAKEUP.last_cpu");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_TRY_TO_WAKEUP, f_priority) == 28, "place of TRY_TO_WAKEUP.priority");
 
 /* A process has been put into the run queue of a processor. */
-struct mete_ADD_TO_RUNQ {
+struct mete_record_ADD_TO_RUNQ {
 	struct mete_head head;
 	/* The process. */
 	mete_s32 f_pid;
@@ -73,14 +73,14 @@ struct mete_ADD_TO_RUNQ {
 
 #define METE_ID_ADD_TO_RUNQ 17
 #define METE_FINGERPRINT_ADD_TO_RUNQ 0x94925e98440f5d13ull
-METE_ASSERT_(sizeof(struct mete_ADD_TO_RUNQ) == 32, "size of ADD_TO_RUNQ");
-METE_ASSERT_(__builtin_offsetof(struct mete_ADD_TO_RUNQ, f_pid) == 16, "place of ADD_TO_RUNQ.pid");
-METE_ASSERT_(__builtin_offsetof(struct mete_ADD_TO_RUNQ, f_target_cpu) == 20, "place of ADD_TO_RUNQ.target_cpu");
-METE_ASSERT_(__builtin_offsetof(struct mete_ADD_TO_RUNQ, f_priority) == 24, "place of ADD_TO_RUNQ.priority");
-METE_ASSERT_(__builtin_offsetof(struct mete_ADD_TO_RUNQ, f_is_new) == 28, "place of ADD_TO_RUNQ.is_new");
+METE_ASSERT_(sizeof(struct mete_record_ADD_TO_RUNQ) == 32, "size of ADD_TO_RUNQ");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_ADD_TO_RUNQ, f_pid) == 16, "place of ADD_TO_RUNQ.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_ADD_TO_RUNQ, f_target_cpu) == 20, "place of ADD_TO_RUNQ.target_cpu");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_ADD_TO_RUNQ, f_priority) == 24, "place of ADD_TO_RUNQ.priority");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_ADD_TO_RUNQ, f_is_new) == 28, "place of ADD_TO_RUNQ.is_new");
 
 /* A process blocks: it leaves the processor and the run queue. */
-struct mete_REMOVE_FROM_RUNQ {
+struct mete_record_REMOVE_FROM_RUNQ {
 	struct mete_head head;
 	/* The process. */
 	mete_s32 f_pid;
@@ -90,12 +90,12 @@ struct mete_REMOVE_FROM_RUNQ {
 
 #define METE_ID_REMOVE_FROM_RUNQ 18
 #define METE_FINGERPRINT_REMOVE_FROM_RUNQ 0xbfbd51936fa260e9ull
-METE_ASSERT_(sizeof(struct mete_REMOVE_FROM_RUNQ) == 24, "size of REMOVE_FROM_RUNQ");
-METE_ASSERT_(__builtin_offsetof(struct mete_REMOVE_FROM_RUNQ, f_pid) == 16, "place of REMOVE_FROM_RUNQ.pid");
-METE_ASSERT_(__builtin_offsetof(struct mete_REMOVE_FROM_RUNQ, f_state) == 20, "place of REMOVE_FROM_RUNQ.state");
+METE_ASSERT_(sizeof(struct mete_record_REMOVE_FROM_RUNQ) == 24, "size of REMOVE_FROM_RUNQ");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_REMOVE_FROM_RUNQ, f_pid) == 16, "place of REMOVE_FROM_RUNQ.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_REMOVE_FROM_RUNQ, f_state) == 20, "place of REMOVE_FROM_RUNQ.state");
 
 /* The running process has left the processor. */
-struct mete_SCHEDOUT {
+struct mete_record_SCHEDOUT {
 	struct mete_head head;
 	/* The processor time that it has used in its life, in nanoseconds, as the kernel accounts for it. */
 	mete_u64 f_runtime_ns;
@@ -110,14 +110,14 @@ struct mete_SCHEDOUT {
 
 #define METE_ID_SCHEDOUT 19
 #define METE_FINGERPRINT_SCHEDOUT 0x89b9a13a3a939d0aull
-METE_ASSERT_(sizeof(struct mete_SCHEDOUT) == 40, "size of SCHEDOUT");
-METE_ASSERT_(__builtin_offsetof(struct mete_SCHEDOUT, f_runtime_ns) == 16, "place of SCHEDOUT.runtime_ns");
-METE_ASSERT_(__builtin_offsetof(struct mete_SCHEDOUT, f_pid) == 24, "place of SCHEDOUT.pid");
-METE_ASSERT_(__builtin_offsetof(struct mete_SCHEDOUT, f_state) == 28, "place of SCHEDOUT.state");
-METE_ASSERT_(__builtin_offsetof(struct mete_SCHEDOUT, f_is_preempted) == 32, "place of SCHEDOUT.is_preempted");
+METE_ASSERT_(sizeof(struct mete_record_SCHEDOUT) == 40, "size of SCHEDOUT");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_SCHEDOUT, f_runtime_ns) == 16, "place of SCHEDOUT.runtime_ns");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_SCHEDOUT, f_pid) == 24, "place of SCHEDOUT.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_SCHEDOUT, f_state) == 28, "place of SCHEDOUT.state");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_SCHEDOUT, f_is_preempted) == 32, "place of SCHEDOUT.is_preempted");
 
 /* A process has got the processor. */
-struct mete_SCHEDIN {
+struct mete_record_SCHEDIN {
 	struct mete_head head;
 	/* The process. */
 	mete_s32 f_pid;
@@ -132,14 +132,14 @@ struct mete_SCHEDIN {
 
 #define METE_ID_SCHEDIN 20
 #define METE_FINGERPRINT_SCHEDIN 0xd9e7efb43363745eull
-METE_ASSERT_(sizeof(struct mete_SCHEDIN) == 32, "size of SCHEDIN");
-METE_ASSERT_(__builtin_offsetof(struct mete_SCHEDIN, f_pid) == 16, "place of SCHEDIN.pid");
-METE_ASSERT_(__builtin_offsetof(struct mete_SCHEDIN, f_priority) == 20, "place of SCHEDIN.priority");
-METE_ASSERT_(__builtin_offsetof(struct mete_SCHEDIN, f_tgid) == 24, "place of SCHEDIN.tgid");
-METE_ASSERT_(__builtin_offsetof(struct mete_SCHEDIN, f_is_kernel) == 28, "place of SCHEDIN.is_kernel");
+METE_ASSERT_(sizeof(struct mete_record_SCHEDIN) == 32, "size of SCHEDIN");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_SCHEDIN, f_pid) == 16, "place of SCHEDIN.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_SCHEDIN, f_priority) == 20, "place of SCHEDIN.priority");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_SCHEDIN, f_tgid) == 24, "place of SCHEDIN.tgid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_SCHEDIN, f_is_kernel) == 28, "place of SCHEDIN.is_kernel");
 
 /* A process has made another one. */
-struct mete_FORK {
+struct mete_record_FORK {
 	struct mete_head head;
 	/* The one that made it. */
 	mete_s32 f_parent;
@@ -154,14 +154,14 @@ struct mete_FORK {
 
 #define METE_ID_FORK 21
 #define METE_FINGERPRINT_FORK 0xc4fae8b26da4ef54ull
-METE_ASSERT_(sizeof(struct mete_FORK) == 48, "size of FORK");
-METE_ASSERT_(__builtin_offsetof(struct mete_FORK, f_parent) == 16, "place of FORK.parent");
-METE_ASSERT_(__builtin_offsetof(struct mete_FORK, f_child) == 20, "place of FORK.child");
-METE_ASSERT_(__builtin_offsetof(struct mete_FORK, f_child_tgid) == 24, "place of FORK.child_tgid");
-METE_ASSERT_(__builtin_offsetof(struct mete_FORK, f_name) == 28, "place of FORK.name");
+METE_ASSERT_(sizeof(struct mete_record_FORK) == 48, "size of FORK");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_FORK, f_parent) == 16, "place of FORK.parent");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_FORK, f_child) == 20, "place of FORK.child");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_FORK, f_child_tgid) == 24, "place of FORK.child_tgid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_FORK, f_name) == 28, "place of FORK.name");
 
 /* A process runs another program from now on. */
-struct mete_EXEC {
+struct mete_record_EXEC {
 	struct mete_head head;
 	/* The process. */
 	mete_s32 f_pid;
@@ -173,13 +173,13 @@ struct mete_EXEC {
 
 #define METE_ID_EXEC 22
 #define METE_FINGERPRINT_EXEC 0x85ba9784f2255896ull
-METE_ASSERT_(sizeof(struct mete_EXEC) == 40, "size of EXEC");
-METE_ASSERT_(__builtin_offsetof(struct mete_EXEC, f_pid) == 16, "place of EXEC.pid");
-METE_ASSERT_(__builtin_offsetof(struct mete_EXEC, f_old_pid) == 20, "place of EXEC.old_pid");
-METE_ASSERT_(__builtin_offsetof(struct mete_EXEC, f_name) == 24, "place of EXEC.name");
+METE_ASSERT_(sizeof(struct mete_record_EXEC) == 40, "size of EXEC");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_EXEC, f_pid) == 16, "place of EXEC.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_EXEC, f_old_pid) == 20, "place of EXEC.old_pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_EXEC, f_name) == 24, "place of EXEC.name");
 
 /* A process has ended. */
-struct mete_EXIT {
+struct mete_record_EXIT {
 	struct mete_head head;
 	/* The processor time that it has used in its life, in nanoseconds. */
 	mete_u64 f_runtime_ns;
@@ -193,11 +193,11 @@ struct mete_EXIT {
 
 #define METE_ID_EXIT 23
 #define METE_FINGERPRINT_EXIT 0x4aa04391e09a6ae5ull
-METE_ASSERT_(sizeof(struct mete_EXIT) == 48, "size of EXIT");
-METE_ASSERT_(__builtin_offsetof(struct mete_EXIT, f_runtime_ns) == 16, "place of EXIT.runtime_ns");
-METE_ASSERT_(__builtin_offsetof(struct mete_EXIT, f_pid) == 24, "place of EXIT.pid");
-METE_ASSERT_(__builtin_offsetof(struct mete_EXIT, f_tgid) == 28, "place of EXIT.tgid");
-METE_ASSERT_(__builtin_offsetof(struct mete_EXIT, f_name) == 32, "place of EXIT.name");
+METE_ASSERT_(sizeof(struct mete_record_EXIT) == 48, "size of EXIT");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_EXIT, f_runtime_ns) == 16, "place of EXIT.runtime_ns");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_EXIT, f_pid) == 24, "place of EXIT.pid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_EXIT, f_tgid) == 28, "place of EXIT.tgid");
+METE_ASSERT_(__builtin_offsetof(struct mete_record_EXIT, f_name) == 32, "place of EXIT.name");
 
 struct sched_entity;
 struct task_struct;
@@ -234,7 +234,7 @@ int mete_at_0(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_TRY_TO_WAKEUP *record = METE_BEGIN(&place, &here, METE_ID_TRY_TO_WAKEUP, sizeof(*record));
+			struct mete_record_TRY_TO_WAKEUP *record = METE_BEGIN(&place, &here, METE_ID_TRY_TO_WAKEUP, sizeof(*record));
 
 			if (record) {
 				record->f_pid = a_p->pid;
@@ -257,7 +257,7 @@ int mete_at_1(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_ADD_TO_RUNQ *record = METE_BEGIN(&place, &here, METE_ID_ADD_TO_RUNQ, sizeof(*record));
+			struct mete_record_ADD_TO_RUNQ *record = METE_BEGIN(&place, &here, METE_ID_ADD_TO_RUNQ, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -281,7 +281,7 @@ int mete_at_2(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_ADD_TO_RUNQ *record = METE_BEGIN(&place, &here, METE_ID_ADD_TO_RUNQ, sizeof(*record));
+			struct mete_record_ADD_TO_RUNQ *record = METE_BEGIN(&place, &here, METE_ID_ADD_TO_RUNQ, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -308,7 +308,7 @@ int mete_at_3(mete_u64 *ctx)
 	if (1) {
 		if ((a_prev_state && (!a_preempt))) {
 			struct mete_place place;
-			struct mete_REMOVE_FROM_RUNQ *record = METE_BEGIN(&place, &here, METE_ID_REMOVE_FROM_RUNQ, sizeof(*record));
+			struct mete_record_REMOVE_FROM_RUNQ *record = METE_BEGIN(&place, &here, METE_ID_REMOVE_FROM_RUNQ, sizeof(*record));
 
 			if (record) {
 				record->f_pid = a_prev->pid;
@@ -318,7 +318,7 @@ int mete_at_3(mete_u64 *ctx)
 		}
 		if (1) {
 			struct mete_place place;
-			struct mete_SCHEDOUT *record = METE_BEGIN(&place, &here, METE_ID_SCHEDOUT, sizeof(*record));
+			struct mete_record_SCHEDOUT *record = METE_BEGIN(&place, &here, METE_ID_SCHEDOUT, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -331,7 +331,7 @@ int mete_at_3(mete_u64 *ctx)
 		}
 		if (1) {
 			struct mete_place place;
-			struct mete_SCHEDIN *record = METE_BEGIN(&place, &here, METE_ID_SCHEDIN, sizeof(*record));
+			struct mete_record_SCHEDIN *record = METE_BEGIN(&place, &here, METE_ID_SCHEDIN, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -356,7 +356,7 @@ int mete_at_4(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_FORK *record = METE_BEGIN(&place, &here, METE_ID_FORK, sizeof(*record));
+			struct mete_record_FORK *record = METE_BEGIN(&place, &here, METE_ID_FORK, sizeof(*record));
 
 			if (record) {
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -381,7 +381,7 @@ int mete_at_5(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_EXEC *record = METE_BEGIN(&place, &here, METE_ID_EXEC, sizeof(*record));
+			struct mete_record_EXEC *record = METE_BEGIN(&place, &here, METE_ID_EXEC, sizeof(*record));
 
 			if (record) {
 				record->f_pid = a_p->pid;
@@ -403,7 +403,7 @@ int mete_at_6(mete_u64 *ctx)
 	if (1) {
 		if (1) {
 			struct mete_place place;
-			struct mete_EXIT *record = METE_BEGIN(&place, &here, METE_ID_EXIT, sizeof(*record));
+			struct mete_record_EXIT *record = METE_BEGIN(&place, &here, METE_ID_EXIT, sizeof(*record));
 
 			if (record) {
 				record->f_runtime_ns = a_p->se.sum_exec_runtime;
@@ -423,7 +423,7 @@ int mete_benchmark_0(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_TRY_TO_WAKEUP *record = METE_BEGIN(&place, &here, METE_ID_TRY_TO_WAKEUP, sizeof(*record));
+	struct mete_record_TRY_TO_WAKEUP *record = METE_BEGIN(&place, &here, METE_ID_TRY_TO_WAKEUP, sizeof(*record));
 
 	if (record) {
 		record->f_pid = dummy;
@@ -441,7 +441,7 @@ int mete_benchmark_1(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_ADD_TO_RUNQ *record = METE_BEGIN(&place, &here, METE_ID_ADD_TO_RUNQ, sizeof(*record));
+	struct mete_record_ADD_TO_RUNQ *record = METE_BEGIN(&place, &here, METE_ID_ADD_TO_RUNQ, sizeof(*record));
 
 	if (record) {
 		__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -460,7 +460,7 @@ int mete_benchmark_2(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_REMOVE_FROM_RUNQ *record = METE_BEGIN(&place, &here, METE_ID_REMOVE_FROM_RUNQ, sizeof(*record));
+	struct mete_record_REMOVE_FROM_RUNQ *record = METE_BEGIN(&place, &here, METE_ID_REMOVE_FROM_RUNQ, sizeof(*record));
 
 	if (record) {
 		record->f_pid = dummy;
@@ -476,7 +476,7 @@ int mete_benchmark_3(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_SCHEDOUT *record = METE_BEGIN(&place, &here, METE_ID_SCHEDOUT, sizeof(*record));
+	struct mete_record_SCHEDOUT *record = METE_BEGIN(&place, &here, METE_ID_SCHEDOUT, sizeof(*record));
 
 	if (record) {
 		__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -495,7 +495,7 @@ int mete_benchmark_4(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_SCHEDIN *record = METE_BEGIN(&place, &here, METE_ID_SCHEDIN, sizeof(*record));
+	struct mete_record_SCHEDIN *record = METE_BEGIN(&place, &here, METE_ID_SCHEDIN, sizeof(*record));
 
 	if (record) {
 		__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -514,7 +514,7 @@ int mete_benchmark_5(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_FORK *record = METE_BEGIN(&place, &here, METE_ID_FORK, sizeof(*record));
+	struct mete_record_FORK *record = METE_BEGIN(&place, &here, METE_ID_FORK, sizeof(*record));
 
 	if (record) {
 		__builtin_memset(record->padding, 0, sizeof(record->padding));
@@ -533,7 +533,7 @@ int mete_benchmark_6(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_EXEC *record = METE_BEGIN(&place, &here, METE_ID_EXEC, sizeof(*record));
+	struct mete_record_EXEC *record = METE_BEGIN(&place, &here, METE_ID_EXEC, sizeof(*record));
 
 	if (record) {
 		record->f_pid = dummy;
@@ -550,7 +550,7 @@ int mete_benchmark_7(void *ctx)
 	mete_u32 dummy = *(mete_u32 *)ctx;
 	struct mete_here here = {};
 	struct mete_place place;
-	struct mete_EXIT *record = METE_BEGIN(&place, &here, METE_ID_EXIT, sizeof(*record));
+	struct mete_record_EXIT *record = METE_BEGIN(&place, &here, METE_ID_EXIT, sizeof(*record));
 
 	if (record) {
 		record->f_pid = dummy;

@@ -24,8 +24,21 @@ const HEADERS: [(&str, &str); 6] = [
 /// Tried in this order where `CLANG` does not say which.
 const COMPILERS: [&str; 7] =
     ["clang-19", "clang", "clang-21", "clang-20", "clang-18", "clang-17", "clang-16"];
-const ARGUMENTS: [&str; 9] =
-    ["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-I.", TARGET, "-c", "programs.bpf.c"];
+/// Where it ends by a fault of its own, clang would leave files for whoever looks for that.
+const ARGUMENTS: [&str; 10] = [
+    "-target",
+    "bpf",
+    "-mcpu=v3",
+    "-O2",
+    "-g",
+    "-I.",
+    "-fno-crash-diagnostics",
+    TARGET,
+    "-c",
+    "programs.bpf.c",
+];
+/// The oldest one that compiles these programs.
+const OLDEST: u32 = 16;
 /// As the loader library's headers name the machine.
 #[cfg(target_arch = "x86_64")]
 const TARGET: &str = "-D__TARGET_ARCH_x86";
@@ -90,12 +103,32 @@ impl Compiler {
                 source,
             })?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
-            return Err(KernelError::Compiler { compiler: self.name.display().to_string(), said });
+            return Err(self.refusal(&String::from_utf8_lossy(&output.stderr)));
         }
         fs::read(place.join("programs.bpf.o")).map_err(failed)
     }
+
+    /// Why it does not compile what was made from a schema.
+    fn refusal(&self, said: &str) -> KernelError {
+        if TOO_LARGE.iter().any(|words| said.contains(words)) {
+            return KernelError::TooLarge;
+        }
+        let is_old = self.major().is_some_and(|major| major < OLDEST);
+        let why =
+            if is_old { "clang 16 or newer is needed" } else { "this is a fault of mete, please report it" };
+        let said = said.trim_end().to_owned();
+        KernelError::Compiler { compiler: self.name.display().to_string(), why, said }
+    }
+
+    /// 19, of `Debian clang version 19.1.7 (3+b1)`.
+    fn major(&self) -> Option<u32> {
+        let text = String::from_utf8_lossy(&self.version);
+        text.split_once("version ")?.1.split('.').next()?.parse().ok()
+    }
 }
+
+/// How clang says that a program is too large, for a jump or for the stack.
+const TOO_LARGE: [&str; 3] = ["Branch target out of insn range", "BPF stack limit", "stack size exceeds"];
 
 fn write_all(place: &Path, source: &str) -> io::Result<()> {
     for directory in ["bpf", "linux"] {
@@ -108,4 +141,73 @@ fn write_all(place: &Path, source: &str) -> io::Result<()> {
         fs::write(place.join(name), text)?;
     }
     fs::write(place.join("programs.bpf.c"), source)
+}
+
+#[cfg(test)]
+#[path = "../../../mete-schema/tests/support/names.rs"]
+mod names;
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+
+    use mete_schema::kernel::{Fake, Type};
+    use mete_schema::types::Int;
+    use mete_schema::{Schema, Source, check, generate};
+
+    use super::*;
+
+    fn clang(version: &str) -> Compiler {
+        Compiler { name: "clang".into(), version: version.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn klog_8_compiler_that_is_new_enough_is_not_told_to_be_too_old() {
+        let said = |version, said| clang(version).refusal(said).to_string();
+        let new = "Debian clang version 19.1.7 (3+b1)\nTarget: x86_64-pc-linux-gnu";
+        let old = "Ubuntu clang version 14.0.0-1ubuntu1.1";
+        let fault = "clang does not compile the schema's programs; this is a fault of mete, please report it\nerror: x";
+        assert_eq!(said(new, "error: x\n"), fault);
+        assert_eq!(said("something else", "error: x\n"), fault);
+        let too_old = "clang does not compile the schema's programs; clang 16 or newer is needed\nerror: x";
+        assert_eq!(said(old, "error: x\n"), too_old);
+        let too_large = "what the schema logs at one place is too much for one program; log fewer events or simpler values \
+            there, or some of them at another point";
+        for version in [new, old] {
+            assert_eq!(
+                said(version, "fatal error: error in backend: Branch target out of insn range\n"),
+                too_large
+            );
+        }
+    }
+
+    /// Programs for a kernel with one tracepoint, at which nothing but the first event is logged.
+    fn text(schema: &str) -> Result<String, Box<dyn Error>> {
+        let mut kernel = Fake::default();
+        kernel.add_tracepoint("sched_switch", &[("preempt", Type::Int(Int::signed(32)))]);
+        let schema = Schema::read(&[Source::new("test", schema)])?;
+        let checked = check(&schema, Some(&kernel))?;
+        Ok(source(&generate::bpf(&schema, &checked, &kernel)?))
+    }
+
+    #[test]
+    fn klog_8_an_event_may_be_called_as_anything_in_the_headers_of_its_programs() -> Result<(), Box<dyn Error>>
+    {
+        let Ok(compiler) = Compiler::find() else {
+            println!("SKIPPED: there is no clang");
+            return Ok(());
+        };
+        let place = env::temp_dir().join(format!("mete-names-{}", std::process::id()));
+        let names = names::nasty(env!("CARGO_MANIFEST_DIR"), &text("event A { int a }")?);
+        assert!(names.len() > 1000, "{}", names.len());
+        for mut schema in names::schemata(&names, 500) {
+            schema.push_str("event at_a_point { int pid }\nat tp_btf:sched_switch log at_a_point(preempt)\n");
+            schema.push_str("at usdt:\"/program\":provider:probe log at_a_point(int(arg0))");
+            fs::create_dir(&place)?;
+            let compiled = compiler.compile(&text(&schema)?, &place);
+            fs::remove_dir_all(&place)?;
+            assert!(compiled.is_ok_and(|object| object.starts_with(b"\x7fELF")));
+        }
+        Ok(())
+    }
 }

@@ -45,8 +45,8 @@ impl START {
 
     /// An event of these values.
     #[inline(always)]
-    pub const fn new(watch: ::core::primitive::u32, pid: ::core::primitive::i32, value: ::core::primitive::u64) -> Self {
-        Self { watch, pid, value }
+    pub const fn new(v_watch: ::core::primitive::u32, v_pid: ::core::primitive::i32, v_value: ::core::primitive::u64) -> Self {
+        Self { watch: v_watch, pid: v_pid, value: v_value }
     }
 
     /// Its record. Serial number and time stamp, bytes 4 to 15, are the recorder's.
@@ -100,8 +100,8 @@ impl STOP {
 
     /// An event of these values.
     #[inline(always)]
-    pub const fn new(watch: ::core::primitive::u32, pid: ::core::primitive::i32, value: ::core::primitive::u64) -> Self {
-        Self { watch, pid, value }
+    pub const fn new(v_watch: ::core::primitive::u32, v_pid: ::core::primitive::i32, v_value: ::core::primitive::u64) -> Self {
+        Self { watch: v_watch, pid: v_pid, value: v_value }
     }
 
     /// Its record. Serial number and time stamp, bytes 4 to 15, are the recorder's.
