@@ -6,6 +6,7 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use common::{Running, assert_described, mete, program, wait_until};
 use serde_json::Value;
@@ -145,9 +146,7 @@ fn klog_1_a_schema_may_come_through_a_pipe_and_waiting_for_one_ends_with_ctrl_c(
     let text = "event A { int pid }";
     mete(&["schema", "check", "/dev/stdin", "--no-btf"]).write_stdin(text).assert().success();
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("pipe");
-    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let path = pipe(directory.path());
     let mut command = program(&["schema", "check", path.to_str().unwrap(), "--no-btf"]);
     let mut running = Running::start(&mut command);
     wait_until("it waits for a writer", || {
@@ -156,6 +155,46 @@ fn klog_1_a_schema_may_come_through_a_pipe_and_waiting_for_one_ends_with_ctrl_c(
     });
     running.signal(rustix::process::Signal::INT);
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&running.wait()), Some(libc::SIGINT));
+}
+
+/// A pipe that nobody writes into.
+fn pipe(directory: &Path) -> std::path::PathBuf {
+    let path = directory.join("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    path
+}
+
+#[test]
+fn klog_8_no_file_that_is_named_makes_the_check_wait_or_read_without_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = pipe(directory.path());
+    let schema = directory.path().join("schema.mete");
+    let [schema, pipe] = [&schema, &pipe].map(|path| path.to_str().unwrap());
+    let said = |more: &[&str]| {
+        let mut command = mete(&[&["schema", "check", schema], more].concat());
+        let output = command.timeout(Duration::from_secs(60)).assert().failure();
+        String::from_utf8(output.get_output().stderr.clone()).unwrap()
+    };
+    let files = [pipe, "/dev/zero", "/dev/urandom", "/dev/stdin"];
+    if Path::new("/sys/kernel/btf/vmlinux").exists() {
+        for file in files {
+            fs::write(schema, format!("event A {{ int x }}\nat uprobe:{file:?}:f log A(pid)\n")).unwrap();
+            let text = said(&[]);
+            assert!(text.contains(&format!("cannot read {file}: it is no regular file")), "{text}");
+        }
+    } else {
+        println!("SKIPPED: this kernel does not describe its types");
+    }
+    fs::write(schema, "event A { int x }\n").unwrap();
+    for file in files {
+        let text = said(&["--btf", file]);
+        assert!(text.contains(&format!("in {file}: it is no regular file")), "{text}");
+    }
+    // A schema itself may come through a pipe, of any length up to its limit.
+    fs::remove_file(schema).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", schema).unwrap();
+    assert!(said(&["--no-btf"]).contains("1048576"), "{}", said(&["--no-btf"]));
 }
 
 #[test]

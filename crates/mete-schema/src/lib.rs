@@ -47,6 +47,7 @@ pub mod nearest;
 mod parse;
 mod problem;
 pub mod program;
+mod regular;
 mod resolve;
 pub mod schema;
 pub mod shipped;

@@ -8,11 +8,12 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::{fs, io};
 
 use super::{Function, KernelTypes, Type, TypeId, Typed, record_format};
+use crate::regular;
 use crate::types::Int;
 
 /// Why a file is no type information.
@@ -138,11 +139,11 @@ impl Btf {
 
     fn read_on(base: Option<Arc<Btf>>, path: &Path) -> Result<Btf, BtfError> {
         let failed = |source| BtfError::Read { path: path.display().to_string(), source };
-        let length = fs::metadata(path).map_err(failed)?.len();
-        if length > MAX_BYTES {
+        let bytes = regular::read(path, MAX_BYTES).map_err(failed)?;
+        if bytes.len() as u64 > MAX_BYTES {
             return Err(BtfError::Format { name: path.display().to_string(), what: "it is far too large" });
         }
-        Btf::parse_on(base, &path.display().to_string(), &fs::read(path).map_err(failed)?)
+        Btf::parse_on(base, &path.display().to_string(), &bytes)
     }
 
     /// The same under another name for messages.

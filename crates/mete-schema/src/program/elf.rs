@@ -3,12 +3,14 @@
 //! Only what a point can ask for, read from where it lies: programs may be larger than memory. Nothing is trusted;
 //! what lies outside of the file is not there.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// A section of a symbol table, a string table or notes may have so many bytes; the largest programs have a fifth.
-const MAX_SECTION_BYTES: u64 = 1 << 30;
+/// All that is read of a file may have so many bytes; the largest programs have a fifth. Sections that lie in each other
+/// would otherwise make a small file a large one.
+const MAX_BYTES: u64 = 2 << 30;
 
 const LOADED: u32 = 1;
 const EXECUTABLE: u32 = 1;
@@ -102,12 +104,27 @@ pub(super) fn text_at(bytes: &[u8], at: usize) -> Option<&str> {
     std::str::from_utf8(text).ok()
 }
 
-/// So many bytes of a file, none if they are not all there.
-fn read(file: &File, offset: u64, bytes: u64) -> Option<Vec<u8>> {
-    let is_there = bytes <= MAX_SECTION_BYTES && offset.checked_add(bytes)? <= file.metadata().ok()?.len();
-    let mut read = vec![0; is_there.then_some(bytes)? as usize];
-    file.read_exact_at(&mut read, offset).ok()?;
-    Some(read)
+/// A file, and how much of it may still be read.
+struct Source<'a> {
+    file: &'a File,
+    length: u64,
+    left: Cell<u64>,
+}
+
+impl Source<'_> {
+    fn new(file: &File) -> io::Result<Source<'_>> {
+        let length = file.metadata()?.len();
+        Ok(Source { file, length, left: Cell::new(MAX_BYTES) })
+    }
+
+    /// So many bytes, none if they are not all there.
+    fn read(&self, offset: u64, bytes: u64) -> Option<Vec<u8>> {
+        let is_there = offset.checked_add(bytes)? <= self.length;
+        self.left.set(self.left.get().checked_sub(bytes).filter(|_| is_there)?);
+        let mut read = vec![0; bytes as usize];
+        self.file.read_exact_at(&mut read, offset).ok()?;
+        Some(read)
+    }
 }
 
 impl Elf {
@@ -115,13 +132,14 @@ impl Elf {
         let mut head = [0; 64];
         let length = file.read_at(&mut head, 0).map_err(Refused::Read)?;
         check_head(&head[..length]).map_err(Refused::Format)?;
+        let file = &Source::new(file).map_err(Refused::Read)?;
         let cut_off = || Refused::Format("its tables lie outside of it");
         let segments = segments(file, &head).ok_or_else(cut_off)?;
         let sections = sections(file, &head).ok_or_else(cut_off)?;
         let of = |kind| sections.iter().filter(move |section| section.kind == kind);
         let tables = of(SYMBOLS).chain(of(DYNAMIC_SYMBOLS));
         let tables = tables.filter_map(|section| table(file, section, &sections)).collect();
-        let notes = of(NOTES).filter_map(|section| read(file, section.offset, section.bytes)).collect();
+        let notes = of(NOTES).filter_map(|section| file.read(section.offset, section.bytes)).collect();
         Ok(Elf { segments, tables, notes, has_all_symbols: of(SYMBOLS).next().is_some() })
     }
 
@@ -152,9 +170,9 @@ fn check_head(head: &[u8]) -> Result<(), &'static str> {
     }
 }
 
-fn segments(file: &File, head: &[u8]) -> Option<Vec<Segment>> {
+fn segments(file: &Source<'_>, head: &[u8]) -> Option<Vec<Segment>> {
     let count = u16_at(head, 56)?;
-    let table = read(file, u64_at(head, 32)?, u64::from(count) * SEGMENT_BYTES as u64)?;
+    let table = file.read(u64_at(head, 32)?, u64::from(count) * SEGMENT_BYTES as u64)?;
     let segment = |entry: &[u8]| {
         let is_code = u32_at(entry, 0)? == LOADED && u32_at(entry, 4)? & EXECUTABLE != 0;
         let found =
@@ -164,9 +182,9 @@ fn segments(file: &File, head: &[u8]) -> Option<Vec<Segment>> {
     Some(table.chunks_exact(SEGMENT_BYTES).filter_map(segment).collect())
 }
 
-fn sections(file: &File, head: &[u8]) -> Option<Vec<Section>> {
+fn sections(file: &Source<'_>, head: &[u8]) -> Option<Vec<Section>> {
     let count = u16_at(head, 60)?;
-    let table = read(file, u64_at(head, 40)?, u64::from(count) * SECTION_BYTES as u64)?;
+    let table = file.read(u64_at(head, 40)?, u64::from(count) * SECTION_BYTES as u64)?;
     let section = |entry: &[u8]| {
         let kind = u32_at(entry, 4)?;
         let bytes = if kind == NO_BITS { 0 } else { u64_at(entry, 32)? };
@@ -175,10 +193,10 @@ fn sections(file: &File, head: &[u8]) -> Option<Vec<Section>> {
     table.chunks_exact(SECTION_BYTES).map(section).collect()
 }
 
-fn table(file: &File, section: &Section, sections: &[Section]) -> Option<Table> {
+fn table(file: &Source<'_>, section: &Section, sections: &[Section]) -> Option<Table> {
     let names = sections.get(section.link as usize)?;
-    let symbols = read(file, section.offset, section.bytes)?;
-    Some(Table { symbols, names: read(file, names.offset, names.bytes)? })
+    let symbols = file.read(section.offset, section.bytes)?;
+    Some(Table { symbols, names: file.read(names.offset, names.bytes)? })
 }
 
 fn symbol<'a>(entry: &[u8], names: &'a [u8]) -> Option<Symbol<'a>> {
@@ -193,4 +211,20 @@ fn symbol<'a>(entry: &[u8], names: &'a [u8]) -> Option<Symbol<'a>> {
     };
     let name = text_at(names, u32_at(entry, 0)? as usize).filter(|name| !name.is_empty())?;
     Some(Symbol { name, address: u64_at(entry, 8)?, kind })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn klog_8_sections_that_lie_in_each_other_are_not_read_without_end() -> io::Result<()> {
+        let file = File::open("/proc/self/exe")?;
+        let source = Source { left: Cell::new(100), ..Source::new(&file)? };
+        assert_eq!(source.read(0, 64).map(|bytes| bytes.len()), Some(64));
+        assert_eq!(source.read(0, 64), None);
+        assert_eq!(source.read(0, 36).map(|bytes| bytes.len()), Some(36));
+        assert_eq!(source.read(source.length, 1), None);
+        Ok(())
+    }
 }

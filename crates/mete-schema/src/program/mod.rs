@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::nearest;
+use crate::{nearest, regular};
 use elf::{Elf, Kind, Refused};
 use probe::Probe;
 
@@ -140,11 +140,11 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// If the file is not there, may not be read, or is no program for this machine.
+    /// If the file is not there, may not be read, or is no program for this machine, and no regular file at all.
     pub fn read(path: &Path) -> Result<Program, ProgramError> {
         let near = || near_file(path);
         let unread = |source| ProgramError::Read { path: path.to_owned(), source, near: near() };
-        Program::of_file(path, &File::open(path).map_err(unread)?)
+        Program::of_file(path, &regular::open(path).map_err(unread)?)
     }
 
     /// The same of a file that is open. Messages call it `path`.
