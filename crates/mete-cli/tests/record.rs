@@ -408,3 +408,26 @@ fn klog_8_domains_of_a_recording_have_names_and_their_processes_events() {
     let refused = mete(&[&schema[..], &alone].concat()).assert().code(1);
     assert!(self::said(&refused).contains("no process is there for pid:2147483647"));
 }
+
+/// Writes over the buffers that it has inherited.
+const SCRIBBLE: &str = "tr '\\0' '\\356' </dev/zero | dd of=/proc/self/fd/${METE_RECORDER#*,} bs=4096 count=2 iflag=fullblock conv=notrunc 2>/dev/null";
+
+#[test]
+fn klog_6_buffer_that_its_program_garbled_is_told_at_the_end_and_by_the_trace() {
+    let place = Place::new();
+    let record =
+        ["record", "--schema", "stopwatch", "-o", &place.text(), "--json", "--", "sh", "-c", SCRIBBLE];
+    let recorded = mete(&record).assert().success();
+    let said = String::from_utf8_lossy(&recorded.get_output().stderr).into_owned();
+    const WHAT: &str =
+        "a program garbled a buffer, and what was in it is gone; how many events were lost there";
+    assert!(said.contains(WHAT), "{said}");
+    let summary: Value = serde_json::from_slice(&recorded.get_output().stdout).unwrap();
+    assert_described(std::slice::from_ref(&summary));
+    assert!(summary["garbled"][0].as_str().unwrap().contains("recording buffer"), "{summary}");
+    for arguments in [&["show", &place.text()][..], &["convert", &place.text(), "--to", "csv"]] {
+        let told = mete(arguments).assert();
+        let said = String::from_utf8_lossy(&told.get_output().stderr).into_owned();
+        assert!(said.contains(WHAT), "{arguments:?}: {said}");
+    }
+}

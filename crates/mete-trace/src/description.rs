@@ -389,6 +389,10 @@ pub struct FlushThread {
     pub scheduling: String,
     /// Whether it was bound to its processor, or why not.
     pub placement: String,
+    /// What was wrong in the buffer, last: a program that wrote what is no record into it. What was thrown away then
+    /// shows as a gap, whose size may be of that program's making.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub garbled: Option<String>,
 }
 
 /// All that `description.json` says.

@@ -15,6 +15,8 @@
 //! can still change carries a checksum of something else. The copy is made while the records are
 //! in the cache and costs less than writing them does.
 
+use std::io;
+use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -390,23 +392,30 @@ impl Writer {
         if self.opened.is_none() && !self.builder.is_empty() {
             self.opened = Some(Instant::now());
         }
-        match self.sink.take(&self.pending) {
-            Ok(()) => {
-                self.note();
-                self.pending.clear();
-                true
-            }
-            Err(error) => {
-                self.shared.report().write_error = Some(error.to_string());
-                false
-            }
-        }
+        let taken = match self.sink.take(&self.pending) {
+            Ok(()) => self.pending.len(),
+            Err(error) => self.write_singly(&error),
+        };
+        self.note(taken);
+        self.pending.drain(..taken);
+        self.pending.is_empty()
     }
 
-    fn note(&self) {
+    /// As many as there is room for, where there is none for all of them.
+    fn write_singly(&mut self, error: &io::Error) -> usize {
+        let refused = self.pending.iter().position(|block| self.sink.take(slice::from_ref(block)).is_err());
+        refused
+            .inspect(|_| self.shared.report().write_error = Some(error.to_string()))
+            .unwrap_or(self.pending.len())
+    }
+
+    /// So many of the blocks that wait are written.
+    fn note(&self, taken: usize) {
         let mut report = self.shared.report();
-        report.write_error = None;
-        for Block { header, bytes } in self.pending.iter().map(|block| &**block) {
+        if taken == self.pending.len() {
+            report.write_error = None;
+        }
+        for Block { header, bytes } in self.pending[..taken].iter().map(|block| &**block) {
             let account = &mut report.account;
             account.first_time = match (account.records, header.records) {
                 (_, 0) => account.first_time,

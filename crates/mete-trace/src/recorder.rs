@@ -510,6 +510,7 @@ impl<B: Buffers> Recorder<B> {
             processor: report.account.processor,
             scheduling: report.scheduling.clone(),
             placement: report.placement.clone(),
+            garbled: report.garbled.clone(),
         };
         self.trace.circumstances.flush_threads = reports.iter().map(thread).collect();
     }

@@ -24,8 +24,7 @@ pub trait Sink: Send {
     fn hold(&mut self) {}
 }
 
-/// One processor's file. Each block has its place, so what a failed write left is overwritten by
-/// the next try.
+/// One processor's file. Each block has its place; what a failed write left of blocks is taken away again.
 #[derive(Debug)]
 pub struct FileSink {
     file: File,
@@ -54,7 +53,8 @@ impl Sink for FileSink {
         let Some(front) = blocks.first() else { return Ok(()) };
         let first = *self.first.get_or_insert(front.header.number);
         let place = (front.header.number - first) * u64::from(front.header.block_bytes);
-        write_all_at(&self.file, &pieces(blocks), place)
+        // If not even that can be done, the next try overwrites it.
+        write_all_at(&self.file, &pieces(blocks), place).inspect_err(|_| drop(self.file.set_len(place)))
     }
 }
 

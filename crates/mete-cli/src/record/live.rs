@@ -9,12 +9,14 @@ use super::session::Session;
 use super::summary::size;
 use crate::failure;
 use crate::progress::Progress;
+use crate::trace::garbled_buffer;
 
 /// What is said meanwhile.
 pub struct Live {
     progress: Progress,
     begin: Instant,
     has_told: bool,
+    has_told_garbled: bool,
 }
 
 impl Live {
@@ -24,7 +26,7 @@ impl Live {
             true => Progress::of_time("recording", options.time),
             false => Progress::none(),
         };
-        Live { progress, begin, has_told: false }
+        Live { progress, begin, has_told: false, has_told_garbled: false }
     }
 
     /// How it goes.
@@ -41,6 +43,12 @@ impl Live {
         {
             self.has_told = true;
             self.say(&format!("the trace cannot be written at the moment: {why}"));
+        }
+        if let Some(why) =
+            reports.iter().find_map(|report| report.garbled.as_ref()).filter(|_| !self.has_told_garbled)
+        {
+            self.has_told_garbled = true;
+            self.say(&garbled_buffer(why));
         }
     }
 

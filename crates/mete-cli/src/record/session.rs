@@ -221,6 +221,8 @@ impl Session {
             .for_each(|names| failure::say(&format!("no program that was found had the probe {names}")));
         let missed_runs = self.missed_runs + recording.runs_missed()?;
         recorder.note_missed_runs(missed_runs);
+        recorder.settle();
+        let garbled = recorder.reports().into_iter().filter_map(|report| report.garbled).collect();
         let (summary, stopped) = match dumps {
             Some(dumps) => dumps.end(recorder)?,
             None => {
@@ -228,7 +230,7 @@ impl Session {
                 (Summary::of(&options.output, accounts), stopped.map(drop))
             }
         };
-        let summary = summary.after(passed, missed_runs);
+        let summary = summary.after(passed, missed_runs, garbled);
         summary.tell(output)?;
         stopped?;
         summary.check_written()

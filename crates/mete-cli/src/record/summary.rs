@@ -9,7 +9,7 @@ use mete_trace::{Account, Trace};
 use serde::Serialize;
 
 use crate::output::Output;
-use crate::trace;
+use crate::{failure, trace};
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -24,6 +24,9 @@ pub struct Summary {
     missed_runs: u64,
     bytes: u64,
     processors: Vec<Account>,
+    /// What was wrong in buffers that a program garbled.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    garbled: Vec<String>,
     /// Where a flight recorder's memory was written, in order; the last one is `trace`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     dumps: Vec<String>,
@@ -44,6 +47,7 @@ impl Summary {
             bytes: written_bytes(directory),
             trace,
             processors,
+            garbled: Vec::new(),
             dumps: Vec::new(),
         }
     }
@@ -69,8 +73,8 @@ impl Summary {
     }
 
     /// With what the recorder knows besides.
-    pub fn after(self, passed: Duration, missed_runs: u64) -> Summary {
-        Summary { passed_s: passed.as_secs_f64(), missed_runs, ..self }
+    pub fn after(self, passed: Duration, missed_runs: u64, garbled: Vec<String>) -> Summary {
+        Summary { passed_s: passed.as_secs_f64(), missed_runs, garbled, ..self }
     }
 
     /// That all that was recorded is written.
@@ -88,6 +92,7 @@ impl Summary {
     pub fn tell(&self, output: &mut Output) -> anyhow::Result<()> {
         let Summary { trace: directory, passed_s, records, lost, unwritten, missed_runs, bytes, .. } = self;
         trace::tell_missed_runs(*missed_runs);
+        self.garbled.iter().for_each(|why| failure::say(&trace::garbled_buffer(why)));
         let loss = match (*lost, *unwritten) {
             (0, _) => "none lost".to_owned(),
             (_, 0) => format!("{lost} events lost"),

@@ -12,7 +12,7 @@ use mete_convert::{
 use mete_trace::{Filter, Trace};
 
 use super::choice::Choice;
-use super::{status, tell_missed_runs};
+use super::{status, tell_circumstances};
 use crate::files::Draft;
 use crate::folder_draft::FolderDraft;
 use crate::progress::Progress;
@@ -151,7 +151,7 @@ fn pass(trace: &Trace, filter: Filter, format: &mut dyn Format) -> anyhow::Resul
 
 /// Says what is missing, for which not every form has a place.
 fn tell(trace: &Trace, done: &Converted) {
-    tell_missed_runs(trace.description().circumstances.missed_runs);
+    tell_circumstances(&trace.description().circumstances);
     done.errors.iter().for_each(|error| failure::say(&error.to_string()));
     if done.is_whole {
         done.accounts.iter().for_each(|account| failure::say(&account.to_string()));

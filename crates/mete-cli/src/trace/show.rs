@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use mete_convert::{Format, JsonLines, Text, convert_while};
 
 use super::choice::Choice;
-use super::{status, tell_missed_runs};
+use super::{status, tell_circumstances};
 use crate::{failure, interrupt, output};
 
 /// Options of `mete show`.
@@ -43,7 +43,7 @@ pub fn show(options: &ShowOptions) -> anyhow::Result<ExitCode> {
         if options.json { Box::new(JsonLines::new(out)) } else { Box::new(Text::new(out)) };
     let done = convert_while(&trace, filter, &mut *format, &mut |_| interrupt::go_on());
     let done = done.map_err(|error| output::failed(&error))?;
-    tell_missed_runs(trace.description().circumstances.missed_runs);
+    tell_circumstances(&trace.description().circumstances);
     done.errors.iter().for_each(|error| failure::say(&error.to_string()));
     Ok(if done.is_whole { status(&done) } else { interrupt::ended(false) })
 }
