@@ -2,7 +2,7 @@
 //! they are kept (KLogger §5.2).
 //!
 //! ```text
-//!   low-water mark, or half of it at a look of its own, or a second passed, or a request
+//!   low-water mark, or half of it at a look of its own, or half a second passed, or a request
 //!        │
 //!        ▼
 //!   DUMP_BEGIN ─▶ copy records into blocks, give their places back ─▶ write the blocks ─▶ DUMP_FINISH
@@ -40,8 +40,8 @@ use crate::thread;
 
 /// Blocks that are written by one system call.
 const BATCH: usize = 16;
-/// How long a record may wait in the buffer or in an open block before it is written.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// How long a record may wait in the buffer, and then again in an open block, before it is written: a second together.
+const LONGEST_WAIT: Duration = Duration::from_millis(500);
 /// How long the end of a recording waits for producers that are in the middle of a record.
 const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -242,11 +242,17 @@ impl Worker<'_> {
         let buffer = self.consumer.buffer();
         let waits = self.consumer.occurred() > self.task.quiet_serial || !self.task.writer.is_idle();
         let half_full = buffer.used() >= (buffer.mark() / 2).max(1);
-        waits && (half_full || self.task.last_flush.elapsed() >= LONGEST_WAIT)
+        waits && (half_full || self.has_waited())
+    }
+
+    /// Whether something may wait in the buffer or in an open block for as long as it may.
+    fn has_waited(&self) -> bool {
+        self.task.last_flush.elapsed() >= LONGEST_WAIT || self.task.writer.has_waited()
     }
 
     /// At most one buffer's worth, so that it ends however fast producers are.
     fn flush(&mut self, seal: bool) {
+        let seal = seal || self.task.writer.closes_early && self.has_waited();
         self.marks.put(DUMP_BEGIN);
         let capacity = u64::from(self.consumer.buffer().capacity());
         let mut moved = 0;
@@ -257,7 +263,7 @@ impl Worker<'_> {
                 break;
             }
         }
-        if seal || self.task.writer.has_waited() {
+        if seal {
             self.task.writer.seal();
         }
         self.task.writer.write();

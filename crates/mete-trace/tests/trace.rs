@@ -374,6 +374,27 @@ fn klog_5_requests_have_little_records_written_at_once() {
     assert!(recorder.reports()[1].bytes < u64::from(DEFAULT_BYTES), "a small block takes little room");
 }
 
+/// Else it would wait for the next one as long again.
+#[test]
+fn new_2_flush_that_is_due_because_of_the_time_writes_all_that_it_finds() {
+    let scratch = Scratch::new("due");
+    let directory = scratch.path().join("trace");
+    let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
+    let options = Options::directory(&directory);
+    let recorder = Recorder::start(Arc::clone(&memory), common::description(), options).unwrap();
+    let _ = Producer::new(memory.buffer(0)).record(NUMBERED, &[42], || 5);
+    while recorder.reports()[0].flushes == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let report = &recorder.reports()[0];
+    // Its own first mark, too.
+    assert_eq!((report.flushes, report.blocks, report.account.records), (1, 1, 2), "{report:?}");
+    // Nobody stops it in order.
+    let (seen, _) = see(&Trace::open(&directory).unwrap(), Filter::default().events([NUMBERED]));
+    assert_eq!(seen.records, [(0, 0)]);
+    drop(recorder);
+}
+
 #[test]
 fn new_2_errors_name_the_file_the_block_and_the_place() {
     let scratch = Scratch::new("names");

@@ -105,7 +105,7 @@ ones need no compiler. mete schema check says whether a schema fits this kernel.
 
 Ctrl-C ends the recording with a complete trace; without --for and COMMAND that is its end, and the exit
 status is 0, otherwise 130. With COMMAND, the status is COMMAND's. A trace whose recorder is killed can be
-read up to the last blocks that it wrote, about a second before.";
+read up to the last blocks that it wrote: about a second before, unless the disk is slower.";
 
 /// How often the command is looked after.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
