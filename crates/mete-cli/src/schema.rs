@@ -5,11 +5,12 @@ use std::io::{IsTerminal, Read, Write, stderr, stdin};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use mete_kernel::record::absent_counters;
+use mete_kernel::record::{absent_counters, absent_points};
 use mete_schema::counter::Perf;
 use mete_schema::format::{expression, format};
 use mete_schema::kernel::{Btf, KernelTypes, Running};
 use mete_schema::limits::MAX_FILE_BYTES;
+use mete_schema::schema::Target;
 use mete_schema::{Checked, Problems, Schema, Source, Span, check, explain, generate, parse, shipped};
 use serde::Serialize;
 
@@ -194,9 +195,12 @@ fn run_check(options: &CheckOptions, output: &mut Output) -> anyhow::Result<()> 
 }
 
 impl CheckOptions {
-    /// What this machine cannot count; it need not be the one that another kernel's types are for.
+    /// What this machine cannot record or count; it need not be the one that another kernel's types are for.
     fn absent(&self, schema: &Schema, checked: &Checked) -> Vec<String> {
-        if self.no_btf || self.btf.is_some() { Vec::new() } else { absent_counters(schema, checked) }
+        match self.no_btf || self.btf.is_some() {
+            true => Vec::new(),
+            false => [absent_points(schema), absent_counters(schema, checked)].concat(),
+        }
     }
 }
 
@@ -305,6 +309,12 @@ struct Summary<'a> {
     kernel: Option<String>,
     unchecked: &'a [String],
     absent: Vec<String>,
+    /// Points that the kernel was asked for.
+    #[serde(skip)]
+    in_kernel: usize,
+    /// Points whose program was looked into.
+    #[serde(skip)]
+    in_programs: usize,
 }
 
 impl<'a> Summary<'a> {
@@ -318,26 +328,65 @@ impl<'a> Summary<'a> {
             kernel: kernel.map(|kernel| kernel.name().to_owned()),
             unchecked: &checked.unchecked,
             absent: Vec::new(),
+            in_kernel: of_kernel(schema).saturating_sub(checked.unchecked.len()),
+            in_programs: kernel.map_or(0, |kernel| looked_into(schema, kernel)),
         }
     }
 
     fn text(&self) -> String {
-        let kernel = match &self.kernel {
-            Some(kernel) => format!("as {kernel} has them"),
-            None => "not checked against a kernel".to_owned(),
-        };
         let counted =
             |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
         let first = format!(
-            "The schema is right: {} in records of up to {} bytes, {} {kernel}.",
+            "The schema is right: {} in records of up to {} bytes, {}{}.",
             counted(self.events, "event"),
             self.largest_record_bytes,
             counted(self.points, "point"),
+            self.of_points(),
         );
         let absent = self.absent.iter().map(|sentence| format!("It cannot be recorded here: {sentence}"));
         let sentences = self.unchecked.iter().cloned().chain(absent);
         sentences.fold(first, |text, sentence| format!("{text}\n{sentence}."))
     }
+}
+
+impl Summary<'_> {
+    /// What of the points was compared with the kernel: their names and types, and nothing else.
+    fn of_points(&self) -> String {
+        let Some(kernel) = &self.kernel else {
+            return if self.points > 0 { " not checked against a kernel" } else { "" }.to_owned();
+        };
+        let rest = self.points.saturating_sub(self.in_kernel + self.in_programs);
+        let known = format!("with names and types as {kernel} has them");
+        let parts = [
+            (self.in_kernel, known.as_str()),
+            (self.in_programs, "found in programs"),
+            (rest, "not checked"),
+        ];
+        let parts: Vec<_> = parts.into_iter().filter(|(count, _)| *count > 0).collect();
+        match parts.as_slice() {
+            [] => String::new(),
+            [(_, what)] => format!(" {what}"),
+            [(first, what), others @ ..] => {
+                let begin = format!(", {first} of them {what}");
+                others.iter().fold(begin, |text, (count, what)| format!("{text}, {count} {what}"))
+            }
+        }
+    }
+}
+
+fn of_kernel(schema: &Schema) -> usize {
+    schema.points.iter().filter(|point| point.target.is_kernel()).count()
+}
+
+/// Programs are looked into where the kernel that is asked runs.
+fn looked_into(schema: &Schema, kernel: &dyn KernelTypes) -> usize {
+    let is_there = |target: &Target| match target {
+        Target::Uprobe { path, .. } | Target::Uretprobe { path, .. } | Target::Usdt { path, .. } => {
+            kernel.program(path).is_some()
+        }
+        _ => false,
+    };
+    schema.points.iter().filter(|point| is_there(&point.target)).count()
 }
 
 /// What `--json` prints for each thing that is wrong.

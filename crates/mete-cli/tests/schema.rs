@@ -197,6 +197,52 @@ fn klog_8_no_file_that_is_named_makes_the_check_wait_or_read_without_end() {
     assert!(said(&["--no-btf"]).contains("1048576"), "{}", said(&["--no-btf"]));
 }
 
+/// Reads a schema of this text, perhaps as another user; what is printed.
+fn checked(text: &str, is_somebody: bool) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("points.mete");
+    fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    fs::write(&path, text).unwrap();
+    let mut command = program(&["schema", "check", path.to_str().unwrap()]);
+    if is_somebody {
+        const NOBODY: u32 = 65534;
+        std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
+    }
+    String::from_utf8(command.output().unwrap().stdout).unwrap()
+}
+
+#[test]
+fn klog_8_the_check_says_what_it_has_compared_and_what_this_kernel_takes_no_programs_at() {
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        println!("SKIPPED: this kernel does not describe its types");
+        return;
+    }
+    const COMPARED: &str = "with names and types as the running kernel has them";
+    let text = checked("event A { int x }\nat tp_btf:sched_switch log A(pid)\n", false);
+    assert!(text.contains(&format!("1 point {COMPARED}.")), "{text}");
+    let text = checked("event A { int x }\nat probe:p log A(1)\nat tp_btf:sched_switch log A(pid)\n", false);
+    assert!(text.contains(&format!("2 points, 1 of them {COMPARED}, 1 not checked.")), "{text}");
+    assert!(!text.contains("cannot be recorded"), "{text}");
+    let text = checked("event A { int x }\nat probe:p log A(1)\nat kprobe:vfs_read log A(pid)\n", false);
+    let has_breakpoints = Path::new("/sys/bus/event_source/devices/kprobe/type").exists();
+    assert_eq!(text.contains("It cannot be recorded here: kprobe:vfs_read: "), !has_breakpoints, "{text}");
+}
+
+#[test]
+fn klog_8_points_that_were_checked_and_that_were_not_add_up() {
+    let test = "klog_8_points_that_were_checked_and_that_were_not_add_up";
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() || !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: {test}: needs root and a kernel that describes its types");
+        return;
+    }
+    let point = |place: &str| format!("at {place} log A(pid)\n");
+    let unknown = point("tracepoint:syscalls:sys_enter_futex");
+    let text = checked(&format!("event A {{ int x }}\n{unknown}{}", point("tp_btf:sched_switch")), true);
+    assert!(text.contains(", 1 not checked."), "{text}");
+    assert_eq!(text.matches("was not checked: ").count(), 1, "{text}");
+    assert!(checked(&format!("event A {{ int x }}\n{unknown}"), true).contains("1 point not checked."));
+}
+
 #[test]
 fn klog_3_counters_that_this_machine_does_not_have_are_told_by_the_check() {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {

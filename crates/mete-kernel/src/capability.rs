@@ -119,12 +119,20 @@ fn programs() -> [Capability; 2] {
         },
         Capability {
             name: "fentry",
-            finding: try_program("try_function_entry", "function entry")
-                .map(|()| "programs attach to kernel functions".into()),
+            finding: try_function().map(|()| "programs attach to kernel functions".into()),
             needed_for: "recording by schemata with points inside functions of the kernel",
             remedy: "use a kernel built with CONFIG_FUNCTION_TRACER=y; where one that has it does not permit it, whoever built it has restricted it",
         },
     ]
+}
+
+fn try_function() -> Result<(), String> {
+    try_program("try_function_entry", "function entry")
+}
+
+/// Whether programs run where functions of the kernel begin, if this process may find out.
+pub(crate) fn takes_functions() -> Option<bool> {
+    check_privilege().ok().map(|()| try_function().is_ok())
 }
 
 /// The kernel's lockdown mode, if there is one that may explain a refusal.
@@ -167,10 +175,17 @@ fn is_there(path: &str) -> Result<String, String> {
     if Path::new(path).exists() { Ok(path.into()) } else { Err(format!("there is no {path}")) }
 }
 
+const BREAKPOINTS: &str = "/sys/bus/event_source/devices/kprobe/type";
+
+/// Whether the kernel has kprobes that programs can be put on.
+pub(crate) fn has_breakpoints() -> bool {
+    Path::new(BREAKPOINTS).exists()
+}
+
 fn kprobes() -> Capability {
     Capability {
         name: "kprobes",
-        finding: is_there("/sys/bus/event_source/devices/kprobe/type"),
+        finding: is_there(BREAKPOINTS),
         needed_for: "recording by schemata with points inside functions of the kernel",
         remedy: "use a kernel built with CONFIG_KPROBE_EVENTS=y",
     }

@@ -10,6 +10,7 @@
 //!                                                                        └ switch
 //! ```
 
+mod absent;
 mod areas;
 mod benchmark;
 mod cache;
@@ -36,6 +37,7 @@ use crate::attach::{attach_to_event, program};
 use crate::load::{Quiet, load_object, processors};
 use crate::{DomainTable, KernelError, capability, map, missed, perf, tracefs};
 
+pub use absent::absent_points;
 pub use areas::Areas;
 pub use benchmark::Benchmark;
 pub use cache::Cache;

@@ -5,6 +5,13 @@ use mete_schema::schema::Target;
 use super::Point;
 use crate::KernelError;
 
+/// Why nothing is recorded by `kprobe:`.
+pub(super) const NO_BREAKPOINTS: &str =
+    "this kernel has no breakpoints (kprobes) for programs, see mete doctor";
+/// Why nothing is recorded by `fentry:` and `fexit:`.
+pub(super) const NO_FUNCTIONS: &str =
+    "this kernel lets no program run where its functions begin or end, see mete doctor";
+
 /// Why the programs are refused, by the point whose program it is.
 pub(super) fn explain(error: KernelError, points: &[Point]) -> KernelError {
     let KernelError::Refused { detail, source } = error else { return error };
@@ -14,11 +21,7 @@ pub(super) fn explain(error: KernelError, points: &[Point]) -> KernelError {
             let point_name = point.target.to_string();
             match known(&point.target, &detail) {
                 // The loader guesses at other reasons.
-                Some(why) => KernelError::RefusedPoint {
-                    point: point_name,
-                    why: why.to_owned(),
-                    detail: String::new(),
-                },
+                Some(why) => KernelError::RefusedPoint { point: point_name, why, detail: String::new() },
                 None => {
                     let why = verdict(&detail).map(by_verifier).unwrap_or_else(|| source.to_string());
                     KernelError::RefusedPoint { point: point_name, why, detail }
@@ -33,8 +36,7 @@ pub(super) fn explain(error: KernelError, points: &[Point]) -> KernelError {
 pub(super) fn not_attached(target: &Target, source: libbpf_rs::Error) -> KernelError {
     let why = match target {
         Target::Kprobe(_) if source.kind() == libbpf_rs::ErrorKind::NotFound => {
-            "this kernel has no breakpoints (kprobes) for programs, see mete doctor; take a tracepoint"
-                .to_owned()
+            format!("{NO_BREAKPOINTS}; take a tracepoint")
         }
         _ => source.to_string(),
     };
@@ -42,16 +44,19 @@ pub(super) fn not_attached(target: &Target, source: libbpf_rs::Error) -> KernelE
 }
 
 /// What can be the matter with a schema, or a kernel.
-fn known(target: &Target, said: &str) -> Option<&'static str> {
+fn known(target: &Target, said: &str) -> Option<String> {
     let has = |text: &&str| said.contains(text);
     let is_of_function = matches!(target, Target::Fentry(_) | Target::Fexit(_));
     let is_typed = is_of_function || matches!(target, Target::TpBtf(_));
     if is_of_function && ["-EPERM", "-ENOTSUPP", "-EOPNOTSUPP"].iter().any(has) {
-        return Some(
-            "this kernel lets no program run where its functions begin or end, see mete doctor; take a tracepoint, or `kprobe:`",
-        );
+        return Some(format!("{NO_FUNCTIONS}; take a tracepoint, or `kprobe:`"));
     }
-    if ["BPF program is too large", "-E2BIG", "is too complex"].iter().any(has) {
+    of_programs(is_typed, has).map(str::to_owned)
+}
+
+/// What can be the matter with a program, at whatever place.
+fn of_programs(is_typed: bool, has: impl Fn(&&str) -> bool) -> Option<&'static str> {
+    if ["BPF program is too large", "-E2BIG", "is too complex"].iter().any(&has) {
         return Some(
             "what is logged there is too much for one program; log fewer events or simpler values, or some of them at another point",
         );
@@ -61,12 +66,12 @@ fn known(target: &Target, said: &str) -> Option<&'static str> {
             "this kernel may hand over 0 there instead of an address that is looked through; ask first, as in `when NAME != 0`, or take `raw_tp:` of the same tracepoint, which finds 0 behind it then",
         );
     }
-    if is_typed && ["cannot access ptr member", "access beyond the end of member"].iter().any(has) {
+    if is_typed && ["cannot access ptr member", "access beyond the end of member"].iter().any(&has) {
         return Some(
             "it lets a program look into the first member of a union only; take `raw_tp:` or `kprobe:` of the same place, which read any",
         );
     }
-    let is_stack = ["combined stack size", "stack limit"].iter().any(has);
+    let is_stack = ["combined stack size", "stack limit"].iter().any(&has);
     is_stack.then_some("its texts and values do not fit the 512 bytes of a program's stack; log fewer")
 }
 
