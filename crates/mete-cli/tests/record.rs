@@ -227,6 +227,16 @@ fn klog_5_trace_does_not_take_the_place_of_a_file() {
     }
 }
 
+#[test]
+fn klog_5_command_that_cannot_run_leaves_no_directory_that_was_made_for_its_trace() {
+    let place = Place::new();
+    let below = place.0.path().join("above/trace");
+    let record = ["record", "--schema", "stopwatch", "-o", below.to_str().unwrap(), "--", "/no/such/program"];
+    let refused = mete(&record).assert().code(1);
+    assert!(said(&refused).contains("/no/such/program"), "{}", said(&refused));
+    assert!(fs::read_dir(place.0.path()).unwrap().next().is_none());
+}
+
 const PAPERS: &str = "\
 arch PentiumIV { counter0 l2_cache_misses }
 arch any { counter0 context_switches }

@@ -12,8 +12,8 @@ use crate::mounts;
 pub(crate) struct Directory {
     /// Without links and dots.
     pub path: PathBuf,
-    /// Whether it was made for this, and is to be removed.
-    pub is_ours: bool,
+    /// It and those above it, as far as they were made for this and are to be removed: the deepest first.
+    pub made: Vec<PathBuf>,
 }
 
 impl Directory {
@@ -21,12 +21,12 @@ impl Directory {
     pub(crate) fn prepare(path: &Path) -> Result<Directory, MountError> {
         let failed = |what| move |source| MountError::Directory { what, path: path.to_owned(), source };
         refuse_taken(path)?;
-        let is_ours = !path.exists();
-        if is_ours {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed("make"))?;
-        }
-        let path = path.canonicalize().map_err(failed("find"))?;
-        let directory = Directory { path, is_ours };
+        let missing = missing(path);
+        let created = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+        created.inspect_err(|_| remove(&missing)).map_err(failed("make"))?;
+        let canonical = |part: &PathBuf| part.canonicalize().map_err(failed("find"));
+        let made = missing.iter().map(canonical).collect::<Result<_, _>>()?;
+        let directory = Directory { path: canonical(&path.to_owned())?, made };
         match fs::read_dir(&directory.path).map_err(failed("look into"))?.next() {
             None => Ok(directory),
             Some(_) => Err(MountError::NotEmpty(directory.path)),
@@ -35,11 +35,20 @@ impl Directory {
 
     /// Removes what was made.
     pub(crate) fn remove(&self) {
-        if self.is_ours {
-            // Somebody may have put something there, or have removed it.
-            let _ = fs::remove_dir(&self.path);
-        }
+        remove(&self.made);
     }
+}
+
+/// What is to be made so that there is a directory, the deepest first.
+fn missing(path: &Path) -> Vec<PathBuf> {
+    let missing = path.ancestors().take_while(|part| !part.as_os_str().is_empty() && !part.exists());
+    // `..` is nothing that could be made.
+    missing.filter(|part| part.file_name().is_some()).map(Path::to_owned).collect()
+}
+
+/// Somebody may have put something there, or have removed it.
+pub(crate) fn remove(made: &[PathBuf]) {
+    made.iter().for_each(|part| drop(fs::remove_dir(part)));
 }
 
 /// The path as the mount table has it. What nobody answers for any more cannot be looked at; what it is in can be.

@@ -7,17 +7,17 @@
 //! not either; it ignores polite signals, because its pipe tells it when to end. Killing it and the program at the
 //! same moment defeats it; what is left then is taken away by the next one at the same place.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use crate::directory::Directory;
+use crate::directory::{self, Directory};
 use crate::error::MountError;
 use crate::mounts;
 
-/// The first argument that makes the program the keeper. The process's number and a directory to remove follow.
+/// The first argument that makes the program the keeper. The process's number and directories to remove follow.
 pub const ARGUMENT: &str = "--take-parameters-away";
 /// The keeper's first word.
 const READY: &str = "keeping";
@@ -31,7 +31,7 @@ pub fn take_over_if_asked(prepare: impl FnOnce()) {
     let pid = arguments.next().and_then(|pid| pid.to_str()?.parse().ok());
     prepare();
     if let Some(pid) = pid {
-        keep(pid, arguments.next());
+        keep(pid, &arguments.map(PathBuf::from).collect::<Vec<_>>());
     }
     std::process::exit(0);
 }
@@ -42,7 +42,7 @@ pub fn this_program() -> Command {
 }
 
 /// The keeper's life.
-fn keep(pid: u32, directory: Option<OsString>) {
+fn keep(pid: u32, made: &[PathBuf]) {
     // A name that is not the program's; without it, the keeper works just as well.
     let _ = rustix::thread::set_name(c"mete-keeper");
     ignore_polite_signals();
@@ -51,9 +51,7 @@ fn keep(pid: u32, directory: Option<OsString>) {
     // Nothing is ever written into the pipe.
     let _ = io::stdin().read_to_end(&mut Vec::new());
     mounts::take_away(pid);
-    if let Some(directory) = directory {
-        Directory { path: PathBuf::from(directory), is_ours: true }.remove();
-    }
+    directory::remove(made);
 }
 
 fn ignore_polite_signals() {
@@ -75,9 +73,7 @@ impl Keeper {
     /// Starts it; it is there when this returns.
     pub(crate) fn start(mut command: Command, directory: &Directory) -> Result<Keeper, MountError> {
         command.arg(ARGUMENT).arg(std::process::id().to_string());
-        if directory.is_ours {
-            command.arg(&directory.path);
-        }
+        command.args(&directory.made);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
         // SAFETY: setsid is one system call and touches no memory of the parent's.
         unsafe { command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?)) };

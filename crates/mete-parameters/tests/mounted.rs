@@ -57,7 +57,7 @@ impl Tree {
         let files = files.map(|(path, access)| Parameter::new(path, access)).into();
         let mut keeper = Command::new("sh");
         keeper.args(["-c", "echo keeping; cat"]);
-        match Mounted::new(&place.path().join("tree"), files, store.clone(), keeper) {
+        match Mounted::new(&place.path().join("above/tree"), files, store.clone(), keeper) {
             Ok(mounted) => Some(Tree { mounted: Some(mounted), store, place, _alone: alone }),
             Err(error @ (MountError::NoFuse | MountError::Mount { .. })) => {
                 eprintln!("SKIPPED: {error}");
@@ -68,7 +68,7 @@ impl Tree {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.place.path().join("tree").join(name)
+        self.place.path().join("above/tree").join(name)
     }
 }
 
@@ -118,7 +118,7 @@ fn klog_4_a_dropped_tree_is_gone_though_a_file_of_it_is_open() {
     let _open = File::open(tree.path("both")).unwrap();
     assert!(is_found());
     drop(tree.mounted.take());
-    assert!(!is_found() && !tree.path("").exists());
+    assert!(!is_found() && tree.place.path().read_dir().unwrap().next().is_none(), "what was made is gone");
 }
 
 #[test]
@@ -129,8 +129,8 @@ fn klog_4_nothing_is_mounted_without_somebody_who_would_take_it_away() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().unwrap();
     for keeper in ["/nowhere/program", "true"] {
-        let mounted =
-            Mounted::new(&place.path().join("tree"), Vec::new(), Counting::default(), Command::new(keeper));
+        let at = place.path().join("above/tree");
+        let mounted = Mounted::new(&at, Vec::new(), Counting::default(), Command::new(keeper));
         assert!(matches!(mounted, Err(MountError::NoKeeper { .. })), "{keeper}");
         assert!(place.path().read_dir().unwrap().next().is_none(), "no directory is left");
     }

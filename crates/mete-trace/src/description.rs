@@ -11,6 +11,7 @@ use mete_schema::format::is_name;
 use serde::{Deserialize, Serialize};
 
 use crate::completeness::Account;
+use crate::directory;
 use crate::names::{self, ThreadName};
 use crate::record::{FIRST_RESERVED, HEADER_BYTES, MAX_BYTES};
 use crate::regular;
@@ -544,7 +545,9 @@ impl TraceDescription {
 
 /// Without the sync, a machine that stops may keep the name and lose what is in the file, the old one with it.
 fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = std::fs::File::create(path)?;
+    // One that a killed recorder has left is of no use, and may be anybody's.
+    let _ = std::fs::remove_file(path);
+    let mut file = directory::create(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

@@ -70,6 +70,8 @@ pub mod consumer;
 #[cfg(not(loom))]
 pub mod description;
 #[cfg(not(loom))]
+mod directory;
+#[cfg(not(loom))]
 pub mod file;
 #[cfg(not(loom))]
 pub mod filter;

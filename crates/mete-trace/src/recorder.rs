@@ -14,6 +14,7 @@ use crate::description::{
     EventLayout, FILE_NAME, FORMAT, FlushThread, Machine, TraceDescription, TraceFile, VERSION, file_name,
     recording_text,
 };
+use crate::directory::{self, Made};
 use crate::flush::{Flusher, Report, Shared};
 use crate::memory::Buffers;
 use crate::producer::Producer;
@@ -47,7 +48,7 @@ pub struct Options {
 /// Where records go.
 #[derive(Clone, Debug)]
 pub enum Keep {
-    /// Into this directory, as they come. It is made, or must be empty.
+    /// Into this directory, as they come. It is made, for its owner alone, or must be empty.
     Directory(PathBuf),
     /// Into memory: the newest so many bytes, shared out evenly among the processors.
     Newest(u64),
@@ -145,6 +146,7 @@ pub struct Recorder<B: Buffers> {
     threads: Vec<FlushHandle<B>>,
     trace: TraceDescription,
     addresses: Arc<Addresses>,
+    made: Made,
 }
 
 #[derive(Debug)]
@@ -185,9 +187,10 @@ impl<B: Buffers> Recorder<B> {
             threads: Vec::new(),
             trace,
             addresses: Arc::default(),
+            made: Made::default(),
         };
         if let Keep::Directory(path) = recorder.options.keep.clone() {
-            make_directory(&path)?;
+            recorder.made = directory::make(&path)?;
         }
         match recorder.begin(id) {
             Ok(()) => Ok(recorder),
@@ -398,7 +401,11 @@ impl<B: Buffers> Recorder<B> {
         if self.flights.is_empty() {
             return Err(RecordError::NotFlight);
         }
-        make_directory(directory)?;
+        let made = directory::make(directory)?;
+        self.write_flight_into(directory).inspect_err(|_| self.remove(directory, &made))
+    }
+
+    fn write_flight_into(&self, directory: &Path) -> Result<(), RecordError> {
         for (processor, flight) in self.flights.iter().enumerate() {
             let path = directory.join(file_name(processor as u32));
             let written = FileSink::create(&path).and_then(|mut file| file.take(&flight.blocks()));
@@ -420,15 +427,20 @@ impl<B: Buffers> Recorder<B> {
         self.accounts()
     }
 
-    /// Ends it, and removes what there is of its trace: that of what never ran would only be in the way of the next one.
+    /// Ends it, and removes what there is of its trace, and the directories that were made for it: that of what never
+    /// ran would only be in the way of the next one.
     pub fn discard(mut self) {
         self.end_threads();
         let Keep::Directory(path) = &self.options.keep else { return };
+        self.remove(path, &self.made);
+    }
+
+    /// A part of a trace is of no use, and its room may be what is missing. What cannot be removed stays: why there is
+    /// no trace matters more.
+    fn remove(&self, directory: &Path, made: &Made) {
         let names = self.trace.files.iter().map(|file| file.name.as_str()).chain([FILE_NAME]);
-        // What cannot be removed stays: why nothing is recorded matters more.
-        names.for_each(|name| drop(std::fs::remove_file(path.join(name))));
-        // Only an empty one goes, and an empty one is nobody's.
-        let _ = std::fs::remove_dir(path);
+        names.for_each(|name| drop(std::fs::remove_file(directory.join(name))));
+        made.remove();
     }
 
     /// Stops the flush threads when they have emptied their buffers, and writes the last
@@ -559,18 +571,6 @@ fn first_description(
         circumstances,
         completeness: Vec::new(),
         description,
-    }
-}
-
-fn make_directory(path: &Path) -> Result<(), RecordError> {
-    let failed = |what| move |source| RecordError::Create { what, path: path.to_owned(), source };
-    if path.exists() && !path.is_dir() {
-        return Err(RecordError::NotDirectory(path.to_owned()));
-    }
-    std::fs::create_dir_all(path).map_err(failed("create"))?;
-    match std::fs::read_dir(path).map_err(failed("look into"))?.next() {
-        None => Ok(()),
-        Some(_) => Err(RecordError::NotEmpty(path.to_owned())),
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::block::Block;
 use crate::completeness::Account;
+use crate::directory;
 
 /// Takes blocks, in order.
 pub trait Sink: Send {
@@ -33,14 +34,13 @@ pub struct FileSink {
 }
 
 impl FileSink {
-    /// Creates the file; it must not exist.
+    /// Creates the file, for its owner alone; it must not exist.
     ///
     /// # Errors
     ///
     /// Whatever the system answers.
     pub fn create(path: &Path) -> io::Result<FileSink> {
-        let file = File::options().write(true).create_new(true).open(path)?;
-        Ok(FileSink { file, first: None })
+        Ok(FileSink { file: directory::create(path)?, first: None })
     }
 }
 

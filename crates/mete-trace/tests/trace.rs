@@ -356,6 +356,37 @@ fn klog_5_a_directory_with_something_in_it_is_refused() {
 }
 
 #[test]
+fn new_2_what_is_in_a_trace_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = Scratch::new("rights");
+    let directory = scratch.path().join("above/trace");
+    let memory = Arc::new(Memory::new(2, 16, 10).unwrap());
+    let recorder =
+        Recorder::start(Arc::clone(&memory), common::description(), Options::directory(&directory)).unwrap();
+    recorder.stop().unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&directory), 0o700);
+    let files: Vec<_> = fs::read_dir(&directory).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(files.len(), 3, "{files:?}");
+    files.iter().for_each(|file| assert_eq!(mode(file), 0o600, "{file:?}"));
+}
+
+#[test]
+fn klog_5_recording_that_comes_to_nothing_leaves_what_was_there() {
+    let scratch = Scratch::new("discarded");
+    let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
+    let (new, empty) = (scratch.path().join("above/new"), scratch.path().join("empty"));
+    fs::create_dir(&empty).unwrap();
+    for directory in [&new, &empty] {
+        let options = Options::directory(directory);
+        Recorder::start(Arc::clone(&memory), common::description(), options).unwrap().discard();
+    }
+    let left: Vec<_> = fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(left, [empty.clone()]);
+    assert!(fs::read_dir(empty).unwrap().next().is_none());
+}
+
+#[test]
 fn klog_5_requests_have_little_records_written_at_once() {
     let scratch = Scratch::new("request");
     let directory = scratch.path().join("trace");

@@ -2,7 +2,7 @@
 //! for has happened, and at the end.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::bail;
 use mete_kernel::record::Areas;
@@ -75,7 +75,7 @@ impl Dumps {
     ) -> anyhow::Result<PathBuf> {
         origin.catch_up();
         let place = self.place();
-        recorder.dump(&place).inspect_err(|_| remove(&place))?;
+        recorder.dump(&place)?;
         self.made.push(place.clone());
         Ok(place)
     }
@@ -93,10 +93,7 @@ impl Dumps {
                 self.made.push(place);
                 Ok((Summary::of_dumps(&self.made)?, Ok(())))
             }
-            Err(error) => {
-                remove(&place);
-                Ok((Summary::of_unwritten(&place, kept, &self.made), Err(error)))
-            }
+            Err(error) => Ok((Summary::of_unwritten(&place, kept, &self.made), Err(error))),
         }
     }
 
@@ -112,14 +109,4 @@ impl Dumps {
             made => (made + 1..).map(nth).find(|place| !place.exists()).unwrap_or_else(|| nth(made + 1)),
         }
     }
-}
-
-/// A part of a dump is of no use, and its room may be what is missing.
-fn remove(place: &Path) {
-    let files = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_ours = |path: &PathBuf| {
-        path.extension().is_some_and(|extension| extension == "trace" || extension == "json")
-    };
-    files.filter(is_ours).for_each(|file| drop(fs::remove_file(file)));
-    let _ = fs::remove_dir(place);
 }
