@@ -10,6 +10,7 @@ use mete_schema::counter::Perf;
 use mete_schema::format::{expression, format};
 use mete_schema::kernel::{Btf, KernelTypes, Running};
 use mete_schema::limits::MAX_FILE_BYTES;
+use mete_schema::nearest::nearest;
 use mete_schema::schema::Target;
 use mete_schema::{Checked, Problems, Schema, Source, Span, check, explain, generate, parse, shipped};
 use serde::Serialize;
@@ -154,7 +155,9 @@ fn read(path: &Path) -> anyhow::Result<Source> {
 
 fn not_there(path: &Path) -> String {
     let names = shipped::SHIPPED.map(|shipped| shipped.name).join(", ");
-    format!("cannot read the schema {} (a file, or one of {names})", path.display())
+    let near = path.to_str().and_then(|name| nearest(name, shipped::SHIPPED.map(|shipped| shipped.name)));
+    let meant = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+    format!("cannot read the schema {} (a file, or one of {names}{meant})", path.display())
 }
 
 /// The files of a schema, or shipped schemata.

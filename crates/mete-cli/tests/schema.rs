@@ -131,6 +131,7 @@ fn what_is_no_schema_is_said_in_a_sentence() {
     let bytes = bytes.to_str().unwrap();
     for (arguments, part) in [
         (vec!["schema", "check", "no-such-file"], "stopwatch, locking, scheduler, interrupt"),
+        (vec!["schema", "check", "shceduler"], "; did you mean scheduler?)"),
         (vec!["schema", "check", bytes], "no text in UTF-8"),
         (vec!["schema", "check", "/"], "cannot read /"),
         (vec!["schema", "check", "scheduler", "--btf", bytes], "no type information of a kernel"),
@@ -241,6 +242,25 @@ fn klog_8_points_that_were_checked_and_that_were_not_add_up() {
     assert!(text.contains(", 1 not checked."), "{text}");
     assert_eq!(text.matches("was not checked: ").count(), 1, "{text}");
     assert!(checked(&format!("event A {{ int x }}\n{unknown}"), true).contains("1 point not checked."));
+}
+
+#[test]
+fn klog_8_probes_that_programs_cannot_tell_apart_are_refused() {
+    assert_eq!(mete_schema::limits::MAX_PROBE_LETTERS, mete_probe::wire::NAME_BYTES);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("probes.mete");
+    let path = path.to_str().unwrap();
+    let write = |letters| {
+        fs::write(path, format!("event A {{ u64 x }}\nat probe:\"{}\" log A(value)", "p".repeat(letters)))
+    };
+    write(64).unwrap();
+    stdout(&["schema", "check", path, "--no-btf"]);
+    write(65).unwrap();
+    let (_, said) = failure(&["schema", "check", path, "--no-btf"]);
+    assert!(
+        said.contains("the name of a probe has 65 letters") && said.contains("first 64 letters"),
+        "{said}"
+    );
 }
 
 #[test]

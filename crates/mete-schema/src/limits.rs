@@ -24,5 +24,7 @@ pub const MAX_POINTS: usize = 1024;
 pub const MAX_LOGS_OF_A_POINT: usize = 64;
 /// Events that all points of one place log: one program does that, and jumps over what is not to be logged.
 pub const MAX_LOGS_OF_A_PLACE: usize = 256;
+/// Letters of a probe point's name: programs have room for no more where they publish it.
+pub const MAX_PROBE_LETTERS: usize = 64;
 /// Problems that are told of one schema; whoever has more begins with these.
 pub const MAX_PROBLEMS: usize = 32;

@@ -282,8 +282,7 @@ impl Resolver<'_> {
         if given == wanted {
             return;
         }
-        let fields: Vec<_> =
-            event.fields.iter().map(|field| format!("{} {}", field.word, field.name)).collect();
+        let fields: Vec<_> = event.fields.iter().map(declared).collect();
         let span = action.arguments.last().map_or(action.event.span, |last| last.span);
         let title =
             format!("`{}` has {wanted} field{}, not {given}", event.name, if wanted == 1 { "" } else { "s" });
@@ -292,6 +291,15 @@ impl Resolver<'_> {
         let problem = Problem::new(span, title, label).other(event.span, "the event is defined here");
         self.tell(problem.help(Some(format!("its fields: ({})", fields.join(", ")))));
     }
+}
+
+/// A field as it is written.
+fn declared(field: &Field) -> String {
+    let length = match field.kind {
+        FieldType::Text(letters) => format!("[{letters}]"),
+        _ => String::new(),
+    };
+    format!("{} {}{length}", field.word, field.name)
 }
 
 fn largest(fields: &[Field]) -> Option<String> {

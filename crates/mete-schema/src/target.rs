@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::ast::{self, Name};
 use crate::format::{self, is_name};
+use crate::limits::MAX_PROBE_LETTERS;
 use crate::nearest;
 use crate::problem::Problem;
 use crate::schema::Target;
@@ -74,6 +75,11 @@ fn count(parts: usize) -> &'static str {
     ["nothing", "one part", "two parts", "three parts"].get(parts).copied().unwrap_or("more parts")
 }
 
+/// Whether the kernel may have something of this name: `9p_protocol_dump` is a tracepoint.
+fn is_word(text: &str) -> bool {
+    is_name(text) || text.starts_with(|letter: char| letter.is_ascii_digit()) && is_name(&format!("_{text}"))
+}
+
 /// What goes into generated code must be a name; paths and symbols of programs go to the loader.
 fn check_part(part: &Name, what: &str) -> Result<(), Box<Problem>> {
     let is_path = what == "PATH";
@@ -83,7 +89,14 @@ fn check_part(part: &Name, what: &str) -> Result<(), Box<Problem>> {
         return Err(problem.help(help.to_owned()).into());
     }
     let may_be_quoted = is_path || matches!(what, "FUNCTION" | "EVENT");
-    if !may_be_quoted && !is_name(&part.text) {
+    if what == "EVENT" && part.text.len() > MAX_PROBE_LETTERS {
+        let title = format!("the name of a probe has {} letters", part.text.len());
+        let label = format!("at most {MAX_PROBE_LETTERS} are kept of it");
+        let help =
+            format!("write its first {MAX_PROBE_LETTERS} letters: programs publish no more of their probes");
+        return Err(Problem::new(part.span, title, label).help(help).into());
+    }
+    if !may_be_quoted && !is_word(&part.text) {
         let title = format!("{:?} is no name", part.text);
         let label = format!("expected the {} as a name", what.to_lowercase());
         return Err(Problem::new(part.span, title, label).into());

@@ -11,7 +11,7 @@ use mete_schema::limits::{
 };
 use mete_schema::schema::Target;
 use mete_schema::types::{FieldType, Int};
-use mete_schema::{Checked, Node, Schema, Source, check, explain};
+use mete_schema::{Checked, Node, Schema, Source, check, explain, format::format, generate::bpf, parse};
 
 /// Paper §4.1, both examples as they are printed there.
 const KLOGGER: &str = "arch PentiumIV {
@@ -220,6 +220,19 @@ fn klog_8_texts_are_logged_from_arrays_and_from_addresses() {
         "event A { char name[16] }\nat tp_btf:sched_switch { log A(next.comm) log A(next.name) log A(comm) }",
     );
     assert_eq!(checked.points[0].logs.len(), 3);
+}
+
+#[test]
+fn klog_8_names_of_the_kernel_may_begin_with_a_digit_in_quotes() {
+    let text = "event A {\n    int tag\n}\n\nat tp_btf:\"9p_protocol_dump\" log A(tag)\n";
+    let mut kernel = support::kernel();
+    kernel.add_tracepoint("9p_protocol_dump", &[("tag", Type::Int(Int::signed(32)))]);
+    let schema = Schema::read(&[Source::new("test", text)]).unwrap();
+    let checked = check(&schema, Some(&kernel)).unwrap();
+    let programs = bpf(&schema, &checked, &kernel).unwrap();
+    assert!(programs.contains("SEC(\"tp_btf/9p_protocol_dump\")"), "{programs}");
+    let mut problems = Vec::new();
+    assert_eq!(format(&parse(0, text, &mut problems)), text);
 }
 
 #[test]

@@ -26,6 +26,8 @@ refused! {
     klog_1_type_of_two_words: "event SCHEDIN { unsigned int pid }";
     klog_1_field_that_points: "event SCHEDIN { char *name }";
     klog_1_field_twice: "event SCHEDIN {\n    int pid\n    uint pid\n}";
+    klog_8_values_missing_of_an_event_with_a_text: "event A { u8 x  char name[16]  bool is_on }\nat tp_btf:sched_wakeup log A(1)";
+    klog_8_tracepoint_with_a_letter_that_it_cannot_have: "event A { }\nat tp_btf:\"9p-dump\" log A()";
     klog_1_field_called_header: "event SCHEDIN { int header }";
     klog_1_field_called_like_a_keyword_of_c: "event SCHEDIN { int while }";
     klog_1_event_twice: "event SCHEDIN { int pid }\n\nevent SCHEDIN { int pid }";
