@@ -214,3 +214,23 @@ fn klog_6_flight_recorders_trace_goes_where_there_is_nothing() {
         mete(&options).timeout(PATIENCE).assert().code(2);
     }
 }
+
+#[test]
+fn klog_6_flight_recorder_keeps_what_can_be_kept_and_says_what_cannot() {
+    let place = tempfile::tempdir().unwrap();
+    let trace = place.path().join("trace");
+    let record = |keep: &str| {
+        let options = ["record", "--schema", "stopwatch", "-o", trace.to_str().unwrap(), "--keep", keep];
+        mete(&[&options[..], &["--", "true"]].concat()).assert()
+    };
+    let refused = record("99999G").code(1);
+    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(said.contains("--keep takes up to 97 TiB of memory") && said.lines().count() == 1, "{said}");
+    assert!(!trace.exists());
+    let kept = record("1K").success();
+    let said = String::from_utf8_lossy(&kept.get_output().stderr).into_owned();
+    assert!(
+        said.contains(" are kept instead of 1024 B: less than a block of each buffer cannot be"),
+        "{said}"
+    );
+}

@@ -187,6 +187,22 @@ fn new_2_file_of_a_finished_trace_that_was_cut_where_a_block_ends_is_damaged_and
     assert!(lines.contains("\"kind\":\"unreadable\"") && lines.contains("the file was cut"), "{lines}");
 }
 
+#[test]
+fn new_6_convert_does_not_write_over_the_trace_that_it_reads() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    record(&path);
+    let (file, link) = (path.join("processor-0.trace"), directory.path().join("link"));
+    std::os::unix::fs::symlink(path.join("description.json"), &link).unwrap();
+    let before = [&file, &link].map(|file| std::fs::read(file).unwrap());
+    for output in [&file, &link] {
+        let said =
+            refusal(&["convert", path.to_str().unwrap(), "--to", "csv", "-o", output.to_str().unwrap()]);
+        assert!(said.contains("is a part of the trace itself; choose another name"), "{said}");
+    }
+    assert_eq!([&file, &link].map(|file| std::fs::read(file).unwrap()), before);
+}
+
 /// Three events, each of another domain.
 fn record_domains(directory: &Path) {
     let (name, kind) = ("domain".to_owned(), FieldKind::Unsigned);

@@ -9,6 +9,7 @@
 mod bound;
 mod desk;
 mod dumps;
+mod keep;
 mod live;
 mod origin;
 mod parameters;
@@ -68,7 +69,8 @@ pub struct Options {
     /// Begin with recording switched off, until somebody writes 1 into the parameter enable
     #[arg(long, requires = "parameters")]
     off: bool,
-    /// Keep the newest so many bytes in memory, and write them on SIGUSR1 and at the end: a flight recorder
+    /// Keep the newest so many bytes in memory, and write them on SIGUSR1 and at the end: a flight recorder. At least
+    /// 64K for each processor are kept
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     keep: Option<u64>,
     /// Write what is kept when one of these events occurs, and end

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use mete_kernel::KernelError;
 use mete_kernel::record::Areas;
-use mete_trace::{Recorder, Report, Together};
+use mete_trace::{Buffers, Recorder, Report, Together};
 
 use super::Options;
 use super::dumps::Dumps;
+use super::keep;
 use super::origin::{CLOCK, Origin};
 use super::probes::Probes;
 use super::summary::Summary;
@@ -72,13 +73,15 @@ pub struct Session {
 impl Session {
     /// Records from now on. Nothing is left if that fails.
     pub fn begin(options: &Options, wanted: Wanted) -> anyhow::Result<Session> {
+        keep::check_memory(options)?;
         let recording = Origin::load(&wanted, options)?;
         let may_switch = options.parameters.is_some();
         let switches = Switches::at_first(&wanted, !options.off);
         let dumps = options.keep.map(|_| Dumps::new(options)).transpose()?;
-        let domains = recording.domains();
-        let trace = mete_trace::Options { domains, ..trace_options(options, &wanted, &switches) };
-        let recorder = Recorder::start(recording.buffers(), wanted.description(may_switch), trace)?;
+        let (domains, buffers) = (recording.domains(), recording.buffers());
+        let keep = options.keep.map(|bytes| keep::at_least_blocks(bytes, buffers.processors()));
+        let trace = mete_trace::Options { domains, ..trace_options(options, keep, &wanted, &switches) };
+        let recorder = Recorder::start(buffers, wanted.description(may_switch), trace)?;
         let mut session = Session {
             recording,
             recorder,
@@ -87,7 +90,7 @@ impl Session {
             dumps,
             low_water_percent: options.low_water,
             buffer_bytes: options.buffer,
-            keep: options.keep,
+            keep,
             directory: std::path::absolute(&options.output).unwrap_or_else(|_| options.output.clone()),
             begin: Instant::now(),
             missed_runs: 0,
@@ -244,8 +247,13 @@ impl Session {
     }
 }
 
-fn trace_options(options: &Options, wanted: &Wanted, switches: &Switches) -> mete_trace::Options {
-    let trace = match options.keep {
+fn trace_options(
+    options: &Options,
+    keep: Option<u64>,
+    wanted: &Wanted,
+    switches: &Switches,
+) -> mete_trace::Options {
+    let trace = match keep {
         Some(bytes) => mete_trace::Options::flight(bytes),
         None => mete_trace::Options::directory(&options.output),
     };

@@ -1,6 +1,8 @@
 //! `mete convert`: a trace for other programs.
 
+use std::fs;
 use std::io::{Write, stdout};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,6 +11,7 @@ use mete_convert::{
     ArrowFile, Converted, Csv, Ctf, CtfVersion, Format, JsonLines, Parquet, Perfetto, Perl, Position, Text,
     convert_while,
 };
+use mete_trace::description::FILE_NAME;
 use mete_trace::{Filter, Trace};
 
 use super::choice::Choice;
@@ -104,6 +107,7 @@ pub fn run_convert(options: &ConvertOptions) -> anyhow::Result<ExitCode> {
 
 fn into_file(trace: &Trace, filter: Filter, form: Form, path: &Path) -> anyhow::Result<Converted> {
     let failed = || format!("cannot write {}", path.display());
+    refuse_own_file(trace, path)?;
     let draft = Draft::begin(path).with_context(failed)?;
     let done = {
         let mut format = format(form, draft.file(), trace)?;
@@ -113,6 +117,17 @@ fn into_file(trace: &Trace, filter: Filter, form: Form, path: &Path) -> anyhow::
         draft.close().with_context(failed)?;
     }
     Ok(done)
+}
+
+/// What is read must not be overwritten, under whatever name.
+fn refuse_own_file(trace: &Trace, path: &Path) -> anyhow::Result<()> {
+    let identity = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+    let Some(output) = identity(path) else { return Ok(()) };
+    let names = trace.description().files.iter().map(|file| file.name.as_str()).chain([FILE_NAME]);
+    for own in names.map(|name| trace.directory().join(name)).filter(|own| identity(own) == Some(output)) {
+        bail!("{} is a part of the trace itself; choose another name", own.display());
+    }
+    Ok(())
 }
 
 fn into_folder(trace: &Trace, filter: Filter, version: CtfVersion, path: &Path) -> anyhow::Result<Converted> {
