@@ -88,11 +88,11 @@ pub struct Report {
     pub waiting: Vec<Waiting>,
     /// The policy's own counters, warm-up included.
     pub counters: Vec<(&'static str, u64)>,
-    /// What streams suffered on the network, warm-up included.
+    /// What was lost on the network, and what senders of streams did about it, warm-up included.
     pub network: NetworkReport,
 }
 
-/// What streams suffered on the network.
+/// What was lost on the network, and what senders of streams did about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetworkReport {
     /// Packets that the driver's network card had no room for.

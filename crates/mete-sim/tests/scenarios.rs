@@ -328,7 +328,7 @@ fn what_is_wrong_with_a_driver_or_a_remote_machine_is_said() {
         ),
         (
             "[[remote]]\nname = \"r\"\nserves = { kib = 1, think_ms = 1, window = 0 }",
-            "line 17: window: 1 or more, not 0",
+            "line 17: window: 2 to 1000000 segments, not 0",
         ),
         (
             "[[remote]]\nname = \"r\"\ncount = 0\nserves = { kib = 1, think_ms = 1 }",

@@ -89,13 +89,44 @@ fn what_a_task_does_not_take_its_kernel_acknowledges_and_the_sender_waits_for_ro
     assert!((80..=86).contains(&taken(&report)), "one each 700 ms: {}", taken(&report));
 }
 
+#[test]
+fn a_stream_on_a_network_without_a_longest_packet_comes_in_pieces() {
+    let report = run(&["network.segment_bytes=0", "duration_ms=10_000"], "credit");
+    assert_eq!(taken(&report), segments());
+}
+
+#[test]
+fn a_window_of_a_hundred_thousand_segments_that_loses_many_is_done_with() {
+    let settings = [
+        "network.mbit_per_s=0",
+        "driver.receive_ring=3000",
+        "remote.sender.sends.window=100_000",
+        "remote.sender.sends.mib=100",
+        "guest.hog.count=1",
+    ];
+    let report = run(&settings, "credit");
+    assert_eq!(taken(&report), (100 * 1024 * 1024_u64).div_ceil(1460));
+    assert!(report.network.lost > 1000, "{:?}", report.network);
+}
+
+#[test]
+fn a_message_goes_as_65536_packets_at_most() {
+    let asks = r#"asks = { to = "receiver", port = 7, bytes = 1e12, think_ms = 1 }"#;
+    let text = STREAM.replace(r#"sends = { to = "receiver", port = 7, mib = 1 }"#, asks);
+    let settings = ["network.segment_bytes=1", "network.mbit_per_s=0", "duration_ms=10_000"];
+    let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
+    let scenario = Scenario::parse("stream", &text, &settings).unwrap_or_else(|problem| panic!("{problem}"));
+    let report = report::run(&scenario, "credit", 1, ()).expect("time goes on").expect("it is known").0;
+    assert_eq!(taken(&report), 1 << 16, "of the first question, which nobody answers");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_is_lost_and_late_a_stream_arrives_whole_and_once(
         ring in 1u32..64,
-        window in 1u64..300,
+        window in 2u64..300,
         receive_us in 1u32..600,
         patience_ms in 0u32..400,
         hogs in 1u32..5,

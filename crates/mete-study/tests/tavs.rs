@@ -67,7 +67,7 @@ fn tavs_8_inheritance_and_keep_on_run_queue_do_what_the_paper_says() {
     let of = |name| starvation.figures.iter().filter(move |figure| figure.figure == name);
     let agree = |name| of(name).map(|figure| figure.verdict == Verdict::Agrees).collect::<Vec<_>>();
     assert_eq!(agree("TAVS fig. 14"), [true; 2]);
-    assert_eq!(agree("TAVS fig. 7(a), each packet handed on by itself (4.1.1)"), [true]);
+    assert_eq!(agree("TAVS fig. 7(a), if each packet is handed on by itself"), [true]);
     for figure in &keep.figures {
         assert_eq!(figure.verdict, Verdict::Agrees, "{figure:?}");
     }

@@ -175,6 +175,15 @@ fn one_or_more<N: Copy + Default + PartialEq>(key: &str, number: &Spanned<N>) ->
     Ok(*number.get_ref())
 }
 
+/// A stream's window: at least what one acknowledgement is for, at most about TCP's 1 GiB (RFC 7323, §2.2).
+fn room(window: &Spanned<u64>) -> Result<u64, Fault> {
+    const MOST: u64 = 1_000_000;
+    match *window.get_ref() {
+        allowed @ 2..=MOST => Ok(allowed),
+        other => Err(Fault::new(window.span(), format!("window: 2 to {MOST} segments, not {other}"))),
+    }
+}
+
 /// The remote machines, each as often as it says.
 pub(super) fn remotes(tables: &[RemoteTable], names: &mut Names) -> Result<Vec<Remote>, Fault> {
     const MOST: usize = u16::MAX as usize;
@@ -213,13 +222,13 @@ fn remote(table: &RemoteTable, names: &mut Names) -> Result<Remote, Fault> {
             to: client(&sends.to, sends.port)?,
             port: sends.port,
             bytes: sends.mib.as_ref().map_or(Ok(LONGEST_NS), |mib| ns("mib", mib, BYTES_PER_MIB))?,
-            window: one_or_more("window", &sends.window)?,
+            window: room(&sends.window)?,
             patience_ns: ns("patience_ms", &sends.patience_ms, NS_PER_MS)?,
         }),
         (None, None, Some(serves)) => Ok(Remote::Serves {
             bytes: varying("kib", &serves.kib, BYTES_PER_KIB)?,
             think: varying("think_ms", &serves.think_ms, NS_PER_MS)?,
-            window: one_or_more("window", &serves.window)?,
+            window: room(&serves.window)?,
             patience_ns: ns("patience_ms", &serves.patience_ms, NS_PER_MS)?,
         }),
         _ => Err(Fault::new(table.name.span(), "a remote machine does one of asks, sends and serves")),

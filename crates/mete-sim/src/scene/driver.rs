@@ -96,6 +96,14 @@ impl Job {
     }
 }
 
+/// Whose network device a packet goes through: that of a guest's first virtual processor, whichever sends.
+fn owner(sender: ClientId, packet: Packet) -> ClientId {
+    match packet.from {
+        Peer::Client { client, .. } => client,
+        Peer::Remote(_) => sender,
+    }
+}
+
 /// What the driver does next.
 pub(super) enum Action {
     Step(Step),
@@ -177,10 +185,10 @@ impl Driver {
         let index = from as usize;
         if self.asked.len() <= index {
             self.asked.resize(index + 1, 0);
-            self.rings.resize(index + 1, SendRing::default());
         }
-        if let Job::Transmit(..) = job {
-            self.rings[index].ask(self.costs.tell_sent);
+        if let Job::Transmit(_, packet) = job {
+            let tell = self.costs.tell_sent;
+            self.ring(owner(from, packet)).ask(tell);
         }
         self.asked[index] += 1;
         if self.asked[index] == 1 {
@@ -220,10 +228,18 @@ impl Driver {
     }
 
     /// A guest's packet is on its way.
-    pub(super) fn sent(&mut self, client: ClientId) {
+    pub(super) fn sent(&mut self, client: ClientId, packet: Packet) {
         if self.costs.tell_sent != TellSent::Never {
-            self.sent.push_back(client);
+            self.sent.push_back(owner(client, packet));
         }
+    }
+
+    fn ring(&mut self, client: ClientId) -> &mut SendRing {
+        let index = client as usize;
+        if self.rings.len() <= index {
+            self.rings.resize(index + 1, SendRing::default());
+        }
+        &mut self.rings[index]
     }
 
     /// Answers packets that were sent, one after the other, up to the first that its guest wants to hear of.

@@ -137,13 +137,26 @@ pub struct Network {
     /// What each packet takes on the wire besides its bytes. With TCP over Ethernet that is 78: 20 each
     /// for IP and TCP, 18 of Ethernet, 20 for its preamble and gap.
     pub header_bytes: u64,
-    /// What is longer goes as several packets; 0: nothing is too long. Over Ethernet 1460.
+    /// What is longer goes as several packets; 0: nothing is too long, and streams come in pieces of 1460,
+    /// as over Ethernet.
     pub segment_bytes: u64,
 }
 
+/// A message goes as so many packets at most, each as long as that takes.
+const MOST_PACKETS: u64 = 1 << 16;
+/// What a segment of a stream has where nothing is too long: as over Ethernet.
+const SEGMENT_BYTES: u64 = 1460;
+
 impl Network {
+    /// How long the packets of a message are.
+    fn packet_bytes(&self, message_bytes: u64) -> u64 {
+        let usual = if self.segment_bytes == 0 { u64::MAX } else { self.segment_bytes };
+        usual.max(message_bytes.div_ceil(MOST_PACKETS))
+    }
+
+    /// How long the segments of a stream are.
     fn segment_bytes(&self) -> u64 {
-        if self.segment_bytes == 0 { u64::MAX } else { self.segment_bytes }
+        if self.segment_bytes == 0 { SEGMENT_BYTES } else { self.segment_bytes }
     }
 }
 
@@ -264,7 +277,7 @@ impl Io {
 
     /// A message in as many packets as it takes.
     fn cut(&mut self, message: Packet, mut each: impl FnMut(&mut Io, Packet)) {
-        let most_bytes = self.network.segment_bytes();
+        let most_bytes = self.network.packet_bytes(message.bytes);
         let mut left_bytes = message.bytes;
         loop {
             let bytes = left_bytes.min(most_bytes);
@@ -381,7 +394,7 @@ impl Io {
                     Peer::Client { .. } => self.arrive(packet, context),
                 }
                 if let Some(driver) = &mut self.driver {
-                    driver.sent(client);
+                    driver.sent(client, packet);
                 }
             }
             Job::Receive(packet) => {

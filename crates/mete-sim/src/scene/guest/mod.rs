@@ -229,7 +229,7 @@ impl Guest {
                 self.wake_senders(at, port, came_ns, context);
             }
             if let Signal::Packet { .. } | Signal::Sent = signal {
-                world.io.look(self.client(at));
+                world.io.look(self.first);
             }
             let task = self.whom(at, signal, world, context);
             // The kernel sends what has waited while the task runs that was interrupted.

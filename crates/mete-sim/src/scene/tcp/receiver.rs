@@ -44,13 +44,14 @@ pub(crate) struct Receiver {
     echo_ns: Nanoseconds,
     /// Since when something waits for being acknowledged.
     owes_from_ns: Option<Nanoseconds>,
-    /// What came before others that are missing.
+    /// What came before others that are missing,
     held: BTreeMap<u64, Packet>,
+    /// and its runs: the first of each, and the first behind it.
+    runs: BTreeMap<u64, u64>,
 }
 
 impl Receiver {
     pub(crate) fn new(first: Packet) -> Receiver {
-        let held = BTreeMap::new();
         Receiver {
             first,
             next: 0,
@@ -59,7 +60,8 @@ impl Receiver {
             taken: 0,
             echo_ns: 0,
             owes_from_ns: None,
-            held,
+            held: BTreeMap::new(),
+            runs: BTreeMap::new(),
         }
     }
 
@@ -84,14 +86,15 @@ impl Receiver {
     ) -> Arrival {
         self.note(number, stamp_ns);
         if number != self.next {
-            if number > self.next {
-                self.held.insert(number, packet);
+            if number > self.next && self.held.insert(number, packet).is_none() {
+                self.join(number);
             }
             return Arrival::Acknowledge { packet: self.acknowledgement(now_ns), is_heard: false };
         }
         let fills_gap = !self.held.is_empty();
         ready(packet);
         self.next += 1;
+        self.runs.remove(&self.next);
         while let Some(held) = self.held.remove(&self.next) {
             ready(held);
             self.next += 1;
@@ -122,7 +125,8 @@ impl Receiver {
     fn acknowledge(&mut self, next: u64, now_ns: Nanoseconds) -> Packet {
         (self.acknowledged, self.told_taken) = (next, self.taken);
         self.owes_from_ns = (next < self.next).then_some(now_ns);
-        let told = Acknowledgement { next, taken: self.taken, echo_ns: self.echo_ns, held: self.runs(next) };
+        let told =
+            Acknowledgement { next, taken: self.taken, echo_ns: self.echo_ns, held: self.lowest_runs(next) };
         self.first.control(Kind::Acknowledgement(told))
     }
 
@@ -133,22 +137,24 @@ impl Receiver {
         }
     }
 
-    /// The lowest runs of what is held: those that the sender has to fill first.
-    fn runs(&self, next: u64) -> [Run; MOST_RUNS] {
-        let mut runs = [Run::default(); MOST_RUNS];
-        let mut at = 0;
-        for &number in self.held.keys() {
-            let Ok(offset) = u32::try_from(number - next) else { break };
-            if runs[at].length > 0 && runs[at].offset + runs[at].length == offset {
-                runs[at].length += 1;
-                continue;
+    /// One more is held: it makes a run, or joins those beside it.
+    fn join(&mut self, number: u64) {
+        let end = self.runs.remove(&(number + 1)).unwrap_or(number + 1);
+        match self.runs.range_mut(..number).next_back() {
+            Some((_, before)) if *before == number => *before = end,
+            _ => {
+                self.runs.insert(number, end);
             }
-            at += usize::from(runs[at].length > 0);
-            if at == MOST_RUNS {
-                break;
-            }
-            runs[at] = Run { offset, length: 1 };
         }
-        runs
+    }
+
+    /// The lowest runs of what is held, seen from `next`: those that the sender has to fill first.
+    fn lowest_runs(&self, next: u64) -> [Run; MOST_RUNS] {
+        let short = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let mut lowest = [Run::default(); MOST_RUNS];
+        for (run, (&from, &to)) in lowest.iter_mut().zip(&self.runs) {
+            *run = Run { offset: short(from - next), length: short(to - from) };
+        }
+        lowest
     }
 }

@@ -1,8 +1,9 @@
 //! What became of each segment that is under way, as far as its sender knows (RFC 6675).
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
-use super::Run;
+use super::{MOST_RUNS, Run};
 
 /// A segment counts as lost when so many above it have come (RFC 6675, §4: `DupThresh`).
 const PROOFS: usize = 3;
@@ -19,29 +20,54 @@ enum State {
 }
 
 /// The segments from the first that is not acknowledged to the last that was sent.
+///
+/// Whatever an acknowledgement says is taken up in steps that grow with what is new in it, not with what is
+/// under way: a window may be long.
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard<S> {
     segments: VecDeque<(S, State)>,
+    /// The first one's number.
+    first: u64,
     held: u64,
     lost: u64,
-    /// Below this place losses have been looked for, and nothing there has been sent again since.
-    judged: usize,
+    /// Up to there losses have been looked for; nothing before it is judged again.
+    judged: u64,
+    /// Nothing before it is lost.
+    maybe_lost: u64,
+    /// The runs that the last acknowledgement named, as numbers.
+    known: [Range<u64>; MOST_RUNS],
+    /// The highest that are held, highest first, counted from 1; 0: none.
+    highest: [u64; PROOFS],
 }
 
 impl<S: Copy> Scoreboard<S> {
     /// With room for so many.
     pub(super) fn new(segments: usize) -> Scoreboard<S> {
-        Scoreboard { segments: VecDeque::with_capacity(segments), held: 0, lost: 0, judged: 0 }
+        Scoreboard {
+            segments: VecDeque::with_capacity(segments),
+            first: 0,
+            held: 0,
+            lost: 0,
+            judged: 0,
+            maybe_lost: 0,
+            known: [const { 0..0 }; MOST_RUNS],
+            highest: [0; PROOFS],
+        }
+    }
+
+    /// The number of the first that is not acknowledged.
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The number of the next that is new.
+    pub(super) fn end(&self) -> u64 {
+        self.first + self.segments.len() as u64
     }
 
     /// How many are neither acknowledged nor given up.
     pub(super) fn under_way(&self) -> u64 {
-        self.len() - self.held - self.lost
-    }
-
-    /// How many are not acknowledged in order.
-    pub(super) fn len(&self) -> u64 {
-        self.segments.len() as u64
+        self.segments.len() as u64 - self.held - self.lost
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -53,54 +79,73 @@ impl<S: Copy> Scoreboard<S> {
         self.segments.push_back((segment, State::Sent));
     }
 
-    /// The first that was lost is sent again: its place, and what it is.
+    /// The first that was lost is sent again: its number, and what it is.
     pub(super) fn send_again(&mut self) -> Option<(u64, S)> {
         if self.lost == 0 {
             return None;
         }
-        let at = self.segments.iter().position(|(_, state)| *state == State::Lost)?;
-        self.lost -= 1;
-        self.segments[at].1 = State::Sent;
-        Some((at as u64, self.segments[at].0))
+        for number in self.maybe_lost.max(self.first)..self.end() {
+            let (segment, state) = self.at(number)?;
+            if *state == State::Lost {
+                let segment = *segment;
+                *state = State::Sent;
+                self.lost -= 1;
+                self.maybe_lost = number + 1;
+                return Some((number, segment));
+            }
+        }
+        None
     }
 
-    /// So many have come in order.
-    pub(super) fn acknowledge(&mut self, count: u64) {
-        for _ in 0..count {
+    /// All before this one have come.
+    pub(super) fn acknowledge(&mut self, next: u64) {
+        while self.first < next {
             match self.segments.pop_front() {
                 Some((_, State::Held)) => self.held -= 1,
                 Some((_, State::Lost)) => self.lost -= 1,
-                Some((_, State::Sent)) | None => {}
+                Some((_, State::Sent)) => {}
+                None => return,
             }
+            self.first += 1;
         }
-        self.judged = self.judged.saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
     }
 
-    /// These have come before the first has.
-    pub(super) fn hold(&mut self, runs: &[Run]) {
-        for run in runs {
-            let first = run.offset as usize;
-            for (_, state) in self.segments.iter_mut().skip(first).take(run.length as usize) {
-                match std::mem::replace(state, State::Held) {
-                    State::Held => continue,
-                    State::Lost => self.lost -= 1,
-                    State::Sent => {}
-                }
-                self.held += 1;
-            }
+    /// These have come before the one that an acknowledgement asks for next has.
+    pub(super) fn hold(&mut self, next: u64, runs: &[Run; MOST_RUNS]) {
+        let named = runs.map(|run| {
+            let from = next.saturating_add(u64::from(run.offset));
+            from..from.saturating_add(u64::from(run.length)).min(self.end())
+        });
+        let known = std::mem::replace(&mut self.known, named.clone());
+        for run in named {
+            let begins_known = known.iter().find(|old| old.contains(&run.start));
+            let new = begins_known.map_or(run.start, |old| old.end)..run.end;
+            new.for_each(|number| self.hold_one(number));
+        }
+    }
+
+    fn hold_one(&mut self, number: u64) {
+        let Some((_, state)) = self.at(number) else { return };
+        match std::mem::replace(state, State::Held) {
+            State::Held => return,
+            State::Lost => self.lost -= 1,
+            State::Sent => {}
+        }
+        self.held += 1;
+        let place = self.highest.iter().position(|&other| other < number + 1);
+        if let Some(place) = place {
+            self.highest[place..].rotate_right(1);
+            self.highest[place] = number + 1;
         }
     }
 
     /// Gives up those that enough others have overtaken; whether there are any that were not known.
     pub(super) fn find_lost(&mut self) -> bool {
-        if self.held < PROOFS as u64 {
-            return false;
-        }
-        let held = (0..self.segments.len()).rev().filter(|&at| self.segments[at].1 == State::Held);
-        let Some(below) = held.take(PROOFS).nth(PROOFS - 1) else { return false };
+        // Counted from 1, so that none is below all.
+        let below = self.highest[PROOFS - 1].saturating_sub(1);
         let before = self.lost;
-        for at in self.judged..below {
-            self.give_up(at);
+        for number in self.judged.max(self.first)..below.min(self.end()) {
+            self.give_up(number);
         }
         self.judged = self.judged.max(below);
         self.lost > before
@@ -108,8 +153,8 @@ impl<S: Copy> Scoreboard<S> {
 
     /// Gives up all that have not come.
     pub(super) fn lose_all(&mut self) {
-        (0..self.segments.len()).for_each(|at| self.give_up(at));
-        self.judged = self.segments.len();
+        (self.first..self.end()).for_each(|number| self.give_up(number));
+        self.judged = self.end();
     }
 
     /// Those that were given up are under way after all.
@@ -119,14 +164,18 @@ impl<S: Copy> Scoreboard<S> {
                 *state = State::Sent;
             }
         }
-        (self.lost, self.judged) = (0, 0);
+        (self.lost, self.judged) = (0, self.first);
     }
 
-    fn give_up(&mut self, at: usize) {
-        if self.segments[at].1 == State::Sent {
-            self.segments[at].1 = State::Lost;
-            self.lost += 1;
-        }
+    fn give_up(&mut self, number: u64) {
+        let Some((_, state @ State::Sent)) = self.at(number) else { return };
+        *state = State::Lost;
+        self.lost += 1;
+        self.maybe_lost = self.maybe_lost.min(number);
+    }
+
+    fn at(&mut self, number: u64) -> Option<&mut (S, State)> {
+        self.segments.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
 }
 
@@ -134,8 +183,12 @@ impl<S: Copy> Scoreboard<S> {
 mod tests {
     use super::*;
 
-    fn runs(runs: &[(u32, u32)]) -> Vec<Run> {
-        runs.iter().map(|&(offset, length)| Run { offset, length }).collect()
+    fn runs(named: &[(u32, u32)]) -> [Run; MOST_RUNS] {
+        let mut runs = [Run::default(); MOST_RUNS];
+        for (run, &(offset, length)) in runs.iter_mut().zip(named) {
+            *run = Run { offset, length };
+        }
+        runs
     }
 
     fn sent(count: u64) -> Scoreboard<u64> {
@@ -147,23 +200,23 @@ mod tests {
     #[test]
     fn segments_are_lost_when_three_above_them_have_come_and_are_sent_again_once() {
         let mut board = sent(10);
-        board.hold(&runs(&[(2, 2)]));
+        board.hold(board.first(), &runs(&[(2, 2)]));
         assert!(!board.find_lost(), "two are no proof");
-        board.hold(&runs(&[(2, 2), (6, 1)]));
+        board.hold(board.first(), &runs(&[(2, 2), (6, 1)]));
         assert!(board.find_lost());
-        assert_eq!((board.under_way(), board.len()), (5, 10), "three came, 0 and 1 are lost");
+        assert_eq!((board.under_way(), board.end()), (5, 10), "three came, 0 and 1 are lost");
         assert_eq!((board.send_again(), board.send_again()), (Some((0, 0)), Some((1, 1))));
         assert_eq!((board.send_again(), board.under_way()), (None, 7));
-        board.hold(&runs(&[(6, 3)]));
+        board.hold(board.first(), &runs(&[(6, 3)]));
         assert!(board.find_lost(), "4 and 5 now; those sent again are not judged by what came before");
         board.acknowledge(4);
-        assert_eq!((board.send_again(), board.len()), (Some((0, 4)), 6));
+        assert_eq!((board.send_again(), board.end()), (Some((4, 4)), 10));
     }
 
     #[test]
     fn what_is_given_up_can_be_found_again() {
         let mut board = sent(4);
-        board.hold(&runs(&[(1, 1)]));
+        board.hold(board.first(), &runs(&[(1, 1)]));
         board.lose_all();
         assert_eq!((board.under_way(), board.send_again()), (0, Some((0, 0))));
         board.find_all();
@@ -176,9 +229,9 @@ mod tests {
     #[test]
     fn runs_outside_of_what_was_sent_are_nothing() {
         let mut board = sent(2);
-        board.hold(&runs(&[(1, u32::MAX), (u32::MAX, u32::MAX)]));
+        board.hold(board.first(), &runs(&[(1, u32::MAX), (u32::MAX, u32::MAX)]));
         assert_eq!(board.under_way(), 1);
         board.acknowledge(9);
-        assert_eq!((board.len(), board.under_way(), board.find_lost()), (0, 0, false));
+        assert_eq!((board.first(), board.under_way(), board.find_lost()), (2, 0, false));
     }
 }

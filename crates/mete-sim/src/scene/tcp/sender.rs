@@ -14,7 +14,7 @@ use mete_policy::Nanoseconds;
 use super::super::io::{Kind, Packet, Peer};
 use super::scoreboard::Scoreboard;
 use super::timer::Timer;
-use super::{Acknowledgement, Run};
+use super::{Acknowledgement, MOST_RUNS, Run};
 
 /// How many segments go at first (RFC 3390).
 const FIRST_SEGMENTS: u64 = 3;
@@ -73,8 +73,6 @@ pub(crate) struct Sender {
     to: Peer,
     answers: VecDeque<Answer>,
     board: Scoreboard<Segment>,
-    /// The first segment that is not acknowledged.
-    first: u64,
     /// How many the receiver has room for, and so the first that it has none for.
     window: u64,
     edge: u64,
@@ -97,7 +95,6 @@ impl Sender {
             to,
             answers: VecDeque::new(),
             board: Scoreboard::new(window.min(ROOM) as usize),
-            first: 0,
             window,
             edge: window,
             allowed: FIRST_SEGMENTS.min(window),
@@ -142,13 +139,13 @@ impl Sender {
     }
 
     fn lost_segment(&mut self) -> Option<(u64, Segment)> {
-        let (place, segment) = self.board.send_again()?;
+        let again = self.board.send_again()?;
         self.troubles.sent_again += 1;
-        Some((self.first + place, segment))
+        Some(again)
     }
 
     fn new_segment(&mut self, segment_bytes: u64) -> Option<(u64, Segment)> {
-        let number = self.first + self.board.len();
+        let number = self.board.end();
         let answer = self.answers.front_mut().filter(|_| number < self.edge)?;
         let bytes = answer.left_bytes.min(segment_bytes.max(1));
         answer.left_bytes -= bytes;
@@ -163,13 +160,13 @@ impl Sender {
     /// The receiver has said something.
     pub(crate) fn acknowledged(&mut self, told: Acknowledgement, now_ns: Nanoseconds) {
         self.edge = self.edge.max(told.taken.saturating_add(self.window));
-        // What it holds is counted from there.
-        let ahead = told.next.checked_sub(self.first).filter(|&ahead| ahead <= self.board.len());
-        let Some(ahead) = ahead else { return };
-        if ahead > 0 {
-            self.go_on(ahead, told.echo_ns, now_ns);
+        if !(self.board.first()..=self.board.end()).contains(&told.next) {
+            return;
         }
-        self.heed(&told.held);
+        if told.next > self.board.first() {
+            self.go_on(told.next, told.echo_ns, now_ns);
+        }
+        self.heed(told.next, &told.held);
     }
 
     /// The timer has run out, if it has: otherwise nothing.
@@ -179,7 +176,7 @@ impl Sender {
         }
         self.troubles.ran_out += 1;
         self.timer.ran_out();
-        let until = self.first + self.board.len();
+        let until = self.board.end();
         self.recovery = Some(match self.recovery {
             Some(Recovery::Silence { since_ns, allowed, threshold, .. }) => {
                 Recovery::Silence { until, since_ns, allowed, threshold }
@@ -200,10 +197,9 @@ impl Sender {
         self.due_ns
     }
 
-    /// The first `count` have come.
-    fn go_on(&mut self, count: u64, echo_ns: Nanoseconds, now_ns: Nanoseconds) {
-        self.first += count;
-        self.board.acknowledge(count);
+    /// All before `next` have come.
+    fn go_on(&mut self, next: u64, echo_ns: Nanoseconds, now_ns: Nanoseconds) {
+        self.board.acknowledge(next);
         self.timer.sample(now_ns.saturating_sub(echo_ns));
         self.due_ns = (!self.board.is_empty()).then(|| now_ns.saturating_add(self.timer.wait_ns()));
         match self.recovery {
@@ -212,7 +208,7 @@ impl Sender {
                 (self.allowed, self.threshold, self.recovery) = (allowed, threshold, None);
                 self.board.find_all();
             }
-            Some(Recovery::Overtaken { until } | Recovery::Silence { until, .. }) if self.first >= until => {
+            Some(Recovery::Overtaken { until } | Recovery::Silence { until, .. }) if next >= until => {
                 self.recovery = None;
                 self.grow();
             }
@@ -234,12 +230,12 @@ impl Sender {
     }
 
     /// Some have come before others.
-    fn heed(&mut self, held: &[Run]) {
-        self.board.hold(held);
+    fn heed(&mut self, next: u64, held: &[Run; MOST_RUNS]) {
+        self.board.hold(next, held);
         if self.board.find_lost() && self.recovery.is_none() {
             self.threshold = (self.allowed / 2).max(LEAST_SEGMENTS);
             (self.allowed, self.grown) = (self.threshold, 0);
-            self.recovery = Some(Recovery::Overtaken { until: self.first + self.board.len() });
+            self.recovery = Some(Recovery::Overtaken { until: self.board.end() });
         }
     }
 }
@@ -271,7 +267,7 @@ mod tests {
 
     /// The receiver has everything before `next`, holds these besides, and its task has taken all that it can.
     fn told(next: u64, echo_ns: Nanoseconds, held: &[(u32, u32)]) -> Acknowledgement {
-        let mut runs = [Run::default(); super::super::MOST_RUNS];
+        let mut runs = [Run::default(); MOST_RUNS];
         for (run, &(offset, length)) in runs.iter_mut().zip(held) {
             *run = Run { offset, length };
         }
