@@ -68,11 +68,11 @@ extern long syscall(long number, ...);
 /* CLOCK_MONOTONIC. */
 #define METE_RECORDER_CLOCK 1
 
-enum { METE_RECORDER_UNKNOWN, METE_RECORDER_JOINING, METE_RECORDER_NONE, METE_RECORDER_JOINED };
+enum { METE_RECORDER_UNKNOWN, METE_RECORDER_NONE, METE_RECORDER_JOINED };
 
 /* One for the program, whatever the number of its files that include this. */
 struct mete_recorder {
-	int state;
+	int state; /* or, while a thread joins, the number of its process, negative */
 	const struct mete_invitation *invitation;
 	char *buffers;
 };
@@ -130,20 +130,32 @@ static inline int mete_recorder_join(void)
 	return METE_RECORDER_JOINED;
 }
 
-/* Whoever comes first joins; others wait for that, so that no event is dropped meanwhile. */
+/*
+ * Whoever comes first joins; others wait for that, so that no event is dropped meanwhile. A process that was forked while
+ * a thread joined does not have that thread, and nobody would come to an end there: it joins itself.
+ */
+static inline int mete_recorder_joined(void)
+{
+	int own = -(int)getpid();
+	int state;
+
+	while ((state = __atomic_load_n(&mete_recorder.state, __ATOMIC_ACQUIRE)) <= METE_RECORDER_UNKNOWN) {
+		if (state == own)
+			sched_yield();
+		else if (__atomic_compare_exchange_n(&mete_recorder.state, &state, own, 0, __ATOMIC_ACQUIRE,
+						     __ATOMIC_ACQUIRE))
+			__atomic_store_n(&mete_recorder.state, mete_recorder_join(), __ATOMIC_RELEASE);
+	}
+	return state;
+}
+
 static __attribute__((noinline, cold, unused)) struct mete_invited *mete_recorder_find(__u64 fingerprint)
 {
 	const struct mete_invitation *invitation;
-	int state = METE_RECORDER_UNKNOWN;
 
-	if (__atomic_compare_exchange_n(&mete_recorder.state, &state, METE_RECORDER_JOINING, 0,
-					__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
-		__atomic_store_n(&mete_recorder.state, mete_recorder_join(), __ATOMIC_RELEASE);
-	while ((state = __atomic_load_n(&mete_recorder.state, __ATOMIC_ACQUIRE)) == METE_RECORDER_JOINING)
-		sched_yield();
-	invitation = mete_recorder.invitation;
-	if (state != METE_RECORDER_JOINED)
+	if (mete_recorder_joined() != METE_RECORDER_JOINED)
 		return &mete_uninvited;
+	invitation = mete_recorder.invitation;
 	for (__u32 at = 0; at < invitation->count && at < METE_INVITATION_MAX_EVENTS; at++) {
 		if (invitation->events[at].fingerprint == fingerprint)
 			return (struct mete_invited *)&invitation->events[at];

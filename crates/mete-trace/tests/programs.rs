@@ -283,3 +283,43 @@ fn klog_6_what_is_gathered_is_in_order_of_time_and_what_was_missed_is_a_gap() {
     }
     assert_eq!(found, [(100, 0), (0, 3), (101, 4), (0, 3)]);
 }
+
+/// Forks as if another thread were joining just then, and has the child log.
+const FORKS: &str = "\
+#include <mete_recorder.h>
+#include \"stopwatch.h\"
+#include <sys/wait.h>
+int main(void)
+{
+	int status;
+
+	mete_recorder.state = -(int)getpid();
+	alarm(20);
+	if (fork() == 0) {
+		alarm(20);
+		mete_log_START(1, 2, 3);
+		_exit(mete_recorder.state == METE_RECORDER_JOINED ? 0 : 1);
+	}
+	wait(&status);
+	return status != 0;
+}
+";
+
+#[test]
+fn klog_8_program_that_is_forked_while_a_thread_joins_waits_for_nobody() {
+    let place = Place::new("forks");
+    fs::write(place.0.join("stopwatch.h"), generate::c(&stopwatch())).unwrap();
+    let (source, program) = (place.0.join("forks.c"), place.0.join("forks"));
+    fs::write(&source, FORKS).unwrap();
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-Wall", "-Wextra", "-Werror", "-I"]).arg(&place.0).arg("-I").arg(include);
+    match compiler.arg(&source).arg("-o").arg(&program).status() {
+        Err(error) => return println!("SKIPPED: cc: {error}"),
+        Ok(status) => assert!(status.success()),
+    }
+    let (memory, invitation) = invite(|_| true);
+    let status = Command::new(&program).env(VARIABLE, invitation.hand_out().unwrap()).status().unwrap();
+    assert!(status.success(), "{status}");
+    assert_eq!(drain(&memory).len(), 1);
+}
