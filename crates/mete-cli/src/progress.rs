@@ -1,11 +1,11 @@
-//! Progress of whatever takes longer than two seconds, on a terminal only.
+//! Progress of whatever takes longer than a second, on a terminal only.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Shorter than this, a bar only flickers.
-const WORTH_SHOWING: Duration = Duration::from_secs(2);
+const WORTH_SHOWING: Duration = Duration::from_secs(1);
 
 /// A bar on stderr, or nothing. Dropped, it is taken off the screen.
 pub struct Progress(ProgressBar);
