@@ -68,7 +68,7 @@ struct mete_phase {
 METE_IMPORT_ void mete_register(const struct mete_site *sites, const struct mete_site *sites_end,
 				struct mete_event *const *events, struct mete_event *const *events_end);
 METE_IMPORT_ void mete_unregister(struct mete_event *const *events);
-METE_IMPORT_ void mete_log_event(struct mete_event *event, uint16_t correspondent, uint64_t counter);
+METE_IMPORT_ void mete_note_event(struct mete_event *event, uint16_t correspondent, uint64_t counter);
 METE_IMPORT_ bool mete_enter_event(struct mete_event *event);
 METE_IMPORT_ void mete_exit_event(struct mete_event *event, uint16_t correspondent, uint64_t delta);
 METE_IMPORT_ uint64_t mete_now(void);
@@ -174,7 +174,7 @@ mete_end_:;                                     \
 
 /* An access: who is at the other end, and how much. */
 #define METE_PROBE(name_, correspondent_, counter_) \
-	METE_WHEN_ON_(name_, mete_log_event(&mete_event_##name_, (correspondent_), (counter_)))
+	METE_WHEN_ON_(name_, mete_note_event(&mete_event_##name_, (correspondent_), (counter_)))
 
 /* The present value of something. */
 #define METE_SAMPLE(name_, value_) METE_PROBE(name_, METE_NO_DOMAIN, (value_))

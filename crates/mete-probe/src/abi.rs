@@ -46,7 +46,7 @@ pub extern "C" fn mete_unregister(events: *const Option<&'static RawEvent>) {
 
 /// One occurrence.
 #[unsafe(no_mangle)]
-pub extern "C" fn mete_log_event(event: &'static RawEvent, correspondent: DomainId, counter: u64) {
+pub extern "C" fn mete_note_event(event: &'static RawEvent, correspondent: DomainId, counter: u64) {
     handler::log(event, correspondent, counter);
 }
 

@@ -388,10 +388,8 @@ fn klog_2_an_event_may_be_called_as_anything_in_headers_or_languages() {
     for text in names::schemata(&names, 500) {
         let schema =
             Schema::read(&[Source::new("names", text)]).unwrap_or_else(|problems| panic!("{problems}"));
-        // Of all that `mete.h` declares, one function would have the name of a call.
-        let is_of_both = schema.events.iter().any(|event| event.name == "event");
-        let more = if is_of_both { "" } else { "#include \"mete.h\"\n" };
-        let program = format!("{C_BEFORE}{more}{}void f(void)\n{{\n{}}}\n", c(&schema), calls(&schema));
+        let program =
+            format!("{C_BEFORE}#include \"mete.h\"\n{}void f(void)\n{{\n{}}}\n", c(&schema), calls(&schema));
         place.write("names.c", &program);
         place.write("names.rs", &rust(&schema));
         for define in ["-DMETE_ENABLE", "-DMETE_DISABLE"] {
