@@ -165,7 +165,8 @@ fn a_log_that_is_stopped_ends_as_one_that_was() {
     }
     let is_logging = |pid| listens(pid) && !common::bpf_links(pid).is_empty();
     let ended = stopped(&mut program(&["log", "--for", "10m"]), is_logging);
-    is_stopped_with_results(&ended, "domain");
+    // How much it has logged by then is chance.
+    is_stopped_with_results(&ended, "logged for ");
 }
 
 #[test]
