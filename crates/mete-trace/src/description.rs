@@ -4,7 +4,7 @@
 //! keeps the first one, which is enough to read it.
 
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mete_log::clock::Anchor;
 use mete_schema::format::is_name;
@@ -20,6 +20,8 @@ use crate::symbols::AddressName;
 
 /// The name of the file.
 pub const FILE_NAME: &str = "description.json";
+/// The name of the description that it has replaced, which is read where it cannot be.
+pub const FORMER_FILE_NAME: &str = "description.before.json";
 /// What the field `format` says.
 pub const FORMAT: &str = "mete trace";
 /// The version of the format: that of the blocks, too.
@@ -483,7 +485,10 @@ impl TraceDescription {
         let new = directory.join(format!("{FILE_NAME}.new"));
         let written = serde_json::to_vec_pretty(self).map_err(std::io::Error::other);
         let result = written.and_then(|bytes| write_synced(&new, &bytes));
-        let result = result.and_then(|()| std::fs::rename(&new, &path));
+        let result = result.and_then(|()| {
+            keep_former(directory);
+            std::fs::rename(&new, &path)
+        });
         if result.is_err() {
             // What was written of it is of no use; that it cannot be removed is not the news.
             let _ = std::fs::remove_file(&new);
@@ -497,7 +502,15 @@ impl TraceDescription {
     ///
     /// [`DescriptionFileError`] if it cannot be read or cannot be right.
     pub fn read(directory: &Path) -> Result<TraceDescription, DescriptionFileError> {
-        let path = directory.join(FILE_NAME);
+        TraceDescription::read_file(directory.join(FILE_NAME))
+    }
+
+    /// Reads the one that it has replaced: what was known when recording began is enough to read a trace.
+    pub(crate) fn read_former(directory: &Path) -> Option<TraceDescription> {
+        TraceDescription::read_file(directory.join(FORMER_FILE_NAME)).ok()
+    }
+
+    fn read_file(path: PathBuf) -> Result<TraceDescription, DescriptionFileError> {
         let failed = |source| DescriptionFileError::File { what: "read", path: path.clone(), source };
         let wrong = |why: String| DescriptionFileError::Content { path: path.clone(), why };
         let file = regular::open(&path).map_err(failed)?;
@@ -550,6 +563,13 @@ fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = directory::create(path)?;
     file.write_all(bytes)?;
     file.sync_all()
+}
+
+/// Without it, one damaged file would leave blocks that nothing describes. Where it cannot be kept there is none.
+fn keep_former(directory: &Path) {
+    let former = directory.join(FORMER_FILE_NAME);
+    let _ = std::fs::remove_file(&former);
+    let _ = std::fs::hard_link(directory.join(FILE_NAME), former);
 }
 
 /// Has the names in a directory, and its own, outlive the machine. Not every file system can; what is in the files is

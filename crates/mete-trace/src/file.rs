@@ -48,6 +48,12 @@ pub enum ReadError {
         /// That behind the last event of the recording, by its description.
         promised: u64,
     },
+    /// The trace's last description.
+    #[error("{why}; what was known when recording began is used instead")]
+    Description {
+        /// What is wrong with it.
+        why: String,
+    },
     /// The system refused.
     #[error("cannot read {path} at byte {at}: {source}", path = path.display())]
     File {

@@ -11,8 +11,8 @@ use crate::block::{self, Builder, RecordingId};
 use crate::completeness::Account;
 use crate::description::{
     Circumstances, Clock, ClockAnchor, ClockSource, Description, DescriptionError, DescriptionFileError,
-    EventLayout, FILE_NAME, FORMAT, FlushThread, Machine, TraceDescription, TraceFile, VERSION, file_name,
-    recording_text,
+    EventLayout, FILE_NAME, FORMAT, FORMER_FILE_NAME, FlushThread, Machine, TraceDescription, TraceFile,
+    VERSION, file_name, recording_text,
 };
 use crate::directory::{self, Made};
 use crate::flush::{Flusher, Report, Shared};
@@ -438,7 +438,8 @@ impl<B: Buffers> Recorder<B> {
     /// A part of a trace is of no use, and its room may be what is missing. What cannot be removed stays: why there is
     /// no trace matters more.
     fn remove(&self, directory: &Path, made: &Made) {
-        let names = self.trace.files.iter().map(|file| file.name.as_str()).chain([FILE_NAME]);
+        let names =
+            self.trace.files.iter().map(|file| file.name.as_str()).chain([FILE_NAME, FORMER_FILE_NAME]);
         names.for_each(|name| drop(std::fs::remove_file(directory.join(name))));
         made.remove();
     }

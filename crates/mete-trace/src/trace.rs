@@ -15,20 +15,29 @@ use crate::reader::ProcessorReader;
 pub struct Trace {
     directory: PathBuf,
     description: TraceDescription,
+    /// Why the one that was made when recording began is in the place of the last one.
+    damage: Option<String>,
 }
 
 impl Trace {
-    /// Opens a trace by its description.
+    /// Opens a trace by its description; by the one before, if the last one cannot be read. That is the first thing that
+    /// [`Trace::merge`] says then.
     ///
     /// # Errors
     ///
     /// [`DescriptionFileError`] if there is none, or none that this program reads.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Trace, DescriptionFileError> {
         let directory = directory.into();
-        let mut description = TraceDescription::read(&directory)?;
+        let (mut description, damage) = match TraceDescription::read(&directory) {
+            Ok(description) => (description, None),
+            Err(error) => match TraceDescription::read_former(&directory) {
+                Some(former) => (former, Some(error.to_string())),
+                None => return Err(error),
+            },
+        };
         description.files.sort_by_key(|file| file.processor);
         description.files.dedup_by_key(|file| file.processor);
-        Ok(Trace { directory, description })
+        Ok(Trace { directory, description, damage })
     }
 
     /// What the trace says of itself.
@@ -72,7 +81,9 @@ impl Trace {
     /// opened is the first thing that the merge hands out; the others are read. What the description of a finished
     /// recording counts and the files do not have is a gap at their end.
     pub fn merge(&self, filter: Filter) -> Merge {
-        let (mut readers, mut missing) = (Vec::new(), Vec::new());
+        let mut readers = Vec::new();
+        let mut missing: Vec<_> =
+            self.damage.iter().cloned().map(|why| ReadError::Description { why }).collect();
         for file in self.description.files.iter().filter(|file| filter.has_processor(file.place())) {
             let (number, programs_of, promised) =
                 (file.processor, file.programs_of, self.promised(file.processor));

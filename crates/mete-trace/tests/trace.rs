@@ -367,8 +367,32 @@ fn new_2_what_is_in_a_trace_is_for_its_owner_alone() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&directory), 0o700);
     let files: Vec<_> = fs::read_dir(&directory).unwrap().map(|file| file.unwrap().path()).collect();
-    assert_eq!(files.len(), 3, "{files:?}");
+    assert_eq!(files.len(), 4, "{files:?}");
     files.iter().for_each(|file| assert_eq!(mode(file), 0o600, "{file:?}"));
+}
+
+#[test]
+fn new_2_trace_whose_description_is_damaged_is_read_by_the_one_of_its_beginning() {
+    let scratch = Scratch::new("described");
+    let directory = scratch.path().join("trace");
+    let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
+    let options = Options::directory(&directory);
+    let recorder = Recorder::start(Arc::clone(&memory), common::description(), options).unwrap();
+    let _ = Producer::new(memory.buffer(0)).record(NUMBERED, &[42], || 5);
+    let last = recorder.stop().unwrap();
+    let path = directory.join("description.json");
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(500).unwrap();
+    let trace = Trace::open(&directory).unwrap();
+    assert!(!trace.description().finished && trace.description().clock.converter().is_some());
+    let (seen, accounts) = see(&trace, Filter::default());
+    let [error] = &seen.errors[..] else { panic!("{:?}", seen.errors) };
+    assert!(
+        error.contains("description.json describes no trace: ") && error.contains("is used instead"),
+        "{error}"
+    );
+    assert_eq!(accounts, last.completeness);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(see(&Trace::open(&directory).unwrap(), Filter::default()).1, last.completeness);
 }
 
 #[test]

@@ -124,7 +124,8 @@ fn refuse_own_file(trace: &Trace, path: &Path) -> anyhow::Result<()> {
     let identity = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
     let Some(output) = identity(path) else { return Ok(()) };
     let names = trace.description().files.iter().map(|file| file.name.as_str()).chain([FILE_NAME]);
-    for own in names.map(|name| trace.directory().join(name)).filter(|own| identity(own) == Some(output)) {
+    let mut own = names.map(|name| trace.directory().join(name));
+    if let Some(own) = own.find(|own| identity(own) == Some(output)) {
         bail!("{} is a part of the trace itself; choose another name", own.display());
     }
     Ok(())
