@@ -11,7 +11,7 @@ use mete_convert::{
     ArrowFile, Converted, Csv, Ctf, CtfVersion, Format, JsonLines, Parquet, Perfetto, Perl, Position, Text,
     convert_while,
 };
-use mete_trace::description::FILE_NAME;
+use mete_trace::description::{FILE_NAME, FORMER_FILE_NAME};
 use mete_trace::{Filter, Trace};
 
 use super::choice::Choice;
@@ -123,7 +123,8 @@ fn into_file(trace: &Trace, filter: Filter, form: Form, path: &Path) -> anyhow::
 fn refuse_own_file(trace: &Trace, path: &Path) -> anyhow::Result<()> {
     let identity = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
     let Some(output) = identity(path) else { return Ok(()) };
-    let names = trace.description().files.iter().map(|file| file.name.as_str()).chain([FILE_NAME]);
+    let blocks = trace.description().files.iter().map(|file| file.name.as_str());
+    let names = blocks.chain([FILE_NAME, FORMER_FILE_NAME]);
     let mut own = names.map(|name| trace.directory().join(name));
     if let Some(own) = own.find(|own| identity(own) == Some(output)) {
         bail!("{} is a part of the trace itself; choose another name", own.display());
