@@ -441,3 +441,24 @@ fn klog_6_buffer_that_its_program_garbled_is_told_at_the_end_and_by_the_trace() 
         assert!(said.contains(WHAT), "{arguments:?}: {said}");
     }
 }
+
+#[test]
+fn klog_5_beside_a_command_on_a_terminal_a_line_says_how_it_goes() {
+    if !kernel_is_there() {
+        return;
+    }
+    if Command::new("script").arg("--version").stdout(Stdio::null()).status().is_err() {
+        return println!("SKIPPED: there is no script(1) here");
+    }
+    let place = tempfile::tempdir().unwrap();
+    let trace = place.path().join("trace");
+    let mete = env!("CARGO_BIN_EXE_mete");
+    let command = format!("{mete} record --schema scheduler -o {} -- sleep 6", trace.display());
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--command", &command, "/dev/null"]);
+    let said = String::from_utf8(script.stdin(Stdio::null()).output().unwrap().stdout).unwrap();
+    let line = said.lines().find(|line| line.starts_with("mete: recording: ")).expect(&said);
+    let parts: Vec<_> = line.trim_end().split(", ").collect();
+    assert!(parts.len() == 4 && parts[1].ends_with(" records") && parts[2].ends_with(" lost"), "{line}");
+    assert_ne!(parts[1], "0 records", "the machine is not that quiet");
+}

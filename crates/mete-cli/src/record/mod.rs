@@ -105,8 +105,8 @@ Events without a point, as those of stopwatch, are COMMAND's own: see mete schem
 those of whatever program has them, now or later. Without points of the kernel there is no need to be root. The kernel's programs of your own schemata are compiled by clang, and kept in ~/.cache/mete for the next time; shipped
 ones need no compiler. mete schema check says whether a schema fits this kernel.
 
-On a terminal, a line tells how it goes when that takes longer than a second; not with COMMAND, which has the
-terminal for itself, and not of what is still in the buffers, for half a second at most.
+On a terminal, a line tells how it goes when that takes longer than a second; with COMMAND, which writes there, too,
+a line of its own every 5 s. What is still in the buffers, for half a second at most, is not in it.
 
 Ctrl-C ends the recording with a complete trace; without --for and COMMAND that is its end, and the exit
 status is 0, otherwise 130. With COMMAND, the status is COMMAND's. A trace whose recorder is killed can be
