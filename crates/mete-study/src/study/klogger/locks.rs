@@ -45,8 +45,6 @@ pub(super) struct Waited {
     pub by_lock: BTreeMap<String, f64>,
     /// Nanoseconds of each wait that spun.
     pub spun_ns: Vec<f64>,
-    /// What the network load has done meanwhile: answers a second.
-    pub answers: Option<f64>,
     /// Percent of all processors' time that others used just before it started.
     pub others: f64,
     /// Events that the trace has lost.
@@ -62,18 +60,8 @@ pub(super) struct Curve {
 /// Something that runs until it is dropped.
 enum Running {
     Make { _started: Started, _scratch: Scratch },
-    Network(Network),
+    Network { _pairs: Network },
     Web { _clients: Load, _server: Server },
-}
-
-impl Running {
-    /// Questions that were answered so far.
-    fn answers(&self) -> Option<u64> {
-        match self {
-            Running::Network(network) => Some(network.answers()),
-            Running::Make { .. } | Running::Web { .. } => None,
-        }
-    }
 }
 
 type Start = fn(usize) -> Result<Running, Reason>;
@@ -88,9 +76,7 @@ fn make(jobs: usize) -> Result<Running, Reason> {
 }
 
 fn network(pairs: usize) -> Result<Running, Reason> {
-    let network = Network::start(pairs)?;
-    network.go();
-    Ok(Running::Network(network))
+    Ok(Running::Network { _pairs: Network::start(pairs)? })
 }
 
 fn web(clients: usize) -> Result<Running, Reason> {
@@ -140,15 +126,13 @@ fn measure(
     let others = busy(progress)?;
     let running = start(parallel)?;
     pause(WARM, progress);
-    let (from_ns, before) = (now_ns(), running.answers());
+    let from_ns = now_ns();
     let passed = pause(time, progress);
     let to_ns = now_ns();
-    let answers = running.answers().zip(before).map(|(after, before)| after - before);
     let recorded = session.end()?;
     drop(running);
-    let answers = answers.map(|answers| answers as f64 / passed.as_secs_f64());
     let waited = waited(&recorded, (from_ns..=to_ns, passed), processor::allowed().len(), symbols);
-    Ok(Waited { answers, others, ..waited })
+    Ok(Waited { others, ..waited })
 }
 
 /// What is used while nothing of ours runs. Who uses the processors beside a load is not looked at: recording each
@@ -198,7 +182,6 @@ fn sums(all: &[Wait], passed: Duration, processors: usize, symbols: &Symbols) ->
         waits: all.len() as f64 / passed.as_secs_f64().max(1e-9),
         by_lock,
         spun_ns: spun.iter().map(|wait| wait.ns as f64).collect(),
-        answers: None,
         others: 0.0,
         lost: 0,
     }
@@ -242,7 +225,6 @@ fn rows(name: &str, load: &str, waited: &Result<Waited, Reason>) -> Vec<Row> {
     if !waited.spun_ns.is_empty() {
         rows.push(Row::new(format!("{name}: a wait that spins"), "ns", Ok(waited.spun_ns.clone())));
     }
-    rows.extend(waited.answers.map(|answers| one("answers", "1/s", answers)));
     rows
 }
 

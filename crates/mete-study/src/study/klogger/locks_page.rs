@@ -176,8 +176,8 @@ fn network(network: Option<&Curve>, is_complete: bool) -> Figure {
 
 const MEASURED: &str = "\
 Three loads run with 1 to 32 at once while the locking schema records each wait for a lock of the kernel on all processors: \
-`make -jN`, which compiles this project's own handler in C again and again; N pairs of processes that send 100 bytes and \
-200 back over TCP on the loopback device, as Netperf did between machines; and nginx, which serves one C file to N clients of \
+`make -jN`, which compiles this project's own handler in C again and again; N pairs of sockperf's that send 100 bytes \
+there and back over TCP on the loopback device, as Netperf did between machines with 200 back; and nginx, which serves one C file to N clients of \
 ab on this machine (the paper's Apache ran a Perl script for each request). What spins uses a processor for nothing and is \
 what the paper counts; who sleeps for a lock leaves the processor to others and is counted as a wait only. A lock that is \
 free costs nothing to watch and is not seen, so these are waits, not the cost of locking. What others use of the processors \

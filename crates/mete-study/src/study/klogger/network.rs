@@ -1,157 +1,95 @@
-//! A load on the network like the paper's Netperf (§8.1): pairs of processes that ask and answer over the loopback
-//! device, 100 bytes one way and 200 the other.
+//! A load on the network like the paper's Netperf (KLogger paper, §8.1), which Debian does not have among its free
+//! packages: pairs of sockperf's, a server and a client each, that ask and answer over TCP on the loopback device.
 
-use std::mem;
-use std::sync::atomic::Ordering;
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
 
-use crate::crew::{Crew, Desk, now_ns, sleep_ns};
+use crate::load::Load;
 use crate::reason::Reason;
+use crate::scratch::Scratch;
 
-const ASKED: usize = 100;
-const ANSWERED: usize = 200;
+/// Bytes of a question, and of its answer: the paper's questions have as many, its answers twice that.
+const BYTES: &str = "100";
+/// How long it may take until all servers listen.
+const START: Duration = Duration::from_secs(10);
 
-/// They end by themselves: what wakes one another so often may keep from the processors whoever would end it.
-const LIFE_NS: u64 = 4_000_000_000;
-
-const WORDS: usize = 2;
-/// The server's: its port, once it listens.
-const PORT: usize = 0;
-/// The client's: answers so far.
-const DONE: usize = 1;
-
-/// So many pairs. Even members serve the odd ones behind them.
-pub struct Network(Crew);
+/// Pairs of processes that talk. Dropped, they are gone.
+pub struct Network {
+    // Fields are dropped in this order: who asks, then who answers, then where they ran.
+    _clients: Vec<Load>,
+    _servers: Vec<Load>,
+    _scratch: Scratch,
+}
 
 impl Network {
-    /// Starts them, so that they wait.
+    /// Starts so many pairs, for a minute unless they are dropped.
     ///
     /// # Errors
     ///
-    /// If there are no processes.
+    /// That sockperf is not installed, or does not start.
     pub fn start(pairs: usize) -> Result<Network, Reason> {
-        Crew::start(&vec![None; 2 * pairs], WORDS, talk).map(Network)
-    }
-
-    /// Has them begin.
-    pub fn go(&self) {
-        self.0.go();
-    }
-
-    /// Questions that were answered so far.
-    pub fn answers(&self) -> u64 {
-        let clients = (1..self.0.pids().len()).step_by(2);
-        clients.map(|nth| self.0.words(nth)[DONE].load(Ordering::Acquire)).sum()
+        let scratch = Scratch::new()?;
+        let run = |words: &[&str]| Load::start(words, scratch.path());
+        let ports = free_ports(pairs)?;
+        let on = |port: &String| ["--tcp", "-i", "127.0.0.1", "-p", port].map(str::to_owned);
+        let start = |verb: &[&str], port: &String| {
+            let place = on(port);
+            let words: Vec<&str> =
+                ["sockperf"].iter().chain(verb).copied().chain(place.iter().map(String::as_str)).collect();
+            run(&words)
+        };
+        let servers = ports.iter().map(|port| start(&["server"], port)).collect::<Result<_, _>>()?;
+        wait(&ports)?;
+        let asks = ["ping-pong", "-t", "60", "-m", BYTES];
+        let clients = ports.iter().map(|port| start(&asks, port)).collect::<Result<_, _>>()?;
+        Ok(Network { _clients: clients, _servers: servers, _scratch: scratch })
     }
 }
 
-/// Ends where anything fails: then there are no answers, which is seen.
-fn talk(desk: &Desk<'_>) {
-    let _ = if desk.nth.is_multiple_of(2) { serve(desk) } else { ask(desk) };
+/// Ports that nobody has: somebody may take one before its server does, and then that does not start.
+fn free_ports(number: usize) -> Result<Vec<String>, Reason> {
+    // All are held before the first is given up, so that no two are the same.
+    let held: Vec<_> = (0..number).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+    held.iter().map(|listener| Ok(listener.local_addr()?.port().to_string())).collect()
 }
 
-fn serve(desk: &Desk<'_>) -> Option<()> {
-    let listening = socket()?;
-    let mut address = loopback(0);
-    let mut length = mem::size_of_val(&address) as libc::socklen_t;
-    let at: *mut libc::sockaddr = (&raw mut address).cast();
-    // SAFETY: the address is as long as is said, and lives across the calls.
-    let connection = unsafe {
-        if libc::bind(listening, at, length) != 0
-            || libc::listen(listening, 1) != 0
-            || libc::getsockname(listening, at, &mut length) != 0
-        {
-            return None;
+fn wait(ports: &[String]) -> Result<(), Reason> {
+    let begin = Instant::now();
+    for port in ports {
+        while TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
+            if begin.elapsed() > START {
+                return Err(Reason::new("sockperf does not start here"));
+            }
+            std::thread::sleep(Duration::from_millis(5));
         }
-        desk.words()[PORT].store(u16::from_be(address.sin_port).into(), Ordering::Release);
-        libc::accept(listening, std::ptr::null_mut(), std::ptr::null_mut())
-    };
-    let connection = (connection >= 0).then_some(connection)?;
-    no_delay(connection);
-    let (mut bytes, end) = ([0; ANSWERED], now_ns().wrapping_add(LIFE_NS));
-    while !desk.is_over() && now_ns() < end {
-        receive(connection, &mut bytes[..ASKED])?;
-        send(connection, &bytes)?;
     }
-    Some(())
-}
-
-fn ask(desk: &Desk<'_>) -> Option<()> {
-    let port = loop {
-        match desk.of(desk.nth - 1)[PORT].load(Ordering::Acquire) {
-            0 => sleep_ns(200_000),
-            port => break port as u16,
-        }
-    };
-    let connection = socket()?;
-    let address = loopback(port);
-    let length = mem::size_of_val(&address) as libc::socklen_t;
-    // SAFETY: the address is as long as is said.
-    if unsafe { libc::connect(connection, (&raw const address).cast(), length) } != 0 {
-        return None;
-    }
-    no_delay(connection);
-    let (mut bytes, done) = ([0; ANSWERED], &desk.words()[DONE]);
-    let end = now_ns().wrapping_add(LIFE_NS);
-    while !desk.is_over() && now_ns() < end {
-        send(connection, &bytes[..ASKED])?;
-        receive(connection, &mut bytes)?;
-        // Nobody else writes it.
-        done.store(done.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
-    }
-    Some(())
-}
-
-fn socket() -> Option<libc::c_int> {
-    // SAFETY: takes no memory.
-    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0) };
-    (socket >= 0).then_some(socket)
-}
-
-fn loopback(port: u16) -> libc::sockaddr_in {
-    // SAFETY: all-zero is a valid address.
-    let mut address: libc::sockaddr_in = unsafe { mem::zeroed() };
-    address.sin_family = libc::AF_INET as libc::sa_family_t;
-    address.sin_port = port.to_be();
-    address.sin_addr.s_addr = u32::from_ne_bytes([127, 0, 0, 1]);
-    address
-}
-
-fn no_delay(socket: libc::c_int) {
-    let on: libc::c_int = 1;
-    let length = mem::size_of_val(&on) as libc::socklen_t;
-    // SAFETY: reads one number.
-    unsafe { libc::setsockopt(socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, (&raw const on).cast(), length) };
-}
-
-fn send(socket: libc::c_int, bytes: &[u8]) -> Option<()> {
-    // SAFETY: the bytes are as many as is said.
-    let sent = unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
-    (sent == bytes.len() as isize).then_some(())
-}
-
-/// All of them.
-fn receive(socket: libc::c_int, bytes: &mut [u8]) -> Option<()> {
-    // SAFETY: there is room for as many as is said.
-    let got = unsafe { libc::recv(socket, bytes.as_mut_ptr().cast(), bytes.len(), libc::MSG_WAITALL) };
-    (got == bytes.len() as isize).then_some(())
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::*;
+    use crate::child::check_installed;
+
+    /// What the loopback device has carried.
+    fn packets() -> u64 {
+        let text = std::fs::read_to_string("/sys/class/net/lo/statistics/rx_packets");
+        text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or_default()
+    }
 
     #[test]
     fn klog_9_pairs_over_the_loopback_network_ask_and_answer() -> Result<(), Reason> {
+        if let Err(reason) = check_installed("sockperf") {
+            println!("SKIPPED: {reason}");
+            return Ok(());
+        }
         let network = Network::start(2)?;
-        assert_eq!(network.answers(), 0);
-        network.go();
-        let begin = Instant::now();
-        while network.answers() < 20 {
-            assert!(begin.elapsed() < Duration::from_secs(20), "{} answers", network.answers());
+        let (before, begin) = (packets(), Instant::now());
+        while packets() < before + 200 {
+            assert!(begin.elapsed() < Duration::from_secs(20), "{} packets", packets() - before);
             std::thread::sleep(Duration::from_millis(1));
         }
+        drop(network);
         Ok(())
     }
 }
