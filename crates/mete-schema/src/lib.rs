@@ -47,7 +47,7 @@ pub mod nearest;
 mod parse;
 mod problem;
 pub mod program;
-mod regular;
+pub mod regular;
 mod resolve;
 pub mod schema;
 pub mod shipped;

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use mete_log::clock::Anchor;
 use mete_schema::format::is_name;
+use mete_schema::regular;
 use serde::{Deserialize, Serialize};
 
 use crate::completeness::Account;
 use crate::directory;
 use crate::names::{self, ThreadName};
 use crate::record::{FIRST_RESERVED, HEADER_BYTES, MAX_BYTES};
-use crate::regular;
 use crate::switch::{self, Switches};
 use crate::symbols::AddressName;
 

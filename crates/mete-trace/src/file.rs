@@ -6,8 +6,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use mete_schema::regular;
+
 use crate::block::{self, Damage, HEADER_BYTES, Header, RecordingId, What, offset};
-use crate::regular;
 
 /// Something that keeps a part of a trace from being read. What surrounds it can be.
 #[derive(Debug, thiserror::Error)]

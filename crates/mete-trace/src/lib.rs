@@ -94,7 +94,6 @@ pub mod reader;
 #[cfg(not(loom))]
 pub mod recorder;
 #[cfg(not(loom))]
-mod regular;
 #[cfg(not(loom))]
 mod schema;
 #[cfg(not(loom))]
