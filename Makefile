@@ -4,7 +4,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench fuzz man completions check fmt vm-setup vm-test clean
+.PHONY: help setup demo test bench fuzz man completions install check fmt vm-setup vm-test clean
 .NOTPARALLEL:
 
 # Cargo and clang may have been installed a moment ago, so they are looked for in each recipe.
@@ -23,19 +23,39 @@ demo: setup ## log real processes, let the scheduler act on it, write a report
 test: setup ## run every test that this machine can run
 	@scripts/setup.sh readers || true
 	@scripts/setup.sh mounts || true
+	@if scripts/vm/run.sh --kernel >/dev/null; then scripts/setup.sh vm || true; fi
 	@scripts/test.sh $(ARGS)
 
 bench: setup ## measure the costs on this machine
 	@$(RUN) cargo run --release --package mete --features "$(FEATURES)" --bin mete -- bench $(ARGS)
 
-fuzz: setup ## run a fuzz target (see fuzz/README.md): make fuzz ARGS="reader -- -max_total_time=60"
-	@$(RUN) cargo +nightly fuzz run $(ARGS)
+fuzz: setup ## run the fuzz targets for a minute each, or some of them (see fuzz/README.md): make fuzz ARGS="reader"
+	@scripts/fuzz.sh $(ARGS)
 
 man: setup ## man pages, in target/man
 	@$(RUN) cargo run --release --package mete --bin mete -- generate man --out target/man
 
 completions: setup ## shell completions, in target/completions
 	@$(RUN) cargo run --release --package mete --bin mete -- generate completions --out target/completions
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+target := $(or $(CARGO_TARGET_DIR),target)/release
+into = install -D -m $(1) -t '$(DESTDIR)$(PREFIX)/$(2)' $(3)
+
+install: setup ## the program, man pages, completions, the C library: make install PREFIX=/usr/local
+	@$(RUN) cargo build --release --package mete --bins --package mete-probe --lib
+	@$(target)/mete generate man --out target/man >/dev/null
+	@$(target)/mete generate completions --out target/completions >/dev/null
+	$(call into,755,bin,$(target)/mete $(target)/mete-demo-part)
+	strip --strip-debug '$(DESTDIR)$(PREFIX)/bin/mete' '$(DESTDIR)$(PREFIX)/bin/mete-demo-part'
+	$(call into,644,share/man/man1,target/man/*.1)
+	install -D -m 644 target/completions/mete.bash '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/mete'
+	$(call into,644,share/zsh/site-functions,target/completions/_mete)
+	$(call into,644,share/fish/vendor_completions.d,target/completions/mete.fish)
+	$(call into,644,include,crates/mete-probe/include/mete.h)
+	$(call into,644,lib,$(target)/libmete_probe.a)
+	$(call into,755,lib,$(target)/libmete_probe.so)
 
 check: setup ## formatting, lints, documentation
 	@scripts/setup.sh check

@@ -3,8 +3,10 @@
 #
 #   scripts/test.sh [STAGE…]      stages: workspace loom miri vm (default: all)
 #
-# METE_STAGE_LIMIT bounds each stage, in seconds (default 900). METE_TEST_SUDO=1 runs the test
-# programs, not the build, as root by a sudo that asks nothing.
+# METE_STAGE_LIMIT bounds the processor time of each stage, in seconds (default 3600). A stage also ends when it uses no
+# processor time for METE_STAGE_STILL seconds (default 900). Time that passes does not count, because other load on the
+# machine makes everything take longer. METE_TEST_SUDO=1 runs the test programs, not the build, as root by a sudo that
+# asks nothing.
 # shellcheck disable=SC2329 # the stages are called by name
 set -uo pipefail
 # shellcheck source=scripts/env.sh
@@ -16,12 +18,34 @@ log=$target/test.log
 summary=$target/test-summary.txt
 worst=0
 
-# Its own process group and a limit: neither Ctrl-C nor a test that hangs leaves anything behind.
+used_by() { cat /proc/[0-9]*/stat 2>/dev/null | awk -v root="$1" -v ticks="$(getconf CLK_TCK)" -f scripts/processor-time.awk; }
+
+# watch PROCESS: ends it once it has used up its processor time, or has used none for long.
+watch() {
+	local used before=0 still=0
+	while sleep 5; do
+		used=$(used_by "$1")
+		still=$((used > before ? 0 : still + 5))
+		before=$used
+		[ "$used" -lt "${METE_STAGE_LIMIT:-3600}" ] && [ "$still" -lt "${METE_STAGE_STILL:-900}" ] && continue
+		say "ending a stage that has used $used s of processor time, none of it in the last $still s"
+		kill "$1"
+		return
+	done
+}
+
+# timeout gives the command a process group of its own: neither Ctrl-C nor a test that hangs leaves anything behind. Its
+# own limit of a day is never reached.
 bounded() (
-	trap 'kill "$child"' INT TERM
-	timeout --kill-after=10 "${METE_STAGE_LIMIT:-900}" env --default-signal=INT,QUIT "$@" </dev/null &
+	trap 'kill "$child" "$watcher"' INT TERM
+	timeout --kill-after=10 1d env --default-signal=INT,QUIT "$@" </dev/null &
 	child=$!
+	watch "$child" >&2 &
+	watcher=$!
 	wait "$child"
+	status=$?
+	kill "$watcher" 2>/dev/null
+	exit "$status"
 )
 
 stage() {
@@ -31,7 +55,7 @@ stage() {
 	status=${PIPESTATUS[0]}
 	[ "$status" = 0 ] && return
 	worst=$status
-	[ "$status" = 124 ] && status="time limit reached"
+	[ "$status" = 143 ] && status="limit reached"
 	printf '== %s == failed with status: %s\n' "$name" "${status// /-}" | tee -a "$log"
 }
 
@@ -97,7 +121,8 @@ run_as_root() {
 	sudo -n true 2>/dev/null || give_up "METE_TEST_SUDO is set, but sudo asks for a password here; run sudo true first, or leave it out."
 	local triple
 	triple=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
-	export "CARGO_TARGET_${triple}_RUNNER=sudo -n -E"
+	# What tests start is not to be taken for what a user has started by sudo.
+	export "CARGO_TARGET_${triple}_RUNNER=sudo -n -E env -u SUDO_UID -u SUDO_GID"
 }
 
 mkdir -p "$target"

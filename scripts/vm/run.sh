@@ -4,6 +4,7 @@
 #
 #   scripts/vm/run.sh [--modules] [--share DIR] [--limit SECONDS] COMMAND [ARGUMENT…]
 #   scripts/vm/run.sh [--modules] --check    can this machine do that? exit status 77 and the reason if not
+#   scripts/vm/run.sh --kernel               is there a test kernel? its path, or exit status 1
 #
 # QEMU emulates the processor (no hardware virtualisation needed): some 25 times slower than the
 # host. --modules: with the distribution's own kernel and some modules of it (scripts/vm/modules-kernel.sh
@@ -93,6 +94,10 @@ while :; do
 	case ${1:-} in
 	--check)
 		check
+		exit
+		;;
+	--kernel)
+		find_kernel
 		exit
 		;;
 	--modules) with_modules=yes && shift ;;

@@ -4,8 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::error::ErrorKind;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
+use mete_policy::CATALOG;
+use mete_sched::DomainSpec;
+use mete_schema::nearest::nearest;
 
 use crate::{
     bench, demo, doctor, generate, log, parameters, record, replay, schedule, schema, sim, study, trace,
@@ -81,7 +85,10 @@ impl Arguments {
     /// What a mistyped command line is answered with.
     pub fn read() -> Result<Arguments, clap::Error> {
         let typed = with_negative_values(std::env::args_os());
-        let arguments = Arguments::from_arg_matches(&command().try_get_matches_from(typed)?)?;
+        let subcommand = typed.get(1).cloned();
+        let matches =
+            command().try_get_matches_from(typed).map_err(|error| hinted(error, subcommand.as_deref()))?;
+        let arguments = Arguments::from_arg_matches(&matches)?;
         if let Subcommand::Schedule(options) = &arguments.subcommand {
             options.check().map_err(|(kind, mistake)| refusal("schedule", kind, &mistake))?;
         }
@@ -152,6 +159,37 @@ fn refusal(subcommand: &str, kind: ErrorKind, mistake: &str) -> clap::Error {
     }
 }
 
+/// With what was probably meant, for slips that clap finds nothing close to: letters that changed places, as in `lgo`
+/// and `--fro`.
+fn hinted(mut error: clap::Error, subcommand: Option<&OsStr>) -> clap::Error {
+    let command = command();
+    let (wrong, suggested, known): (_, _, Vec<String>) = match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+            let names = shown.map(|command| command.get_name().to_owned()).collect();
+            (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand, names)
+        }
+        ErrorKind::UnknownArgument => {
+            let name = subcommand.and_then(OsStr::to_str).unwrap_or_default();
+            let options = command.find_subcommand(name).unwrap_or(&command).get_arguments();
+            let names = options.filter_map(|option| Some(format!("--{}", option.get_long()?))).collect();
+            (ContextKind::InvalidArg, ContextKind::SuggestedArg, names)
+        }
+        _ => return error,
+    };
+    if let Some(ContextValue::String(typed)) = error.get(wrong)
+        && error.get(suggested).is_none()
+        && let Some(meant) = nearest(typed, known.iter().map(String::as_str))
+    {
+        let meant = match suggested {
+            ContextKind::SuggestedSubcommand => ContextValue::Strings(vec![meant.to_owned()]),
+            _ => ContextValue::String(meant.to_owned()),
+        };
+        error.insert(suggested, meant);
+    }
+    error
+}
+
 /// A number that makes no sense as 0.
 pub fn one_or_more<N: FromStr + PartialEq + Default>(text: &str) -> Result<N, String> {
     let number = text.parse().ok().filter(|number| *number != N::default());
@@ -163,23 +201,61 @@ pub fn none_or_more<N: FromStr>(text: &str) -> Result<N, String> {
     text.parse().map_err(|_| "it takes a whole number that is 0 or more".to_owned())
 }
 
+/// The name of a policy. Of an unknown one it says what there is, and what may have been meant.
+pub fn policy(name: &str) -> Result<String, String> {
+    known_policy(name, CATALOG.iter().map(|entry| entry.name))
+}
+
+/// One of these.
+pub fn known_policy(name: &str, known: impl Iterator<Item = &'static str>) -> Result<String, String> {
+    let known: Vec<_> = known.collect();
+    if known.contains(&name) {
+        return Ok(name.to_owned());
+    }
+    let meant = nearest(name, known.iter().copied());
+    let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
+    Err(format!("there is no policy {name:?}: there are {}{meant}", known.join(", ")))
+}
+
+/// A domain, whose selectors may hold any bytes: names of programs and paths are no text.
+pub fn domain() -> impl TypedValueParser<Value = DomainSpec> {
+    OsStringValueParser::new().try_map(|text| DomainSpec::parse(&text))
+}
+
 /// A length of time as people write it: `10s`, `500ms`, `2m`.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let expected =
-        || format!("{text:?} is no length of time; write a number and a unit: 500ms, 10s, 2m or 1h");
-    let digits = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
+        || format!("{text:?} is no length of time; write numbers and units: 500ms, 10s, 1m30s, 1h or 2d");
+    let (mut length, mut rest, mut largest) = (Duration::ZERO, text, f64::INFINITY);
+    while !rest.is_empty() || text.is_empty() {
+        let (seconds, unit_seconds, behind) = leading_time(rest).ok_or_else(expected)?;
+        // From the largest unit to the smallest, each once: another order is a slip.
+        if unit_seconds >= largest {
+            return Err(expected());
+        }
+        let part = Duration::try_from_secs_f64(seconds).map_err(|_| expected())?;
+        length = length.checked_add(part).ok_or_else(expected)?;
+        (rest, largest) = (behind, unit_seconds);
+    }
+    if length.is_zero() { Err("a length of time must be more than nothing".into()) } else { Ok(length) }
+}
+
+/// The first number and unit in seconds, how long the unit is, and what stands behind.
+fn leading_time(text: &str) -> Option<(f64, f64, &str)> {
+    let digits = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
+    let (number, behind) = text.split_at(digits);
+    let letters = behind.find(|letter: char| !letter.is_ascii_lowercase()).unwrap_or(behind.len());
+    let (unit, behind) = behind.split_at(letters);
     let unit_seconds = match unit {
         "us" => 1e-6,
         "ms" => 1e-3,
         "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        _ => return Err(expected()),
+        "d" => 86_400.0,
+        _ => return None,
     };
-    let number: f64 = number.parse().map_err(|_| expected())?;
-    let length = Duration::try_from_secs_f64(number * unit_seconds).map_err(|_| expected())?;
-    if length.is_zero() { Err("a length of time must be more than nothing".into()) } else { Ok(length) }
+    Some((number.parse::<f64>().ok()? * unit_seconds, unit_seconds, behind))
 }
 
 /// A number of bytes as people write it: `65536`, `64K`, `4M`, `1G`; the letters are powers of 1024.
@@ -208,11 +284,27 @@ mod tests {
         assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
         assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("2d"), Ok(Duration::from_secs(172_800)));
+        assert_eq!(duration("1d2h3m4s5ms6us"), Ok(Duration::from_micros(93_784_005_006)));
     }
 
     #[test]
     fn lengths_of_time_without_a_unit_or_a_length_are_refused() {
-        for text in ["", "10", "s", "-1s", "1.2.3s", "0s", "10 s", "infs", "99999999999999999999999h"] {
+        for text in [
+            "",
+            "10",
+            "s",
+            "-1s",
+            "1.2.3s",
+            "0s",
+            "10 s",
+            "infs",
+            "30s1m",
+            "1s1s",
+            "1m30",
+            "99999999999999999999999h",
+        ] {
             assert!(duration(text).is_err(), "{text}");
         }
     }

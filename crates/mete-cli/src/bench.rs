@@ -1,12 +1,14 @@
 //! `mete bench`: the costs of logging on this machine, with the verdict on each bar.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::bail;
 use mete_sched::{DomainSpec, Scheduler, Selector, Settings};
 use mete_study::{Reason, Report, Row, Turn};
 use serde::Serialize;
 
+use crate::arguments::duration;
 use crate::output::Output;
 use crate::progress::Steps;
 use crate::table::{Head, Table};
@@ -22,6 +24,10 @@ pub struct Options {
     /// A sixth of the repetitions
     #[arg(long)]
     quick: bool,
+    /// How long the demo's requests may be measured, logged and not, until the cost is known to within
+    /// one percent: two minutes, or 15 s with --quick; likewise for the floor
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    requests_for: Option<Duration>,
     /// Print one JSON object a row: see docs/json.md
     #[arg(long)]
     pub json: bool,
@@ -29,13 +35,18 @@ pub struct Options {
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo mete bench           everything: two to three minutes
+  sudo mete bench           everything: four to seven minutes
+  sudo mete bench --only demo --requests-for 20m   what logging costs requests
+  sudo mete bench --only floor --requests-for 20m  and what that cost is made of
   sudo mete bench --quick   a rough idea in half a minute
   mete bench --only user    rows of programs with probes, without root
   sudo mete bench --json | jq -r 'select(.holds == false) | .name'
 
-Ratios are taken within one run, because other load changes absolute times. A bar that does not
-hold is part of the result; the exit status is 0 then, too. Ctrl-C ends the run with the results so
+Ratios are taken within one run, because other load changes absolute times. The median of what was
+measured lies in the interval of the column 95 % with that confidence. A bar holds if all of the
+interval meets it, and does not if nothing of it does; else, and where the interval reaches down to
+zero, it is too noisy to say. A bar that does not hold is part of the result; the exit status is 0
+then, too. Ctrl-C ends the run with the results so
 far and exit status 130.";
 
 /// Measures and prints.
@@ -53,6 +64,8 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
         only: options.only.clone(),
         is_quick: options.quick,
         scheduler: Some(Box::new(scheduler)),
+        requests: Some(Box::new(crate::demo::requests)),
+        requests_for: options.requests_for,
     };
     let report = mete_study::bench(&asked, &mut Steps::new());
     print(&report, output)?;
@@ -64,7 +77,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
 fn scheduler() -> Result<Turn, Reason> {
     let spec = |number| DomainSpec {
         name: format!("domain-{number}"),
-        selectors: vec![Selector::Comm(format!("mete-bench-{number}"))],
+        selectors: vec![Selector::comm(format!("mete-bench-{number}").as_ref())],
         role: None,
     };
     let settings = Settings {
@@ -99,15 +112,22 @@ pub fn print(report: &Report, output: &mut Output) -> anyhow::Result<()> {
 
 fn table(report: &Report) -> Table {
     let mut heads = vec![Head::Text("what"), Head::Name("unit")];
-    heads.extend(["median", "min", "bar", "holds", "note"].map(Head::Number));
+    heads.extend(["median", "95 %", "min", "bar", "holds", "note"].map(Head::Number));
     let mut table = Table::new(heads);
     let notes = notes(report);
     for row in &report.rows {
         let note = notes.iter().position(|note| **note == row.note);
         let note = note.map_or(String::new(), |number| format!("[{}]", number + 1));
         let bar = row.bar.map(|bar| bar.to_string()).unwrap_or_default();
-        let cells = [row.name.clone(), row.unit.into(), value(row.median), value(row.min), bar];
-        table.row(cells.into_iter().chain([verdict(row).into(), note]));
+        let cells = [
+            row.name.clone(),
+            row.unit.into(),
+            value(row.median),
+            row.interval_text(figure),
+            value(row.min),
+            bar,
+        ];
+        table.row(cells.into_iter().chain([row.verdict_text().into(), note]));
     }
     table
 }
@@ -123,22 +143,17 @@ fn notes(report: &Report) -> Vec<&str> {
     notes
 }
 
-fn verdict(row: &Row) -> &'static str {
-    match (row.bar, row.holds) {
-        (_, Some(true)) => "yes",
-        (_, Some(false)) => "NO",
-        (Some(_), None) => "unknown",
-        (None, None) => "",
-    }
+/// A figure, or a dot where there is none.
+fn value(value: Option<f64>) -> String {
+    value.map_or("·".into(), figure)
 }
 
 /// Three digits or so.
-fn value(value: Option<f64>) -> String {
-    match value {
-        None => "·".into(),
-        Some(large) if large.abs() >= 100.0 => format!("{large:.0}"),
-        Some(medium) if medium.abs() >= 10.0 => format!("{medium:.1}"),
-        Some(small) => format!("{small:.2}"),
+fn figure(value: f64) -> String {
+    match value.abs() {
+        large if large >= 100.0 => format!("{value:.0}"),
+        medium if medium >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
     }
 }
 

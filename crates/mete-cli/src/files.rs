@@ -2,39 +2,48 @@
 //! when all that belong together are complete. Whatever ends the program before leaves what was there.
 //!
 //! ```text
-//!   begin ──▶ .NAME.PID-TIME.unfinished ──▶ write ──▶ rename to NAME
+//!   begin ──▶ .NAME.RANDOM.unfinished ──▶ write ──▶ rename to NAME
 //!                 └── dropped: removed;  killed: removed by the next one to begin NAME
 //! ```
+//!
+//! The folder is found once and held, so that other users who may write there cannot have something else replaced. A
+//! file without a name, as Linux has them, would leave nothing at all behind; but it cannot replace another one, and
+//! that it can get a name shows only at the end, when hours of work are at stake.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::{fs, process};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use anyhow::{Context, bail};
-use mete_log::clock::monotonic_ns;
-use rustix::fs::{FlockOperation, flock, fstat};
+use mete_schema::folder::{self, Entry, Folder, Place, Trust};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat};
 
 /// How the other names end.
 const UNFINISHED: &str = ".unfinished";
+/// The rights of what everybody may read, but for what the user's umask takes away.
+const USUAL: Mode = Mode::from_raw_mode(0o666);
+/// The rights of what its owner alone may read.
+const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// A file that is not complete yet. Dropped, it is gone, and what had its name before is as it was.
 #[derive(Debug)]
 pub struct Draft {
     /// Locked, which tells other runs that somebody is at work.
     file: File,
-    place: Place,
+    beside: Option<Beside>,
 }
 
+/// Where a draft waits. What has no other name beside it has none: a terminal, a pipe, a device.
 #[derive(Debug)]
-enum Place {
-    /// Something that has no other name beside it: a terminal, a pipe, a device.
-    Itself,
-    Beside {
-        unfinished: PathBuf,
-        path: PathBuf,
-    },
+struct Beside {
+    folder: Folder,
+    unfinished: OsString,
+    name: OsString,
+    /// The rights of the file that had the name before.
+    mode: Option<Mode>,
 }
 
 impl Draft {
@@ -42,19 +51,37 @@ impl Draft {
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The file system's answer, and what is another user's at its name.
     pub fn begin(path: &Path) -> io::Result<Draft> {
+        Draft::with_mode(path, USUAL)
+    }
+
+    /// The same for what only its owner may read, unless it replaces a file that others may.
+    ///
+    /// # Errors
+    ///
+    /// As [`Draft::begin`].
+    pub fn begin_private(path: &Path) -> io::Result<Draft> {
+        Draft::with_mode(path, PRIVATE)
+    }
+
+    fn with_mode(path: &Path, mode: Mode) -> io::Result<Draft> {
         // Through a link, it is the file behind it that is replaced.
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
-            let file = OpenOptions::new().write(true).open(path)?;
-            return Ok(Draft { file, place: Place::Itself });
+        let Place { folder, name, entry } = Place::find(path, Trust::Links)?;
+        let entry = entry.as_ref();
+        entry.map_or(Ok(()), |entry| check_owner(&folder, entry))?;
+        if let Some(entry) = entry.filter(|entry| is_itself(entry)) {
+            let truncate =
+                if entry.kind() == FileType::RegularFile { OFlags::TRUNC } else { OFlags::empty() };
+            let file = entry.open(OFlags::WRONLY | OFlags::NOCTTY | truncate)?;
+            return Ok(Draft { file, beside: None });
         }
-        let (folder, name) = parts(&path)?;
-        remove_left_over(folder, name);
-        let unfinished = folder.join(unfinished(name));
-        let file = create_locked(&unfinished)?;
-        Ok(Draft { file, place: Place::Beside { unfinished, path } })
+        remove_left_over(&folder, &name);
+        let unfinished = unfinished(&name);
+        let file = create_locked(&folder, &unfinished, mode)?;
+        // Others would have chosen who may read it.
+        let mode = entry.filter(|entry| entry.is_own()).map(Entry::mode);
+        Ok(Draft { file, beside: Some(Beside { folder, unfinished, name, mode }) })
     }
 
     /// The file, for what is written piece by piece.
@@ -75,21 +102,19 @@ impl Draft {
     /// Writes all of it; it does not have its name yet.
     fn fill(&mut self, text: &str) -> io::Result<()> {
         self.file.write_all(text.as_bytes())?;
-        match &self.place {
-            Place::Itself => self.file.flush(),
+        match self.beside {
+            None => self.file.flush(),
             // Some file systems say only now that they are full.
-            Place::Beside { .. } => self.file.sync_all(),
+            Some(_) => self.file.sync_all(),
         }
     }
 
     /// Gives it its name, and the rights of what had it before.
     fn publish(mut self) -> io::Result<()> {
-        if let Place::Beside { unfinished, path } = &self.place {
-            if let Ok(before) = fs::metadata(path) {
-                self.file.set_permissions(before.permissions())?;
-            }
-            fs::rename(unfinished, path)?;
-            self.place = Place::Itself;
+        if let Some(Beside { folder, unfinished, name, mode }) = &self.beside {
+            mode.map_or(Ok(()), |mode| fchmod(&self.file, mode))?;
+            folder.rename(unfinished, name)?;
+            self.beside = None;
         }
         Ok(())
     }
@@ -107,10 +132,27 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        if let Place::Beside { unfinished, .. } = &self.place {
-            let _ = fs::remove_file(unfinished);
+        if let Some(Beside { folder, unfinished, .. }) = &self.beside {
+            let _ = folder.remove(unfinished);
         }
     }
+}
+
+/// Whether it is written into, and not replaced.
+fn is_itself(entry: &Entry) -> bool {
+    entry.kind() != FileType::RegularFile || entry.is_through_proc()
+}
+
+/// In a folder like `/tmp` the kernel keeps root, too, from writing into what another user has put there for it to be
+/// found (`fs.protected_regular`, `fs.protected_fifos`).
+fn check_owner(folder: &Folder, entry: &Entry) -> io::Result<()> {
+    let found = fstat(folder)?;
+    let is_foreign = !entry.is_own() && entry.stat().st_uid != found.st_uid;
+    if is_foreign && folder::is_shared(&found) && !entry.is_through_proc() {
+        let why = "it is another user's, in a folder where everybody may write; choose another name";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok(())
 }
 
 /// Writes files of a folder, by name and text: all, or none if one of them cannot be written. The folder is
@@ -123,9 +165,14 @@ pub fn write_all<'a>(
     folder: &Path,
     files: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> anyhow::Result<()> {
-    let written = fs::create_dir_all(folder).and_then(|()| drafts(folder, files));
+    let written = make(folder).and_then(|()| drafts(folder, files));
     let published = written.and_then(|drafts| drafts.into_iter().try_for_each(Draft::publish));
     published.with_context(|| format!("cannot write into {}", folder.display()))
+}
+
+/// Makes a folder if need be.
+fn make(folder: &Path) -> io::Result<()> {
+    Folder::make(folder, Trust::Links, Mode::from_raw_mode(0o777)).map(drop)
 }
 
 /// All of them, complete, none with its name.
@@ -146,29 +193,22 @@ pub fn check_folder(folder: &Path) -> anyhow::Result<()> {
     if folder.exists() && !folder.is_dir() {
         bail!("cannot write into {}: it is a file, not a folder", folder.display());
     }
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    make(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let tried = Draft::begin(&folder.join("trial"));
     tried.map(drop).with_context(|| format!("cannot write into {}", folder.display()))
 }
 
-/// The folder that something of this path is in, and its name there.
-pub fn parts(path: &Path) -> io::Result<(&Path, &OsStr)> {
-    let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "this is no name of a file");
-    let folder =
-        path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
-    folder.zip(path.file_name()).ok_or_else(no_name)
-}
-
-/// The name that something of this name has until it is complete.
+/// The name that something of this name has until it is complete. Other users cannot guess it.
 pub fn unfinished(name: &OsStr) -> OsString {
-    let who = format!("{}-{}", process::id(), monotonic_ns());
-    [OsStr::new("."), name, OsStr::new("."), OsStr::new(&who), OsStr::new(UNFINISHED)].into_iter().collect()
+    let random = RandomState::new().hash_one(rustix::process::getpid());
+    let middle = format!(".{random:016x}");
+    [OsStr::new("."), name, OsStr::new(&middle), OsStr::new(UNFINISHED)].into_iter().collect()
 }
 
 /// A new file, locked. Whoever clears up may lock and remove it in between; then it is made anew.
-fn create_locked(path: &Path) -> io::Result<File> {
+fn create_locked(folder: &Folder, name: &OsStr, mode: Mode) -> io::Result<File> {
     loop {
-        let file = File::create_new(path)?;
+        let file = folder.create(name, mode)?;
         // Where nothing can be locked, nothing is taken for left over either.
         let _ = flock(&file, FlockOperation::LockExclusive);
         if fstat(&file)?.st_nlink > 0 {
@@ -178,36 +218,37 @@ fn create_locked(path: &Path) -> io::Result<File> {
 }
 
 /// What is there under such names: of runs that are at work, or were killed.
-pub fn all_unfinished(folder: &Path, name: &OsStr) -> impl Iterator<Item = PathBuf> {
-    let beginning = [b".", name.as_encoded_bytes(), b"."].concat();
-    let is_one = move |found: &OsStr| {
-        let rest = found.as_encoded_bytes().strip_prefix(beginning.as_slice());
+pub fn all_unfinished(folder: &Folder, name: &OsStr) -> Vec<OsString> {
+    let beginning = [b".", name.as_bytes(), b"."].concat();
+    let is_one = move |found: &OsString| {
+        let rest = found.as_bytes().strip_prefix(beginning.as_slice());
         let who = rest.and_then(|rest| rest.strip_suffix(UNFINISHED.as_bytes()));
-        who.is_some_and(|who| !who.is_empty() && who.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'-')))
+        who.is_some_and(|who| who.len() == 16 && who.iter().all(u8::is_ascii_hexdigit))
     };
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter(move |entry| is_one(&entry.file_name())).map(|entry| entry.path())
+    folder.names().unwrap_or_default().into_iter().filter(is_one).collect()
 }
 
-/// Removes what runs that were killed have left of this name: what nobody has locked.
-fn remove_left_over(folder: &Path, name: &OsStr) {
-    for path in all_unfinished(folder, name) {
-        // Only a plain file is one of ours; opening anything else might wait for ever.
-        let is_plain = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
-        if let Some(_lock) = is_plain.then(|| lock_left_over(&path)).flatten() {
-            let _ = fs::remove_file(path);
+/// Removes unfinished files of this name that killed runs of this user have left: those that no process has locked.
+fn remove_left_over(folder: &Folder, name: &OsStr) {
+    for left in all_unfinished(folder, name) {
+        if let Some(_lock) = lock_left_over(folder, &left, FileType::RegularFile) {
+            let _ = folder.remove(left);
         }
     }
 }
 
-/// Locks what nobody has locked. It is to be removed before it is let go: whoever began it a moment ago waits for that.
-pub fn lock_left_over(path: &Path) -> Option<File> {
-    let file = File::open(path).ok()?;
+/// Locks an unfinished file of this user that no process has locked. The caller removes it before it lets go of the
+/// lock: a run that began the file a moment ago waits for that.
+pub fn lock_left_over(folder: &Folder, name: &OsStr, kind: FileType) -> Option<File> {
+    let entry = folder.entry(name).ok().flatten();
+    let file = entry.filter(|entry| entry.kind() == kind && entry.is_own())?.open(OFlags::RDONLY).ok()?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok().then_some(file)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn names(folder: &Path) -> Vec<String> {
@@ -241,12 +282,12 @@ mod tests {
     fn what_a_killed_run_left_is_removed_and_what_a_living_one_writes_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let [left, foreign] =
-            [".a.1-7.unfinished", ".a.mine.unfinished"].map(|name| folder.path().join(name));
+            [".a.0123456789abcdef.unfinished", ".a.mine.unfinished"].map(|name| folder.path().join(name));
         [&left, &foreign].into_iter().for_each(|path| fs::write(path, "torn").unwrap());
-        let living = File::create(folder.path().join(".a.2-7.unfinished")).unwrap();
+        let living = File::create(folder.path().join(".a.f123456789abcdef.unfinished")).unwrap();
         flock(&living, FlockOperation::LockExclusive).unwrap();
         drop(Draft::begin(&folder.path().join("a")).unwrap());
-        assert_eq!(names(folder.path()), [".a.2-7.unfinished", ".a.mine.unfinished"]);
+        assert_eq!(names(folder.path()), [".a.f123456789abcdef.unfinished", ".a.mine.unfinished"]);
     }
 
     #[test]

@@ -1,20 +1,24 @@
 //! A folder of results, whole or not at all: like [`crate::files::Draft`], for what is several files.
 
-use std::fs::File;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
-use rustix::fs::{FlockOperation, flock, fstat};
+use mete_schema::folder::{Entry, Folder, Place, Trust};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, fsync};
 
-use crate::files::{all_unfinished, lock_left_over, parts, unfinished};
+use crate::files::{all_unfinished, lock_left_over, unfinished};
 
-/// A folder that is not complete yet. Dropped, it is gone.
+/// A folder that is not complete yet, which its owner alone can enter. Dropped, it is gone.
 #[derive(Debug)]
 pub struct FolderDraft {
     /// Locked, which tells other runs that somebody is at work.
-    _lock: File,
-    unfinished: PathBuf,
-    path: PathBuf,
+    lock: OwnedFd,
+    draft: Folder,
+    unfinished: OsString,
+    parent: Folder,
+    name: OsString,
     is_closed: bool,
 }
 
@@ -25,20 +29,20 @@ impl FolderDraft {
     ///
     /// The file system's answer, and if there is something of this name that is no empty folder.
     pub fn begin(path: &Path) -> io::Result<FolderDraft> {
-        if path.symlink_metadata().is_ok() && !is_empty_folder(path) {
+        let Place { folder: parent, name, entry } = Place::find(path, Trust::Links)?;
+        if entry.is_some_and(|entry| !is_empty_folder(&parent, &name, &entry)) {
             let why = "it is there already; choose another name, or remove it";
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
-        let (folder, name) = parts(path)?;
-        all_unfinished(folder, name).for_each(|left| remove_left_over(&left));
-        let unfinished = folder.join(unfinished(name));
-        let lock = create_locked(&unfinished)?;
-        Ok(FolderDraft { _lock: lock, unfinished, path: path.to_owned(), is_closed: false })
+        all_unfinished(&parent, &name).iter().for_each(|left| remove_left_over(&parent, left));
+        let unfinished = unfinished(&name);
+        let (draft, lock) = create_locked(&parent, &unfinished)?;
+        Ok(FolderDraft { lock, draft, unfinished, parent, name, is_closed: false })
     }
 
-    /// Where to write.
-    pub fn folder(&self) -> &Path {
-        &self.unfinished
+    /// Where to write: a path that leads there as long as this lives.
+    pub fn folder(&self) -> PathBuf {
+        self.draft.path()
     }
 
     /// Gives it its name; what is in it is on the disk then.
@@ -47,10 +51,13 @@ impl FolderDraft {
     ///
     /// The file system's answer.
     pub fn close(mut self) -> io::Result<()> {
-        for entry in fs::read_dir(&self.unfinished)? {
-            fs::File::open(entry?.path())?.sync_all()?;
+        for name in self.draft.names()? {
+            if let Some(entry) = self.draft.entry(name)? {
+                entry.open(OFlags::RDONLY)?.sync_all()?;
+            }
         }
-        fs::rename(&self.unfinished, &self.path)?;
+        fsync(&self.lock)?;
+        self.parent.rename(&self.unfinished, &self.name)?;
         self.is_closed = true;
         Ok(())
     }
@@ -59,44 +66,56 @@ impl FolderDraft {
 impl Drop for FolderDraft {
     fn drop(&mut self) {
         if !self.is_closed {
-            let _ = fs::remove_dir_all(&self.unfinished);
+            remove(&self.parent, &self.unfinished, &self.draft);
         }
     }
 }
 
 /// A new folder, locked. Whoever clears up may lock and remove it in between; then it is made anew.
-fn create_locked(path: &Path) -> io::Result<File> {
+fn create_locked(parent: &Folder, name: &OsStr) -> io::Result<(Folder, OwnedFd)> {
     loop {
-        fs::create_dir(path)?;
-        let folder = match File::open(path) {
+        let made = parent.create_folder(name, Mode::RWXU).and_then(|folder| Ok((folder.open()?, folder)));
+        let (lock, folder) = match made {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            opened => opened?,
+            made => made?,
         };
         // Where nothing can be locked, nothing is taken for left over either.
-        let _ = flock(&folder, FlockOperation::LockExclusive);
-        if fstat(&folder)?.st_nlink > 0 {
-            return Ok(folder);
+        let _ = flock(&lock, FlockOperation::LockExclusive);
+        if fstat(&lock)?.st_nlink > 0 {
+            return Ok((folder, lock));
         }
     }
 }
 
 /// Removes what a run that was killed has left: a folder that nobody has locked, with nothing in it but files.
-fn remove_left_over(path: &Path) {
-    let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-    let Some(_lock) = is_folder.then(|| lock_left_over(path)).flatten() else { return };
-    let Ok(entries) = fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>) else { return };
-    if entries.iter().all(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())) {
-        entries.iter().for_each(|entry| drop(fs::remove_file(entry.path())));
-        let _ = fs::remove_dir(path);
+fn remove_left_over(parent: &Folder, name: &OsStr) {
+    let Some(_lock) = lock_left_over(parent, name, FileType::Directory) else { return };
+    if let Ok(folder) = parent.folder(name) {
+        remove(parent, name, &folder);
     }
 }
 
-fn is_empty_folder(path: &Path) -> bool {
-    path.is_dir() && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+/// Removes a folder, if there is nothing in it but files.
+fn remove(parent: &Folder, name: &OsStr, folder: &Folder) {
+    let Ok(names) = folder.names() else { return };
+    let is_file = |name: &OsString| {
+        folder.entry(name).is_ok_and(|entry| entry.is_some_and(|it| it.kind() == FileType::RegularFile))
+    };
+    if names.iter().all(is_file) {
+        names.iter().for_each(|name| drop(folder.remove(name)));
+        let _ = parent.remove_folder(name);
+    }
+}
+
+fn is_empty_folder(parent: &Folder, name: &OsStr, entry: &Entry) -> bool {
+    let is_empty = || parent.folder(name)?.names().map(|names| names.is_empty());
+    entry.kind() == FileType::Directory && is_empty().unwrap_or(false)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -121,8 +140,8 @@ mod tests {
     fn what_a_killed_run_left_is_removed_and_what_is_not_surely_its_own_is_not() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out");
-        let names =
-            [".out.1-7.unfinished", ".out.mine.unfinished", ".out.3-7.unfinished", ".out.4-7.unfinished"];
+        let names = ["0123456789abcdef", "mine", "3123456789abcdef", "4123456789abcdef"]
+            .map(|who| format!(".out.{who}.unfinished"));
         let [left, foreign, with_folder, file] = names.map(|name| directory.path().join(name));
         for folder in [&left, &foreign, &with_folder] {
             fs::create_dir(folder).unwrap();

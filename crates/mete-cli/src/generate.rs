@@ -5,8 +5,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, ValueEnum};
 use clap_complete::Shell;
+use mete_policy::CATALOG;
+use mete_schema::shipped;
+use mete_sim::scenario;
 
 use crate::arguments::Arguments;
 use crate::output::Output;
@@ -46,7 +50,6 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
 fn man_pages(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut command = Arguments::command();
     command.build();
-    command = command.mut_subcommand("help", |help| help.hide(true));
     let mut written = Vec::new();
     write_pages(&command, directory, &mut written)?;
     Ok(written)
@@ -58,8 +61,13 @@ fn write_pages(command: &clap::Command, directory: &Path, written: &mut Vec<Path
     let path = directory.join(format!("{name}.1"));
     fs::write(&path, page(command)?)?;
     written.push(path);
-    let mut shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let mut shown = command.get_subcommands().filter(|command| is_shown(command));
     shown.try_for_each(|command| write_pages(command, directory, written))
+}
+
+/// Help on a command is its page: it has none of its own.
+fn is_shown(command: &clap::Command) -> bool {
+    !command.is_hide_set() && command.get_name() != "help"
 }
 
 /// The parts of a page; the examples line by line, as they stand.
@@ -71,7 +79,7 @@ fn page(command: &clap::Command) -> std::io::Result<Vec<u8>> {
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
     man.render_options_section(&mut page)?;
-    if command.get_subcommands().any(|command| !command.is_hide_set()) {
+    if command.get_subcommands().any(is_shown) {
         man.render_subcommands_section(&mut page)?;
     }
     let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
@@ -85,8 +93,26 @@ fn page(command: &clap::Command) -> std::io::Result<Vec<u8>> {
     Ok(page)
 }
 
+/// With the values of arguments that are names: what else they take, such as files, the program itself says. Only
+/// completions have them, because its own parser answers a wrong name with what is near.
+fn with_values(command: clap::Command) -> clap::Command {
+    let policies: Vec<_> = CATALOG.iter().map(|entry| entry.name).collect();
+    let scenarios: Vec<_> = scenario::SHIPPED.iter().map(|shipped| shipped.name).collect();
+    let schemata: Vec<_> = shipped::SHIPPED.iter().map(|shipped| shipped.name).collect();
+    let values = [
+        ("sim", "policy", &policies),
+        ("replay", "policy", &policies),
+        ("sim", "scenario", &scenarios),
+        ("record", "schema", &schemata),
+    ];
+    values.into_iter().fold(command, |command, (subcommand, argument, names)| {
+        let parser = PossibleValuesParser::new(names);
+        command.mut_subcommand(subcommand, |of| of.mut_arg(argument, |of| of.value_parser(parser)))
+    })
+}
+
 fn completions(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut command = Arguments::command();
+    let mut command = with_values(Arguments::command());
     let shells = Shell::value_variants().iter();
     shells.map(|&shell| clap_complete::generate_to(shell, &mut command, "mete", directory)).collect()
 }

@@ -2,8 +2,12 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The exit status of what was stopped, as shells tell it of what Ctrl-C ended.
 const STOPPED: u8 = 130;
@@ -36,6 +40,43 @@ pub fn listen() -> anyhow::Result<()> {
 pub fn listen_to_dumps() -> anyhow::Result<()> {
     let listening = handle(libc::SIGUSR1, note_dump, libc::SA_RESTART);
     listening.map_err(|error| anyhow::Error::new(error).context("cannot listen to SIGUSR1"))
+}
+
+/// From now on a file that has become as large as the user's limit (`ulimit -f`) refuses what is written into it, as a full
+/// disk does. Otherwise the kernel would end the program, in the middle of whatever it was doing.
+///
+/// And there are as many descriptors as the user may have, within reason: each program with probes takes two, and each
+/// counter on each processor one.
+pub fn settle_limits() {
+    // SAFETY: ignoring a signal runs no code.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    let usual = getrlimit(Resource::Nofile);
+    let more = usual.maximum.unwrap_or(MOST_DESCRIPTORS).min(MOST_DESCRIPTORS);
+    if usual.current.is_some_and(|current| current < more)
+        && setrlimit(Resource::Nofile, Rlimit { current: Some(more), ..usual }).is_ok()
+    {
+        let _ = USUAL_DESCRIPTORS.set(usual);
+    }
+}
+
+/// More than any use of this program takes.
+const MOST_DESCRIPTORS: u64 = 65_536;
+
+static USUAL_DESCRIPTORS: OnceLock<Rlimit> = OnceLock::new();
+
+/// Has a program that is about to take this one's place know those limits as they usually are.
+pub fn restore_limits(command: &mut Command) {
+    let usual = USUAL_DESCRIPTORS.get().copied();
+    let restore = move || {
+        // SAFETY: the usual action runs no code.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) };
+        if let Some(usual) = usual {
+            setrlimit(Resource::Nofile, usual)?;
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec, the closure makes system calls and nothing else.
+    unsafe { command.pre_exec(restore) };
 }
 
 /// Both handlers store an atomic flag and do nothing else.

@@ -9,7 +9,8 @@
 //! Conventions of all subcommands: results go to stdout and everything else to stderr; `--json`
 //! makes the results one object a line; a failure is one sentence and exit status 1, a mistyped
 //! command line exit status 2; a trace of which a part cannot be read is shown or converted without it, with exit
-//! status 3; Ctrl-C ends a run with the results so far and exit status 130, unless the run has no other end.
+//! status 3; a command that cannot be run, 126, or does not exist, 127; a closed pipe ends it without a word and with 141, as SIGPIPE
+//! would; Ctrl-C ends a run with the results so far and exit status 130, unless the run has no other end.
 
 mod arguments;
 mod bench;
@@ -27,6 +28,7 @@ mod output;
 mod parameters;
 mod progress;
 mod record;
+mod recovery;
 mod replay;
 mod report;
 mod schedule;
@@ -44,6 +46,7 @@ use arguments::{Arguments, Subcommand};
 use output::Output;
 
 fn main() -> ExitCode {
+    interrupt::settle_limits();
     // Placing processes starts this program a second time, to put them back.
     mete_sched::actuator::watcher::take_over_if_asked();
     // And so does mounting parameters, to unmount them.
@@ -56,20 +59,15 @@ fn main() -> ExitCode {
         // The probes in here are what the bench measures; other uses are no component.
         mete_probe::withdraw();
     }
-    run(arguments.subcommand).unwrap_or_else(|error| {
-        failure::tell(&error);
-        ExitCode::FAILURE
-    })
+    recovery::run();
+    run(arguments.subcommand).unwrap_or_else(|error| failure::end(&error))
 }
 
 /// What clap has to say: help to stdout, a mistake to stderr.
 fn answer(said: &clap::Error) -> ExitCode {
     match said.print() {
         Ok(()) => ExitCode::from(said.exit_code() as u8),
-        Err(error) => {
-            failure::tell(&output::failed(&error));
-            ExitCode::FAILURE
-        }
+        Err(error) => failure::end(&output::failed(&error)),
     }
 }
 

@@ -1,13 +1,14 @@
 //! What a scheduler wants people to know while it works.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use mete_probe::attach::AttachError;
 use mete_sched::sources::SourceError;
 use mete_sched::{Notice, Scheduler};
 
-use crate::failure;
+use crate::{failure, interrupt};
 
 /// Whether there is anything that logs.
 pub fn logs_anything(scheduler: &Scheduler) -> bool {
@@ -20,10 +21,12 @@ pub fn logs_anything(scheduler: &Scheduler) -> bool {
 ///
 /// One sentence that holds all reasons; what a loader had to say beyond it, on lines below.
 pub fn check(scheduler: &mut Scheduler) -> anyhow::Result<()> {
+    wait_for_first(scheduler);
     if logs_anything(scheduler) {
         return Ok(());
     }
-    let texts: Vec<_> = scheduler.notices().filter_map(|notice| text(&notice)).collect();
+    let notices: Vec<_> = scheduler.notices().collect();
+    let texts: Vec<_> = notices.iter().filter_map(text).collect();
     let (mut reasons, mut details) = (Vec::new(), String::new());
     for text in &texts {
         let end = text.find('\n').unwrap_or(text.len());
@@ -31,14 +34,41 @@ pub fn check(scheduler: &mut Scheduler) -> anyhow::Result<()> {
         details.push_str(&text[end..]);
     }
     let reasons = if reasons.is_empty() { "the kernel was not asked for".into() } else { reasons.join("; ") };
-    bail!(
-        "there is nothing to log: {reasons}; and no program with probes runs for this user; see mete doctor{details}"
-    )
+    // What cannot be read does run.
+    let is_program = |notice: &Notice| matches!(notice, Notice::Refused(SourceError::Component(_)));
+    let programs = match notices.iter().any(is_program) {
+        true => "",
+        false => "; no program with probes runs for this user",
+    };
+    bail!("there is nothing to log: {reasons}{programs}; see mete doctor{details}")
+}
+
+/// Where nothing logs yet, programs with probes that are there get a while to answer.
+fn wait_for_first(scheduler: &mut Scheduler) {
+    const PATIENCE: Duration = Duration::from_secs(3);
+    const LOOK_EVERY: Duration = Duration::from_millis(5);
+    let begin = Instant::now();
+    while !logs_anything(scheduler)
+        && scheduler.is_looking()
+        && begin.elapsed() < PATIENCE
+        && !interrupt::asked()
+    {
+        std::thread::sleep(LOOK_EVERY);
+        scheduler.tick();
+    }
+    // What has arrived since.
+    if !logs_anything(scheduler) {
+        scheduler.tick();
+    }
 }
 
 /// Says what is missing, each once. Anything else shows in the results.
 #[derive(Default)]
-pub struct Told(BTreeSet<String>);
+pub struct Told {
+    said: BTreeSet<String>,
+    no_kernel: Option<String>,
+    unavailable: Vec<String>,
+}
 
 impl Told {
     /// All that a scheduler has to tell.
@@ -48,9 +78,25 @@ impl Told {
 
     /// One of it.
     pub fn tell(&mut self, notice: &Notice) {
-        if let Some(text) = text(notice).filter(|text| self.0.insert(text.clone())) {
+        match notice {
+            Notice::NoKernel(why) => self.no_kernel = Some(why.to_string()),
+            Notice::Unavailable(what) => self.unavailable.push(what.to_string()),
+            _ => {}
+        }
+        if let Some(text) = text(notice).filter(|text| self.said.insert(text.clone())) {
             failure::say(&text);
         }
+    }
+
+    /// What of the kernel is not logged although it was asked for. Where no characteristic was chosen, those that this
+    /// kernel does not have were not.
+    pub fn not_logged(&self, is_choice: bool) -> Vec<String> {
+        let kernel = self.no_kernel.as_ref().map(|why| {
+            let why = why.lines().next().unwrap_or_default();
+            format!("the kernel is not logged: {why} (--components asks for programs alone)")
+        });
+        let unavailable = self.unavailable.iter().filter(|_| is_choice);
+        kernel.iter().chain(unavailable).cloned().collect()
     }
 }
 

@@ -57,14 +57,29 @@ impl Output {
     }
 }
 
+/// The reader of the results has closed its end, as `head` does. This is no failure.
+#[derive(Debug)]
+pub struct ClosedPipe;
+
+impl std::error::Error for ClosedPipe {}
+
+impl std::fmt::Display for ClosedPipe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("cannot write the results: their reader has stopped reading (the pipe is closed)")
+    }
+}
+
 /// Says why results could not be written.
 pub fn failed(error: &io::Error) -> anyhow::Error {
     match error.kind() {
-        io::ErrorKind::BrokenPipe => {
-            anyhow!("cannot write the results: whoever read them has stopped reading (the pipe is closed)")
-        }
+        io::ErrorKind::BrokenPipe => anyhow::Error::new(ClosedPipe),
         io::ErrorKind::StorageFull => {
             anyhow!("cannot write the results: the disk is full: free some space, or write elsewhere")
+        }
+        io::ErrorKind::FileTooLarge => {
+            anyhow!(
+                "cannot write the results: the file is as large as this user's files may be: see ulimit -f"
+            )
         }
         _ => anyhow!("cannot write the results: {error}"),
     }

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use mete_parameters::{Found, found};
+use mete_parameters::{Found, Root, found};
 use serde::Serialize;
 
 use crate::output::Output;
@@ -44,7 +44,7 @@ Examples:
   sudo mete set enable=0
   sudo mete set SCHEDIN=1 SCHEDOUT=1 TRY_TO_WAKEUP=0
   sudo mete set --recorder trace lowwater=25
-  echo 0 > /run/mete/enable          the same by the files, wherever they are
+  echo 0 > /run/recorder/enable      the same by the files, wherever they are
 
 A recorder that was started with --parameters can be asked. docs/parameters.md says what there is.";
 
@@ -53,7 +53,7 @@ Examples:
   sudo mete get
   sudo mete get enable buffer_size
   sudo mete get benchmarks/SCHEDIN   what logging that event costs, in ns
-  cat /run/mete/status               the same by the files, wherever they are";
+  cat /run/recorder/status           the same by the files, wherever they are";
 
 /// Which recorder.
 #[derive(Debug, clap::Args)]
@@ -63,15 +63,32 @@ struct Which {
     recorder: Option<PathBuf>,
 }
 
+/// The parameters of a recorder, by a descriptor of their root: whatever is at its path by now, this is the recorder's.
+struct Tree {
+    root: Root,
+}
+
+impl Tree {
+    fn files(&self) -> PathBuf {
+        self.root.path()
+    }
+}
+
 impl Which {
-    /// The directory of its parameters.
-    fn tree(&self) -> anyhow::Result<PathBuf> {
-        let trees = found().context("cannot read the mount table")?;
+    /// The parameters of the recorder that is meant. Those of other users are none: the kernel lets only their owners
+    /// in, and what they look like is for their owners to choose.
+    fn tree(&self) -> anyhow::Result<Tree> {
+        let user = rustix::process::getuid().as_raw();
+        let (trees, of_root): (Vec<_>, Vec<_>) =
+            found().context("cannot read the mount table")?.into_iter().partition(|tree| tree.user == user);
         let fits = |tree: &&Found| self.recorder.as_ref().is_none_or(|wanted| is_called(tree, wanted));
         let mut fitting = trees.iter().filter(fits);
         match (fitting.next(), fitting.next()) {
-            (Some(tree), None) => Ok(tree.path.clone()),
+            (Some(tree), None) => open(tree),
             (Some(_), Some(_)) => bail!("several recorders run; choose one by --recorder: {}", list(&trees)),
+            (None, _) if trees.is_empty() && !of_root.is_empty() => {
+                bail!("only root's recorders run, and only root may ask them; try sudo: {}", list(&of_root))
+            }
             (None, _) if trees.is_empty() => {
                 bail!("no recorder has its parameters as files; start one with mete record --parameters DIR")
             }
@@ -82,6 +99,11 @@ impl Which {
             ),
         }
     }
+}
+
+fn open(tree: &Found) -> anyhow::Result<Tree> {
+    let root = tree.open().with_context(|| format!("cannot look into {}", tree.path.display()))?;
+    Ok(Tree { root })
 }
 
 fn list(trees: &[Found]) -> String {
@@ -95,7 +117,8 @@ fn is_called(tree: &Found, wanted: &Path) -> bool {
     if wanted_path == tree.path || wanted.to_str().is_some_and(|text| text.parse() == Ok(tree.pid)) {
         return true;
     }
-    let status = fs::read_to_string(tree.path.join("status")).unwrap_or_default();
+    let status = open(tree).ok().and_then(|tree| fs::read_to_string(tree.files().join("status")).ok());
+    let status = status.unwrap_or_default();
     let trace = status.lines().find_map(|line| line.strip_prefix("trace: ")).map(PathBuf::from);
     trace.is_some_and(|trace| fs::canonicalize(&trace).unwrap_or(trace) == wanted_path)
 }
@@ -115,7 +138,7 @@ fn is_name(name: &str) -> bool {
 /// Sets parameters.
 pub fn set(options: &SetOptions) -> anyhow::Result<()> {
     let tree = options.which.tree()?;
-    options.assignments.iter().try_for_each(|(name, value)| set_one(&tree, name, value))
+    options.assignments.iter().try_for_each(|(name, value)| set_one(&tree.files(), name, value))
 }
 
 fn set_one(tree: &Path, name: &str, value: &str) -> anyhow::Result<()> {
@@ -152,7 +175,8 @@ struct Parameter<'a> {
 
 /// Prints parameters.
 pub fn get(options: &GetOptions, output: &mut Output) -> anyhow::Result<()> {
-    let tree = options.which.tree()?;
+    let found = options.which.tree()?;
+    let tree = found.files();
     let names = if options.names.is_empty() { settings(&tree)? } else { options.names.clone() };
     for name in &names {
         let value = read(&tree, name)?;
@@ -185,7 +209,7 @@ fn settings(tree: &Path) -> anyhow::Result<Vec<String>> {
 }
 
 fn plain_files(tree: &Path) -> anyhow::Result<Vec<String>> {
-    let entries = fs::read_dir(tree).with_context(|| format!("cannot look into {}", tree.display()))?;
+    let entries = fs::read_dir(tree).context("cannot look into the recorder's parameters")?;
     let files = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
     Ok(files.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
 }

@@ -1,5 +1,7 @@
 //! `mete replay`: the work of a recorded schedule under other policies.
 
+mod fidelity;
+
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, stdin};
 use std::ops::ControlFlow;
@@ -7,17 +9,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use mete_policy::{Entry, ProcessorId, by_name};
+use mete_policy::{CATALOG, ProcessorId, by_name};
 use mete_sim::metrics::Latencies;
-use mete_sim::replay::{self, Outcome, Recording, RecordingError, Settings};
+use mete_sim::replay::{self, Kernel, Outcome, Recording, RecordingError, Settings, Under};
 use mete_sim::{ClientReport, all_processors, in_parallel};
 use mete_study::recorded_schedule;
 use serde::Serialize;
 
-use crate::arguments::{duration, none_or_more};
+use self::fidelity::{Fidelity, KEYS, WITHIN};
+use crate::arguments::{duration, known_policy, none_or_more};
 use crate::latency::{NOTHING, milliseconds, quantile};
 use crate::output::Output;
-use crate::sim::unknown_policy;
 use crate::table::{Head, Table, grouped, number, shorten};
 
 /// Options of `mete replay`.
@@ -27,8 +29,9 @@ pub struct Options {
     /// The directory that `mete record --schema scheduler` wrote; or the text of `perf sched script`, `perf script` or
     /// an ftrace `trace` file, or what `mete sim --trace` wrote; - for standard input
     recording: PathBuf,
-    /// The policies under which the work is done again, side by side
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "eevdf,vtrr,rr")]
+    /// The policies under which the work is done again, side by side; eevdf is Linux's own, as the recorded machine
+    /// has it, and eevdf-1995 that of the paper
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "eevdf,vtrr,rr", value_parser = policy)]
     policy: Vec<String>,
     /// How many processors there are, instead of as many as were recorded
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(ProcessorId).range(1..))]
@@ -36,9 +39,9 @@ pub struct Options {
     /// The policies' time quantum: 3ms, 10ms
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "3ms")]
     quantum: Duration,
-    /// What a context switch costs
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2us")]
-    switch: Duration,
+    /// What a context switch costs on top of what it cost when recorded, which is in each thread's work
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    switch: Option<Duration>,
     /// How many threads are shown, those that worked most
     #[arg(long, value_name = "N", value_parser = none_or_more::<usize>, default_value_t = 10)]
     threads: usize,
@@ -64,26 +67,60 @@ Examples:
 A trace of a simulated run tells who notified whom only where a driver or a guest's kernel did.
 
 What is replayed is what each thread computed, whom it woke at which point of its own progress, and how
-long it waited for things outside (timers, devices, the network). All threads have equal shares and
-may run on any processor: nice values and masks are not in such a recording.";
+long it waited for things outside (timers, devices, the network). What it costs to wake a thread is
+drawn from the recording too.
+
+eevdf is Linux's own scheduler: a queue for each processor, slices that end at ticks, nice values and
+real-time priorities as recorded. It is always run, and how far it is from the recording is how far to
+believe the rest. Groups and masks are not in such a recording. Under the other policies all threads
+have equal shares and may run on any processor.";
 
 /// Reads, runs and prints.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
-    let policies = policies(&options.policy)?;
     let recording = read(&options.recording)?;
-    let outcomes = outcomes(options, &recording, &policies)?;
+    let outcomes = outcomes(options, &recording)?;
     let recorded = replay::as_recorded(&recording);
-    objects(&recording, &recorded, &outcomes, output)?;
+    let error = Fidelity::of(options, &recording, &recorded, &outcomes);
+    let outcomes: Vec<_> = outcomes
+        .into_iter()
+        .filter(|outcome| options.policy.iter().any(|name| name == outcome.policy))
+        .collect();
+    objects(&recording, &recorded, &outcomes, error.as_ref(), output)?;
     output.text(heading(&recording))?;
     output.text(String::new())?;
     output.text(summary(&recording, &recorded, &outcomes))?;
     output.text(String::new())?;
-    output.text(threads(options.threads, &recording, &recorded, &outcomes))
+    if let Some(error) = &error {
+        output.text(error.text(&outcomes))?;
+        output.text(String::new())?;
+    }
+    output.text(threads(options.threads, &recording, &recorded, &outcomes, error.as_ref()))
 }
 
-fn policies(names: &[String]) -> anyhow::Result<Vec<&'static Entry>> {
-    let entry = |name: &String| by_name(name).ok_or_else(|| unknown_policy(name));
-    names.iter().map(entry).collect()
+/// What Linux's own scheduler is called here.
+const LINUX: &str = "eevdf";
+/// The policy of the catalog that it was made after, by the paper.
+const PAPER: &str = "eevdf-1995";
+
+/// The name of a policy of the catalog, or of [`PAPER`].
+fn policy(name: &str) -> Result<String, String> {
+    known_policy(name, CATALOG.iter().map(|entry| entry.name).chain([PAPER]))
+}
+
+/// What runs under these names, each once. The recorded policy is always among them, where it is known: it tells how far the
+/// replay is from the recording.
+fn policies(options: &Options, recording: &Recording, kernel: Kernel) -> Vec<(&'static str, Under)> {
+    let mut all: Vec<(&'static str, Under)> = Vec::new();
+    let is_linux = !recording.machine.is_simulated;
+    for name in options.policy.iter().map(String::as_str).chain(is_linux.then_some(LINUX)) {
+        let under = match name {
+            PAPER => by_name(LINUX).map(|entry| (PAPER, Under::Policy(entry))),
+            LINUX if is_linux => Some((LINUX, Under::Linux(kernel))),
+            name => by_name(name).map(|entry| (entry.name, Under::Policy(entry))),
+        };
+        all.extend(under.filter(|(name, _)| all.iter().all(|(other, _)| other != name)));
+    }
+    all
 }
 
 fn read(path: &Path) -> anyhow::Result<Recording> {
@@ -116,20 +153,27 @@ fn refused(path: &Path, error: RecordingError) -> anyhow::Error {
     }
 }
 
-fn outcomes(
-    options: &Options,
-    recording: &Recording,
-    policies: &[&'static Entry],
-) -> anyhow::Result<Vec<Outcome>> {
-    let recorded = ProcessorId::try_from(recording.processors).unwrap_or(ProcessorId::MAX);
+fn kernel(options: &Options, recording: &Recording) -> Kernel {
+    Kernel::of(recording, options.processors.unwrap_or(recorded_processors(recording)))
+}
+
+fn recorded_processors(recording: &Recording) -> ProcessorId {
+    ProcessorId::try_from(recording.processors).unwrap_or(ProcessorId::MAX)
+}
+
+fn outcomes(options: &Options, recording: &Recording) -> anyhow::Result<Vec<Outcome>> {
+    let policies = policies(options, recording, kernel(options, recording));
     let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let settings = Settings {
-        processors: options.processors.unwrap_or(recorded),
+        processors: options.processors.unwrap_or(recorded_processors(recording)),
         quantum_ns: nanoseconds(options.quantum).max(1),
-        switch_ns: nanoseconds(options.switch),
+        switch_ns: options.switch.map_or(0, nanoseconds),
         seed: options.seed,
     };
-    let run = |number: usize| replay::run(recording, policies[number], settings);
+    let run = |number: usize| {
+        let (name, under) = policies[number];
+        replay::run(recording, under, settings).map(|outcome| Outcome { policy: name, ..outcome })
+    };
     let outcomes = in_parallel(policies.len(), all_processors(), run, || ControlFlow::Continue(()));
     outcomes.unwrap_or_default().into_iter().map(|outcome| Ok(outcome?)).collect()
 }
@@ -164,28 +208,38 @@ const AS_RECORDED: &str = "as recorded";
 
 /// One line a policy: the waits of all threads, and when the work was done.
 fn summary(recording: &Recording, recorded: &[ClientReport], outcomes: &[Outcome]) -> String {
-    let heads = ["wake-ups", "median ms", "99 % ms", "max ms", "done after ms", "switches"];
+    let heads = ["wake-ups", "median ms", "mean ms", "99 % ms", "max ms", "done after", "switches"];
     let heads = heads.into_iter().map(Head::Number);
     let mut table = Table::new([Head::Name("policy")].into_iter().chain(heads));
     let row = |name: &str, threads: &[ClientReport], end_ns, switches| {
         let waits = replay::all_waits(threads);
         let figures = [0.5, 0.99, 1.0].map(|part| quantile(Some(&waits), part));
+        let mean = waits.mean_ns().map_or(NOTHING.to_owned(), |mean_ns| milliseconds(mean_ns as u64));
         let [median, most, max] = figures;
-        [name.to_owned(), grouped(waits.count()), median, most, max, milliseconds(end_ns), switches]
+        [name.to_owned(), grouped(waits.count()), median, mean, most, max, milliseconds(end_ns), switches]
     };
     table.row(row(AS_RECORDED, recorded, recording.duration_ns, NOTHING.to_owned()));
     for outcome in outcomes {
         let switches = outcome.threads.iter().map(|thread| thread.switches).sum();
         table.row(row(outcome.policy, &outcome.threads, outcome.end_ns, grouped(switches)));
     }
-    format!("{}\n\nmedian, 99 %, max: from waking to running, all threads.", table.text())
+    format!(
+        "{}\n\nmedian, mean, 99 %, max: from waking to running, all threads. Done after: in ms.",
+        table.text()
+    )
 }
 
 /// Letters of a thread's name in a table.
 const NAME: usize = 20;
 
 /// The threads that worked most, each with its waits under each policy.
-fn threads(most: usize, recording: &Recording, recorded: &[ClientReport], outcomes: &[Outcome]) -> String {
+fn threads(
+    most: usize,
+    recording: &Recording,
+    recorded: &[ClientReport],
+    outcomes: &[Outcome],
+    error: Option<&Fidelity>,
+) -> String {
     let mut order: Vec<usize> = (0..recorded.len()).collect();
     order.sort_by_key(|&thread| std::cmp::Reverse(recorded[thread].ran_ns));
     let heads =
@@ -200,9 +254,20 @@ fn threads(most: usize, recording: &Recording, recorded: &[ClientReport], outcom
             milliseconds(recorded[thread].ran_ns),
             figure(&recorded[thread]),
         ];
-        table.row(left.into_iter().chain(outcomes.iter().map(|outcome| figure(&outcome.threads[thread]))));
+        let cells = outcomes.iter().map(|outcome| {
+            let is_within = error.is_some_and(|error| error.is_within_of_thread(thread, recorded, outcome));
+            format!("{}{}", if is_within { WITHIN } else { "" }, figure(&outcome.threads[thread]))
+        });
+        table.row(left.into_iter().chain(cells));
     }
-    format!("from waking to running, 99 %, ms\n{}", table.text())
+    let legend = if error.is_some() {
+        format!(
+            "\n{WITHIN} within the replay's error: no further from {LINUX}'s than that is from the recorded one"
+        )
+    } else {
+        String::new()
+    };
+    format!("from waking to running, 99 %, ms\n{}{legend}", table.text())
 }
 
 /// What `--json` prints for the recording and for each policy.
@@ -215,9 +280,12 @@ struct RunObject<'a> {
     uncertain_ns: Option<u64>,
     end_ns: u64,
     wakes: u64,
+    mean_ns: Option<u64>,
     median_ns: Option<u64>,
     p99_ns: Option<u64>,
     max_ns: Option<u64>,
+    /// Which figures are within the replay's error of those of the recorded policy.
+    within_error: Vec<&'static str>,
 }
 
 /// What `--json` prints for each thread, as recorded and under each policy.
@@ -238,8 +306,12 @@ fn objects(
     recording: &Recording,
     recorded: &[ClientReport],
     outcomes: &[Outcome],
+    error: Option<&Fidelity>,
     output: &mut Output,
 ) -> anyhow::Result<()> {
+    if let Some(error) = error {
+        output.object(error)?;
+    }
     let recorded = (AS_RECORDED, recorded, recording.duration_ns, true);
     let policies =
         outcomes.iter().map(|outcome| (outcome.policy, outcome.threads.as_slice(), outcome.end_ns, false));
@@ -253,9 +325,13 @@ fn objects(
             uncertain_ns: is_recording.then_some(recording.uncertain_ns),
             end_ns,
             wakes: waits.count(),
+            mean_ns: waits.mean_ns().map(|mean_ns| mean_ns as u64),
             median_ns: waits.quantile_ns(0.5),
             p99_ns: waits.quantile_ns(0.99),
             max_ns: waits.longest_ns(),
+            within_error: error
+                .filter(|_| !is_recording)
+                .map_or(Vec::new(), |error| error.within(KEYS, policy, threads)),
         })?;
         for (thread, script) in threads.iter().zip(&recording.scripts) {
             output.object(&thread_object(policy, thread, script.pid))?;

@@ -12,7 +12,7 @@ use mete_sched::actuator::Restored;
 use mete_sched::{DomainReport, DomainSpec, Ended, Notice, Report, Scheduler, Settings};
 use serde::Serialize;
 
-use crate::arguments::{duration, none_or_more, one_or_more};
+use crate::arguments::{domain, duration, none_or_more, one_or_more};
 use crate::notice::Told;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -37,13 +37,13 @@ pub struct Options {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "100ms")]
     period: Duration,
     /// A domain that serves others, and stays; selectors as for mete log. Repeat it for more, as those below
-    #[arg(long = "driver", value_name = "NAME=SELECTOR")]
+    #[arg(long = "driver", value_name = "NAME=SELECTOR", value_parser = domain())]
     drivers: Vec<DomainSpec>,
     /// A domain that is served, and moves
-    #[arg(long = "client", value_name = "NAME=SELECTOR")]
+    #[arg(long = "client", value_name = "NAME=SELECTOR", value_parser = domain())]
     clients: Vec<DomainSpec>,
     /// A domain that is a driver if its own probes report requests of others, else a client
-    #[arg(long = "domain", value_name = "NAME=SELECTOR")]
+    #[arg(long = "domain", value_name = "NAME=SELECTOR", value_parser = domain())]
     domains: Vec<DomainSpec>,
     /// Decide and say so, but move nobody
     #[arg(long)]
@@ -103,13 +103,14 @@ Clients are moved by processor affinity, within what their own masks allow; ever
 at the end, also after Ctrl-C, a crash or kill -9. Nothing else is changed, nothing is reserved.
 Ctrl-C ends the run with exit status 0, or 130 where --for has not passed.
 
-Who talks to whom is told by the driver's own probes, or else by wake-ups. Wake-ups by interrupts are
-not counted, among them those of loopback TCP: a driver that is reached so needs probes.
+Who talks to whom is told by the driver's own probes, or else by wake-ups: over pipes, Unix sockets,
+futexes, and TCP and UDP over the loopback device. Wake-ups by interrupts and by packets from
+elsewhere are not counted: a driver that is reached from another container needs probes.
 The objects of --json are described in docs/json.md.";
 /// Said when there was nothing to decide by.
 const NO_TRANSACTIONS: &str = "\
-no transactions between any client and driver were seen, so nothing could be decided; wake-ups by interrupts, \
-among them loopback TCP, are not counted: put probes into the driver, or use Unix sockets or pipes";
+no transactions between any client and driver were seen, so nothing could be decided; wake-ups by packets from \
+other containers or network namespaces are not counted: there, put probes into the driver";
 
 /// Schedules until the time is up or somebody pressed Ctrl-C; then puts everything back.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
@@ -378,10 +379,8 @@ fn placement_row(logged: &Logged, domain: &DomainReport) -> [String; 7] {
 }
 
 fn print_ended(ended: &Ended, output: &mut Output) -> anyhow::Result<()> {
-    let restored = match &ended.restored {
-        None => return output.text("nobody was moved: this was a dry run"),
-        Some(Err(why)) => bail!("processor masks may not all be as they were: {why}"),
-        Some(Ok(restored)) => *restored,
+    let Some(restored) = ended.restored else {
+        return output.text("nobody was moved: this was a dry run");
     };
     output.object(&Restoration { kind: "restored", threads: restored.restored, failed: restored.failed })?;
     output.text(restoration(restored))?;
@@ -399,12 +398,13 @@ struct Restoration {
 }
 
 fn restoration(restored: Restored) -> String {
-    let Restored { restored, ended, left_alone, failed } = restored;
+    let Restored { restored, ended, left_alone, failed, left } = restored;
     let parts = [
         (restored, "put back"),
         (ended, "of threads that had ended"),
         (left_alone, "left alone because somebody else changed them meanwhile"),
         (failed, "failed"),
+        (left, "left to the processes that watch over them"),
     ];
     let parts: Vec<_> = parts
         .iter()

@@ -16,6 +16,7 @@ use mete_schema::{Checked, Problems, Schema, Source, Span, check, explain, gener
 use serde::Serialize;
 
 use crate::failure;
+use crate::files::Draft;
 use crate::output::Output;
 
 /// Options of `mete schema`.
@@ -286,19 +287,8 @@ fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
     if !path.exists() {
         bail!("cannot write {}: it is no file", path.display());
     }
-    let failed = || format!("cannot write {}", path.display());
-    let path = path.canonicalize().with_context(failed)?;
-    let mut beside = path.clone().into_os_string();
-    beside.push(".new");
-    let beside = PathBuf::from(beside);
-    let written = fs::write(&beside, text)
-        .and_then(|()| fs::set_permissions(&beside, fs::metadata(&path)?.permissions()))
-        .and_then(|()| fs::rename(&beside, &path));
-    if written.is_err() {
-        // Whether it is there at all depends on how far this got.
-        let _ = fs::remove_file(&beside);
-    }
-    written.with_context(failed)
+    let written = Draft::begin(path).and_then(|draft| draft.finish(text));
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// What `--json` prints of a schema that is right.

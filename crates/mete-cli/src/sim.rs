@@ -20,7 +20,7 @@ use mete_sim::{
 };
 use serde::Serialize;
 
-use crate::arguments::{duration, none_or_more, one_or_more};
+use crate::arguments::{duration, none_or_more, one_or_more, policy};
 use crate::files::Draft;
 use crate::latency::{NOTHING, milliseconds, quantile, signed_milliseconds};
 use crate::output::Output;
@@ -38,7 +38,7 @@ pub struct Options {
     #[arg(long)]
     list: bool,
     /// A policy instead of the scenario's; several are shown side by side
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = policy)]
     policy: Vec<String>,
     /// Where random numbers begin, instead of the scenario's seed
     #[arg(long, value_name = "N", value_parser = none_or_more::<u64>)]
@@ -114,7 +114,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     };
     interrupt::listen()?;
     let scenario = Scenario::load(name, &settings(options)).map_err(|error| refused(options, error))?;
-    let policies = policies(options, &scenario)?;
+    let policies = policies(options, &scenario);
     let seed = options.seed.unwrap_or(scenario.seed);
     if options.seeds.is_some() || !options.vary.is_empty() || options.plot.is_some() {
         let count = options.seeds.unwrap_or(1);
@@ -250,23 +250,8 @@ fn meant_key(said: &str) -> Option<String> {
     nearest(written, known).map(str::to_owned)
 }
 
-fn policies(options: &Options, scenario: &Scenario) -> anyhow::Result<Vec<String>> {
-    if options.policy.is_empty() {
-        return Ok(vec![scenario.policy.clone()]);
-    }
-    let is_unknown = |name: &&String| !CATALOG.iter().any(|entry| entry.name == **name);
-    if let Some(name) = options.policy.iter().find(is_unknown) {
-        return Err(unknown_policy(name));
-    }
-    Ok(options.policy.clone())
-}
-
-/// With all that there are, and the one that may have been meant.
-pub fn unknown_policy(name: &str) -> anyhow::Error {
-    let known: Vec<_> = CATALOG.iter().map(|entry| entry.name).collect();
-    let meant = nearest(name, known.iter().copied());
-    let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
-    anyhow!("there is no policy {name:?}: there are {}{meant}", known.join(", "))
+fn policies(options: &Options, scenario: &Scenario) -> Vec<String> {
+    if options.policy.is_empty() { vec![scenario.policy.clone()] } else { options.policy.clone() }
 }
 
 /// `None` if it was stopped.

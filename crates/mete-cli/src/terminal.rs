@@ -2,6 +2,8 @@
 
 use std::io::{IsTerminal, stdout};
 
+use mete_log::letters;
+
 /// What a terminal has that does not say so.
 const USUAL: u16 = 80;
 
@@ -19,11 +21,11 @@ fn own_columns() -> Option<u16> {
     Some(size.ws_col).filter(|&columns| columns > 0)
 }
 
-/// Text without what steers a terminal, but for ends of lines and tabs: names of programs, threads, files and events in it are
+/// Text without what steers a terminal, turns its letters around or shows nothing, but for ends of lines and tabs: names of programs, threads, files and events in it are
 /// chosen by others.
 pub fn harmless(text: &str) -> String {
-    let steers = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
-    text.chars().map(|letter| if steers(letter) { '?' } else { letter }).collect()
+    let is_kept = |letter: char| matches!(letter, '\n' | '\t');
+    text.chars().map(|letter| if is_kept(letter) { letter } else { letters::shown(letter) }).collect()
 }
 
 /// Lines that are too wide for the terminal go on below, under the last of their columns: behind the
@@ -70,6 +72,7 @@ mod tests {
     fn new_6_names_that_others_chose_steer_no_terminal() {
         let said = "r\u{1b}[31m is\nred\r\u{9b}2J\u{7f}\u{7}";
         assert_eq!(harmless(said), "r?[31m is\nred??2J??");
+        assert_eq!(harmless("gpj.\u{202e}exe\t\u{2066}x\u{200b}"), "gpj.?exe\t?x?");
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::{
-    PATIENCE, Running, assert_described, bpf_links, events, fuse_is_there, kernel_is_there, mete, program,
-    wait_until,
+    PATIENCE, Running, SCHEDULER_PROGRAMS, assert_described, bpf_links, events, fuse_is_there,
+    kernel_is_there, mete, program, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -31,7 +31,7 @@ impl Flight {
         let mut command = program(&["record", "--schema", "scheduler", "--keep", &keep, "--json", "-o"]);
         command.arg(place.path().join("trace")).args(options).current_dir(place.path());
         let process = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::null()));
-        wait_until("it records", || bpf_links(process.pid()).len() >= 7);
+        wait_until("it records", || bpf_links(process.pid()).len() >= SCHEDULER_PROGRAMS);
         Flight { place, process }
     }
 
@@ -170,7 +170,7 @@ fn klog_6_flight_recorder_waits_for_an_event_and_ends_with_what_led_to_it() {
     let mut sleeper = Sleeper::start();
     fs::write(&schema, sleeper.schema()).unwrap();
     let mut process = Running::start(awaiting(&schema, &trace, &[]).stdout(Stdio::null()));
-    wait_until("it records", || bpf_links(process.pid()).len() >= 7);
+    wait_until("it records", || bpf_links(process.pid()).len() >= SCHEDULER_PROGRAMS);
     assert!(process.0.try_wait().unwrap().is_none() && !trace.exists(), "nothing has happened");
     sleeper.wake();
     assert_eq!(process.wait().code(), Some(0));
@@ -191,7 +191,7 @@ fn klog_6_flight_recorder_that_has_waited_in_vain_says_so() {
     fs::write(&schema, sleeper.schema()).unwrap();
     let mut process =
         Running::start(awaiting(&schema, &trace, &[]).stdout(Stdio::null()).stderr(Stdio::null()));
-    wait_until("it records", || bpf_links(process.pid()).len() >= 7);
+    wait_until("it records", || bpf_links(process.pid()).len() >= SCHEDULER_PROGRAMS);
     process.signal(Signal::INT);
     assert_eq!(process.wait().code(), Some(130));
     assert!(!events(&trace).is_empty(), "what was kept is there all the same");

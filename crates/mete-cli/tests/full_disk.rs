@@ -206,3 +206,38 @@ fn a_study_that_cannot_have_its_folder_fails_before_the_work() {
         assert!(output.stdout.is_empty(), "nothing was measured");
     }
 }
+
+/// Records more than a file may hold, and a command that writes more than its own may.
+const LIMIT: &str = "\
+    mete=$0; cd \"$1\" && ulimit -f 200
+    \"$mete\" record --schema scheduler -o trace -- sh -c 'for i in $(seq 1000); do /bin/true; done'; echo \"status $?\"
+    \"$mete\" show trace --json >shown; echo \"shown $?\"
+    \"$mete\" show trace --json | grep -c '\"event\":\"FORK\"'";
+
+#[test]
+fn klog_6_limit_of_a_files_size_is_like_a_full_disk() {
+    if !kernel_is_there() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", LIMIT, env!("CARGO_BIN_EXE_mete")]).arg(directory.path());
+    let output = run(command);
+    let (printed, said) = (printed(&output), String::from_utf8(output.stderr.clone()).unwrap());
+    let lines: Vec<_> = printed.lines().collect();
+    assert!(lines[0].contains(" of which could not be written. See"), "{printed}{said}");
+    assert_eq!(lines[1..3], ["status 1", "shown 1"], "{printed}{said}");
+    assert!((1..1000).contains(&lines[3].parse::<u32>().unwrap()), "{printed}{said}");
+    assert!(said.contains("the trace cannot be written at the moment: File too large"), "{said}");
+    assert!(
+        said.contains("cannot write the results: the file is as large as this user's files may be"),
+        "{said}"
+    );
+    // As it would without being recorded.
+    let mut command = Command::new("sh");
+    let script = "cd \"$1\" && ulimit -f 60000 && \
+                  \"$0\" record --schema stopwatch --buffer 64K -o of-dd -- dd if=/dev/zero of=filled bs=64k";
+    command.args(["-c", script, env!("CARGO_BIN_EXE_mete")]).arg(directory.path());
+    let output = run(command);
+    assert_eq!(output.status.code(), Some(128 + 25), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -80,7 +80,8 @@ fn examples_of_the_help_are_accepted_as_they_stand() {
             let Some(arguments) = command.strip_prefix("mete ") else { continue };
             let arguments = arguments.split(" -- ").next().unwrap();
             // With --help behind it, all else is parsed and nothing is done.
-            let arguments: Vec<_> = arguments.split_whitespace().chain(["--help"]).collect();
+            let words = arguments.split_whitespace().map(|word| word.trim_matches('\''));
+            let arguments: Vec<_> = words.chain(["--help"]).collect();
             let assert = mete(&arguments).assert();
             let output = assert.get_output();
             let said = String::from_utf8_lossy(&output.stderr);
@@ -106,6 +107,9 @@ fn there_is_a_man_page_for_every_subcommand() {
             "{name}"
         );
     }
+    let is_of_help = |name: &str| name.contains("-help");
+    let pages = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(pages.filter(|name| is_of_help(name)).collect::<Vec<_>>(), [] as [String; 0]);
 }
 
 #[test]
@@ -118,5 +122,15 @@ fn there_are_completions_for_every_shell_and_subcommand() {
         for name in SHOWN {
             assert!(text.contains(name), "{file} does not complete {name}");
         }
+    }
+}
+
+#[test]
+fn completions_know_policies_schemata_and_scenarios() {
+    let directory = tempfile::tempdir().unwrap();
+    stdout(&["generate", "completions", "--out", directory.path().to_str().unwrap()]);
+    let bash = std::fs::read_to_string(directory.path().join("mete.bash")).unwrap();
+    for name in ["group-vtrr", "stopwatch", "shares-3-2-1"] {
+        assert!(bash.contains(name), "{name}");
     }
 }

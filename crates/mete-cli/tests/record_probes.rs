@@ -7,6 +7,7 @@ mod common;
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 
@@ -45,6 +46,14 @@ fn obey(line: &str) {
         ["serve", client, value] => {
             let client = mete_probe::domain_of_process(client.parse().unwrap());
             probe!(NUMBER, client.unwrap_or(NO_DOMAIN), value.parse().unwrap());
+        }
+        ["claim", domain, correspondent, value] => {
+            mete_probe::set_domain(domain.parse().unwrap());
+            probe!(NUMBER, correspondent.parse().unwrap(), value.parse().unwrap());
+        }
+        ["become", user] => {
+            // SAFETY: no memory is passed; glibc changes the user of all threads.
+            assert_eq!(unsafe { libc::setuid(user.parse().unwrap()) }, 0);
         }
         ["level", value] => sample!(LEVEL, value.parse().unwrap()),
         ["spoil"] => spoil(),
@@ -101,7 +110,21 @@ impl Place {
     }
 
     fn program(&self) -> Program {
-        let mut command = self.own("orders");
+        self.program_by(self.own("orders"))
+    }
+
+    /// Of another user, to be found where users' programs are found.
+    fn program_of(&self, user: u32) -> Program {
+        let copy = self.path("program");
+        fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+        std::os::unix::fs::chown(self.0.path(), Some(user), Some(user)).unwrap();
+        let mut command = self.own_from(&copy, "orders");
+        command.env_remove("METE_RUNTIME_DIR").env_remove("XDG_RUNTIME_DIR");
+        command.uid(user).gid(user).current_dir("/");
+        self.program_by(command)
+    }
+
+    fn program_by(&self, mut command: Command) -> Program {
         let mut running = Running::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         let lines = running.lines();
         Program { running, lines }
@@ -109,16 +132,35 @@ impl Place {
 
     /// This program, in a role.
     fn own(&self, role: &str) -> Command {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        self.own_from(&std::env::current_exe().unwrap(), role)
+    }
+
+    fn own_from(&self, program: &Path, role: &str) -> Command {
+        let mut command = Command::new(program);
         command.args(["--ignored", "--exact", "program", "--nocapture"]);
         command.env(ROLE, role).env("METE_RUNTIME_DIR", self.0.path());
         command
     }
 
     fn recorder(&self, schema: &str, trace: &str, more: &[&str]) -> Recorder {
+        self.recorder_by(schema, trace, more, |command| command.env("METE_RUNTIME_DIR", self.0.path()))
+    }
+
+    /// One that looks for programs wherever it may.
+    fn recorder_of_all(&self, schema: &str, trace: &str, more: &[&str]) -> Recorder {
+        self.recorder_by(schema, trace, more, |command| command.env_remove("METE_RUNTIME_DIR"))
+    }
+
+    fn recorder_by(
+        &self,
+        schema: &str,
+        trace: &str,
+        more: &[&str],
+        place: impl FnOnce(&mut Command) -> &mut Command,
+    ) -> Recorder {
         let output = self.path(trace);
         let mut command = common::program(&["record", "--schema", schema, "-o", output.to_str().unwrap()]);
-        command.args(more).env("METE_RUNTIME_DIR", self.0.path()).stdin(Stdio::null());
+        place(&mut command).args(more).stdin(Stdio::null());
         command.env("XDG_CACHE_HOME", self.0.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut running = Running::start(&mut command);
         let said = BufReader::new(running.0.stderr.take().unwrap()).lines();
@@ -153,12 +195,15 @@ impl Recorder {
         found.unwrap_or_else(|| panic!("it did not say {text:?}")).unwrap();
     }
 
-    /// Waits until so many bytes are in files.
-    fn has_written(&self, bytes: u64) {
-        wait_until("blocks are written", || {
-            let files = fs::read_dir(&self.trace).unwrap().filter_map(|entry| entry.ok()?.metadata().ok());
-            files.map(|file| file.len()).sum::<u64>() > bytes
-        });
+    /// Waits until this number of events can be read from the trace, which goes on growing.
+    fn has_recorded(&self, events: usize) {
+        wait_until("the events are in the trace", || count_readable(&self.trace) >= events);
+    }
+
+    /// Stops the recorder and waits until each of its threads stands still.
+    fn stop(&self) {
+        self.running.signal(Signal::STOP);
+        wait_until("the recorder stands still", || common::is_stopped(self.running.pid()));
     }
 
     /// Ends it with Ctrl-C.
@@ -209,6 +254,18 @@ fn found(trace: &Path) -> Vec<Found> {
         });
     }
     found
+}
+
+/// Events that can be read from a trace that is being recorded. Its last block may still be on its way.
+fn count_readable(trace: &Path) -> usize {
+    let Ok(trace) = Trace::open(trace) else { return 0 };
+    let mut merged = trace.merge(Filter::default().without_marks());
+    let (mut events, mut next) = (0, merged.next());
+    while let Some(item) = next {
+        events += usize::from(matches!(item, Ok(Item::Record(_))));
+        next = merged.next();
+    }
+    events
 }
 
 const NUMBERS: &str = "event NUMBER { u64 value  u16 other  int process  u32 cpu  u64 time }\n\
@@ -278,8 +335,8 @@ fn klog_6_rows_that_are_overwritten_before_they_are_read_are_a_gap_of_as_many_ev
     let mut recorder = place.recorder(&place.schema(NUMBERS), "trace", &[]);
     program.tell("on");
     program.tell("log 0 1000");
-    recorder.has_written(30_000);
-    recorder.running.signal(Signal::STOP);
+    recorder.has_recorded(1000);
+    recorder.stop();
     program.tell("log 1000 300000");
     recorder.running.signal(Signal::CONT);
     program.tell("log 300000 300010");
@@ -306,7 +363,7 @@ fn klog_4_probes_are_off_after_the_recorder_however_it_ends_and_the_next_one_tak
     let mut killed = place.recorder(&schema, "killed", &[]);
     program.tell("on");
     program.tell("log 0 1000");
-    killed.has_written(30_000);
+    killed.has_recorded(1000);
     killed.running.signal(Signal::KILL);
     killed.running.wait();
     program.tell("off");
@@ -375,12 +432,45 @@ fn klog_8_program_that_another_one_reads_is_refused_in_words_and_taken_when_it_i
     program.tell("on");
     let mut second = place.recorder(&schema, "second", &[]);
     second.says(&format!("is already read by mete ({})", first.running.pid()));
+    let mut log = common::program(&["log", "--components", "--for", "100ms"]);
+    let log = log.env("METE_RUNTIME_DIR", place.0.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&log.stderr).into_owned();
+    let reader =
+        format!("is already read by mete ({}), which has to end first; see mete doctor", first.running.pid());
+    assert!(said.contains("nothing to log: component ") && said.contains(&reader), "{said}");
+    assert!(!said.contains("no program with probes runs"), "it does run: {said}");
     program.tell("log 0 10");
     assert_eq!(first.end().len(), 10);
     program.tell("on");
     program.tell("log 10 20");
     let numbers: Vec<_> = second.end().iter().map(|found| found.event().unwrap().1[0]).collect();
     assert_eq!(numbers, (10..20).collect::<Vec<_>>());
+}
+
+/// The log stands still while a program logs more rows than there is room for. Its time is long, because it must not be
+/// over before that.
+#[test]
+fn log_13_that_rows_were_lost_is_the_exit_status_unless_a_command_has_its_own() {
+    let place = Place::new();
+    for (end, status) in [(&["--for", "20s"][..], 3), (&["--", "sh", "-c", "read line; exit 7"], 7)] {
+        let mut program = place.program();
+        let mut command = common::program(&[&["log", "--components", "--json"], end].concat());
+        command.env("METE_RUNTIME_DIR", place.0.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut log = Running::start(&mut command);
+        let lines = log.lines();
+        program.tell("on");
+        log.signal(Signal::STOP);
+        wait_until("the log stands still", || common::is_stopped(log.pid()));
+        program.tell("log 0 200000");
+        log.signal(Signal::CONT);
+        drop(log.0.stdin.take());
+        let objects = lines.map(|line| serde_json::from_str::<serde_json::Value>(&line.unwrap()).unwrap());
+        let statement = objects.filter(|object| object["kind"] == "completeness").last().unwrap();
+        let files = statement["files"].as_array().unwrap();
+        let overwritten: u64 = files.iter().map(|file| file["overwritten"].as_u64().unwrap()).sum();
+        assert!(statement["complete"] == false && overwritten > 0, "{statement}");
+        assert_eq!(log.wait().code(), Some(status));
+    }
 }
 
 #[test]
@@ -464,6 +554,65 @@ fn klog_8_domains_of_a_recording_are_those_of_programs_rows_and_of_their_corresp
     assert_eq!(fields, [[2, 3, 7], [2, NO_DOMAIN.into(), 8]]);
     let names = Trace::open(&recorder.trace).unwrap().description().circumstances.domains.clone();
     assert_eq!(names, ["other", "idle", "server", "client"]);
+}
+
+#[test]
+fn log_6_rows_of_another_user_s_program_are_recorded_in_no_domain_that_it_may_not_speak_for() {
+    const TEST: &str =
+        "log_6_rows_of_another_user_s_program_are_recorded_in_no_domain_that_it_may_not_speak_for";
+    const OTHER_USER: u32 = 64_011;
+    if !rustix::process::geteuid().is_root() {
+        return println!("SKIPPED: {TEST}: not root");
+    }
+    let (place, theirs) = (Place::new(), Place::new());
+    let victim = place.program();
+    let mut forger = theirs.program_of(OTHER_USER);
+    let schema = place.schema(
+        "event SERVED { u16 domain  u16 client  u64 value }\n\
+         at probe:number log SERVED(domain, correspondent, value)",
+    );
+    let domains = [("forger", forger.running.pid()), ("victim", victim.running.pid())];
+    let [one, other] = domains.map(|(name, pid)| format!("{name}=pid:{pid}"));
+    let mut recorder = place.recorder_of_all(&schema, "trace", &["--domain", &one, "--domain", &other]);
+    forger.tell("on");
+    forger.tell("serve 1 7");
+    forger.tell("claim 3 2 8");
+    forger.tell("claim 2 3 9");
+    forger.tell("claim 2 2 10");
+    recorder.says("may not speak for");
+    let found = recorder.end();
+    let fields: Vec<_> = found.iter().map(|found| found.event().unwrap().1).collect();
+    let nobody = u64::from(NO_DOMAIN);
+    // It removes its socket, and with that the directory.
+    forger.running.0.stdin.take();
+    forger.running.wait();
+    let _ = fs::remove_dir(format!("/tmp/mete-{OTHER_USER}"));
+    assert_eq!(fields, [[2, nobody, 7], [0, nobody, 8], [0, nobody, 9], [2, 2, 10]]);
+}
+
+#[test]
+fn log_6_a_program_that_gives_up_root_is_let_go_and_recorded_anew_as_who_it_is_by_then() {
+    const TEST: &str = "log_6_a_program_that_gives_up_root_is_let_go_and_recorded_anew_as_who_it_is_by_then";
+    if !rustix::process::geteuid().is_root() {
+        return println!("SKIPPED: {TEST}: not root");
+    }
+    let place = Place::new();
+    let mut program = place.program();
+    let schema =
+        place.schema("event SERVED { u16 domain  u64 value }\nat probe:number log SERVED(domain, value)");
+    let domain = format!("dropper=pid:{}", program.running.pid());
+    let mut recorder = place.recorder(&schema, "trace", &["--domain", &domain]);
+    program.tell("on");
+    program.tell("serve 1 1");
+    program.tell("become 64012");
+    program.tell("off");
+    program.tell("on");
+    program.tell("serve 1 2");
+    program.tell("claim 3 3 3");
+    recorder.says("is taken anew");
+    let found = recorder.end();
+    let fields: Vec<_> = found.iter().map(|found| found.event().unwrap().1).collect();
+    assert_eq!(fields, [[2, 1], [2, 2], [0, 3]]);
 }
 
 #[test]

@@ -27,6 +27,28 @@ fn new_1_the_recording_and_each_policy_stand_side_by_side() {
 }
 
 #[test]
+fn new_1_how_far_the_replay_is_from_the_recording_is_always_said_and_bounds_what_is_concluded() {
+    let output = mete(&["replay", &recording(), "--policy", "vtrr"]).assert().success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("how far this replay is from the recording, by eevdf (tick "), "{text}");
+    assert!(text.contains("\nmedian ") && text.contains("processors' parts of the work "), "{text}");
+    let output = mete(&["replay", &recording(), "--policy", "eevdf,rr", "--json"]).assert().success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let objects: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let run = |policy: &str| objects.iter().find(|of| of["kind"] == "run" && of["policy"] == policy).unwrap();
+    let error = objects.iter().find(|of| of["kind"] == "error").unwrap();
+    for figure in ["median_ns", "mean_ns", "p99_ns"] {
+        let of = |object: &Value| object[figure].as_u64().unwrap();
+        let (was, is) = (&error[figure]["recorded_ns"], &error[figure]["replayed_ns"]);
+        assert_eq!([was, is].map(|ns| ns.as_u64().unwrap()), [of(run("as recorded")), of(run("eevdf"))]);
+        let is_within =
+            of(run("rr")).abs_diff(of(run("eevdf"))) <= of(run("eevdf")).abs_diff(of(run("as recorded")));
+        let within = run("rr")["within_error"].as_array().unwrap();
+        assert_eq!(within.contains(&figure.into()), is_within, "{figure}");
+    }
+}
+
+#[test]
 fn new_1_every_policy_is_given_the_same_work_in_json() {
     let output = mete(&["replay", &recording(), "--policy", "rr,wfq", "--json"]).assert().success();
     let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();

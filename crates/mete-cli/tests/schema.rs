@@ -6,7 +6,6 @@ mod common;
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use common::{Running, assert_described, mete, program, wait_until};
 use serde_json::Value;
@@ -174,7 +173,7 @@ fn klog_8_no_file_that_is_named_makes_the_check_wait_or_read_without_end() {
     let [schema, pipe] = [&schema, &pipe].map(|path| path.to_str().unwrap());
     let said = |more: &[&str]| {
         let mut command = mete(&[&["schema", "check", schema], more].concat());
-        let output = command.timeout(Duration::from_secs(60)).assert().failure();
+        let output = command.timeout(common::PATIENCE).assert().failure();
         String::from_utf8(output.get_output().stderr.clone()).unwrap()
     };
     let files = [pipe, "/dev/zero", "/dev/urandom", "/dev/stdin"];

@@ -192,8 +192,41 @@ fn where_ebpf_is_refused_programs_with_probes_are_logged() {
     command.env("METE_RUNTIME_DIR", pair.directory.path());
     let output = run(command);
     let said = said(&output);
-    assert!(output.status.success() && said.contains("the kernel is not logged: "), "{said}");
+    assert!(said.contains("the kernel is not logged: "), "{said}");
+    // The kernel was asked for: that it is missing is the last that is said, and the exit status.
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.contains("without what was asked for: the kernel is not logged: "), "{said}");
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let all = objects(&output);
+    let statement = all.iter().find(|object| object["kind"] == "completeness").unwrap();
+    assert!(statement["complete"] == false && statement["not_logged"][0].is_string(), "{statement}");
     assert!(objects(&output).iter().filter(requests).count() > 0, "{said}");
+}
+
+/// A process that may open no more files loads no programs, and finds no other program. Its command runs all the same.
+#[test]
+fn log_13_nothing_is_complete_of_which_nothing_was_read() {
+    if !kernel_is_there() {
+        return;
+    }
+    for open_files in [10, 14] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = program(&["log", "--", "true"]);
+        command.env("METE_RUNTIME_DIR", directory.path());
+        let limit = libc::rlimit { rlim_cur: open_files, rlim_max: open_files };
+        // SAFETY: between fork and exec one system call is made, which reads the limit.
+        unsafe {
+            command.pre_exec(move || match libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            })
+        };
+        let output = run(command);
+        let (said, printed) = (said(&output), String::from_utf8_lossy(&output.stdout));
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(!printed.contains("complete: all"), "{printed}");
+        assert!(said.lines().any(|line| line.contains("the kernel is not logged")), "{said}");
+    }
 }
 
 /// Who may do nothing, by number; the files of this user are cleared up after each test.

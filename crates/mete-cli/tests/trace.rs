@@ -65,7 +65,10 @@ fn klog_7_show_prints_all_processors_in_one_order_and_what_is_missing() {
     );
     let unknown = mete(&["show", path, "--event", "SCHEDOUT"]).assert().failure();
     let said = String::from_utf8_lossy(&unknown.get_output().stderr).into_owned();
-    assert!(said.contains("no event \"SCHEDOUT\"; it has SCHEDIN"), "{said}");
+    assert!(said.contains("no event \"SCHEDOUT\": it has SCHEDIN; did you mean SCHEDIN?"), "{said}");
+    let wrong_case = mete(&["show", path, "--event", "schedin"]).assert().failure();
+    let said = String::from_utf8_lossy(&wrong_case.get_output().stderr).into_owned();
+    assert!(said.contains("no event \"schedin\": it has SCHEDIN; did you mean SCHEDIN?"), "{said}");
 }
 
 #[test]
@@ -105,6 +108,12 @@ fn new_2_what_is_no_trace_is_said_in_one_sentence() {
         said.starts_with("mete: this is no trace: cannot read ") && said.contains("description.json"),
         "{said}"
     );
+    let file = directory.path().join("run.trace");
+    let file = file.to_str().unwrap();
+    mete(&["sim", "shares-3-2-1", "--trace", file]).assert().success();
+    let assert = mete(&["show", file]).assert().code(1);
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(said.contains("mete replay reads") && said.lines().count() == 1, "{said}");
 }
 
 /// What is said of a command that is refused.
@@ -236,4 +245,139 @@ fn log_6_events_are_chosen_by_the_names_and_the_numbers_of_their_domains() {
     record(&without);
     let said = refusal(&["show", without.to_str().unwrap(), "--domain", "db"]);
     assert!(said.contains("the trace has no names of domains"), "{said}");
+}
+
+/// A file that is larger than any disk, because most of it is on none.
+#[test]
+fn new_2_a_trace_with_a_terabyte_of_nothing_is_read_at_once_and_told_in_a_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    record(&path);
+    let shown = stdout(&["show", path.to_str().unwrap()]);
+    let files = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+    let file = files.filter(|path| path.extension().is_some_and(|it| it == "trace")).max().unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(file).unwrap();
+    let before = file.metadata().unwrap().len();
+    for bytes in [1 << 40, before + (1 << 30)] {
+        file.set_len(bytes).unwrap();
+        let output = mete(&["show", path.to_str().unwrap()]).assert().code(3).get_output().clone();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let told = said.lines().filter(|line| line.contains("nothing was written here")).count();
+        assert!(told == 1 && said.lines().count() <= 3 && said.contains("blocks 1 to "), "{said}");
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let rest: Vec<_> = told.lines().filter(|line| !line.contains("nothing was written here")).collect();
+        assert_eq!(rest, shown.lines().collect::<Vec<_>>());
+        for form in ["csv", "ctf", "parquet"] {
+            let out = directory.path().join(format!("{form}-{bytes}"));
+            let convert = ["convert", path.to_str().unwrap(), "--to", form, "-o", out.to_str().unwrap()];
+            mete(&convert).assert().code(3);
+        }
+    }
+}
+
+#[test]
+fn new_2_a_recorder_that_was_killed_at_its_first_breath_is_told_of_and_its_directory_can_be_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    std::fs::create_dir(&path).unwrap();
+    std::fs::write(path.join("description.json.new"), "{ \"format\": \"mete tr").unwrap();
+    for command in ["show", "replay"] {
+        let said = refusal(&[command, path.to_str().unwrap()]);
+        assert!(said.contains("the recorder was killed before it recorded anything"), "{said}");
+    }
+    let record = ["record", "--schema", "stopwatch", "-o", path.to_str().unwrap(), "--", "true"];
+    mete(&record).assert().success();
+    assert!(!path.join("description.json.new").exists());
+    mete(&["show", path.to_str().unwrap()]).assert().success();
+    std::fs::remove_file(path.join("description.json")).unwrap();
+    std::fs::remove_file(path.join("description.before.json")).unwrap();
+    let said = refusal(&["show", path.to_str().unwrap()]);
+    assert!(said.contains("without it the blocks that are there cannot be read"), "{said}");
+}
+
+/// Where what is missing has no serial number.
+#[test]
+fn new_2_what_the_kernel_left_out_is_told_in_its_place_and_counts_in_its_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    let memory = Arc::new(Memory::new(2, 16, 10).unwrap());
+    let mut options = Options::directory(&path);
+    options.clock = ClockSource::Monotonic;
+    let description = Description::default().with_missed_runs();
+    let mut recorder = Recorder::start(memory, description, options).unwrap();
+    for runs in [0, 3, 10] {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        recorder.look_for_missed_runs(|| Ok::<_, ()>(runs)).unwrap();
+    }
+    let missed = recorder.stop().unwrap().circumstances.missed;
+    let path = path.to_str().unwrap();
+    let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+
+    let output = mete(&["show", path, "--without-marks"]).assert().success().get_output().clone();
+    let (shown, said) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    let marks: Vec<_> = shown.lines().filter(|line| line.contains("  MISSED_RUNS  ")).collect();
+    let fields: Vec<_> = marks.iter().map(|line| line.split_once("MISSED_RUNS  ").unwrap().1).collect();
+    let of = |nth: usize| format!("since={} runs={}", missed[nth].since, missed[nth].runs);
+    assert_eq!(fields, [of(0), of(1)], "{shown}");
+    for missed in &missed {
+        let (since, until) = (seconds(missed.since), seconds(missed.until));
+        let told = format!(
+            "-- {} runs of programs were left out by the kernel, without a gap, between {since} and {until}",
+            missed.runs
+        );
+        assert!(shown.lines().any(|line| line == told), "{told}: {shown}");
+        assert!(
+            said.starts_with("mete: 10 times") && said.contains(&format!("between {since} and {until} s")),
+            "{said}"
+        );
+    }
+    // Of the first stretch alone.
+    let until = ["--until", &seconds(missed[0].since)];
+    let output =
+        mete(&[&["show", path, "--json"][..], &until].concat()).assert().success().get_output().clone();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("mete: 3 times") && said.lines().count() == 1, "{said}");
+    let objects = output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let objects: Vec<serde_json::Value> = objects.map(|line| serde_json::from_slice(line).unwrap()).collect();
+    common::assert_described(&objects);
+    let of_kind: Vec<_> = objects.iter().filter(|object| object["kind"] == "missed_runs").collect();
+    assert!(
+        of_kind.len() == 1 && of_kind[0]["runs"] == 3 && of_kind[0]["missed"][0]["runs"] == 3,
+        "{of_kind:?}"
+    );
+    // A trace of before tells nothing of when.
+    let file = directory.path().join("trace/description.json");
+    let mut text: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    text["circumstances"].as_object_mut().unwrap().remove("missed");
+    std::fs::write(&file, text.to_string()).unwrap();
+    let shown = stdout(&[&["show", path][..], &until].concat());
+    assert!(shown.contains("-- 10 runs of programs were left out by the kernel, without a gap\n"), "{shown}");
+    for form in ["perfetto", "parquet", "arrow", "ctf", "ctf1", "csv", "perl"] {
+        let out = directory.path().join(form);
+        mete(&["convert", path, "--to", form, "-o", out.to_str().unwrap()]).assert().success();
+        let bytes = std::fs::read(if out.is_dir() { out.join("metadata") } else { out }).unwrap();
+        assert!(String::from_utf8_lossy(&bytes).contains("MISSED_RUNS"), "{form}");
+    }
+}
+
+#[test]
+fn new_6_a_binary_form_is_not_written_to_a_terminal() {
+    if std::process::Command::new("script").arg("--version").output().is_err() {
+        return println!("SKIPPED: a binary form is not written to a terminal: there is no script(1) here");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    record(&path);
+    for form in ["parquet", "arrow", "perfetto"] {
+        let command = format!("'{}' convert '{}' --to {form}", env!("CARGO_BIN_EXE_mete"), path.display());
+        let mut script = assert_cmd::Command::new("script");
+        script.args(["--quiet", "--return", "--command", &command, "/dev/null"]);
+        let refused = script.timeout(common::PATIENCE).assert().code(1);
+        let said = String::from_utf8_lossy(&refused.get_output().stdout).into_owned();
+        assert!(said.contains("standard output is a terminal; say with -o where to write it"), "{said}");
+        assert!(!said.contains("PAR1") && !said.contains("ARROW1"), "{said}");
+        let piped = mete(&["convert", path.to_str().unwrap(), "--to", form]).assert().success();
+        assert!(!piped.get_output().stdout.is_empty());
+    }
 }

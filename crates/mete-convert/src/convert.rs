@@ -15,8 +15,10 @@ pub struct Converted {
     pub events: u64,
     /// What was in the trace of each processor, in the chosen interval, as far as it went.
     pub accounts: Vec<Account>,
-    /// Parts that could not be read.
+    /// Parts that could not be read: the first thousand.
     pub errors: Vec<ReadError>,
+    /// How many more there were; the format was told of them.
+    pub more_errors: u64,
     /// Whether it went to the end.
     pub is_whole: bool,
 }
@@ -59,12 +61,14 @@ pub fn convert_while(
 ) -> io::Result<Converted> {
     let layouts = Layouts::new(trace);
     let clock = trace.description().clock.converter();
-    let mut merged = trace.merge(filter);
-    let mut done = Converted { events: 0, accounts: Vec::new(), errors: Vec::new(), is_whole: true };
+    let mut merged = trace.merge(filter.with_all_events());
+    let mut done =
+        Converted { events: 0, accounts: Vec::new(), errors: Vec::new(), more_errors: 0, is_whole: true };
     let mut steps = 0_u32;
     format.begin(trace)?;
     while let Some(item) = merged.next() {
         match item {
+            Ok(Item::Record(record)) if !filter.has(&record) => format.overhear(&record),
             Ok(Item::Record(record)) => {
                 format.event(&layouts.event(record, clock.as_ref()))?;
                 done.events += 1;
@@ -89,6 +93,8 @@ impl Converted {
         format.unreadable(&error)?;
         if self.errors.len() < MOST_ERRORS {
             self.errors.push(error);
+        } else {
+            self.more_errors += 1;
         }
         Ok(())
     }

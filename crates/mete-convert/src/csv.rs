@@ -1,4 +1,4 @@
-//! CSV (RFC 4180): one row an event, a column for each field of each event, named EVENT.field.
+//! CSV (RFC 4180): one row an event, with the columns of the [tables](crate::table::columns).
 //!
 //! A gap is a row of the event LOST, with the number of missing events in the column `lost`.
 //! The completeness statement does not fit into a table of events: whoever converts gets it from
@@ -6,8 +6,9 @@
 
 use std::io;
 
-use mete_trace::{Account, Gap, ReadError, Trace, Value};
+use mete_trace::{Account, Gap, ReadError, Record, Trace, Value};
 
+use crate::table::columns::{Columns, Content};
 use crate::write::Out;
 use crate::{Event, Format, LOST};
 
@@ -15,15 +16,15 @@ use crate::{Event, Format, LOST};
 #[derive(Debug)]
 pub struct Csv<W> {
     out: Out<W>,
-    /// For each event its number, and how many columns stand before its fields.
-    columns: Vec<(u16, usize)>,
-    all: usize,
+    columns: Option<Columns>,
+    /// How many columns there are behind the first ones.
+    fields: usize,
 }
 
 impl<W: io::Write> Csv<W> {
     /// Into this output.
     pub fn new(to: W) -> Csv<W> {
-        Csv { out: Out::new(to), columns: Vec::new(), all: 0 }
+        Csv { out: Out::new(to), columns: None, fields: 0 }
     }
 
     fn cell(&mut self, text: &str) {
@@ -66,41 +67,62 @@ impl<W: io::Write> Csv<W> {
     }
 }
 
+impl<W: io::Write> Csv<W> {
+    /// The cells of an event's fields.
+    fn fields(&mut self, columns: &Columns, record: &Record<'_>) {
+        let places = columns.places.get(usize::from(record.event)).map_or(&[][..], Vec::as_slice);
+        let mut written = 0;
+        for place in places {
+            let value = match &place.content {
+                Content::Field(field) => field.value(record.bytes),
+                Content::Beside(beside) => columns.company.value(beside, record),
+            };
+            self.commas(place.column + 1 - written);
+            self.value(value.as_ref());
+            written = place.column + 1;
+        }
+        self.commas(self.fields - written);
+    }
+}
+
 impl<W: io::Write> Format for Csv<W> {
     fn begin(&mut self, trace: &Trace) -> io::Result<()> {
-        self.out.text("processor,file,serial,time,time_ns,event,lost");
-        for event in &trace.description().description.events {
-            self.columns.push((event.id, self.all));
-            self.all += event.fields.len();
-            for field in &event.fields {
-                self.out.text(",").text(&event.name).text(".").text(&field.name);
-            }
+        let mut columns = Columns::of(trace);
+        // A row is written from the left to the right.
+        columns.places.iter_mut().for_each(|places| places.sort_by_key(|place| place.column));
+        for (nth, field) in columns.schema.fields().iter().enumerate() {
+            self.out.text(if nth > 0 { "," } else { "" }).text(field.name());
         }
+        self.fields = columns.fields();
+        self.columns = Some(columns);
         self.out.end("\r\n")
     }
 
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         let record = &event.record;
         self.out.number(record.processor).text(",").number(record.file).text(",").number(record.serial);
-        self.out.text(",").number(record.time).text(",").maybe(event.time_ns).text(",");
+        self.out.text(",").maybe(event.time_ns).text(",").number(record.time).text(",");
         self.out.text(event.name()).text(",");
-        let before = self.columns.iter().find(|(id, _)| *id == record.event).map_or(0, |(_, before)| *before);
-        self.commas(before);
-        let mut written = before;
-        for (_, value) in event.layout.into_iter().flat_map(|layout| layout.values(record.bytes)) {
-            self.out.text(",");
-            self.value(value.as_ref());
-            written += 1;
+        match self.columns.take() {
+            Some(mut columns) => {
+                columns.company.learn(record);
+                self.fields(&columns, record);
+                self.columns = Some(columns);
+            }
+            None => self.commas(self.fields),
         }
-        self.commas(self.all - written);
         self.out.end("\r\n")
     }
 
-    fn lost(&mut self, gap: &Gap, _: Option<u64>) -> io::Result<()> {
+    fn overhear(&mut self, record: &Record<'_>) {
+        self.columns.iter_mut().for_each(|columns| columns.company.learn(record));
+    }
+
+    fn lost(&mut self, gap: &Gap, after_ns: Option<u64>) -> io::Result<()> {
         self.out.number(gap.processor).text(",").number(gap.file).text(",").number(gap.first_serial);
-        self.out.text(",").maybe(gap.after);
-        self.out.text(",,").text(LOST).text(",").number(gap.events);
-        self.commas(self.all);
+        self.out.text(",").maybe(after_ns).text(",").maybe(gap.after);
+        self.out.text(",").text(LOST).text(",").number(gap.events);
+        self.commas(self.fields);
         self.out.end("\r\n")
     }
 

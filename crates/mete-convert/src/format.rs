@@ -53,6 +53,10 @@ pub trait Format {
     /// See [`Format::begin`].
     fn event(&mut self, event: &Event<'_>) -> io::Result<()>;
 
+    /// An event that was not chosen, among those that were: it may tell the name of a thread that others have only the
+    /// number of.
+    fn overhear(&mut self, _: &Record<'_>) {}
+
     /// Events that are missing, and the time of the last record before them in CLOCK_MONOTONIC nanoseconds,
     /// if there is one and the trace's clock can be converted.
     ///

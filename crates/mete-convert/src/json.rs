@@ -1,10 +1,13 @@
 //! JSON lines: one object a line, each with a `kind`: `event`, `lost`, `unreadable`, and at the
-//! end one `completeness` for each processor.
+//! end one `completeness` for each processor, and `missed_runs` if the kernel left out programs.
 
 use std::io;
 
-use mete_trace::{Account, Gap, ReadError, Trace, Value};
+use mete_trace::description::Circumstances;
+use mete_trace::{Account, Gap, MissedRuns, ReadError, Record, Trace, Value};
 
+use crate::beside::Company;
+use crate::table::columns::first_names;
 use crate::write::Out;
 use crate::{Event, Format};
 
@@ -12,12 +15,15 @@ use crate::{Event, Format};
 #[derive(Debug)]
 pub struct JsonLines<W> {
     out: Out<W>,
+    company: Option<Company>,
+    missed_runs: u64,
+    missed: Vec<MissedRuns>,
 }
 
 impl<W: io::Write> JsonLines<W> {
     /// Into this output.
     pub fn new(to: W) -> JsonLines<W> {
-        JsonLines { out: Out::new(to) }
+        JsonLines { out: Out::new(to), company: None, missed_runs: 0, missed: Vec::new() }
     }
 
     fn string(&mut self, text: &str) {
@@ -74,7 +80,10 @@ impl<W: io::Write> JsonLines<W> {
 }
 
 impl<W: io::Write> Format for JsonLines<W> {
-    fn begin(&mut self, _: &Trace) -> io::Result<()> {
+    fn begin(&mut self, trace: &Trace) -> io::Result<()> {
+        let Circumstances { missed_runs, missed, .. } = &trace.description().circumstances;
+        (self.missed_runs, self.missed) = (*missed_runs, missed.clone());
+        self.company = Some(Company::of(trace, &first_names()));
         Ok(())
     }
 
@@ -87,21 +96,36 @@ impl<W: io::Write> Format for JsonLines<W> {
         self.out.text(",\"time\":").number(record.time).text(",\"time_ns\":");
         self.number_or_null(event.time_ns);
         self.out.text(",\"fields\":{");
-        for (at, (name, value)) in
-            event.layout.into_iter().flat_map(|layout| layout.values(record.bytes)).enumerate()
-        {
+        let company = self.company.take().map(|mut company| {
+            company.learn(record);
+            company
+        });
+        let values = event.layout.into_iter().flat_map(|layout| layout.values(record.bytes));
+        for (at, (name, value)) in values.enumerate() {
             self.out.text(if at > 0 { "," } else { "" });
             self.string(name);
             self.out.text(":");
             self.value(value.as_ref());
+            let besides = company.as_ref().map_or(&[][..], |company| company.beside(record.event, at));
+            for beside in besides {
+                self.out.text(",");
+                self.string(&beside.name);
+                self.out.text(":");
+                self.value(company.as_ref().and_then(|company| company.value(beside, record)).as_ref());
+            }
         }
+        self.company = company;
         self.out.end("}}\n")
     }
 
-    fn lost(&mut self, gap: &Gap, _: Option<u64>) -> io::Result<()> {
+    fn overhear(&mut self, record: &Record<'_>) {
+        self.company.iter_mut().for_each(|company| company.learn(record));
+    }
+
+    fn lost(&mut self, gap: &Gap, after_ns: Option<u64>) -> io::Result<()> {
         self.line(&serde_json::json!({
             "kind": "lost", "processor": gap.processor, "file": gap.file, "first_serial": gap.first_serial,
-            "events": gap.events, "after": gap.after, "unreadable": gap.unreadable,
+            "events": gap.events, "after": gap.after, "after_ns": after_ns, "unreadable": gap.unreadable,
         }))
     }
 
@@ -114,6 +138,10 @@ impl<W: io::Write> Format for JsonLines<W> {
             let mut value = serde_json::to_value(account).map_err(io::Error::other)?;
             value["kind"] = "completeness".into();
             self.line(&value)?;
+        }
+        if self.missed_runs > 0 && !accounts.is_empty() {
+            let (runs, missed) = (self.missed_runs, &self.missed);
+            self.line(&serde_json::json!({ "kind": "missed_runs", "runs": runs, "missed": missed }))?;
         }
         self.out.flush()
     }

@@ -31,6 +31,7 @@
 //! # }
 //! ```
 
+mod beside;
 mod convert;
 mod csv;
 mod ctf;

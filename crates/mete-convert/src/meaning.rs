@@ -19,8 +19,10 @@ pub enum What {
     Name,
     /// The priority in the kernel's count.
     Priority,
-    /// The state in which a thread left the processor.
+    /// The state in which a thread left the processor, as the kernel keeps it.
     State,
+    /// The same in the bits that the kernel's record of a switch reports.
+    ReportedState,
     /// Whether a thread was made to leave.
     Preempted,
     /// A processor.
@@ -136,8 +138,24 @@ fn by_names(event: &EventLayout) -> Vec<Said> {
 }
 
 fn said(field: &FieldLayout, argument: &Expr) -> Option<Said> {
-    let (who, what) = whose(&path(argument)?)?;
+    let (who, what) = match path(argument) {
+        Some(path) => whose(&path)?,
+        None => (reported_of(argument)?, What::ReportedState),
+    };
     suits(what, field.kind).then(|| Said { who, what, field: field.clone() })
+}
+
+/// Of whom an expression tells the state, if it does no more than choose and mask: then it does so to tell what is
+/// reported.
+fn reported_of(argument: &Expr) -> Option<String> {
+    match &argument.kind {
+        ExprKind::Choice(_, one, other) => reported_of(one).or_else(|| reported_of(other)),
+        ExprKind::Binary(Binary::BitAnd, state, _) => match whose(&path(state)?)? {
+            (who, What::State) => Some(who),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// A name is text and everything else a number.
@@ -229,19 +247,19 @@ mod tests {
         let meanings = meanings(shipped.text);
         let [waking, runq, remove, out, into, fork, exec, exit] =
             std::array::from_fn(|nth| meanings.event(16 + nth as u16).cloned().unwrap_or_default());
-        use What::{Name, Preempted, Priority, Process, Processor, State, Thread};
+        use What::{Name, Preempted, Priority, Process, Processor, ReportedState, Thread};
         assert_eq!(known(&waking)[..2], [("p", Thread, "pid"), ("", Thread, "waker")]);
         assert_eq!(known(&waking)[2..], [("p", Processor, "last_cpu"), ("p", Priority, "priority")]);
         assert!(runq.place("sched_wakeup").is_some() && runq.place("sched_wakeup_new").is_some());
         assert!(!remove.place("sched_switch").is_some_and(|place| place.is_always));
-        let expected =
-            [("prev", Thread, "pid"), ("prev", State, "state"), ("prev", Preempted, "is_preempted")];
-        assert_eq!(known(&out), expected);
+        let state = ("prev", ReportedState, "state");
+        assert_eq!(known(&out), [("prev", Thread, "pid"), state, ("prev", Preempted, "is_preempted")]);
+        assert_eq!(known(&remove), [("prev", Thread, "pid"), state]);
         assert!(into.place("sched_switch").is_some_and(|place| place.is_always && place.is_raw));
         let expected = [("next", Thread, "pid"), ("next", Priority, "priority"), ("next", Process, "tgid")];
         assert_eq!(known(&into), expected);
         assert!(fork.field("child", Name).is_some() && fork.field("child", Process).is_some());
-        assert!(exec.field("p", Name).is_some() && exit.field("p", Process).is_some());
+        assert!(exec.field("p", Name).is_some() && exit.field("prev", Process).is_some());
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Names {
     pub fn of(trace: &Trace, meanings: &Meanings) -> Names {
         let description = trace.description();
         let mut threads = Threads::new(meanings, &description.description.events);
-        threads.begin(&description.machine.threads);
+        threads.begin(&description.machine);
         let mut names = Names { threads, places: Vec::new(), names: Vec::new() };
         let known: Vec<_> = names.threads.known().map(|(thread, of)| (thread, of.name.clone())).collect();
         known.iter().for_each(|(thread, name)| names.call(*thread, name));

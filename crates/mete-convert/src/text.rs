@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 use std::io;
 
 use mete_trace::names::without_controls;
-use mete_trace::{Account, EventLayout, FieldLayout, Gap, ReadError, Trace, Value};
+use mete_trace::{
+    Account, EventLayout, FieldLayout, Gap, MissedRuns, ReadError, Record, Trace, TraceDescription, Value,
+};
 
 use crate::meaning::{Meanings, What};
 use crate::names::Names;
@@ -29,6 +31,10 @@ pub struct Text<W> {
     forms: Vec<Option<Form>>,
     symbols: BTreeMap<u64, String>,
     names: Option<Names>,
+    /// What the kernel left out, with its times in nanoseconds where they can be converted.
+    missed: Vec<MissedRuns>,
+    /// Of that, what is not known when.
+    missed_somewhere: u64,
 }
 
 /// How an event is written.
@@ -52,7 +58,14 @@ struct Field {
 impl<W: io::Write> Text<W> {
     /// Into this output.
     pub fn new(to: W) -> Text<W> {
-        Text { out: Out::new(to), forms: Vec::new(), symbols: BTreeMap::new(), names: None }
+        Text {
+            out: Out::new(to),
+            forms: Vec::new(),
+            symbols: BTreeMap::new(),
+            names: None,
+            missed: Vec::new(),
+            missed_somewhere: 0,
+        }
     }
 }
 
@@ -86,6 +99,7 @@ impl<W: io::Write> Format for Text<W> {
             self.forms.resize(self.forms.len().max(id + 1), None);
             self.forms[id] = Some(form(event, &meanings));
         }
+        self.know_missed(trace);
         Ok(())
     }
 
@@ -120,6 +134,10 @@ impl<W: io::Write> Format for Text<W> {
         self.out.end("\n")
     }
 
+    fn overhear(&mut self, record: &Record<'_>) {
+        self.names.iter_mut().for_each(|names| names.learn(record));
+    }
+
     fn lost(&mut self, gap: &Gap, _: Option<u64>) -> io::Result<()> {
         let why = if gap.unreadable { "cannot be read" } else { "lost" };
         self.out.text("-- processor ");
@@ -137,7 +155,38 @@ impl<W: io::Write> Format for Text<W> {
         for account in accounts {
             self.out.text("-- ").text(&account.to_string()).text("\n");
         }
+        if !accounts.is_empty() {
+            self.tell_missed();
+        }
         self.out.flush()
+    }
+}
+
+impl<W: io::Write> Text<W> {
+    fn know_missed(&mut self, trace: &Trace) {
+        let TraceDescription { circumstances, clock, .. } = trace.description();
+        let Some(clock) = clock.converter() else {
+            self.missed_somewhere = circumstances.missed_runs;
+            return;
+        };
+        let in_ns = |missed: &MissedRuns| {
+            let (since, until) = (clock.ns(missed.since), clock.ns(missed.until));
+            MissedRuns { since, until, ..*missed }
+        };
+        self.missed = circumstances.missed.iter().map(in_ns).collect();
+        let known = self.missed.iter().map(|missed| missed.runs).sum();
+        self.missed_somewhere = circumstances.missed_runs.saturating_sub(known);
+    }
+
+    fn tell_missed(&mut self) {
+        const WHAT: &str = " runs of programs were left out by the kernel, without a gap";
+        for missed in &self.missed {
+            self.out.text("-- ").number(missed.runs).text(WHAT).text(", between ");
+            self.out.seconds(missed.since).text(" and ").seconds(missed.until).text("\n");
+        }
+        if self.missed_somewhere > 0 {
+            self.out.text("-- ").number(self.missed_somewhere).text(WHAT).text("\n");
+        }
     }
 }
 

@@ -1,18 +1,23 @@
 //! Threads, their processes and names, as far as the description and the events tell.
 
-use std::collections::HashMap;
-
+use mete_trace::description::Machine;
+use mete_trace::names::written;
 use mete_trace::record::FIRST_RESERVED;
-use mete_trace::{EventLayout, FieldLayout, Record, ThreadName, Value};
+use mete_trace::{EventLayout, FieldLayout, Record, Value};
 
 use crate::meaning::{Meanings, What};
+
+/// No kernel has larger numbers (`PID_MAX_LIMIT`). Others are not believed, which bounds the table.
+const MOST_THREADS: usize = 1 << 22;
+/// Not in the table.
+const NOWHERE: u32 = u32::MAX;
 
 /// A thread as it is known. The table grows with the number of threads, not with that of events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// The kernel's `tgid`.
     pub process: Option<i32>,
-    /// What it is called; nothing if nobody said so.
+    /// What it is called, as [`written`]; nothing if nobody said so.
     pub name: String,
 }
 
@@ -24,10 +29,12 @@ struct Told {
     name: Option<FieldLayout>,
 }
 
-/// The threads that were seen.
+/// The threads that were seen. They are found without hashing, since nearly every event has one.
 #[derive(Debug)]
 pub struct Threads {
-    known: HashMap<i32, Known>,
+    known: Vec<(i32, Known)>,
+    /// Of each thread by its number where it stands in `known`.
+    places: Vec<u32>,
     /// Of each event by its number what it says of threads, the running one first.
     told: Vec<Vec<Told>>,
 }
@@ -47,40 +54,57 @@ impl Threads {
         let own = events.iter().filter(|event| event.id < FIRST_RESERVED);
         let most = own.map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
         let told = (0..most).map(|number| told(meanings, number as u16)).collect();
-        Threads { known: HashMap::new(), told }
+        Threads { known: Vec::new(), places: Vec::new(), told }
     }
 
-    /// Takes who lived while it was recorded. What events say later is newer.
-    pub fn begin(&mut self, living: &[ThreadName]) {
-        for of in living {
+    /// Takes who lived while it was recorded. What events say later is newer. Where events say names, a thread has the
+    /// one that it had at first until then; where none does, the one that it had at last.
+    pub fn begin(&mut self, machine: &Machine) {
+        let says_names = self.told.iter().flatten().any(|told| told.name.is_some());
+        let before = machine.threads_before.iter().filter(|_| says_names);
+        for of in machine.threads.iter().chain(before) {
             let number = |number: u32| i32::try_from(number).ok().filter(|number| *number > 0);
             let (Some(thread), process) = (number(of.thread), number(of.process)) else { continue };
-            self.known.insert(thread, Known { process, name: of.name.clone() });
+            if let Some(known) = self.entry(thread) {
+                *known = Known { process, name: of.name.clone() };
+            }
         }
     }
 
     /// Takes from an event what it says, and hands on what is news.
     pub fn learn(&mut self, record: &Record<'_>, mut news: impl FnMut(i32, &Known)) {
-        let all = self.told.get(usize::from(record.event)).map_or(&[][..], Vec::as_slice);
+        let told = std::mem::take(&mut self.told);
+        let all = told.get(usize::from(record.event)).map_or(&[][..], Vec::as_slice);
         for told in all.iter().filter(|told| told.process.is_some() || told.name.is_some()) {
-            let Some(thread) = number(Some(&told.thread), record.bytes).filter(|thread| *thread > 0) else {
+            let thread = number(Some(&told.thread), record.bytes);
+            let Some((thread, known)) = thread.and_then(|thread| Some((thread, self.entry(thread)?))) else {
                 continue;
             };
-            let process = number(told.process.as_ref(), record.bytes);
-            let name = told.name.as_ref().and_then(|field| field.value(record.bytes));
-            let known = self.known.entry(thread).or_default();
-            let mut is_news = process.is_some() && known.process != process;
-            known.process = process.or(known.process);
-            if let Some(Value::Text(name)) = name
-                && known.name != name
-            {
-                is_news = true;
-                known.name = name.into_owned();
-            }
-            if is_news {
+            if known.learn(told, record) {
                 news(thread, known);
             }
         }
+        self.told = told;
+    }
+
+    /// The thread of this number, a new one if it is not known; none if no kernel gives out such a number.
+    fn entry(&mut self, thread: i32) -> Option<&mut Known> {
+        let number = usize::try_from(thread).ok().filter(|number| (1..=MOST_THREADS).contains(number))?;
+        if self.places.len() <= number {
+            self.places.resize(number + 1, NOWHERE);
+        }
+        if self.places[number] == NOWHERE {
+            self.places[number] = self.known.len() as u32;
+            self.known.push((thread, Known::default()));
+        }
+        self.known.get_mut(self.places[number] as usize).map(|(_, known)| known)
+    }
+
+    /// What is known of a thread.
+    #[inline]
+    pub fn get(&self, thread: i32) -> Option<&Known> {
+        let place = self.places.get(usize::try_from(thread).ok()?)?;
+        self.known.get(*place as usize).map(|(_, known)| known)
     }
 
     /// All that are known, in the order of their numbers.
@@ -92,15 +116,32 @@ impl Threads {
 
     /// The name of a thread, if it is known.
     pub fn name(&self, thread: i32) -> &str {
-        self.known.get(&thread).map_or("", |known| &known.name)
+        self.get(thread).map_or("", |known| &known.name)
     }
 
     /// The thread that an event is about, if it and its process are known.
     pub fn of(&self, record: &Record<'_>) -> Option<Thread> {
         let told = self.told.get(usize::from(record.event))?.first()?;
         let thread = number(Some(&told.thread), record.bytes)?;
-        let process = self.known.get(&thread)?.process?;
+        let process = self.get(thread)?.process?;
         Some(Thread { thread, process })
+    }
+}
+
+impl Known {
+    /// Takes what an event says, and says whether that is news.
+    fn learn(&mut self, told: &Told, record: &Record<'_>) -> bool {
+        let process = number(told.process.as_ref(), record.bytes).filter(|process| *process > 0);
+        let mut is_news = process.is_some() && self.process != process;
+        self.process = process.or(self.process);
+        let name = told.name.as_ref().and_then(|field| field.text(record.bytes)).map(written);
+        if let Some(name) = name
+            && self.name != name
+        {
+            is_news = true;
+            self.name = name.into_owned();
+        }
+        is_news
     }
 }
 

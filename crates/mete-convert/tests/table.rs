@@ -107,7 +107,7 @@ fn check(batch: &RecordBatch) {
     assert_eq!(column("raw").as_binary::<i32>().value(2), [0xef, 0xbe, 0xad, 0xde]);
     assert!(column("is_set").as_boolean().value(2) && column("is_set").is_null(3));
     assert_eq!(numbers("at")[2], Some(0xffff_8880_0000_1000));
-    assert_eq!(batch.num_columns(), 7 + 9 + 1, "{:?}", batch.schema());
+    assert_eq!(batch.num_columns(), 7 + 9 + 3 + 1, "{:?}", batch.schema());
     let schema = batch.schema();
     let doc = |name: &str| schema.field_with_name(name).unwrap().metadata().get("mete.doc").cloned();
     assert_eq!(doc("OTHER.pid").as_deref(), Some("Another pid."));

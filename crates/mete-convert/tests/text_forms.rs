@@ -131,16 +131,16 @@ fn new_6_csv_has_as_many_cells_in_each_row_as_columns() {
     assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{rows:?}");
     assert_eq!(rows.len(), 9);
     assert_eq!(
-        rows[0][..8],
-        ["processor", "file", "serial", "time", "time_ns", "event", "lost", "SCHEDIN.pid"]
+        rows[0][..9],
+        ["processor", "file", "serial", "time_ns", "time", "event", "lost", "pid", "pid_name"]
     );
     assert_eq!(rows[1][5..7], ["LOST", "119"]);
     assert_eq!(
-        rows[2][..9],
-        ["0", "0", "119", "103207175760", "103207175760", "SCHEDIN", "", "1073", "35678014"]
+        rows[2][..12],
+        ["0", "0", "119", "103207175760", "103207175760", "SCHEDIN", "", "1073", "", "", "", "35678014"]
     );
     assert_eq!(
-        rows[3][9..],
+        rows[3][12..],
         [&String::from_utf8_lossy(NASTY), "0.1", "efbeadde", "1", "0xffff888000001000", ""]
     );
 }

@@ -7,11 +7,20 @@
 
 #include "mete_layout.h"
 
-/* Whose run queue gives the time, in a record: read only if the log file asks for that clock. */
-#define METE_RECORD_EXTRA struct task_struct *task;
-#define METE_CLOCK(source) row_clock(source, r->task)
+/*
+ * In a record: whose run queue gives the time, read only if the log file asks for that clock, or where there
+ * is none the time of one, which was read already; and the account whose balance is the counter, if there is
+ * one. It is read behind the time stamp, so that of several processors' rows the one with the newest stamp
+ * has all that was charged before.
+ */
+#define METE_RECORD_EXTRA         \
+	struct task_struct *task; \
+	__u64 run_queue_ns;       \
+	const volatile __s64 *account;
+#define METE_COUNTER(r) ((r)->account ? *(r)->account : (r)->counter)
+#define METE_CLOCK(source) row_clock(source, r->task, r->run_queue_ns)
 
-static __always_inline __u64 row_clock(__u32 source, struct task_struct *task)
+static __always_inline __u64 row_clock(__u32 source, struct task_struct *task, __u64 run_queue_ns)
 {
 	if (source == METE_STAMP_HARDWARE)
 		return bpf_ktime_get_ns();
@@ -19,7 +28,7 @@ static __always_inline __u64 row_clock(__u32 source, struct task_struct *task)
 		return bpf_jiffies64();
 	if (source == METE_STAMP_RUN_QUEUE && task)
 		return run_queue_clock(task);
-	return 0;
+	return source == METE_STAMP_RUN_QUEUE ? run_queue_ns : 0;
 }
 
 #include "mete_handler.h"
@@ -38,6 +47,7 @@ enum mete_event {
 const volatile struct {
 	__u32 pid_mask; /* entries of the pid table, a power of two, less one */
 	__u32 processors; /* possible ones */
+	__s64 preempt_count; /* bytes from a processor's run queue to its count of interrupts; 0 if not known */
 } settings SEC(".rodata.settings");
 
 /*

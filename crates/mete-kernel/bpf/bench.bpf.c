@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
  * What a row costs beside its peers, on two tracepoints: the entry of a system call and the
- * context switch. Each program does one thing under the same conditions; the maps are its own, so
+ * context switch; and what it costs to be called wherever the scheduler's log is written. Each program does one thing under the same conditions; the maps are its own, so
  * that measuring disturbs no log.
  */
 #include "area.h"
@@ -85,5 +85,12 @@ BENCH(sched_switch, clock, clock_alone())
 BENCH(sched_switch, row, row((void *)ctx[2]))
 BENCH(sched_switch, ring, ring_buffer())
 BENCH(sched_switch, perf, perf_output(ctx))
+BENCH(sched_waking, empty, 0)
+
+SEC("perf_event")
+int tick_empty(void *ctx)
+{
+	return 0;
+}
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

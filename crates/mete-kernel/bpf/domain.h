@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
  * From task to accounting domain (thesis 3.5, 4.3.4): a table indexed by pid, written by the
- * scheduler and, for new tasks and tasks that change their cgroup, by the programs below. Reading it
- * takes no helper call. Every new task overwrites its entry, so that none is cleared at exit.
+ * scheduler, by the program below for tasks that change their cgroup, and by those of select.h for new
+ * tasks and for processes that become what a rule selects. Reading it takes no helper call. Every new
+ * task overwrites its entry, so that none is cleared at exit.
  */
 #ifndef METE_DOMAIN_H
 #define METE_DOMAIN_H
@@ -10,22 +11,26 @@
 #include "area.h"
 #include "domain_table.h"
 
-/* An entry of the table: the domain, and whether it comes from the task's cgroup. */
+/* An entry of the table: the domain, and whether it comes from a cgroup of the task. */
 #define BOUND_BY_CGROUP 0x8000
 
-/* The deepest nesting of cgroups that is followed. */
+/* The deepest nesting of cgroups that is followed, and the most hierarchies. */
 #define CGROUP_DEPTH 32
+#define HIERARCHIES 32
 
-/* From a cgroup's identifier to the entry of the tasks in it. */
+/* Identifiers of cgroups are unique only within a hierarchy. */
+struct cgroup_key {
+	__u64 id;
+	__u64 hierarchy;
+};
+
+/* From a cgroup to the entry of the tasks in it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u64);
+	__uint(max_entries, 4096);
+	__type(key, struct cgroup_key);
 	__type(value, __u16);
 } domain_of_cgroup SEC(".maps");
-
-/* The hierarchy that cgroups are bound in, and -1 for none: identifiers are unique only within one. */
-__s32 bound_hierarchy SEC(".data.binding") = -1;
 
 static __always_inline volatile __u16 *entry_of(volatile __u16 *table, __u32 pid)
 {
@@ -37,47 +42,85 @@ static __always_inline __u16 domain_of(volatile __u16 *table, struct task_struct
 	return *entry_of(table, task->pid) & (METE_DOMAINS - 1);
 }
 
+#define READ(to, from) bpf_probe_read_kernel(&(to), sizeof(to), &(from))
+
 /* The entry that a cgroup or its nearest bound ancestor gives; 0 if there is none. */
 static __always_inline __u16 entry_by_cgroup(struct cgroup *cgroup)
 {
-	struct cgroup_subsys_state *css = &cgroup->self;
+	struct cgroup_key key = {};
+	struct cgroup_root *root;
+	struct kernfs_node *node;
+	int hierarchy;
 
-	for (int depth = 0; depth < CGROUP_DEPTH && css; depth++) {
-		__u64 id = css->cgroup->kn->id;
-		__u16 *entry = bpf_map_lookup_elem(&domain_of_cgroup, &id);
+	if (READ(root, cgroup->root) || READ(hierarchy, root->hierarchy_id))
+		return 0;
+	key.hierarchy = hierarchy;
+	for (int depth = 0; depth < CGROUP_DEPTH; depth++) {
+		struct cgroup_subsys_state *above;
+		__u16 *entry;
 
+		if (READ(node, cgroup->kn) || READ(key.id, node->id))
+			return 0;
+		entry = bpf_map_lookup_elem(&domain_of_cgroup, &key);
 		if (entry)
 			return *entry;
-		css = css->parent;
+		if (READ(above, cgroup->self.parent) || !above || READ(cgroup, above->cgroup))
+			return 0;
 	}
 	return 0;
 }
 
-/* A task's own binding goes before its cgroup's (design decision D5). */
-static __always_inline void move_task(volatile __u16 *table, __u32 pid, __u16 entry)
-{
-	volatile __u16 *old = entry_of(table, pid);
+/* A walk over the cgroups that a task is in, one of each hierarchy. */
+struct groups {
+	struct list_head *head;
+	struct list_head *node;
+	__u16 entry;
+};
 
-	if (*old == 0 || *old & BOUND_BY_CGROUP)
-		*old = entry;
+static long ask_group(__u64 nth, struct groups *groups)
+{
+	struct cgrp_cset_link *link;
+	struct cgroup *cgroup;
+	__u16 entry;
+
+	if (groups->node == groups->head)
+		return 1;
+	link = (void *)((char *)groups->node - bpf_core_field_offset(struct cgrp_cset_link, cgrp_link));
+	if (READ(cgroup, link->cgrp) || READ(groups->node, groups->node->next))
+		return 1;
+	entry = entry_by_cgroup(cgroup);
+	if (entry && (!groups->entry || entry < groups->entry))
+		groups->entry = entry;
+	return 0;
 }
 
 /*
- * Children inherit. task_newtask and not sched_process_fork, which the kernel's own helpers of a
- * process (io_uring's and vhost's workers) do not pass.
+ * The entry that a task's cgroups give; 0 if none of them is bound. Of cgroups of several hierarchies, the
+ * domain with the lowest number counts. src/bind.rs says the same.
  */
-SEC("tp_btf/task_newtask")
-int inherit(__u64 *ctx)
+static __always_inline __u16 entry_by_groups(struct task_struct *task)
 {
-	struct task_struct *child = (void *)ctx[0];
-	volatile __u16 *table = pid_table();
+	struct groups groups = {};
+	struct css_set *set;
 
-	if (!table || child->pid == 0)
+	if (READ(set, task->cgroups) || READ(groups.node, set->cgrp_links.next))
 		return 0;
-	*entry_of(table, child->pid) = *entry_of(table, current_task()->pid);
-	if (ctx[1] & CLONE_INTO_CGROUP && bound_hierarchy == 0)
-		move_task(table, child->pid, entry_by_cgroup(child->cgroups->dfl_cgrp));
-	return 0;
+	groups.head = (void *)((char *)set + bpf_core_field_offset(struct css_set, cgrp_links));
+	bpf_loop(HIERARCHIES, ask_group, &groups, 0);
+	return groups.entry;
+}
+
+/* A task's own binding goes before its cgroups' (design decision D5). */
+static __always_inline void follow_task(volatile __u16 *table, struct task_struct *task, __u32 pid)
+{
+	volatile __u16 *slot = entry_of(table, pid);
+	__u16 old = *slot, entry;
+
+	if (old && !(old & BOUND_BY_CGROUP))
+		return;
+	entry = entry_by_groups(task);
+	if (entry != old)
+		*slot = entry;
 }
 
 /* A walk over a process's list of threads. The kernel keeps what is on it as long as a program runs. */
@@ -85,6 +128,7 @@ struct walk {
 	struct list_head *head;
 	struct list_head *node;
 	__u16 entry;
+	__u16 is_own;
 };
 
 /* More threads than pids. */
@@ -100,14 +144,18 @@ static long move_thread(__u64 nth, struct walk *walk)
 		return 1;
 	if (bpf_probe_read_kernel(&pid, sizeof(pid), task + bpf_core_field_offset(struct task_struct, pid)))
 		return 1;
-	move_task(table, pid, walk->entry);
+	if (walk->is_own)
+		*entry_of(table, pid) = walk->entry;
+	else
+		follow_task(table, (void *)task, pid);
 	return bpf_probe_read_kernel(&walk->node, sizeof(walk->node), &walk->node->next) != 0;
 }
 
-static __always_inline void move_threads(struct task_struct *leader, __u16 entry)
+/* `is_own`: to a domain of the process's own; else to that of each thread's cgroups. */
+static __always_inline void move_threads(struct task_struct *leader, __u16 entry, __u16 is_own)
 {
 	struct signal_struct *signal = leader->signal;
-	struct walk walk = { &signal->thread_head, signal->thread_head.next, entry };
+	struct walk walk = { &signal->thread_head, signal->thread_head.next, entry, is_own };
 
 	bpf_loop(MAX_THREADS, move_thread, &walk, 0);
 }
@@ -116,19 +164,42 @@ static __always_inline void move_threads(struct task_struct *leader, __u16 entry
 SEC("tp_btf/cgroup_attach_task")
 int follow(__u64 *ctx)
 {
-	struct cgroup *cgroup = (void *)ctx[0];
 	struct task_struct *task = (void *)ctx[2];
 	_Bool is_whole_process = ctx[3] & 1;
 	volatile __u16 *table = pid_table();
-	__u16 entry;
 
-	if (!table || cgroup->root->hierarchy_id != bound_hierarchy)
+	if (!table)
 		return 0;
-	entry = entry_by_cgroup(cgroup);
 	if (is_whole_process)
-		move_threads(task, entry);
+		move_threads(task, 0, 0);
 	else
-		move_task(table, task->pid, entry);
+		follow_task(table, task, task->pid);
+	return 0;
+}
+
+/* Tasks whose entry the program below has changed, ever. */
+__u64 regrouped SEC(".bss.regrouped");
+
+/* After a cgroup was bound or unbound, for every task. Tasks move and begin meanwhile: it is run until it changes nothing. */
+SEC("iter/task")
+int follow_all(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	volatile __u16 *table = pid_table();
+	struct css_set *before, *after;
+	__u16 old;
+
+	if (!task || !table)
+		return 0;
+	old = *entry_of(table, task->pid);
+	READ(before, task->cgroups);
+	follow_task(table, task, task->pid);
+	READ(after, task->cgroups);
+	/* The program above may have been quicker to say where it is now. */
+	if (before != after)
+		follow_task(table, task, task->pid);
+	if (*entry_of(table, task->pid) != old)
+		__sync_fetch_and_add(&regrouped, 1);
 	return 0;
 }
 

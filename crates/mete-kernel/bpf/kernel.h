@@ -13,6 +13,7 @@ enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_NOEXIST = 1,
 	BPF_RB_NO_WAKEUP = 1,
@@ -21,6 +22,9 @@ enum {
 
 #define BPF_F_CURRENT_CPU 0xffffffffull
 #define CLONE_INTO_CGROUP 0x200000000ull
+
+/* In the flags of a task: one of the kernel's own. */
+#define PF_KTHREAD 0x00200000
 
 /* x86-64 without address sanitizer; where stacks are larger, the programs see less of them. */
 #define THREAD_BYTES 16384
@@ -67,23 +71,117 @@ struct cgroup {
 	struct cgroup_root *root;
 };
 
-struct css_set {
-	struct cgroup *dfl_cgrp;
-};
-
 struct list_head {
 	struct list_head *next;
 };
 
+/* The cgroups that a task is in. */
+struct css_set {
+	struct list_head cgrp_links;
+};
+
+/* One of them. */
+struct cgrp_cset_link {
+	struct cgroup *cgrp;
+	struct list_head cgrp_link;
+};
+
+struct atomic {
+	int counter;
+};
+
 struct signal_struct {
 	struct list_head thread_head;
+	struct atomic live; /* threads that have not ended */
+};
+
+struct percpu_counter {
+	__s64 count;
+	__s32 *counters;
+};
+
+struct mm_struct {
+	struct file *exe_file;
+	struct task_struct *owner;
+	struct percpu_counter rss_stat[4];
+};
+
+/* How address spaces were counted before 6.2. */
+struct mm_rss_stat {
+	__s64 count[4];
+};
+
+struct mm_struct___before_6_2 {
+	struct mm_rss_stat rss_stat;
+};
+
+struct bpf_array {
+	void *pptrs[0];
+};
+
+struct net_device {
+	unsigned int flags;
+};
+
+struct sk_buff {
+	struct net_device *dev;
+	struct sock *sk;
+};
+
+struct qstr {
+	__u32 len;
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+};
+
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
+struct file {
+	struct path f_path;
+};
+
+struct fs_struct {
+	struct path root;
+};
+
+typedef struct {
+	__u32 val;
+} kuid_t;
+
+struct cred {
+	kuid_t euid;
 };
 
 struct task_struct {
 	void *stack;
+	unsigned int flags;
 	int prio;
 	struct sched_entity se;
+	struct mm_struct *mm;
 	int pid;
+	int tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	const struct cred *real_cred;
+	char comm[16];
+	struct fs_struct *fs;
 	struct signal_struct *signal;
 	struct list_head thread_node;
 	struct css_set *cgroups;
@@ -93,12 +191,8 @@ struct pt_regs {
 	long orig_ax;
 };
 
-/* What perf hands to a program on kmem:rss_stat. */
-struct trace_event_raw_rss_stat {
-	unsigned int mm_id;
-	unsigned int curr;
-	int member;
-	long size;
+struct bpf_iter__task {
+	struct task_struct *task;
 };
 
 #pragma clang attribute pop

@@ -3,5 +3,6 @@
 #include "ipc.h"
 #include "memory.h"
 #include "run_queue.h"
+#include "select.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

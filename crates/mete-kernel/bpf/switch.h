@@ -21,15 +21,17 @@ struct phase {
 	__u32 armed; /* of which the exit will be logged: bit n of counter n, or SERVICE */
 	__u32 generation; /* the attachment that it was written in */
 	__u16 domain;
-	__u16 reserved;
+	__u16 moved_to; /* the running task's domain now, if `moved` says that it has changed */
 	__u32 pid; /* of the task that got the processor */
 	__u64 missed; /* switches that the kernel did not report, ever */
 	__u64 seen; /* the last switch, on the run-queue clock */
-	__u64 padding[3]; /* to whole cache lines */
+	__u64 moved; /* when the running task first changed its domain, by the monotonic clock; 0 if it did not */
+	__u64 moved_last; /* and when it did so last */
+	__u64 padding; /* to whole cache lines */
 };
 
 _Static_assert(sizeof(struct phase) % 64 == 0, "no cache line is shared by two processors");
-_Static_assert(__builtin_offsetof(struct phase, missed) == 8 * (COUNTERS + 1) + 16, "src/attach.rs reads it");
+_Static_assert(__builtin_offsetof(struct phase, missed) == 8 * (COUNTERS + 1) + 16, "src/missed.rs reads it");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -52,6 +54,23 @@ struct {
 	__u32 counters; /* bit n: counter n is open */
 	__u32 service; /* whether service time is logged */
 } switching SEC(".bss.switching");
+
+/*
+ * How far the monotonic clock is ahead of the run queues'. Reading it for each row would double what a
+ * row costs; this is renewed a hundred times a second, at a switch, when the run queue's clock is exact.
+ */
+#define RENEW_NS 10000000
+
+__s64 ahead_ns SEC(".bss.clocks");
+__u64 renewed_ns SEC(".bss.renewed"); /* on the run-queue clock */
+
+static __always_inline void compare_clocks(__u64 now)
+{
+	if (now - renewed_ns < RENEW_NS)
+		return;
+	renewed_ns = now;
+	*(volatile __s64 *)&ahead_ns = bpf_ktime_get_ns() - now;
+}
 
 static __always_inline __u64 read_counter(__u32 nth)
 {
@@ -81,7 +100,7 @@ static __always_inline _Bool stays(const struct passage *p, __u16 event)
 
 static __always_inline void leave(const struct passage *p, __u16 event, __u64 delta)
 {
-	struct mete_record r = { event, p->from, p->to, delta, p->next };
+	struct mete_record r = { event, p->from, p->to, delta, 0, p->now };
 
 	mete_exit(p->area, &r, 0);
 }
@@ -166,12 +185,66 @@ static __always_inline void arrive_late(struct passage *p, __u16 domain, struct 
 	p->now = now;
 }
 
+/*
+ * A task that runs goes on in another domain. The run-queue clock stands still between switches, so
+ * the time so far is divided when the task leaves the processor, by what the monotonic clock says
+ * has passed since. A domain between the first one and this one is charged at once.
+ */
+static __always_inline void move_running(struct task_struct *task, __u16 to)
+{
+	__u32 processor = bpf_get_smp_processor_id();
+	struct phase *phase = bpf_map_lookup_elem(&phases, &processor);
+	struct passage p = { .area = area_of(processor), .phase = phase, .next = task, .to = to };
+	__u64 now;
+
+	if (!phase || !p.area || phase->generation != switching.generation || phase->pid != task->pid)
+		return;
+	p.from = phase->moved ? phase->moved_to : phase->domain;
+	if (p.from == to)
+		return;
+	for (__u32 nth = 0; nth < COUNTERS; nth++) {
+		if (switching.counters & 1u << nth)
+			pass_counter(&p, nth);
+	}
+	now = bpf_ktime_get_ns();
+	if (phase->moved && switching.service && mete_enter(p.area, p.from, METE_SERVICE_TIME))
+		leave(&p, METE_SERVICE_TIME, now - phase->moved_last);
+	phase->moved_to = to;
+	phase->moved_last = now;
+	if (!phase->moved)
+		phase->moved = now;
+}
+
+/* Divides what the running task has used among the domains that it was in meanwhile. */
+static __always_inline void settle_moved(struct passage *p, _Bool has_service)
+{
+	struct phase *phase = p->phase;
+	__u64 now = p->now, clock, since, last;
+
+	if (!phase->moved)
+		return;
+	clock = bpf_ktime_get_ns();
+	since = clock - phase->moved;
+	last = clock - phase->moved_last;
+	phase->moved = 0;
+	/* Two clocks: not before the phase began. */
+	if (since > now - phase->begin[COUNTERS])
+		since = now - phase->begin[COUNTERS];
+	if (last > since)
+		last = since;
+	p->now = now - since;
+	arrive(p, phase->moved_to, has_service, 0);
+	p->now = now;
+	phase->begin[COUNTERS] = now - last;
+}
+
 /* What was remembered under another attachment is void. */
 static __always_inline void begin_anew(struct phase *phase, __u32 pid)
 {
 	phase->generation = switching.generation;
 	phase->armed = 0;
 	phase->domain = METE_NO_DOMAIN;
+	phase->moved = 0;
 	phase->pid = pid;
 }
 
@@ -194,8 +267,13 @@ static __always_inline void charge_so_far(struct mete_area *area, struct task_st
 		begin_anew(p.phase, task->pid);
 		arrive(&p, domain_of(table, task), 1, 0);
 	} else if (p.phase->pid != task->pid) {
+		p.phase->moved = 0;
 		arrive_late(&p, domain_of(table, task), task, 1);
 	}
+	settle_moved(&p, 1);
+	/* The scheduler has bound it anew, or another thread's exec has. */
+	if (p.phase->domain != domain_of(table, task))
+		arrive(&p, domain_of(table, task), 1, 0);
 	p.phase->pid = task->pid;
 	p.phase->seen = p.now;
 	if (!(p.phase->armed & SERVICE) || p.now <= p.phase->begin[COUNTERS])
@@ -218,10 +296,14 @@ static __always_inline int on_switch(__u64 *ctx, _Bool has_service, _Bool has_co
 	if (!table || !p.area || !p.phase)
 		return 0;
 	p.now = run_queue_clock(p.next);
+	compare_clocks(p.now);
 	if (p.phase->generation != switching.generation)
 		begin_anew(p.phase, leaving->pid);
-	if (p.phase->pid != leaving->pid)
+	if (p.phase->pid != leaving->pid) {
+		p.phase->moved = 0;
 		arrive_late(&p, domain_of(table, leaving), leaving, has_service);
+	}
+	settle_moved(&p, has_service);
 	arrive(&p, domain_of(table, p.next), has_service, has_counters);
 	p.phase->pid = p.next->pid;
 	p.phase->seen = p.now;

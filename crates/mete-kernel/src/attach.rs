@@ -1,13 +1,15 @@
 //! Enabling and disabling: programs are attached only while something needs them (LOG-2).
 
+use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 
-use libbpf_rs::{Link, Object, ProgramMut};
+use libbpf_rs::{Iter, Link, Object, ProgramInput, ProgramMut};
 use mete_log::EventId;
 
 use crate::characteristic::{Characteristic, event};
 use crate::counter::Counter;
-use crate::{Kernel, KernelError, map, memory, perf, tracefs};
+use crate::memory::Memory;
+use crate::{Kernel, KernelError, map, perf};
 
 /// What is attached at the moment.
 #[derive(Default)]
@@ -16,12 +18,38 @@ pub(crate) struct Attached {
     has_service: bool,
     counters: Vec<OpenCounter>,
     generation: u32,
-    ipc: Option<Link>,
-    memory: Option<Link>,
+    ipc: Option<Ipc>,
+    pub(crate) memory: Option<Memory>,
     ticks: Vec<Link>,
     inherit: Option<Link>,
-    follow: Option<Link>,
+    follow: Option<Follow>,
+    select: Vec<(&'static str, Link)>,
 }
+
+/// What keeps tasks in the domains of their cgroups.
+struct Follow {
+    _moves: Link,
+    /// Runs a program for each task when it is read.
+    all: Link,
+}
+
+struct Ipc {
+    _wakeups: Link,
+    /// None, or all of them.
+    network: Vec<Link>,
+}
+
+const OVER_LOOPBACK: &str = "IPC over the loopback device";
+
+/// What follows packets from their senders to where they are delivered, and the tracepoints that it needs.
+const NETWORK: [(&str, &str); 3] = [
+    ("on_send", "net_dev_queue tracepoint"),
+    ("on_receive", "netif_receive_skb tracepoint"),
+    ("on_delivered", "napi_poll tracepoint"),
+];
+
+/// Looks where a task belongs by its cgroups.
+const FOLLOW_ALL: &str = "follow_all";
 
 struct OpenCounter {
     counter: Counter,
@@ -61,18 +89,37 @@ impl Kernel {
         self.attached.event_of(counter)
     }
 
+    /// Whether this kernel lets packets be followed over the loopback device, so that
+    /// [`Characteristic::Ipc`] has the wake-ups that they cause.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError::NoHook`] names what is missing.
+    pub fn follows_packets(&self) -> Result<(), KernelError> {
+        for (name, hook) in NETWORK {
+            if program(&self.object, name).is_none_or(|program| !program.autoload()) {
+                return Err(KernelError::NoHook { characteristic: OVER_LOOPBACK, hook });
+            }
+        }
+        Ok(())
+    }
+
     /// Names of the programs that are attached now.
     pub fn attached(&self) -> Vec<&'static str> {
         let a = &self.attached;
         let others = [
             ("on_waking", a.ipc.is_some()),
             ("on_rss_stat", a.memory.is_some()),
+            ("take_stock", a.memory.is_some()),
             ("on_tick", !a.ticks.is_empty()),
             ("inherit", a.inherit.is_some()),
             ("follow", a.follow.is_some()),
         ];
         let others = others.into_iter().filter_map(|(name, is_attached)| is_attached.then_some(name));
-        a.switch.iter().map(|(name, _)| *name).chain(others).collect()
+        let has_network = a.ipc.as_ref().is_some_and(|ipc| !ipc.network.is_empty());
+        let network = NETWORK.iter().filter(|_| has_network).map(|(name, _)| *name);
+        let selecting = a.select.iter().map(|(name, _)| *name);
+        a.switch.iter().map(|(name, _)| *name).chain(others).chain(network).chain(selecting).collect()
     }
 
     fn enable_service(&mut self) -> Result<EventId, KernelError> {
@@ -98,22 +145,17 @@ impl Kernel {
 
     fn enable_ipc(&mut self) -> Result<EventId, KernelError> {
         if self.attached.ipc.is_none() {
-            self.attached.ipc =
-                Some(attach(&self.object, "on_waking", "IPC usage", "sched_waking tracepoint")?);
+            let wakeups = attach(&self.object, "on_waking", "IPC usage", "sched_waking tracepoint")?;
+            let network =
+                if self.follows_packets().is_ok() { attach_network(&self.object)? } else { Vec::new() };
+            self.attached.ipc = Some(Ipc { _wakeups: wakeups, network });
         }
         Ok(event::IPC_SEND)
     }
 
     fn enable_memory(&mut self) -> Result<EventId, KernelError> {
         if self.attached.memory.is_none() {
-            memory::forget(&self.object)?;
-            let id = tracefs::tracepoint_id("kmem/rss_stat")?;
-            let event = perf::open_tracepoint(id).map_err(|source| KernelError::PerfEvent {
-                event: "kmem:rss_stat",
-                processor: 0,
-                source,
-            })?;
-            self.attached.memory = Some(attach_event(&self.object, "on_rss_stat", event)?);
+            self.attached.memory = Some(Memory::start(&self.object)?);
         }
         Ok(event::MEMORY)
     }
@@ -122,16 +164,7 @@ impl Kernel {
         if !(1..=10_000).contains(&hertz) {
             return Err(KernelError::TickRate(hertz));
         }
-        let mut ticks = Vec::new();
-        for processor in perf::online_processors(self.processors()) {
-            let event = perf::open_tick(hertz, processor).map_err(|source| KernelError::PerfEvent {
-                event: "cpu-clock",
-                processor,
-                source,
-            })?;
-            ticks.push(attach_event(&self.object, "on_tick", event)?);
-        }
-        self.attached.ticks = ticks;
+        self.attached.ticks = attach_ticks(&self.object, "on_tick", hertz, self.processors())?;
         Ok(event::RUN_QUEUE)
     }
 
@@ -144,14 +177,34 @@ impl Kernel {
         Ok(())
     }
 
+    /// From the first rule on, processes are looked at when they become something else.
+    pub(crate) fn follow_selections(&mut self) -> Result<(), KernelError> {
+        self.follow_tasks()?;
+        if self.attached.select.is_empty() {
+            let what = "a process that becomes what a selector asks for";
+            let programs =
+                [("on_exec", "sched_process_exec tracepoint"), ("on_rename", "task_rename tracepoint")];
+            let links = programs.map(|(name, hook)| Ok((name, attach(&self.object, name, what, hook)?)));
+            self.attached.select = links.into_iter().collect::<Result<_, KernelError>>()?;
+        }
+        Ok(())
+    }
+
     /// From the first binding of a cgroup on, tasks that move are followed.
     pub(crate) fn follow_cgroups(&mut self) -> Result<(), KernelError> {
         self.follow_tasks()?;
         if self.attached.follow.is_none() {
-            let hook = "cgroup_attach_task tracepoint";
-            self.attached.follow = Some(attach(&self.object, "follow", "movement between cgroups", hook)?);
+            let what = "movement between cgroups";
+            let moves = attach(&self.object, "follow", what, "cgroup_attach_task tracepoint")?;
+            let all = attach(&self.object, FOLLOW_ALL, what, "iterator over tasks")?;
+            self.attached.follow = Some(Follow { _moves: moves, all });
         }
         Ok(())
+    }
+
+    /// Has the kernel look once where each task belongs by its cgroups; nothing if no cgroup was ever bound.
+    pub(crate) fn follow_all(&self) -> Result<(), KernelError> {
+        self.attached.follow.as_ref().map_or(Ok(()), |follow| run_for_all(&follow.all, FOLLOW_ALL))
     }
 }
 
@@ -209,12 +262,37 @@ impl Attached {
     }
 }
 
+fn attach_network(object: &Object) -> Result<Vec<Link>, KernelError> {
+    NETWORK.iter().map(|&(name, hook)| attach(object, name, OVER_LOOPBACK, hook)).collect()
+}
+
 fn event_number(nth: usize) -> EventId {
     event::COUNTERS + nth as EventId
 }
 
 pub(crate) fn program<'a>(object: &'a Object, name: &str) -> Option<ProgramMut<'a>> {
     object.progs_mut().find(|program| program.name() == name)
+}
+
+/// Runs a program here and now, as this task. The kernel keeps this thread on its processor meanwhile.
+pub(crate) fn run_once(
+    object: &Object,
+    name: &'static str,
+    characteristic: &'static str,
+) -> Result<(), KernelError> {
+    let absent = KernelError::NoHook { characteristic, hook: "test runs of programs" };
+    let program = program(object, name).ok_or(absent)?;
+    let run = program.test_run(ProgramInput::default());
+    run.map(drop).map_err(|source| KernelError::Attach { program: name, source })
+}
+
+/// Runs a program for every task.
+pub(crate) fn run_for_all(tasks: &Link, name: &'static str) -> Result<(), KernelError> {
+    let failed = |source| KernelError::Attach { program: name, source };
+    let mut all = Iter::new(tasks).map_err(failed)?;
+    // The program writes nothing; reading to the end runs it for every task.
+    all.read_to_end(&mut Vec::new()).map_err(|error| failed(error.into()))?;
+    Ok(())
 }
 
 /// Attaches a program to the tracepoint that its section names.
@@ -227,6 +305,20 @@ pub(crate) fn attach(
     let absent = KernelError::NoHook { characteristic, hook };
     let program = program(object, name).filter(|program| program.autoload()).ok_or(absent)?;
     program.attach().map_err(|source| KernelError::Attach { program: name, source })
+}
+
+/// Attaches a program to a timer of each processor that is online.
+pub(crate) fn attach_ticks(
+    object: &Object,
+    name: &'static str,
+    hertz: u32,
+    processors: usize,
+) -> Result<Vec<Link>, KernelError> {
+    let attach = |processor| {
+        let failed = |source| KernelError::PerfEvent { event: "cpu-clock", processor, source };
+        attach_event(object, name, perf::open_tick(hertz, processor).map_err(failed)?)
+    };
+    perf::online_processors(processors).into_iter().map(attach).collect()
 }
 
 /// Attaches a program to a perf event.

@@ -1,5 +1,5 @@
 //! One-purpose programs on two tracepoints, to time a row beside its peers under the same
-//! conditions. This attaches and detaches; the caller makes the traffic and times it.
+//! conditions, and empty ones wherever the scheduler's log is written. This attaches and detaches; the caller makes the traffic and times it.
 //!
 //! The areas are the bench's own: which entries and which clock a [`BenchProgram::Row`] has, the
 //! caller writes into them. Rows have event [`EVENT`], domain [`DOMAIN`] and correspondent 2.
@@ -65,7 +65,7 @@ pub struct Bench {
 #[must_use = "the program is detached when this is dropped"]
 pub struct Running {
     // Fields are dropped in this order: the program first, then what it writes into.
-    _link: Link,
+    _links: Vec<Link>,
     _sink: Option<Sink>,
 }
 
@@ -110,7 +110,27 @@ impl Bench {
             _ => None,
         };
         let link = attach::attach(&self.object, name(point, program), "the bench", "such typed tracepoint")?;
-        Ok(Running { _link: link, _sink: sink })
+        Ok(Running { _links: vec![link], _sink: sink })
+    }
+
+    /// Attaches an empty program to each place at which [`Characteristic::ServiceTime`], [`Characteristic::Ipc`] and
+    /// [`Characteristic::RunQueue`] are logged, but for packets: the cost of being called there.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`]; nothing is attached then.
+    ///
+    /// [`Characteristic::ServiceTime`]: crate::Characteristic::ServiceTime
+    /// [`Characteristic::Ipc`]: crate::Characteristic::Ipc
+    /// [`Characteristic::RunQueue`]: crate::Characteristic::RunQueue
+    pub fn attach_empty(&self, tick_hertz: u32) -> Result<Running, KernelError> {
+        let at = |name, hook| attach::attach(&self.object, name, "the bench", hook);
+        let mut links = vec![
+            at("sched_switch_empty", "sched_switch tracepoint")?,
+            at("sched_waking_empty", "sched_waking tracepoint")?,
+        ];
+        links.extend(attach::attach_ticks(&self.object, "tick_empty", tick_hertz, self.processors)?);
+        Ok(Running { _links: links, _sink: None })
     }
 
     fn open_outputs(&self) -> Result<Vec<(Mapping, OwnedFd)>, KernelError> {

@@ -3,7 +3,7 @@
 //! A table from pid to domain is shared with the handlers; `bpf/domain.h` tells how new tasks and
 //! tasks that change their cgroup get their entries. A task's own binding goes before its cgroup's.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -32,10 +32,19 @@ pub enum Principal {
     Idle,
 }
 
-/// Entry of the table: the domain comes from the task's cgroup. As in `bpf/domain.h`.
+/// Where the kernel has a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The domain; 0 for none.
+    pub domain: DomainId,
+    /// Whether it is the domain of the task's cgroup.
+    pub is_by_cgroup: bool,
+}
+
+/// Entry of the table: the domain comes from a cgroup of the task. As in `bpf/domain.h`.
 const BY_CGROUP: u16 = 0x8000;
 
-/// Passes over a list of tasks that changes meanwhile, before the rest is left to inheritance.
+/// Passes over tasks that change meanwhile, before the rest is left to inheritance.
 const MAX_PASSES: usize = 100;
 
 /// Entries of the table: a power of two that every pid is below.
@@ -67,15 +76,14 @@ impl DomainTable {
 /// What is bound.
 pub(crate) struct Bindings {
     table: Mapping,
-    /// Entry by identifier, within one hierarchy.
-    cgroups: BTreeMap<u64, u16>,
-    hierarchy: Option<i32>,
+    /// By identifier and hierarchy.
+    cgroups: BTreeSet<(u64, i32)>,
 }
 
 impl Bindings {
     pub(crate) fn new(object: &Object) -> Result<Bindings, KernelError> {
         let table = Mapping::of_map(object, "domain_of_pid", 2 * table_entries())?;
-        Ok(Bindings { table, cgroups: BTreeMap::new(), hierarchy: None })
+        Ok(Bindings { table, cgroups: BTreeSet::new() })
     }
 
     fn table(&self) -> &[AtomicU16] {
@@ -86,50 +94,6 @@ impl Bindings {
     fn entry(&self, pid: i32) -> &AtomicU16 {
         let table = self.table();
         &table[pid as usize & (table.len() - 1)]
-    }
-
-    /// A domain from a cgroup, which a task's own domain goes before. The programs do the same.
-    fn move_task(&self, pid: i32, entry: u16) {
-        let slot = self.entry(pid);
-        let mut old = slot.load(Ordering::Relaxed);
-        while old == 0 || old & BY_CGROUP != 0 {
-            match slot.compare_exchange_weak(old, entry, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(now) => old = now,
-            }
-        }
-    }
-
-    /// The entry of tasks in `cgroup`: the nearest bound one's.
-    fn entry_of(&self, cgroup: &Cgroup) -> u16 {
-        let nearest = cgroup.path().ancestors().find_map(|path| {
-            let id = Cgroup::id_of(path).ok()?;
-            self.cgroups.get(&id).copied()
-        });
-        nearest.unwrap_or(0)
-    }
-
-    /// Tells every task in `cgroup` and below, until a pass finds none that is new.
-    fn tell_tasks(&self, cgroup: &Cgroup) -> io::Result<()> {
-        let mut known = BTreeSet::new();
-        for _ in 0..MAX_PASSES {
-            let before = known.len();
-            self.tell_once(cgroup, &mut known)?;
-            if known.len() == before {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn tell_once(&self, cgroup: &Cgroup, known: &mut BTreeSet<i32>) -> io::Result<()> {
-        let entry = self.entry_of(cgroup);
-        for pid in cgroup.tasks()? {
-            if known.insert(pid) {
-                self.move_task(pid, entry);
-            }
-        }
-        cgroup.children()?.iter().try_for_each(|child| self.tell_once(child, known))
     }
 }
 
@@ -159,7 +123,10 @@ impl Kernel {
     pub fn unbind(&mut self, principal: &Principal) -> Result<(), KernelError> {
         match principal {
             Principal::Cgroup(path) => self.unbind_cgroup(&Cgroup::open(path)?),
-            other => self.bind(other, 0),
+            other => {
+                self.bind(other, 0)?;
+                self.regroup()
+            }
         }
     }
 
@@ -177,7 +144,25 @@ impl Kernel {
 
     /// The domain of a task; 0 for whoever is bound to none.
     pub fn domain_of(&self, pid: i32) -> DomainId {
-        self.bindings.entry(pid).load(Ordering::Relaxed) & (Shape::KERNEL.domains() as u16 - 1)
+        self.bound(pid).domain
+    }
+
+    /// Binds a process as [`Kernel::bind`] does, unless the kernel itself has bound it anew since it was `seen` so.
+    ///
+    /// # Errors
+    ///
+    /// As [`Kernel::bind`].
+    pub fn rebind(&mut self, pid: i32, seen: Bound, domain: DomainId) -> Result<(), KernelError> {
+        check_right(pid)?;
+        let (slot, order) = (self.bindings.entry(pid), Ordering::Relaxed);
+        let entry = slot.load(order);
+        let is_so = bound(entry) == seen && slot.compare_exchange(entry, domain, order, order).is_ok();
+        if is_so { self.bind(&Principal::Process(pid), domain) } else { Ok(()) }
+    }
+
+    /// Where a task belongs, and why.
+    pub fn bound(&self, pid: i32) -> Bound {
+        bound(self.bindings.entry(pid).load(Ordering::Relaxed))
     }
 
     fn bind_thread(&self, pid: i32, domain: DomainId) -> Result<(), KernelError> {
@@ -203,38 +188,52 @@ impl Kernel {
     }
 
     fn bind_cgroup(&mut self, cgroup: &Cgroup, domain: DomainId) -> Result<(), KernelError> {
-        let hierarchy = cgroup.hierarchy()?;
-        if self.bindings.hierarchy.is_some_and(|bound| bound != hierarchy) {
-            return Err(KernelError::OtherHierarchy { path: cgroup.path().into() });
-        }
+        let key = (cgroup.id()?, cgroup.hierarchy()?);
         self.follow_cgroups()?;
-        self.set_hierarchy(Some(hierarchy))?;
-        let entry = domain | BY_CGROUP;
-        map::write(&self.object, CGROUPS, &cgroup.id()?.to_ne_bytes(), &entry.to_ne_bytes())?;
-        self.bindings.cgroups.insert(cgroup.id()?, entry);
-        self.bindings.tell_tasks(cgroup).map_err(|source| cgroup.failed(source))
+        map::write(&self.object, CGROUPS, &bytes_of(key), &(domain | BY_CGROUP).to_ne_bytes())?;
+        self.bindings.cgroups.insert(key);
+        self.regroup()
     }
 
     fn unbind_cgroup(&mut self, cgroup: &Cgroup) -> Result<(), KernelError> {
-        let id = cgroup.id()?;
-        if self.bindings.cgroups.remove(&id).is_none() {
+        let key = (cgroup.id()?, cgroup.hierarchy()?);
+        if !self.bindings.cgroups.remove(&key) {
             return Ok(());
         }
         let bound = map::find(&self.object, CGROUPS)?;
-        bound.delete(&id.to_ne_bytes()).map_err(|error| map::failed(CGROUPS, error))?;
-        if self.bindings.cgroups.is_empty() {
-            self.set_hierarchy(None)?;
-        }
-        self.bindings.tell_tasks(cgroup).map_err(|source| cgroup.failed(source))
+        bound.delete(&bytes_of(key)).map_err(|error| map::failed(CGROUPS, error))?;
+        self.regroup()
     }
 
-    fn set_hierarchy(&mut self, hierarchy: Option<i32>) -> Result<(), KernelError> {
-        self.bindings.hierarchy = hierarchy;
-        map::write_global(&self.object, ".data.binding", &hierarchy.unwrap_or(-1).to_ne_bytes())
+    /// Brings every task to where it belongs by its cgroups: until a pass changes nothing, as tasks move and begin meanwhile.
+    fn regroup(&self) -> Result<(), KernelError> {
+        let mut before = self.regrouped()?;
+        for _ in 0..MAX_PASSES {
+            self.follow_all()?;
+            let now = self.regrouped()?;
+            if std::mem::replace(&mut before, now) == now {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many entries that has changed, ever.
+    fn regrouped(&self) -> Result<u64, KernelError> {
+        self.count_in(".bss.regrouped", 0, 0)
     }
 }
 
 const CGROUPS: &str = "domain_of_cgroup";
+
+/// `struct cgroup_key` of `bpf/domain.h`.
+fn bytes_of((id, hierarchy): (u64, i32)) -> Vec<u8> {
+    [id, hierarchy as u64].map(u64::to_ne_bytes).concat()
+}
+
+fn bound(entry: u16) -> Bound {
+    Bound { domain: entry & (Shape::KERNEL.domains() as u16 - 1), is_by_cgroup: entry & BY_CGROUP != 0 }
+}
 
 /// Whoever may not signal a task has no business in accounting it.
 fn check_right(pid: i32) -> Result<(), KernelError> {

@@ -44,7 +44,7 @@ const SYS_ADMIN: u32 = 21;
 
 /// Says which capabilities are missing to load programs.
 pub(crate) fn check_privilege() -> Result<(), KernelError> {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = String::from_utf8_lossy(&fs::read("/proc/self/status").unwrap_or_default()).into_owned();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let effective = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
     let has = |bit: u32| effective >> bit & 1 == 1;
@@ -201,7 +201,7 @@ fn sched_ext() -> Capability {
 }
 
 fn cgroups() -> Capability {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mounts = String::from_utf8_lossy(&fs::read("/proc/self/mountinfo").unwrap_or_default()).into_owned();
     let is_mounted = |kind: &str| mounts.lines().any(|line| line.contains(&format!(" - {kind} ")));
     let finding = match (is_mounted("cgroup"), is_mounted("cgroup2")) {
         (false, false) => Err("no cgroup file system is mounted".into()),

@@ -24,45 +24,26 @@ impl Cgroup {
         Ok(cgroup)
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(crate) fn failed(&self, source: io::Error) -> KernelError {
+    fn failed(&self, source: io::Error) -> KernelError {
         KernelError::Cgroup { path: self.path.clone(), source }
     }
 
     /// The kernel's identifier, unique in its hierarchy: the directory's inode number.
     pub(crate) fn id(&self) -> Result<u64, KernelError> {
-        Cgroup::id_of(&self.path).map_err(|source| self.failed(source))
-    }
-
-    pub(crate) fn id_of(path: &Path) -> io::Result<u64> {
-        fs::metadata(path).map(|directory| directory.ino())
+        let directory = fs::metadata(&self.path).map_err(|source| self.failed(source))?;
+        Ok(directory.ino())
     }
 
     /// The kernel's number of the hierarchy; 0 is version 2.
     pub(crate) fn hierarchy(&self) -> Result<i32, KernelError> {
         let read = || {
             let directory = fs::metadata(&self.path)?;
-            let mounts = fs::read_to_string("/proc/self/mountinfo")?;
-            let hierarchies = fs::read_to_string("/proc/self/cgroup")?;
+            // What others have mounted and made may have any name; numbers and controllers are text.
+            let lossy = |path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            let (mounts, hierarchies) = (lossy("/proc/self/mountinfo")?, lossy("/proc/self/cgroup")?);
             find_hierarchy(&device(&directory), &mounts, &hierarchies).ok_or(io::ErrorKind::NotFound.into())
         };
         read().map_err(|source| self.failed(source))
-    }
-
-    /// Threads in this cgroup itself.
-    pub(crate) fn tasks(&self) -> io::Result<Vec<i32>> {
-        let text = fs::read_to_string(self.task_file()?)?;
-        Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
-    }
-
-    /// The cgroups one level below. One that goes away meanwhile is none.
-    pub(crate) fn children(&self) -> io::Result<Vec<Cgroup>> {
-        let entries = fs::read_dir(&self.path)?.filter_map(Result::ok);
-        let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        Ok(directories.map(|entry| Cgroup { path: entry.path() }).collect())
     }
 
     fn task_file(&self) -> io::Result<PathBuf> {

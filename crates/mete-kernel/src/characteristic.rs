@@ -36,9 +36,13 @@ pub enum Characteristic {
     Counter(Counter),
     /// Who wakes whom: [`event::IPC_SEND`] and [`event::IPC_RECEIVE`].
     ///
-    /// Only what a task does itself, in a system call, counts. Wake-ups by interrupts are dropped, and
-    /// with them those by page faults and those that the network stack makes in a soft interrupt:
-    /// TCP over the loopback device among them.
+    /// What a task does itself counts, in a system call or by a fault, and what its packets do when they
+    /// are delivered over the loopback device: TCP and UDP within one network namespace. Wake-ups by
+    /// interrupts are dropped, and with them those by packets from elsewhere, other namespaces and
+    /// containers among them, whose sender is not known. [`Kernel::follows_packets`] says whether this
+    /// kernel lets packets be followed.
+    ///
+    /// [`Kernel::follows_packets`]: crate::Kernel::follows_packets
     Ipc,
     /// How much memory is resident: [`event::MEMORY`], at each change that the kernel reports.
     ///

@@ -131,6 +131,9 @@ pub enum KernelError {
         /// The error.
         source: io::Error,
     },
+    /// More rules than the programs have room for.
+    #[error("these selectors are too many, or too long: there is room for 1,024, with 32,768 letters in all")]
+    TooManyRules,
     /// A map could not be written or mapped.
     #[error("cannot use the eBPF map {map}: {source}")]
     Map {
@@ -207,13 +210,5 @@ pub enum KernelError {
         path: PathBuf,
         /// Why.
         source: io::Error,
-    },
-    /// Identifiers of cgroups are unique in one hierarchy only.
-    #[error(
-        "cannot bind the cgroup {}: cgroups of another hierarchy are bound already; unbind them or use theirs", path.display()
-    )]
-    OtherHierarchy {
-        /// The path.
-        path: PathBuf,
     },
 }

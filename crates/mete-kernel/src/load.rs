@@ -1,11 +1,13 @@
 //! From the embedded object to verified programs and mapped log areas.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use libbpf_rs::btf::{Btf, types};
 use libbpf_rs::{Object, ObjectBuilder, OpenObject, PrintLevel};
+use mete_log::layout::PAGE;
 use mete_log::{Area, Shape};
 
 use crate::attach::Attached;
@@ -33,6 +35,7 @@ pub struct Kernel {
     pub(crate) attached: Attached,
     pub(crate) bindings: Bindings,
     areas: Mapping,
+    clocks: Mapping,
     pub(crate) object: Object,
     processors: usize,
 }
@@ -49,7 +52,8 @@ impl Kernel {
         let object = load_object(object!("mete"), |open| configure(open, processors))?;
         let areas = map_areas(&object, processors)?;
         let bindings = Bindings::new(&object)?;
-        Ok(Kernel { attached: Attached::default(), bindings, areas, object, processors })
+        let clocks = Mapping::of_map(&object, ".bss.clocks", PAGE)?;
+        Ok(Kernel { attached: Attached::default(), bindings, areas, clocks, object, processors })
     }
 
     /// How many processors there may be, and so how many areas there are.
@@ -61,6 +65,18 @@ impl Kernel {
     /// [`Kernel::processors`].
     pub fn area(&self, processor: usize) -> Area<'_> {
         area_in(&self.areas, processor % self.processors)
+    }
+
+    /// How far the monotonic clock is ahead of the run queues' clock, in nanoseconds, as of the last
+    /// hundredth of a second in which [`Characteristic::ServiceTime`] or a counter was logged: what makes
+    /// a moment of a stamp by [`Stamp::RunQueue`].
+    ///
+    /// [`Characteristic::ServiceTime`]: crate::Characteristic::ServiceTime
+    /// [`Stamp::RunQueue`]: mete_log::Stamp::RunQueue
+    pub fn run_queue_offset_ns(&self) -> i64 {
+        // SAFETY: the mapping begins on a page with this one word, which programs store whole, and is
+        // touched by atomics only.
+        unsafe { self.clocks.base().cast::<AtomicI64>().as_ref() }.load(Ordering::Relaxed)
     }
 
     /// All areas, in the processors' order.
@@ -110,28 +126,51 @@ fn undisturbed<T>(mut load: impl FnMut() -> libbpf_rs::Result<T>) -> libbpf_rs::
 /// What is decided between opening and loading: sizes, and programs that this kernel has no hook for.
 fn configure(open: &mut OpenObject, processors: usize) -> libbpf_rs::Result<()> {
     let pids = crate::bind::table_entries();
+    let btf = Btf::from_vmlinux()?;
     for mut map in open.maps_mut() {
         match map.name().to_str() {
-            Some("areas" | "phases") => map.set_max_entries(processors as u32)?,
+            Some("areas" | "phases" | "deliveries") => map.set_max_entries(processors as u32)?,
             Some("counters") => map.set_max_entries((processors * crate::event::MAX_COUNTERS) as u32)?,
             Some("domain_of_pid") => map.set_value_size(2 * pids as u32)?,
-            Some(".rodata.settings") => map.set_initial_value(&settings(pids, processors))?,
+            Some(".rodata.settings") => {
+                map.set_initial_value(&settings(pids, processors, preempt_count(&btf)))?;
+            }
             _ => {}
         }
     }
-    let btf = Btf::from_vmlinux()?;
+    let counts_per_processor = btf.type_by_name::<types::Struct<'_>>("mm_rss_stat").is_none();
     for mut program in open.progs_mut() {
-        program.set_autoload(has_hook(&btf, program.section().to_str().unwrap_or_default()));
+        let has_hook = has_hook(&btf, program.section().to_str().unwrap_or_default());
+        // Kernels that do not need this program lack what it calls.
+        program.set_autoload(has_hook && (program.name() != "find_offsets" || counts_per_processor));
     }
     Ok(())
 }
 
 /// `struct settings` of `bpf/area.h`.
-fn settings(pids: usize, processors: usize) -> [u8; 8] {
-    let mut bytes = [0; 8];
+fn settings(pids: usize, processors: usize, preempt_count: Option<i64>) -> [u8; 16] {
+    let mut bytes = [0; 16];
     bytes[..4].copy_from_slice(&(pids as u32 - 1).to_ne_bytes());
-    bytes[4..].copy_from_slice(&(processors as u32).to_ne_bytes());
+    bytes[4..8].copy_from_slice(&(processors as u32).to_ne_bytes());
+    bytes[8..].copy_from_slice(&preempt_count.unwrap_or(0).to_ne_bytes());
     bytes
+}
+
+/// From a processor's run queue to its count of interrupts, in bytes: both are variables that each
+/// processor has, in one section.
+fn preempt_count(btf: &Btf<'_>) -> Option<i64> {
+    let section = btf.type_by_name::<types::DataSec<'_>>(".data..percpu")?;
+    let place = |wanted: &str| {
+        let mut variables = section.iter();
+        let variable = variables.find(|variable| {
+            let ty = btf.type_by_id::<types::Var<'_>>(variable.ty);
+            ty.is_some_and(|ty| ty.name().is_some_and(|name| name == wanted))
+        });
+        variable.map(|variable| i64::from(variable.offset))
+    };
+    // From 6.2 to 6.14 it was the second member of a structure, behind a pointer.
+    let count = place("__preempt_count").or_else(|| place("pcpu_hot").map(|place| place + 8))?;
+    Some(count - place("runqueues")?)
 }
 
 /// Whether the typed tracepoint that a section names exists; other sections always load.

@@ -26,7 +26,7 @@ impl Kernel {
     }
 
     /// Address spaces that are missing from the sums of [`Characteristic::Memory`], because more
-    /// than 32,768 counters of address spaces were alive at once.
+    /// than 32,768 of them were alive at once.
     ///
     /// [`Characteristic::Memory`]: crate::Characteristic::Memory
     pub fn spaces_missed(&self) -> Result<u64, KernelError> {
@@ -39,7 +39,7 @@ impl Kernel {
         runs_of(&self.object)
     }
 
-    fn count_in(&self, map: &'static str, key: u32, offset: usize) -> Result<u64, KernelError> {
+    pub(crate) fn count_in(&self, map: &'static str, key: u32, offset: usize) -> Result<u64, KernelError> {
         let value = map::find(&self.object, map)?.lookup(&key.to_ne_bytes(), MapFlags::ANY);
         let value = value.map_err(|error| map::failed(map, error))?.unwrap_or_default();
         let count = value.get(offset..offset + 8).and_then(|bytes| bytes.try_into().ok());

@@ -15,6 +15,7 @@ use support::{Child, apply, between, die_with_parent, exit, kernel, plan, rows, 
 
 const A: u16 = 1;
 const B: u16 = 2;
+const C: u16 = 3;
 
 /// `struct clone_args`.
 #[repr(C)]
@@ -323,16 +324,39 @@ fn log_6_a_task_that_is_started_in_a_cgroup_has_its_domain() {
 }
 
 #[test]
-fn log_6_cgroups_of_two_hierarchies_are_not_mixed() {
+fn log_6_cgroups_of_two_hierarchies_are_bound_at_once_and_not_mixed() {
     let Some(mut kernel) = kernel("log_6_two_hierarchies") else { return };
     let groups = ["cgroup", "cgroup2"].map(|kind| TestGroup::in_hierarchy(kind, "mixed"));
     let [Some(first), Some(second)] = groups else {
         println!("SKIPPED: log_6_two_hierarchies: not both versions of cgroups are mounted");
         return;
     };
-    kernel.bind(&first.principal(), A).unwrap();
-    let error = kernel.bind(&second.principal(), B).unwrap_err();
-    assert!(matches!(error, KernelError::OtherHierarchy { .. }), "{error}");
-    kernel.unbind(&first.principal()).unwrap();
+    let child = parent();
     kernel.bind(&second.principal(), B).unwrap();
+    kernel.bind(&first.principal(), A).unwrap();
+    second.take(child.pid);
+    assert_eq!(kernel.domain_of(child.pid), B);
+    first.take(child.pid);
+    assert_eq!(kernel.domain_of(child.pid), A, "the domain with the lower number counts");
+    second.give_back(child.pid);
+    assert_eq!(kernel.domain_of(child.pid), A, "leaving the other group changes nothing");
+    second.take(child.pid);
+    assert_eq!(kernel.domain_of(child.pid), A);
+    first.give_back(child.pid);
+    assert_eq!(kernel.domain_of(child.pid), B, "who leaves the group that counts is in the other one still");
+    first.take(child.pid);
+    kernel.unbind(&first.principal()).unwrap();
+    assert_eq!(kernel.domain_of(child.pid), B, "nor does the end of a binding end that of the other group");
+    kernel.bind(&first.principal(), A).unwrap();
+    assert_eq!(kernel.domain_of(child.pid), A);
+    kernel.bind(&Principal::Process(child.pid), C).unwrap();
+    assert_eq!(kernel.domain_of(child.pid), C);
+    kernel.unbind(&Principal::Process(child.pid)).unwrap();
+    assert_eq!(kernel.domain_of(child.pid), A, "without a binding of its own, that of its groups counts");
+    first.give_back(child.pid);
+    second.give_back(child.pid);
+    assert_eq!(kernel.domain_of(child.pid), 0);
+    drop(child);
+    kernel.unbind(&first.principal()).unwrap();
+    kernel.unbind(&second.principal()).unwrap();
 }

@@ -1,5 +1,7 @@
 //! LOG-13: each characteristic against real processes and a truth that is counted elsewhere.
 
+#![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
+
 mod support;
 
 use mete_kernel::{Characteristic, Counter, KernelError, Principal, event};
@@ -178,6 +180,105 @@ fn log_13_memory_rises_with_what_a_domain_touches_and_falls_to_nothing_at_its_en
     assert_eq!(kernel.spaces_missed().unwrap(), 0);
 }
 
+/// Bytes that a process holds, by a walk over its pages.
+fn resident(pid: i32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap();
+    line.trim_end_matches("kB").trim().parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn log_13_memory_is_what_each_process_holds_whether_it_grows_or_does_nothing() {
+    let Some(mut kernel) = kernel("log_13_memory_base") else { return };
+    let (plan, files) = plan(&[event::MEMORY]);
+    apply(&plan, &kernel);
+    let mut children: Vec<_> = (1..=10)
+        .map(|nth| {
+            Child::start(move |gate| {
+                touch(nth << 20);
+                gate.tell(0);
+                gate.wait();
+                touch(5 << 20);
+                gate.tell(0);
+                gate.wait();
+            })
+        })
+        .collect();
+    for (child, domain) in children.iter_mut().zip(A..) {
+        child.release();
+        child.report();
+        child.wait_until_blocked();
+        kernel.bind(&Principal::Process(child.pid), domain).unwrap();
+    }
+    kernel.take_stock().unwrap();
+    assert_eq!(count(&kernel, files[0]), 0, "nothing is logged where nothing is enabled");
+    kernel.enable(&Characteristic::Memory).unwrap();
+    kernel.take_stock().unwrap();
+    let check = |kernel: &mete_kernel::Kernel, children: &[Child]| {
+        let rows = rows(kernel, &plan, files[0]);
+        for (child, domain) in children.iter().zip(A..) {
+            let logged = of_domain(&rows, domain).last().and_then(|row| row.counter).unwrap();
+            let truth = resident(child.pid);
+            assert!(logged.abs_diff(truth) * 50 <= truth, "domain {domain}: {logged} of {truth} bytes");
+        }
+    };
+    check(&kernel, &children);
+    for child in children.iter_mut().step_by(2) {
+        child.release();
+        child.report();
+        child.wait_until_blocked();
+    }
+    check(&kernel, &children);
+
+    // One that is bound anew and does nothing takes along what it has.
+    kernel.bind(&Principal::Process(children[9].pid), A).unwrap();
+    kernel.take_stock().unwrap();
+    let rows = rows(&kernel, &plan, files[0]);
+    let last = |domain| of_domain(&rows, domain).last().and_then(|row| row.counter).unwrap();
+    let both = resident(children[0].pid) + resident(children[9].pid);
+    assert_eq!(last(A + 9), 0);
+    assert!(last(A).abs_diff(both) * 50 <= both, "{} of {both} bytes", last(A));
+}
+
+#[test]
+fn log_13_a_child_that_does_nothing_holds_what_it_was_born_with_until_it_ends() {
+    let Some(mut kernel) = kernel("log_13_memory_fork") else { return };
+    const BYTES: usize = 16 << 20;
+    let (plan, files) = plan(&[event::MEMORY]);
+    apply(&plan, &kernel);
+    let mut parent = Child::start(|gate| {
+        touch(BYTES);
+        gate.tell(0);
+        gate.wait();
+        let mut idle = Child::start(|gate| gate.wait());
+        gate.tell(0);
+        gate.wait();
+        idle.kill();
+        gate.tell(0);
+        gate.wait();
+    });
+    parent.release();
+    parent.report();
+    kernel.bind(&Principal::Process(parent.pid), A).unwrap();
+    kernel.enable(&Characteristic::Memory).unwrap();
+    kernel.take_stock().unwrap();
+    let logged = |kernel: &_| {
+        of_domain(&rows(kernel, &plan, files[0]), A).last().and_then(|row| row.counter).unwrap() as usize
+    };
+    let alone = logged(&kernel);
+    assert!(alone >= BYTES, "{alone}");
+    parent.release();
+    parent.report();
+    assert!(
+        logged(&kernel) >= alone + BYTES,
+        "{} after {alone}: the child's pages count, too",
+        logged(&kernel)
+    );
+    parent.release();
+    parent.report();
+    wait_until("the child's pages are gone", || logged(&kernel) < alone + BYTES / 2);
+}
+
 #[test]
 fn log_13_memory_moves_with_a_process_that_is_bound_anew() {
     let Some(mut kernel) = kernel("log_13_memory_moves") else { return };
@@ -255,7 +356,7 @@ fn log_8_service_time_is_sampled_by_the_threshold_over_entry_and_exit() {
     let (mut plan, files) = plan(&[event::SERVICE_TIME]);
     plan.threshold(event::SERVICE_TIME, B, EVERY).unwrap();
     apply(&plan, &kernel);
-    // Domain 1 and domain 2 do the same; both phases begin and end when the pipe blocks.
+    // Domain 1 and domain 2 do the same; both phases begin and end when a player blocks.
     let mut pair = support::ping_pong(400, [0, 0]);
     kernel.bind(&Principal::Process(pair[0].pid), A).unwrap();
     kernel.bind(&Principal::Process(pair[1].pid), B).unwrap();

@@ -14,11 +14,11 @@ const B: u16 = 2;
 const EVENTS: [u16; 2] = [event::IPC_SEND, event::IPC_RECEIVE];
 
 /// Rows of sends and receives between the two domains: A to B, then B to A.
-fn ping_pong(test: &str, rounds: u64, processors: [usize; 2]) {
+fn ping_pong(test: &str, rounds: u64, pair: impl FnOnce(u64) -> [Child; 2]) {
     let Some(mut kernel) = kernel(test) else { return };
     let (plan, files) = plan(&EVENTS);
     apply(&plan, &kernel);
-    let mut pair = support::ping_pong(rounds, processors);
+    let mut pair = pair(rounds);
     kernel.bind(&Principal::Process(pair[0].pid), A).unwrap();
     kernel.bind(&Principal::Process(pair[1].pid), B).unwrap();
     kernel.enable(&Characteristic::Ipc).unwrap();
@@ -28,23 +28,49 @@ fn ping_pong(test: &str, rounds: u64, processors: [usize; 2]) {
     for (from, to, blocked) in [(A, B, blocked[1]), (B, A, blocked[0])] {
         let wakeups = between(&sent, from, to);
         assert_eq!(wakeups, between(&received, to, from), "both sides say the same");
-        // Who blocked was woken by the other one, and nobody is woken more often than once a round.
-        let range = blocked as usize..=rounds as usize;
+        // Who blocked was woken by the other one, and nobody is woken more often than once a round. The kernel counts
+        // what it leaves out: wake-ups in an interrupt that comes while another one is logged.
+        let (wakeups, missed) = (wakeups as u64, kernel.runs_missed().unwrap());
         assert!(
-            blocked > 0 && range.contains(&wakeups),
-            "{from} to {to}: {wakeups}, blocked {blocked} times"
+            blocked <= wakeups + missed && wakeups <= rounds,
+            "{from} to {to}: {wakeups}, {missed} missed, blocked {blocked} times"
         );
     }
+    // One of them may always lose the processor to the other one before it comes to block.
+    assert!(blocked[0] + blocked[1] > 0, "nobody was woken");
 }
 
 #[test]
 fn log_13_each_wake_up_is_logged_on_the_senders_and_on_the_receivers_side() {
-    ping_pong("log_13_ipc_one_processor", 1000, [0, 0]);
+    ping_pong("log_13_ipc_one_processor", 300, |rounds| support::ping_pong(rounds, [0, 0]));
 }
 
 #[test]
 fn log_13_wake_ups_across_processors_are_logged_too() {
-    ping_pong("log_13_ipc_two_processors", 1000, [0, 1]);
+    ping_pong("log_13_ipc_two_processors", 300, |rounds| support::ping_pong(rounds, [0, 1]));
+}
+
+#[test]
+fn log_13_wake_ups_by_packets_over_the_loopback_device_are_their_senders() {
+    let pair = |rounds| support::ping_pong_over_tcp(rounds, [0, 0]);
+    ping_pong("log_13_ipc_tcp_one_processor", 300, pair);
+}
+
+#[test]
+fn log_13_packets_wake_across_processors_too() {
+    let pair = |rounds| support::ping_pong_over_tcp(rounds, [0, 1]);
+    ping_pong("log_13_ipc_tcp_two_processors", 300, pair);
+}
+
+#[test]
+fn log_13_nothing_follows_packets_unless_ipc_is_logged() {
+    let Some(mut kernel) = kernel("log_13_ipc_network") else { return };
+    kernel.follows_packets().unwrap();
+    assert_eq!(kernel.attached(), [""; 0]);
+    kernel.enable(&Characteristic::Ipc).unwrap();
+    assert_eq!(kernel.attached(), ["on_waking", "on_send", "on_receive", "on_delivered"]);
+    kernel.disable(&Characteristic::Ipc).unwrap();
+    assert_eq!(kernel.attached(), [""; 0]);
 }
 
 /// What a sleeper is woken by while `hog` runs on its processor: rows from the hog's domain.
@@ -60,9 +86,12 @@ fn wake_ups_by_timer(test: &str, hog: fn()) {
     });
     let mut sleeper = Child::start(|gate| {
         pin(0);
-        let before = voluntary_switches();
-        (0..NAPS).for_each(|_| std::thread::sleep(Duration::from_micros(200)));
-        gate.tell(voluntary_switches() - before);
+        // Beside load a timer may ring before who set it has left the processor, which is no wake-up then.
+        let enough = voluntary_switches() + NAPS;
+        while voluntary_switches() < enough {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        gate.tell(0);
         gate.wait();
     });
     kernel.bind(&Principal::Process(hog.pid), A).unwrap();
@@ -71,7 +100,7 @@ fn wake_ups_by_timer(test: &str, hog: fn()) {
     hog.release();
     hog.report();
     sleeper.release();
-    assert!(sleeper.report() >= NAPS, "the sleeper slept");
+    sleeper.report();
     kernel.disable(&Characteristic::Ipc).unwrap();
     let (sent, received) = (rows(&kernel, &plan, files[0]), rows(&kernel, &plan, files[1]));
     assert_eq!(between(&sent, A, B), 0, "the hog sent nothing");

@@ -124,7 +124,7 @@ fn load_bound(
     let place = Place::new(test);
     let settings = Settings { events, buffer_bytes, low_water_percent: 10, domains };
     let cache = Cache::at(place.0.join("cache"));
-    match Recording::load(&schema, &checked, &text, &settings, &cache) {
+    match support::before_others(|| Recording::load(&schema, &checked, &text, &settings, &cache)) {
         Ok(recording) => Some(Loaded { place, source, schema, recording, _alone: alone }),
         Err(error @ (KernelError::NoCompiler { .. } | KernelError::CounterAbsent { .. })) => {
             println!("SKIPPED: {test}: {error}");
@@ -253,6 +253,86 @@ fn klog_8_every_switch_of_a_ping_pong_is_in_the_trace_and_none_is_lost() {
         let unseen = recorded.arrivals_unseen(child.pid);
         assert_eq!(recorded.count("SCHEDIN", child.pid) + unseen, waited + forced);
         assert!(unseen * 50 <= waited + forced, "{unseen} arrivals are missing");
+    }
+}
+
+/// What a process has used when it ends is all that it has used: the stretch in which it ends, too, which is the only one
+/// of a short process.
+#[test]
+fn klog_8_the_end_of_a_process_has_all_the_processor_time_that_it_has_used() {
+    let test = "klog_8_the_end_of_a_process_has_all_the_processor_time_that_it_has_used";
+    let Some(mut loaded) = load(test, by_name("scheduler").unwrap().source(), &[], AMPLE) else { return };
+    let work = |gate: &mut support::Gate| gate.tell(support::clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID));
+    let mut children: Vec<_> = (0..100).map(|_| Child::start(work)).collect();
+    children.iter().for_each(Child::wait_until_blocked);
+    let mut used = Vec::new();
+    let recorded = loaded.record(|| {
+        for child in &mut children {
+            child.release();
+            let told_ns = child.report();
+            used.push((child.pid, told_ns, child.wait_for_usage()));
+        }
+        // The last of them may still be leaving.
+        thread::sleep(Duration::from_millis(100));
+    });
+    assert_eq!(recorded.lost, 0);
+    for (pid, told_ns, usage_ns) in used {
+        assert_eq!(recorded.count("EXIT", pid), 1, "{pid}");
+        let runtime = |name| recorded.of(name, pid).last().unwrap().fields["runtime_ns"];
+        let (end_ns, last_ns) = (runtime("EXIT"), runtime("SCHEDOUT"));
+        assert_eq!(end_ns, last_ns, "it ends with its last stretch");
+        // The kernel's books for its parent cut user and system time to whole microseconds.
+        assert!(
+            end_ns >= told_ns as i64 && end_ns + 2_000 >= usage_ns as i64,
+            "{end_ns} {told_ns} {usage_ns}"
+        );
+    }
+}
+
+/// A child that waits in the ways that there are: for a time, which can be frozen; for a child that shares its turn, which a
+/// deadly signal alone ends; stopped.
+fn wait_in_all_ways(gate: &mut support::Gate) {
+    thread::sleep(Duration::from_millis(1));
+    let flags = libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: a fork whose parent waits until it has ended; the child makes two system calls.
+    unsafe {
+        let child = libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0);
+        if child == 0 {
+            libc::usleep(1_000);
+            libc::_exit(0);
+        }
+        libc::waitpid(child as i32, std::ptr::null_mut(), 0);
+    }
+    gate.tell(0);
+    // SAFETY: no memory is involved; the test lets it go on.
+    unsafe { libc::raise(libc::SIGSTOP) };
+}
+
+#[test]
+fn klog_8_states_are_the_bits_that_the_kernel_reports() {
+    let test = "klog_8_states_are_the_bits_that_the_kernel_reports";
+    let Some(mut loaded) = load(test, by_name("scheduler").unwrap().source(), &[], AMPLE) else { return };
+    let mut child = Child::start(wait_in_all_ways);
+    child.wait_until_blocked();
+    let recorded = loaded.record(|| {
+        child.release();
+        child.report();
+        wait_until("it stops", || child.state() == "T");
+        // SAFETY: a child of this process that has not been waited for.
+        unsafe { libc::kill(child.pid, libc::SIGCONT) };
+        child.wait();
+        thread::sleep(Duration::from_millis(100));
+    });
+    let waits: Vec<_> =
+        recorded.of("REMOVE_FROM_RUNQ", child.pid).map(|event| event.fields["state"]).collect();
+    let ended = waits.last().is_some_and(|state| [0x10, 0x20].contains(state));
+    assert!(waits.contains(&1) && waits.contains(&2) && waits.contains(&4) && ended, "{waits:?}");
+    for event in recorded.events.iter().filter(|event| event.fields.contains_key("state")) {
+        let state = event.fields["state"];
+        let is_departure = event.name == "REMOVE_FROM_RUNQ";
+        assert!(state < 0x100 && (state as u32).count_ones() <= 1, "{}: {state:#x}", event.name);
+        assert!(!is_departure || state != 0, "a process that blocks waits as something");
+        assert!(event.fields.get("is_preempted") != Some(&1) || state == 0, "it could go on: {state:#x}");
     }
 }
 

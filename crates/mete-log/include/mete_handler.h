@@ -9,7 +9,8 @@
  *				it may use `r`, the record at hand
  *
  * and may define METE_PUBLISH(p, v), a store with release semantics (the default is enough on x86),
- * and METE_RECORD_EXTRA, members that its clock needs in a record.
+ * METE_RECORD_EXTRA, members that its clock needs in a record, and METE_COUNTER(r), the counter of a
+ * record, read behind the time stamp.
  */
 #ifndef METE_HANDLER_H
 #define METE_HANDLER_H
@@ -28,6 +29,10 @@
 		METE_BARRIER();               \
 		*(volatile __u64 *)(p) = (v); \
 	} while (0)
+#endif
+
+#ifndef METE_COUNTER
+#define METE_COUNTER(r) ((r)->counter)
 #endif
 
 #define METE_READ(x) (*(volatile __typeof__(x) *)&(x))
@@ -109,7 +114,7 @@ static __always_inline void mete_put_row(struct mete_area *area, struct mete_reg
 	__u64 stamp = source ? mete_stamp(area, source, r) : 0;
 	__u64 index = METE_READ(file->index);
 	volatile __u64 *row = METE_ROW(area, mete_place(control, index));
-	__u64 counter = r->counter;
+	__u64 counter = METE_COUNTER(r);
 
 	if (control & METE_ADD)
 		counter += METE_ROW(area, mete_place(control, index - 1))[!!(control & METE_ENTRY_WHO)];

@@ -12,7 +12,7 @@
 
 /* Shape::KERNEL */
 #ifndef METE_FILES_LOG2
-#define METE_FILES_LOG2 8
+#define METE_FILES_LOG2 10
 #define METE_DOMAINS_LOG2 8
 #define METE_EVENTS_LOG2 5
 #define METE_DATA_LOG2 20

@@ -19,7 +19,8 @@ pub struct Register {
     pub lost: AtomicU64,
     /// Non-zero while an interruptible producer writes. Producer.
     pub busy: AtomicU32,
-    _reserved: [u32; 9],
+    /// Nobody reads it, but the other side may write it, so it must not be a plain word under a shared reference.
+    _reserved: [AtomicU32; 9],
 }
 
 impl Register {
@@ -47,7 +48,8 @@ pub struct Pair {
     pub threshold: AtomicU32,
     /// Occurrences since the last row. Producer.
     pub count: AtomicU32,
-    _reserved: u32,
+    /// As [`Register`]'s.
+    _reserved: AtomicU32,
 }
 
 /// One component's log on one processor.
@@ -167,6 +169,29 @@ impl<'a> Area<'a> {
         unsafe { self.base.byte_add(offset).cast::<AtomicU64>().as_ref() }
     }
 }
+
+// Every byte under a shared reference to an area may be written by the other side. Naming all fields here has another
+// one looked at.
+const _: () = {
+    const fn are_atomic<A: Atomic, B: Atomic, C: Atomic, D: Atomic, E: Atomic>(_: (&A, &B, &C, &D, &E)) {}
+    const fn check(register: &Register, pair: &Pair) {
+        let Register { index, control, lost, busy, _reserved } = register;
+        are_atomic((index, control, lost, busy, _reserved));
+        let Pair { selector, flags, threshold, count, _reserved } = pair;
+        are_atomic((selector, flags, threshold, count, _reserved));
+    }
+    let _ = check;
+    // Nothing lies between the fields either.
+    assert!(size_of::<Register>() == 3 * size_of::<AtomicU64>() + 10 * size_of::<AtomicU32>());
+    assert!(size_of::<Pair>() == 2 * size_of::<AtomicU16>() + 3 * size_of::<AtomicU32>());
+};
+
+/// Words that others may write at any moment.
+trait Atomic {}
+impl Atomic for AtomicU16 {}
+impl Atomic for AtomicU32 {}
+impl Atomic for AtomicU64 {}
+impl<T: Atomic, const N: usize> Atomic for [T; N] {}
 
 const _: () = {
     assert!(size_of::<Register>() == layout::REGISTER_BYTES);

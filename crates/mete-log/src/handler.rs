@@ -101,7 +101,22 @@ fn route(area: Area<'_>, clock: &impl Clock, pair: &Pair, record: Record) -> Out
 
 fn try_take(register: &Register) -> bool {
     // Acquire: what the last writer committed is seen before this row is placed.
-    register.busy.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    let is_taken = register.busy.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    if is_taken {
+        hold_back_the_clock();
+    }
+    is_taken
+}
+
+/// A processor may read its time-stamp counter ahead of a lock that it waits for, and another processor's row, which
+/// comes before, would have the later stamp. It does not read it ahead of this.
+#[inline(always)]
+fn hold_back_the_clock() {
+    #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
+    // SAFETY: LFENCE has no precondition; every x86-64 processor has it.
+    unsafe {
+        core::arch::x86_64::_mm_lfence();
+    }
 }
 
 #[inline(always)]

@@ -69,9 +69,9 @@ impl Shape {
     /// What user-level components get: 256 files, 256 domains, 64 events, 1 MiB of rows. It
     /// is fixed, so that the handler's address arithmetic folds into constants.
     pub const COMPONENT: Shape = Shape::from_logarithms([8, 8, 6, 20]);
-    /// The kernel component's, a compile-time constant of its eBPF programs: 256 files,
-    /// 256 domains, 32 events, 1 MiB of rows.
-    pub const KERNEL: Shape = Shape::from_logarithms([8, 8, 5, 20]);
+    /// The kernel component's, a compile-time constant of its eBPF programs: 1024 files, so that each
+    /// domain may have totals of several events, 256 domains, 32 events, 1 MiB of rows.
+    pub const KERNEL: Shape = Shape::from_logarithms([10, 8, 5, 20]);
 
     /// A shape from the binary logarithms of its numbers, or `None` if one is out of range: files
     /// 1–12, domains 1–15, events 0–10, bytes of data 12–27.

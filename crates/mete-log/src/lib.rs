@@ -44,6 +44,7 @@ mod copy;
 #[cfg(not(loom))]
 pub mod handler;
 pub mod layout;
+pub mod letters;
 #[cfg(all(feature = "std", not(loom)))]
 pub mod plan;
 #[cfg(not(loom))]

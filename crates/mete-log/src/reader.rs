@@ -190,8 +190,35 @@ impl Cursor {
         Ok(poll)
     }
 
+    /// One pass over a file whose newest row has everything: a running total, or a value that only
+    /// counts as it is now. That row, if there is one that is new; [`Poll::rows`] says how many rows
+    /// it stands for. Rows that were overwritten are no loss here and are not counted as one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cursor::poll_rows`].
+    pub fn poll_newest(&mut self, area: Area<'_>) -> Result<(Poll, Option<Row>), ReadError> {
+        let register = area.register(self.file);
+        let end = self.check_index(ring::written(&register.index))?;
+        let mut poll = Poll { refused: self.newly_refused(register), ..Poll::default() };
+        if end == self.next {
+            return Ok((poll, None));
+        }
+        // Without an intact row, which takes a producer that laps the file all the time, the next
+        // pass sees what this one did not.
+        let Some((last, row)) = self.newest_at(area) else { return Ok((poll, None)) };
+        poll.rows = last + 1 - self.next.min(last);
+        self.next = last + 1;
+        Ok((poll, Some(row)))
+    }
+
     /// The newest row that is intact, without moving on: the answer of an adding file.
     pub fn newest(&self, area: Area<'_>) -> Option<Row> {
+        self.newest_at(area).map(|(_, row)| row)
+    }
+
+    /// The same with the row's number.
+    fn newest_at(&self, area: Area<'_>) -> Option<(u64, Row)> {
         let register = area.register(self.file);
         let mut words = [0; 4];
         let row = &mut words[..row_words(self.control)];
@@ -200,7 +227,7 @@ impl Cursor {
             let last = ring::written(&register.index).checked_sub(1)?;
             self.copy(area, last, row);
             if last >= ring::first_intact(ring::written_by_now(&register.index), self.control.rows()) {
-                return Some(Row::decode(self.control, row));
+                return Some((last, Row::decode(self.control, row)));
             }
         }
         None

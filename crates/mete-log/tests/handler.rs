@@ -7,8 +7,8 @@ use common::{STAMPS, SetClock, all_entries, global_log, record};
 use mete_log::handler::{enter, exit, log};
 use mete_log::plan::{freeze, thaw};
 use mete_log::{
-    Control, Cursor, Entries, FileSpec, NO_DOMAIN, Outcome, Plan, PlanError, Reader, Region, Row, Shape,
-    Stamp,
+    Control, Cursor, Entries, FileSpec, NO_DOMAIN, Outcome, Plan, PlanError, Poll, ReadError, Reader, Region,
+    Row, Shape, Stamp,
 };
 
 #[test]
@@ -194,6 +194,30 @@ fn log_8_a_threshold_is_counted_at_the_entry_and_logged_at_the_exit() {
     let mut phases = Vec::new();
     let poll = reader.poll(|row| phases.push(row.counter.unwrap())).unwrap();
     assert_eq!((poll.rows, phases), (3, vec![3, 6, 9]));
+}
+
+#[test]
+fn log_10_where_the_newest_row_has_everything_none_is_lost() {
+    let (region, file, control) = global_log(Entries::ALL, Stamp::Hardware, true, 2);
+    let area = region.area(0);
+    let mut cursor = Cursor::new(area, file, control);
+    assert_eq!(cursor.poll_newest(area), Ok((Poll::default(), None)));
+    for amount in 1..=1000 {
+        log(area, &SetClock::default(), record(1, 2, 3, amount));
+    }
+    let (poll, row) = cursor.poll_newest(area).unwrap();
+    assert_eq!(poll, Poll { rows: 1000, overwritten: 0, refused: 0 });
+    assert_eq!(row.unwrap().counter, Some(1000 * 1001 / 2));
+    assert_eq!(cursor.poll_newest(area), Ok((Poll::default(), None)), "nothing is new");
+
+    freeze(area, file);
+    log(area, &SetClock::default(), record(1, 2, 3, 5));
+    let refused = Poll { refused: 1, ..Poll::default() };
+    assert_eq!(cursor.poll_newest(area), Ok((refused, None)), "what was refused is in no sum");
+
+    area.register(file).index.store(7, std::sync::atomic::Ordering::Relaxed);
+    let back = ReadError::IndexWentBack { file, before: 1000, now: 7 };
+    assert_eq!(cursor.poll_newest(area), Err(back));
 }
 
 #[test]

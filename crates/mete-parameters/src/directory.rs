@@ -1,58 +1,175 @@
 //! The directory that a tree is mounted on.
+//!
+//! It is known by its descriptor from the moment on in which it is found or made: what is made is not looked up by its
+//! path again, where another user may have put a link.
 
+use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat};
+use rustix::io::Errno;
 
 use crate::error::MountError;
 use crate::mounts;
+use crate::notes::Note;
+
+/// A directory, and no access to what is in it.
+pub(crate) const FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// A directory to mount on.
 #[derive(Debug)]
 pub(crate) struct Directory {
     /// Without links and dots.
     pub path: PathBuf,
-    /// It and those above it, as far as they were made for this and are to be removed: the deepest first.
-    pub made: Vec<PathBuf>,
+    /// The directory, also when something is mounted on it.
+    pub place: OwnedFd,
+    /// How many were made for this and are to be removed, from it upwards.
+    pub made: usize,
+    /// By which they are removed if nobody else does it.
+    pub note: Note,
 }
 
 impl Directory {
-    /// Makes it if it does not exist; otherwise it must be empty.
-    pub(crate) fn prepare(path: &Path) -> Result<Directory, MountError> {
+    /// Makes it if it does not exist, with a note in `notes`; otherwise it must be empty.
+    pub(crate) fn prepare(path: &Path, notes: Option<&Path>) -> Result<Directory, MountError> {
         let failed = |what| move |source| MountError::Directory { what, path: path.to_owned(), source };
         refuse_taken(path)?;
-        let missing = missing(path);
-        let created = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-        created.inspect_err(|_| remove(&missing)).map_err(failed("make"))?;
-        let canonical = |part: &PathBuf| part.canonicalize().map_err(failed("find"));
-        let made = missing.iter().map(canonical).collect::<Result<_, _>>()?;
-        let directory = Directory { path: canonical(&path.to_owned())?, made };
-        match fs::read_dir(&directory.path).map_err(failed("look into"))?.next() {
-            None => Ok(directory),
-            Some(_) => Err(MountError::NotEmpty(directory.path)),
+        let (place, made, note) = make(path, notes).map_err(failed("make"))?;
+        let path = path_of(&place).map_err(failed("find"));
+        match path.and_then(|path| Ok((is_empty(&place).map_err(failed("look into"))?, path))) {
+            Ok((true, path)) => Ok(Directory { path, place, made, note }),
+            Ok((false, path)) => {
+                remove(place, made);
+                note.remove();
+                Err(MountError::NotEmpty(path))
+            }
+            Err(error) => {
+                remove(place, made);
+                note.remove();
+                Err(error)
+            }
         }
     }
 
     /// Removes what was made.
     pub(crate) fn remove(&self) {
-        remove(&self.made);
+        if let Ok(place) = self.place.try_clone() {
+            remove(place, self.made);
+            self.note.remove();
+        }
     }
 }
 
-/// What is to be made so that there is a directory, the deepest first.
-fn missing(path: &Path) -> Vec<PathBuf> {
-    let missing = path.ancestors().take_while(|part| !part.as_os_str().is_empty() && !part.exists());
-    // `..` is nothing that could be made.
-    missing.filter(|part| part.file_name().is_some()).map(Path::to_owned).collect()
+/// The directory, how many were made for it, and the note of them.
+fn make(path: &Path, notes: Option<&Path>) -> io::Result<(OwnedFd, usize, Note)> {
+    let there = path.ancestors().find(|part| part.as_os_str().is_empty() || part.exists());
+    let there = there.filter(|part| !part.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut place = rustix::fs::open(there, FLAGS, Mode::empty())?;
+    let mut made = 0;
+    let missing = path.strip_prefix(there).unwrap_or(path);
+    let names = missing.components().filter(|part| matches!(part, Component::Normal(_)));
+    let note = Note::write(notes, &path_of(&place)?.join(missing), names.count());
+    for part in missing.components() {
+        let next = match part {
+            Component::Normal(name) => make_one(place.as_fd(), name),
+            Component::CurDir => continue,
+            // What does not exist leads nowhere.
+            _ => Err(Errno::NOENT),
+        };
+        match next {
+            Ok(next) => {
+                (place, made) = (next, made + 1);
+            }
+            Err(error) => {
+                remove(place, made);
+                note.remove();
+                return Err(error.into());
+            }
+        }
+    }
+    Ok((place, made, note))
 }
 
-/// Somebody may have put something there, or have removed it.
-pub(crate) fn remove(made: &[PathBuf]) {
-    made.iter().for_each(|part| drop(fs::remove_dir(part)));
+fn make_one(above: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::mkdirat(above, name, Mode::RWXU)?;
+    let made = rustix::fs::openat(above, name, FLAGS | OFlags::NOFOLLOW, Mode::empty())?;
+    // Another user who may write here may have put something else in its place meanwhile.
+    let is_own = rustix::fs::fstat(&made)?.st_uid == rustix::process::geteuid().as_raw();
+    if is_own { Ok(made) } else { Err(Errno::ACCESS) }
 }
 
-/// The path as the mount table has it. What nobody answers for any more cannot be looked at; what it is in can be.
-fn place(path: &Path) -> PathBuf {
+fn is_empty(place: &OwnedFd) -> io::Result<bool> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let open = rustix::fs::openat(place, ".", flags, Mode::empty())?;
+    let is_dot = |name: &[u8]| matches!(name, b"." | b"..");
+    for entry in Dir::new(open)? {
+        if !is_dot(entry?.file_name().to_bytes()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Where it is now.
+fn path_of(place: impl AsFd) -> io::Result<PathBuf> {
+    fs::read_link(format!("/proc/self/fd/{}", place.as_fd().as_raw_fd()))
+}
+
+/// Removes a directory and so many above it as were made with it, as far as they are empty. Each is found from the one
+/// below, and it goes only if it is the one that its name leads to.
+pub(crate) fn remove(place: OwnedFd, made: usize) {
+    let mut place = place;
+    for _ in 0..made {
+        // Another process may have removed it, and have been killed before it came to the next one.
+        match remove_one(place.as_fd()).or_else(|error| above_removed(place.as_fd()).ok_or(error)) {
+            Ok(above) => place = above,
+            // It is in use.
+            Err(_) => return,
+        }
+    }
+}
+
+/// The same as soon as nothing is mounted on it, or not at all if that is not before `is_over`.
+pub(crate) fn remove_when_free(place: &OwnedFd, made: usize, is_over: &AtomicBool) {
+    const PAUSE: Duration = Duration::from_micros(50);
+    while made > 0 && !is_over.load(Ordering::Acquire) {
+        if let Ok(above) = remove_one(place.as_fd()) {
+            return remove(above, made - 1);
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+fn remove_one(place: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let path = path_of(place)?;
+    let name = path.file_name().ok_or(io::ErrorKind::NotFound)?;
+    let above = rustix::fs::openat(place, "..", FLAGS, Mode::empty())?;
+    let there = rustix::fs::statat(&above, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    if identity(&there) != identity(&rustix::fs::fstat(place)?) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    rustix::fs::unlinkat(&above, name, AtFlags::REMOVEDIR)?;
+    Ok(above)
+}
+
+/// What a directory was in that has been removed.
+fn above_removed(place: BorrowedFd<'_>) -> Option<OwnedFd> {
+    let is_removed = rustix::fs::fstat(place).is_ok_and(|found| found.st_nlink == 0);
+    is_removed.then(|| rustix::fs::openat(place, "..", FLAGS, Mode::empty()).ok()).flatten()
+}
+
+fn identity(found: &Stat) -> (u64, u64) {
+    (found.st_dev, found.st_ino)
+}
+
+/// The path as the mount table has it. A tree whose process has ended cannot be looked at; what it is in can be.
+fn place_in_table(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let parent = absolute.parent().and_then(|parent| parent.canonicalize().ok());
     match (parent, absolute.file_name()) {
@@ -61,14 +178,28 @@ fn place(path: &Path) -> PathBuf {
     }
 }
 
-/// Another tree is there. That of a process that was killed together with its keeper is nobody's, and goes.
+/// Another tree is there. What has been left by a process of this user that was killed together with its keepers goes.
 fn refuse_taken(path: &Path) -> Result<(), MountError> {
-    let place = place(path);
+    mounts::recover(&[]);
+    let place = place_in_table(path);
     let all = mounts::found().unwrap_or_default();
-    let Some(found) = all.into_iter().find(|found| found.path == place) else { return Ok(()) };
-    if Path::new("/proc").join(found.pid.to_string()).exists() {
-        return Err(MountError::Taken { path: found.path, pid: found.pid });
+    match all.into_iter().find(|found| found.path == place && found.is_alive()) {
+        Some(found) => Err(MountError::Taken { path: found.path, pid: found.pid }),
+        None => Ok(()),
     }
-    mounts::take_away(found.pid);
-    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn klog_4_what_another_keeper_had_begun_to_remove_is_removed_to_the_end() {
+        let place = tempfile::tempdir().unwrap();
+        let (tree, made, _) = make(&place.path().join("a/b/tree"), None).unwrap();
+        assert_eq!(made, 3);
+        fs::remove_dir(place.path().join("a/b/tree")).unwrap();
+        remove(tree, made);
+        assert!(place.path().read_dir().unwrap().next().is_none());
+    }
 }

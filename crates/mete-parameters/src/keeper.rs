@@ -1,39 +1,34 @@
-//! The keeper: a process that outlives the program by as much as it takes to unmount its tree.
+//! The keepers: two processes that outlive the program by as much as it takes to unmount its tree.
 //!
-//! It is the program again, started with [`ARGUMENT`]: the program's `main` calls [`take_over_if_asked`] first. It
-//! knows the process's number, by which the tree goes in the mount table, so it is there before the mount is. When its
-//! pipe ends, because the program closed it, panicked or was killed, it takes away what is mounted and ends. It has a
-//! session of its own, so Ctrl-C does not reach it, and a name of its own, so `killall -9` of the program's name does
-//! not either; it ignores polite signals, because its pipe tells it when to end. Killing it and the program at the
-//! same moment defeats it; what is left then is taken away by the next one at the same place.
+//! They are the program again, started with [`ARGUMENT`]: the program's `main` calls [`take_over_if_asked`] first.
+//! [`mete_keeper`] says how they are started, replaced and told of the program's end. They inherit a descriptor of the
+//! mount, which they have before the mount has a place, and one of the directory that it goes to. Killing the program
+//! and both keepers within the moment that it takes to unmount defeats them; what is left then is taken away by
+//! [`recover`](crate::recover).
 
-use std::ffi::OsStr;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use mete_keeper::{Duty, Keepers, Role};
 
 use crate::directory::{self, Directory};
 use crate::error::MountError;
-use crate::mounts;
+use crate::mounts::{self, Root, Source};
+use crate::notes::Note;
 
-/// The first argument that makes the program the keeper. The process's number and directories to remove follow.
+/// The first argument that makes the program a keeper.
 pub const ARGUMENT: &str = "--take-parameters-away";
-/// The keeper's first word.
-const READY: &str = "keeping";
 
-/// Becomes the keeper, and does not return, if this program was started as one; `prepare` is called then.
+static ROLE: Role = Role { argument: ARGUMENT, names: [c"mete-keeper", c"mete-keeper-2"] };
+
+/// Becomes a keeper, and does not return, if this program was started as one; `prepare` is called then.
 pub fn take_over_if_asked(prepare: impl FnOnce()) {
-    let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_none_or(|argument| argument != OsStr::new(ARGUMENT)) {
-        return;
+    if let Some(duty) = mete_keeper::asked(&ROLE) {
+        prepare();
+        keep(duty);
+        std::process::exit(0);
     }
-    let pid = arguments.next().and_then(|pid| pid.to_str()?.parse().ok());
-    prepare();
-    if let Some(pid) = pid {
-        keep(pid, &arguments.map(PathBuf::from).collect::<Vec<_>>());
-    }
-    std::process::exit(0);
 }
 
 /// This program, also after its file was replaced.
@@ -42,67 +37,44 @@ pub fn this_program() -> Command {
 }
 
 /// The keeper's life.
-fn keep(pid: u32, made: &[PathBuf]) {
-    // A name that is not the program's; without it, the keeper works just as well.
-    let _ = rustix::thread::set_name(c"mete-keeper");
-    ignore_polite_signals();
-    // Says that it is there, which some other program would not say.
-    let _ = writeln!(io::stdout(), "{READY}");
-    // Nothing is ever written into the pipe.
-    let _ = io::stdin().read_to_end(&mut Vec::new());
-    mounts::take_away(pid);
-    directory::remove(made);
-}
-
-fn ignore_polite_signals() {
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
-        // SAFETY: no handler is installed, so none can run in a wrong place.
-        unsafe { libc::signal(signal, libc::SIG_IGN) };
-    }
-}
-
-/// The program's side.
-#[derive(Debug)]
-pub(crate) struct Keeper {
-    child: Child,
-    /// `None` once it was let go.
-    pipe: Option<ChildStdin>,
-}
-
-impl Keeper {
-    /// Starts it; it is there when this returns.
-    pub(crate) fn start(mut command: Command, directory: &Directory) -> Result<Keeper, MountError> {
-        command.arg(ARGUMENT).arg(std::process::id().to_string());
-        command.args(&directory.made);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
-        // SAFETY: setsid is one system call and touches no memory of the parent's.
-        unsafe { command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?)) };
-        let failed = |source| MountError::NoKeeper { source };
-        let mut child = command.spawn().map_err(failed)?;
-        let (pipe, answer) = (child.stdin.take(), child.stdout.take());
-        let mut keeper = Keeper { child, pipe };
-        let mut word = String::new();
-        let heard = answer.map_or(Ok(0), |answer| BufReader::new(answer).read_line(&mut word));
-        heard.map_err(failed)?;
-        if word.trim_end() == READY {
-            return Ok(keeper);
+fn keep(duty: Duty) {
+    duty.wait();
+    let source = duty.words.first().and_then(|word| Source::parse(word.to_str()?));
+    let mut files = duty.files.into_iter();
+    let (Some(source), Some(place)) = (source, files.next()) else { return };
+    let is_unmounted = AtomicBool::new(false);
+    thread::scope(|scope| {
+        // The directory is free long before unmounting returns, which waits for all processors: a kill in between would
+        // leave it.
+        let sweep = || directory::remove_when_free(&place, source.made, &is_unmounted);
+        // Without that thread, it is removed afterwards.
+        let _ = thread::Builder::new().spawn_scoped(scope, sweep);
+        match files.next() {
+            Some(root) => Root::new(root).take_away(source),
+            None => mounts::take_away(source),
         }
-        keeper.let_go();
-        Err(failed(io::Error::other(format!("the program that was started said {word:?}"))))
-    }
-
-    /// Lets it take the tree away, and waits until that is done.
-    pub(crate) fn let_go(&mut self) {
-        if let Some(pipe) = self.pipe.take() {
-            drop(pipe);
-            // It was killed, then; nobody waits for its status but this.
-            let _ = self.child.wait();
-        }
+        is_unmounted.store(true, Ordering::Release);
+    });
+    directory::remove(place, source.made);
+    if let Some(word) = duty.words.get(1) {
+        Note::given(word).remove();
     }
 }
 
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        self.let_go();
-    }
+/// Starts both; they are there when this returns. Without `root`, they look for what has been mounted in the name of
+/// `source`.
+pub(crate) fn start(
+    program: impl Fn() -> Command + Send + 'static,
+    directory: &Directory,
+    source: Source,
+    root: Option<&Root>,
+) -> Result<Keepers, MountError> {
+    let files = || -> std::io::Result<_> {
+        let mut files = vec![directory.place.try_clone()?];
+        files.extend(root.map(Root::try_clone).transpose()?);
+        Ok(files)
+    };
+    let words = vec![source.text().into(), directory.note.word()];
+    let started = files().and_then(|files| Keepers::start(&ROLE, program, files, words));
+    started.map_err(|source| MountError::NoKeeper { source })
 }

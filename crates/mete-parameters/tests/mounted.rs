@@ -55,8 +55,11 @@ impl Tree {
             ("out", Access::Read),
         ];
         let files = files.map(|(path, access)| Parameter::new(path, access)).into();
-        let mut keeper = Command::new("sh");
-        keeper.args(["-c", "echo keeping; cat"]);
+        let keeper = || {
+            let mut keeper = Command::new("sh");
+            keeper.args(["-c", "echo keeping; cat"]);
+            keeper
+        };
         match Mounted::new(&place.path().join("above/tree"), files, store.clone(), keeper) {
             Ok(mounted) => Some(Tree { mounted: Some(mounted), store, place, _alone: alone }),
             Err(error @ (MountError::NoFuse | MountError::Mount { .. })) => {
@@ -130,7 +133,7 @@ fn klog_4_nothing_is_mounted_without_somebody_who_would_take_it_away() {
     let place = tempfile::tempdir().unwrap();
     for keeper in ["/nowhere/program", "true"] {
         let at = place.path().join("above/tree");
-        let mounted = Mounted::new(&at, Vec::new(), Counting::default(), Command::new(keeper));
+        let mounted = Mounted::new(&at, Vec::new(), Counting::default(), move || Command::new(keeper));
         assert!(matches!(mounted, Err(MountError::NoKeeper { .. })), "{keeper}");
         assert!(place.path().read_dir().unwrap().next().is_none(), "no directory is left");
     }

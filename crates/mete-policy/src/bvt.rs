@@ -38,6 +38,7 @@ use alloc::vec::Vec;
 
 use crate::heap::Heap;
 use crate::occupancy::{Occupancy, Occupant};
+use crate::progress::Progress;
 use crate::roster::{Roster, State};
 use crate::virtual_time::{Account, ORIGIN, VirtualTime, quantum_ns, service, shifted};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
@@ -80,6 +81,7 @@ pub struct Bvt {
     accounts: Vec<Account>,
     borrowings: Vec<Borrowing>,
     occupancy: Occupancy,
+    progress: Progress,
     /// Who left each processor last, if it has a claim to go on there.
     claims: Vec<Option<ClientId>>,
     /// Who is ready, by effective virtual time.
@@ -101,6 +103,7 @@ impl Bvt {
             accounts: Account::all(setup),
             borrowings: vec![Borrowing::default(); setup.clients as usize],
             occupancy: Occupancy::new(setup.processors),
+            progress: Progress::new(setup, quantum_ns(setup)),
             claims: vec![None; usize::from(setup.processors.max(1))],
             ready: Heap::new(setup.clients),
             runnable: Heap::new(setup.clients),
@@ -110,11 +113,24 @@ impl Bvt {
     }
 
     /// The least actual virtual time of who is runnable; the last such while nobody is.
-    fn scheduler_time(&mut self) -> VirtualTime {
+    fn scheduler_time(&mut self, now: Nanoseconds) -> VirtualTime {
+        self.catch_up(now);
         if let Some((least, _)) = self.runnable.least() {
             self.scheduler_time = self.scheduler_time.max(least);
         }
         self.scheduler_time
+    }
+
+    /// Puts who runs where it is by what it has used up to now; its account is charged when it stops.
+    fn catch_up(&mut self, now: Nanoseconds) {
+        let (accounts, runnable) = (&self.accounts, &mut self.runnable);
+        self.progress.each(now, |client, used_ns| {
+            let mut account = accounts[client as usize];
+            account.charge(used_ns);
+            if runnable.remove(client) {
+                runnable.push(account.time(), client);
+            }
+        });
     }
 
     fn effective(&self, client: ClientId) -> VirtualTime {
@@ -159,6 +175,12 @@ impl Bvt {
         }
     }
 
+    /// Puts who is runnable where its account says.
+    fn put(&mut self, client: ClientId) {
+        self.runnable.remove(client);
+        self.runnable.push(self.accounts[client as usize].time(), client);
+    }
+
     fn push(&mut self, client: ClientId) {
         self.ready.push(self.effective(client), client);
     }
@@ -195,7 +217,12 @@ impl Bvt {
             return None;
         }
         let defence = |(processor, occupant): (ProcessorId, Occupant)| {
-            (self.defence(occupant.client, now.saturating_sub(occupant.since_ns)), processor)
+            let used_ns = now.saturating_sub(occupant.since_ns);
+            let defence = match self.occupancy.asking(processor, woken, &self.roster) {
+                Some(asking) => self.defence(asking, 0),
+                None => self.defence(occupant.client, used_ns),
+            };
+            (defence, processor)
         };
         let (defence, processor) = self.occupancy.all().map(defence).max()?;
         (self.effective(woken) < defence).then_some(processor)
@@ -214,9 +241,10 @@ impl Policy for Bvt {
         }
     }
 
-    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
+    fn remove(&mut self, client: ClientId, now: Nanoseconds) {
         if self.roster.remove(client) != State::Absent {
-            self.scheduler_time();
+            self.scheduler_time(now);
+            self.progress.leave(client, now);
             self.ready.remove(client);
             self.runnable.remove(client);
             self.occupancy.leave(client);
@@ -235,12 +263,14 @@ impl Policy for Bvt {
         if !self.roster.wake(client) {
             return None;
         }
-        let scheduler_time = self.scheduler_time();
+        let scheduler_time = self.scheduler_time(now);
         self.accounts[client as usize].not_before(scheduler_time);
         self.borrow(client, now);
         self.runnable.push(self.accounts[client as usize].time(), client);
         self.push(client);
-        self.victim(client, now)
+        let victim = self.victim(client, now)?;
+        self.occupancy.ask(victim, client);
+        Some(victim)
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
@@ -254,6 +284,7 @@ impl Policy for Bvt {
         };
         self.roster.run(client);
         self.occupancy.enter(processor, client, now);
+        self.progress.enter(processor, client, now);
         let warped_ns = self.borrowings[client as usize].left_ns;
         let slice_ns = if warped_ns > 0 { self.quantum_ns.min(warped_ns) } else { self.quantum_ns };
         Some(Decision { client, slice_ns, grant: Grant::Share })
@@ -262,18 +293,19 @@ impl Policy for Bvt {
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let Some(state) = self.roster.stop(client, stop) else { return };
         let processor = self.occupancy.leave(client);
+        self.progress.leave(client, now);
         if stop == Stop::Preempted && ran_ns == 0 {
+            self.put(client);
             return self.push(client);
         }
         self.accounts[client as usize].charge(ran_ns);
         self.repay(client, ran_ns, now);
         self.note_claim(client, processor, stop);
-        self.runnable.remove(client);
-        self.runnable.push(self.accounts[client as usize].time(), client);
+        self.put(client);
         if state == State::Ready {
             return self.push(client);
         }
-        self.scheduler_time();
+        self.scheduler_time(now);
         self.runnable.remove(client);
     }
 }

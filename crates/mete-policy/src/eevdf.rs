@@ -10,7 +10,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | selection and insertion together | O(log N) amortised over requests; one decision may move many, and a step back of the clock (below) every client once more |
+//! | selection and insertion together | O(log N) amortised over requests; one decision may move many, and a step back of the clock (below) every client once more; and a step for each processor |
 //! | lag, either way | less than one quantum while nobody joins or leaves with a lag ("Fairness Analysis") |
 //! | several processors | one queue serves all, those who run count for the mean; when only they are eligible, the least early runs; while no share is more than one processor, random trials found no lag beyond a quantum a processor either way (not proved); otherwise no bound |
 //!
@@ -28,9 +28,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::eligible::Eligible;
+use crate::progress::Progress;
 use crate::roster::{Roster, State};
 use crate::virtual_clock::VirtualClock;
-use crate::virtual_time::{Account, ORIGIN, lead, quantum_ns, rescaled, shifted};
+use crate::virtual_time::{Account, ORIGIN, lead, quantum_ns, rescaled, service, shifted};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// The EEVDF policy.
@@ -40,6 +41,7 @@ pub struct Eevdf {
     /// How far each blocked client was ahead of the clock when it blocked; a lag is negative.
     leads: Vec<i128>,
     clock: VirtualClock,
+    progress: Progress,
     queue: Eligible,
     quantum_ns: Nanoseconds,
 }
@@ -53,6 +55,7 @@ impl Eevdf {
             accounts: Account::all(setup),
             leads: vec![0; setup.clients as usize],
             clock: VirtualClock::new(),
+            progress: Progress::new(setup, quantum_ns(setup)),
             queue: Eligible::new(setup.clients),
             quantum_ns: quantum_ns(setup),
         }
@@ -60,6 +63,18 @@ impl Eevdf {
 
     fn push(&mut self, client: ClientId) {
         self.queue.push(client, &self.accounts[client as usize]);
+    }
+
+    /// Lets the clock go on by what those who run have used up to now.
+    fn catch_up(&mut self, now: Nanoseconds) {
+        let clock = &mut self.clock;
+        self.progress.count(now, |_, used_ns| clock.advance(service(used_ns)));
+    }
+
+    /// Takes what the clock has counted of a client's run off again.
+    fn take_back(&mut self, client: ClientId, now: Nanoseconds) {
+        let counted_ns = self.progress.leave(client, now);
+        self.clock.advance(-service(counted_ns));
     }
 
     /// Adds to the mean what a client's virtual time went on by.
@@ -112,26 +127,32 @@ impl Policy for Eevdf {
         }
     }
 
-    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
+    fn remove(&mut self, client: ClientId, now: Nanoseconds) {
         let state = self.roster.remove(client);
         if state == State::Ready {
             self.queue.remove(client);
         }
         if matches!(state, State::Ready | State::Running) {
+            self.take_back(client, now);
+            self.catch_up(now);
             self.leave(client);
         }
     }
 
-    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
+    fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
         match self.roster.set_share(client, share) {
             State::Absent => {}
             State::Blocked => self.change_blocked(client, share),
-            state => self.change_active(client, share, state),
+            state => {
+                self.catch_up(now);
+                self.change_active(client, share, state);
+            }
         }
     }
 
-    fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
+    fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
         if self.roster.wake(client) {
+            self.catch_up(now);
             let joining = shifted(self.clock.now(), self.leads[client as usize]);
             self.accounts[client as usize].move_to(joining);
             self.join(client);
@@ -140,19 +161,22 @@ impl Policy for Eevdf {
         None
     }
 
-    fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+    fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
         if !self.roster.has_processor(processor) {
             return None;
         }
-        let now = self.clock.now();
-        let eligible = self.queue.pop(&self.accounts, now);
+        self.catch_up(now);
+        let eligible = self.queue.pop(&self.accounts, self.clock.now());
         let client = eligible.or_else(|| self.queue.pop_least_early())?;
         self.roster.run(client);
+        self.progress.enter(processor, client, now);
         Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })
     }
 
-    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let Some(state) = self.roster.stop(client, stop) else { return };
+        self.take_back(client, now);
+        self.catch_up(now);
         self.charge(client, ran_ns);
         if state == State::Ready {
             return self.push(client);

@@ -4,6 +4,7 @@
 
 use alloc::vec::Vec;
 
+use crate::progress::Progress;
 use crate::roster::{Roster, State};
 use crate::virtual_clock::VirtualClock;
 use crate::virtual_time::{Account, ORIGIN, quantum_ns, service};
@@ -28,6 +29,7 @@ pub struct FairQueueing<Q> {
     roster: Roster,
     accounts: Vec<Account>,
     clock: VirtualClock,
+    progress: Progress,
     pub(crate) queue: Q,
     quantum_ns: Nanoseconds,
 }
@@ -40,6 +42,7 @@ impl<Q: FairQueue> FairQueueing<Q> {
             roster: Roster::new(setup),
             accounts: Account::all(setup),
             clock: VirtualClock::new(),
+            progress: Progress::new(setup, quantum_ns(setup)),
             queue: Q::new(setup.clients),
             quantum_ns: quantum_ns(setup),
         }
@@ -47,6 +50,12 @@ impl<Q: FairQueue> FairQueueing<Q> {
 
     fn push(&mut self, client: ClientId) {
         self.queue.push(client, &self.accounts[client as usize]);
+    }
+
+    /// Lets the clock go on by what those who run have used up to now.
+    fn catch_up(&mut self, now: Nanoseconds) {
+        let clock = &mut self.clock;
+        self.progress.count(now, |_, used_ns| clock.advance(service(used_ns)));
     }
 }
 
@@ -61,8 +70,13 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
         }
     }
 
-    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
+    fn remove(&mut self, client: ClientId, now: Nanoseconds) {
         let state = self.roster.remove(client);
+        if state == State::Absent {
+            return;
+        }
+        self.catch_up(now);
+        self.progress.leave(client, now);
         if state == State::Ready {
             self.queue.remove(client);
         }
@@ -71,11 +85,12 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
         }
     }
 
-    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
+    fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
         let state = self.roster.set_share(client, share);
         if state == State::Absent {
             return;
         }
+        self.catch_up(now);
         let now = self.clock.now();
         let account = &mut self.accounts[client as usize];
         let before = account.share();
@@ -90,8 +105,9 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
         }
     }
 
-    fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
+    fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
         if self.roster.wake(client) {
+            self.catch_up(now);
             let now = self.clock.now();
             let account = &mut self.accounts[client as usize];
             account.not_before(now);
@@ -101,19 +117,23 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
         None
     }
 
-    fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+    fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
         if !self.roster.has_processor(processor) {
             return None;
         }
+        self.catch_up(now);
         let client = self.queue.pop(&self.accounts, &mut self.clock)?;
         self.roster.run(client);
+        self.progress.enter(processor, client, now);
         Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })
     }
 
-    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let Some(state) = self.roster.stop(client, stop) else { return };
+        let counted_ns = self.progress.leave(client, now);
+        self.catch_up(now);
         self.accounts[client as usize].charge(ran_ns);
-        self.clock.advance(service(ran_ns));
+        self.clock.advance(service(ran_ns) - service(counted_ns));
         if state == State::Ready {
             self.push(client);
         } else {

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | selection, insertion | constant time, but once in 100 quanta linear in clients: priorities are adjusted |
 //! | fairness | in the long run alone: over 20 half-lives of usage, 6400 quanta each, a user's time is within a tenth of its part (found for shares of 1 to 10 and up to 9 processes; the sources prove nothing) |
-//! | several processors | one set of queues serves all; who wakes preempts the client on the worst level, if that is worse than its own |
+//! | several processors | one set of queues serves all; who wakes preempts the client on the worst level, by what that has run up to then, if that is worse than its own |
 //!
 //! A domain is a user, with its share; a client is a process. The rules are Kay and Lauder's:
 //!
@@ -133,19 +133,29 @@ impl FairShare {
 
     /// The level of a client's priority value as it is now.
     fn level(&self, client: ClientId) -> usize {
-        let level = self.processes[client as usize].priority / self.step;
+        self.level_after(client, 0)
+    }
+
+    /// Its level when it will have run for so long.
+    fn level_after(&self, client: ClientId, ran_ns: Nanoseconds) -> usize {
+        let level = self.priority_after(client, ran_ns) / self.step;
         usize::try_from(level).unwrap_or(LEVELS).min(LEVELS - 1)
     }
 
     fn charge(&mut self, client: ClientId, ran_ns: Nanoseconds) {
-        let own_share = u128::from(self.roster.share(client).get());
+        self.processes[client as usize].priority = self.priority_after(client, ran_ns);
         let user = self.user(client);
         user.charges_ns = user.charges_ns.saturating_add(ran_ns);
-        let usage_ns = u128::from(user.usage_ns.saturating_add(user.charges_ns));
+    }
+
+    /// A process's priority value when it will have run for so long.
+    fn priority_after(&self, client: ClientId, ran_ns: Nanoseconds) -> u128 {
+        let own_share = u128::from(self.roster.share(client).get());
+        let user = self.users[usize::from(self.roster.domain(client))];
+        let usage_ns = u128::from(user.usage_ns.saturating_add(user.charges_ns).saturating_add(ran_ns));
         let share = u128::from(user.share.get());
         let cost = (u128::from(ran_ns) * usage_ns).saturating_mul(user.active.into());
-        let priority = &mut self.processes[client as usize].priority;
-        *priority = priority.saturating_add(cost / (share * share * own_share));
+        self.processes[client as usize].priority.saturating_add(cost / (share * share * own_share))
     }
 
     /// Brings usage and priorities up to the time; what is linear in clients happens once a period.
@@ -194,11 +204,19 @@ impl FairShare {
     }
 
     /// The processor of the worst client that one on this level should take, if any.
-    fn preempted_by(&self, client: ClientId) -> Option<ProcessorId> {
+    /// What who runs has used of its quantum counts.
+    fn preempted_by(&self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
         if self.occupancy.any_idle() {
             return None;
         }
-        let worst = |(processor, occupant): (ProcessorId, Occupant)| (self.level(occupant.client), processor);
+        let worst = |(processor, occupant): (ProcessorId, Occupant)| {
+            let used_ns = now.saturating_sub(occupant.since_ns).min(self.quantum_ns);
+            let level = match self.occupancy.asking(processor, client, &self.roster) {
+                Some(asking) => self.level(asking),
+                None => self.level_after(occupant.client, used_ns),
+            };
+            (level, processor)
+        };
         let (level, processor) = self.occupancy.all().map(worst).max()?;
         (level > self.level(client)).then_some(processor)
     }
@@ -256,7 +274,9 @@ impl Policy for FairShare {
         let share = u64::from(self.roster.share(client).get());
         self.user(client).active += share;
         self.enqueue(client, false);
-        self.preempted_by(client)
+        let victim = self.preempted_by(client, now)?;
+        self.occupancy.ask(victim, client);
+        Some(victim)
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {

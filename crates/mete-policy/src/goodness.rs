@@ -166,13 +166,17 @@ impl Goodness {
             return None;
         }
         let processor = self.tasks[client as usize].processor.unwrap_or(0);
+        let goodness = self.goodness_when_ready(client, processor, false);
+        if let Some(asking) = self.occupancy.asking(processor, client, &self.roster) {
+            return (goodness > self.goodness_when_ready(asking, processor, false)).then_some(processor);
+        }
         let occupant = self.occupancy.on(processor)?;
         let task = self.tasks[occupant.client as usize];
         let used_ns = task.used_ns.saturating_add(now.saturating_sub(occupant.since_ns));
         let ticks = u32::try_from(used_ns / self.tick_ns).unwrap_or(u32::MAX);
         let left = task.counter.saturating_sub(ticks);
         let running = self.goodness(occupant.client, left, self.same_processor() + SAME_CLIENT);
-        (self.goodness_when_ready(client, processor, false) > running).then_some(processor)
+        (goodness > running).then_some(processor)
     }
 
     fn is_queued(state: State) -> bool {
@@ -208,7 +212,9 @@ impl Policy for Goodness {
             return None;
         }
         self.queue.push_front(0, client);
-        self.preempted_by(client, now)
+        let victim = self.preempted_by(client, now)?;
+        self.occupancy.ask(victim, client);
+        Some(victim)
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {

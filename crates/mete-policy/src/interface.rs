@@ -127,6 +127,9 @@ pub enum Stop {
 /// * Times of events need not come in order: an owner that hears of several processors in batches
 ///   passes each event's own time. A policy must not read a difference of two times as positive
 ///   without saturating.
+/// * Of one instant, an owner that can tells of ticks first, of wake-ups next, of who stopped then, and picks
+///   last. One that picks before a wake-up of the same time loses nothing by it but the order: virtual time
+///   goes on while a quantum is used, not when it is given.
 /// * No call allocates, blocks, or takes longer than the policy's documentation says.
 pub trait Policy {
     /// The policy's short name: what `--policy` takes.
@@ -153,7 +156,9 @@ pub trait Policy {
     fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds);
 
     /// A client became runnable. `Some(processor)`: whoever runs there should give way at once; the
-    /// owner stops it, says so by [`ran`](Policy::ran) with [`Stop::Preempted`], and picks anew. An
+    /// owner stops it, says so by [`ran`](Policy::ran) with [`Stop::Preempted`], and picks anew. Until
+    /// then the processor is promised: another client that wakes gets the same answer only if it is better
+    /// than the one that it was promised to. An
     /// owner with an idle processor picks for that one in any case.
     #[must_use = "the policy may want a processor to be taken from its client"]
     fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId>;

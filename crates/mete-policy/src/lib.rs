@@ -62,6 +62,7 @@ mod interface;
 pub mod lottery;
 mod observation;
 mod occupancy;
+mod progress;
 mod queue;
 mod ring;
 mod roster;

@@ -2,10 +2,14 @@
 //!
 //! An owner may pick ahead, so a processor's occupant is that of the latest decision for it; the client
 //! before that may still be there, and is the occupant again if the decision is given back.
+//!
+//! A processor whose client is to give way belongs to the client that asked for it from then on, although the
+//! owner takes a while, or first tells of others that wake at the same instant.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::roster::{Roster, State};
 use crate::{ClientId, Nanoseconds, ProcessorId};
 
 /// The latest decision for a processor that is still in force.
@@ -20,6 +24,8 @@ struct Seat {
     latest: Option<Occupant>,
     /// Who was picked before that and has not left.
     before: Option<Occupant>,
+    /// For whom the occupant is to give way.
+    asking: Option<ClientId>,
 }
 
 impl Seat {
@@ -32,6 +38,7 @@ impl Seat {
         let left = self.latest.take_if(is_client).is_some();
         if left {
             self.latest = self.before.take();
+            self.asking = None;
         }
         left
     }
@@ -49,7 +56,8 @@ impl Occupancy {
 
     pub(crate) fn enter(&mut self, processor: ProcessorId, client: ClientId, now: Nanoseconds) {
         if let Some(seat) = self.seats.get_mut(usize::from(processor)) {
-            *seat = Seat { latest: Some(Occupant { client, since_ns: now }), before: seat.latest };
+            let latest = Some(Occupant { client, since_ns: now });
+            *seat = Seat { latest, before: seat.latest, asking: None };
         }
     }
 
@@ -65,6 +73,24 @@ impl Occupancy {
 
     pub(crate) fn on(&self, processor: ProcessorId) -> Option<Occupant> {
         self.seats.get(usize::from(processor)).and_then(|seat| seat.latest)
+    }
+
+    /// A client is to have a processor as soon as its occupant has given way.
+    pub(crate) fn ask(&mut self, processor: ProcessorId, client: ClientId) {
+        if let Some(seat) = self.seats.get_mut(usize::from(processor)) {
+            seat.asking = Some(client);
+        }
+    }
+
+    /// Who else than `client` asked for a processor, and is still ready.
+    pub(crate) fn asking(
+        &self,
+        processor: ProcessorId,
+        client: ClientId,
+        roster: &Roster,
+    ) -> Option<ClientId> {
+        let asking = self.seats.get(usize::from(processor)).and_then(|seat| seat.asking)?;
+        (asking != client && roster.state(asking) == State::Ready).then_some(asking)
     }
 
     /// The processors that are occupied, with their occupants.

@@ -8,7 +8,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | selection and insertion together | O(log N) |
+//! | selection and insertion together | O(log N), and a step for each processor |
 //! | between two clients that stay ready | less than one quantum of error, however long (§2) |
 //! | behind the ideal; ahead of it | less than one quantum; up to as many quanta as there are clients |
 //! | several processors | one queue serves all; while no share is more than one processor, at most a quantum a processor behind, as for [`Wfq`](crate::Wfq); otherwise no bound |
@@ -25,6 +25,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::heap::Heap;
+use crate::progress::Progress;
 use crate::roster::{Roster, State};
 use crate::virtual_clock::VirtualClock;
 use crate::virtual_time::{Account, ORIGIN, lead, quantum_ns, rescaled, service, shifted};
@@ -37,6 +38,7 @@ pub struct Stride {
     /// How far each blocked client was ahead of the global pass when it left, less one stride.
     remains: Vec<i128>,
     global: VirtualClock,
+    progress: Progress,
     queue: Heap,
     quantum_ns: Nanoseconds,
 }
@@ -50,6 +52,7 @@ impl Stride {
             accounts: Account::all(setup),
             remains: vec![0; setup.clients as usize],
             global: VirtualClock::new(),
+            progress: Progress::new(setup, quantum_ns(setup)),
             queue: Heap::new(setup.clients),
             quantum_ns: quantum_ns(setup),
         }
@@ -57,6 +60,12 @@ impl Stride {
 
     fn push(&mut self, client: ClientId) {
         self.queue.push(self.accounts[client as usize].finish(), client);
+    }
+
+    /// Lets the global pass go on by what those who run have used up to now.
+    fn catch_up(&mut self, now: Nanoseconds) {
+        let global = &mut self.global;
+        self.progress.count(now, |_, used_ns| global.advance(service(used_ns)));
     }
 
     /// Changes the share of a client that is ready or running.
@@ -91,23 +100,29 @@ impl Policy for Stride {
         }
     }
 
-    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
+    fn remove(&mut self, client: ClientId, now: Nanoseconds) {
         if matches!(self.roster.remove(client), State::Ready | State::Running) {
+            self.catch_up(now);
+            self.progress.leave(client, now);
             self.queue.remove(client);
             self.global.leave(self.accounts[client as usize].share());
         }
     }
 
-    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
+    fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
         match self.roster.set_share(client, share) {
             State::Absent => {}
             State::Blocked => self.change_blocked(client, share),
-            State::Ready | State::Running => self.change_active(client, share),
+            State::Ready | State::Running => {
+                self.catch_up(now);
+                self.change_active(client, share);
+            }
         }
     }
 
-    fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
+    fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
         if self.roster.wake(client) {
+            self.catch_up(now);
             let account = &mut self.accounts[client as usize];
             account.move_to(shifted(self.global.now(), self.remains[client as usize]));
             self.global.join(account.share());
@@ -116,20 +131,23 @@ impl Policy for Stride {
         None
     }
 
-    fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+    fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
         if !self.roster.has_processor(processor) {
             return None;
         }
         let client = self.queue.pop()?;
         self.roster.run(client);
+        self.progress.enter(processor, client, now);
         Some(Decision { client, slice_ns: self.quantum_ns, grant: Grant::Share })
     }
 
-    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let Some(state) = self.roster.stop(client, stop) else { return };
+        let counted_ns = self.progress.leave(client, now);
+        self.catch_up(now);
         let account = &mut self.accounts[client as usize];
         account.charge(ran_ns);
-        self.global.advance(service(ran_ns));
+        self.global.advance(service(ran_ns) - service(counted_ns));
         if state == State::Ready {
             self.push(client);
         } else {

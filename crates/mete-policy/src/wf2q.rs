@@ -8,7 +8,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | selection and insertion together | O(log N) amortised: a client is set aside as too early once a quantum at most; one decision may move many |
+//! | selection and insertion together | O(log N) amortised: a client is set aside as too early once a quantum at most; one decision may move many; and a step for each processor |
 //! | behind the ideal, ahead of it | less than one quantum each, among clients that stay ready |
 //! | several processors | one queue serves all, and the clock also jumps past clients that run; while no share is more than one processor, random trials found no error beyond a quantum a processor either way (not proved); otherwise no bound |
 //!

@@ -7,7 +7,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | selection and insertion together | [`Wfq`]: O(log N); [`WfqLinear`](crate::WfqLinear): O(N) |
+//! | selection and insertion together | [`Wfq`]: O(log N); [`WfqLinear`](crate::WfqLinear): O(N); and a step for each processor |
 //! | behind the ideal | less than one quantum |
 //! | ahead of the ideal | up to as many quanta as there are clients |
 //! | several processors | one queue serves all; while no share is more than one processor, at most a quantum a processor behind (Blanquer and Özden 2001); otherwise no bound |
@@ -19,7 +19,8 @@
 //! of a shorter time.
 //!
 //! A woken client starts at the system's virtual time or at its own, whichever is later (VTRR paper, §3.2):
-//! sleeping saves nothing up, and blocking does not shed what was used ahead.
+//! sleeping saves nothing up, and blocking does not shed what was used ahead. The system's virtual time goes
+//! on while a quantum is used: for a wake-up in its midst, by what has been used up to then.
 //!
 //! Deviations: partial quanta are charged by what was used. On a change of share, which the sources
 //! leave open, a client's distance from the system's virtual time stays the same service. The linear

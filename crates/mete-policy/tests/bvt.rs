@@ -29,6 +29,43 @@ fn vtrr_3_bvt_gives_a_sleeper_nothing_extra() {
     assert_eq!(bench.quanta(6), [0, 1, 0, 1, 0, 1]);
 }
 
+/// In the midst of a quantum of the only one that is runnable, virtual time has gone on with it.
+#[test]
+fn vtrr_3_bvt_lets_virtual_time_go_on_while_a_quantum_is_used() {
+    for (after_ns, effective) in [(0, QUANTUM_NS), (QUANTUM_NS / 2, QUANTUM_NS / 2), (QUANTUM_NS, 0)] {
+        let mut policy = Bvt::new(&setup(2), BvtSettings { allowance_ns: QUANTUM_NS, warp: None });
+        policy.add(0, 0, share(1), 0);
+        policy.add(1, 0, share(1), 0);
+        let _ = policy.wake(0, 0);
+        let _ = policy.pick(0, 0);
+        let _ = policy.wake(1, after_ns);
+        policy.ran(0, QUANTUM_NS, Stop::Expired, QUANTUM_NS);
+        // 1 is behind by what was left of the quantum; 0 goes on for the allowance of one.
+        let decision = policy.pick(0, QUANTUM_NS).expect("both are ready");
+        assert_eq!(decision.client, 0, "not further ahead than the allowance");
+        policy.ran(0, effective, Stop::Expired, 2 * QUANTUM_NS);
+        let goes_on = policy.pick(0, 2 * QUANTUM_NS).map(|decision| decision.client);
+        assert_eq!(goes_on, Some(u32::from(effective > QUANTUM_NS / 2)), "after {after_ns} ns");
+    }
+}
+
+/// The first that woke has been promised the processor; the next has to be better than that one.
+#[test]
+fn vtrr_3_bvt_promises_a_processor_once() {
+    let mut policy = Bvt::new(&Setup { processors: 2, ..setup(5) }, BvtSettings::default());
+    for client in 0..5 {
+        policy.add(client, 0, share(1), 0);
+    }
+    for client in 0..2 {
+        let _ = policy.wake(client, 0);
+        let _ = policy.pick(client as u16, 0);
+    }
+    let _ = policy.wake(4, 0);
+    let now = QUANTUM_NS;
+    let wakes = [2, 3].map(|client| policy.wake(client, now));
+    assert_eq!(wakes, [Some(1), Some(0)], "a processor for each");
+}
+
 /// Nobody is runnable for a while: virtual time stands where the last one left it.
 #[test]
 fn vtrr_3_bvt_remembers_its_virtual_time_while_all_are_blocked() {

@@ -242,6 +242,103 @@ fn tavs_1_hogs_get_processor_time_by_weight_over_many_periods() {
     }
 }
 
+/// Hogs of these weights for so many ticks: what each had, and what was cut off and forgiven.
+fn hogs(settings: CreditSettings, weights: &[u32], ticks: u32) -> (Vec<u64>, [u64; 2]) {
+    let mut policy = host(weights.len() as u32, settings);
+    for (client, &weight) in (0..).zip(weights) {
+        policy.set_share(client, share(weight), 0);
+        let _ = policy.wake(client, 0);
+    }
+    let had = run(&mut policy, &mut 0, ticks);
+    (had, ["credit_cut_ns", "debt_forgiven_ns"].map(|name| counter(&policy, name)))
+}
+
+#[test]
+fn tavs_1_two_hogs_have_their_weights_parts_within_two_slices_and_nothing_is_clipped() {
+    for settings in [CreditSettings::XEN, CreditSettings::BASELINE, CreditSettings::TAVS] {
+        for weight in (1..=32).chain([100, 1000, Share::MAX.get()]) {
+            let (had, clipped) = hogs(settings, &[1, weight], 3_000);
+            let fair = 3_000 * TICK / u64::from(1 + weight);
+            assert_eq!(clipped, [0, 0], "1:{weight}");
+            assert!(had[0].abs_diff(fair) <= 60 * MS, "1:{weight}: {} of {fair}", had[0]);
+        }
+    }
+}
+
+/// Clipping is Xen's, and costs the heaviest of these two fifths of its part.
+#[test]
+fn tavs_1_where_credit_is_clipped_weights_do_not_hold() {
+    for settings in [CreditSettings::XEN, CreditSettings::BASELINE] {
+        let (had, [cut_ns, _]) = hogs(settings, &[1024, 256, 64, 256, 64], 30_000);
+        let permille = had.iter().take(5).map(|had| had * 1000 / (30_000 * TICK)).collect::<Vec<_>>();
+        assert_eq!(permille, [375, 250, 62, 249, 62]);
+        assert!(cut_ns > 0);
+    }
+}
+
+#[test]
+fn tavs_1_an_accounting_charges_whoever_runs_on_every_processor_up_to_then() {
+    let setup = Setup { processors: 2, ..Setup::for_clients(2) };
+    let mut policy = Credit::new(&setup, CreditSettings::BASELINE);
+    for client in 0..2 {
+        policy.add(client, 0, Share::ONE, 0);
+        let _ = policy.wake(client, 0);
+        let _ = policy.pick(client as u16, 0);
+    }
+    for tick in 1..=2 {
+        for processor in 0..2 {
+            let _ = policy.tick(processor, tick * TICK);
+        }
+    }
+    let _ = policy.tick(0, 3 * TICK);
+    assert_eq!([0, 1].map(|client| policy.credit_ns(client)), [0, 0], "30 ms used by each, 30 given");
+    let _ = policy.tick(1, 3 * TICK);
+    assert_eq!(policy.credit_ns(1), 0, "not charged twice");
+}
+
+/// Two wake at one instant, before the first has been given the processor that it asked for.
+#[test]
+fn tavs_1_who_wakes_next_does_not_ask_for_a_processor_that_is_promised_already() {
+    let setup = Setup { processors: 2, ..Setup::for_clients(5) };
+    let mut policy = Credit::new(&setup, CreditSettings::XEN);
+    for client in 0..5 {
+        policy.add(client, 0, Share::ONE, 0);
+    }
+    for client in 0..2 {
+        let _ = policy.wake(client, 0);
+    }
+    for processor in [0, 1] {
+        let _ = policy.pick(processor, 0);
+        let _ = policy.tick(processor, TICK);
+    }
+    assert_eq!([2, 3, 4].map(|client| policy.wake(client, TICK)), [Some(0), Some(1), None]);
+    policy.ran(0, TICK, Stop::Preempted, TICK);
+    assert_eq!(policy.pick(0, TICK).map(|decision| decision.client), Some(2));
+    policy.ran(2, MS, Stop::Blocked, 11 * MS);
+    let _ = policy.pick(0, 11 * MS);
+    policy.ran(1, TICK, Stop::Preempted, 11 * MS);
+    let _ = policy.pick(1, 11 * MS);
+    assert_eq!([3, 4].map(|client| policy.priority(client)), [Priority::Boost; 2]);
+    assert_eq!(policy.wake(2, 11 * MS), None, "nobody is worse than it");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// By the books: what was used is what was given less the change of credit, which is within a slice either way.
+    #[test]
+    fn tavs_1_hogs_have_their_weights_parts_within_two_slices_unless_something_is_clipped(
+        weights in prop::collection::vec(1u32..=16, 2..=5)
+    ) {
+        let (had, clipped) = hogs(CreditSettings::BASELINE, &weights, 3_000);
+        let all: u64 = weights.iter().copied().map(u64::from).sum();
+        for (client, &weight) in weights.iter().enumerate().filter(|_| clipped == [0, 0]) {
+            let fair = 3_000 * TICK * u64::from(weight) / all;
+            prop_assert!(had[client].abs_diff(fair) <= 60 * MS, "{client} of {weights:?}: {} of {fair}", had[client]);
+        }
+    }
+}
+
 #[test]
 fn tavs_1_a_weight_larger_than_all_others_together_starves_nobody() {
     let mut policy = host(3, CreditSettings::BASELINE);
@@ -268,6 +365,26 @@ fn tavs_1_several_processors_share_one_queue_and_the_lowest_priority_gives_way()
     assert_eq!(policy.pick(1, 0), None);
     let _ = policy.tick(1, TICK);
     assert_eq!(policy.wake(2, TICK), Some(1), "0 is boosted still, 1 no longer");
+}
+
+#[test]
+fn tavs_1_of_equals_the_client_gives_way_on_whose_processor_the_woken_one_ran_last() {
+    for processor in [0, 1, 2] {
+        let setup = Setup { processors: 3, ..Setup::for_clients(4) };
+        let mut policy = Credit::new(&setup, CreditSettings::XEN);
+        for client in 0..4 {
+            policy.add(client, 0, Share::ONE, 0);
+        }
+        let _ = policy.wake(3, 0);
+        let _ = policy.pick(processor, 0);
+        policy.ran(3, MS, Stop::Blocked, MS);
+        for client in 0..3 {
+            let _ = policy.wake(client, MS);
+            let _ = policy.pick(client as u16, MS);
+            let _ = policy.tick(client as u16, MS);
+        }
+        assert_eq!(policy.wake(3, 2 * MS), Some(processor));
+    }
 }
 
 fn any_parts() -> impl Strategy<Value = CreditSettings> {

@@ -39,6 +39,19 @@ fn vtrr_3_eevdf_keeps_a_lag_over_blocking_and_lets_it_not_grow() {
     assert_eq!(bench.quanta(7), [2, 0, 1, 2, 0, 1, 2]);
 }
 
+/// Client 1 wakes when client 0 has used half a quantum: the mean of 0 and 2 is a quarter of a quantum then, so
+/// that 2, which has waited from the beginning, comes before it.
+#[test]
+fn vtrr_3_eevdf_lets_virtual_time_go_on_while_a_quantum_is_used() {
+    let mut policy = Eevdf::new(&setup(3));
+    (0..3).for_each(|client| policy.add(client, 0, share(1), 0));
+    let _ = (policy.wake(0, 0), policy.wake(2, 0));
+    assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(0));
+    let _ = policy.wake(1, QUANTUM_NS / 2);
+    policy.ran(0, QUANTUM_NS, Stop::Expired, QUANTUM_NS);
+    assert_eq!(policy.pick(0, QUANTUM_NS).map(|decision| decision.client), Some(2));
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Wake(u32),

@@ -20,13 +20,20 @@ const IO: u16 = 2;
 struct Host {
     policy: Credit,
     now: u64,
+    /// Where everybody runs; a host has no processors behind that one.
+    processor: ProcessorId,
 }
 
 impl Host {
     /// The mixed one has run for 80 ms, so it may spend 10 ms boosted, and `IO` is I/O-bound.
     fn with(tavs: TavsSettings) -> Host {
-        let policy = Credit::new(&Setup::for_clients(3), CreditSettings { tavs, ..CreditSettings::BASELINE });
-        let mut host = Host { policy, now: 0 };
+        Host::on(0, tavs)
+    }
+
+    fn on(processor: ProcessorId, tavs: TavsSettings) -> Host {
+        let setup = Setup { processors: processor + 1, ..Setup::for_clients(3) };
+        let policy = Credit::new(&setup, CreditSettings { tavs, ..CreditSettings::BASELINE });
+        let mut host = Host { policy, now: 0, processor };
         for client in [MIXED, HOG, DRIVER] {
             host.policy.add(client, 0, Share::ONE, 0);
         }
@@ -50,14 +57,16 @@ impl Host {
 
     /// Puts the mixed one among those without credit, and lets the hog run.
     fn behind_the_hog(tavs: TavsSettings) -> Host {
-        let mut host = Host::with(tavs);
-        for _ in 0..3 {
-            let _ = host.policy.tick(0, host.now);
-        }
+        Host::with(tavs).put_behind_the_hog()
+    }
+
+    fn put_behind_the_hog(self) -> Host {
+        let mut host = self;
+        host.account();
         assert_eq!(host.policy.priority(MIXED), Priority::Over);
         let _ = host.policy.wake(HOG, host.now);
         host.pick(HOG);
-        let _ = host.policy.tick(0, host.now);
+        let _ = host.policy.tick(host.processor, host.now);
         assert_eq!(host.policy.priority(HOG), Priority::Under, "its wake-up boost is gone");
         host
     }
@@ -65,7 +74,9 @@ impl Host {
     /// Three ticks: credit is handed out.
     fn account(&mut self) {
         for _ in 0..3 {
-            let _ = self.policy.tick(0, self.now);
+            for processor in (0..=self.processor).rev() {
+                let _ = self.policy.tick(processor, self.now);
+            }
         }
     }
 
@@ -86,7 +97,7 @@ impl Host {
     }
 
     fn pick(&mut self, client: ClientId) -> (u64, Grant) {
-        let decision = self.policy.pick(0, self.now).expect("somebody is ready");
+        let decision = self.policy.pick(self.processor, self.now).expect("somebody is ready");
         assert_eq!(decision.client, client);
         (decision.slice_ns, decision.grant)
     }
@@ -124,6 +135,18 @@ const BLOCK: TavsSettings = TavsSettings { block_correlation: true, ..BOOSTING }
 const LEARNING: TavsSettings =
     TavsSettings { inference: true, network_correlation: true, ..TavsSettings::OFF };
 const NETWORK: TavsSettings = TavsSettings { partial_boosting: true, ..LEARNING };
+
+#[test]
+fn tavs_4_a_boost_is_revoked_on_the_processor_where_it_runs() {
+    for processor in 0..3 {
+        let mut host = Host::on(processor, BOOSTING).put_behind_the_hog();
+        let _ = host.pending(Event::Other);
+        host.ran(HOG, MS, Stop::Preempted);
+        assert_eq!(host.pick(MIXED).1, Grant::PartialBoost);
+        assert_eq!(host.switch(IO), None);
+        assert_eq!(host.switch(CPU), Some(processor));
+    }
+}
 
 #[test]
 fn tavs_4_an_event_for_a_vcpu_with_an_io_bound_task_preempts_until_another_task_is_switched_in() {

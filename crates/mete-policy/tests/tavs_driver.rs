@@ -116,7 +116,7 @@ fn tavs_6_the_highest_of_several_requesters_counts() {
     assert_eq!([1, 2].map(|client| host.policy.priority(client)), [Priority::Under, Priority::Boost]);
     let _ = host.notify(1);
     assert_eq!(host.priority(), Priority::Under);
-    assert_eq!(host.notify(2), Some(0), "what it inherits is higher than who runs");
+    assert_eq!(host.notify(2), None, "it is as high as 2, which has been promised the processor");
     assert_eq!(host.priority(), Priority::Boost);
     let _ = host.notify(1);
     assert_eq!((host.priority(), host.counter("inheritances")), (Priority::Boost, 2));

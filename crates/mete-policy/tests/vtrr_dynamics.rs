@@ -20,6 +20,9 @@ enum Step {
     Wake(u32),
     /// So many decisions at once; then each of these clients stops.
     Decide(u8, u64, Stop),
+    /// A decision, and in the midst of its quantum, after so long, another client comes or has a new share;
+    /// then the one that runs stops after so long.
+    Meanwhile(u64, Box<Step>, u64, Stop),
 }
 
 fn share() -> impl Strategy<Value = u32> {
@@ -39,6 +42,14 @@ fn stop() -> impl Strategy<Value = Stop> {
     ]
 }
 
+fn meanwhile(clients: u32) -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..clients, share()).prop_map(|(client, share)| Step::Arrive(client, share)),
+        (0..clients, share()).prop_map(|(client, share)| Step::Share(client, share)),
+        (0..clients).prop_map(Step::Wake),
+    ]
+}
+
 fn steps(clients: u32, used: impl Strategy<Value = u64>) -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => (0..clients, share()).prop_map(|(client, share)| Step::Arrive(client, share)),
@@ -46,6 +57,8 @@ fn steps(clients: u32, used: impl Strategy<Value = u64>) -> impl Strategy<Value 
         1 => (0..clients, share()).prop_map(|(client, share)| Step::Share(client, share)),
         6 => (0..clients).prop_map(Step::Wake),
         10 => (1u8..=3, used, stop()).prop_map(|(count, used, stop)| Step::Decide(count, used, stop)),
+        4 => (0..=QUANTUM_NS, meanwhile(clients), 0..=QUANTUM_NS, stop())
+            .prop_map(|(after, step, used, stop)| Step::Meanwhile(after, Box::new(step), used, stop)),
     ];
     prop::collection::vec(step, 1..600)
 }
@@ -55,13 +68,17 @@ struct Pair {
     policy: Vtrr,
     model: Model,
     shares: Vec<Option<u32>>,
+    now: u64,
+    /// What the client that runs has not used yet of its quantum.
+    unused_ns: i128,
     /// The key that the current client had when it was selected.
     last: Option<(Reverse<Option<u32>>, u32)>,
 }
 
 impl Pair {
     fn new(policy: Vtrr) -> Pair {
-        Pair { policy, model: Model::new(QUANTUM_NS), shares: vec![None; CLIENTS as usize], last: None }
+        let shares = vec![None; CLIENTS as usize];
+        Pair { policy, model: Model::new(QUANTUM_NS), shares, now: 0, unused_ns: 0, last: None }
     }
 
     fn queued(&self, client: u32) -> bool {
@@ -72,51 +89,78 @@ impl Pair {
         match *step {
             Step::Arrive(client, weight) => {
                 if self.shares[client as usize].is_none() {
-                    self.policy.add(client, 0, Share::new(weight).expect("in range"), 0);
+                    self.policy.add(client, 0, Share::new(weight).expect("in range"), self.now);
                     self.shares[client as usize] = Some(weight);
                 }
                 self.wake(client);
             }
             Step::Remove(client) => {
-                self.policy.remove(client, 0);
+                self.policy.remove(client, self.now);
                 self.model.forget(client);
                 self.shares[client as usize] = None;
             }
             Step::Share(client, weight) => self.set_share(client, weight),
             Step::Wake(client) => self.wake(client),
             Step::Decide(count, used_ns, stop) => self.decide(count, used_ns, stop),
+            Step::Meanwhile(after_ns, ref step, used_ns, stop) => {
+                self.meanwhile(after_ns, step, used_ns, stop)
+            }
         }
     }
 
+    /// What comes while a client runs sees what that has used of its quantum, whatever it will use in the end.
+    fn meanwhile(&mut self, after_ns: u64, step: &Step, used_ns: u64, stop: Stop) {
+        let picked = self.pick(1);
+        let is_other = |client| !picked.contains(&client);
+        if let Step::Arrive(client, _) | Step::Wake(client) | Step::Share(client, _) = *step
+            && is_other(client)
+        {
+            self.now += after_ns;
+            self.unused_ns = i128::from(QUANTUM_NS - after_ns) * picked.len() as i128;
+            self.take(step);
+            self.unused_ns = 0;
+        }
+        self.stop(picked, used_ns, stop);
+    }
+
     fn wake(&mut self, client: u32) {
-        assert_eq!(self.policy.wake(client, 0), None);
+        assert_eq!(self.policy.wake(client, self.now), None);
         if let Some(share) = self.shares[client as usize].filter(|_| !self.queued(client)) {
-            self.model.enter(client, share.into());
+            self.model.enter(client, share.into(), self.unused_ns);
         }
     }
 
     fn set_share(&mut self, client: u32, weight: u32) {
-        self.policy.set_share(client, Share::new(weight).expect("in range"), 0);
+        self.policy.set_share(client, Share::new(weight).expect("in range"), self.now);
         if let Some(share) = &mut self.shares[client as usize] {
             *share = weight;
             if self.queued(client) {
                 self.model.leave(client);
-                self.model.enter(client, weight.into());
+                self.model.enter(client, weight.into(), self.unused_ns);
             }
         }
     }
 
     fn decide(&mut self, count: u8, used_ns: u64, stop: Stop) {
+        let picked = self.pick(count);
+        self.stop(picked, used_ns, stop);
+    }
+
+    fn pick(&mut self, count: u8) -> Vec<u32> {
         let mut picked = vec![];
         for _ in 0..count {
-            let client = self.policy.pick(0, 0).map(|decision| decision.client);
+            let client = self.policy.pick(0, self.now).map(|decision| decision.client);
             assert_eq!(client, self.model.pick());
             picked.extend(client);
             self.last = client.map(|client| self.key(client));
         }
+        picked
+    }
+
+    fn stop(&mut self, picked: Vec<u32>, used_ns: u64, stop: Stop) {
         for client in picked {
             let counter = self.policy.counter(client);
-            self.policy.ran(client, used_ns, stop, 0);
+            self.policy.ran(client, used_ns, stop, self.now);
             let used_ns = if stop == Stop::Yielded { used_ns.max(QUANTUM_NS) } else { used_ns };
             self.model.ran(client, used_ns.into(), stop == Stop::Blocked, stop == Stop::Preempted);
             if stop == Stop::Preempted && self.policy.counter(client) > counter {
@@ -178,6 +222,9 @@ fn on_one_processor(clients: u32) -> impl Strategy<Value = Vec<Step>> {
                 if *stop == Stop::Expired {
                     *used_ns = QUANTUM_NS;
                 }
+            }
+            if let Step::Meanwhile(_, _, used_ns, Stop::Expired) = step {
+                *used_ns = QUANTUM_NS;
             }
         }
         steps
@@ -263,6 +310,33 @@ fn vtrr_2_a_share_can_change_while_its_client_runs() {
         served[client as usize] += 1;
     }
     assert_eq!(served, [300, 101], "the rest of the first cycle is the other's; then 3 to 1");
+}
+
+/// An owner may pick before it tells of the next wake-up of the same instant.
+#[test]
+fn vtrr_2_a_quantum_that_is_given_and_not_used_yet_is_not_in_the_virtual_time_of_who_arrives() {
+    for (after_ns, counters) in [(0, [2, 3]), (QUANTUM_NS / 2, [1, 2]), (QUANTUM_NS, [0, 0])] {
+        let mut policy = Vtrr::new(&quanta(3));
+        for client in 0..3 {
+            policy.add(client, 0, Share::new(client + 1).expect("in range"), 0);
+        }
+        let _ = policy.wake(0, 0);
+        assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(0));
+        let _ = policy.wake(1, after_ns);
+        let _ = policy.wake(2, after_ns);
+        // Half of the quantum is left: one of two quanta, one and a half of three, rounded up.
+        assert_eq!([1, 2].map(|client| policy.counter(client)), counters.map(Some), "after {after_ns} ns");
+        if after_ns == 0 {
+            policy.ran(0, QUANTUM_NS, Stop::Expired, QUANTUM_NS);
+            let mut served = [1, 0, 0];
+            for _ in 0..11 {
+                let client = policy.pick(0, QUANTUM_NS).expect("all are ready").client;
+                policy.ran(client, QUANTUM_NS, Stop::Expired, QUANTUM_NS);
+                served[client as usize] += 1;
+            }
+            assert_eq!(served, [2, 4, 6]);
+        }
+    }
 }
 
 #[test]

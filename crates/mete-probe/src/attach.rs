@@ -1,8 +1,13 @@
 //! The scheduler's side: find components, take one, hand it memory, switch its events.
 //!
 //! Nothing here waits longer than it was told to: a component may be stopped, slow, hostile or dead
-//! at any moment (LOG-11).
+//! at any moment (LOG-11). What must not wait at all has two halves: a component is taken by an
+//! [`Introduction`], and [told](Component::tell_to_bind) something whose answer is taken
+//! [later](Component::settle).
 
+mod introduction;
+
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -20,8 +25,13 @@ use crate::registry::MAX_EVENTS;
 use crate::wire::{Message, Name, Packet, Refusal, WireError};
 use crate::{directory, endpoint};
 
+pub use introduction::{Introduction, Progress};
+
 /// Whoever wants to wait longer waits so long.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// Requests of a component that wait for their answers: to switch each event that there can be, and as many more. A
+/// component that is behind by more has stopped. The kernel keeps that number of packets for a socket.
+const MOST_ASKED: usize = 2 * MAX_EVENTS;
 
 /// Why a component could not be taken or did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -50,8 +60,14 @@ pub enum AttachError {
         /// How long was waited.
         limit: Duration,
     },
+    /// The component does not take what it is told.
+    #[error("component {component} does not take what it is told (is it stopped?), so it is let go")]
+    Deaf {
+        /// The component.
+        component: String,
+    },
     /// Another scheduler has the component.
-    #[error("component {component} is already read by {}; stop that one first", process(*scheduler))]
+    #[error("component {component} is already read by {}, which has to end first", process(*scheduler))]
     Busy {
         /// The component.
         component: String,
@@ -69,6 +85,16 @@ pub enum AttachError {
         component: String,
         /// Its owner.
         user: u32,
+    },
+    /// The socket lies in one user's directory, and a process of another user listens at it.
+    #[error("component {component} of user {user} is in a directory of user {owner}, so it is left alone")]
+    Misplaced {
+        /// The component.
+        component: String,
+        /// Its user.
+        user: u32,
+        /// The directory's owner.
+        owner: u32,
     },
     /// What came back makes no sense.
     #[error("component {component} sent garbage: {source}")]
@@ -122,6 +148,10 @@ pub struct Component {
     events: Vec<EventInfo>,
     region: Option<Arc<Region>>,
     token: u32,
+    /// What it was asked and has not answered, oldest first.
+    asked: VecDeque<Packet>,
+    /// What it has refused since [`Component::settle`] was called last.
+    refused: Vec<AttachError>,
 }
 
 impl Component {
@@ -134,22 +164,19 @@ impl Component {
     pub fn connect(path: &Path, limit: Duration) -> Result<Component, AttachError> {
         let deadline = end_of(limit);
         let channel = open(path, deadline).map_err(|source| cannot_connect(path, limit, source))?;
-        let failed = |source| system("connect to", path.display().to_string(), source);
-        let peer = channel.peer().map_err(failed)?;
-        let mut component = Component {
-            channel,
-            limit,
-            path: path.to_owned(),
-            pid: peer.pid.as_raw_nonzero().get() as u32,
-            user: peer.uid.as_raw(),
-            name: String::new(),
-            events: Vec::new(),
-            region: None,
-            token: 0,
-        };
-        component.check_owner()?;
-        component.hear_introduction(deadline)?;
-        Ok(component)
+        let mut introduction = Introduction::on(channel, path, limit)?;
+        loop {
+            let packet = introduction.hear(deadline)?;
+            match introduction.take(packet)? {
+                Progress::Waiting(waiting) => introduction = *waiting,
+                Progress::Taken(component) => return Ok(*component),
+            }
+        }
+    }
+
+    /// Where it was found.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Its process.
@@ -231,6 +258,68 @@ impl Component {
         self.ask(Message::Bind { tid, domain }, None)
     }
 
+    /// Hands over memory for its logs without waiting. This and the four calls below it answer as soon as the request
+    /// is on its way; the component carries requests out in their order, and [`Component::settle`] takes its answers.
+    ///
+    /// # Errors
+    ///
+    /// [`AttachError::Deaf`] if it has not taken earlier requests; nothing was sent then.
+    pub fn tell_to_log_into(&mut self, region: Arc<Region>) -> Result<(), AttachError> {
+        let message = Message::Provide { shape: region.shape(), processors: region.processors() as u32 };
+        self.tell(message, Some(region.fd()))?;
+        self.region = Some(region);
+        Ok(())
+    }
+
+    /// [`Component::enable`] without waiting.
+    ///
+    /// # Errors
+    ///
+    /// As [`Component::tell_to_log_into`].
+    pub fn tell_to_enable(&mut self, event: EventId) -> Result<(), AttachError> {
+        self.tell(Message::Enable { event }, None)
+    }
+
+    /// [`Component::disable`] without waiting.
+    ///
+    /// # Errors
+    ///
+    /// As [`Component::tell_to_log_into`].
+    pub fn tell_to_disable(&mut self, event: EventId) -> Result<(), AttachError> {
+        self.tell(Message::Disable { event }, None)
+    }
+
+    /// [`Component::bind`] without waiting.
+    ///
+    /// # Errors
+    ///
+    /// As [`Component::tell_to_log_into`].
+    pub fn tell_to_bind(&mut self, domain: DomainId) -> Result<(), AttachError> {
+        self.tell(Message::Bind { tid: 0, domain }, None)
+    }
+
+    /// Takes the answers that have come, and says what was refused. Does not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`AttachError`] if it has ended or does not keep to the protocol.
+    pub fn settle(&mut self) -> Result<Vec<AttachError>, AttachError> {
+        // Bounded: a component may talk without end.
+        for _ in 0..MOST_ASKED {
+            if self.asked.is_empty() {
+                break;
+            }
+            let Some(answer) = self.hear_now()? else { break };
+            self.take_answer(answer)?;
+        }
+        Ok(std::mem::take(&mut self.refused))
+    }
+
+    /// Whether it has answered everything that it was told.
+    pub fn is_settled(&self) -> bool {
+        self.asked.is_empty()
+    }
+
     /// Whether it still runs. Does not wait. Its last rows can be read in any case.
     pub fn is_alive(&self) -> bool {
         let mut poll = [PollFd::new(&self.channel, PollFlags::IN)];
@@ -247,60 +336,83 @@ impl Component {
         Err(AttachError::NotOurs { component: self.label(), user: self.user })
     }
 
-    fn hear_introduction(&mut self, deadline: Instant) -> Result<(), AttachError> {
-        let expected = match self.hear(deadline)?.message {
-            Message::Hello { events, name, .. } => {
-                self.name = name.as_str().to_owned();
-                events
-            }
-            Message::Busy { pid } => {
-                return Err(AttachError::Busy { component: self.label(), pid: self.pid, scheduler: pid });
-            }
-            message => return Err(self.unexpected(message)),
-        };
-        for _ in 0..expected.min(MAX_EVENTS as u32) {
-            let packet = self.hear(deadline)?;
-            self.note_event(packet.message)?;
-        }
-        Ok(())
-    }
-
-    fn note_event(&mut self, message: Message) -> Result<(), AttachError> {
-        let Message::Event { id, kind, name } = message else { return Err(self.unexpected(message)) };
-        if usize::from(id) != self.events.len() {
-            return Err(self.unexpected(message));
-        }
-        self.events.push(EventInfo { id, name: name.as_str().to_owned(), kind });
-        Ok(())
-    }
-
     /// One request and its answer. Late answers to requests that were given up are skipped.
     fn ask(&mut self, message: Message, descriptor: Option<BorrowedFd<'_>>) -> Result<(), AttachError> {
-        self.token = self.token.wrapping_add(1);
-        let packet = Packet { token: self.token, message };
+        let packet = self.next(message);
         let deadline = end_of(self.limit);
         let sent = self.channel.limit_waiting_until(deadline);
         let sent = sent.and_then(|()| self.channel.send(packet, descriptor));
         sent.map_err(|source| self.failed("send to", source))?;
         // Bounded: a component that talks without answering is not listened to for ever.
-        for _ in 0..64 {
+        for _ in 0..MOST_ASKED {
             let answer = self.hear(deadline)?;
-            match answer.message {
-                _ if answer.token != self.token => {}
-                Message::Ack => return Ok(()),
-                Message::Error(reason) => {
-                    let what = format!("do {message:?}");
-                    return Err(AttachError::Refused { component: self.label(), what, reason });
-                }
-                message => return Err(self.unexpected(message)),
+            if answer.token == packet.token {
+                return self.judge(packet, answer.message);
             }
+            self.take_answer(answer)?;
         }
         Err(AttachError::Silent { component: self.label(), limit: self.limit })
     }
 
+    /// Sends a request, whose answer [`Component::settle`] takes.
+    fn tell(&mut self, message: Message, descriptor: Option<BorrowedFd<'_>>) -> Result<(), AttachError> {
+        if self.asked.len() >= MOST_ASKED {
+            return Err(AttachError::Deaf { component: self.label() });
+        }
+        let packet = self.next(message);
+        match self.channel.send_now(packet, descriptor) {
+            Ok(()) => {
+                self.asked.push_back(packet);
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Err(AttachError::Deaf { component: self.label() })
+            }
+            Err(error) => Err(self.failed("send to", error)),
+        }
+    }
+
+    fn next(&mut self, message: Message) -> Packet {
+        // Zero is the token of what it says unasked.
+        self.token = self.token.checked_add(1).unwrap_or(1);
+        Packet { token: self.token, message }
+    }
+
+    fn take_answer(&mut self, answer: Packet) -> Result<(), AttachError> {
+        let asked = self.asked.iter().position(|asked| asked.token == answer.token);
+        let Some(asked) = asked.and_then(|at| self.asked.remove(at)) else { return Ok(()) };
+        match self.judge(asked, answer.message) {
+            Err(refused @ AttachError::Refused { .. }) => self.refused.push(refused),
+            other => other?,
+        }
+        Ok(())
+    }
+
+    fn judge(&self, asked: Packet, answer: Message) -> Result<(), AttachError> {
+        match answer {
+            Message::Ack => Ok(()),
+            Message::Error(reason) => {
+                let what = format!("do {:?}", asked.message);
+                Err(AttachError::Refused { component: self.label(), what, reason })
+            }
+            message => Err(self.unexpected(message)),
+        }
+    }
+
     fn hear(&self, deadline: Instant) -> Result<Packet, AttachError> {
         let received = self.channel.limit_waiting_until(deadline).and_then(|()| self.channel.receive());
-        match received.map_err(|source| self.failed("receive from", source))? {
+        self.packet(received.map_err(|source| self.failed("receive from", source))?)
+    }
+
+    /// The next packet, if one is there.
+    fn hear_now(&self) -> Result<Option<Packet>, AttachError> {
+        let received = self.channel.receive_now();
+        let received = received.map_err(|source| self.failed("receive from", source))?;
+        received.map(|received| self.packet(received)).transpose()
+    }
+
+    fn packet(&self, received: Received) -> Result<Packet, AttachError> {
+        match received {
             Received::Packet(packet, _) => Ok(packet),
             Received::Garbled(source) => Err(AttachError::Garbled { component: self.label(), source }),
             Received::End => Err(AttachError::Gone { path: self.path.clone() }),
@@ -329,8 +441,8 @@ impl Component {
 /// A process by its program's name, as long as it runs. Its user has chosen the name, which may not steer the terminal
 /// of whoever reads this.
 fn process(pid: u32) -> String {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    match Name::new(name.trim_end()).as_str() {
+    let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    match Name::new(String::from_utf8_lossy(&name).trim_end()).as_str() {
         "" => format!("process {pid}"),
         name => format!("{name} ({pid})"),
     }

@@ -55,6 +55,20 @@ impl Channel {
 
     /// Sends a packet, a descriptor with it if there is one.
     pub fn send(&self, packet: Packet, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        self.send_with(packet, descriptor, SendFlags::NOSIGNAL)
+    }
+
+    /// The same without waiting: [`io::ErrorKind::WouldBlock`] if the other side has not taken what was sent before.
+    pub fn send_now(&self, packet: Packet, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        self.send_with(packet, descriptor, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+    }
+
+    fn send_with(
+        &self,
+        packet: Packet,
+        descriptor: Option<BorrowedFd<'_>>,
+        flags: SendFlags,
+    ) -> io::Result<()> {
         let bytes = packet.encode();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -62,19 +76,30 @@ impl Channel {
         if !descriptors.is_empty() {
             control.push(SendAncillaryMessage::ScmRights(descriptors));
         }
-        rustix::net::sendmsg(self.socket.get()?, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
+        rustix::net::sendmsg(self.socket.get()?, &[IoSlice::new(&bytes)], &mut control, flags)?;
         Ok(())
     }
 
     /// Receives a packet. Descriptors beyond the first are closed.
     pub fn receive(&self) -> io::Result<Received> {
+        self.receive_with(RecvFlags::CMSG_CLOEXEC)
+    }
+
+    /// The same without waiting: nothing if no packet is there.
+    pub fn receive_now(&self) -> io::Result<Option<Received>> {
+        match self.receive_with(RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            received => received.map(Some),
+        }
+    }
+
+    fn receive_with(&self, flags: RecvFlags) -> io::Result<Received> {
         // One byte more than a packet, so that a longer one shows.
         let mut bytes = [0; PACKET_BYTES + 1];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let into = &mut [IoSliceMut::new(&mut bytes)];
-        let length =
-            rustix::net::recvmsg(self.socket.get()?, into, &mut control, RecvFlags::CMSG_CLOEXEC)?.bytes;
+        let length = rustix::net::recvmsg(self.socket.get()?, into, &mut control, flags)?.bytes;
         let descriptor = first_descriptor(&mut control).map(above_standard).transpose()?;
         if length == 0 {
             return Ok(Received::End);

@@ -1,6 +1,7 @@
 //! Where components can be found: one socket each, `PID.sock`, in a directory that only its owner
 //! can write.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -15,6 +16,8 @@ use crate::descriptor::above_standard;
 
 /// Mode bits that let somebody else add sockets.
 const FOREIGN_WRITE: u32 = 0o022;
+/// Sockets in one directory that are looked at: its owner can put any number of files there.
+pub const MOST_SOCKETS: usize = 4096;
 
 /// The directory of this user: `$METE_RUNTIME_DIR`, or `/run/mete` for root, or
 /// `$XDG_RUNTIME_DIR/mete`, or `/tmp/mete-UID`. What it is at the first call, it stays.
@@ -33,20 +36,80 @@ pub fn own() -> PathBuf {
     OWN.get_or_init(find).clone()
 }
 
+/// All directories that [`own`] may have been for other processes of this user: it depends on the environment.
+pub fn all_own() -> Vec<PathBuf> {
+    let mut found = vec![own()];
+    if variable("METE_RUNTIME_DIR").is_none() && user() != 0 {
+        found.extend(places_of(user()).into_iter().filter_map(owned));
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
 /// Where nobody clears up but who made it.
 fn without_run_time_directory(user: u32) -> PathBuf {
     format!("/tmp/mete-{user}").into()
 }
 
+/// Whose components are looked for, beside the own ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Users {
+    /// Those of everybody that this user may look at: root may look at all.
+    All,
+    /// Those of these users.
+    These(BTreeSet<u32>),
+}
+
 /// The directories that this user may look into: the own one, and for root everybody's.
 pub fn all() -> Vec<PathBuf> {
+    of(&Users::All)
+}
+
+/// The own directory, and those of other users where this user may look into them.
+pub fn of(users: &Users) -> Vec<PathBuf> {
     let mut found = vec![own()];
-    if user() == 0 && variable("METE_RUNTIME_DIR").is_none() {
-        found.extend(entries("/run/user").map(|user| user.join("mete")));
-        found.extend(entries("/tmp").filter(|path| is_named_for_a_user(path)));
-        found.retain(|path| path.is_dir());
+    if may_look_at_others() {
+        match users {
+            Users::All => {
+                found.extend(
+                    entries("/run/user")
+                        .filter_map(|path| Some((number(&path, "")?, path.join("mete"))))
+                        .filter_map(owned),
+                );
+                found.extend(
+                    entries("/tmp")
+                        .filter_map(|path| Some((number(&path, "mete-")?, path)))
+                        .filter_map(owned),
+                );
+            }
+            Users::These(users) => found.extend(users.iter().copied().flat_map(places_of).filter_map(owned)),
+        }
     }
+    found.dedup();
     found
+}
+
+/// Whether there are directories of others that may be looked into.
+pub fn may_look_at_others() -> bool {
+    user() == 0 && variable("METE_RUNTIME_DIR").is_none()
+}
+
+/// Where programs of a user publish themselves.
+fn places_of(user: u32) -> [(u32, PathBuf); 2] {
+    let places = [format!("/run/user/{user}/mete").into(), without_run_time_directory(user)];
+    places.map(|path| (user, path))
+}
+
+/// A directory that belongs to the user whom it is named for. So a user has two of them, however many there are.
+fn owned((user, path): (u32, PathBuf)) -> Option<PathBuf> {
+    let found = fs::symlink_metadata(&path).ok()?;
+    (found.is_dir() && found.uid() == user).then_some(path)
+}
+
+/// The user whom a path is named for.
+fn number(path: &Path, prefix: &str) -> Option<u32> {
+    path.file_name()?.to_str()?.strip_prefix(prefix)?.parse().ok()
 }
 
 /// Makes the own directory if need be, and makes sure that it is nobody else's.
@@ -118,14 +181,21 @@ fn check(path: &Path, owner: u32) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
-/// The sockets in a directory. One that somebody else could have planted things in is not looked
-/// into.
+/// The sockets in a directory, [`MOST_SOCKETS`] at most. One that somebody else could have planted things in is not
+/// looked into.
 pub fn sockets(directory: &Path) -> Vec<PathBuf> {
-    let owner = fs::symlink_metadata(directory).map_or(0, |found| found.uid());
-    if check(directory, owner).is_err() || (owner != user() && user() != 0) {
+    if owner(directory).is_none() {
         return Vec::new();
     }
-    entries(directory).filter(|path| path.extension().is_some_and(|extension| extension == "sock")).collect()
+    let is_socket = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "sock");
+    entries(directory).filter(is_socket).take(MOST_SOCKETS).collect()
+}
+
+/// Whose sockets are in a directory, if it may be looked into.
+pub(crate) fn owner(directory: &Path) -> Option<u32> {
+    let owner = fs::symlink_metadata(directory).ok()?.uid();
+    let may_look = owner == user() || user() == 0;
+    (may_look && check(directory, owner).is_ok()).then_some(owner)
 }
 
 /// The user whose rights this process has.
@@ -143,12 +213,6 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
 
 fn entries(path: impl AsRef<Path>) -> impl Iterator<Item = PathBuf> {
     fs::read_dir(path).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()))
-}
-
-fn is_named_for_a_user(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    let user = name.and_then(|name| name.strip_prefix("mete-"));
-    user.is_some_and(|user| user.parse::<u32>().is_ok())
 }
 
 #[cfg(test)]

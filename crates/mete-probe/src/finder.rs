@@ -1,8 +1,12 @@
 //! Finding components: those that are there, and those that come.
+//!
+//! Any user can listen at a socket and say nothing, so nothing here waits for one component. All
+//! that are being taken [introduce](Introduction) themselves side by side; one that does not answer
+//! is tried again after a time that doubles; and each user has a part of the tries.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, io};
@@ -10,27 +14,93 @@ use std::{fs, io};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{AtFlags, Mode, OFlags, inotify};
 
-use crate::attach::{AttachError, Component};
+use crate::attach::{AttachError, Component, Introduction, Progress};
 use crate::directory;
 
-/// When a component that was busy or silent is tried again.
-const RETRY: Duration = Duration::from_secs(1);
+/// When a component is tried again that did not answer; twice as long after each further time.
+const RETRY_SILENT: Duration = Duration::from_secs(1);
+/// The same for one that another scheduler has: it may be about to end.
+const RETRY_BUSY: Duration = Duration::from_millis(100);
+/// So often that time doubles.
+const DOUBLINGS: u32 = 6;
+/// Components of one user that are called at once. Those that say nothing hold their places until their time is over.
+const MOST_CALLED: usize = 8;
+/// The same of this process' own user, who does no harm by it.
+const MOST_OWN_CALLED: usize = 64;
+/// Components of all users that are called at once: each takes a descriptor.
+const MOST_CALLED_TOGETHER: usize = 256;
+/// Components of one other user that are taken: each takes memory for logs and time to read them.
+pub const MOST_TAKEN: usize = 256;
+/// A component that is taken has a socket and its memory. Those of all other users together leave half of the
+/// descriptors to what else this process does, and those of one user leave half of that to the rest.
+const DESCRIPTORS_OF_ONE: u64 = 2;
+/// Directories are not read more often, whatever happens in them…
+const SHORTEST_BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// … and reading them, and calling whom was found there, takes this part of a processor at most.
+const LOOKS_COST_AT_MOST: u32 = 20;
 
 /// Looks for components in all directories that this user may look into.
 #[derive(Debug)]
 pub struct Finder {
-    directories: Vec<PathBuf>,
+    directories: Vec<Watched>,
     changes: OwnedFd,
-    tried: HashMap<PathBuf, Tried>,
-    /// Their locks: a directory that is watched stays, so that whoever comes is seen in it.
-    _held: Vec<OwnedFd>,
+    known: HashMap<PathBuf, Known>,
+    called: Vec<Called>,
+    /// When a component of a user was called last.
+    turns: BTreeMap<u32, Instant>,
+    next_look: Instant,
+    has_changes: bool,
+    /// For how many components of other users there are descriptors.
+    room: usize,
+}
+
+/// How many components were called, and taken.
+#[derive(Clone, Copy, Debug, Default)]
+struct Load {
+    called: usize,
+    taken: usize,
+}
+
+/// Who is due, the first one last, by user.
+type Queues = BTreeMap<u32, Vec<PathBuf>>;
+
+/// A directory that is looked into.
+#[derive(Debug)]
+struct Watched {
+    path: PathBuf,
+    /// By device and inode: another one may come to have the path.
+    identity: (u64, u64),
+    watch: i32,
+    /// Its lock: a directory that is watched stays, so that whoever comes is seen in it.
+    _held: Option<OwnedFd>,
 }
 
 /// What is known of a socket.
 #[derive(Clone, Copy, Debug)]
-struct Tried {
+struct Known {
     inode: u64,
-    retry: Option<Instant>,
+    /// The owner of its directory.
+    user: u32,
+    state: State,
+    /// Tries without success so far.
+    failures: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// To be called, from this moment on.
+    Due(Instant),
+    Called,
+    Taken,
+    /// Not worth another try.
+    Unfit,
+}
+
+/// A component that was called.
+#[derive(Debug)]
+struct Called {
+    path: PathBuf,
+    introduction: Introduction,
 }
 
 impl Finder {
@@ -40,10 +110,21 @@ impl Finder {
     ///
     /// If the own directory cannot be made or watched.
     pub fn new() -> io::Result<Finder> {
+        Finder::of_users(&directory::Users::All)
+    }
+
+    /// Looks where this user's programs publish themselves, and those of these users as far as this one may.
+    /// [`Finder::follow`] takes up directories that come later.
+    ///
+    /// # Errors
+    ///
+    /// As [`Finder::new`].
+    pub fn of_users(users: &directory::Users) -> io::Result<Finder> {
         let held = directory::prepare_and_hold(&directory::own())?;
-        let finder = Finder::in_directories(directory::all());
+        let mut finder = Finder::in_directories(vec![directory::own()])?;
         drop(held);
-        finder
+        finder.follow(users);
+        Ok(finder)
     }
 
     /// Looks in the directories given.
@@ -53,47 +134,284 @@ impl Finder {
     /// If one cannot be watched.
     pub fn in_directories(directories: Vec<PathBuf>) -> io::Result<Finder> {
         let changes = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
-        for directory in &directories {
-            let arrivals = inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO;
-            inotify::add_watch(&changes, directory, arrivals)?;
+        let mut finder = Finder {
+            directories: Vec::new(),
+            changes,
+            known: HashMap::new(),
+            called: Vec::new(),
+            turns: BTreeMap::new(),
+            next_look: Instant::now(),
+            has_changes: true,
+            room: room(),
+        };
+        for path in directories {
+            let watched = finder.watch(path)?;
+            finder.directories.push(watched);
         }
-        let held = directories.iter().filter_map(|path| directory::hold(path)).collect();
-        Ok(Finder { directories, changes, tried: HashMap::new(), _held: held })
+        Ok(finder)
+    }
+
+    /// Looks in the directories of these users from now on, as far as they are there, and in no others.
+    pub fn follow(&mut self, users: &directory::Users) {
+        let wanted = directory::of(users);
+        let is_there = |watched: &Watched| {
+            wanted.contains(&watched.path) && identity(&watched.path).ok() == Some(watched.identity)
+        };
+        let (kept, left): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.directories).into_iter().partition(is_there);
+        self.directories = kept;
+        for watched in left {
+            // The kernel has done so itself if the directory is gone.
+            let _ = inotify::remove_watch(&self.changes, watched.watch);
+            self.has_changes = true;
+        }
+        for path in wanted {
+            if !self.directories.iter().any(|watched| watched.path == path)
+                // One that is gone again, or that may not be looked into, is as good as none.
+                && let Ok(watched) = self.watch(path)
+            {
+                self.directories.push(watched);
+                self.has_changes = true;
+            }
+        }
+    }
+
+    fn watch(&self, path: PathBuf) -> io::Result<Watched> {
+        let arrivals = inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO;
+        let watch = inotify::add_watch(&self.changes, &path, arrivals)?;
+        let (identity, held) = (identity(&path)?, directory::hold(&path));
+        Ok(Watched { path, identity, watch, _held: held })
     }
 
     /// Takes every component that is not taken yet, or says why not. Sockets of programs that have
-    /// ended are removed on the way, in this user's own directories. Takes at most `limit` and a little for each component.
+    /// ended are removed on the way, in this user's own directories. Takes `limit` at most for all together.
     pub fn take_new(&mut self, limit: Duration) -> Vec<Result<Component, AttachError>> {
-        self.drain_changes();
-        let found: Vec<PathBuf> = self.directories.iter().flat_map(|path| directory::sockets(path)).collect();
-        self.tried.retain(|path, _| found.contains(path));
-        found.into_iter().filter_map(|path| self.take(path, limit)).collect()
+        let end = Instant::now() + limit;
+        self.look_again();
+        self.look();
+        let mut found = Vec::new();
+        loop {
+            found.extend(self.advance(limit));
+            if self.called.is_empty() && self.queues(&self.loads()).is_empty() {
+                return found;
+            }
+            if Instant::now() >= end {
+                break;
+            }
+            self.wait_for(end.saturating_duration_since(Instant::now()), false, &[]);
+        }
+        for Called { path, introduction } in std::mem::take(&mut self.called) {
+            drop(introduction);
+            let silent = AttachError::Silent { component: path.display().to_string(), limit };
+            found.extend(self.settle(path, Err(silent)));
+        }
+        found
+    }
+
+    /// Looks for components, and goes on with those that were found, without waiting for any. Answers with those that
+    /// have introduced themselves; that is to be done within `patience` each. What has failed is told once, and tried
+    /// again in silence.
+    pub fn step(&mut self, patience: Duration) -> Vec<Result<Component, AttachError>> {
+        if self.has_changes && Instant::now() >= self.next_look {
+            self.look();
+        }
+        self.advance(patience)
+    }
+
+    /// The next [`Finder::step`] looks into all directories, whether something has come or not.
+    pub fn look_again(&mut self) {
+        self.has_changes = true;
+    }
+
+    /// Whether there is nothing new that was not looked at, and nobody who was called and may still answer.
+    pub fn is_settled(&self) -> bool {
+        let now = Instant::now();
+        !self.has_changes && self.called.is_empty() && !self.known.values().any(|known| known.is_due(now))
+    }
+
+    /// A component that was taken has been let go, and may be taken again after a while.
+    pub fn let_go(&mut self, path: &Path) {
+        if let Some(known) = self.known.get_mut(path) {
+            known.fail(RETRY_SILENT);
+        }
+    }
+
+    /// Waits until a component may have come or said something, `timeout` at most, or until something is to be read from
+    /// one of the others.
+    pub fn wait_or(&mut self, timeout: Duration, others: &[BorrowedFd<'_>]) {
+        let now = Instant::now();
+        let due = self.known.values().filter_map(|known| match known.state {
+            State::Due(at) => Some(at),
+            _ => None,
+        });
+        let due = due.filter(|_| self.called.len() < MOST_CALLED_TOGETHER);
+        // What is due now waits for others to answer.
+        let due = due.filter(|&at| at > now);
+        let ends = self.called.iter().map(|called| called.introduction.deadline());
+        let next = due.chain(ends).min();
+        let timeout = next.map_or(timeout, |next| timeout.min(next.saturating_duration_since(now)));
+        // What comes before the next look is looked at then.
+        let is_open = !self.has_changes && now >= self.next_look;
+        let until_look = self.next_look.saturating_duration_since(now);
+        let timeout = if is_open { timeout } else { timeout.min(until_look) };
+        self.has_changes |= self.wait_for(timeout, is_open, others);
     }
 
     /// Waits until a component may have come, `timeout` at most. [`Finder::take_new`] tells.
     pub fn wait(&self, timeout: Duration) -> bool {
-        let timeout = rustix::time::Timespec {
-            tv_sec: timeout.as_secs() as i64,
-            tv_nsec: i64::from(timeout.subsec_nanos()),
-        };
         let mut poll = [PollFd::new(&self.changes, PollFlags::IN)];
-        rustix::event::poll(&mut poll, Some(&timeout)).is_ok_and(|ready| ready > 0)
+        rustix::event::poll(&mut poll, Some(&timespec(timeout))).is_ok_and(|ready| ready > 0)
     }
 
-    fn take(&mut self, path: PathBuf, limit: Duration) -> Option<Result<Component, AttachError>> {
-        let inode = fs::symlink_metadata(&path).ok()?.ino();
-        if is_own(&path) || self.tried.get(&path).is_some_and(|tried| tried.holds(inode)) {
-            return None;
+    /// Waits for the components that were called, and for others if asked; whether some may have come.
+    fn wait_for(&self, timeout: Duration, comers: bool, others: &[BorrowedFd<'_>]) -> bool {
+        let comers = comers.then(|| PollFd::new(&self.changes, PollFlags::IN));
+        let has_comers = comers.is_some();
+        let others = others.iter().map(|&other| PollFd::from_borrowed_fd(other, PollFlags::IN));
+        let called = self.called.iter().map(|called| PollFd::new(&called.introduction, PollFlags::IN));
+        let mut poll: Vec<_> = comers.into_iter().chain(others).chain(called).collect();
+        // A signal ends the waiting early: no harm.
+        let is_ready = rustix::event::poll(&mut poll, Some(&timespec(timeout))).is_ok_and(|ready| ready > 0);
+        is_ready && has_comers && !poll[0].revents().is_empty()
+    }
+
+    /// Reads the directories.
+    fn look(&mut self) {
+        let begin = Instant::now();
+        self.drain_changes();
+        self.has_changes = false;
+        let mut present = HashSet::new();
+        for directory in self.directories.iter().map(|watched| &watched.path) {
+            let Some(user) = directory::owner(directory) else { continue };
+            for path in directory::sockets(directory).into_iter().filter(|path| !is_own(path)) {
+                // A link could lead to another user's.
+                let found = fs::symlink_metadata(&path).ok().filter(|found| found.file_type().is_socket());
+                let Some(inode) = found.map(|found| found.ino()) else { continue };
+                let known = self.known.get(&path).filter(|known| known.inode == inode);
+                let known =
+                    known.copied().unwrap_or(Known { inode, user, state: State::Due(begin), failures: 0 });
+                self.known.insert(path.clone(), known);
+                present.insert(path);
+            }
         }
-        let taken = Component::connect(&path, limit);
-        if let Err(AttachError::Gone { .. }) = taken {
-            // If it cannot be removed it is found stale again: no harm.
-            let _ = remove_stale(&path, inode);
-            return None;
+        self.known.retain(|path, _| present.contains(path));
+        self.called.retain(|called| present.contains(&called.path));
+        let known = &self.known;
+        self.turns.retain(|user, _| known.values().any(|known| known.user == *user));
+        let end = Instant::now();
+        self.next_look = end + SHORTEST_BETWEEN_LOOKS.max((end - begin) * LOOKS_COST_AT_MOST);
+    }
+
+    /// Calls who is due, and takes what those say who were called.
+    fn advance(&mut self, patience: Duration) -> Vec<Result<Component, AttachError>> {
+        let mut found = self.call_all(patience);
+        for Called { path, introduction } in std::mem::take(&mut self.called) {
+            match introduction.advance() {
+                Ok(Progress::Waiting(introduction)) => {
+                    self.called.push(Called { path, introduction: *introduction });
+                }
+                Ok(Progress::Taken(component)) => found.extend(self.settle(path, Ok(*component))),
+                Err(error) => found.extend(self.settle(path, Err(error))),
+            }
         }
-        let retry = matches!(taken, Err(AttachError::Busy { .. } | AttachError::Silent { .. }));
-        self.tried.insert(path, Tried { inode, retry: retry.then(|| Instant::now() + RETRY) });
-        Some(taken)
+        found
+    }
+
+    /// Calls who is due; in turn, one of the user whose turn was longest ago.
+    fn call_all(&mut self, patience: Duration) -> Vec<Result<Component, AttachError>> {
+        let (begin, mut found) = (Instant::now(), Vec::new());
+        let mut loads = self.loads();
+        let mut queues = self.queues(&loads);
+        while self.called.len() < MOST_CALLED_TOGETHER {
+            let turn = |user: &u32| self.turns.get(user).copied();
+            let Some(user) = queues.keys().copied().min_by_key(turn) else { break };
+            let is_room = self.has_room(user, &loads);
+            let Some(path) = queues.get_mut(&user).and_then(Vec::pop).filter(|_| is_room) else {
+                queues.remove(&user);
+                continue;
+            };
+            let Some(known) = self.known.get_mut(&path) else { continue };
+            known.state = State::Called;
+            self.turns.insert(user, Instant::now());
+            let begun =
+                Introduction::begin(&path, patience).and_then(|introduction| match introduction.user() {
+                    listener if listener == user => Ok(introduction),
+                    listener => {
+                        let component = path.display().to_string();
+                        Err(AttachError::Misplaced { component, user: listener, owner: user })
+                    }
+                });
+            match begun {
+                Ok(introduction) => {
+                    loads.entry(user).or_default().called += 1;
+                    self.called.push(Called { path, introduction });
+                }
+                Err(error) => found.extend(self.settle(path, Err(error))),
+            }
+        }
+        // Sockets at which nobody listens are soon called, and soon made.
+        self.next_look += begin.elapsed() * LOOKS_COST_AT_MOST;
+        found
+    }
+
+    fn loads(&self) -> BTreeMap<u32, Load> {
+        let mut loads: BTreeMap<u32, Load> = BTreeMap::new();
+        for known in self.known.values() {
+            let load = loads.entry(known.user).or_default();
+            load.called += usize::from(known.state == State::Called);
+            load.taken += usize::from(known.state == State::Taken);
+        }
+        loads
+    }
+
+    /// Who is due and may be called. Those that have failed least often come first.
+    fn queues(&self, loads: &BTreeMap<u32, Load>) -> Queues {
+        let now = Instant::now();
+        let mut due: BTreeMap<u32, Vec<(u32, &PathBuf)>> = BTreeMap::new();
+        for (path, known) in self.known.iter().filter(|(_, known)| known.is_due(now)) {
+            due.entry(known.user).or_default().push((known.failures, path));
+        }
+        due.retain(|&user, _| self.has_room(user, loads));
+        let in_order = |(user, mut due): (u32, Vec<(u32, &PathBuf)>)| {
+            due.sort_unstable_by_key(|(failures, _)| std::cmp::Reverse(*failures));
+            (user, due.into_iter().map(|(_, path)| path.clone()).collect())
+        };
+        due.into_iter().map(in_order).collect()
+    }
+
+    /// Whether one more component of a user may be called.
+    fn has_room(&self, user: u32, loads: &BTreeMap<u32, Load>) -> bool {
+        let load = loads.get(&user).copied().unwrap_or_default();
+        if user == directory::user() {
+            return load.called < MOST_OWN_CALLED;
+        }
+        let others = loads.iter().filter(|(other, _)| **other != directory::user());
+        let together: usize = others.map(|(_, load)| load.called + load.taken).sum();
+        let most = MOST_TAKEN.min(self.room.div_ceil(2));
+        load.called < MOST_CALLED && load.called + load.taken < most && together < self.room
+    }
+
+    /// Notes what has come of a call; answers with what is worth telling.
+    fn settle(
+        &mut self,
+        path: PathBuf,
+        outcome: Result<Component, AttachError>,
+    ) -> Option<Result<Component, AttachError>> {
+        let Some(known) = self.known.get_mut(&path) else { return Some(outcome) };
+        let is_first = known.failures == 0;
+        match &outcome {
+            Ok(_) => known.state = State::Taken,
+            Err(AttachError::Gone { .. }) => {
+                // If it cannot be removed it is found stale again: no harm.
+                let _ = remove_stale(&path, known.inode);
+                known.fail(RETRY_SILENT);
+                return None;
+            }
+            Err(AttachError::Busy { .. }) => known.fail(RETRY_BUSY),
+            Err(AttachError::Silent { .. } | AttachError::System { .. }) => known.fail(RETRY_SILENT),
+            Err(_) => known.state = State::Unfit,
+        }
+        (outcome.is_ok() || is_first).then_some(outcome)
     }
 
     fn drain_changes(&self) {
@@ -103,9 +421,16 @@ impl Finder {
     }
 }
 
-impl Tried {
-    fn holds(&self, inode: u64) -> bool {
-        self.inode == inode && self.retry.is_none_or(|retry| retry > Instant::now())
+impl Known {
+    fn is_due(&self, now: Instant) -> bool {
+        matches!(self.state, State::Due(at) if at <= now)
+    }
+
+    /// Tries again later, each time after twice as long.
+    fn fail(&mut self, first: Duration) {
+        let delay = first.saturating_mul(1 << self.failures.min(DOUBLINGS));
+        self.failures = self.failures.saturating_add(1);
+        self.state = State::Due(Instant::now() + delay);
     }
 }
 
@@ -114,6 +439,23 @@ impl AsFd for Finder {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.changes.as_fd()
     }
+}
+
+/// For how many components of other users this process has descriptors.
+fn room() -> usize {
+    const PART: u64 = 2;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let room = limit.unwrap_or(u64::MAX) / PART / DESCRIPTORS_OF_ONE;
+    usize::try_from(room).unwrap_or(usize::MAX)
+}
+
+fn timespec(time: Duration) -> rustix::time::Timespec {
+    rustix::time::Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) }
+}
+
+fn identity(directory: &Path) -> io::Result<(u64, u64)> {
+    let found = fs::symlink_metadata(directory)?;
+    Ok((found.dev(), found.ino()))
 }
 
 /// Whether it is this process' own socket: a scheduler with probes does not read itself.
@@ -125,7 +467,7 @@ fn is_own(path: &Path) -> bool {
 /// Removes a socket that nobody listens at, unless another has taken its name meanwhile. Never in
 /// a directory of somebody else's, who could put another one in its place at any moment: root would
 /// delete whatever that one leads to.
-fn remove_stale(path: &Path, inode: u64) -> io::Result<()> {
+pub(crate) fn remove_stale(path: &Path, inode: u64) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = rustix::fs::open(folder, flags, Mode::empty())?;
@@ -142,6 +484,60 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     use super::*;
+
+    #[test]
+    fn log_11_a_component_that_does_not_answer_is_tried_again_after_twice_as_long_each_time() {
+        let begin = Instant::now();
+        let mut known = Known { inode: 1, user: 1, state: State::Called, failures: 0 };
+        let delays: Vec<_> = (0..9)
+            .map(|_| {
+                known.fail(RETRY_SILENT);
+                let State::Due(at) = known.state else { panic!("{known:?}") };
+                // Whole seconds: what passes meanwhile is less than that.
+                (at - begin).as_secs()
+            })
+            .collect();
+        assert!(
+            delays.iter().zip([1, 2, 4, 8, 16, 32, 64, 64, 64]).all(|(found, least)| *found >= least),
+            "{delays:?}"
+        );
+        assert!(delays[8] < 128 && !known.is_due(begin), "{delays:?}");
+    }
+
+    /// Knows this many components of each user that are taken, and one more that is due.
+    fn knows(users: &[(u32, usize)]) -> Finder {
+        // With as many descriptors as it takes.
+        let mut finder = Finder { room: usize::MAX, ..Finder::in_directories(Vec::new()).unwrap() };
+        for &(user, taken) in users {
+            let known = |state| Known { inode: 1, user, state, failures: 0 };
+            let all = (0..taken).map(|number| (format!("/{user}/{number}").into(), known(State::Taken)));
+            finder.known.extend(all);
+            finder.known.insert(format!("/{user}/due").into(), known(State::Due(Instant::now())));
+        }
+        finder
+    }
+
+    #[test]
+    fn log_11_of_another_user_a_bounded_number_of_components_is_taken() {
+        let (own, other) = (directory::user(), directory::user() + 1);
+        let next = |users: &[_]| {
+            let finder = knows(users);
+            finder.queues(&finder.loads()).into_values().find_map(|mut queue| queue.pop())
+        };
+        assert_eq!(next(&[(other, MOST_TAKEN - 1)]), Some(format!("/{other}/due").into()));
+        assert_eq!(next(&[(other, MOST_TAKEN)]), None);
+        assert_eq!(next(&[(other, MOST_TAKEN), (own, 2 * MOST_TAKEN)]), Some(format!("/{own}/due").into()));
+    }
+
+    #[test]
+    fn log_11_that_a_component_does_not_answer_is_told_once() {
+        let mut finder = knows(&[(1, 0)]);
+        let mut told = |error| finder.settle("/1/due".into(), Err(error)).is_some();
+        let silent = || AttachError::Silent { component: "x".into(), limit: Duration::ZERO };
+        assert!(told(silent()) && !told(silent()));
+        assert!(!told(AttachError::Gone { path: "/1/due".into() }), "an end is no failure");
+        assert!(!told(silent()));
+    }
 
     /// A directory for a test with a socket that nobody listens at, removed when dropped.
     struct Left(PathBuf);
@@ -168,6 +564,39 @@ mod tests {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
+    }
+
+    #[test]
+    fn log_11_components_of_others_leave_descriptors_to_everything_else_and_to_one_another() {
+        let [one, other, third] = [1, 2, 3].map(|nth| directory::user() + nth);
+        let finder = Finder { room: 8, ..Finder::in_directories(Vec::new()).unwrap() };
+        let has_room = |user, loads: &[(u32, usize)]| {
+            let loads = loads.iter().map(|&(user, taken)| (user, Load { called: 0, taken }));
+            finder.has_room(user, &loads.collect())
+        };
+        assert!(has_room(one, &[(one, 3)]) && !has_room(one, &[(one, 4)]));
+        assert!(has_room(other, &[(one, 4), (other, 3)]) && !has_room(third, &[(one, 4), (other, 4)]));
+        assert!(has_room(directory::user(), &[(one, 4), (other, 4)]));
+        assert!(room() > 0);
+    }
+
+    #[test]
+    fn log_11_components_are_called_in_the_order_of_their_failures_and_users_in_turn() {
+        let mut finder = Finder::in_directories(Vec::new()).unwrap();
+        let users = [1, 2].map(|nth| directory::user() + nth);
+        for (nth, user) in users.into_iter().enumerate() {
+            for failures in [2, 0, 1] {
+                let known = Known { inode: 1, user, state: State::Due(Instant::now()), failures };
+                finder.known.insert(format!("/nowhere/{nth}-{failures}.sock").into(), known);
+            }
+        }
+        let queues = finder.queues(&finder.loads());
+        let of = |nth: usize| [2, 1, 0].map(|failures| format!("/nowhere/{nth}-{failures}.sock").into());
+        let expected: Queues = (0..).zip(users).map(|(nth, user)| (user, of(nth).to_vec())).collect();
+        assert_eq!(queues, expected, "the first one last");
+        // Nobody is there: all have been called, and will be again after a while.
+        assert!(finder.advance(Duration::from_secs(1)).is_empty());
+        assert!(finder.queues(&finder.loads()).is_empty() && finder.known.len() == 6);
     }
 
     #[test]

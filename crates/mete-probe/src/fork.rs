@@ -61,5 +61,5 @@ unsafe extern "C" fn in_child() {
     domain::unbind_all();
     state.memory.detach();
     drop((state, registry));
-    publish::start();
+    publish::start_in_child();
 }

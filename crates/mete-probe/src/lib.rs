@@ -66,6 +66,7 @@ mod sequences;
 mod session;
 pub mod site;
 mod slot;
+pub mod stale;
 mod state;
 pub mod wire;
 

@@ -24,6 +24,8 @@ const STACK_BYTES: usize = 128 * 1024;
 const LOOK_AGAIN: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 30, tv_nsec: 0 };
 
 static IS_STARTED: AtomicBool = AtomicBool::new(false);
+/// Whether this program wants to be no component, nor does what it forks.
+static IS_WITHDRAWN: AtomicBool = AtomicBool::new(false);
 
 /// Registers a module's sections and starts to listen if it has events.
 pub(crate) fn register(module: Module) {
@@ -95,10 +97,18 @@ fn read_surroundings() {
     patch::way();
 }
 
-/// Takes this program off the list of components: nobody finds it any more. For programs that carry
-/// probes for some of their uses only. A scheduler that has connected already keeps its connection.
+/// Takes this program off the list of components: nobody finds it any more, nor what it forks from now on. For
+/// programs that carry probes for some of their uses only. A scheduler that has connected already keeps its connection.
 pub fn withdraw() {
+    IS_WITHDRAWN.store(true, Ordering::Relaxed);
     endpoint::remove();
+}
+
+/// In the child of a fork: it is a component as its parent is.
+pub(crate) fn start_in_child() {
+    if !IS_WITHDRAWN.load(Ordering::Relaxed) {
+        start();
+    }
 }
 
 extern "C" fn at_exit() {
@@ -106,7 +116,7 @@ extern "C" fn at_exit() {
 }
 
 /// Starts the thread, with all signals blocked: they are the program's.
-pub(crate) fn start() {
+fn start() {
     let endpoint = match Endpoint::open() {
         Ok(endpoint) => endpoint,
         Err(error) => return debug::tell(|| format!("not published: {error}")),

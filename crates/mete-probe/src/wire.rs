@@ -14,7 +14,7 @@
 //! All numbers are little-endian. Fields that a kind does not use are zero, and a packet whose
 //! unused fields are not is refused: every packet has exactly one form.
 
-use mete_log::{DomainId, EventId, Shape};
+use mete_log::{DomainId, EventId, Shape, letters};
 
 use crate::event::Kind;
 
@@ -66,7 +66,7 @@ impl Name {
     pub fn new(text: &str) -> Name {
         let mut bytes = [0; NAME_BYTES];
         let mut used = 0;
-        for letter in text.chars().map(|letter| if letter.is_control() { '?' } else { letter }) {
+        for letter in text.chars().map(letters::shown) {
             let Some(place) = bytes.get_mut(used..used + letter.len_utf8()) else { break };
             letter.encode_utf8(place);
             used += letter.len_utf8();

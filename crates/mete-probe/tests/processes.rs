@@ -122,6 +122,14 @@ fn log_12_the_child_of_a_fork_is_a_component_of_its_own() {
 }
 
 #[test]
+fn log_11_what_a_program_that_has_withdrawn_forks_is_no_component() {
+    let place = Place::new("withdrawn");
+    let mut subject = Subject::start(&place, &["withdrawn"]);
+    assert_eq!(subject.line(), "0", "sockets");
+    subject.finish();
+}
+
+#[test]
 fn log_11_a_program_that_cannot_publish_itself_runs_unchanged() {
     let place = Place::new("unpublished");
     let open_to_all = place.path().join("open");

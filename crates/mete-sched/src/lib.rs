@@ -59,7 +59,7 @@ pub mod sources;
 pub mod ticker;
 
 pub use configure::Layout;
-pub use domains::{DomainSpec, Domains, Selector};
-pub use report::{Dealing, DomainReport, EventReport, ProcessorReport, Report};
+pub use domains::{DivideBy, DomainSpec, Domains, Selector};
+pub use report::{Dealing, DomainReport, EventReport, Phase, ProcessorReport, Report};
 pub use scheduler::{Cost, Ended, Notice, Scheduler, SchedulerError, Settings};
 pub use ticker::Ticker;

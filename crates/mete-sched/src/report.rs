@@ -4,7 +4,7 @@ use mete_log::DomainId;
 use mete_policy::{Permille, Role};
 use serde::Serialize;
 
-use crate::analysis::{Completeness, Findings, Matrix};
+use crate::analysis::{Completeness, Findings, Lengths, Matrix};
 use crate::domains::{Domains, IDLE};
 use crate::scheduler::{Cost, Scheduler};
 use crate::sources::Meaning;
@@ -51,7 +51,7 @@ pub struct DomainReport {
     pub sent: Vec<Dealing>,
     /// Wake-ups that it received, by sender.
     pub received: Vec<Dealing>,
-    /// Bytes that are resident for it; `None` if they are not logged.
+    /// Bytes that are resident for it; `None` if that is not logged or not known.
     pub memory_bytes: Option<u64>,
     /// Performance counters and events of components.
     pub events: Vec<EventReport>,
@@ -68,8 +68,8 @@ pub struct Dealing {
     pub count: u64,
 }
 
-/// One event in one domain.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// One event in one domain. Lengths of phases are in ticks of the processor's counter.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EventReport {
     /// Its name.
     pub name: String,
@@ -81,6 +81,43 @@ pub struct EventReport {
     pub sum: u64,
     /// The counter of the newest row.
     pub last: u64,
+    /// Of a phase, how its lengths are spread.
+    #[serde(skip)]
+    pub phase: Option<Phase>,
+}
+
+/// How long a phase took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// In ticks of the processor's counter.
+    pub lengths: Lengths,
+    /// How long a tick is; `None` if the clocks have not been compared long enough.
+    pub ns_per_tick: Option<f64>,
+}
+
+impl Phase {
+    /// So many ticks in nanoseconds.
+    pub fn ns(&self, ticks: f64) -> Option<f64> {
+        Some(ticks * self.ns_per_tick?)
+    }
+
+    /// A quantile of the lengths in nanoseconds, off by 1/64 at most.
+    pub fn quantile_ns(&self, part: f64) -> Option<f64> {
+        self.ns(self.lengths.quantile(part)?)
+    }
+}
+
+impl EventReport {
+    /// Of a phase, how often it was counted: a row may stand for several.
+    pub fn count(&self) -> u64 {
+        self.phase.as_ref().map_or(self.rows, |phase| phase.lengths.count())
+    }
+
+    /// The mean length of a phase in nanoseconds, exact but for the clock's rate.
+    pub fn mean_ns(&self) -> Option<f64> {
+        let count = Some(self.count()).filter(|count| *count > 0)?;
+        self.phase.as_ref()?.ns(self.sum as f64 / count as f64)
+    }
 }
 
 /// One processor.
@@ -105,7 +142,12 @@ impl Report {
         let name = |domain: &DomainId| domains.name(*domain).to_owned();
         let working_sets = findings.working_sets.groups();
         Report {
-            domains: all.clone().map(|domain| domain_report(scheduler, domain)).collect(),
+            // A domain without a name has not been given out.
+            domains: all
+                .clone()
+                .filter(|domain| !domains.name(*domain).is_empty())
+                .map(|domain| domain_report(scheduler, domain))
+                .collect(),
             processors: (0..analysis.period().queue.len())
                 .map(|processor| processor_report(scheduler, processor))
                 .collect(),
@@ -115,10 +157,20 @@ impl Report {
                 .collect(),
             working_sets: working_sets.iter().map(|set| set.iter().map(name).collect()).collect(),
             sources: analysis.sources().map(|source| source.label().to_owned()).collect(),
-            completeness: analysis.completeness(),
+            completeness: completeness(scheduler),
             cost: scheduler.cost(),
         }
     }
+}
+
+/// With what the search of `/proc` found late.
+fn completeness(scheduler: &Scheduler) -> Completeness {
+    let mut statement = scheduler.analysis().completeness();
+    let late = scheduler.domains().late();
+    if let Some(missed) = &mut statement.missed {
+        (missed.late, missed.late_ns) = (late.processes, late.ran_ns);
+    }
+    statement
 }
 
 fn domain_report(scheduler: &Scheduler, domain: DomainId) -> DomainReport {
@@ -138,7 +190,7 @@ fn domain_report(scheduler: &Scheduler, domain: DomainId) -> DomainReport {
         sent: dealings(findings.traffic.sent().total(), domains, domain),
         received: dealings(findings.traffic.received().total(), domains, domain),
         memory_bytes: memory(findings, domain),
-        events: events(findings, domain),
+        events: events(findings, domain, scheduler.ns_per_tick()),
     }
 }
 
@@ -186,11 +238,12 @@ fn transactions(findings: &Findings, domains: &Domains, roles: &[Role], client: 
 
 fn memory(findings: &Findings, domain: DomainId) -> Option<u64> {
     let tally = findings.tallies.iter().find(|tally| tally.meaning == Meaning::Memory)?;
-    // The kernel's sums are signed: giving back what was taken before logging began counts below zero.
-    Some((tally.of(domain).last as i64).max(0) as u64)
+    let memory = tally.of(domain);
+    // The kernel's sums are signed: two processors may log a little more given back than was taken.
+    (memory.rows > 0).then(|| (memory.last as i64).max(0) as u64)
 }
 
-fn events(findings: &Findings, domain: DomainId) -> Vec<EventReport> {
+fn events(findings: &Findings, domain: DomainId, ns_per_tick: Option<f64>) -> Vec<EventReport> {
     let reports = findings.tallies.iter().filter_map(|tally| {
         let kind = match tally.meaning {
             Meaning::Counter => "counter",
@@ -206,6 +259,7 @@ fn events(findings: &Findings, domain: DomainId) -> Vec<EventReport> {
             rows: sum.rows,
             sum: sum.sum,
             last: sum.last,
+            phase: tally.lengths(domain).map(|lengths| Phase { lengths, ns_per_tick }),
         })
     });
     reports.collect()

@@ -21,6 +21,11 @@ impl Ticker {
         Ticker { period_ns, next_ns: monotonic_ns() + period_ns, missed: 0 }
     }
 
+    /// The next beat is a period from now; what passed until now is no part of the beat.
+    pub fn begin_anew(&mut self) {
+        self.next_ns = monotonic_ns() + self.period_ns;
+    }
+
     /// The period.
     pub fn period(&self) -> Duration {
         Duration::from_nanos(self.period_ns)
@@ -33,12 +38,21 @@ impl Ticker {
 
     /// Waits for the next beat, or for a signal; answers whether the beat has come.
     pub fn wait(&mut self) -> bool {
+        self.wait_or(None)
+    }
+
+    /// The same, or for a moment of the monotonic clock that comes before the beat. The beat comes in any case.
+    pub fn wait_or(&mut self, moment_ns: Option<u64>) -> bool {
+        let until_ns = self.next_ns.min(moment_ns.unwrap_or(u64::MAX));
         let until = Timespec {
-            tv_sec: (self.next_ns / 1_000_000_000) as i64,
-            tv_nsec: (self.next_ns % 1_000_000_000) as i64,
+            tv_sec: (until_ns / 1_000_000_000) as i64,
+            tv_nsec: (until_ns % 1_000_000_000) as i64,
         };
         if clock_nanosleep_absolute(ClockId::Monotonic, &until).is_err() {
             return false;
+        }
+        if until_ns < self.next_ns {
+            return true;
         }
         let late = monotonic_ns().saturating_sub(self.next_ns) / self.period_ns;
         self.missed += late;
@@ -50,6 +64,16 @@ impl Ticker {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn log_16_a_moment_between_two_beats_is_waited_for_and_moves_no_beat() {
+        let mut ticker = Ticker::new(Duration::from_secs(3600));
+        let beat = ticker.next_ns;
+        let moment = monotonic_ns() + 1_000_000;
+        assert!(ticker.wait_or(Some(moment)));
+        assert!(monotonic_ns() >= moment);
+        assert_eq!((ticker.next_ns, ticker.missed()), (beat, 0));
+    }
 
     #[test]
     fn log_16_beats_that_were_missed_are_counted_and_not_made_up_for() {

@@ -1,10 +1,12 @@
 //! A driver with a probe, for the tests of this crate: `mete-sched-driver SOCKET` answers requests of
-//! one byte, says `here` once it listens, and ends with its input.
+//! one byte, says `here` once it listens, and ends with its input. With `DOMAIN CORRESPONDENT` behind the socket it
+//! reports requests that nobody has made, in the name of that domain.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
 
-use mete_probe::{NO_DOMAIN, event, probe};
+use mete_probe::{DomainId, NO_DOMAIN, event, probe};
 
 event! {
     /// A request was answered.
@@ -20,6 +22,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         std::process::exit(0);
     });
+    let forged: Vec<_> = std::env::args().skip(2).map(|domain| domain.parse()).collect::<Result<_, _>>()?;
+    if let [domain, correspondent] = forged[..] {
+        std::thread::spawn(move || forge(domain, correspondent));
+    }
     println!("here");
     io::stdout().flush()?;
     for client in listener.incoming() {
@@ -37,4 +43,12 @@ fn answer(mut client: UnixStream) -> io::Result<()> {
         client.write_all(&request)?;
     }
     Ok(())
+}
+
+fn forge(domain: DomainId, correspondent: DomainId) {
+    mete_probe::set_domain(domain);
+    loop {
+        probe!(REQUEST, correspondent);
+        std::thread::sleep(Duration::from_micros(200));
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! * `pin PROCESSOR PID…` places processes, says `placed N`, and waits: a line with a processor on
 //!   its input places them anew, any other makes it panic, the end of its input ends it in order.
+//! * `recover` puts back what schedulers have left that were killed together with their watchers.
 //! * `wait` says `here` and waits. Each line on its input makes it start one thread and one child
 //!   that waits, too, and say `here` again. It ends with its input.
 //! * `ask SOCKET` says `here` and asks the driver there without end. It ends with its input.
@@ -14,7 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use mete_sched::actuator::{Affinity, watcher};
+use mete_sched::actuator::{Affinity, recover, watcher};
 use mete_sched::{Notice, Report, Scheduler, Settings};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -24,6 +25,7 @@ fn main() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["pin", processor, pids @ ..] => pin(processor, pids),
+        ["recover"] => Ok(say(&format!("{:?}", recover()))?),
         ["wait"] => wait(),
         ["ask", socket] => ask(socket),
         ["schedule", kernel, domains @ ..] => schedule(*kernel == "kernel", domains),
@@ -46,7 +48,7 @@ fn pin(first: &str, pids: &[&str]) -> Outcome {
     };
     place(first)?;
     io::stdin().lock().lines().try_for_each(|line| place(&line?))?;
-    Ok(say(&format!("{:?}", affinity.finish()?))?)
+    Ok(say(&format!("{:?}", affinity.finish()))?)
 }
 
 fn wait() -> Outcome {

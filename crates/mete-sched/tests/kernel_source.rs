@@ -48,21 +48,27 @@ fn log_13_every_characteristic_reaches_the_analysis_in_either_layout() {
         for (process, domain) in both.iter().zip([ONE, OTHER_ONE]) {
             source.bind(bind(process.pid(), domain)).unwrap();
         }
-        let processors = source.processors();
-        let mut analysis = Analysis::new(processors, vec![None; DOMAINS], layout, monotonic_ns());
-        analysis.add(Box::new(source)).unwrap();
-        eventually("every characteristic is seen", || {
-            for process in &mut both {
-                process.tell("more");
-                process.hear();
-            }
-            analysis.poll(monotonic_ns());
-            analysis.end_period(monotonic_ns());
-            has_all(analysis.findings(), processors)
-        });
+        let mut analysis = analysis_that_has_seen_all(source, layout, &mut both);
         let has_ended = bind(4_000_000, ONE);
         assert!(analysis.sources_mut().next().unwrap().bind(has_ended).is_ok(), "who has ended is no error");
     }
+}
+
+/// An analysis of this source that has found something of every characteristic, by what these processes did.
+fn analysis_that_has_seen_all(source: KernelSource, layout: Layout, both: &mut [Running]) -> Analysis {
+    let processors = source.processors();
+    let mut analysis = Analysis::new(processors, vec![None; DOMAINS], layout, monotonic_ns());
+    analysis.add(Box::new(source)).unwrap();
+    eventually("every characteristic is seen", || {
+        for process in &mut *both {
+            process.tell("more");
+            process.hear();
+        }
+        analysis.poll(monotonic_ns());
+        analysis.end_period(monotonic_ns());
+        has_all(analysis.findings(), processors)
+    });
+    analysis
 }
 
 #[test]
@@ -77,4 +83,53 @@ fn log_13_what_the_machine_cannot_count_is_said_and_the_rest_goes_on() {
     let last = missing.last().unwrap().to_string();
     assert!(last.starts_with("run queue is not logged: a tick rate of 0 Hz"), "{last}");
     assert!(source.events().iter().any(|event| event.meaning == Meaning::ServiceTime));
+}
+
+#[test]
+fn log_2_a_kernel_that_pauses_has_nothing_attached_that_logs_and_goes_on_with_all_of_it() {
+    let Some(kernel) = kernel() else { return };
+    let mut both = [Running::waiting(), Running::waiting()];
+    let (mut source, missing) = KernelSource::start(kernel, &characteristics()).unwrap();
+    assert!(missing.is_empty(), "{missing:?}");
+    for (process, domain) in both.iter().zip([ONE, OTHER_ONE]) {
+        source.bind(bind(process.pid(), domain)).unwrap();
+    }
+    let attached = source.kernel().attached();
+    for _ in 0..3 {
+        source.pause().unwrap();
+        assert_eq!(source.kernel().attached(), ["inherit"], "domains are followed, and nothing is logged");
+        source.resume().unwrap();
+        assert_eq!(source.kernel().attached(), attached);
+    }
+    let mut analysis = analysis_that_has_seen_all(source, Layout::PerEvent, &mut both);
+    analysis.sources_mut().for_each(|source| source.pause().unwrap());
+    analysis.pause(monotonic_ns());
+    let totals =
+        |analysis: &Analysis| [ONE, OTHER_ONE].map(|domain| analysis.findings().service.total_ns(domain));
+    let before = (totals(&analysis), rows(&analysis));
+    for process in &mut both {
+        process.tell("more");
+        process.hear();
+    }
+    analysis.poll(monotonic_ns());
+    assert_eq!((totals(&analysis), rows(&analysis)), before, "nothing is logged, and nothing charged");
+    analysis.sources_mut().for_each(|source| source.resume().unwrap());
+    eventually("it goes on", || {
+        both[0].tell("more");
+        both[0].hear();
+        analysis.poll(monotonic_ns());
+        totals(&analysis)[0] > before.0[0] && rows(&analysis) > before.1
+    });
+}
+
+fn rows(analysis: &Analysis) -> u64 {
+    analysis.completeness().files.iter().map(|file| file.rows).sum()
+}
+
+/// Groups come and go between the moment in which they are found and the one in which they are bound.
+#[test]
+fn log_6_a_control_group_that_was_removed_is_no_failure() {
+    let Some(kernel) = kernel() else { return };
+    let (mut source, _) = KernelSource::start(kernel, &[]).unwrap();
+    source.bind_cgroup("/sys/fs/cgroup/mete-was-removed".as_ref(), ONE).unwrap();
 }

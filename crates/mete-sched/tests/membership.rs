@@ -4,9 +4,8 @@
 mod common;
 
 use std::fs;
-use std::path::PathBuf;
 
-use common::{Running, SUBJECT, children, eventually, skip};
+use common::{Group, Running, SUBJECT, children};
 use mete_sched::domains::{Domains, FIRST, OTHER};
 
 fn domains(texts: &[String]) -> Domains {
@@ -51,39 +50,6 @@ fn log_6_of_two_domains_that_select_a_process_the_first_one_gets_it() {
         let mut domains = domains(&texts);
         domains.scan();
         assert_eq!(domains.domain_of(one.pid()), FIRST);
-    }
-}
-
-/// A control group that goes with the test.
-struct Group(PathBuf);
-
-impl Group {
-    /// One of its own in some hierarchy, or a word about why not.
-    fn make(name: &str) -> Option<Group> {
-        let name = format!("mete-sched-{name}-{}", std::process::id());
-        let mounts = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup"];
-        let made = mounts.into_iter().map(|mount| PathBuf::from(mount).join(&name)).find(|path| {
-            let is_group = path.parent().is_some_and(|mount| mount.join("cgroup.procs").exists());
-            is_group && fs::create_dir(path).is_ok()
-        });
-        if made.is_none() {
-            skip("no control group can be made here; run as root");
-        }
-        made.map(Group)
-    }
-
-    fn take(&self, pid: u32) {
-        fs::write(self.0.join("cgroup.procs"), pid.to_string()).unwrap();
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let root = self.0.parent().unwrap().join("cgroup.procs");
-        for pid in fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default().lines() {
-            let _ = fs::write(&root, pid);
-        }
-        eventually("the group is empty", || fs::remove_dir(&self.0).is_ok() || !self.0.exists());
     }
 }
 

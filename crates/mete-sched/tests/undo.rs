@@ -5,10 +5,16 @@
 
 mod common;
 
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::{Running, SUBJECT, children, eventually, skip};
+use common::{Random, Running, SUBJECT, children, eventually, skip};
+use mete_keeper::{Keepers, Role};
 use mete_sched::actuator::{ActuatorError, Affinity, ENFORCES, Mask, Restored, watcher};
 use mete_sched::domains::process::{self, Process};
 
@@ -26,9 +32,7 @@ fn two_processors() -> Option<(usize, usize, Mask)> {
 }
 
 fn start() -> Affinity {
-    let mut command = Command::new(SUBJECT);
-    command.arg(watcher::ARGUMENT);
-    Affinity::start_with(command).unwrap()
+    Affinity::start_with(|| Command::new(SUBJECT)).unwrap()
 }
 
 fn masks(pid: u32) -> Vec<Mask> {
@@ -48,25 +52,6 @@ fn watcher_of(scheduler: u32) -> Option<Process> {
     children(scheduler).into_iter().find(|child| child.comm == "mete-restore")
 }
 
-/// A pseudo-random sequence whose seed is printed.
-struct Random(u64);
-
-impl Random {
-    fn seeded() -> Random {
-        let seed =
-            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64 | 1;
-        println!("seed {seed}");
-        Random(seed)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-}
-
 #[test]
 fn log_16_placed_threads_run_on_one_processor_and_are_put_back_in_the_end() {
     let Some((first, second, own)) = two_processors() else { return };
@@ -79,8 +64,21 @@ fn log_16_placed_threads_run_on_one_processor_and_are_put_back_in_the_end() {
     assert_eq!(affinity.place(2, &[client.pid()], second).unwrap(), 0, "they are there already");
     assert_eq!(affinity.place(2, &[client.pid()], first).unwrap(), 2);
     assert!(all_have(client.pid(), single(first)));
-    let restored = affinity.finish().unwrap();
+    let restored = affinity.finish();
     assert_eq!(restored, Restored { restored: 2, ..Restored::default() });
+    assert!(all_have(client.pid(), own));
+}
+
+#[test]
+fn log_16_masks_of_a_process_whose_name_is_no_text_are_put_back() {
+    let Some((first, _, own)) = two_processors() else { return };
+    // The kernel cuts the name within its eighth letter.
+    let client = common::waiting_as("сериализатор");
+    assert!(Process::read(client.pid()).unwrap().comm.to_str().is_none());
+    let mut affinity = start();
+    affinity.place(2, &[client.pid()], first).unwrap();
+    assert!(all_have(client.pid(), single(first)));
+    assert_eq!(affinity.finish(), Restored { restored: 1, ..Restored::default() });
     assert!(all_have(client.pid(), own));
 }
 
@@ -93,7 +91,7 @@ fn log_16_a_process_that_leaves_its_domain_goes_free_at_once() {
     affinity.release(leaves.pid());
     assert!(all_have(leaves.pid(), own) && all_have(stays.pid(), single(first)));
     affinity.place(2, &[leaves.pid()], first).unwrap();
-    assert_eq!(affinity.finish().unwrap(), Restored { restored: 2, ..Restored::default() });
+    assert_eq!(affinity.finish(), Restored { restored: 2, ..Restored::default() });
     assert!(all_have(leaves.pid(), own) && all_have(stays.pid(), own));
 }
 
@@ -111,7 +109,7 @@ fn log_16_threads_and_processes_that_are_born_under_a_changed_mask_are_put_back_
     affinity.place(2, &[client.pid(), child], second).unwrap();
     client.tell("more");
     client.hear();
-    let restored = affinity.finish().unwrap();
+    let restored = affinity.finish();
     assert_eq!(
         (restored.restored, restored.failed, restored.left_alone),
         (5, 0, 0),
@@ -129,8 +127,56 @@ fn log_16_a_mask_that_somebody_else_changes_meanwhile_is_left_alone() {
     let mut affinity = start();
     affinity.place(2, &[client.pid()], first).unwrap();
     single(second).give_to(client.pid()).unwrap();
-    assert_eq!(affinity.finish().unwrap(), Restored { left_alone: 1, ..Restored::default() });
+    assert_eq!(affinity.finish(), Restored { left_alone: 1, ..Restored::default() });
     assert!(all_have(client.pid(), single(second)));
+}
+
+#[test]
+fn log_16_the_next_start_puts_masks_back_though_the_watchers_of_a_killed_scheduler_are_stopped() {
+    let Some((first, _, own)) = two_processors() else { return };
+    let client = Running::waiting();
+    let place = std::env::temp_dir().join(format!("mete-undo-{}", std::process::id()));
+    std::fs::DirBuilder::new().mode(0o700).create(&place).unwrap();
+    let mut command = Command::new(SUBJECT);
+    command.args(["pin", &first.to_string(), &client.pid().to_string()]).env("METE_RUNTIME_DIR", &place);
+    let mut scheduler = Running::start(&mut command);
+    assert_eq!(scheduler.hear(), "placed 1");
+    let mark = format!("/{}-", scheduler.pid());
+    let is_watcher = |process: &Process| {
+        let arguments = std::fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
+        arguments.windows(mark.len()).any(|part| part == mark.as_bytes())
+    };
+    let watchers: Vec<_> =
+        process::processes().into_iter().filter_map(Process::read).filter(is_watcher).collect();
+    assert!(watchers.len() >= 2);
+    let signal = |signal| {
+        for watcher in &watchers {
+            // SAFETY: no memory is passed; they live as long as they are stopped.
+            unsafe { libc::kill(watcher.pid as i32, signal) };
+        }
+    };
+    signal(libc::SIGSTOP);
+    scheduler.kill();
+    let mut recover = Command::new(SUBJECT);
+    let said = recover.arg("recover").env("METE_RUNTIME_DIR", &place).output().unwrap();
+    let is_restored = all_have(client.pid(), own);
+    signal(libc::SIGCONT);
+    std::fs::remove_dir_all(&place).unwrap();
+    assert!(is_restored, "{said:?}");
+}
+
+#[test]
+fn log_16_masks_are_put_back_though_the_scheduler_has_no_descriptor_left_to_look_at_threads() {
+    let Some((first, _, own)) = two_processors() else { return };
+    let client = Running::waiting();
+    let mut scheduler = Running::subject(&["pin", &first.to_string(), &client.pid().to_string()]);
+    assert_eq!(scheduler.hear(), "placed 1");
+    let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+    let pid = rustix::process::Pid::from_raw(scheduler.pid() as i32);
+    rustix::process::prlimit(pid, rustix::process::Resource::Nofile, none).unwrap();
+    let said = scheduler.end();
+    assert!(said.contains("ended: 0,") && !said.contains("left: 0 "), "{said}");
+    eventually("its watchers have put it back", || all_have(client.pid(), own));
 }
 
 #[test]
@@ -172,9 +218,9 @@ fn log_16_kernel_threads_and_processors_that_do_not_exist_are_refused() {
 
 #[test]
 fn log_16_a_program_that_does_not_watch_is_no_watcher() {
-    let error = Affinity::start_with(Command::new("true")).unwrap_err();
+    let error = Affinity::start_with(|| Command::new("true")).unwrap_err();
     assert!(matches!(error, ActuatorError::NoWatcher { .. }), "{error}");
-    let error = Affinity::start_with(Command::new("/no/such/program")).unwrap_err();
+    let error = Affinity::start_with(|| Command::new("/no/such/program")).unwrap_err();
     assert!(matches!(error, ActuatorError::NoWatcher { .. }), "{error}");
 }
 
@@ -186,23 +232,117 @@ fn log_16_processes_that_have_ended_are_no_error() {
     assert!(affinity.place(2, &[pid], 0).is_ok());
     client.kill();
     assert_eq!(affinity.place(2, &[pid], 0).unwrap(), 0);
-    assert_eq!(affinity.finish().unwrap().failed, 0);
+    assert_eq!(affinity.finish().failed, 0);
 }
 
 #[test]
-fn log_16_without_its_watcher_the_actuator_changes_nothing_more_and_puts_back_itself() {
+fn log_16_a_watcher_that_ends_is_replaced_at_once_and_the_new_one_knows_everything() {
     let Some((first, second, own)) = two_processors() else { return };
     let client = Running::waiting();
     let mut scheduler = Running::subject(&["pin", &first.to_string(), &client.pid().to_string()]);
     assert_eq!(scheduler.hear(), "placed 1");
-    let watcher = watcher_of(scheduler.pid()).unwrap();
-    // SAFETY: the number was read from the child's own child a moment ago; that waits for input.
-    assert_eq!(unsafe { libc::kill(watcher.pid as i32, libc::SIGKILL) }, 0);
-    eventually("the watcher ends", || has_ended(&watcher));
+    for _ in 0..3 {
+        let before = watchers(&scheduler);
+        before.iter().for_each(|watcher| kill(watcher.pid));
+        eventually("they end", || before.iter().all(has_ended));
+        eventually("two others are there", || watchers(&scheduler).len() == 2);
+    }
     scheduler.tell(&second.to_string());
-    // It ends with the error, and on its way it puts back what it had changed.
-    assert_eq!(scheduler.hear(), "");
+    assert_eq!(scheduler.hear(), "placed 1", "it goes on");
+    let watchers = watchers(&scheduler);
+    scheduler.kill();
     eventually("the mask is put back", || all_have(client.pid(), own));
+    eventually("the watchers end", || watchers.iter().all(has_ended));
+}
+
+#[test]
+fn log_16_no_polite_signal_ends_a_watcher() {
+    let Some((first, ..)) = two_processors() else { return };
+    let client = Running::waiting();
+    let mut scheduler = Running::subject(&["pin", &first.to_string(), &client.pid().to_string()]);
+    assert_eq!(scheduler.hear(), "placed 1");
+    let watchers = watchers(&scheduler);
+    assert_eq!(watchers.len(), 2);
+    for watcher in watchers {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", watcher.pid)).unwrap();
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t")).unwrap();
+        let ignored = u64::from_str_radix(ignored, 16).unwrap();
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+            assert_eq!(ignored >> (signal - 1) & 1, 1, "{signal}: {ignored:x}");
+        }
+    }
+}
+
+#[test]
+fn log_16_where_no_watcher_can_be_started_any_more_that_is_said_at_once_and_one_that_can_is_found() {
+    static ROLE: Role = Role { argument: watcher::ARGUMENT, names: [c"mete-restore", c"mete-restore-2"] };
+    let (is_there, file) = (Arc::new(AtomicBool::new(true)), memory_file());
+    let program = {
+        let is_there = Arc::clone(&is_there);
+        move || Command::new(if is_there.load(Ordering::Relaxed) { SUBJECT } else { "/no/such/program" })
+    };
+    let mark = format!("mete-test-{}", std::process::id());
+    let keepers =
+        Keepers::start(&ROLE, program, vec![file], vec![String::new().into(), mark.into()]).unwrap();
+    let all = || watchers_with(&format!("mete-test-{}", std::process::id()));
+    assert_eq!(all().len(), 3, "two, and the parent of the second one");
+    is_there.store(false, Ordering::Relaxed);
+    let end_all = || all().into_iter().for_each(kill);
+    // Nobody waits a day for what cannot be.
+    let day = Duration::from_secs(24 * 60 * 60);
+    let mut refused = None;
+    eventually("there is none", || {
+        end_all();
+        refused = keepers.wait_for_one(day).err();
+        refused.is_some()
+    });
+    assert_eq!(refused.unwrap().kind(), std::io::ErrorKind::Other);
+    is_there.store(true, Ordering::Relaxed);
+    eventually("they are there again", || keepers.wait_for_one(day).is_ok());
+    eventually("both are", || all().len() == 3);
+}
+
+/// An empty one, which says that there is nothing to undo.
+fn memory_file() -> OwnedFd {
+    rustix::fs::memfd_create("mete-test", rustix::fs::MemfdFlags::CLOEXEC).unwrap()
+}
+
+/// Processes with this word among their arguments.
+fn watchers_with(word: &str) -> Vec<u32> {
+    let has_word = |pid: &u32| {
+        let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        arguments.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes())
+    };
+    process::processes().into_iter().filter(has_word).collect()
+}
+
+/// Both watchers of a scheduler: the second one is no child of anybody's, and has the journal open as the scheduler
+/// has.
+fn watchers(scheduler: &Running) -> Vec<Process> {
+    let Some(journal) = journal(scheduler.pid()) else { return Vec::new() };
+    let all = process::processes().into_iter().filter_map(Process::read);
+    let of_it = all.filter(|process| process.comm.as_bytes().starts_with(b"mete-restore"));
+    of_it.filter(|process| open_files(process.pid).contains(&journal)).collect()
+}
+
+/// Device and number of a scheduler's journal, which has the names of the scheduler.
+fn journal(scheduler: u32) -> Option<(u64, u64)> {
+    let start = Process::read(scheduler)?.start;
+    let path = mete_probe::directory::own().join(format!("{scheduler}-{start}.masks"));
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+fn open_files(pid: u32) -> Vec<(u64, u64)> {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    files
+        .filter_map(|file| std::fs::metadata(file.path()).ok())
+        .map(|found| (found.dev(), found.ino()))
+        .collect()
+}
+
+fn kill(pid: u32) {
+    // SAFETY: no memory is passed. The number was read a moment ago from a process that waits for input.
+    unsafe { libc::kill(pid as i32, libc::SIGKILL) };
 }
 
 fn has_ended(process: &Process) -> bool {

@@ -18,10 +18,10 @@ pub const VERSION: u8 = 1;
 /// The number of a schema's first event; those below are kept.
 pub const FIRST_EVENT: u16 = 16;
 
-/// The recorder's own events: they mark a flush (paper §5.2), and that an event is switched (§4.3). Their numbers are
+/// The recorder's own events: they mark a flush (paper §5.2), that an event is switched (§4.3), and what the kernel left out. Their numbers are
 /// the trace format's. What a trace becomes has LOST where it has a gap, and UNKNOWN for a number without a name.
-pub const OWN_EVENTS: [&str; 6] =
-    ["DUMP_BEGIN", "DUMP_FINISH", "SWITCHED_ON", "SWITCHED_OFF", "LOST", "UNKNOWN"];
+pub const OWN_EVENTS: [&str; 7] =
+    ["DUMP_BEGIN", "DUMP_FINISH", "SWITCHED_ON", "SWITCHED_OFF", "MISSED_RUNS", "LOST", "UNKNOWN"];
 
 /// Where the fields of an event lie.
 #[derive(Clone, Debug, PartialEq, Eq)]

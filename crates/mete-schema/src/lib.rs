@@ -37,6 +37,7 @@ pub mod ast;
 pub mod counter;
 pub mod evaluate;
 mod explain;
+pub mod folder;
 pub mod format;
 pub mod generate;
 pub mod kernel;

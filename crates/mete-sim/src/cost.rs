@@ -162,13 +162,32 @@ pub struct Cost {
 ///
 /// [`Stalled`] if a program does not let time go on.
 pub fn measure(scenario: &Scenario, policy: &str, seed: u64) -> Result<Option<Cost>, Stalled> {
-    let fresh = || scenario.policy(policy, seed);
-    let Some(first) = fresh() else { return Ok(None) };
-    let calls = Calls::default();
-    run_under(scenario, Tape { policy: first, calls: Rc::clone(&calls) }, seed, ())?;
-    let calls = calls.take();
-    let rounds = (0..ROUNDS).filter_map(|_| fresh()).filter_map(|mut policy| time(&calls, &mut policy));
-    Ok(rounds.min_by(|one, other| one.ns.total_cmp(&other.ns)))
+    let rounds = measure_in_turns(scenario, [policy], seed, ROUNDS)?;
+    Ok(rounds.into_iter().map(|[cost]| cost).min_by(|one, other| one.ns.total_cmp(&other.ns)))
+}
+
+/// The same of several policies, each with the calls of its own run, timed in turns for so many rounds: what disturbs the
+/// machine for longer than a round disturbs all of them. No rounds where one of them is not there, or decided nothing.
+///
+/// # Errors
+///
+/// As [`measure`].
+pub fn measure_in_turns<const N: usize>(
+    scenario: &Scenario,
+    policies: [&str; N],
+    seed: u64,
+    rounds: usize,
+) -> Result<Vec<[Cost; N]>, Stalled> {
+    let mut tapes = Vec::new();
+    for policy in policies {
+        let Some(first) = scenario.policy(policy, seed) else { return Ok(Vec::new()) };
+        let calls = Calls::default();
+        run_under(scenario, Tape { policy: first, calls: Rc::clone(&calls) }, seed, ())?;
+        tapes.push((policy, calls.take()));
+    }
+    let play = |(policy, calls): &(&str, Vec<Call>)| time(calls, &mut scenario.policy(policy, seed)?);
+    let round = |_| tapes.iter().map(play).collect::<Option<Vec<_>>>()?.try_into().ok();
+    Ok((0..rounds).filter_map(round).collect())
 }
 
 /// Hands the calls to a policy that has seen nothing yet.

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use mete_policy::{ClientId, DomainIndex, Nanoseconds, Observation, Share};
 
-use crate::queue::{Queue, Ticket};
+use crate::queue::{Class, Queue, Ticket};
 use crate::recorder::Note;
 
 /// What a client does next, now that it has a processor.
@@ -75,6 +75,25 @@ pub trait Model {
         None
     }
 
+    /// Who has woken `client`, if a client has.
+    fn waker(&self, client: ClientId) -> Option<ClientId> {
+        let _ = client;
+        None
+    }
+
+    /// What it takes, besides a switch, until `client` computes on a processor that was idle and is given to it now.
+    /// `is_remote`: its waker runs on another one.
+    fn start_ns(&mut self, client: ClientId, is_remote: bool) -> Nanoseconds {
+        let _ = (client, is_remote);
+        0
+    }
+
+    /// How long the running client goes on when `client`'s wake-up takes its processor.
+    fn make_way_ns(&mut self, client: ClientId, is_remote: bool) -> Nanoseconds {
+        let _ = (client, is_remote);
+        0
+    }
+
     /// `client` has got a processor; [`Model::next`] follows.
     fn dispatched(&mut self, client: ClientId, context: &mut Context<'_, Self>) {
         let _ = (client, context);
@@ -95,8 +114,16 @@ pub(crate) enum Act<S> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event<S, E> {
     Tick(usize),
+    /// The processor is taken from whom it has been given to, unless that is another one by now.
+    Preempt {
+        processor: usize,
+        turn: u64,
+    },
     Wake(ClientId),
-    Deliver { to: ClientId, signal: S },
+    Deliver {
+        to: ClientId,
+        signal: S,
+    },
     World(E),
 }
 
@@ -123,12 +150,12 @@ impl<M: Model + ?Sized> Context<'_, M> {
 
     /// Sends a signal after a while.
     pub fn notify_after(&mut self, delay_ns: Nanoseconds, to: ClientId, signal: M::Signal) -> Ticket {
-        self.queue.push(self.now_ns.saturating_add(delay_ns), Event::Deliver { to, signal })
+        self.queue.push(self.now_ns.saturating_add(delay_ns), Class::Outside, Event::Deliver { to, signal })
     }
 
     /// Has [`Model::event`] called after a while.
     pub fn after(&mut self, delay_ns: Nanoseconds, event: M::Event) -> Ticket {
-        self.queue.push(self.now_ns.saturating_add(delay_ns), Event::World(event))
+        self.queue.push(self.now_ns.saturating_add(delay_ns), Class::Outside, Event::World(event))
     }
 
     /// Takes back what [`Context::after`] or [`Context::notify_after`] announced, unless it has happened.

@@ -1,14 +1,29 @@
-//! The queue of future events: a heap on (time, sequence).
+//! The queue of future events: a heap on (time, class, sequence).
 //!
-//! Events of one instant come out in the order in which they were put in, so a run has one order and
-//! no other. An event can be cancelled by its ticket and is gone at once, so that what is taken back
-//! never fills the heap.
+//! Events of one instant come out by their class, and within one in the order in which they were put in,
+//! so a run has one order and no other. An event can be cancelled by its ticket and is gone at once, so
+//! that what is taken back never fills the heap.
 
 use mete_policy::Nanoseconds;
 
-/// A place in the order of events: the time, and within it the sequence in which they were put in.
+/// What comes first of what falls on one instant; the [host](crate::host) says why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// The periodic interrupt of a processor.
+    Tick,
+    /// A wake-up, a signal, news of a device or of a remote user.
+    Outside,
+    /// A processor's switch, burst or slice is over.
+    Processor,
+}
+
+/// Binary digits of a moment for the sequence: a run has fewer events than they count.
+const SEQUENCE_BITS: u32 = 62;
+
+/// A place in the order of events: the time, within it the class, and within that the sequence in which
+/// they were put in.
 ///
-/// One number, because that takes fewer steps to compare than two.
+/// One number, because that takes fewer steps to compare than three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(u128);
 
@@ -17,8 +32,9 @@ impl Moment {
     pub const NEVER: Moment = Moment(u128::MAX);
 
     /// The moment of an event.
-    pub fn new(at_ns: Nanoseconds, sequence: u64) -> Moment {
-        Moment(u128::from(at_ns) << 64 | u128::from(sequence))
+    pub fn new(at_ns: Nanoseconds, class: Class, sequence: u64) -> Moment {
+        let order = (class as u64) << SEQUENCE_BITS | sequence;
+        Moment(u128::from(at_ns) << 64 | u128::from(order))
     }
 
     /// Its time.
@@ -78,18 +94,19 @@ const WIDTH: usize = 4;
 
 impl<E> Queue<E> {
     /// Puts an event at a time. It allocates only while the queue is longer than it ever was.
-    pub fn push(&mut self, at_ns: Nanoseconds, event: E) -> Ticket {
+    pub fn push(&mut self, at_ns: Nanoseconds, class: Class, event: E) -> Ticket {
         let sequence = self.take_sequence();
         let slot = self.occupy(Slot { sequence, place: 0, event: Some(event) });
-        let entry = Entry { moment: Moment::new(at_ns, sequence), slot };
+        let entry = Entry { moment: Moment::new(at_ns, class, sequence), slot };
         self.heap.push(entry);
         self.rise(self.heap.len() - 1, entry);
         Ticket { slot, sequence }
     }
 
-    /// A moment at that time for an event that is kept elsewhere, after all that were put in so far.
-    pub fn moment(&mut self, at_ns: Nanoseconds) -> Moment {
-        Moment::new(at_ns, self.take_sequence())
+    /// A moment at that time for an event that is kept elsewhere, after all of its class that were put in
+    /// so far.
+    pub fn moment(&mut self, at_ns: Nanoseconds, class: Class) -> Moment {
+        Moment::new(at_ns, class, self.take_sequence())
     }
 
     fn take_sequence(&mut self) -> u64 {
@@ -194,23 +211,33 @@ mod tests {
     }
 
     #[test]
-    fn events_come_by_time_and_within_an_instant_in_the_order_they_were_put_in() {
+    fn events_come_by_time_and_within_an_instant_by_class_and_in_the_order_they_were_put_in() {
         let mut queue = Queue::default();
-        for (at_ns, event) in [(5, 'd'), (1, 'a'), (3, 'b'), (5, 'e'), (3, 'c')] {
-            queue.push(at_ns, event);
+        let (tick, outside, processor) = (Class::Tick, Class::Outside, Class::Processor);
+        let events = [
+            (5, outside, 'e'),
+            (1, processor, 'a'),
+            (3, outside, 'b'),
+            (5, processor, 'g'),
+            (5, outside, 'f'),
+            (5, tick, 'd'),
+            (3, outside, 'c'),
+        ];
+        for (at_ns, class, event) in events {
+            queue.push(at_ns, class, event);
         }
-        assert_eq!(drain(&mut queue), "abcde");
+        assert_eq!(drain(&mut queue), "abcdefg");
     }
 
     #[test]
     fn a_cancelled_event_does_not_happen_and_its_ticket_cancels_no_other() {
         let mut queue = Queue::default();
-        let first = queue.push(1, 'a');
-        queue.push(2, 'b');
+        let first = queue.push(1, Class::Outside, 'a');
+        queue.push(2, Class::Outside, 'b');
         assert_eq!((queue.cancel(first), queue.cancel(first)), (Some('a'), None));
         assert_eq!(drain(&mut queue), "b");
-        queue.push(3, 'c');
-        queue.push(3, 'd');
+        queue.push(3, Class::Outside, 'c');
+        queue.push(3, Class::Outside, 'd');
         assert_eq!(queue.cancel(first), None, "the slot is used again, the ticket is not");
         assert_eq!(drain(&mut queue), "cd");
     }
@@ -218,7 +245,7 @@ mod tests {
     #[test]
     fn events_at_the_end_or_after_it_wait() {
         let mut queue = Queue::default();
-        queue.push(7, 'a');
+        queue.push(7, Class::Outside, 'a');
         assert_eq!(queue.pop_before(7), None);
         assert_eq!(queue.pop_before(8), Some((7, 'a')));
     }
@@ -243,7 +270,7 @@ mod tests {
                     }
                     _ => {
                         list.push((at_ns, tickets.len()));
-                        tickets.push(queue.push(at_ns, tickets.len()));
+                        tickets.push(queue.push(at_ns, Class::Outside, tickets.len()));
                     }
                 }
                 prop_assert_eq!(queue.heap.len(), list.len(), "after call {}", number);

@@ -3,12 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
 use mete_policy::{CATALOG, Setup, by_name};
-use mete_sim::replay::{self, Event, Recording, RecordingError, Replay, Seen, Settings};
+use mete_sim::replay::{self, Event, Recording, RecordingError, Replay, Seen, Settings, Under};
 use mete_sim::{Hardware, Host, Scenario, report, trace};
 use proptest::prelude::*;
 
 fn recording() -> Recording {
     Recording::read(include_str!("data/perf-sched-ping-pong.txt").as_bytes()).unwrap()
+}
+
+fn under(policy: &str) -> Under {
+    Under::Policy(by_name(policy).unwrap())
 }
 
 fn setup(recording: &Recording, processors: u16) -> Setup {
@@ -23,7 +27,7 @@ fn new_1_every_policy_does_exactly_the_recorded_work() {
         for processors in [1, 2, 4] {
             let policy = (entry.make)(&setup(&recording, processors));
             let hardware = Hardware { processors, ..Hardware::default() };
-            let mut host = Replay::host(&recording, hardware, policy, ());
+            let mut host = Replay::new(&recording, 1).host(hardware, policy, ());
             host.run_until(100 * recording.duration_ns).unwrap();
             for (client, script) in (0..).zip(&recording.scripts) {
                 let name = (entry.name, processors, &script.name);
@@ -40,7 +44,7 @@ fn new_1_eight_processors_are_done_no_later_than_one() {
     let end_on = |processors: u16| {
         let policy = (CATALOG[0].make)(&setup(&recording, processors));
         let hardware = Hardware { processors, ..Hardware::default() };
-        let mut host = Replay::host(&recording, hardware, policy, ());
+        let mut host = Replay::new(&recording, 1).host(hardware, policy, ());
         while !all_done(&host, &recording) {
             host.run_until(host.now_ns() + 1_000_000).unwrap();
         }
@@ -58,13 +62,67 @@ fn new_1_what_if_is_answered_thread_by_thread_beside_the_recording() {
     let recording = recording();
     let settings = Settings { processors: 2, quantum_ns: 3_000_000, switch_ns: 1000, seed: 1 };
     let recorded = replay::as_recorded(&recording);
-    let outcome = replay::run(&recording, by_name("eevdf").unwrap(), settings).unwrap();
+    let outcome = replay::run(&recording, under("eevdf"), settings).unwrap();
     assert!(outcome.end_ns >= recording.duration_ns / 2, "two processors can at best halve it");
     for (thread, recorded) in outcome.threads.iter().zip(&recorded) {
         assert_eq!((&thread.name, thread.ran_ns), (&recorded.name, recorded.ran_ns));
     }
     assert!(replay::all_waits(&recorded).count() > 50 && replay::all_waits(&outcome.threads).count() > 50);
-    assert_eq!(outcome, replay::run(&recording, by_name("eevdf").unwrap(), settings).unwrap());
+    assert_eq!(outcome, replay::run(&recording, under("eevdf"), settings).unwrap());
+}
+
+/// The recorded ping-pong with another time stamp in one of its events.
+fn with_stamp(nth: usize, stamp: &str) -> Recording {
+    let text = include_str!("data/perf-sched-ping-pong.txt");
+    let is_event = |line: &&str| line.contains("sched:sched_");
+    let line = text.lines().filter(is_event).nth(nth).unwrap();
+    let old = line.split_whitespace().find(|word| word.ends_with(':')).unwrap();
+    Recording::read(text.replacen(line, &line.replacen(old, stamp, 1), 1).as_bytes()).unwrap()
+}
+
+#[test]
+fn new_1_one_far_off_time_stamp_costs_nothing_and_moves_nothing_else() {
+    let whole = recording();
+    let last = include_str!("data/perf-sched-ping-pong.txt").matches("sched:sched_").count() - 1;
+    let settings = Settings { processors: 2, quantum_ns: 3_000_000, switch_ns: 0, seed: 1 };
+    for nth in [0, last / 2, last] {
+        for stamp in ["0.000000001:", "9999999999.000000:", "18446744073.709551615:"] {
+            let recording = with_stamp(nth, stamp);
+            assert!(recording.gaps > whole.gaps, "{nth} {stamp}");
+            assert!(recording.duration_ns <= whole.duration_ns, "{nth} {stamp}: {}", recording.duration_ns);
+            assert!(recording.work_ns() * 10 > whole.work_ns() * 9, "{nth} {stamp}: {}", recording.work_ns());
+            for name in ["eevdf", "credit"] {
+                replay::run(&recording, under(name), settings).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn new_1_a_recording_too_long_for_its_quanta_is_refused_before_it_is_run() {
+    let mut text = String::new();
+    for hour in 0..1000 {
+        let (left, came) = [(7, 8), (8, 7)][hour % 2];
+        text += &format!(
+            "x 7 [000] {}.000000: sched:sched_switch: prev_comm=x prev_pid={left} prev_prio=120 prev_state=R ==> \
+             next_comm=x next_pid={came} next_prio=120\n",
+            3600 * hour,
+        );
+    }
+    let recording = Recording::read(text.as_bytes()).unwrap();
+    assert_eq!((recording.gaps, recording.duration_ns / 3_600_000_000_000), (0, 999));
+    let settings = Settings { processors: 1, quantum_ns: 1_000_000, switch_ns: 0, seed: 1 };
+    let refused = replay::run(&recording, under("eevdf"), settings).unwrap_err();
+    assert!(matches!(refused, replay::RunError::TooLong { .. }), "{refused}");
+    assert!(refused.to_string().contains("name a longer --quantum"), "{refused}");
+}
+
+#[test]
+fn new_1_a_file_of_nothing_is_refused_after_its_first_bytes() {
+    use std::io::{BufReader, Read, repeat};
+    let endless = BufReader::new(repeat(0).take(1 << 40));
+    let refused = Recording::read(endless).unwrap_err();
+    assert!(refused.to_string().starts_with("line 1 is longer than 65536 bytes"), "{refused}");
 }
 
 /// Any events, in any order: threads that run twice, wake themselves, never leave.
@@ -80,6 +138,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
             ended,
             next,
             next_name: "n".into(),
+            next_priority: None,
         },
     );
     let wake = (prop::option::of(pid.clone()), pid, 0u64..2000, any::<(bool, bool)>()).prop_map(
@@ -89,6 +148,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
             waker,
             pid,
             name: "w".into(),
+            priority: None,
             new,
             at_cause,
         },
@@ -108,9 +168,11 @@ proptest! {
         }
         let recording = Recording::from_events(&events);
         let settings = Settings { processors: 2, quantum_ns: 100, switch_ns: 0, seed: 1 };
-        let outcome = replay::run(&recording, &CATALOG[0], settings).unwrap();
-        for (thread, script) in outcome.threads.iter().zip(&recording.scripts) {
-            prop_assert_eq!(thread.ran_ns, script.service_ns());
+        let outcome = replay::run(&recording, Under::Policy(&CATALOG[0]), settings).unwrap();
+        let linux = Under::Linux(replay::Kernel::of(&recording, 2));
+        let linux = replay::run(&recording, linux, settings).unwrap();
+        for (threads, script) in outcome.threads.iter().zip(&linux.threads).zip(&recording.scripts) {
+            prop_assert_eq!([threads.0.ran_ns, threads.1.ran_ns], [script.service_ns(); 2]);
         }
     }
 }
@@ -151,7 +213,7 @@ fn new_1_a_simulated_runs_trace_is_the_same_work_under_the_same_policy_and_any_o
             seed: 1,
         };
         for policy in [policy, "stride"] {
-            let outcome = replay::run(&recording, by_name(policy).unwrap(), settings).unwrap();
+            let outcome = replay::run(&recording, under(policy), settings).unwrap();
             for (thread, script) in outcome.threads.iter().zip(&recording.scripts) {
                 assert_eq!(thread.ran_ns, script.service_ns(), "{name} under {policy}: {}", script.name);
             }
@@ -256,6 +318,7 @@ impl History {
             ended: false,
             next,
             next_name: "n".into(),
+            next_priority: None,
         });
     }
 
@@ -268,6 +331,7 @@ impl History {
                 waker: Some(pid),
                 pid: who as u32,
                 name: "w".into(),
+                priority: None,
                 new: false,
                 at_cause: true,
             });
@@ -337,5 +401,71 @@ proptest! {
             prop_assert_eq!((recording.gaps, recording.uncertain_ns), (0, 0));
             prop_assert_eq!(recording.work_ns(), history.ran_ns[1..].iter().sum::<u64>());
         }
+    }
+}
+
+/// A thread that wakes every 10 ms and computes for 50 us, beside one that always computes: as Linux schedules them,
+/// the woken one has the processor after 2 us.
+fn sleeper_beside_hog() -> Recording {
+    let mut text = String::new();
+    let switch = |at_us: u64, from: u32, state: char, to: u32| {
+        let at = format!("{}.{:06}", at_us / 1_000_000, at_us % 1_000_000);
+        format!(
+            "x {from} [000] {at}: sched:sched_switch: prev_comm=x prev_pid={from} prev_prio=120 prev_state={state} ==> \
+             next_comm=x next_pid={to} next_prio=120\n"
+        )
+    };
+    for round in 0..200 {
+        let at_us = 1000 + 10_050 * round;
+        let at = format!("{}.{:06}", at_us / 1_000_000, at_us % 1_000_000);
+        text += &format!("x-7 [000] d.h2. {at}: sched_waking: comm=x pid=8 prio=120 target_cpu=000\n");
+        text += &switch(at_us + 2, 7, 'R', 8);
+        text += &switch(at_us + 52, 8, 'S', 7);
+    }
+    Recording::read(text.as_bytes()).unwrap()
+}
+
+#[test]
+fn new_1_under_linuxs_own_scheduler_a_woken_thread_waits_as_recorded() {
+    let recording = sleeper_beside_hog();
+    let settings = Settings { processors: 1, quantum_ns: 3_000_000, switch_ns: 0, seed: 1 };
+    let figures = |under| {
+        let waits = replay::all_waits(&replay::run(&recording, under, settings).unwrap().threads);
+        (waits.count(), waits.quantile_ns(0.5).unwrap(), waits.quantile_ns(0.9).unwrap())
+    };
+    let recorded = replay::all_waits(&replay::as_recorded(&recording));
+    assert_eq!((recorded.count(), recorded.quantile_ns(0.5)), (200, Some(2000)));
+    let (wakes, median_ns, most_ns) = figures(Under::Linux(replay::Kernel::of(&recording, 1)));
+    assert_eq!((wakes, median_ns), (200, 2000));
+    assert!(most_ns < 4_000_000, "it waits for a tick at most: {most_ns}");
+    let (_, round_robin_ns, _) = figures(under("rr"));
+    assert!(round_robin_ns > 100_000, "a policy that takes no processor at a wake-up: {round_robin_ns}");
+}
+
+#[test]
+fn new_1_linuxs_slice_and_tick_are_those_of_the_recordings_kernel() {
+    let mut recording = sleeper_beside_hog();
+    let kernel = |recording: &Recording, processors| {
+        let kernel = replay::Kernel::of(recording, processors);
+        (kernel.slice_ns, kernel.tick_ns)
+    };
+    assert_eq!(kernel(&recording, 1), (700_000, 4_000_000), "nothing is known of it");
+    recording.machine.kernel = Some("Linux 6.12.57+deb13-amd64".into());
+    assert_eq!(kernel(&recording, 2), (1_500_000, 4_000_000));
+    recording.machine.kernel = Some("Linux 6.18.44".into());
+    assert_eq!([1, 2, 4, 8, 64].map(|of| kernel(&recording, of).0), [1, 2, 3, 4, 4].map(|of| of * 700_000));
+}
+
+#[test]
+fn new_1_linuxs_own_scheduler_does_exactly_the_recorded_work_on_any_number_of_processors() {
+    let recording = recording();
+    for processors in [1, 2, 3, 8] {
+        let settings = Settings { processors, quantum_ns: 1, switch_ns: 0, seed: 1 };
+        let kernel = replay::Kernel::of(&recording, processors);
+        let outcome = replay::run(&recording, Under::Linux(kernel), settings).unwrap();
+        for (thread, script) in outcome.threads.iter().zip(&recording.scripts) {
+            assert_eq!(thread.ran_ns, script.service_ns(), "{processors}: {}", script.name);
+        }
+        assert_eq!(outcome.busy_ns.iter().sum::<u64>(), recording.work_ns());
     }
 }

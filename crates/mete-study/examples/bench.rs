@@ -63,7 +63,7 @@ fn run(arguments: &[String]) -> std::io::Result<()> {
         }
         return if has("--write") { study.write_to(Path::new("studies")) } else { Ok(()) };
     }
-    let report = bench(&Options { only, is_quick: has("--quick"), scheduler: None }, &mut progress);
+    let report = bench(&Options { only, is_quick: has("--quick"), ..Options::default() }, &mut progress);
     print(&report, has("--json"))?;
     if has("--write") { report.write_csv(Path::new("results"), &report.file_name()) } else { Ok(()) }
 }

@@ -1,9 +1,12 @@
 //! `mete bench`: what logging and deciding cost here, beside its peers, judged by the project's bars.
 
+use std::time::Duration;
+
 use crate::context::Context;
 use crate::polling::MakeScheduler;
 use crate::progress::Progress;
 use crate::report::{Report, Row};
+use crate::requests::{self, MakeRequests};
 use crate::{kernel, policy, polling, reader, text, user};
 
 /// What to measure and how thoroughly.
@@ -15,11 +18,15 @@ pub struct Options {
     pub is_quick: bool,
     /// The scheduler whose polling is measured. Without it a bare reader of the kernel's logs is.
     pub scheduler: Option<Box<MakeScheduler>>,
+    /// The processes whose requests are counted, logged and not. Without it there is no such row.
+    pub requests: Option<Box<MakeRequests>>,
+    /// For how long they may be counted, if what logging costs them is not known to within a percent before.
+    pub requests_for: Option<Duration>,
 }
 
 type Group = (&'static str, fn(&mut Context<'_>) -> Vec<Row>);
 
-const GROUPS: [Group; 10] = [
+const GROUPS: [Group; 12] = [
     ("user", user::rows),
     ("parallel", user::parallel_rows),
     ("kernel", kernel::rows),
@@ -29,6 +36,8 @@ const GROUPS: [Group; 10] = [
     ("reader", reader::rows),
     ("text", text::rows),
     ("polling", polling::rows),
+    ("demo", requests::rows),
+    ("floor", requests::floor_rows),
     ("policy", policy::rows),
 ];
 
@@ -42,7 +51,8 @@ pub fn groups() -> impl Iterator<Item = &'static str> {
 pub fn bench(options: &Options, progress: &mut dyn Progress) -> Report {
     let mut report = Report::new("mete bench");
     let scheduler = options.scheduler.as_deref();
-    let mut context = Context { is_quick: options.is_quick, scheduler, progress };
+    let (requests, requests_for) = (options.requests.as_deref(), options.requests_for);
+    let mut context = Context { is_quick: options.is_quick, scheduler, requests, requests_for, progress };
     let is_wanted = |name: &str| options.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
     for (_, measure) in GROUPS.iter().filter(|(name, _)| is_wanted(name)) {
         if !context.is_cancelled() {

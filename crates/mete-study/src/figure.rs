@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::report::Met;
 use crate::statistics::Summary;
 
 /// Whether ours says what the paper's says.
@@ -12,7 +13,7 @@ pub enum Verdict {
     Agrees,
     /// It does not.
     Differs,
-    /// The times that it rests on differ too much between repetitions to say: see [`is_noisy`].
+    /// What it rests on differs too much between repetitions to say: see [`is_noisy`] and [`Met::TooNoisy`].
     TooNoisy,
     /// It could not be measured here, or was not; `ours` says why.
     NotMeasured,
@@ -37,6 +38,17 @@ impl Verdict {
     }
 }
 
+/// A statement that is a bar of a measured row.
+impl From<Met> for Verdict {
+    fn from(met: Met) -> Verdict {
+        match met {
+            Met::Yes => Verdict::Agrees,
+            Met::No => Verdict::Differs,
+            Met::TooNoisy => Verdict::TooNoisy,
+        }
+    }
+}
+
 /// How far the median of a time's repetitions may lie above the least of them.
 const NOISE: f64 = 1.1;
 
@@ -51,9 +63,10 @@ pub fn is_noisy(repetitions: &[f64]) -> bool {
 
 /// What a page says where a verdict is missing for that.
 const TOO_NOISY: &str = "Too noisy: of a time that the statement rests on, the median of the repetitions is more \
-                         than a tenth above the least, because the machine did other work meanwhile; or other \
-                         processes are known to have used more than a tenth of all processors. There is no verdict \
-                         then.\n\n";
+                         than a tenth above the least, because the machine did other work meanwhile; or the interval \
+                         in which a median lies with a confidence of 95 % is on both sides of what the statement says; \
+                         or other processes are known to have used more than a tenth of all processors. There is no \
+                         verdict then.\n\n";
 
 /// One statement of a paper, and what came out here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -52,7 +52,7 @@ struct Samples {
 
 /// What this thread uses while it only sleeps and while it takes its turns, one after the other.
 fn measure(context: &mut Context<'_>, turn: &mut Turn) -> Result<Samples, Reason> {
-    let rounds = if context.is_quick { 5 } else { 20 };
+    let rounds = if context.is_quick { 6 } else { 20 };
     context.progress.begin("polling", rounds);
     let mut samples = Samples::default();
     for _ in 0..rounds {

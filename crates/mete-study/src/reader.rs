@@ -176,7 +176,7 @@ impl Full {
 /// that read and overwritten rows add up to those written.
 fn passes(context: &mut Context<'_>) -> Row {
     const NAME: &str = "reader: passes, writer at full speed";
-    let row = |samples| Row::new(NAME, "passes", samples).bar(Bar::AtMost(1.0));
+    let row = |samples| Row::new(NAME, "passes", samples).bar_of_each(Bar::AtMost(1.0));
     context.progress.begin(NAME, 1);
     let duration = Duration::from_millis(if context.is_quick { 100 } else { 500 });
     match observe(duration) {
@@ -192,9 +192,7 @@ fn passes(context: &mut Context<'_>) -> Row {
         }
         Ok(seen) => {
             let lost = seen.written.abs_diff(seen.sum.rows + seen.sum.overwritten);
-            let mut row = row(Ok(seen.passes)).note(format!("{lost} rows are not accounted for"));
-            row.holds = Some(false);
-            row
+            row(Ok(seen.passes)).note(format!("{lost} rows are not accounted for")).failed()
         }
         Err(reason) => row(Err(reason)),
     }

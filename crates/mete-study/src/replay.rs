@@ -10,8 +10,8 @@ use crate::trace::{Names, Next, Recorded, Seen};
 
 /// What a schedule consists of (KLogger §9).
 const EVENTS: [&str; 5] = ["SCHEDIN", "SCHEDOUT", "TRY_TO_WAKEUP", "ADD_TO_RUNQ", "FORK"];
-/// States that nobody comes back from: `EXIT_DEAD`, `EXIT_ZOMBIE` and `TASK_DEAD` of the kernel's `sched.h`.
-const ENDED: i64 = 0x10 | 0x20 | 0x80;
+/// States that nobody comes back from: `EXIT_DEAD` and `EXIT_ZOMBIE` of the kernel's `sched.h`.
+const ENDED: i64 = 0x10 | 0x20;
 
 /// Reads a trace that `mete record --schema scheduler` has made.
 ///
@@ -23,7 +23,9 @@ pub fn recorded_schedule(directory: &Path) -> Result<Recording, Reason> {
     recorded.needs("scheduler", &EVENTS)?;
     let events = events(&recorded);
     if events.iter().any(|event| matches!(event, Event::Switch { .. })) {
-        return Ok(Recording::from_events(&events));
+        let mut recording = Recording::from_events(&events);
+        recording.machine.kernel = Some(recorded.kernel().to_owned());
+        return Ok(recording);
     }
     Err(Reason::new(format!("nobody leaves a processor in {}: record for longer", directory.display())))
 }
@@ -90,6 +92,7 @@ impl Schedule {
             ended: left.state & ENDED != 0,
             next,
             next_name: self.name(next),
+            next_priority: priority(seen),
         });
     }
 
@@ -105,6 +108,7 @@ impl Schedule {
             waker,
             pid: woken,
             name: self.name(woken),
+            priority: priority(seen),
             new,
             at_cause: true,
         });
@@ -117,6 +121,11 @@ impl Schedule {
 
 fn pid(seen: &Seen<'_>, field: &str) -> Pid {
     Pid::try_from(seen.number(field)).unwrap_or(0)
+}
+
+/// As the kernel counts.
+fn priority(seen: &Seen<'_>) -> Option<i32> {
+    i32::try_from(seen.number("priority")).ok()
 }
 
 #[cfg(test)]
@@ -136,7 +145,7 @@ mod tests {
         written.event(0, 410, "ADD_TO_RUNQ", &[("pid", 8)]);
         written.event(0, 500, "SCHEDOUT", &out(7, 1));
         written.event(0, 500, "SCHEDIN", &[("pid", 8)]);
-        written.event(0, 700, "SCHEDOUT", &out(8, 0x80));
+        written.event(0, 700, "SCHEDOUT", &out(8, 0x20));
         written.event(0, 700, "SCHEDIN", &[("pid", 0)]);
         written
     }

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use crate::machine::Machine;
 use crate::reason::Reason;
-use crate::statistics::Summary;
+use crate::statistics::{Interval, Summary};
 
 /// What a median must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,12 +24,48 @@ pub enum Bar {
 }
 
 impl Bar {
-    /// Whether a value meets it.
+    /// Whether a value meets it, whatever its spread.
     pub fn holds(self, value: f64) -> bool {
         match self {
             Bar::AtMost(limit) => value <= limit,
             Bar::Below(limit) => value < limit,
             Bar::AtLeast(limit) => value >= limit,
+        }
+    }
+}
+
+/// Whether a bar is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Met {
+    /// Surely: the whole interval of the median meets it.
+    Yes,
+    /// Surely not: nothing of the interval meets it.
+    No,
+    /// The interval reaches over the bar; or down to zero, which no cost and no quotient of costs is, so that what was
+    /// measured is a part of the noise; or fewer than six samples tell of no interval.
+    TooNoisy,
+}
+
+impl Met {
+    fn of(bar: Bar, interval: Option<Interval>) -> Met {
+        match interval {
+            Some(Interval { low, high }) if low > 0.0 => match (bar.holds(low), bar.holds(high)) {
+                (true, true) => Met::Yes,
+                (false, false) => Met::No,
+                _ => Met::TooNoisy,
+            },
+            _ => Met::TooNoisy,
+        }
+    }
+
+    /// In words.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Met::Yes => "yes",
+            Met::No => "NO",
+            Met::TooNoisy => "too noisy",
         }
     }
 }
@@ -57,8 +93,14 @@ pub struct Row {
     pub name: String,
     /// The unit of all values: `ns`, `ratio`, `percent`, …
     pub unit: &'static str,
-    /// The middle of the samples, on which the bar is judged; `None` if there is no sample.
+    /// The middle of the samples; `None` if there is no sample.
     pub median: Option<f64>,
+    /// The median is not below this, with a confidence of 95 %; `None` with fewer than six samples.
+    #[serde(serialize_with = "finite")]
+    pub low: Option<f64>,
+    /// Nor above this.
+    #[serde(serialize_with = "finite")]
+    pub high: Option<f64>,
     /// The least sample.
     pub min: Option<f64>,
     /// The first quartile.
@@ -72,6 +114,8 @@ pub struct Row {
     /// What the median should be, if anything.
     pub bar: Option<Bar>,
     /// Whether it is; `None` without a bar or without a sample.
+    pub verdict: Option<Met>,
+    /// The same for scripts: `None` also where it is too noisy to say.
     pub holds: Option<bool>,
     /// How to read it, or why it is missing.
     pub note: String,
@@ -84,12 +128,15 @@ impl Row {
             name: name.into(),
             unit,
             median: None,
+            low: None,
+            high: None,
             min: None,
             q1: None,
             q3: None,
             max: None,
             samples: 0,
             bar: None,
+            verdict: None,
             holds: None,
             note: String::new(),
         };
@@ -101,7 +148,10 @@ impl Row {
 
     fn with_samples(self, samples: &[f64]) -> Row {
         let Some(summary) = Summary::of(samples) else { return self.note("no sample was taken") };
+        let interval = Interval::of_median(samples);
         Row {
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
             median: Some(summary.median),
             min: Some(summary.min),
             q1: Some(summary.q1),
@@ -112,11 +162,50 @@ impl Row {
         }
     }
 
-    /// Sets the bar and the verdict.
-    pub fn bar(mut self, bar: Bar) -> Row {
-        self.bar = Some(bar);
-        self.holds = self.median.map(|median| bar.holds(median));
-        self
+    /// Sets the bar and the verdict, which is the interval's: see [`Met`].
+    pub fn bar(self, bar: Bar) -> Row {
+        let interval = self.low.zip(self.high).map(|(low, high)| Interval { low, high });
+        let met = self.median.map(|_| Met::of(bar, interval));
+        Row { bar: Some(bar), ..self }.judged(met)
+    }
+
+    /// Sets the bar of counts, such as lost events, each of which must meet it: they have no noise.
+    pub fn bar_of_each(self, bar: Bar) -> Row {
+        let holds = self.min.zip(self.max).map(|(min, max)| bar.holds(min) && bar.holds(max));
+        let met = holds.map(|holds| if holds { Met::Yes } else { Met::No });
+        Row { bar: Some(bar), ..self }.judged(met)
+    }
+
+    /// The same row, but its bar is not met, whatever its samples say.
+    pub fn failed(self) -> Row {
+        self.judged(Some(Met::No))
+    }
+
+    fn judged(self, verdict: Option<Met>) -> Row {
+        let holds = verdict.and_then(|met| match met {
+            Met::Yes => Some(true),
+            Met::No => Some(false),
+            Met::TooNoisy => None,
+        });
+        Row { verdict, holds, ..self }
+    }
+
+    /// What a table says of its bar.
+    #[must_use]
+    pub fn verdict_text(&self) -> &'static str {
+        match (self.bar, self.verdict) {
+            (_, Some(met)) => met.text(),
+            (Some(_), None) => "not measured",
+            (None, None) => "",
+        }
+    }
+
+    /// The interval of the median, where there is one.
+    #[must_use]
+    pub fn interval_text(&self, show: impl Fn(f64) -> String) -> String {
+        let (Some(low), Some(high)) = (self.low, self.high) else { return String::new() };
+        let end = |end: f64| if end.is_finite() { show(end) } else { "?".to_owned() };
+        format!("{} to {}", end(low), end(high))
     }
 
     /// Adds to the note.
@@ -159,21 +248,17 @@ impl Report {
     pub fn table(&self) -> Table {
         let mut table = Table::new();
         table.load_preset(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_header(["what", "unit", "median", "min", "quartiles", "bar", "holds", "note"]);
+        table.set_header(["what", "unit", "median", "95 %", "min", "bar", "holds", "note"]);
         for row in &self.rows {
-            let quartiles = match (row.q1, row.q3) {
-                (Some(q1), Some(q3)) => format!("{}–{}", short(q1), short(q3)),
-                _ => String::new(),
-            };
             let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
             table.add_row([
                 Cell::new(&row.name),
                 Cell::new(row.unit),
                 right(row.median.map(short).unwrap_or_default()),
+                right(row.interval_text(short)),
                 right(row.min.map(short).unwrap_or_default()),
-                right(quartiles),
                 Cell::new(row.bar.map(|bar| bar.to_string()).unwrap_or_default()),
-                Cell::new(verdict(row)),
+                Cell::new(row.verdict_text()),
                 Cell::new(&row.note),
             ]);
         }
@@ -183,17 +268,21 @@ impl Report {
     /// Comma-separated values with the machine as a comment on top.
     pub fn csv(&self) -> String {
         let mut text = format!("# {}\n# {}\n", self.title, self.machine.line());
-        text.push_str("name,unit,median,min,q1,q3,max,samples,bar,holds,note\n");
+        text.push_str("name,unit,median,min,q1,q3,max,samples,low,high,bar,holds,note\n");
         for row in &self.rows {
             let number = |value: Option<f64>| value.map(|value| format!("{value:.4}")).unwrap_or_default();
             let [median, min, q1, q3, max] = [row.median, row.min, row.q1, row.q3, row.max].map(number);
+            let [low, high] = [row.low, row.high].map(|end| number(end.filter(|end| end.is_finite())));
             let bar = row.bar.map(|bar| bar.to_string()).unwrap_or_default();
-            let holds = row.holds.map(|holds| holds.to_string()).unwrap_or_default();
+            let holds = match row.verdict {
+                Some(Met::TooNoisy) => "too noisy".to_owned(),
+                _ => row.holds.map(|holds| holds.to_string()).unwrap_or_default(),
+            };
             let (name, note) = (quoted(&row.name), quoted(&row.note));
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "{name},{},{median},{min},{q1},{q3},{max},{},{bar},{holds},{note}",
+                "{name},{},{median},{min},{q1},{q3},{max},{},{low},{high},{bar},{holds},{note}",
                 row.unit, row.samples
             );
         }
@@ -218,13 +307,10 @@ impl Report {
     }
 }
 
-fn verdict(row: &Row) -> &'static str {
-    match (row.bar, row.holds) {
-        (_, Some(true)) => "yes",
-        (_, Some(false)) => "NO",
-        (Some(_), None) => "not measured",
-        (None, None) => "",
-    }
+/// An end that could be anywhere is no number in JSON.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn finite<S: Serializer>(end: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    end.filter(|end| end.is_finite()).serialize(serializer)
 }
 
 /// Three digits or so.

@@ -4,10 +4,13 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
 use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mete_study::study::{Entry, Study, StudyOptions, by_name, log_cost, log_readers};
 use mete_study::{Options, Progress, Reason, Report, bench};
+use rustix::mount::{MountPropagationFlags, mount_change};
 
 /// The benchmark takes this process as a component, pins threads and attaches programs: one at a
 /// time, or one test sees what another one holds.
@@ -39,7 +42,34 @@ struct Traces {
     scratch: Vec<String>,
     sockets: Vec<String>,
     tracing: Option<Vec<String>>,
-    mounts: String,
+    /// Where they are this process's own: else it may mount nothing.
+    mounts: Option<String>,
+}
+
+/// What else runs on this machine publishes itself, is killed and mounts as well. So this process has sockets and mounts of
+/// its own, before the component in it looks for its directory and before it has threads: the first of its constructors.
+#[used]
+#[unsafe(link_section = ".init_array.00001")]
+static FIRST: extern "C" fn() = have_own_surroundings;
+static HAS_OWN_MOUNTS: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn have_own_surroundings() {
+    // SAFETY: there are no other threads yet that could read the environment or have a table of mounts.
+    unsafe {
+        std::env::set_var("METE_RUNTIME_DIR", own_directory());
+        let is_apart = libc::unshare(libc::CLONE_NEWNS) == 0
+            && mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).is_ok();
+        HAS_OWN_MOUNTS.store(is_apart, Ordering::Relaxed);
+        libc::atexit(remove_own_directory);
+    }
+}
+
+fn own_directory() -> PathBuf {
+    std::env::temp_dir().join(format!("mete-whole-{}", std::process::id()))
+}
+
+extern "C" fn remove_own_directory() {
+    let _ = fs::remove_dir_all(own_directory());
 }
 
 fn traces() -> Traces {
@@ -53,22 +83,14 @@ fn traces() -> Traces {
         children: fs::read_to_string("/proc/thread-self/children").unwrap_or_default(),
         descriptors: kernel_objects(),
         scratch: own("/tmp"),
-        sockets: own_sockets(),
+        sockets: names(own_directory().to_str().unwrap()),
         tracing: fs::exists("/sys/kernel/tracing/instances")
             .unwrap_or(false)
             .then(|| own("/sys/kernel/tracing/instances")),
-        mounts: fs::read_to_string("/proc/self/mounts").unwrap(),
+        mounts: HAS_OWN_MOUNTS
+            .load(Ordering::Relaxed)
+            .then(|| fs::read_to_string("/proc/self/mounts").unwrap()),
     }
-}
-
-/// Sockets of this process, and of children that are gone: a process that published itself is not
-/// told apart from others' but by being dead.
-fn own_sockets() -> Vec<String> {
-    let is_dead = |name: &String| {
-        let pid = name.split(['.', '-']).next().unwrap_or_default();
-        !fs::exists(format!("/proc/{pid}")).unwrap_or(true)
-    };
-    names(mete_probe::directory::own().to_str().unwrap()).into_iter().filter(is_dead).collect()
 }
 
 /// Programs, links and perf events that this process holds.
@@ -91,7 +113,7 @@ fn names(path: &str) -> Vec<String> {
 }
 
 fn options(only: &str) -> Options {
-    Options { only: Some(only.into()), is_quick: true, scheduler: None }
+    Options { only: Some(only.into()), is_quick: true, ..Options::default() }
 }
 
 #[test]
@@ -144,7 +166,7 @@ fn all_are_said(report: &Report) {
     assert!(!report.rows.is_empty());
     for row in &report.rows {
         assert!(row.median.is_some() || !row.note.is_empty(), "{row:?}");
-        assert_eq!(row.holds.is_some(), row.bar.is_some() && row.median.is_some(), "{row:?}");
+        assert_eq!(row.verdict.is_some(), row.bar.is_some() && row.median.is_some(), "{row:?}");
     }
 }
 

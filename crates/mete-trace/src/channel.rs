@@ -19,7 +19,7 @@ use rustix::mm::ProtFlags;
 
 use crate::description::ClockSource;
 use crate::invitation::{BYTES, MAGIC, Page, VARIABLE};
-use crate::memory::{Buffers, Memory};
+use crate::memory::{self, Buffers, Memory};
 use crate::producer::{Outcome, Producer};
 use crate::record::HEADER_BYTES;
 
@@ -83,9 +83,8 @@ impl Joined {
     fn new(files: &str, events: &[(u16, u64)]) -> Option<Joined> {
         let (invitation, buffers) = files.split_once(',')?;
         let invitation = inherited(invitation)?;
-        // Behind the end of a file, a mapping is none.
-        let is_whole = rustix::fs::fstat(&invitation).ok()?.st_size >= BYTES as i64;
-        let page = Page::map(&invitation, ProtFlags::READ).ok().filter(|_| is_whole)?;
+        memory::check(&invitation, BYTES).ok()?;
+        let page = Page::map(&invitation, ProtFlags::READ).ok()?;
         let word = |nth: usize| page.words()[nth].load(Ordering::Acquire);
         if word(0) != MAGIC {
             return None;

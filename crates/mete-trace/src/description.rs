@@ -3,16 +3,20 @@
 //! It is written when recording begins and again when it ends. A trace whose recorder was killed
 //! keeps the first one, which is enough to read it.
 
+use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use mete_log::clock::Anchor;
+use mete_schema::folder::{Folder, Trust};
 use mete_schema::format::is_name;
 use mete_schema::regular;
+use rustix::fs::{AtFlags, fsync, linkat};
 use serde::{Deserialize, Serialize};
 
 use crate::completeness::Account;
 use crate::directory;
+use crate::missed::{self, MissedRuns};
 use crate::names::{self, ThreadName};
 use crate::record::{FIRST_RESERVED, HEADER_BYTES, MAX_BYTES};
 use crate::switch::{self, Switches};
@@ -22,6 +26,8 @@ use crate::symbols::AddressName;
 pub const FILE_NAME: &str = "description.json";
 /// The name of the description that it has replaced, which is read where it cannot be.
 pub const FORMER_FILE_NAME: &str = "description.before.json";
+/// The name of a description that is not whole yet.
+pub(crate) const NEW_FILE_NAME: &str = "description.json.new";
 /// What the field `format` says.
 pub const FORMAT: &str = "mete trace";
 /// The version of the format: that of the blocks, too.
@@ -136,7 +142,7 @@ impl Description {
     pub fn check(&self) -> Result<(), DescriptionError> {
         let (mut ids, mut names) = (std::collections::HashSet::new(), std::collections::HashSet::new());
         for event in &self.events {
-            let is_mark = switch::marks().contains(event);
+            let is_mark = switch::marks().contains(event) || missed::mark() == *event;
             let what = if !is_name(&event.name) {
                 NO_NAME
             } else if event.id >= FIRST_RESERVED && !is_mark {
@@ -335,6 +341,9 @@ pub struct Machine {
     /// The threads that lived when recording began and when it ended.
     #[serde(default)]
     pub threads: Vec<ThreadName>,
+    /// Those of them that had another name or process when they were looked at first: as they were then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads_before: Vec<ThreadName>,
     /// Names of addresses in records, in their order: those of the kernel's own data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub symbols: Vec<AddressName>,
@@ -353,6 +362,7 @@ impl Machine {
             model: model.map(|(_, model)| model.trim().to_owned()).unwrap_or_default(),
             processors: std::thread::available_parallelism().map_or(0, |number| number.get()),
             threads: names::living(),
+            threads_before: Vec::new(),
             symbols: Vec::new(),
         }
     }
@@ -373,6 +383,9 @@ pub struct Circumstances {
     /// place in the middle of it. What it would have recorded has no serial number: this is no gap, and a loss.
     #[serde(default)]
     pub missed_runs: u64,
+    /// Between which moments these were, in order, as far as the recorder has looked meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missed: Vec<MissedRuns>,
     /// Names of the accounting domains by their numbers, if anybody was bound to one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub domains: Vec<String>,
@@ -450,6 +463,12 @@ pub fn file_name(processor: u32) -> String {
     format!("processor-{processor}.trace")
 }
 
+/// Whether this is [the name](file_name) of some processor's file.
+pub(crate) fn is_block_file(name: &OsStr) -> bool {
+    let number = name.to_str().and_then(|name| name.strip_prefix("processor-")?.strip_suffix(".trace"));
+    number.is_some_and(|number| number.parse::<u32>().is_ok_and(|number| name == &*file_name(number)))
+}
+
 /// Why a description could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum DescriptionFileError {
@@ -462,6 +481,14 @@ pub enum DescriptionFileError {
         path: std::path::PathBuf,
         /// The answer.
         source: std::io::Error,
+    },
+    /// There is none.
+    #[error("cannot read {path}: {why}", path = path.display())]
+    Absent {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What may have happened.
+        why: &'static str,
     },
     /// Not what a recorder writes.
     #[error("{path} describes no trace: {why}", path = path.display())]
@@ -480,20 +507,26 @@ impl TraceDescription {
     ///
     /// [`DescriptionFileError`] if the system refuses; the old one is still there then.
     pub fn write(&self, directory: &Path) -> Result<(), DescriptionFileError> {
+        let failed = |source| DescriptionFileError::File { what: "find", path: directory.into(), source };
+        let folder = Folder::find(directory, Trust::Links).map_err(failed)?;
+        self.write_into(&folder, directory)
+    }
+
+    /// The same into a directory that is held, and has this path for people.
+    pub(crate) fn write_into(&self, folder: &Folder, directory: &Path) -> Result<(), DescriptionFileError> {
         let path = directory.join(FILE_NAME);
-        let failed = |source| DescriptionFileError::File { what: "write", path: path.clone(), source };
-        let new = directory.join(format!("{FILE_NAME}.new"));
         let written = serde_json::to_vec_pretty(self).map_err(std::io::Error::other);
-        let result = written.and_then(|bytes| write_synced(&new, &bytes));
+        let result = written.and_then(|bytes| write_synced(folder, &bytes));
         let result = result.and_then(|()| {
-            keep_former(directory);
-            std::fs::rename(&new, &path)
+            keep_former(folder);
+            folder.rename(NEW_FILE_NAME, FILE_NAME)
         });
         if result.is_err() {
             // What was written of it is of no use; that it cannot be removed is not the news.
-            let _ = std::fs::remove_file(&new);
+            let _ = folder.remove(NEW_FILE_NAME);
         }
-        result.map(|()| sync_directory(directory)).map_err(failed)
+        let failed = |source| DescriptionFileError::File { what: "write", path, source };
+        result.map(|()| sync_directory(folder)).map_err(failed)
     }
 
     /// Reads and checks it.
@@ -502,12 +535,24 @@ impl TraceDescription {
     ///
     /// [`DescriptionFileError`] if it cannot be read or cannot be right.
     pub fn read(directory: &Path) -> Result<TraceDescription, DescriptionFileError> {
-        TraceDescription::read_file(directory.join(FILE_NAME))
+        match TraceDescription::read_file(directory.join(FILE_NAME)) {
+            Err(DescriptionFileError::File { path, source, .. })
+                if source.kind() == std::io::ErrorKind::NotFound && directory.is_dir() =>
+            {
+                Err(DescriptionFileError::Absent { path, why: absence(directory) })
+            }
+            read => read,
+        }
     }
 
     /// Reads the one that it has replaced: what was known when recording began is enough to read a trace.
     pub(crate) fn read_former(directory: &Path) -> Option<TraceDescription> {
         TraceDescription::read_file(directory.join(FORMER_FILE_NAME)).ok()
+    }
+
+    /// Whether a directory has one that can be read.
+    pub(crate) fn is_there(directory: &Path) -> bool {
+        TraceDescription::read(directory).is_ok() || TraceDescription::read_former(directory).is_some()
     }
 
     fn read_file(path: PathBuf) -> Result<TraceDescription, DescriptionFileError> {
@@ -557,27 +602,43 @@ impl TraceDescription {
 }
 
 /// Without the sync, a machine that stops may keep the name and lose what is in the file, the old one with it.
-fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+fn write_synced(folder: &Folder, bytes: &[u8]) -> std::io::Result<()> {
     // One that a killed recorder has left is of no use, and may be anybody's.
-    let _ = std::fs::remove_file(path);
-    let mut file = directory::create(path)?;
+    let _ = folder.remove(NEW_FILE_NAME);
+    let mut file = folder.create(NEW_FILE_NAME, directory::OF_FILE)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
 
 /// Without it, one damaged file would leave blocks that nothing describes. Where it cannot be kept there is none.
-fn keep_former(directory: &Path) {
-    let former = directory.join(FORMER_FILE_NAME);
-    let _ = std::fs::remove_file(&former);
-    let _ = std::fs::hard_link(directory.join(FILE_NAME), former);
+fn keep_former(folder: &Folder) {
+    let _ = folder.remove(FORMER_FILE_NAME);
+    let _ = linkat(folder, FILE_NAME, folder, FORMER_FILE_NAME, AtFlags::empty());
 }
 
 /// Has the names in a directory, and its own, outlive the machine. Not every file system can; what is in the files is
 /// whole in any case.
-fn sync_directory(directory: &Path) {
-    for directory in [Some(directory), directory.parent()].into_iter().flatten() {
-        let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-        let _ = std::fs::File::open(directory).and_then(|directory| directory.sync_all());
+fn sync_directory(folder: &Folder) {
+    for directory in
+        [folder.open().ok(), folder.folder("..").and_then(|above| above.open()).ok()].into_iter().flatten()
+    {
+        let _ = fsync(directory);
+    }
+}
+
+/// Why there is no description in a directory.
+fn absence(directory: &Path) -> &'static str {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+    if names.iter().any(|name| is_block_file(name)) {
+        return "it is missing, and without it the blocks that are there cannot be read; a dump that was killed leaves such";
+    }
+    match names.as_slice() {
+        [name] if name == NEW_FILE_NAME => {
+            "it is missing: the recorder was killed before it recorded anything; the directory can be recorded into again"
+        }
+        [] => "the directory is empty; nothing was recorded into it",
+        _ => "it is missing: the directory is no trace's",
     }
 }
 

@@ -7,6 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use mete_schema::regular;
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
 
 use crate::block::{self, Damage, HEADER_BYTES, Header, RecordingId, What, offset};
 
@@ -24,6 +26,18 @@ pub enum ReadError {
         at: u64,
         /// What is wrong, and where in the block.
         damage: Damage,
+    },
+    /// Nothing was written into several blocks that follow each other.
+    #[error("{path}, blocks {block} to {last} (from byte {at}): nothing was written here", path = path.display())]
+    Unwritten {
+        /// The file.
+        path: PathBuf,
+        /// The first block's place in the file, from 0.
+        block: u64,
+        /// The last block's.
+        last: u64,
+        /// Where in the file the first one begins.
+        at: u64,
     },
     /// The file ends in the middle of a block, as that of a recorder that was killed may.
     #[error("{path}, block {block} (from byte {at}): the file ends after {bytes} bytes of it; it is not read", path = path.display())]
@@ -65,6 +79,11 @@ pub enum ReadError {
         /// The system's answer.
         source: io::Error,
     },
+}
+
+/// Whether a block has nothing in it.
+pub(crate) fn is_unwritten(error: &ReadError) -> bool {
+    matches!(error, ReadError::Damaged { damage: Damage { what: What::Unwritten, .. }, .. })
 }
 
 /// An open file of blocks.
@@ -115,9 +134,52 @@ impl BlockFile {
     /// The number of the block at the front: that of a flight recorder's trace is not 0. Any sound
     /// block tells it.
     fn find_first_number(&self) -> u64 {
-        let mut bytes = Vec::new();
-        let mut told = |block| self.read_any(block, &mut bytes).ok()?.number.checked_sub(block);
-        (0..self.blocks()).find_map(&mut told).unwrap_or(0)
+        let (mut bytes, mut block) = (Vec::new(), 0);
+        while block < self.blocks() {
+            let read = self.read_any(block, &mut bytes);
+            if let Some(first) = read.as_ref().ok().and_then(|header| header.number.checked_sub(block)) {
+                return first;
+            }
+            block = match read {
+                Err(error) if is_unwritten(&error) => self.end_of_nothing(block),
+                _ => block + 1,
+            };
+        }
+        0
+    }
+
+    /// The block behind those that follow this one and into which nothing was written, either. Where the file has no
+    /// room on the disk, it is not read: it may be larger than any disk.
+    pub(crate) fn end_of_nothing(&self, block: u64) -> u64 {
+        let mut block = block + 1;
+        while block < self.blocks() {
+            let beginning = self.place(block);
+            let next = self.next_data(beginning);
+            if next >= beginning.saturating_add(self.block_bytes.into()) {
+                block = (next / u64::from(self.block_bytes)).min(self.blocks());
+                continue;
+            }
+            match self.header(block) {
+                Err(error) if is_unwritten(&error) => block += 1,
+                _ => break,
+            }
+        }
+        block
+    }
+
+    /// Where the file has something on the disk, at this place or behind it; where its file system does not say, here.
+    fn next_data(&self, at: u64) -> u64 {
+        let Some(file) = &self.file else { return at };
+        match seek(file, SeekFrom::Data(at)) {
+            Ok(place) => place,
+            Err(Errno::NXIO) => self.bytes.max(at),
+            Err(_) => at,
+        }
+    }
+
+    /// What is wrong with these blocks and those before `end`.
+    pub(crate) fn unwritten(&self, block: u64, end: u64) -> ReadError {
+        ReadError::Unwritten { path: self.path.clone(), block, last: end - 1, at: self.place(block) }
     }
 
     /// Places for blocks, the last of which may be incomplete.

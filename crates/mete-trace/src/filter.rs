@@ -89,6 +89,12 @@ impl Filter {
         self
     }
 
+    /// The same processors and the same end, with all events: for a pass that learns from events which it does not show,
+    /// and asks [`Filter::has`] for those that it does.
+    pub fn with_all_events(&self) -> Filter {
+        Filter { processors: self.processors.clone(), until: self.until, ..Filter::default() }
+    }
+
     pub(crate) fn has_processor(&self, processor: u32) -> bool {
         self.processors.as_ref().is_none_or(|wanted| wanted.contains(&processor))
     }

@@ -84,6 +84,8 @@ pub mod memory;
 #[cfg(not(loom))]
 pub mod merge;
 #[cfg(not(loom))]
+pub mod missed;
+#[cfg(not(loom))]
 pub mod names;
 #[cfg(not(loom))]
 mod pace;
@@ -122,6 +124,8 @@ pub use consumer::{Consumer, Drained, Garbled};
 #[cfg(not(loom))]
 pub use description::{ClockSource, Description, EventLayout, FieldKind, FieldLayout, TraceDescription};
 #[cfg(not(loom))]
+pub use directory::{FormerTrace, check as check_directory};
+#[cfg(not(loom))]
 pub use file::ReadError;
 #[cfg(not(loom))]
 pub use filter::Filter;
@@ -133,6 +137,8 @@ pub use invitation::Invitation;
 pub use memory::{Buffers, Memory};
 #[cfg(not(loom))]
 pub use merge::Merge;
+#[cfg(not(loom))]
+pub use missed::MissedRuns;
 #[cfg(not(loom))]
 pub use names::ThreadName;
 #[cfg(not(loom))]

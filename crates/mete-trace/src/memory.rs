@@ -50,6 +50,26 @@ pub enum MemoryError {
         /// Processors asked for.
         processors: usize,
     },
+    /// Not a memory file of ordinary pages, so that touching it could fail.
+    #[error("the offered recording buffers are no ordinary memory file; refused")]
+    NotMemory,
+    /// The file could still change its size under whoever maps it.
+    #[error("the offered recording buffers are not sealed against resizing (they have {found:?}); refused")]
+    NotSealed {
+        /// The seals that it has.
+        found: SealFlags,
+    },
+    /// The file has another size than the buffers that it is said to hold.
+    #[error("the offered recording buffers have {found} bytes and should have {wanted}; refused")]
+    WrongSize {
+        /// Bytes that it has.
+        found: u64,
+        /// Bytes that it should have.
+        wanted: usize,
+    },
+    /// No recorder has written the buffers' headers.
+    #[error("the offered recording buffers were made by no recorder of this version; refused")]
+    NotMade,
     /// The kernel refused.
     #[error("cannot {what} {bytes} bytes for recording buffers: {source}")]
     System {
@@ -109,24 +129,19 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`MemoryError`] if the file cannot hold so much or cannot be mapped.
+    /// [`MemoryError`] if the file is none that [`Memory::new`] makes for these numbers, or cannot be mapped.
     pub(crate) fn join(file: OwnedFd, processors: usize, size_log2: u32) -> Result<Memory, MemoryError> {
         let sizes = layout::MIN_SIZE_LOG2..=layout::MAX_SIZE_LOG2;
         if !sizes.contains(&size_log2) || !(1..=4096).contains(&processors) {
             return Err(MemoryError::Size { size_log2, processors });
         }
         let bytes = processors * area_bytes(size_log2);
-        let failed = |source| MemoryError::System { what: "find", bytes, source };
-        // Behind the end of a file, a mapping is none.
-        let length = rustix::fs::fstat(&file).map_err(failed)?.st_size;
-        if usize::try_from(length).is_ok_and(|length| length < bytes) {
-            return Err(failed(rustix::io::Errno::INVAL));
-        }
+        check(&file, bytes)?;
         let base = map(&file, bytes, READ_AND_WRITE)?;
         let memory = Memory { base, size_log2, processors, lock: Ok(()), file };
         // Another file may have the number by now, and nothing must be written into that.
         let is_made = |processor| memory.buffer(processor).is_initialised();
-        if (0..processors).all(is_made) { Ok(memory) } else { Err(failed(rustix::io::Errno::INVAL)) }
+        if (0..processors).all(is_made) { Ok(memory) } else { Err(MemoryError::NotMade) }
     }
 
     /// The memory file, for a producer in another process.
@@ -166,6 +181,9 @@ impl Drop for Memory {
     }
 }
 
+/// The seals that buffers and invitations have: their size is final.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
 pub(crate) const READ_AND_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 
 /// A memory file whose size stays as it is.
@@ -176,6 +194,27 @@ pub(crate) fn create(name: &str, bytes: usize) -> Result<OwnedFd, MemoryError> {
     rustix::fs::ftruncate(&file, bytes as u64).map_err(failed("make room for"))?;
     seal(&file, SealFlags::SHRINK | SealFlags::GROW, bytes)?;
     Ok(file)
+}
+
+/// Makes sure that a file is one of [`create`], and stays as it is: memory that its maker could cut would kill whoever
+/// touches it.
+pub(crate) fn check(file: &OwnedFd, bytes: usize) -> Result<(), MemoryError> {
+    /// The file system of memory files with ordinary pages. On huge ones, touching memory can fail.
+    const TMPFS: i128 = 0x0102_1994;
+    let failed = |source| MemoryError::System { what: "look at", bytes, source };
+    let found = rustix::fs::fstat(file).map_err(failed)?;
+    let is_file = rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::RegularFile;
+    let system = rustix::fs::fstatfs(file).map_err(failed)?;
+    if !is_file || i128::from(system.f_type) != TMPFS {
+        return Err(MemoryError::NotMemory);
+    }
+    let seals = rustix::fs::fcntl_get_seals(file).map_err(|_| MemoryError::NotMemory)?;
+    if !seals.contains(SEALS) {
+        return Err(MemoryError::NotSealed { found: seals });
+    }
+    // Sealed, so that it stays so.
+    let length = rustix::fs::fstat(file).map_err(failed)?.st_size as u64;
+    if length != bytes as u64 { Err(MemoryError::WrongSize { found: length, wanted: bytes }) } else { Ok(()) }
 }
 
 pub(crate) fn seal(file: &OwnedFd, seals: SealFlags, bytes: usize) -> Result<(), MemoryError> {
@@ -189,4 +228,55 @@ pub(crate) fn map(file: &OwnedFd, bytes: usize, access: ProtFlags) -> Result<Non
     // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing.
     let base = unsafe { rustix::mm::mmap(core::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) };
     NonNull::new(base.map_err(failed)?.cast()).ok_or(failed(rustix::io::Errno::NOMEM))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROCESSORS: usize = 2;
+    const SIZE_LOG2: u32 = layout::MIN_SIZE_LOG2;
+
+    fn file(bytes: u64, seals: SealFlags) -> OwnedFd {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = rustix::fs::memfd_create("mete-test", flags).unwrap();
+        rustix::fs::ftruncate(&file, bytes).unwrap();
+        rustix::fs::fcntl_add_seals(&file, seals).unwrap();
+        file
+    }
+
+    fn join(file: OwnedFd) -> Result<Memory, MemoryError> {
+        Memory::join(file, PROCESSORS, SIZE_LOG2)
+    }
+
+    #[test]
+    fn klog_8_buffers_that_could_change_under_a_program_are_refused() {
+        let bytes = (PROCESSORS * area_bytes(SIZE_LOG2)) as u64;
+        let memory = Memory::new(PROCESSORS, SIZE_LOG2, 50).unwrap();
+        let again = || rustix::io::fcntl_dupfd_cloexec(memory.fd(), 3).unwrap();
+        assert!(join(again()).is_ok());
+        let other_size = Memory::join(again(), PROCESSORS + 1, SIZE_LOG2);
+        assert!(
+            matches!(other_size, Err(MemoryError::WrongSize { found, .. }) if found == bytes),
+            "{other_size:?}"
+        );
+        assert!(matches!(Memory::join(again(), 0, SIZE_LOG2), Err(MemoryError::Size { .. })));
+
+        for missing in [SealFlags::SHRINK, SealFlags::GROW, SealFlags::SEAL] {
+            let found = join(file(bytes, SEALS.difference(missing)));
+            assert!(matches!(found, Err(MemoryError::NotSealed { .. })), "without {missing:?}: {found:?}");
+        }
+        for wrong in [0, bytes - 4096, bytes + 4096] {
+            let found = join(file(wrong, SEALS));
+            assert!(matches!(found, Err(MemoryError::WrongSize { .. })), "{wrong}: {found:?}");
+        }
+        assert!(matches!(join(file(bytes, SEALS)), Err(MemoryError::NotMade)));
+        let ordinary = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
+        let device = std::fs::File::open("/dev/null").unwrap();
+        let (pipe, _) = rustix::pipe::pipe().unwrap();
+        for other in [ordinary.into(), device.into(), pipe] {
+            let found = join(other);
+            assert!(matches!(found, Err(MemoryError::NotMemory)), "{found:?}");
+        }
+    }
 }

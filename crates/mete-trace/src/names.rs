@@ -1,10 +1,12 @@
 //! The names of threads: events say numbers, people think in names.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use mete_log::letters;
 use serde::{Deserialize, Serialize};
 
 /// A thread that lived while it was recorded.
@@ -14,8 +16,22 @@ pub struct ThreadName {
     pub thread: u32,
     /// The number of the process that it belongs to.
     pub process: u32,
-    /// What it was called when it was looked at last.
+    /// What it was called when it was looked at last, as [`written`].
     pub name: String,
+}
+
+/// A name, which may be any bytes, as text that says exactly which: a byte that is not part of a UTF-8 letter is `\xff`, and
+/// a backslash `\\`. The kernel cuts names behind 15 bytes, also in the middle of a letter.
+pub fn written(name: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(name) {
+        Ok(name) if !name.contains('\\') => Cow::Borrowed(name),
+        _ => Cow::Owned(name.utf8_chunks().map(chunk_written).collect()),
+    }
+}
+
+fn chunk_written(chunk: std::str::Utf8Chunk<'_>) -> String {
+    let invalid = chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}"));
+    chunk.valid().replace('\\', "\\\\") + &invalid.collect::<String>()
 }
 
 /// The number of the namespace in which processes have the numbers that the kernel's events say.
@@ -33,10 +49,18 @@ pub fn living() -> Vec<ThreadName> {
     all
 }
 
-/// Adds the threads of `later` to those of `known`. A number that both have was looked at last in `later`.
-pub fn merge(known: &mut Vec<ThreadName>, later: Vec<ThreadName>) {
-    let all = known.drain(..).chain(later).map(|of| (of.thread, of));
-    *known = all.collect::<BTreeMap<_, _>>().into_values().collect();
+/// Adds the threads of `later` to those of `known`. A number that both have was looked at last in `later`; what it
+/// stood for until then is handed back where that is something else.
+pub fn merge(known: &mut Vec<ThreadName>, later: Vec<ThreadName>) -> Vec<ThreadName> {
+    let mut all: BTreeMap<_, _> = known.drain(..).map(|of| (of.thread, of)).collect();
+    let mut before = Vec::new();
+    for of in later {
+        let is_other = |was: &ThreadName| *was != of;
+        before.extend(all.get(&of.thread).filter(|was| is_other(was)).cloned());
+        all.insert(of.thread, of);
+    }
+    *known = all.into_values().collect();
+    before
 }
 
 fn is_initial_namespace() -> bool {
@@ -47,7 +71,7 @@ fn of_process(process: u32) -> impl Iterator<Item = ThreadName> {
     let tasks = Path::new("/proc").join(process.to_string()).join("task");
     numbers(&tasks).filter_map(move |thread| {
         let name = fs::read(tasks.join(thread.to_string()).join("comm")).ok()?;
-        let name = String::from_utf8_lossy(name.strip_suffix(b"\n").unwrap_or(&name)).into_owned();
+        let name = written(name.strip_suffix(b"\n").unwrap_or(&name)).into_owned();
         Some(ThreadName { thread, process, name })
     })
 }
@@ -60,7 +84,7 @@ fn numbers(directory: &Path) -> impl Iterator<Item = u32> + use<> {
 
 /// What a trace says of somebody may be anything, and must not steer a terminal.
 pub fn without_controls(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
+    text.chars().map(letters::shown).collect()
 }
 
 #[cfg(test)]
@@ -84,7 +108,22 @@ mod tests {
     fn klog_7_the_name_seen_last_counts() {
         let of = |thread, name: &str| ThreadName { thread, process: 1, name: name.into() };
         let mut known = vec![of(1, "init"), of(7, "before")];
-        merge(&mut known, vec![of(3, "new"), of(7, "after")]);
+        let before = merge(&mut known, vec![of(1, "init"), of(3, "new"), of(7, "after")]);
         assert_eq!(known, [of(1, "init"), of(3, "new"), of(7, "after")]);
+        assert_eq!(before, [of(7, "before")], "and the one before is not forgotten");
+    }
+
+    #[test]
+    fn klog_7_a_written_name_says_exactly_which_bytes_it_has() {
+        let cases: [(&[u8], &str); 5] = [
+            (b"make", "make"),
+            ("Привет, \u{7}".as_bytes(), "Привет, \u{7}"),
+            ("Привет, м".as_bytes().split_at(15).0, "Привет, \\xd0"),
+            (b"\\xd0", "\\\\xd0"),
+            (b"\xff\xc3\x28\\", "\\xff\\xc3(\\\\"),
+        ];
+        for (name, text) in cases {
+            assert_eq!(written(name), text);
+        }
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::block::{Damage, FLAG_LAST, HEADER_BYTES, Header, What, offset, u64_at};
 use crate::completeness::Account;
-use crate::file::{BlockFile, ReadError};
+use crate::file::{BlockFile, ReadError, is_unwritten};
 use crate::record::{Head, Record, STAMP_OFFSET, unfold};
 
 /// Events that occurred and are not in the trace.
@@ -235,7 +235,7 @@ impl ProcessorReader {
         self.is_unreadable = read.is_err();
         let header = match read {
             Ok(header) => header,
-            Err(error) => return Some(Err(error)),
+            Err(error) => return Some(Err(self.unreadable(block, error))),
         };
         if self.until.is_some_and(|until| header.records > 0 && header.first_time > until) {
             self.bytes.clear();
@@ -244,6 +244,15 @@ impl ProcessorReader {
             return None;
         }
         Some(self.enter(block, header))
+    }
+
+    /// Blocks without anything in them are gone over together.
+    fn unreadable(&mut self, block: u64, error: ReadError) -> ReadError {
+        if !is_unwritten(&error) {
+            return error;
+        }
+        self.next_block = self.file.end_of_nothing(block);
+        if self.next_block > block + 1 { self.file.unwritten(block, self.next_block) } else { error }
     }
 
     /// Behind the last block: what the recorder has said to be there and is not.

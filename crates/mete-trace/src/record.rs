@@ -29,6 +29,8 @@ pub const DUMP_FINISH: u16 = 0xfffd;
 pub const SWITCHED_ON: u16 = 0xfffc;
 /// An event is not recorded from here on.
 pub const SWITCHED_OFF: u16 = 0xfffb;
+/// The kernel left out programs: see [`missed`](crate::missed).
+pub const MISSED_RUNS: u16 = 0xfffa;
 /// The first of the reserved event numbers; a schema's events lie below it.
 pub const FIRST_RESERVED: u16 = 0xfff0;
 

@@ -14,7 +14,7 @@ use crate::description::{
     EventLayout, FILE_NAME, FORMAT, FORMER_FILE_NAME, FlushThread, Machine, TraceDescription, TraceFile,
     VERSION, file_name, recording_text,
 };
-use crate::directory::{self, Made};
+use crate::directory::{self, Directory, FormerTrace};
 use crate::flush::{Flusher, Report, Shared};
 use crate::memory::Buffers;
 use crate::producer::Producer;
@@ -28,6 +28,8 @@ use crate::{names, thread};
 pub struct Options {
     /// Where records go.
     pub keep: Keep,
+    /// What becomes of a trace that is where this one is to be.
+    pub former: FormerTrace,
     /// Bytes of a block: a multiple of 4096, 8192 to 16 Mi.
     pub block_bytes: u32,
     /// The clock that producers stamp records with.
@@ -68,6 +70,7 @@ impl Options {
     fn keep(keep: Keep) -> Options {
         Options {
             keep,
+            former: FormerTrace::Stays,
             block_bytes: block::DEFAULT_BYTES,
             clock: ClockSource::Counter,
             low_water_percent: crate::layout::DEFAULT_LOW_WATER_PERCENT,
@@ -107,6 +110,20 @@ pub enum RecordError {
     /// There is something already.
     #[error("{path} is not empty; a trace needs a directory of its own", path = .0.display())]
     NotEmpty(PathBuf),
+    /// There is a trace already.
+    #[error("there is a trace in {path} already", path = .0.display())]
+    TraceThere(PathBuf),
+    /// A trace would give way, but there is something else.
+    #[error("{path} is not replaced: {name} in it is no part of a trace", path = path.display(), name = name.display())]
+    NotReplaced {
+        /// The directory.
+        path: PathBuf,
+        /// What is in it.
+        name: PathBuf,
+    },
+    /// Another recorder writes into it.
+    #[error("another recorder is at work in {path}; a trace needs a directory of its own", path = .0.display())]
+    InUse(PathBuf),
     /// No thread, no random number.
     #[error("cannot {what}: {source}")]
     System {
@@ -146,7 +163,10 @@ pub struct Recorder<B: Buffers> {
     threads: Vec<FlushHandle<B>>,
     trace: TraceDescription,
     addresses: Arc<Addresses>,
-    made: Made,
+    /// Where records go as they come.
+    directory: Option<Directory>,
+    /// When it was looked last whether the kernel has left out programs.
+    looked: u64,
 }
 
 #[derive(Debug)]
@@ -187,10 +207,12 @@ impl<B: Buffers> Recorder<B> {
             threads: Vec::new(),
             trace,
             addresses: Arc::default(),
-            made: Made::default(),
+            directory: None,
+            looked: 0,
         };
-        if let Keep::Directory(path) = recorder.options.keep.clone() {
-            recorder.made = directory::make(&path)?;
+        recorder.looked = recorder.clock().now();
+        if let Keep::Directory(path) = &recorder.options.keep {
+            recorder.directory = Some(directory::make(path, recorder.options.former)?);
         }
         match recorder.begin(id) {
             Ok(()) => Ok(recorder),
@@ -237,13 +259,15 @@ impl<B: Buffers> Recorder<B> {
     }
 
     fn sink(&mut self, processor: u32) -> Result<Box<dyn Sink>, RecordError> {
-        match &self.options.keep {
-            Keep::Directory(directory) => {
-                let path = directory.join(file_name(processor));
-                let sink = FileSink::create(&path);
+        match (&self.directory, &self.options.keep) {
+            (Some(directory), _) => {
+                let name = file_name(processor);
+                let sink = FileSink::create_in(&directory.folder, &name);
+                let path = directory.path.join(name);
                 Ok(Box::new(sink.map_err(|source| RecordError::Create { what: "create", path, source })?))
             }
-            Keep::Newest(bytes) => {
+            (None, Keep::Directory(path)) => Err(RecordError::NotDirectory(path.clone())),
+            (None, Keep::Newest(bytes)) => {
                 let each = bytes / self.buffers.processors() as u64;
                 let hold = self.flights.first().map(|flight| flight.shared_hold()).unwrap_or_default();
                 let flight = Flight::new(each, self.options.block_bytes, hold);
@@ -313,6 +337,14 @@ impl<B: Buffers> Recorder<B> {
         &mut self.trace.circumstances.switches
     }
 
+    pub(crate) fn circumstances(&mut self) -> &mut Circumstances {
+        &mut self.trace.circumstances
+    }
+
+    pub(crate) fn looked(&mut self) -> &mut u64 {
+        &mut self.looked
+    }
+
     /// Has the description on disk say what is known by now; a flight recorder has none yet.
     ///
     /// # Errors
@@ -320,9 +352,13 @@ impl<B: Buffers> Recorder<B> {
     /// [`RecordError::DescriptionFile`] if it cannot be written; the one before is there then.
     pub fn save_description(&mut self) -> Result<(), RecordError> {
         self.update(false);
-        match &self.options.keep {
-            Keep::Directory(path) => Ok(self.trace.write(path)?),
-            Keep::Newest(_) => Ok(()),
+        self.write_description()
+    }
+
+    fn write_description(&self) -> Result<(), RecordError> {
+        match &self.directory {
+            Some(directory) => Ok(self.trace.write_into(&directory.folder, &directory.path)?),
+            None => Ok(()),
         }
     }
 
@@ -401,23 +437,22 @@ impl<B: Buffers> Recorder<B> {
         if self.flights.is_empty() {
             return Err(RecordError::NotFlight);
         }
-        let made = directory::make(directory)?;
-        self.write_flight_into(directory).inspect_err(|_| self.remove(directory, &made))
+        let mut directory = directory::make(directory, self.options.former)?;
+        self.write_flight_into(&directory).inspect_err(|_| self.remove(&directory))?;
+        directory.remove_former();
+        Ok(())
     }
 
-    fn write_flight_into(&self, directory: &Path) -> Result<(), RecordError> {
+    fn write_flight_into(&self, directory: &Directory) -> Result<(), RecordError> {
         for (processor, flight) in self.flights.iter().enumerate() {
-            let path = directory.join(file_name(processor as u32));
-            let written = FileSink::create(&path).and_then(|mut file| file.take(&flight.blocks()));
+            let name = file_name(processor as u32);
+            let file = FileSink::create_in(&directory.folder, &name);
+            let written = file.and_then(|mut file| file.take(&flight.blocks()));
+            let path = directory.path.join(name);
             written.map_err(|source| RecordError::Create { what: "write", path, source })?;
         }
         self.flights.iter().for_each(Flight::release);
-        Ok(self.trace.write(directory)?)
-    }
-
-    /// How often producers were left out by the kernel so far, for the last description.
-    pub fn note_missed_runs(&mut self, runs: u64) {
-        self.trace.circumstances.missed_runs = runs;
+        Ok(self.trace.write_into(&directory.folder, &directory.path)?)
     }
 
     /// Stops the flush threads when they have emptied their buffers, and says what each has written and what not: this
@@ -427,21 +462,24 @@ impl<B: Buffers> Recorder<B> {
         self.accounts()
     }
 
+    /// The recording has begun in earnest: a trace that gives way to it is removed now. Until then, or until it is
+    /// stopped, [`Recorder::discard`] puts it back.
+    pub fn remove_former(&mut self) {
+        self.directory.iter_mut().for_each(Directory::remove_former);
+    }
+
     /// Ends it, and removes what there is of its trace, and the directories that were made for it: that of what never
     /// ran would only be in the way of the next one.
     pub fn discard(mut self) {
         self.end_threads();
-        let Keep::Directory(path) = &self.options.keep else { return };
-        self.remove(path, &self.made);
+        self.directory.iter().for_each(|directory| self.remove(directory));
     }
 
     /// A part of a trace is of no use, and its room may be what is missing. What cannot be removed stays: why there is
     /// no trace matters more.
-    fn remove(&self, directory: &Path, made: &Made) {
-        let names =
-            self.trace.files.iter().map(|file| file.name.as_str()).chain([FILE_NAME, FORMER_FILE_NAME]);
-        names.for_each(|name| drop(std::fs::remove_file(directory.join(name))));
-        made.remove();
+    fn remove(&self, directory: &Directory) {
+        let blocks = self.trace.files.iter().map(|file| file.name.as_str());
+        directory.remove(blocks.chain([FILE_NAME, FORMER_FILE_NAME]));
     }
 
     /// Stops the flush threads when they have emptied their buffers, and writes the last
@@ -456,9 +494,8 @@ impl<B: Buffers> Recorder<B> {
         self.anchor();
         self.look_at_addresses();
         self.update(true);
-        if let Keep::Directory(path) = &self.options.keep {
-            self.trace.write(path)?;
-        }
+        self.write_description()?;
+        self.remove_former();
         Ok(self.trace.clone())
     }
 
@@ -478,7 +515,12 @@ impl<B: Buffers> Recorder<B> {
 
     /// Threads that are new since recording began, and names that have changed.
     fn look_at_threads(&mut self) {
-        names::merge(&mut self.trace.machine.threads, names::living());
+        let machine = &mut self.trace.machine;
+        for was in names::merge(&mut machine.threads, names::living()) {
+            if machine.threads_before.iter().all(|known| known.thread != was.thread) {
+                machine.threads_before.push(was);
+            }
+        }
     }
 
     fn look_at_addresses(&mut self) {
@@ -556,6 +598,7 @@ fn first_description(
             Keep::Newest(bytes) => Some(bytes),
         },
         missed_runs: 0,
+        missed: Vec::new(),
         domains: options.domains.clone(),
         switches: Switches { off_at_first: options.off_at_first.clone(), ..Switches::default() },
         flush_threads: Vec::new(),

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use mete_schema::folder::Folder;
+
 use crate::block::Block;
 use crate::completeness::Account;
 use crate::directory;
@@ -41,6 +43,11 @@ impl FileSink {
     /// Whatever the system answers.
     pub fn create(path: &Path) -> io::Result<FileSink> {
         Ok(FileSink { file: directory::create(path)?, first: None })
+    }
+
+    /// The same, in a folder that is held.
+    pub(crate) fn create_in(folder: &Folder, name: &str) -> io::Result<FileSink> {
+        Ok(FileSink { file: folder.create(name, directory::OF_FILE)?, first: None })
     }
 }
 

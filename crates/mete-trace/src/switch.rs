@@ -104,7 +104,7 @@ impl<B: Buffers> Recorder<B> {
 }
 
 /// A mark that finds no room is a loss like any other, and the description has the switch.
-fn put(buffer: Buffer<'_>, id: u16, words: &[u64], clock: impl Fn() -> u64) {
+pub(crate) fn put(buffer: Buffer<'_>, id: u16, words: &[u64], clock: impl Fn() -> u64) {
     let producer = Producer::new(buffer);
     wait_for_room(buffer, producer);
     let (Outcome::Written | Outcome::WrittenAtMark | Outcome::Lost) = producer.record(id, words, clock);

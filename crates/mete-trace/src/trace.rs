@@ -40,6 +40,13 @@ impl Trace {
         Ok(Trace { directory, description, damage })
     }
 
+    /// The same trace, of which no more is told to be missing without a serial number than may have been in this time, in
+    /// ticks, bounds included.
+    pub fn of_time(mut self, from: Option<u64>, until: Option<u64>) -> Trace {
+        self.description.circumstances.narrow(from, until);
+        self
+    }
+
     /// What the trace says of itself.
     pub fn description(&self) -> &TraceDescription {
         &self.description

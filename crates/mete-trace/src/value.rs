@@ -44,6 +44,17 @@ impl FieldLayout {
     }
 }
 
+impl FieldLayout {
+    /// The bytes of a field that is text, as they were recorded; `None` for other kinds, and if the record ends before
+    /// the field does.
+    #[inline]
+    pub fn text<'a>(&self, record: &'a [u8]) -> Option<&'a [u8]> {
+        let at = usize::from(self.offset);
+        let bytes = record.get(at..at + usize::from(self.bytes)).filter(|_| self.kind == FieldKind::Text);
+        bytes.map(until_zero)
+    }
+}
+
 impl EventLayout {
     /// Every field's name and value in a record.
     pub fn values<'a>(&'a self, record: &'a [u8]) -> impl Iterator<Item = (&'a str, Option<Value<'a>>)> {
@@ -95,6 +106,9 @@ mod tests {
         assert_eq!(value(FieldKind::Text, b"ab\0c"), Some(Value::Text("ab".into())));
         assert_eq!(value(FieldKind::Text, b"\xffb"), Some(Value::Text("\u{fffd}b".into())));
         assert_eq!(value(FieldKind::Bytes, &[1, 2]), Some(Value::Bytes(&[1, 2])));
+        let text = |kind| FieldLayout { name: String::new(), kind, offset: 1, bytes: 3, doc: String::new() };
+        assert_eq!(text(FieldKind::Text).text(b" \xffb\0"), Some(&b"\xffb"[..]));
+        assert_eq!(text(FieldKind::Bytes).text(b" \xffb\0").or(text(FieldKind::Text).text(b"abc")), None);
     }
 
     #[test]

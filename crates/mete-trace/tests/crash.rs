@@ -177,3 +177,34 @@ fn klog_6_a_full_disk_leaves_all_blocks_that_were_written_counts_them_and_says_t
     }
     assert!(output.status.success() && out.contains("all of the disk was readable"), "{out}{err}");
 }
+
+#[test]
+fn new_2_no_two_recorders_write_into_one_directory() {
+    let scratch = Scratch::new("both");
+    let directory = scratch.path().join("trace");
+    let start = || {
+        let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
+        Recorder::start(memory, common::description(), Options::directory(&directory))
+    };
+    let first = start().unwrap();
+    let refused = start().unwrap_err().to_string();
+    assert!(refused.starts_with("another recorder is at work in"), "{refused}");
+    first.discard();
+    assert!(!directory.exists());
+    start().unwrap().stop().unwrap();
+}
+
+/// Whatever takes the directory's place while it is recorded.
+#[test]
+fn new_6_a_trace_is_written_into_the_directory_that_was_found_and_into_no_other() {
+    let scratch = Scratch::new("exchanged");
+    let [directory, moved, other] = ["trace", "moved", "other"].map(|name| scratch.path().join(name));
+    let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
+    let recorder = Recorder::start(memory, common::description(), Options::directory(&directory)).unwrap();
+    std::fs::rename(&directory, &moved).unwrap();
+    std::fs::create_dir(&other).unwrap();
+    std::os::unix::fs::symlink(&other, &directory).unwrap();
+    recorder.stop().unwrap();
+    assert!(std::fs::read_dir(&other).unwrap().next().is_none());
+    assert!(Trace::open(&moved).unwrap().description().finished);
+}

@@ -61,6 +61,7 @@ fn new_2_the_page_gives_the_numbers_of_the_recorders_own_events_and_flags() {
     assert_eq!(number("DUMP_FINISH"), record::DUMP_FINISH);
     assert_eq!(number("SWITCHED_ON"), record::SWITCHED_ON);
     assert_eq!(number("SWITCHED_OFF"), record::SWITCHED_OFF);
+    assert_eq!(number("MISSED_RUNS"), record::MISSED_RUNS);
     assert_eq!(number("padding"), record::PADDING);
     assert!(PAGE.contains(&format!("`{:#06x}` on are the recorder's own", record::FIRST_RESERVED)));
     let flag =
@@ -94,6 +95,14 @@ fn new_2_a_block_has_the_bytes_that_the_page_tells() {
 fn new_2_the_page_names_every_field_of_a_description() {
     let json = serde_json::to_value(common::trace_description(1)).unwrap();
     for name in json.as_object().unwrap().keys() {
+        assert!(PAGE.contains(&format!("`{name}`")), "{name}");
+    }
+    let mut circumstances = json["circumstances"].clone();
+    let missed = mete_trace::MissedRuns { since: 1, until: 2, runs: 3 };
+    circumstances["missed"] = serde_json::to_value([missed]).unwrap();
+    let within = circumstances["missed"][0].as_object().unwrap().keys().cloned();
+    let names: Vec<_> = circumstances.as_object().unwrap().keys().cloned().chain(within).collect();
+    for name in names {
         assert!(PAGE.contains(&format!("`{name}`")), "{name}");
     }
     let account = serde_json::to_value(mete_trace::Account::default()).unwrap();

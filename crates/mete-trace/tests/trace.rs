@@ -11,10 +11,10 @@ use std::sync::Arc;
 use common::{BLOCK_BYTES, NUMBERED, Scratch, record, trace_description, write_file};
 use mete_trace::block::{DEFAULT_BYTES, HEADER_BYTES, checksum, offset};
 use mete_trace::description::file_name;
-use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH, Head};
+use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH, Head, MISSED_RUNS};
 use mete_trace::{
-    Account, Buffers, ClockSource, Filter, Gap, Item, Memory, Options, Outcome, Producer, ReadError,
-    RecordError, Recorder, Trace, TraceDescription,
+    Account, Buffers, ClockSource, Filter, FormerTrace, Gap, Item, Memory, Options, Outcome, Producer,
+    ReadError, RecordError, Recorder, Trace, TraceDescription,
 };
 
 use proptest::prelude::*;
@@ -230,11 +230,33 @@ fn klog_6_losses_without_a_serial_number_are_in_the_description() {
     let directory = scratch.path().join("trace");
     let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
     let options = Options::directory(&directory);
-    let mut recorder = Recorder::start(memory, common::description(), options).unwrap();
+    let description = common::description().with_missed_runs();
+    let mut recorder = Recorder::start(memory, description, options).unwrap();
     assert_eq!(Trace::open(&directory).unwrap().description().circumstances.missed_runs, 0);
-    recorder.note_missed_runs(3);
+    let looks = [0, 3, 3, 7].map(|runs| recorder.look_for_missed_runs(|| Ok::<_, ()>(runs)).unwrap());
+    assert_eq!(looks, [0, 3, 0, 4]);
+    assert_eq!(
+        recorder.look_for_missed_runs(|| Err("the kernel does not say")),
+        Err("the kernel does not say")
+    );
     recorder.stop().unwrap();
-    assert_eq!(Trace::open(&directory).unwrap().description().circumstances.missed_runs, 3);
+    let trace = Trace::open(&directory).unwrap();
+    let circumstances = &trace.description().circumstances;
+    assert_eq!(circumstances.missed_runs, 7);
+    // In its place in the trace, and in the description: not before the look before, and not after the mark.
+    let (seen, _) = see(&trace, Filter::default().without_marks());
+    assert_eq!(seen.records.len(), 2);
+    let mut merged = trace.merge(Filter::default().events([MISSED_RUNS]));
+    for listed in &circumstances.missed {
+        let Some(Ok(Item::Record(mark))) = merged.next() else { panic!("{listed:?}") };
+        let word = |at: usize| u64::from_le_bytes(mark.bytes[at..at + 8].try_into().unwrap());
+        assert_eq!((word(16), word(24)), (listed.since, listed.runs));
+        assert!(listed.since < mark.time && mark.time <= listed.until, "{listed:?} {}", mark.time);
+    }
+    let [first, second] = circumstances.missed[..] else { panic!("{circumstances:?}") };
+    assert!(first.until <= second.since && (first.runs, second.runs) == (3, 4));
+    let before = trace.of_time(None, Some(first.until));
+    assert_eq!(before.description().circumstances.missed_runs, 3);
 }
 
 #[test]
@@ -353,6 +375,67 @@ fn klog_5_a_directory_with_something_in_it_is_refused() {
     let options = Options { block_bytes: 5000, ..Options::flight(1) };
     let error = Recorder::start(memory, common::description(), options).unwrap_err();
     assert!(error.to_string().contains("5000"));
+}
+
+#[test]
+fn klog_5_only_a_trace_gives_way_to_a_new_one_and_only_where_that_is_asked_for() {
+    let scratch = Scratch::new("replace");
+    let directory = scratch.path().join("trace");
+    let memory = Arc::new(Memory::new(2, 16, 10).unwrap());
+    let start = |former| {
+        let options = Options { former, ..Options::directory(&directory) };
+        Recorder::start(Arc::clone(&memory), common::description(), options)
+    };
+    let number = || Trace::open(&directory).unwrap().description().recording.clone();
+    start(FormerTrace::GivesWay).unwrap().stop().unwrap();
+    let first = number();
+    let refused = start(FormerTrace::Stays).unwrap_err();
+    assert!(matches!(refused, RecordError::TraceThere(_)) && number() == first, "{refused}");
+    // A killed recorder's trace is one, too.
+    fs::remove_file(directory.join("description.json")).unwrap();
+    start(FormerTrace::GivesWay).unwrap().stop().unwrap();
+    assert_ne!(number(), first);
+    let second = number();
+    // A recording that comes to nothing leaves what was there.
+    let before = names(&directory);
+    start(FormerTrace::GivesWay).unwrap().discard();
+    assert_eq!((number(), names(&directory)), (second.clone(), before.clone()));
+    // One that was killed before it came to something leaves it to the next.
+    for name in &before {
+        fs::rename(directory.join(name), directory.join(format!("former.{}", name.display()))).unwrap();
+    }
+    fs::write(directory.join("description.json.new"), "{").unwrap();
+    start(FormerTrace::GivesWay).unwrap().discard();
+    assert_eq!((number(), names(&directory)), (second.clone(), before));
+    // What is not of a trace stays, and so does the trace beside it.
+    for make in [
+        (|path: &Path| fs::write(path.join("notes.txt"), "mine").unwrap()) as fn(&Path),
+        |path| fs::create_dir(path.join("processor-7.trace")).unwrap(),
+        |path| std::os::unix::fs::symlink("/etc/hostname", path.join("processor-8.trace")).unwrap(),
+        |path| fs::write(path.join("processor-07.trace"), "mine").unwrap(),
+    ] {
+        let before = names(&directory);
+        make(&directory);
+        let with = names(&directory);
+        let refused = start(FormerTrace::GivesWay).unwrap_err();
+        assert!(matches!(refused, RecordError::NotReplaced { .. }) && number() == second, "{refused}");
+        assert_eq!(names(&directory), with);
+        with.difference(&before).for_each(|name| remove(&directory.join(name)));
+    }
+    // Files of these names that no description explains may be anybody's.
+    for name in ["description.json", "description.before.json"] {
+        fs::write(directory.join(name), "{}").unwrap();
+    }
+    assert!(matches!(start(FormerTrace::GivesWay).unwrap_err(), RecordError::NotEmpty(_)));
+}
+
+fn names(directory: &Path) -> std::collections::BTreeSet<std::ffi::OsString> {
+    fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+}
+
+fn remove(path: &Path) {
+    let is_folder = fs::symlink_metadata(path).unwrap().is_dir();
+    if is_folder { fs::remove_dir(path) } else { fs::remove_file(path) }.unwrap();
 }
 
 #[test]

@@ -109,6 +109,7 @@ fn klog_5_the_headers_constants_are_the_codes() {
         ("DUMP_FINISH", record::DUMP_FINISH.into()),
         ("SWITCHED_ON", record::SWITCHED_ON.into()),
         ("SWITCHED_OFF", record::SWITCHED_OFF.into()),
+        ("MISSED_RUNS", record::MISSED_RUNS.into()),
         ("FIRST_RESERVED", record::FIRST_RESERVED.into()),
         ("TRIES", TRIES as u64),
     ];

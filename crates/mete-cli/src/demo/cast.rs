@@ -4,11 +4,15 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use mete_log::clock::monotonic_ns;
+use mete_schema::folder::{self, Entry, Trust};
+use rustix::fs::FileType;
 
-use super::board::{Board, PLACES};
+use super::board::{Board, Counts, PLACES};
+use super::latencies::Latencies;
 
 /// The processors that get a driver each. Two are enough to show what is to be seen.
 pub const DRIVERS: usize = 2;
@@ -33,6 +37,17 @@ impl Part {
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
+
+    /// The processor time that it has used.
+    pub fn used(&self) -> Duration {
+        let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
+        // SAFETY: both write to one place each, which is this function's own, and the process is not waited for yet.
+        let is_told = unsafe {
+            libc::clock_getcpuclockid(self.pid() as i32, &raw mut clock) == 0
+                && libc::clock_gettime(clock, &raw mut time) == 0
+        };
+        if is_told { Duration::new(time.tv_sec as u64, time.tv_nsec as u32) } else { Duration::ZERO }
+    }
 }
 
 impl Drop for Part {
@@ -50,13 +65,31 @@ pub struct Tally {
     pub requests: u64,
     /// Requests whose two ends ran on different processors.
     pub crossings: u64,
+    /// How long they took.
+    pub latencies: Latencies,
+}
+
+impl std::ops::Add for Tally {
+    type Output = Tally;
+
+    fn add(self, other: Tally) -> Tally {
+        Tally {
+            requests: self.requests + other.requests,
+            crossings: self.crossings + other.crossings,
+            latencies: self.latencies.with(&other.latencies, |one, other| one + other),
+        }
+    }
 }
 
 impl std::ops::Sub for Tally {
     type Output = Tally;
 
     fn sub(self, before: Tally) -> Tally {
-        Tally { requests: self.requests - before.requests, crossings: self.crossings - before.crossings }
+        Tally {
+            requests: self.requests - before.requests,
+            crossings: self.crossings - before.crossings,
+            latencies: self.latencies.with(&before.latencies, |now, before| now - before),
+        }
     }
 }
 
@@ -113,10 +146,17 @@ impl Stage {
     /// What the first `clients` clients have counted, together.
     pub fn tally(&self, clients: usize) -> Tally {
         let counts = (0..clients).map(|number| self.board.counts(FIRST_CLIENT + number));
-        counts.fold(Tally::default(), |sum, counts| Tally {
-            requests: sum.requests + counts.requests.load(Ordering::Relaxed),
-            crossings: sum.crossings + counts.crossings.load(Ordering::Relaxed),
-        })
+        let tally = |counts: &Counts| Tally {
+            requests: counts.requests.load(Ordering::Relaxed),
+            crossings: counts.crossings.load(Ordering::Relaxed),
+            latencies: counts.latencies(),
+        };
+        counts.map(tally).fold(Tally::default(), |sum, tally| sum + tally)
+    }
+
+    /// The processor time that drivers and clients have used.
+    pub fn used(&self, clients: &[Part]) -> Duration {
+        self.drivers.iter().chain(clients).map(Part::used).sum()
     }
 
     fn start_driver(&self, number: usize, processor: usize) -> Result<Part> {
@@ -198,22 +238,24 @@ fn lock(path: &Path) -> std::io::Result<OwnedFd> {
     Ok(folder.into())
 }
 
-/// A demo that was killed could not remove its folder.
+/// A demo that was killed could not remove its folder. What other users have put there under such a name is not touched.
 fn remove_left_over() {
-    let found = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
-    let folders = found.filter(|entry| {
-        let is_old = entry.metadata().and_then(|it| it.modified()).is_ok_and(|made| {
-            // Younger ones may be about to be locked.
-            made.elapsed().is_ok_and(|age| age > std::time::Duration::from_secs(60))
-        });
-        entry.file_name().to_string_lossy().starts_with(FOLDER) && is_old
-    });
-    for path in folders.map(|entry| entry.path()) {
-        if let Ok(_lock) = lock(&path) {
-            // Another user's cannot be removed, and need not be.
+    let Ok(place) = folder::Folder::find(&std::env::temp_dir(), Trust::Links) else { return };
+    let names = place.names().unwrap_or_default().into_iter();
+    for name in names.filter(|name| name.to_string_lossy().starts_with(FOLDER)) {
+        let entry = place.entry(&name).ok().flatten();
+        let is_left = entry.is_some_and(|it| it.kind() == FileType::Directory && it.is_own() && is_old(&it));
+        let path = place.path().join(&name);
+        if is_left && let Ok(_lock) = lock(&path) {
             let _ = std::fs::remove_dir_all(path);
         }
     }
+}
+
+/// Younger ones may be about to be locked.
+fn is_old(entry: &Entry) -> bool {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    i64::try_from(since).is_ok_and(|now| now - entry.stat().st_mtime > 60)
 }
 
 impl Drop for Folder {

@@ -1,9 +1,12 @@
 //! `mete demo`: the main job on real processes. Drivers, clients and hogs run; the logs fill; with
 //! nobody acting and with the scheduler acting, in turn, so that one can see what it is good for.
 
+mod alternate;
 #[path = "../demo_part/board.rs"]
 mod board;
 mod cast;
+#[path = "../demo_part/latencies.rs"]
+mod latencies;
 mod observe;
 mod report;
 mod summary;
@@ -22,7 +25,7 @@ use crate::progress::Progress;
 use crate::table::{Head, Table, grouped};
 use crate::{failure, interrupt};
 use cast::{DRIVERS, MOST_CLIENTS, Part, Stage, Tally};
-use observe::{Observed, Observer};
+use observe::{Moved, Observed, Observer};
 use report::Story;
 use summary::{Kind, Spread, Stretch, spread};
 
@@ -37,7 +40,7 @@ pub struct Options {
     #[arg(long, default_value = "3s", value_parser = duration)]
     stretch: Duration,
     /// How many clients talk to the drivers
-    #[arg(long, default_value_t = 4, value_parser = none_or_more::<usize>)]
+    #[arg(long, default_value_t = 4, value_parser = some_clients)]
     clients: usize,
     /// How many processes only compute; one for each processor but one by default
     #[arg(long, value_parser = none_or_more::<usize>)]
@@ -70,6 +73,16 @@ const SETTLE: Duration = Duration::from_millis(1500);
 /// Before the first stretch that counts, the processes run this long.
 const WARM_UP: Duration = Duration::from_millis(500);
 
+/// Unless more are asked for.
+const MOST_HOGS: usize = 16;
+
+/// The demo's processes, for `mete bench` to measure what logging costs their requests.
+pub fn requests() -> Result<Box<dyn mete_study::Requests>, mete_study::Reason> {
+    let started = alternate::Requests::start();
+    let boxed = started.map(|requests| Box::new(requests) as Box<dyn mete_study::Requests>);
+    boxed.map_err(|error| mete_study::Reason::new(failure::sentence(&error)))
+}
+
 /// Plays the demo.
 ///
 /// # Errors
@@ -77,22 +90,27 @@ const WARM_UP: Duration = Duration::from_millis(500);
 /// If the processes cannot be started, the report cannot be written, or there is one processor only.
 pub fn run(options: &Options, out: &mut Output) -> Result<ExitCode> {
     let processors = own_processors()?;
-    check(options, &processors)?;
+    check_processors(&processors)?;
     // Found out now and not after two minutes.
     let report = Draft::begin(&options.report).with_context(|| cannot_write(&options.report))?;
     interrupt::listen()?;
-    let hogs = options.hogs.unwrap_or((processors.len() - 1).min(16));
+    let hogs = options.hogs.unwrap_or((processors.len() - 1).min(MOST_HOGS));
     let stage = Stage::open(&processors, hogs)?;
     announce(options, &stage, out)?;
     let mut show = Show::new(options);
     play(&stage, Kind::Off, &Options { stretch: WARM_UP, ..options.clone() }, &mut show)?;
     for round in 0..options.rounds {
-        // Another kind goes first each round, lest what comes first has it easier.
-        for step in 0..Kind::ALL.len() {
-            let kind = Kind::ALL[(round as usize + step) % Kind::ALL.len()];
-            let Some((stretch, observed)) = play(&stage, kind, options, &mut show)? else { break };
-            print_stretch(round, &stretch, &observed, &show, out)?;
-            show.keep(stretch, observed);
+        // The other one goes first each round, so that what comes first does not always have it easier.
+        for is_acting in [round % 2 == 1, round % 2 == 0] {
+            let played = if is_acting {
+                play(&stage, Kind::Act, options, &mut show)?.into_iter().collect()
+            } else {
+                play_alternating(&stage, options, &mut show)?
+            };
+            for (stretch, observed) in played {
+                print_stretch(round, &stretch, &observed, &show, out)?;
+                show.keep(stretch, observed);
+            }
         }
     }
     if show.stretches.is_empty() {
@@ -107,8 +125,10 @@ struct Show {
     progress: Progress,
     began: Instant,
     stretches: Vec<Stretch>,
+    /// Requests with logging by requests without, pair by pair.
+    quotients: Vec<f64>,
     logged: Observed,
-    moves: Vec<String>,
+    moves: Vec<Moved>,
     notes: Vec<String>,
     clients: Vec<String>,
     drivers: Vec<String>,
@@ -116,11 +136,12 @@ struct Show {
 
 impl Show {
     fn new(options: &Options) -> Show {
-        let total = (SETTLE + options.stretch) * options.rounds * Kind::ALL.len() as u32;
+        let total = (SETTLE * 2 + options.stretch * 3) * options.rounds;
         Show {
             progress: if options.json { Progress::none() } else { Progress::of_time("demo", Some(total)) },
             began: Instant::now(),
             stretches: Vec::new(),
+            quotients: Vec::new(),
             logged: Observed::default(),
             moves: Vec::new(),
             notes: Vec::new(),
@@ -157,17 +178,19 @@ fn own_processors() -> Result<Vec<usize>> {
     Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect())
 }
 
-fn check(options: &Options, processors: &[usize]) -> Result<()> {
+fn check_processors(processors: &[usize]) -> Result<()> {
     if processors.len() < DRIVERS {
         bail!(
             "the demo needs {DRIVERS} processors, one for each driver, and may use {}: with one there is nowhere to move to",
             processors.len()
         );
     }
-    if !(1..=MOST_CLIENTS).contains(&options.clients) {
-        bail!("--clients {}: the demo takes 1 to {MOST_CLIENTS} clients", options.clients);
-    }
     Ok(())
+}
+
+fn some_clients(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=MOST_CLIENTS).contains(number));
+    number.ok_or_else(|| format!("the demo takes 1 to {MOST_CLIENTS} clients"))
 }
 
 fn cannot_write(report: &Path) -> String {
@@ -177,7 +200,7 @@ fn cannot_write(report: &Path) -> String {
 fn announce(options: &Options, stage: &Stage, out: &mut Output) -> Result<()> {
     out.text(format!(
         "{}, nine requests in ten to a favourite of two drivers, beside {}.\n\
-         {} of three stretches of {:.1} s each: logging off, logging on, scheduler acting.{}\n",
+         {} of three stretches of {:.1} s each: logging off and on, in turn piece by piece, and scheduler acting.{}\n",
         counted(options.clients, "client", "clients"),
         counted(stage.hogs().len(), "process that only computes", "processes that only compute"),
         counted(options.rounds as usize, "round", "rounds"),
@@ -188,6 +211,26 @@ fn announce(options: &Options, stage: &Stage, out: &mut Output) -> Result<()> {
 
 fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// A stretch without logging and one with it, in pieces that alternate, with the same fresh clients; nothing if an end
+/// was asked for before they were over.
+fn play_alternating(stage: &Stage, options: &Options, show: &mut Show) -> Result<Vec<(Stretch, Observed)>> {
+    if interrupt::asked() {
+        return Ok(Vec::new());
+    }
+    let clients = stage.start_clients(options.clients)?;
+    wait(&mut None, SETTLE, Kind::Off, show);
+    let tick = |kind, matrix: &[Vec<u64>]| show.tick(kind, &in_short(matrix, show));
+    let alternated = alternate::alternate(stage, &clients, !options.no_kernel, options.stretch, tick)?;
+    let Some(alternate::Alternated { off, on, quotients, observed }) = alternated else {
+        return Ok(Vec::new());
+    };
+    check_alive(off.tally + on.tally, &clients)?;
+    show.quotients.extend(quotients);
+    let without = measured(Kind::Off, off.tally, off.took, &Observed::default());
+    let with = measured(Kind::Log, on.tally, on.took, &observed);
+    Ok(vec![(without, Observed::default()), (with, observed)])
 }
 
 /// One stretch with fresh clients; `None` if an end was asked for before it was over.
@@ -222,6 +265,8 @@ fn measured(kind: Kind, done: Tally, took: Duration, observed: &Observed) -> Str
         kind,
         throughput: done.requests as f64 / took.as_secs_f64(),
         crossings: done.crossings as f64 / done.requests.max(1) as f64,
+        // `check_alive` has seen to it that there are requests.
+        latency_us: [0.5, 0.99].map(|part| done.latencies.quantile_ns(part).unwrap_or(f64::NAN) / 1e3),
         moves: observed.moves.len(),
         rows: observed.rows,
         lost: observed.lost,
@@ -285,6 +330,8 @@ fn print_stretch(
         "stretch": stretch.kind.name(),
         "throughput": stretch.throughput,
         "crossings": stretch.crossings,
+        "latency_median_us": stretch.latency_us[0],
+        "latency_p99_us": stretch.latency_us[1],
         "moves": stretch.moves,
         "rows": stretch.rows,
         "lost": stretch.lost,
@@ -312,6 +359,8 @@ fn conclude(options: &Options, stage: &Stage, show: &Show, report: Draft, out: &
         drivers: &show.drivers,
         matrix: &show.logged.matrix,
         moves: &show.moves,
+        date: &mete_study::machine::Machine::here().date,
+        quotients: &show.quotients,
     };
     // The tables and the report are shown even where the other one finds no room.
     let written = report.finish(&report::html(&story, &show.stretches));
@@ -319,7 +368,7 @@ fn conclude(options: &Options, stage: &Stage, show: &Show, report: Draft, out: &
         out.text(format!("\n{}", matrix_table(show)))?;
     }
     out.text(format!("\n{}\n", summary_table(&show.stretches)))?;
-    if let Some(sentence) = report::verdict(&show.stretches) {
+    if let Some(sentence) = report::verdict(&show.stretches, &show.quotients) {
         out.text(sentence)?;
     }
     if !show.logged.matrix.is_empty() {

@@ -1,7 +1,7 @@
 //! One stretch of the demo with the scheduler looking on, or acting.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use mete_log::DomainId;
@@ -12,21 +12,50 @@ use super::cast::{Part, Stage};
 use super::summary::Kind;
 use crate::interrupt;
 
+/// How often the logs are polled.
+pub const POLL: Duration = Duration::from_millis(20);
+
+/// One client that was moved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moved {
+    /// When it happened, in seconds of logging.
+    pub at_s: f64,
+    /// Who.
+    pub client: String,
+    /// To which processor.
+    pub to: usize,
+    /// The same in words, with the reason.
+    pub in_words: String,
+}
+
 /// What the logs of one stretch said.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// Transactions, client by driver.
     pub matrix: Vec<Vec<u64>>,
-    /// The scheduler's decisions, in words.
-    pub moves: Vec<String>,
+    /// The scheduler's decisions.
+    pub moves: Vec<Moved>,
     /// What a user should know, in words: what could not be logged, say.
     pub notes: Vec<String>,
+    /// Why the kernel was not logged, if it was to be.
+    pub no_kernel: Option<String>,
     /// Rows read.
     pub rows: u64,
     /// Rows lost.
     pub lost: u64,
     /// Processor time of the scheduler's thread, as a share of the stretch.
     pub own_share: f64,
+}
+
+/// Who logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loggers {
+    /// The kernel and the drivers' probes.
+    All,
+    /// The kernel alone.
+    Kernel,
+    /// The drivers' probes alone.
+    Probes,
 }
 
 /// The scheduler over the cast of one stretch.
@@ -44,7 +73,8 @@ impl Observer {
         let defaults = Settings::default();
         let characteristics = if kernel { defaults.kernel.clone() } else { Vec::new() };
         let component_directory = Some(stage.directory());
-        let settings = Settings { policy, kernel: characteristics, component_directory, ..defaults };
+        let settings =
+            Settings { poll: POLL, policy, kernel: characteristics, component_directory, ..defaults };
         let domain = |part: &Part, role| domain_of(part.name(), [part.pid()], role);
         let hogs = (!stage.hogs().is_empty())
             .then(|| domain_of("hogs", stage.hogs().iter().map(Part::pid), Role::Bystander));
@@ -58,7 +88,41 @@ impl Observer {
     }
 
     /// Polls until a moment, or until an end is asked for. `each` sees the matrix after every poll.
-    pub fn run_until(&mut self, end: Instant, mut each: impl FnMut(&[Vec<u64>])) {
+    pub fn run_until(&mut self, end: Instant, each: impl FnMut(&[Vec<u64>])) {
+        self.run_while(|| Instant::now() < end, each);
+    }
+
+    /// The same for that number of polls.
+    pub fn run_polls(&mut self, polls: u32, each: impl FnMut(&[Vec<u64>])) {
+        let mut left = polls;
+        let goes_on = || {
+            left = left.saturating_sub(1);
+            left > 0
+        };
+        self.run_while(goes_on, each);
+    }
+
+    /// Logs nothing until it is to go on.
+    pub fn pause(&mut self) -> Result<()> {
+        Ok(self.scheduler.pause()?)
+    }
+
+    /// These go on.
+    pub fn resume(&mut self, loggers: Loggers) -> Result<()> {
+        Ok(self.scheduler.resume_those(|label| match loggers {
+            Loggers::All => true,
+            Loggers::Kernel => label == "kernel",
+            Loggers::Probes => label != "kernel",
+        })?)
+    }
+
+    /// Why the kernel is not logged, if it was to be.
+    pub fn no_kernel(&self) -> Option<&str> {
+        self.observed.no_kernel.as_deref()
+    }
+
+    /// Asked after every poll.
+    fn run_while(&mut self, mut goes_on: impl FnMut() -> bool, mut each: impl FnMut(&[Vec<u64>])) {
         let stop = AtomicBool::new(false);
         let (drivers, clients, observed) = (&self.drivers, &self.clients, &mut self.observed);
         self.scheduler.run(&stop, |scheduler| {
@@ -68,7 +132,7 @@ impl Observer {
             }
             observed.matrix = matrix(scheduler, clients, drivers);
             each(&observed.matrix);
-            if Instant::now() >= end || interrupt::asked() {
+            if !goes_on() || interrupt::asked() {
                 stop.store(true, Ordering::Relaxed);
             }
         });
@@ -85,8 +149,11 @@ impl Observer {
         self.observed.lost = self.observed.lost.saturating_add(left_out);
         let cost = self.scheduler.cost();
         self.observed.own_share = cost.used_ns as f64 / cost.passed_ns.max(1) as f64;
-        if let Some(Err(error)) = self.scheduler.finish().restored {
-            self.observed.notes.push(format!("what was changed could not be put back: {error}"));
+        let failed = self.scheduler.finish().restored.map_or(0, |restored| restored.failed);
+        if failed > 0 {
+            self.observed
+                .notes
+                .push(format!("the processor masks of {failed} threads could not be put back"));
         }
         self.observed
     }
@@ -114,16 +181,19 @@ fn matrix(scheduler: &Scheduler, clients: &[DomainId], drivers: &[DomainId]) -> 
 fn take(notice: Notice, scheduler: &Scheduler, observed: &mut Observed) {
     let name = |domain: DomainId| scheduler.domains().name(domain);
     match notice {
-        Notice::Moved(decision, _) => observed.moves.push(format!(
-            "{} to processor {}, where {} is",
-            name(decision.domain),
-            decision.to,
-            name(decision.driver)
-        )),
+        Notice::Moved(decision, _) => {
+            let (client, driver) = (name(decision.domain).to_owned(), name(decision.driver));
+            let in_words = format!("{client} to processor {}, where {driver} is", decision.to);
+            let at_s = scheduler.cost().passed_ns as f64 / 1e9;
+            observed.moves.push(Moved { at_s, client, to: usize::from(decision.to), in_words });
+        }
         Notice::NotMoved(decision, error) => {
             observed.notes.push(format!("{} could not be moved: {error}", name(decision.domain)));
         }
-        Notice::NoKernel(error) => observed.notes.push(error.to_string()),
+        Notice::NoKernel(error) => {
+            observed.notes.push(error.to_string());
+            observed.no_kernel = Some(format!("the kernel is not logged: {error}"));
+        }
         Notice::NoDiscovery(error) => {
             observed.notes.push(format!("programs with probes cannot be found: {error}"))
         }

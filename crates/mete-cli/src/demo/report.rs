@@ -2,8 +2,12 @@
 
 use std::fmt::Write;
 
+use mete_study::statistics::Interval;
+
+use super::observe::Moved;
 use super::summary::{Kind, Spread, Stretch, change, spread};
 use super::svg::{self, Strip, escape};
+use crate::table::grouped;
 
 /// What the report tells beside the stretches.
 pub struct Story<'a> {
@@ -21,8 +25,12 @@ pub struct Story<'a> {
     pub drivers: &'a [String],
     /// Transactions, client by client.
     pub matrix: &'a [Vec<u64>],
-    /// What the scheduler did, in words, in the order in which it did it.
-    pub moves: &'a [String],
+    /// When it was made.
+    pub date: &'a str,
+    /// What the scheduler did, in the order in which it did it.
+    pub moves: &'a [Moved],
+    /// Requests with logging by requests without, pair by pair.
+    pub quotients: &'a [f64],
 }
 
 const STYLE: &str = "
@@ -31,9 +39,9 @@ const STYLE: &str = "
 body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:760px;margin:2.5rem auto;padding:0 1rem}
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2.2rem}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.25rem .8rem;border-bottom:1px solid var(--line);text-align:right}
-td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}
-text{font:12px system-ui,sans-serif;fill:var(--ink)}.tick{text-anchor:middle;fill:var(--dim)}.label{text-anchor:end}.value{text-anchor:middle}
-.grid{stroke:var(--line)}.median{stroke-width:4}.k0{fill:var(--k0);stroke:var(--k0)}.k1{fill:var(--k1);stroke:var(--k1)}.k2{fill:var(--k2);stroke:var(--k2)}
+td:first-child,th:first-child{text-align:left}.wide{overflow-x:auto}svg{max-width:100%;height:auto}
+text{font:13px system-ui,sans-serif;fill:var(--ink)}.tick{text-anchor:middle;fill:var(--dim)}.label{text-anchor:end}.value{text-anchor:middle}
+.note{fill:var(--dim)}.grid{stroke:var(--line)}.median{stroke-width:4}.k0{fill:var(--k0);stroke:var(--k0)}.k1{fill:var(--k1);stroke:var(--k1)}.k2{fill:var(--k2);stroke:var(--k2)}
 circle{fill-opacity:.55;stroke:none!important}.cell{fill:var(--cell)}code{font-size:.9em}.dim{color:var(--dim)}
 ";
 
@@ -47,6 +55,12 @@ pub fn html(story: &Story<'_>, stretches: &[Stretch]) -> String {
     plot(&mut page, "Requests answered in a second", stretches, "requests per second", |stretch| {
         stretch.throughput
     });
+    plot(&mut page, "Time from request to answer, half of them", stretches, "microseconds", |stretch| {
+        stretch.latency_us[0]
+    });
+    plot(&mut page, "Time from request to answer, 99 of 100", stretches, "microseconds", |stretch| {
+        stretch.latency_us[1]
+    });
     plot(&mut page, "Requests that crossed between processors", stretches, "percent", |stretch| {
         100.0 * stretch.crossings
     });
@@ -57,8 +71,9 @@ pub fn html(story: &Story<'_>, stretches: &[Stretch]) -> String {
     table(&mut page, stretches);
     let _ = write!(
         page,
-        "<h2>Where it was made</h2><p>{}<br><code>{}</code></p></html>",
+        "<h2>Where and when it was made</h2><p>{}, {}<br><code>{}</code></p></html>",
         escape(story.machine),
+        escape(story.date),
         escape(story.command)
     );
     page
@@ -68,30 +83,48 @@ fn introduce(page: &mut String, story: &Story<'_>, stretches: &[Stretch]) {
     let _ = write!(
         page,
         "<p>{} clients talk to {} drivers over Unix sockets, nine requests in ten to a favourite, beside processes that \
-         only compute. Each driver stays on its own processor. A stretch of {} s without logging, one with logging, and \
-         one in which the scheduler also moves clients to the processor of the driver they talk to most, were run in \
+         only compute. Each driver stays on its own processor. A stretch of {} s without logging and one with logging, in \
+         pieces that alternate, and one in which the scheduler also moves clients to the processor of the driver they talk to most, were run in \
          turn, with fresh clients each time. {}</p>",
         story.clients.len(),
         story.drivers.len(),
         story.stretch_s,
         escape(story.sources)
     );
-    if let Some(sentence) = verdict(stretches) {
+    if let Some(sentence) = verdict(stretches, story.quotients) {
         let _ = write!(page, "<p><strong>{}</strong></p>", escape(&sentence));
     }
 }
 
 /// The result in one sentence.
-pub fn verdict(stretches: &[Stretch]) -> Option<String> {
+pub fn verdict(stretches: &[Stretch], quotients: &[f64]) -> Option<String> {
     let crossings =
         |kind| spread(stretches, kind, |stretch| 100.0 * stretch.crossings).map(|spread| spread.median);
     Some(format!(
-        "Within a round, logging changed the throughput by {}, acting on it by {}; crossings went from {:.0} % to {:.0} % of requests.",
-        in_words(change(stretches, Kind::Log)?),
+        "Logging changed the throughput by {}; acting on it, within a round, by {}; crossings went from {:.0} % to {:.0} % of requests.",
+        of_pairs(quotients)?,
         in_words(change(stretches, Kind::Act)?),
         crossings(Kind::Off)?,
         crossings(Kind::Act)?
     ))
+}
+
+/// The median of pairs, and where it lies with a confidence of 95 %.
+fn of_pairs(quotients: &[f64]) -> Option<String> {
+    let percent = |quotient: f64| 100.0 * (quotient - 1.0);
+    let median = percent(mete_study::statistics::median(quotients)?);
+    let pairs = quotients.len();
+    Some(match Interval::of_median(quotients) {
+        Some(Interval { low, high }) => {
+            let noise = if low < 1.0 && high > 1.0 { ", within the noise" } else { "" };
+            format!(
+                "{median:+.1} % (95 %: {:+.1} to {:+.1}, {pairs} pairs{noise})",
+                percent(low),
+                percent(high)
+            )
+        }
+        None => format!("{median:+.1} % ({pairs} pairs, too few to say how surely)"),
+    })
 }
 
 /// Median and range of a change; one whose sign is not sure is no result.
@@ -109,7 +142,8 @@ fn plot(
     figure: impl Fn(&Stretch) -> f64 + Copy,
 ) {
     let strip = |kind: Kind| {
-        let points: Vec<_> = stretches.iter().filter(|stretch| stretch.kind == kind).map(figure).collect();
+        let figures = stretches.iter().filter(|stretch| stretch.kind == kind).map(figure);
+        let points: Vec<_> = figures.filter(|figure| figure.is_finite()).collect();
         Spread::of(points.iter().copied()).map(|spread| Strip {
             label: kind.name(),
             points,
@@ -121,7 +155,7 @@ fn plot(
         page,
         "<h2>{}</h2>{}<p class=\"dim\">One point a stretch; the thick mark is the median.</p>",
         escape(title),
-        svg::strips(&strips, unit)
+        svg::strips(title, &strips, unit)
     );
 }
 
@@ -142,31 +176,37 @@ fn decisions(page: &mut String, story: &Story<'_>) {
         page.push_str("<p>Nothing: it saw no reason to move anybody.</p>");
         return;
     }
-    page.push_str("<ol>");
-    for sentence in story.moves {
-        let _ = write!(page, "<li>{}</li>", escape(sentence));
+    let at: Vec<_> = story.moves.iter().map(|moved| (moved.at_s, moved.client.as_str(), moved.to)).collect();
+    page.push_str(&svg::moves(story.clients, &at));
+    page.push_str(
+        "<p class=\"dim\">In the last stretch in which it acted, from the beginning of logging.</p><ol>",
+    );
+    for moved in story.moves {
+        let _ = write!(page, "<li>after {:.2} s {}</li>", moved.at_s, escape(&moved.in_words));
     }
     page.push_str("</ol>");
 }
 
 fn table(page: &mut String, stretches: &[Stretch]) {
     page.push_str(
-        "<h2>Every stretch</h2><table><tr><th>stretch</th><th>requests/s</th><th>crossings</th><th>moves</th>\
+        "<h2>Every stretch</h2><div class=\"wide\"><table><tr><th>stretch</th><th>requests/s</th><th>half within</th><th>99 % within</th><th>crossings</th><th>moves</th>\
          <th>log rows</th><th>lost</th></tr>",
     );
     for stretch in stretches {
         let _ = write!(
             page,
-            "<tr><td>{}</td><td>{:.0}</td><td>{:.1} %</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{:.1} µs</td><td>{:.0} µs</td><td>{:.1} %</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             stretch.kind.name(),
-            stretch.throughput,
+            grouped(stretch.throughput.round() as u64),
+            stretch.latency_us[0],
+            stretch.latency_us[1],
             100.0 * stretch.crossings,
             stretch.moves,
-            stretch.rows,
-            stretch.lost
+            grouped(stretch.rows),
+            grouped(stretch.lost)
         );
     }
-    page.push_str("</table>");
+    page.push_str("</table></div>");
 }
 
 #[cfg(test)]
@@ -175,9 +215,16 @@ mod tests {
 
     #[test]
     fn the_report_needs_nothing_from_elsewhere_and_shows_every_stretch() {
-        let stretch =
-            |kind, throughput| Stretch { kind, throughput, crossings: 0.5, moves: 1, rows: 10, lost: 0 };
-        let stretches = [stretch(Kind::Off, 100.0), stretch(Kind::Log, 99.0), stretch(Kind::Act, 150.0)];
+        let stretch = |kind, throughput| Stretch {
+            kind,
+            throughput,
+            crossings: 0.5,
+            latency_us: [12.3, 4567.8],
+            moves: 1,
+            rows: 10,
+            lost: 0,
+        };
+        let stretches = [stretch(Kind::Off, 100.0), stretch(Kind::Log, 99.0), stretch(Kind::Act, 1500.0)];
         let names = ["a".to_owned()];
         let story = Story {
             command: "mete demo",
@@ -187,11 +234,28 @@ mod tests {
             clients: &names,
             drivers: &names,
             matrix: &[vec![7]],
-            moves: &["a to processor 1".to_owned()],
+            date: "2026-01-02T03:04:05Z",
+            moves: &[Moved {
+                at_s: 0.62,
+                client: "a".to_owned(),
+                to: 1,
+                in_words: "a to processor 1".to_owned(),
+            }],
+            quotients: &[0.99; 6],
         };
         let page = html(&story, &stretches);
         assert!(!page.contains("http") && !page.contains("src="));
         assert_eq!(page.matches("<tr><td>").count(), stretches.len());
-        assert!(page.contains("a &lt;machine&gt;") && page.contains("+50.0 %"));
+        assert!(page.contains("a &lt;machine&gt;") && page.contains("+1400.0 %"));
+        assert!(
+            page.contains("<td>1,500</td>") && page.contains("2026-01-02") && page.contains("after 0.62 s")
+        );
+        assert!(page.contains("<td>12.3 µs</td><td>4568 µs</td>") && page.contains("99 of 100</h2>"));
+        let described = page.matches("<svg").count();
+        assert_eq!(
+            (page.matches("<title>").count(), page.matches("<desc>").count()),
+            (described + 1, described)
+        );
+        assert!(page.contains("-1.0 % (95 %: -1.0 to -1.0, 6 pairs)"), "{page}");
     }
 }

@@ -34,6 +34,8 @@ pub struct Stretch {
     pub throughput: f64,
     /// The share of requests that crossed from one processor to another, 0 to 1.
     pub crossings: f64,
+    /// The time that half of the requests, and that 99 of 100 did not exceed, in microseconds.
+    pub latency_us: [f64; 2],
     /// Clients that the scheduler moved.
     pub moves: usize,
     /// Log rows that were read.
@@ -85,8 +87,15 @@ mod tests {
 
     #[test]
     fn changes_are_taken_within_rounds() {
-        let stretch =
-            |kind, throughput| Stretch { kind, throughput, crossings: 0.0, moves: 0, rows: 0, lost: 0 };
+        let stretch = |kind, throughput| Stretch {
+            kind,
+            throughput,
+            crossings: 0.0,
+            latency_us: [1.0; 2],
+            moves: 0,
+            rows: 0,
+            lost: 0,
+        };
         // The machine was ten times slower in the second round; in each, acting doubled the throughput.
         let rounds = [(Kind::Off, 100.0), (Kind::Act, 200.0), (Kind::Act, 20.0), (Kind::Off, 10.0)];
         let stretches = rounds.map(|(kind, throughput)| stretch(kind, throughput));

@@ -1,11 +1,14 @@
-//! The two drawings of the demo's report, as SVG text: a strip of points for each kind of stretch,
-//! and a matrix.
+//! The drawings of the demo's report, as SVG text: a strip of points for each kind of stretch, a matrix, and what was
+//! moved when. Each has a title and a description for programs that read aloud.
 
 use std::fmt::Write;
 
-const WIDTH: f64 = 620.0;
+use crate::table::grouped;
+
+/// As narrow as what is in it allows: on a narrow screen texts shrink with the drawing.
+const WIDTH: f64 = 440.0;
 const ROW: f64 = 64.0;
-const LEFT: f64 = 150.0;
+const LEFT: f64 = 124.0;
 const RIGHT: f64 = 24.0;
 
 /// One row of a strip plot: a label and the points.
@@ -19,13 +22,16 @@ pub struct Strip<'a> {
 }
 
 /// Points on a common axis that begins at zero, the median as a thick mark.
-pub fn strips(strips: &[Strip<'_>], unit: &str) -> String {
+pub fn strips(title: &str, strips: &[Strip<'_>], unit: &str) -> String {
     let most = strips.iter().flat_map(|strip| &strip.points).copied().fold(0.0, f64::max);
     let step = tidy_step(most);
     let end = (most / step).ceil().max(1.0) * step;
     let x = |value: f64| LEFT + value / end * (WIDTH - LEFT - RIGHT);
     let height = ROW * strips.len() as f64 + 40.0;
-    let mut svg = open(WIDTH, height);
+    let medians =
+        strips.iter().map(|strip| format!("{} {}", strip.label, grouped(strip.median.round() as u64)));
+    let described = format!("Medians, in {unit}: {}.", medians.collect::<Vec<_>>().join(", "));
+    let mut svg = open(WIDTH, height, title, &described);
     for tick in 0..=(end / step).round() as u32 {
         let value = f64::from(tick) * step;
         line(&mut svg, "grid", x(value), 8.0, x(value), height - 34.0);
@@ -54,7 +60,11 @@ pub fn strips(strips: &[Strip<'_>], unit: &str) -> String {
 pub fn matrix(rows: &[String], columns: &[String], cell: impl Fn(usize, usize) -> u64) -> String {
     const CELL: (f64, f64) = (110.0, 30.0);
     let (width, height) = (LEFT + CELL.0 * columns.len() as f64 + RIGHT, 34.0 + CELL.1 * rows.len() as f64);
-    let mut svg = open(width, height);
+    let most = |row: usize| (0..columns.len()).max_by_key(|&column| cell(row, column));
+    let favourites =
+        (0..rows.len()).filter_map(|row| Some(format!("{} most with {}", rows[row], columns[most(row)?])));
+    let described = format!("{}.", favourites.collect::<Vec<_>>().join(", "));
+    let mut svg = open(width, height, "Who talked to whom", &described);
     for (column, name) in columns.iter().enumerate() {
         text(&mut svg, "tick", LEFT + CELL.0 * (column as f64 + 0.5), 20.0, name);
     }
@@ -72,14 +82,51 @@ pub fn matrix(rows: &[String], columns: &[String], cell: impl Fn(usize, usize) -
                 CELL.1 - 3.0,
                 0.06 + 0.5 * share
             );
-            text(&mut svg, "value", x + CELL.0 / 2.0, y + 19.0, &value.to_string());
+            text(&mut svg, "value", x + CELL.0 / 2.0, y + 19.0, &grouped(value));
         }
     }
     svg + "</svg>"
 }
 
-fn open(width: f64, height: f64) -> String {
-    format!(r#"<svg viewBox="0 0 {width:.0} {height:.0}" width="{width:.0}" role="img">"#)
+/// When each client was moved, in seconds, and to which processor: a row for each client over one axis of time.
+pub fn moves(clients: &[String], moves: &[(f64, &str, usize)]) -> String {
+    const LINE: f64 = 30.0;
+    let last = moves.iter().map(|(at_s, ..)| *at_s).fold(0.0, f64::max);
+    let step = tidy_fraction(last);
+    let end = (last / step).floor() * step + step;
+    let x = |at_s: f64| LEFT + at_s / end * (WIDTH - LEFT - RIGHT);
+    let height = LINE * clients.len() as f64 + 48.0;
+    let said = moves.iter().map(|(at_s, client, to)| format!("{client} to processor {to} after {at_s:.2} s"));
+    let described = format!("{}.", said.collect::<Vec<_>>().join(", "));
+    let mut svg = open(WIDTH, height, "What was moved when", &described);
+    for tick in 0..=(end / step).round() as u32 {
+        let at_s = f64::from(tick) * step;
+        line(&mut svg, "grid", x(at_s), 8.0, x(at_s), height - 34.0);
+        text(&mut svg, "tick", x(at_s), height - 18.0, &format!("{at_s:.1}"));
+    }
+    text(&mut svg, "tick", (LEFT + WIDTH - RIGHT) / 2.0, height - 3.0, "seconds");
+    for (row, name) in clients.iter().enumerate() {
+        let y = 8.0 + LINE * (row as f64 + 0.5);
+        text(&mut svg, "label", LEFT - 12.0, y + 4.0, name);
+        for (at_s, _, to) in moves.iter().filter(|(_, client, _)| client == name) {
+            let _ = write!(svg, r#"<circle class="k2" cx="{:.1}" cy="{y:.1}" r="5"/>"#, x(*at_s));
+            text(&mut svg, "note", x(*at_s) + 9.0, y + 4.0, &format!("to {to}"));
+        }
+    }
+    svg + "</svg>"
+}
+
+/// A tidy step for ranges below some seconds, too.
+fn tidy_fraction(range: f64) -> f64 {
+    tidy_step(range * 100.0) / 100.0
+}
+
+fn open(width: f64, height: f64, title: &str, described: &str) -> String {
+    format!(
+        r#"<svg viewBox="0 0 {width:.0} {height:.0}" width="{width:.0}" role="img"><title>{}</title><desc>{}</desc>"#,
+        escape(title),
+        escape(described)
+    )
 }
 
 fn line(svg: &mut String, class: &str, x1: f64, y1: f64, x2: f64, y2: f64) {
@@ -118,7 +165,8 @@ mod tests {
 
     #[test]
     fn every_point_and_every_cell_is_drawn() {
-        let svg = strips(&[Strip { label: "a<b", points: vec![1.0, 2.0, 2.0], median: 2.0 }], "per second");
+        let svg =
+            strips("t", &[Strip { label: "a<b", points: vec![1.0, 2.0, 2.0], median: 2.0 }], "per second");
         assert_eq!(svg.matches("<circle").count(), 3);
         assert!(svg.contains("a&lt;b"));
         let names = ["x".to_owned(), "y".to_owned()];
@@ -126,5 +174,8 @@ mod tests {
             matrix(&names, &names, |row, column| (row * 2 + column) as u64).matches("<rect").count(),
             4
         );
+        let moved = moves(&names, &[(0.31, "x", 1), (0.6, "y", 0), (0.65, "x", 0)]);
+        assert_eq!(moved.matches("<circle").count(), 3);
+        assert!(moved.contains("<desc>x to processor 1 after 0.31 s, y to processor 0"), "{moved}");
     }
 }

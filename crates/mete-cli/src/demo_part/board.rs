@@ -1,4 +1,4 @@
-//! The board: one page of counters that the parts write and the demo reads, so that counting needs
+//! The board: pages of counters that the parts write and the demo reads, so that counting needs
 //! no messages that would themselves be scheduled.
 
 use std::io;
@@ -8,19 +8,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags};
 
+use super::latencies::{self, BUCKETS, Latencies};
+
 /// Places on the board.
 pub const PLACES: usize = 64;
-/// Bytes of the board: a cache line for each place.
+/// Bytes of the board.
 pub const BYTES: usize = PLACES * size_of::<Counts>();
 
-/// What one part counts, on a cache line of its own.
+/// What one part counts, on cache lines of its own.
 #[repr(C, align(64))]
-#[derive(Default)]
 pub struct Counts {
     /// Requests answered.
     pub requests: AtomicU64,
     /// Of these, requests whose two ends ran on different processors.
     pub crossings: AtomicU64,
+    /// Requests by the time that they took. Clients alone count it.
+    latencies: [AtomicU64; BUCKETS],
 }
 
 impl Counts {
@@ -30,9 +33,21 @@ impl Counts {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.crossings.fetch_add(u64::from(crossed), Ordering::Relaxed);
     }
+
+    /// Counts how long a request took.
+    #[allow(dead_code, reason = "the demo itself only reads")]
+    pub fn took(&self, ns: u64) {
+        self.latencies[latencies::bucket(ns)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How long requests took so far.
+    #[allow(dead_code, reason = "the parts only write")]
+    pub fn latencies(&self) -> Latencies {
+        Latencies(std::array::from_fn(|bucket| self.latencies[bucket].load(Ordering::Relaxed)))
+    }
 }
 
-/// The mapped page. It stays mapped until the process ends.
+/// The mapped pages. They stay mapped until the process ends.
 #[derive(Clone, Copy)]
 pub struct Board(&'static [Counts; PLACES]);
 

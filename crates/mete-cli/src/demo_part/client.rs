@@ -22,10 +22,12 @@ pub fn ask(sockets: &[PathBuf], counts: &Counts) -> io::Result<()> {
         let which = if stray { 1 + (number / STRAY) as usize % (drivers.len() - 1) } else { 0 };
         let mut request = [0; REQUEST_BYTES];
         request[..4].copy_from_slice(&processor().to_le_bytes());
+        let begun = Instant::now();
         if exchange(&mut drivers[which], &request, &mut answer).is_err() {
             // The driver went away: the demo is over.
             return Ok(());
         }
+        counts.took(begun.elapsed().as_nanos() as u64);
         let driver_ran_on = u32::from_le_bytes([answer[0], answer[1], answer[2], answer[3]]);
         counts.count(driver_ran_on != processor());
         own.touch();

@@ -4,12 +4,13 @@
 //!
 //! A *driver* serves requests on a Unix socket and says by a probe whom it served. A *client* sends
 //! requests, mostly to one driver, and computes a little in between. A *hog* computes. Driver and
-//! client count what they do in a page that they share with the demo, see [`board`].
+//! client count what they do in pages that they share with the demo, see [`board`].
 
 mod board;
 mod client;
 mod driver;
 mod hog;
+mod latencies;
 mod work;
 
 use std::path::PathBuf;

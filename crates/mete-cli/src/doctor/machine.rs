@@ -70,7 +70,7 @@ fn placement() -> Capability {
 }
 
 fn effective_capabilities() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = String::from_utf8_lossy(&fs::read("/proc/self/status").unwrap_or_default()).into_owned();
     let hex = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     hex.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
 }

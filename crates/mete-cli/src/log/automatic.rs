@@ -1,10 +1,11 @@
 //! Domains for somebody who named none: the programs that use the processors most.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
 
 use mete_sched::domains::process::{self, Process};
-use mete_sched::domains::{DomainSpec, Selector};
+use mete_sched::domains::{DomainSpec, Selector, plain_name};
 
 /// As many as can be taken in at a glance.
 const MOST: usize = 12;
@@ -12,37 +13,41 @@ const MOST: usize = 12;
 const LOOK_FOR: Duration = Duration::from_millis(300);
 
 /// Processor time in ticks, by name of program: just now, and since it began.
-type Busy = BTreeMap<String, (u64, u64)>;
+type Busy = BTreeMap<OsString, (u64, u64)>;
 
-/// The busiest programs of the moment, then those that have run most.
-pub fn busiest() -> Vec<DomainSpec> {
-    let before = used();
-    std::thread::sleep(LOOK_FOR);
-    let mut busy: Vec<_> = since(&before, used()).into_iter().collect();
-    busy.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-    busy.truncate(MOST);
-    let mut specs: Vec<DomainSpec> = Vec::new();
-    for (comm, _) in busy {
-        let (name, selector) = (plain(&comm), Selector::Comm(comm));
-        match specs.iter_mut().find(|spec| spec.name == name) {
-            Some(spec) => spec.selectors.push(selector),
-            None => specs.push(DomainSpec { name, selectors: vec![selector], role: None }),
-        }
-    }
-    specs
+/// A look at what runs, to be followed by another one.
+pub struct FirstLook {
+    used: BTreeMap<u32, (OsString, u64)>,
+    at: Instant,
 }
 
-/// A program's name with what a domain's name cannot hold replaced.
-pub fn plain(name: &str) -> String {
-    let replace =
-        |letter: char| if letter.is_alphanumeric() || "-_./@".contains(letter) { letter } else { '_' };
-    let name: String = name.chars().map(replace).collect();
-    if ["other", "idle"].contains(&name.as_str()) { format!("{name}_") } else { name }
+impl FirstLook {
+    /// Looks.
+    pub fn now() -> FirstLook {
+        FirstLook { used: used(), at: Instant::now() }
+    }
+
+    /// The busiest programs since then, and for a while at least; then those that have run most.
+    pub fn busiest(self) -> Vec<DomainSpec> {
+        std::thread::sleep(LOOK_FOR.saturating_sub(self.at.elapsed()));
+        let mut busy: Vec<_> = since(&self.used, used()).into_iter().collect();
+        busy.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+        busy.truncate(MOST);
+        let mut specs: Vec<DomainSpec> = Vec::new();
+        for (comm, _) in busy {
+            let (name, selector) = (plain_name(&comm), Selector::comm(&comm));
+            match specs.iter_mut().find(|spec| spec.name == name) {
+                Some(spec) => spec.selectors.push(selector),
+                None => specs.push(DomainSpec { name, selectors: vec![selector], role: None }),
+            }
+        }
+        specs
+    }
 }
 
 /// The kernel's own threads stay together in "other", and so does whoever belongs to the first
 /// process itself: everybody descends from it.
-fn used() -> BTreeMap<u32, (String, u64)> {
+fn used() -> BTreeMap<u32, (OsString, u64)> {
     let own = std::process::id();
     let first = Process::read(1).map(|process| process.comm);
     let programs = process::processes().into_iter().filter_map(Process::read);
@@ -52,7 +57,7 @@ fn used() -> BTreeMap<u32, (String, u64)> {
     programs.map(|process| (process.pid, (process.comm, process.ran))).collect()
 }
 
-fn since(before: &BTreeMap<u32, (String, u64)>, now: BTreeMap<u32, (String, u64)>) -> Busy {
+fn since(before: &BTreeMap<u32, (OsString, u64)>, now: BTreeMap<u32, (OsString, u64)>) -> Busy {
     let mut busy = Busy::new();
     for (pid, (comm, ticks)) in now {
         let earlier = before.get(&pid).map_or(0, |(_, ticks)| *ticks);
@@ -70,10 +75,10 @@ mod tests {
     #[test]
     fn names_of_programs_become_names_of_domains() {
         assert_eq!(
-            (plain("kube-proxy"), plain("a b:c"), plain("idle")),
+            (plain_name("kube-proxy".as_ref()), plain_name("a b:c".as_ref()), plain_name("idle".as_ref())),
             ("kube-proxy".into(), "a_b_c".into(), "idle_".into())
         );
-        for spec in busiest() {
+        for spec in FirstLook::now().busiest() {
             assert!(format!("{}=pid:1", spec.name).parse::<DomainSpec>().is_ok(), "{}", spec.name);
         }
     }

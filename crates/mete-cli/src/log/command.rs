@@ -1,7 +1,7 @@
 //! The command that is logged: it waits between fork and exec until it belongs to its domain, so
 //! that nothing it does is missed.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -10,8 +10,11 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
+
+use super::user::User;
+use crate::failure::NotRun;
 
 /// How long a command may take to follow Ctrl-C, and then a polite signal.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -28,11 +31,12 @@ pub struct Paused {
 
 impl Paused {
     /// Starts the process, if there is a command at all. With `stdout_aside`, what it prints goes to
-    /// stderr. Its environment gets another variable.
+    /// stderr. Its environment gets another variable. It becomes another user's when it goes on.
     pub fn start(
         command: &[OsString],
         stdout_aside: bool,
         variable: Option<(&str, String)>,
+        user: Option<&User>,
     ) -> anyhow::Result<Option<Paused>> {
         let Some((program, arguments)) = command.split_first() else { return Ok(None) };
         let mut command = Command::new(program);
@@ -41,14 +45,17 @@ impl Paused {
             command.stdout(io::stderr());
         }
         command.envs(variable);
-        let paused = Paused::spawn(program.clone(), command);
+        crate::interrupt::restore_limits(&mut command);
+        let paused = Paused::spawn(program.clone(), command, user);
         paused.map(Some).with_context(|| format!("cannot start {}", program.display()))
     }
 
-    fn spawn(program: OsString, mut command: Command) -> io::Result<Paused> {
+    fn spawn(program: OsString, mut command: Command, user: Option<&User>) -> io::Result<Paused> {
         let (mut told_pid, tell_pid) = io::pipe()?;
         let (wait_to_go, go) = io::pipe()?;
         wait_before_exec(&mut command, tell_pid, wait_to_go, go.as_raw_fd());
+        // Only then: the waiting process has what is this program's alone.
+        user.into_iter().for_each(|user| user.run(&mut command));
         let spawn = std::thread::spawn(move || {
             let spawned = command.spawn();
             drop(command);
@@ -68,18 +75,15 @@ impl Paused {
     }
 
     /// The program's name without its directory.
-    pub fn name(&self) -> String {
-        Path::new(&self.program).file_name().unwrap_or_default().to_string_lossy().into_owned()
+    pub fn name(&self) -> &OsStr {
+        Path::new(&self.program).file_name().unwrap_or_default()
     }
 
     /// Lets it become the command.
     pub fn resume(mut self) -> anyhow::Result<Running> {
         let resumed = self.go.write_all(&[1]).and_then(|()| joined(self.spawn));
-        let child = resumed.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => anyhow!("there is no such program in PATH or at that path"),
-            _ => error.into(),
-        });
-        let child = child.with_context(|| format!("cannot run {}", self.program.display()))?;
+        let failed = || format!("cannot run {}", self.program.display());
+        let child = resumed.map_err(NotRun).with_context(failed)?;
         Ok(Running { child, status: None, is_cut_short: false })
     }
 }

@@ -4,6 +4,7 @@ mod automatic;
 pub mod command;
 mod events;
 mod rest;
+pub mod user;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -11,17 +12,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use mete_sched::{DomainSpec, Report, Scheduler, Selector, Settings};
+use mete_probe::directory::Users;
+use mete_sched::domains::selector::user_id;
+use mete_sched::domains::{DomainError, plain_name};
+use mete_sched::{DivideBy, DomainSpec, Report, Scheduler, SchedulerError, Selector, Settings};
 
-use crate::arguments::duration;
+use crate::arguments::{domain, duration};
 use crate::notice::Told;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::report::{Interval, Logged, Queues, tables};
-use crate::{interrupt, notice};
+use crate::{failure, interrupt, notice};
+use automatic::FirstLook;
 use command::{Paused, Running};
 use events::Wanted;
 use rest::Rest;
+use user::UserOption;
 
 /// Options of `mete log`.
 #[derive(Debug, clap::Args)]
@@ -36,12 +42,21 @@ pub struct Options {
     /// How often to read the logs
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20ms")]
     interval: Duration,
-    /// An accounting domain and who belongs to it; repeat it for more. Selectors: pid:NUMBER, comm:NAME,
-    /// exe:PATH, cgroup:PATH, user:NAME, children:NUMBER; several with commas. Children of whoever
-    /// belongs to a domain belong to it, too, and so does whoever starts later and is selected. Without
-    /// any, the busiest programs become domains
-    #[arg(long = "domain", value_name = "NAME=SELECTOR")]
+    /// An accounting domain and what belongs to it; repeat it for more. Selectors: pid:NUMBER, comm:NAME,
+    /// exe:PATH, cgroup:PATH, user:NAME, children:NUMBER; several with commas; in names and paths * ? [a-z]
+    /// and ** are patterns. Children of what belongs to a domain belong to it, too, and so does what starts
+    /// later and is selected. Without any, the busiest programs become domains
+    #[arg(long = "domain", value_name = "NAME=SELECTOR", value_parser = domain())]
     domains: Vec<DomainSpec>,
+    /// A domain for each control group, program or user, up to 253 of them, also for those that appear later
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "cgroup|program|user",
+        conflicts_with = "domains"
+    )]
+    by: Option<By>,
     /// What of the kernel to log: service, ipc, memory, run-queue[=HERTZ], counters=NAME,NAME… with
     /// the names that perf list shows
     #[arg(long, value_name = "LIST", default_value = events::DEFAULT)]
@@ -49,49 +64,99 @@ pub struct Options {
     /// Log programs with probes only, not the kernel
     #[arg(long, conflicts_with = "event")]
     components: bool,
+    /// Log the probes of these users' programs, too (names, numbers, or all), though they have no process in a domain.
+    /// For root; with --components, it is all
+    #[arg(long, value_name = "USER,…", value_delimiter = ',', value_parser = user)]
+    components_of: Vec<User>,
     /// Print one JSON object a line; what COMMAND prints goes to stderr then
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    user: UserOption,
     /// A command to run and to log, as a domain of its own
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
+/// Whose programs are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum User {
+    All,
+    One(u32),
+}
+
+fn user(text: &str) -> Result<User, DomainError> {
+    if text == "all" { Ok(User::All) } else { user_id(text.as_ref()).map(User::One) }
+}
+
+/// What has a domain of its own.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum By {
+    Cgroup,
+    Program,
+    User,
+}
+
+impl By {
+    fn divide(self) -> DivideBy {
+        match self {
+            By::Cgroup => DivideBy::Cgroup,
+            By::Program => DivideBy::Program,
+            By::User => DivideBy::User,
+        }
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   sudo mete log --for 5s           the busiest programs
+  sudo mete log --by program -- make -j4   each program that it runs
   sudo mete log -- make -j4        a command and all that it starts
   sudo mete log --domain web=comm:nginx --domain db=user:postgres --every 1s
   sudo mete log --domain box=cgroup:/system.slice/docker.service
+  sudo mete log --domain 'db=exe:/usr/lib/postgresql/*/bin/postgres'
   sudo mete log --event service,counters=cycles,cache-misses -- ./program
   mete log --components --for 5s   programs with probes, without root
   sudo mete log --for 1s --json | jq 'select(.kind == \"domain\")'
 
-Whoever starts later and matches a selector belongs to its domain. So a domain may be empty at first,
-as long as another one has somebody in it.
+What starts later and matches a selector belongs to its domain from the first moment on, as soon as it has
+that name or runs that program: what it did before, between fork and exec, belongs to its parent's domain.
+So a domain may be empty at first, as long as another one is not.
 
-Percentages are of one processor. Wake-ups by interrupts are not counted. The domain `other` is
-whoever belongs to no domain. The exit status is COMMAND's, or 1 if nothing could be logged.
+Percentages are of one processor. Wake-ups by interrupts are not counted, nor those by packets from
+other network namespaces, whose sender is not known. A ? is what is not known. The domain `other` has
+every process that belongs to no domain. The exit status is COMMAND's, 127 if there is no such
+program, 126 if it cannot be run, or 1 if the kernel, or a characteristic that --event names, could
+not be logged: the last line says so. Without COMMAND it is 3 if something of what happened is
+missing in the results, which the last line says.
+
+Under sudo, COMMAND runs as the user who called sudo, and stderr says so; --user root runs it as root.
 
 Ctrl-C ends the run with the results so far. It reaches COMMAND, too, which gets two seconds to
 end by itself before it is ended. The exit status is then 130, or what COMMAND makes of it.
 
+The time of --for begins once everything is logged, a quarter of a second after the start; at the end,
+switching off takes a tenth.
+
 Numbers behind a ≥ are lower bounds, because rows were lost. The objects of --json are described
 in docs/json.md.";
 
+/// The exit status where rows were lost and the results are there all the same.
+const INCOMPLETE: u8 = 3;
 /// Without a command, as long as it takes to see something.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
-/// Programs with probes, and processes that belong to a domain: a command may be over before a second has
-/// passed.
+/// For components, and for processes where the kernel component does not bind them itself: a command may be over before
+/// a second has passed.
 const LOOK_DURING_COMMAND: Duration = Duration::from_millis(40);
-/// Until it is found, what a process that starts meanwhile does counts as other's.
+/// Without the kernel component, what a process does that starts meanwhile counts as other's until it is found.
 const LOOK_OTHERWISE: Duration = Duration::from_millis(200);
 
 /// Logs, and answers with the command's status.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
-    let paused = Paused::start(&options.command, options.json, None)?;
-    let mut scheduler = Scheduler::start(options.settings(), domains(options, paused.as_ref()))?;
+    let user = options.user.told(&options.command, "")?;
+    let paused = Paused::start(&options.command, options.json, None, user.as_ref())?;
+    let mut scheduler = start(options, paused.as_ref())?;
     if paused.is_none() {
         notice::check(&mut scheduler)?;
     }
@@ -102,10 +167,29 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     let logged = recorder.record(&mut scheduler, running.as_mut())?;
     let is_done = !interrupt::asked();
     tables::whole(&logged, options.interval, output)?;
+    if scheduler.domains().is_full() {
+        failure::say("there were no more domains to give out: what came later is in \"other\"");
+    }
     if logged.report.completeness.files.is_empty() && !notice::logs_anything(&scheduler) {
         bail!("nothing was logged: not the kernel, and no program with probes ran");
     }
-    running.map_or_else(|| Ok(interrupt::ended(is_done)), Running::status)
+    let is_complete = tables::tell_loss(&logged);
+    let is_less_than_asked = tell_not_logged(&logged);
+    let status = match running {
+        Some(running) => running.status()?,
+        None if is_done && !is_complete => ExitCode::from(INCOMPLETE),
+        None => interrupt::ended(is_done),
+    };
+    Ok(if is_less_than_asked && status == ExitCode::SUCCESS { ExitCode::FAILURE } else { status })
+}
+
+/// Says last of all what was asked for and is not in the results, if anything is not.
+fn tell_not_logged(logged: &Logged) -> bool {
+    let what = logged.not_logged.join("; ");
+    if !what.is_empty() {
+        failure::say(&format!("these results are without what was asked for: {what}"));
+    }
+    !what.is_empty()
 }
 
 impl Options {
@@ -114,7 +198,31 @@ impl Options {
         let housekeeping = if self.command.is_empty() { LOOK_OTHERWISE } else { LOOK_DURING_COMMAND };
         // A program that was busy a moment ago may have ended.
         let may_be_empty = self.domains.is_empty();
-        Settings { poll: self.interval, kernel, housekeeping, may_be_empty, ..Settings::default() }
+        let component_users = self.component_users();
+        let divide = self.by.map(By::divide);
+        Settings {
+            divide,
+            poll: self.interval,
+            kernel,
+            housekeeping,
+            may_be_empty,
+            component_users,
+            ..Settings::default()
+        }
+    }
+
+    /// Who wants programs with probes only wants all of them.
+    fn component_users(&self) -> Users {
+        if self.components || self.components_of.contains(&User::All) {
+            return Users::All;
+        }
+        let one = |user: &User| if let User::One(user) = user { Some(*user) } else { None };
+        Users::These(self.components_of.iter().filter_map(one).collect())
+    }
+
+    /// Whether each characteristic was asked for by its name, and not with all that cost next to nothing.
+    fn is_choice(&self) -> bool {
+        events::DEFAULT.parse().is_ok_and(|default: Wanted| default != self.event)
     }
 
     fn limit(&self) -> Option<Duration> {
@@ -127,21 +235,22 @@ impl Options {
     }
 }
 
-/// The domains that were asked for, the command's, or the busiest programs'.
-fn domains(options: &Options, paused: Option<&Paused>) -> Vec<DomainSpec> {
+/// Logs the domains that were asked for, the command's, or the busiest programs'.
+fn start(options: &Options, paused: Option<&Paused>) -> Result<Scheduler, SchedulerError> {
     let mut specs = options.domains.clone();
-    match paused {
-        Some(paused) => specs.push(command_domain(paused, &specs)),
-        None if specs.is_empty() => specs = automatic::busiest(),
-        None => {}
+    specs.extend(paused.map(|paused| command_domain(paused, &specs)));
+    if specs.is_empty() && options.by.is_none() {
+        // Who is busy shows while the kernel's programs are loaded.
+        let first = FirstLook::now();
+        return Scheduler::start_for(options.settings(), || first.busiest());
     }
-    specs
+    Scheduler::start(options.settings(), specs)
 }
 
 /// Named for the program, unless somebody has the name.
 fn command_domain(paused: &Paused, others: &[DomainSpec]) -> DomainSpec {
     let is_free = |name: &String| !name.is_empty() && others.iter().all(|other| other.name != *name);
-    let name = Some(automatic::plain(&paused.name())).filter(is_free).unwrap_or_else(|| "command".into());
+    let name = Some(plain_name(paused.name())).filter(is_free).unwrap_or_else(|| "command".into());
     DomainSpec { name, selectors: vec![Selector::Pid(paused.pid())], role: None }
 }
 
@@ -179,7 +288,8 @@ impl Recorder<'_> {
     fn record(mut self, scheduler: &mut Scheduler, running: Option<&mut Running>) -> anyhow::Result<Logged> {
         let (stop, mut outcome) = (AtomicBool::new(false), Ok(()));
         let mut running = running;
-        scheduler.run(&stop, |scheduler| {
+        let end = self.options.limit().map(|limit| self.begin + limit);
+        scheduler.run_with_end(end, &stop, |scheduler| {
             outcome = self.look(scheduler, running.as_deref_mut(), &stop);
         });
         outcome?;
@@ -190,8 +300,12 @@ impl Recorder<'_> {
         self.told.tell_all(scheduler);
         self.queues.note(scheduler);
         self.rest.look(scheduler.domains());
-        let logged = self.whole.end(Report::of(scheduler), &self.queues);
-        Ok(Logged { within_other: self.rest.largest(), ..logged })
+        // The last part and the whole end at one moment.
+        let now = Report::of(scheduler);
+        self.print_part(now.clone())?;
+        let logged = self.whole.end(now, &self.queues);
+        let not_logged = self.told.not_logged(self.options.is_choice());
+        Ok(Logged { within_other: self.rest.largest(), not_logged, ..logged })
     }
 
     /// After each poll. On an error, there is no next one.
@@ -206,21 +320,27 @@ impl Recorder<'_> {
         self.rest.look_in_time(scheduler.domains());
         self.progress.aside(|| self.told.tell_all(scheduler));
         let has_ended = running.map_or(Ok(false), Running::has_ended)?;
-        self.print_part(scheduler)?;
         let passed = self.begin.elapsed();
         let is_over = self.options.limit().is_some_and(|limit| passed >= limit);
+        let is_last = has_ended || is_over || interrupt::asked();
+        // The last part goes on to the end.
+        if !is_last && self.is_part_over(scheduler) {
+            self.print_part(Report::of(scheduler))?;
+        }
         self.progress.show(passed, format!("{:.0} s, Ctrl-C shows the results so far", passed.as_secs_f64()));
-        stop.store(has_ended || is_over || interrupt::asked(), Ordering::Relaxed);
+        stop.store(is_last, Ordering::Relaxed);
         Ok(())
     }
 
-    /// What `--every` asks for.
-    fn print_part(&mut self, scheduler: &Scheduler) -> anyhow::Result<()> {
-        let (Some(part), Some(every)) = (&mut self.part, self.options.every) else { return Ok(()) };
-        if part.elapsed(scheduler) < every {
-            return Ok(());
-        }
-        let logged = part.end(Report::of(scheduler), &self.queues);
+    fn is_part_over(&self, scheduler: &Scheduler) -> bool {
+        let part = self.part.as_ref().zip(self.options.every);
+        part.is_some_and(|(part, every)| part.elapsed(scheduler) >= every)
+    }
+
+    /// What `--every` asks for: what was logged since the part before.
+    fn print_part(&mut self, now: Report) -> anyhow::Result<()> {
+        let Some(part) = &mut self.part else { return Ok(()) };
+        let logged = part.end(now, &self.queues);
         self.progress.aside(|| tables::part(&logged, self.output))
     }
 }

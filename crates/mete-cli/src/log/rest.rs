@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use mete_sched::domains::process::Process;
+use mete_sched::domains::process::{Process, shown};
 use mete_sched::domains::{Domains, OTHER};
 use rustix::param::clock_ticks_per_second;
 use rustix::time::{ClockId, clock_gettime};
@@ -18,16 +18,39 @@ use crate::report::Program;
 const EVERY: Duration = Duration::from_millis(400);
 /// At most this part of a processor goes into looking, however many processes there are.
 const COSTS_AT_MOST: u32 = 500;
+/// An idle process is looked at again after at most this many looks without it.
+const LONGEST_REST: u8 = 15;
 
 /// The programs in "other". See the [module](self).
 pub struct Rest {
     /// When it began, in ticks since boot.
     began: u64,
     next: Instant,
-    /// By process: when it began and how long it had run, in ticks.
-    seen: BTreeMap<u32, (u64, u64)>,
+    /// By process.
+    seen: BTreeMap<u32, Seen>,
     /// In ticks, by name.
     ran: BTreeMap<String, u64>,
+}
+
+/// A process at the last look at it.
+#[derive(Clone, Copy)]
+struct Seen {
+    /// When it began, in ticks since boot.
+    start: u64,
+    /// How long it had run, in ticks.
+    ran: u64,
+    /// How many looks to come leave it out, and how many the last such time did: most processes do nothing for long, and
+    /// what they have run meanwhile shows at the next look.
+    rests: u8,
+    rested: u8,
+}
+
+impl Seen {
+    fn is_due(&mut self) -> bool {
+        let is_due = self.rests == 0;
+        self.rests = self.rests.saturating_sub(1);
+        is_due
+    }
 }
 
 impl Rest {
@@ -46,28 +69,40 @@ impl Rest {
     /// Looks, if it is time to.
     pub fn look_in_time(&mut self, domains: &Domains) {
         if Instant::now() >= self.next {
-            self.look(domains);
+            self.look_at(domains, Seen::is_due);
         }
     }
 
     /// Looks at all who were in no domain at the last scan.
     pub fn look(&mut self, domains: &Domains) {
+        self.look_at(domains, |_| true);
+    }
+
+    fn look_at(&mut self, domains: &Domains, is_due: fn(&mut Seen) -> bool) {
         let begin = Instant::now();
-        for process in domains.members(OTHER).filter_map(Process::read) {
-            self.note(process);
+        for pid in domains.members(OTHER) {
+            if self.seen.get_mut(&pid).is_none_or(is_due)
+                && let Some(process) = Process::read(pid)
+            {
+                self.note(process);
+            }
         }
         self.next = begin + EVERY.max(begin.elapsed() * COSTS_AT_MOST);
     }
 
     fn note(&mut self, process: Process) {
-        let before = self.seen.insert(process.pid, (process.start, process.ran));
-        let before = match before.filter(|(start, _)| *start == process.start) {
-            Some((_, ran)) => ran,
+        let known = self.seen.get(&process.pid).filter(|seen| seen.start == process.start);
+        let before = match known {
+            Some(seen) => seen.ran,
             None if process.start >= self.began => 0,
             // It was there before, in another domain or not to be read.
             None => process.ran,
         };
         let used = process.ran.saturating_sub(before);
+        let is_idle = known.is_some() && used == 0;
+        let rested = known.filter(|_| is_idle).map_or(0, |seen| (seen.rested * 2 + 1).min(LONGEST_REST));
+        let seen = Seen { start: process.start, ran: process.ran, rests: rested, rested };
+        self.seen.insert(process.pid, seen);
         if used > 0 {
             *self.ran.entry(program(process)).or_default() += used;
         }
@@ -86,8 +121,10 @@ impl Rest {
 
 /// The kernel's threads of one kind are one program: `kworker/0:1`.
 fn program(process: Process) -> String {
-    let end = process.comm.find('/').filter(|_| process.is_kernel).unwrap_or(process.comm.len());
-    process.comm[..end].to_owned()
+    let mut name = shown(&process.comm);
+    let end = name.find('/').filter(|_| process.is_kernel).unwrap_or(name.len());
+    name.truncate(end);
+    name
 }
 
 fn ticks_since_boot() -> u64 {
@@ -98,7 +135,29 @@ fn ticks_since_boot() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+
     use super::*;
+
+    #[test]
+    fn log_13_a_process_that_does_nothing_is_looked_at_less_often_and_nothing_it_does_is_missed() {
+        let mut rest =
+            Rest { began: 1000, next: Instant::now(), seen: BTreeMap::new(), ran: BTreeMap::new() };
+        let process = |ran| Process { pid: 1, comm: "x".into(), parent: 1, is_kernel: false, start: 10, ran };
+        let looks = |rest: &mut Rest, ran: u64, times: usize| {
+            (0..times)
+                .filter(|_| {
+                    let is_due = rest.seen.get_mut(&1).is_none_or(Seen::is_due);
+                    is_due.then(|| rest.note(process(ran))).is_some()
+                })
+                .count()
+        };
+        assert_eq!(looks(&mut rest, 500, 100), 5 + 5, "at 1, 2, 4, 8, 16, and each 16th from there");
+        assert!((0..16).any(|_| looks(&mut rest, 507, 1) == 1), "it is looked at in the end");
+        assert_eq!(looks(&mut rest, 509, 1), 1, "whatever did something is looked at next time");
+        assert_eq!(rest.ran, BTreeMap::from([("x".into(), 9)]));
+    }
 
     #[test]
     fn log_13_only_what_ran_while_it_was_counted_counts() {
@@ -121,6 +180,11 @@ mod tests {
         rest.note(process(4, "kworker/1:0", 1400, 2));
         let expected = BTreeMap::from([("old".into(), 30), ("new".into(), 75), ("kworker".into(), 3)]);
         assert_eq!(rest.ran, expected);
+        // A name that the kernel has cut within a letter.
+        let cut = OsString::from_vec("сериализ".as_bytes()[..15].to_vec());
+        rest.note(Process { comm: cut, ..process(5, "", 1500, 100) });
+        assert_eq!(rest.largest()[0].name, "сериали\\xd0");
+        rest.ran.retain(|name, _| name.is_ascii());
         let names: Vec<_> = rest.largest().into_iter().map(|program| program.name).collect();
         assert_eq!(names, ["new", "old", "kworker"]);
     }

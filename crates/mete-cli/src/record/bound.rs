@@ -29,6 +29,8 @@ impl Bound {
         bound.check_matches(!options.command.is_empty())?;
         if has_kernel {
             bound.source = Some(start(&bound.domains)?);
+            // Twice: a process may have become another program between a look and its binding.
+            bound.look();
             bound.look();
         }
         Ok(Some(bound))
@@ -48,12 +50,15 @@ impl Bound {
 
     /// Binds who has come since; says who has come or gone.
     pub fn look(&mut self) -> &[Change] {
-        let changes = self.domains.scan();
+        let source = self.source.as_ref();
+        self.domains.scan_beside(|pid| source?.bound(pid));
         if let Some(source) = &mut self.source {
-            // Whoever has ended, or belongs to somebody else, is in no domain.
-            changes.iter().for_each(|change| drop(source.bind(*change)));
+            // A process that has ended, or is another user's, is in no domain; nor is a group that has gone.
+            let changes = self.domains.changes().iter();
+            changes.for_each(|change| drop(source.rebind(*change, self.domains.seen(change.pid))));
+            self.domains.new_cgroups().for_each(|(path, domain)| drop(source.bind_cgroup(path, domain)));
         }
-        changes
+        self.domains.changes()
     }
 
     /// Who belongs to a domain.
@@ -76,6 +81,7 @@ impl Bound {
 /// The kernel component, with everybody bound who is in a domain.
 fn start(domains: &Domains) -> anyhow::Result<KernelSource> {
     let (mut source, _) = KernelSource::start(Kernel::load()?, &[])?;
+    source.select(&domains.rules(), None)?;
     domains.cgroups().try_for_each(|(path, domain)| source.bind_cgroup(path, domain))?;
     // Whoever has ended is in no domain.
     domains.present().for_each(|change| drop(source.bind(change)));

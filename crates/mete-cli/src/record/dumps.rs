@@ -1,10 +1,8 @@
 //! The flight recorder: the newest events stay in memory, and become a trace when somebody asks, when what is waited
 //! for has happened, and at the end.
 
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::bail;
 use mete_kernel::record::Areas;
 use mete_trace::{RecordError, Recorder, Together};
 
@@ -24,17 +22,11 @@ pub struct Dumps {
 }
 
 impl Dumps {
-    /// The first goes into the trace's directory, which must be free; later ones beside it.
-    pub fn new(options: &Options) -> anyhow::Result<Dumps> {
+    /// The first goes into the trace's directory; later ones beside it.
+    pub fn new(options: &Options) -> Dumps {
         let directory = options.output.clone();
-        if directory.exists() && !directory.is_dir() {
-            bail!("{} is a file; a trace needs a directory of its own", directory.display());
-        }
-        if fs::read_dir(&directory).is_ok_and(|mut found| found.next().is_some()) {
-            bail!("{} is not empty; a trace needs a directory of its own", directory.display());
-        }
         let left = (!options.dump_on.is_empty()).then_some(options.dumps);
-        Ok(Dumps { directory, made: Vec::new(), answered: 0, left })
+        Dumps { directory, made: Vec::new(), answered: 0, left }
     }
 
     /// Writes what was asked for by a signal, and what waited for an event; says where.

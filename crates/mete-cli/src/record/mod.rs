@@ -21,14 +21,17 @@ mod wanted;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::thread;
 use std::time::Duration;
 
 use mete_parameters::Mounted;
 use mete_sched::DomainSpec;
+use mete_trace::FormerTrace;
 
-use crate::arguments::{bytes, duration, one_or_more};
+use crate::arguments::{bytes, domain, duration, one_or_more};
 use crate::interrupt;
 use crate::log::command::{Paused, Running};
+use crate::log::user::{User, UserOption};
 use crate::output::Output;
 use desk::{Counter, Desk, desk};
 use live::Live;
@@ -46,6 +49,9 @@ pub struct Options {
     /// The trace's directory. It is made, or must be empty
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
+    /// Replace the trace that is in the directory already; one that has anything else in it is left alone
+    #[arg(long)]
+    force: bool,
     /// How long to record; until Ctrl-C, or as long as COMMAND runs. COMMAND is ended if it runs longer
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
@@ -54,7 +60,7 @@ pub struct Options {
     events: Vec<String>,
     /// An accounting domain and who belongs to it, for what the schema calls `domain`: the first one is domain 2,
     /// domain 1 the idle time, domain 0 everybody else. Selectors as in mete log; repeat it for more
-    #[arg(long = "domain", value_name = "NAME=SELECTOR")]
+    #[arg(long = "domain", value_name = "NAME=SELECTOR", value_parser = domain())]
     domains: Vec<DomainSpec>,
     /// Memory for what is not written yet, for each processor: a power of two from 64K to 256M
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "4M")]
@@ -82,6 +88,8 @@ pub struct Options {
     /// Print the summary as a JSON object; what COMMAND prints goes to stderr then
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    user: UserOption,
     /// A command to run; the whole machine is recorded while it does
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -91,26 +99,33 @@ const EXAMPLES: &str = "\
 Examples:
   sudo mete record --schema scheduler -o trace --for 5s
   sudo mete record --schema scheduler -o trace -- make -j4
+  sudo mete record --schema scheduler -o trace --force -- make -j4   once more
   sudo mete record --schema scheduler --events SCHEDIN -o trace --for 1s
   sudo mete record --schema my-events.mete my-points.mete -o trace
   mete record --schema stopwatch -o trace -- ./my-program
   sudo mete record --schema by-domain.mete --domain web=comm:nginx -o trace
-  sudo mete record --schema scheduler -o trace --parameters /run/mete --off
-  echo 1 > /run/mete/enable
+  sudo mete record --schema scheduler -o trace --parameters /run/recorder --off
+  echo 1 > /run/recorder/enable
   sudo mete record --schema my-points.mete --keep 64M --dump-on SLOW -o trace
   mete show trace
   mete convert trace --to perl -o trace.pl
 
 Events without a point, as those of stopwatch, are COMMAND's own: see mete schema generate. Probe points (probe:) are
-those of whatever program has them, now or later. Without points of the kernel there is no need to be root. The kernel's programs of your own schemata are compiled by clang, and kept in ~/.cache/mete for the next time; shipped
+those of whatever program has them, now or later. Without points of the kernel there is no need to be root. The kernel's programs of your own schemata are compiled by clang, and kept in /var/cache/mete (~/.cache/mete of another user than root) for the next time; shipped
 ones need no compiler. mete schema check says whether a schema fits this kernel.
 
 On a terminal, a line tells how it goes when that takes longer than a second; with COMMAND, which writes there, too,
 a line of its own every 5 s. What is still in the buffers, for half a second at most, is not in it.
 
+Under sudo, COMMAND runs as the user who called sudo, and stderr says so; --user root runs it as root.
+
 Ctrl-C ends the recording with a complete trace; without --for and COMMAND that is its end, and the exit
 status is 0, otherwise 130. With COMMAND, the status is COMMAND's. A trace whose recorder is killed can be
 read up to the last blocks that it wrote: about a second before, unless the disk is slower.";
+
+/// The command's end is known when its parent is told of it. Its last context switch comes some microseconds later, or
+/// more where the processor is taken from it just then.
+const LAST_SWITCH: Duration = Duration::from_millis(30);
 
 /// How often the command is looked after.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -119,13 +134,17 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
     interrupt::listen_to_dumps()?;
+    let besides = if options.parameters.is_some() { ", and cannot use the parameters" } else { "" };
+    let user = options.user.told(&options.command, besides)?;
     let mut session = Session::begin(options, Wanted::read(options, output)?)?;
     if options.command.is_empty() {
         session.tell_missing();
     }
     let (counter, desk) = desk();
     // The command may write into the files at once.
-    let started = options.mount(&session, counter).and_then(|tree| Ok((tree, options.start(&mut session)?)));
+    let started = options
+        .mount(&session, counter)
+        .and_then(|tree| Ok((tree, options.start(&mut session, user.as_ref())?)));
     let (tree, mut running) = match started {
         Ok((tree, None)) if !options.command.is_empty() => {
             drop((desk, tree));
@@ -138,6 +157,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
             return Err(error);
         }
     };
+    session.recorder.remove_former();
     let is_done = options.wait(&mut session, &desk, running.as_mut())?;
     // From now on whoever asks is refused, and then nobody can ask.
     drop(desk);
@@ -147,13 +167,18 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
 }
 
 impl Options {
+    /// What becomes of a trace that is there already.
+    fn former(&self) -> FormerTrace {
+        if self.force { FormerTrace::GivesWay } else { FormerTrace::Stays }
+    }
+
     fn mount(&self, session: &Session, counter: Counter) -> anyhow::Result<Option<Mounted>> {
         self.parameters.as_ref().map(|at| parameters::mount(at, session, counter)).transpose()
     }
 
     /// The command, if there is one, and nobody has pressed Ctrl-C so far.
-    fn start(&self, session: &mut Session) -> anyhow::Result<Option<Running>> {
-        let paused = Paused::start(&self.command, self.json, session.environment()?)?;
+    fn start(&self, session: &mut Session, user: Option<&User>) -> anyhow::Result<Option<Running>> {
+        let paused = Paused::start(&self.command, self.json, session.environment()?, user)?;
         // It is in its domain before it does anything.
         session.bind_newcomers();
         paused.filter(|_| !interrupt::asked()).map(Paused::resume).transpose()
@@ -183,7 +208,10 @@ impl Options {
         let is_done = !interrupt::asked() || !has_end;
         // It may ask for something at its end.
         let serve = || desk.serve(Duration::ZERO, |request| parameters.answer(session, request));
-        running.map_or(Ok(()), |running| running.end(serve))?;
+        if let Some(running) = running {
+            running.end(serve)?;
+            thread::sleep(LAST_SWITCH);
+        }
         Ok(is_done)
     }
 }

@@ -1,11 +1,12 @@
 //! The parameters of a recording, as files have them (paper §4.3, §4.4).
 
 use std::fmt::{Display, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use mete_kernel::record::size_log2;
 use mete_parameters::{Access, File, Mounted, Refusal, keeper};
+use mete_probe::directory;
 
 use super::desk::{Counter, Request};
 use super::session::{Session, Switches};
@@ -38,7 +39,37 @@ const OWN: [(&str, Access); 6] = [
 
 /// Mounts the parameters of a recording.
 pub fn mount(at: &Path, session: &Session, counter: Counter) -> anyhow::Result<Mounted> {
-    Ok(Mounted::new(at, files(session)?, counter, keeper::this_program())?)
+    refuse_sockets(at, &directory::all())?;
+    let notes = directory::own();
+    // Without it, nothing is noted.
+    let notes = directory::prepare(&notes).is_ok().then_some(notes);
+    Ok(Mounted::with_notes(notes.as_deref(), at, files(session)?, counter, keeper::this_program)?)
+}
+
+/// On the directory in which programs with probes have their sockets, or above it, the tree would hide them: neither
+/// could a program be found nor could it remove its socket at its end.
+fn refuse_sockets(at: &Path, sockets: &[PathBuf]) -> anyhow::Result<()> {
+    let at = resolved(at);
+    if let Some(hidden) = sockets.iter().find(|sockets| resolved(sockets).starts_with(&at)) {
+        bail!(
+            "programs with probes have their sockets in {}, which parameters at {} would hide; name another directory, such as {}",
+            hidden.display(),
+            at.display(),
+            hidden.with_file_name("recorder").display()
+        );
+    }
+    Ok(())
+}
+
+/// Without links, as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let there = absolute.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
+    let Some((part, there)) = there else { return absolute };
+    match absolute.strip_prefix(part) {
+        Ok(rest) if !rest.as_os_str().is_empty() => there.join(rest),
+        _ => there,
+    }
 }
 
 /// As in the paper, each event's file stands beside the others.

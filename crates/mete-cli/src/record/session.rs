@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use mete_kernel::KernelError;
 use mete_kernel::record::Areas;
-use mete_trace::{Buffers, Recorder, Report, Together};
+use mete_trace::{Buffers, RecordError, Recorder, Report, Together};
 
 use super::Options;
 use super::dumps::Dumps;
@@ -24,6 +24,8 @@ const LONGEST_RUN: Duration = Duration::from_millis(10);
 /// The answer to SIGUSR1 where there is no flight recorder.
 const NOTHING_TO_DUMP: &str =
     "SIGUSR1: there is nothing to dump: all goes into the trace as it comes, unless it is told to --keep it";
+/// How often it is looked whether the kernel has left out programs: so exactly does a trace tell when.
+const LOOK_FOR_MISSED_EVERY: Duration = Duration::from_millis(100);
 /// How old the description of a trace may become when events are switched.
 const DESCRIBE_EVERY: Duration = Duration::from_secs(1);
 
@@ -68,6 +70,8 @@ pub struct Session {
     missed_runs: u64,
     /// Since when there are switches that the description on disk does not have.
     described: Option<Instant>,
+    /// When it was looked last whether the kernel has left out programs.
+    looked: Instant,
 }
 
 impl Session {
@@ -75,9 +79,10 @@ impl Session {
     pub fn begin(options: &Options, wanted: Wanted) -> anyhow::Result<Session> {
         keep::check_memory(options)?;
         let recording = Origin::load(&wanted, options)?;
+        check_place(options)?;
         let may_switch = options.parameters.is_some();
         let switches = Switches::at_first(&wanted, !options.off);
-        let dumps = options.keep.map(|_| Dumps::new(options)).transpose()?;
+        let dumps = options.keep.map(|_| Dumps::new(options));
         let (domains, buffers) = (recording.domains(), recording.buffers());
         let keep = options.keep.map(|bytes| keep::at_least_blocks(bytes, buffers.processors()));
         let trace = mete_trace::Options { domains, ..trace_options(options, keep, &wanted, &switches) };
@@ -95,6 +100,7 @@ impl Session {
             begin: Instant::now(),
             missed_runs: 0,
             described: None,
+            looked: Instant::now(),
         };
         match session.recording.switch(&session.switches.on()) {
             Ok(()) => Ok(Session { begin: Instant::now(), ..session }),
@@ -186,8 +192,22 @@ impl Session {
     /// What is done from time to time; what people should know of it.
     pub fn look(&mut self) -> Vec<String> {
         self.recording.look();
+        self.look_for_missed_runs();
         let of_probes = self.recording.probes().map(Probes::news).unwrap_or_default();
         of_probes.into_iter().chain(self.look_for_dumps()).collect()
+    }
+
+    fn look_for_missed_runs(&mut self) {
+        if self.looked.elapsed() < LOOK_FOR_MISSED_EVERY {
+            return;
+        }
+        self.looked = Instant::now();
+        let Session { recording, recorder, missed_runs, .. } = self;
+        let count = || recording.runs_missed().map(|runs| *missed_runs + runs);
+        // A kernel that does not say so now is asked again at the end.
+        if recorder.look_for_missed_runs(count).is_ok_and(|news| news > 0) {
+            self.described.get_or_insert_with(Instant::now);
+        }
     }
 
     fn look_for_dumps(&mut self) -> Option<String> {
@@ -214,7 +234,7 @@ impl Session {
 
     /// Ends it, with a complete trace, and tells what has become of it: also where the end of it cannot be written.
     pub fn end(self, options: &Options, output: &mut Output) -> anyhow::Result<()> {
-        let Session { mut recording, mut recorder, dumps, begin, .. } = self;
+        let Session { mut recording, mut recorder, dumps, begin, missed_runs: before, .. } = self;
         let passed = begin.elapsed();
         let missing = recording.probes().and_then(Probes::missing);
         recording.detach();
@@ -222,8 +242,8 @@ impl Session {
         missing
             .iter()
             .for_each(|names| failure::say(&format!("no program that was found had the probe {names}")));
-        let missed_runs = self.missed_runs + recording.runs_missed()?;
-        recorder.note_missed_runs(missed_runs);
+        let missed_runs = before + recording.runs_missed()?;
+        recorder.look_for_missed_runs(|| Ok::<_, KernelError>(missed_runs))?;
         recorder.settle();
         let garbled = recorder.reports().into_iter().filter_map(|report| report.garbled).collect();
         let (summary, stopped) = match dumps {
@@ -247,6 +267,16 @@ impl Session {
     }
 }
 
+/// Whether the trace finds room where it is to be, also that of a flight recorder, which comes later.
+fn check_place(options: &Options) -> anyhow::Result<()> {
+    match mete_trace::check_directory(&options.output, options.former()) {
+        Err(there @ RecordError::TraceThere(_)) => {
+            bail!("{there}: name another directory, or replace it by --force")
+        }
+        checked => Ok(checked?),
+    }
+}
+
 fn trace_options(
     options: &Options,
     keep: Option<u64>,
@@ -259,6 +289,7 @@ fn trace_options(
     };
     mete_trace::Options {
         clock: CLOCK,
+        former: options.former(),
         low_water_percent: options.low_water,
         off_at_first: wanted.names_but(&switches.on()),
         watched: wanted.numbers(&wanted.awaited),

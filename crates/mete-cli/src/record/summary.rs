@@ -82,7 +82,7 @@ impl Summary {
         let Summary { trace, unwritten, .. } = self;
         if *unwritten > 0 {
             bail!(
-                "{unwritten} events could not be written to {trace}; is the disk full? The rest can be read"
+                "{unwritten} events could not be written to {trace}; is the disk full, or the file as large as it may be (ulimit -f)? The rest can be read"
             );
         }
         Ok(())
@@ -91,7 +91,8 @@ impl Summary {
     /// Prints it.
     pub fn tell(&self, output: &mut Output) -> anyhow::Result<()> {
         let Summary { trace: directory, passed_s, records, lost, unwritten, missed_runs, bytes, .. } = self;
-        trace::tell_missed_runs(*missed_runs);
+        let tells = if Path::new(directory).exists() { "; mete show tells when" } else { "" };
+        trace::tell_missed_runs(*missed_runs, tells);
         self.garbled.iter().for_each(|why| failure::say(&trace::garbled_buffer(why)));
         let loss = match (*lost, *unwritten) {
             (0, _) => "none lost".to_owned(),

@@ -106,6 +106,8 @@ impl Wanted {
     /// What the trace says of the events.
     pub fn description(&self, may_switch: bool) -> Description {
         let description = Description::of_schema(&self.schema, &self.sources);
+        let description =
+            if self.has_events_of_kernel() { description.with_missed_runs() } else { description };
         if may_switch { description.with_switches() } else { description }
     }
 

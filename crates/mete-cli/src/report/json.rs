@@ -25,13 +25,49 @@ struct Line<'a> {
 #[serde(untagged)]
 enum What<'a> {
     Domain(Domain<'a>),
-    WakeUps { sender: &'a str, receiver: &'a str, sent: u64 },
-    WithinOther { program: &'a str, ran_ns: u64 },
-    Received { receiver: &'a str, sender: &'a str, received: u64 },
-    Event { domain: &'a str, event: &'a str, r#type: &'a str, rows: u64, sum: u64, last: u64 },
-    Transactions { client: &'a str, driver: &'a str, count: u64 },
-    Processor { processor: usize, busy_percent: Option<f64>, run_queue: Option<f64> },
-    Completeness { complete: bool, files: &'a [FileCount], missed: Option<Missed>, cost: Cost },
+    WakeUps {
+        sender: &'a str,
+        receiver: &'a str,
+        sent: u64,
+    },
+    WithinOther {
+        program: &'a str,
+        ran_ns: u64,
+    },
+    Received {
+        receiver: &'a str,
+        sender: &'a str,
+        received: u64,
+    },
+    Event {
+        domain: &'a str,
+        event: &'a str,
+        r#type: &'a str,
+        rows: u64,
+        sum: Option<u64>,
+        last: Option<u64>,
+        count: u64,
+        mean_ns: Option<u64>,
+        p50_ns: Option<u64>,
+        p99_ns: Option<u64>,
+    },
+    Transactions {
+        client: &'a str,
+        driver: &'a str,
+        count: u64,
+    },
+    Processor {
+        processor: usize,
+        busy_percent: Option<f64>,
+        run_queue: Option<f64>,
+    },
+    Completeness {
+        complete: bool,
+        not_logged: &'a [String],
+        files: &'a [FileCount],
+        missed: Option<Missed>,
+        cost: Cost,
+    },
 }
 
 #[derive(Serialize)]
@@ -79,11 +115,33 @@ fn domain_objects<'a>(logged: &'a Logged, domain: &'a DomainReport) -> Vec<(&'st
     objects.extend(domain.received.iter().map(|from| {
         ("received", What::Received { receiver: name, sender: &from.correspondent, received: from.count })
     }));
-    objects.extend(domain.events.iter().filter(|event| event.kind != "counter").map(|event| {
-        let EventReport { name: event, kind, rows, sum, last } = event;
-        ("event", What::Event { domain: name, event, r#type: kind, rows: *rows, sum: *sum, last: *last })
-    }));
+    objects.extend(
+        domain
+            .events
+            .iter()
+            .filter(|event| event.kind != "counter")
+            .map(|event| ("event", event_object(name, event))),
+    );
     objects
+}
+
+fn event_object<'a>(domain: &'a str, event: &'a EventReport) -> What<'a> {
+    let phase = event.phase.as_ref();
+    let whole = |ns: f64| ns.round() as u64;
+    let value = |value: u64| phase.map_or(Some(value), |phase| phase.ns(value as f64).map(whole));
+    let quantile = |part| phase.and_then(|phase| phase.quantile_ns(part)).map(whole);
+    What::Event {
+        domain,
+        event: &event.name,
+        r#type: event.kind,
+        rows: event.rows,
+        sum: value(event.sum),
+        last: value(event.last),
+        count: event.count(),
+        mean_ns: event.mean_ns().map(whole),
+        p50_ns: quantile(0.5),
+        p99_ns: quantile(0.99),
+    }
 }
 
 fn other_objects(logged: &Logged) -> Vec<(&'static str, What<'_>)> {
@@ -99,8 +157,9 @@ fn other_objects(logged: &Logged) -> Vec<(&'static str, What<'_>)> {
         ("within_other", What::WithinOther { program: name, ran_ns: *ran_ns })
     });
     let completeness = &logged.report.completeness;
-    let (complete, files) = (completeness.is_complete(), completeness.files.as_slice());
+    let (complete, files) = (logged.is_complete(), completeness.files.as_slice());
     let (missed, cost) = (completeness.missed, logged.report.cost);
-    let statement = ("completeness", What::Completeness { complete, files, missed, cost });
+    let not_logged = logged.not_logged.as_slice();
+    let statement = ("completeness", What::Completeness { complete, not_logged, files, missed, cost });
     processors.chain(transactions).chain(within_other).chain([statement]).collect()
 }

@@ -6,7 +6,7 @@ pub mod tables;
 use std::time::Duration;
 
 use mete_sched::analysis::{Completeness, Missed};
-use mete_sched::{Cost, Dealing, DomainReport, EventReport, Report, Scheduler};
+use mete_sched::{Cost, Dealing, DomainReport, EventReport, Phase, Report, Scheduler};
 
 /// Mean lengths of run queues: their sums over the polls so far, in thousandths of a task.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +56,8 @@ pub struct Logged {
     pub queues: Vec<Option<f64>>,
     /// The programs in "other", the largest first, where they were looked for.
     pub within_other: Vec<Program>,
+    /// What was asked for and could not be logged, and why.
+    pub not_logged: Vec<String>,
 }
 
 /// A program that belongs to no domain.
@@ -87,6 +89,7 @@ impl Interval {
             report: difference(&now, &self.before),
             queues: means.collect(),
             within_other: Vec::new(),
+            not_logged: Vec::new(),
         };
         *self = Interval { origin_ns: self.origin_ns, before: now, queues: queues.clone() };
         logged
@@ -115,6 +118,12 @@ impl Logged {
     /// Any processor time as a share of one processor.
     pub fn share_of(&self, ns: u64) -> f64 {
         ns as f64 / 1e9 / self.seconds().max(1e-9)
+    }
+
+    /// Whether all that was asked for was logged, and every row was read. Of nothing, nothing is complete.
+    pub fn is_complete(&self) -> bool {
+        let has_sources = !self.report.sources.is_empty() || !self.report.completeness.files.is_empty();
+        has_sources && self.not_logged.is_empty() && self.report.completeness.is_complete()
     }
 
     /// Whether the kernel is logged.
@@ -184,9 +193,15 @@ fn events(now: &[EventReport], before: &[EventReport]) -> Vec<EventReport> {
     let newly = now.iter().map(|event| {
         let earlier = before.iter().find(|earlier| earlier.name == event.name && earlier.kind == event.kind);
         let (rows, sum) = earlier.map_or((0, 0), |earlier| (earlier.rows, earlier.sum));
+        let lengths_before = earlier.and_then(|earlier| Some(&earlier.phase.as_ref()?.lengths));
+        let phase = event.phase.as_ref().map(|now| match lengths_before {
+            Some(before) => Phase { lengths: now.lengths.since(before), ..now.clone() },
+            None => now.clone(),
+        });
         EventReport {
             rows: event.rows.saturating_sub(rows),
             sum: event.sum.saturating_sub(sum),
+            phase,
             ..event.clone()
         }
     });
@@ -205,6 +220,7 @@ fn completeness(now: &Completeness, before: &Completeness) -> Completeness {
             file.overwritten = file.overwritten.saturating_sub(earlier.overwritten);
             file.refused = file.refused.saturating_sub(earlier.refused);
             file.garbled = file.garbled.saturating_sub(earlier.garbled);
+            file.disregarded = file.disregarded.saturating_sub(earlier.disregarded);
         }
     }
     newly

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use mete_sched::analysis::FileCount;
-use mete_sched::{Dealing, DomainReport, EventReport};
+use mete_sched::{Dealing, DomainReport, EventReport, Phase};
 
 use super::{Logged, Program, is_idle, json, service_ns};
+use crate::failure;
 use crate::output::Output;
 use crate::table::{
     Head, NOTHING, Table, bytes, count, grouped, list, milliseconds, number, percent, seconds, shorten,
@@ -25,10 +26,9 @@ const COUNTERS: usize = 4;
 const LONG_ENOUGH: Duration = Duration::from_millis(100);
 /// The shortest interval that is worth proposing.
 const SHORTEST: Duration = Duration::from_millis(1);
-/// The kernel's log files, as the scheduler calls them; wake-ups have one for each end.
+/// The kernel's log files, as the scheduler calls them.
 const SERVICE: &str = "service time";
-const SENT: &str = "ipc sent";
-const RECEIVED: &str = "ipc received";
+const IPC: &str = "ipc";
 
 /// Everything, at the end, as it was read in this interval.
 pub fn whole(logged: &Logged, interval: Duration, output: &mut Output) -> anyhow::Result<()> {
@@ -45,6 +45,7 @@ pub fn whole(logged: &Logged, interval: Duration, output: &mut Output) -> anyhow
     print("who woke whom", wake_ups(logged), output)?;
     print("processors", processors_table(logged), output)?;
     print("events of programs with probes", events(logged), output)?;
+    print("phases of programs with probes, in nanoseconds", phases(logged), output)?;
     print("transactions, as drivers report them or as wake-ups tell", transactions(logged), output)?;
     output.text(completeness(logged, interval))
 }
@@ -57,6 +58,7 @@ pub fn part(logged: &Logged, output: &mut Output) -> anyhow::Result<()> {
     let title = format!("{} to {}", seconds(logged.from), seconds(logged.to));
     print(&title, domains(logged), output)?;
     print("events of programs with probes", events(logged), output)?;
+    print("phases of programs with probes, in nanoseconds", phases(logged), output)?;
     output.text(format!("{}\n", logged.report.completeness))
 }
 
@@ -99,19 +101,29 @@ fn has_figures(domain: &DomainReport) -> bool {
 }
 
 fn domain_row(logged: &Logged, domain: &DomainReport) -> [String; 7] {
-    let sum = |dealings: &[Dealing], file| {
+    let sum = |dealings: &[Dealing]| {
         let sum = dealings.iter().map(|dealing| dealing.count).sum();
-        if sum > 0 { bound(logged, file, count(sum)) } else { count(sum) }
+        if sum > 0 { bound(logged, IPC, count(sum)) } else { count(sum) }
     };
     [
         shorten(&domain.name, NAME),
         count(domain.processes as u64),
         ran(logged, domain, milliseconds(service_ns(domain))),
         ran(logged, domain, percent(logged.share(domain))),
-        sum(&domain.sent, SENT),
-        sum(&domain.received, RECEIVED),
-        domain.memory_bytes.filter(|&memory| memory > 0).map_or("·".into(), bytes),
+        sum(&domain.sent),
+        sum(&domain.received),
+        memory(logged, domain),
     ]
+}
+
+/// What is not known is no zero.
+fn memory(logged: &Logged, domain: &DomainReport) -> String {
+    let is_logged = || logged.report.domains.iter().any(|domain| domain.memory_bytes.is_some());
+    match domain.memory_bytes {
+        Some(memory) if memory > 0 => bytes(memory),
+        None if domain.processes > 0 && is_logged() => "?".into(),
+        _ => "·".into(),
+    }
 }
 
 /// Processor time in whatever unit.
@@ -194,13 +206,13 @@ fn wake_ups(logged: &Logged) -> Table {
     all.sort_by_key(|dealing| std::cmp::Reverse(dealing.count));
     for dealing in all.iter().take(MOST_DEALINGS) {
         let names = [&dealing.domain, &dealing.correspondent].map(|name| shorten(name, NAME));
-        table.row(names.into_iter().chain(times(logged, is_cut(logged, SENT), dealing.count)));
+        table.row(names.into_iter().chain(times(logged, is_cut(logged, IPC), dealing.count)));
     }
     if all.len() > MOST_DEALINGS {
         let rest = &all[MOST_DEALINGS..];
         let sum = rest.iter().map(|dealing| dealing.count).sum();
         let names = [number(rest.len() as u64, "more pair"), String::new()];
-        table.row(names.into_iter().chain(times(logged, is_cut(logged, SENT), sum)));
+        table.row(names.into_iter().chain(times(logged, is_cut(logged, IPC), sum)));
     }
     table
 }
@@ -268,7 +280,7 @@ fn events(logged: &Logged) -> Table {
     heads.extend(["rows", "per second", "sum", "last"].map(Head::Number));
     let mut table = Table::new(heads.into_iter().chain([Head::Name("unit")]));
     for domain in ordered(logged) {
-        for event in domain.events.iter().filter(|event| event.kind != "counter") {
+        for event in domain.events.iter().filter(|event| !["counter", "phase"].contains(&event.kind)) {
             table.row(event_row(logged, domain, event));
         }
     }
@@ -289,11 +301,38 @@ fn event_row(logged: &Logged, domain: &DomainReport, event: &EventReport) -> [St
     ]
 }
 
-/// What an event's values are in: phases last ticks of the time-stamp counter, accesses are counted,
-/// and what a sample is in the program alone knows.
+fn phases(logged: &Logged) -> Table {
+    let heads = vec![Head::Name("phase"), Head::Name("domain")].into_iter();
+    let figures = ["times", "per second", "mean", "median", "99 %", "last"].map(Head::Number);
+    let mut table = Table::new(heads.chain(figures));
+    for domain in ordered(logged) {
+        for event in &domain.events {
+            if let Some(phase) = &event.phase {
+                table.row(phase_row(logged, domain, event, phase));
+            }
+        }
+    }
+    table
+}
+
+fn phase_row(logged: &Logged, domain: &DomainReport, event: &EventReport, phase: &Phase) -> [String; 8] {
+    let [count, per_second] = times(logged, is_cut(logged, &event.name), event.count());
+    let ns = |ns: Option<f64>| ns.map_or_else(|| "?".into(), |ns| grouped(ns.round() as u64));
+    [
+        shorten(&event.name, NAME),
+        shorten(&domain.name, NAME),
+        count,
+        per_second,
+        ns(event.mean_ns()),
+        ns(phase.quantile_ns(0.5)),
+        ns(phase.quantile_ns(0.99)),
+        ns(phase.ns(event.last as f64)),
+    ]
+}
+
+/// What an event's values are in: accesses are counted, and what a sample is in the program alone knows.
 fn unit(event: &EventReport) -> &'static str {
     match event.kind {
-        "phase" => "ticks",
         "access" => "times",
         _ => NOTHING,
     }
@@ -316,7 +355,7 @@ pub fn transactions(logged: &Logged) -> Table {
 fn files_of_driver<'a>(logged: &'a Logged, driver: &'a str) -> impl Iterator<Item = &'a str> {
     let drivers = logged.report.domains.iter().filter(move |domain| domain.name == driver);
     let accesses = drivers.flat_map(|domain| &domain.events).filter(|event| event.kind == "access");
-    accesses.map(|event| event.name.as_str()).chain([SENT, RECEIVED])
+    accesses.map(|event| event.name.as_str()).chain([IPC])
 }
 
 /// What was lost, and what looking so often cost.
@@ -327,6 +366,17 @@ pub fn completeness(logged: &Logged, interval: Duration) -> String {
         .flatten()
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// The last word on what is not complete, or nothing.
+pub fn tell_loss(logged: &Logged) -> bool {
+    let completeness = &logged.report.completeness;
+    if !completeness.is_complete() {
+        let statement = completeness.to_string();
+        let first = statement.lines().next().unwrap_or_default();
+        failure::say(&format!("{first}: what is told above is less than what happened"));
+    }
+    completeness.is_complete()
 }
 
 /// What to do about rows that were overwritten.
@@ -346,14 +396,21 @@ fn cost(logged: &Logged) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use mete_sched::analysis::Completeness;
+    use mete_sched::analysis::{Completeness, Lengths};
     use mete_sched::{Cost, Report};
 
     use super::*;
 
     /// 1,000 requests of a client to a driver in a second, without the kernel; so many rows were lost.
     fn logged(overwritten: u64) -> Logged {
-        let request = EventReport { name: "request".into(), kind: "access", rows: 1000, sum: 1000, last: 1 };
+        let request = EventReport {
+            name: "request".into(),
+            kind: "access",
+            rows: 1000,
+            sum: 1000,
+            last: 1,
+            phase: None,
+        };
         let domain = |name: &str, role, events| DomainReport {
             name: name.into(),
             role,
@@ -390,6 +447,7 @@ mod tests {
             report,
             queues: vec![],
             within_other: vec![],
+            not_logged: vec![],
         }
     }
 
@@ -403,6 +461,17 @@ mod tests {
         assert_eq!(transactions(&logged).text().matches("≥1,000").count(), 2);
         assert!(completeness(&logged, INTERVAL).contains("--interval 5ms reads more often"));
         assert!(!completeness(&logged, SHORTEST).contains("--interval"), "nothing shorter helps");
+    }
+
+    #[test]
+    fn log_13_memory_that_is_not_known_is_no_zero() {
+        let mut logged = logged(0);
+        logged.report.domains[0].memory_bytes = Some(5 << 20);
+        let shown =
+            |logged: &Logged| logged.report.domains.iter().map(|d| memory(logged, d)).collect::<Vec<_>>();
+        assert_eq!(shown(&logged), ["5120 KiB", "?"]);
+        logged.report.domains[1].processes = 0;
+        assert_eq!(shown(&logged), ["5120 KiB", "·"], "nobody holds nothing");
     }
 
     #[test]
@@ -428,9 +497,11 @@ mod tests {
         let text = events(&logged).text();
         assert!(text.contains("unit") && text.contains("1   times"), "{text}");
         let request = &mut logged.report.domains[1].events[0];
-        request.kind = "phase";
-        let text = events(&logged).text();
-        assert!(text.contains("1   ticks"), "{text}");
+        (request.kind, request.sum, request.last) = ("phase", 3_000_000, 2_000);
+        request.phase = Some(Phase { lengths: Lengths::default(), ns_per_tick: Some(0.5) });
+        assert!(events(&logged).is_empty());
+        let text = phases(&logged).text();
+        assert!(text.contains("?") && text.contains("1,000"), "{text}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 use mete_convert::{Meanings, What};
+use mete_schema::nearest::nearest;
 use mete_trace::names::without_controls;
 use mete_trace::{EventLayout, FieldLayout, Filter, Trace};
 
@@ -96,8 +97,16 @@ impl Choice {
 
     /// Opens it.
     pub fn open(&self) -> anyhow::Result<(Trace, Filter)> {
+        if self.trace.is_file() {
+            bail!(
+                "this is no trace: {} is a file, and mete record makes directories; mete replay reads what mete sim --trace \
+                 writes, and texts of perf and ftrace",
+                self.trace.display()
+            );
+        }
         let trace = Trace::open(&self.trace).context("this is no trace")?;
         let filter = self.filter(&trace)?;
+        let trace = trace.of_time(filter.from, filter.until);
         Ok((trace, filter))
     }
 }
@@ -157,5 +166,7 @@ fn number_of(trace: &Trace, name: &str) -> anyhow::Result<u16> {
         return Ok(event.id);
     }
     let known: Vec<_> = events.iter().map(|event| event.name.as_str()).collect();
-    bail!("the trace has no event {name:?}; it has {}", known.join(", "))
+    let meant = nearest(name, known.iter().copied());
+    let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
+    bail!("the trace has no event {name:?}: it has {}{meant}", known.join(", "))
 }

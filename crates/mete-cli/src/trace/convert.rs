@@ -1,7 +1,7 @@
 //! `mete convert`: a trace for other programs.
 
 use std::fs;
-use std::io::{Write, stdout};
+use std::io::{IsTerminal, Write, stdout};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use mete_trace::description::{FILE_NAME, FORMER_FILE_NAME};
 use mete_trace::{Filter, Trace};
 
 use super::choice::Choice;
-use super::{status, tell_circumstances};
+use super::{status, tell_circumstances, tell_errors};
 use crate::files::Draft;
 use crate::folder_draft::FolderDraft;
 use crate::progress::Progress;
@@ -73,6 +73,11 @@ enum Form {
 }
 
 impl Form {
+    /// Whether a terminal can do nothing with it.
+    fn is_binary(self) -> bool {
+        matches!(self, Form::Perfetto | Form::Parquet | Form::Arrow)
+    }
+
     /// The version, of what is a directory.
     fn ctf(self) -> Option<CtfVersion> {
         match self {
@@ -92,6 +97,9 @@ pub fn run_convert(options: &ConvertOptions) -> anyhow::Result<ExitCode> {
         (Some(version), Some(path)) => into_folder(&trace, filter, version, path)?,
         (Some(_), None) => bail!("CTF is a directory of several files; say with -o where to write it"),
         (None, Some(path)) => into_file(&trace, filter, options.to, path)?,
+        (None, None) if options.to.is_binary() && options.output.is_none() && stdout().is_terminal() => {
+            bail!("this form is binary, and standard output is a terminal; say with -o where to write it");
+        }
         (None, None) => {
             let mut format = format(options.to, stdout(), &trace)?;
             pass(&trace, filter, &mut *format)?
@@ -108,7 +116,7 @@ pub fn run_convert(options: &ConvertOptions) -> anyhow::Result<ExitCode> {
 fn into_file(trace: &Trace, filter: Filter, form: Form, path: &Path) -> anyhow::Result<Converted> {
     let failed = || format!("cannot write {}", path.display());
     refuse_own_file(trace, path)?;
-    let draft = Draft::begin(path).with_context(failed)?;
+    let draft = Draft::begin_private(path).with_context(failed)?;
     let done = {
         let mut format = format(form, draft.file(), trace)?;
         pass(trace, filter, &mut *format).with_context(|| path.display().to_string())?
@@ -135,7 +143,7 @@ fn refuse_own_file(trace: &Trace, path: &Path) -> anyhow::Result<()> {
 fn into_folder(trace: &Trace, filter: Filter, version: CtfVersion, path: &Path) -> anyhow::Result<Converted> {
     let failed = || format!("cannot write {}", path.display());
     let draft = FolderDraft::begin(path).with_context(failed)?;
-    let mut format = Ctf::new(draft.folder(), version, trace);
+    let mut format = Ctf::new(&draft.folder(), version, trace);
     let done = pass(trace, filter, &mut format).with_context(|| path.display().to_string())?;
     if done.is_whole {
         draft.close().with_context(failed)?;
@@ -168,8 +176,8 @@ fn pass(trace: &Trace, filter: Filter, format: &mut dyn Format) -> anyhow::Resul
 
 /// Says what is missing, for which not every form has a place.
 fn tell(trace: &Trace, done: &Converted) {
-    tell_circumstances(&trace.description().circumstances);
-    done.errors.iter().for_each(|error| failure::say(&error.to_string()));
+    tell_circumstances(trace.description());
+    tell_errors(done);
     if done.is_whole {
         done.accounts.iter().for_each(|account| failure::say(&account.to_string()));
     }

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use mete_convert::{Format, JsonLines, Text, convert_while};
 
 use super::choice::Choice;
-use super::{status, tell_circumstances};
-use crate::{failure, interrupt, output};
+use super::{status, tell_circumstances, tell_errors};
+use crate::{interrupt, output};
 
 /// Options of `mete show`.
 #[derive(Debug, clap::Args)]
@@ -29,7 +29,8 @@ Examples:
   mete show trace --json | jq -r 'select(.kind == \"event\") | .fields.pid'
 
 A line tells when (CLOCK_MONOTONIC, in seconds), the processor, the event's serial number there, the event and
-its fields. Lines that begin with -- tell what is missing. Events that programs record themselves beside the
+its fields. Lines that begin with -- tell what is missing. MISSED_RUNS
+tells that the kernel left out programs between the time stamp since and its own time. Events that programs record themselves beside the
 kernel's have numbers of their own: [1/3] is processor 1, and file 3 of the trace, within which they count.
 
 The exit status is 3 if a part of the trace cannot be read; everything else is shown all the same.";
@@ -43,7 +44,7 @@ pub fn show(options: &ShowOptions) -> anyhow::Result<ExitCode> {
         if options.json { Box::new(JsonLines::new(out)) } else { Box::new(Text::new(out)) };
     let done = convert_while(&trace, filter, &mut *format, &mut |_| interrupt::go_on());
     let done = done.map_err(|error| output::failed(&error))?;
-    tell_circumstances(&trace.description().circumstances);
-    done.errors.iter().for_each(|error| failure::say(&error.to_string()));
+    tell_circumstances(trace.description());
+    tell_errors(&done);
     Ok(if done.is_whole { status(&done) } else { interrupt::ended(false) })
 }

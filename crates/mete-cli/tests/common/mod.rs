@@ -6,12 +6,16 @@
 use std::io::{BufRead, BufReader};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Longer than anything takes on a busy machine, and no for ever.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than anything takes beside dozens of busy processes, so that only what hangs reaches it.
+pub const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The places in the kernel at which the shipped `scheduler` schema has a program.
+pub const SCHEDULER_PROGRAMS: usize = 6;
 
 /// The command.
 pub fn mete(arguments: &[&str]) -> assert_cmd::Command {
@@ -24,21 +28,23 @@ pub fn mete(arguments: &[&str]) -> assert_cmd::Command {
 pub fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mete"));
     command.args(arguments);
+    // Tests may be run by sudo; commands are to run as the tests do.
+    command.env_remove("SUDO_UID").env_remove("SUDO_GID");
     command
 }
 
 /// Whether the kernel can be logged; says so if this user or this kernel cannot do it. What else keeps it from being
-/// loaded is a failure.
+/// loaded is a failure. Asked once: the kernel's verifier takes seconds of processor time, and minutes beside other load.
 pub fn kernel_is_there() -> bool {
     use mete_kernel::KernelError::{NoTypeInformation, PidNamespace, Privilege};
-    match mete_kernel::Kernel::load() {
-        Ok(_) => true,
-        Err(error @ (Privilege { .. } | NoTypeInformation | PidNamespace)) => {
-            eprintln!("SKIPPED: {error}");
-            false
-        }
+    static WHY_NOT: OnceLock<Option<String>> = OnceLock::new();
+    let why_not = WHY_NOT.get_or_init(|| match mete_kernel::Kernel::load() {
+        Ok(_) => None,
+        Err(error @ (Privilege { .. } | NoTypeInformation | PidNamespace)) => Some(error.to_string()),
         Err(error) => panic!("{error}"),
-    }
+    });
+    why_not.iter().for_each(|reason| eprintln!("SKIPPED: {reason}"));
+    why_not.is_none()
 }
 
 /// Whether this is root; says so if not.
@@ -95,6 +101,16 @@ impl Drop for Running {
     }
 }
 
+/// Whether a stopped process's threads all stand still: one that is on a processor goes on until it is interrupted.
+pub fn is_stopped(pid: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    tasks.flatten().all(|task| {
+        let stat = std::fs::read(task.path().join("stat")).unwrap_or_default();
+        let name_end = stat.iter().rposition(|&byte| byte == b')');
+        name_end.and_then(|at| stat.get(at + 2)) == Some(&b'T')
+    })
+}
+
 /// Asks until the answer is yes.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
@@ -129,7 +145,8 @@ impl Pair {
         let directory = tempfile::tempdir().unwrap();
         // Not close-on-exec: both inherit it.
         let board = rustix::fs::memfd_create("board", rustix::fs::MemfdFlags::empty()).unwrap();
-        rustix::fs::ftruncate(&board, 4096).unwrap();
+        // More than any board takes; what nobody writes takes no memory.
+        rustix::fs::ftruncate(&board, 1 << 20).unwrap();
         let socket = directory.path().join("driver");
         let part = |part: &[&str]| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_mete-demo-part"));
@@ -140,7 +157,16 @@ impl Pair {
         let driver = part(&["driver", "--processor", "0", "--place", "0"]);
         let client = part(&["client", "--place", "1"]);
         drop(board);
+        let published = directory.path().join(format!("{}.sock", driver.pid()));
+        wait_until("the driver can be found", || published.exists());
         Pair { driver, client, directory }
+    }
+
+    /// Options for a domain of each.
+    pub fn domains(&self, driver: &str, client: &str) -> [String; 4] {
+        let option = || "--domain".to_owned();
+        let domain = |name: &str, of: &Running| format!("{name}=pid:{}", of.pid());
+        [option(), domain(driver, &self.driver), option(), domain(client, &self.client)]
     }
 }
 

@@ -17,8 +17,9 @@ mod stream;
 mod tsdl;
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use mete_trace::block::RecordingId;
@@ -83,11 +84,16 @@ impl Ctf {
         match self.streams.entry(file) {
             Entry::Occupied(stream) => Ok(stream.into_mut()),
             Entry::Vacant(place) => {
-                let to = File::create_new(self.directory.join(format!("processor-{file}")))?;
+                let to = create(&self.directory.join(format!("processor-{file}")))?;
                 Ok(place.insert(Stream::new(to, processor, self.about.uuid)))
             }
         }
     }
+}
+
+/// For its owner alone, as the trace's own files are.
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
 fn environment(trace: &Trace) -> Vec<(String, String)> {
@@ -142,6 +148,6 @@ impl Format for Ctf {
             CtfVersion::One => tsdl::metadata(&self.classes, &self.about),
             CtfVersion::Two => json::metadata(&self.classes, &self.about),
         };
-        File::create_new(self.directory.join("metadata"))?.write_all(metadata.as_bytes())
+        create(&self.directory.join("metadata"))?.write_all(metadata.as_bytes())
     }
 }

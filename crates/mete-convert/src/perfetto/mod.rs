@@ -56,7 +56,7 @@ impl<W: io::Write> Format for Perfetto<W> {
         let description = trace.description();
         let from_ns = description.clock.anchors.iter().map(|anchor| anchor.monotonic_ns).min().unwrap_or(0);
         self.packets.begin(description);
-        self.threads.begin(&description.machine.threads);
+        self.threads.begin(&description.machine);
         for (thread, known) in self.threads.known() {
             tell(thread, known, from_ns, &mut self.packets);
         }

@@ -38,7 +38,8 @@ const IDLE: i32 = 0;
 struct Side {
     thread: FieldLayout,
     priority: Option<FieldLayout>,
-    state: Option<FieldLayout>,
+    /// With whether it is as the kernel keeps it.
+    state: Option<(FieldLayout, bool)>,
     preempted: Option<FieldLayout>,
     processor: Option<FieldLayout>,
 }
@@ -47,7 +48,7 @@ struct Side {
 #[derive(Clone, Debug)]
 enum Kind {
     Other,
-    Switch { out: Option<Box<Side>>, into: Option<Box<Side>>, is_raw: bool },
+    Switch { out: Option<Box<Side>>, into: Option<Box<Side>> },
     Wake { field: u32, woken: Box<Side>, waker: Option<Box<FieldLayout>> },
 }
 
@@ -128,8 +129,8 @@ impl Schedule {
                 false
             }
             Kind::Switch { .. } if !draw.processor.off.is_empty() => true,
-            Kind::Switch { out, into, is_raw } => {
-                let left = out.as_ref().and_then(|side| side.left(record, time, *is_raw));
+            Kind::Switch { out, into } => {
+                let left = out.as_ref().and_then(|side| side.left(record, time));
                 let comes = into.as_ref().and_then(|side| side.runs(record));
                 draw.switch(left, comes.map(|runs| (runs, time, record.serial)), self.tells_all);
                 true
@@ -186,14 +187,17 @@ impl Schedule {
 
 fn kind(meaning: &Meaning) -> Kind {
     if let Some(place) = meaning.place("sched_switch") {
-        let (out, into) = (side(meaning, "prev"), side(meaning, "next"));
+        let (out, into) = (side(meaning, "prev", place.is_raw), side(meaning, "next", place.is_raw));
+        let names_who_leaves = meaning.field("prev", What::Name).is_some();
         return match (&out, &into) {
             (None, None) => Kind::Other,
-            _ => Kind::Switch { out, into, is_raw: place.is_raw },
+            // It tells of some threads who they are, such as of one that ends, and not how they leave.
+            (Some(out), None) if out.state.is_none() && names_who_leaves && !place.is_always => Kind::Other,
+            _ => Kind::Switch { out, into },
         };
     }
     let wake = WAKES.iter().find(|(tracepoint, _)| meaning.place(tracepoint).is_some());
-    let woken = side(meaning, "p").or_else(|| side(meaning, ""));
+    let woken = side(meaning, "p", true).or_else(|| side(meaning, "", true));
     match (wake, woken) {
         (Some((_, field)), Some(woken)) => {
             let waker = meaning.field("", What::Thread).filter(|waker| **waker != woken.thread);
@@ -203,12 +207,14 @@ fn kind(meaning: &Meaning) -> Kind {
     }
 }
 
-fn side(meaning: &Meaning, who: &str) -> Option<Box<Side>> {
+fn side(meaning: &Meaning, who: &str, is_raw: bool) -> Option<Box<Side>> {
     let field = |what| meaning.field(who, what).cloned();
     Some(Box::new(Side {
         thread: field(What::Thread)?,
         priority: field(What::Priority),
-        state: field(What::State),
+        state: field(What::State)
+            .map(|state| (state, is_raw))
+            .or_else(|| Some((field(What::ReportedState)?, false))),
         preempted: field(What::Preempted),
         processor: field(What::Processor),
     }))
@@ -220,8 +226,9 @@ impl Side {
         Some(Runs { thread, priority: number(self.priority.as_ref(), record.bytes).unwrap_or(0) })
     }
 
-    fn left(&self, record: &Record<'_>, time: u64, is_raw: bool) -> Option<Left> {
-        let state = self.state.as_ref().and_then(|field| field.value(record.bytes));
+    fn left(&self, record: &Record<'_>, time: u64) -> Option<Left> {
+        let state = self.state.as_ref().and_then(|(field, _)| field.value(record.bytes));
+        let is_raw = self.state.as_ref().is_some_and(|(_, is_raw)| *is_raw);
         let state = match state {
             Some(mete_trace::Value::Unsigned(state)) => state,
             Some(mete_trace::Value::Signed(state)) => state as u64,
@@ -244,11 +251,9 @@ const REPORTED_PREEMPTED: i64 = 0x100;
 /// A state as the record of `sched_switch` in the tracing file system has it: one bit, the highest of those that
 /// are reported.
 fn reported(state: u64, is_preempted: bool, is_raw: bool) -> i64 {
-    if !is_raw {
-        return (state & 0x1ff) as i64;
-    }
     match state {
         _ if is_preempted => REPORTED_PREEMPTED,
+        state if !is_raw => (state & 0x1ff) as i64,
         state if state & TASK_IDLE == TASK_IDLE => REPORTED_IDLE,
         state if state & TASK_DEAD != 0 => EXIT_DEAD,
         state => (state & TASK_REPORT).checked_ilog2().map_or(0, |bit| 1 << bit),
@@ -348,5 +353,7 @@ mod tests {
         assert_eq!((raw(0), raw(1), raw(2), raw(0x2001), raw(0x102)), (0, 1, 2, 1, 2));
         assert_eq!((raw(0x402), raw(0x80), raw(8)), (0x80, 0x10, 8));
         assert_eq!((reported(0, true, true), reported(0x100, false, false)), (0x100, 0x100));
+        let told = |state| reported(state, false, false);
+        assert_eq!((told(2), told(0x20), told(0x80), reported(0, true, false)), (2, 0x20, 0x80, 0x100));
     }
 }

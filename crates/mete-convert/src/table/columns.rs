@@ -1,7 +1,8 @@
 //! Which columns a trace has.
 //!
 //! Fields of the same name and type share a column, so that `pid` is `pid` whatever happened. A field whose
-//! name has another type in another event, or is that of one of the first columns, is called `EVENT.field`.
+//! name has another type in another event, or is that of one of the first columns, is called `EVENT.field`. Behind
+//! the number of a thread or a process stands [what is told of it](crate::beside).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use mete_trace::{EventLayout, FieldKind, FieldLayout, Trace};
 
 use super::{DESCRIPTION, DOC};
+use crate::beside::{Beside, Company, Told};
 
 /// The columns that each table begins with: name, type, whether there may be nothing in it, what it holds.
 const FIRST: [(&str, DataType, bool, &str); 6] = [
@@ -38,11 +40,20 @@ const FIRST: [(&str, DataType, bool, &str); 6] = [
 /// The column that stands before `lost`.
 const EVENT: &str = "event";
 
-/// Where a field goes.
+/// What a cell holds.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// A field.
+    Field(FieldLayout),
+    /// What is told of a number.
+    Beside(Beside),
+}
+
+/// Where a field goes, or what is told of one.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The field.
-    pub field: FieldLayout,
+    /// What goes there.
+    pub content: Content,
     /// The column, counted behind the first ones.
     pub column: usize,
 }
@@ -54,6 +65,8 @@ pub struct Columns {
     pub schema: SchemaRef,
     /// Of each event by its number where its fields go.
     pub places: Vec<Vec<Place>>,
+    /// What is known of threads.
+    pub company: Company,
 }
 
 impl Columns {
@@ -64,14 +77,41 @@ impl Columns {
         let mut found = Found::default();
         let most = events.iter().map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
         let mut places = vec![Vec::new(); most];
+        let company = Company::of(trace, &first_names());
         for event in events {
             let own = &mut places[usize::from(event.id)];
-            for field in &event.fields {
-                let column = found.column(&shared.name(event, field), event, field, own);
-                own.push(Place { field: field.clone(), column });
+            for (nth, field) in event.fields.iter().enumerate() {
+                let (name, kind) = (shared.name(event, field), data_type(field));
+                let column = found.column(&name, kind, (&event.name, &field.doc), own);
+                own.push(Place { content: Content::Field(field.clone()), column });
+                for beside in company.beside(event.id, nth) {
+                    let doc = beside.told.doc(&field.name);
+                    let column = found.column(&beside.name, type_beside(beside), (&event.name, &doc), own);
+                    own.push(Place { content: Content::Beside(beside.clone()), column });
+                }
             }
         }
-        Columns { schema: found.schema(trace), places }
+        Columns { schema: found.schema(trace), places, company }
+    }
+
+    /// How many columns there are behind the first ones.
+    pub fn fields(&self) -> usize {
+        self.schema.fields().len() - FIRST_COLUMNS
+    }
+}
+
+/// How many columns stand before the fields.
+pub const FIRST_COLUMNS: usize = FIRST.len() + 1;
+
+/// The names that no field's column has.
+pub fn first_names() -> Vec<&'static str> {
+    FIRST.iter().map(|(name, ..)| *name).chain([EVENT]).collect()
+}
+
+fn type_beside(beside: &Beside) -> DataType {
+    match beside.told {
+        Told::Name | Told::ProcessName => DataType::Utf8,
+        Told::Process => DataType::Int32,
     }
 }
 
@@ -88,7 +128,7 @@ impl<'a> Shared<'a> {
                 *known = None;
             }
         }
-        for taken in FIRST.iter().map(|(name, ..)| *name).chain([EVENT]) {
+        for taken in first_names() {
             types.insert(taken, None);
         }
         Shared(types)
@@ -119,8 +159,7 @@ struct Found {
 impl Found {
     /// The column of this name and type. Where another one has the name, or the event has a field there already,
     /// which the language does not allow but a description could, it gets a number.
-    fn column(&mut self, name: &str, event: &EventLayout, field: &FieldLayout, own: &[Place]) -> usize {
-        let kind = data_type(field);
+    fn column(&mut self, name: &str, kind: DataType, doc: (&str, &str), own: &[Place]) -> usize {
         let is_free = |index: usize| own.iter().all(|place| place.column != index);
         let (mut numbered, mut nth) = (name.to_owned(), 1);
         loop {
@@ -128,10 +167,10 @@ impl Found {
                 None => {
                     self.places.insert(numbered.clone(), self.columns.len());
                     self.columns.push(Column { name: numbered, kind, docs: Vec::new() });
-                    return self.add(self.columns.len() - 1, event, field);
+                    return self.add(self.columns.len() - 1, doc);
                 }
                 Some(index) if self.columns[*index].kind == kind && is_free(*index) => {
-                    return self.add(*index, event, field);
+                    return self.add(*index, doc);
                 }
                 Some(_) => nth += 1,
             }
@@ -139,9 +178,9 @@ impl Found {
         }
     }
 
-    fn add(&mut self, index: usize, event: &EventLayout, field: &FieldLayout) -> usize {
-        if !field.doc.is_empty() {
-            self.columns[index].docs.push((event.name.clone(), field.doc.clone()));
+    fn add(&mut self, index: usize, (event, doc): (&str, &str)) -> usize {
+        if !doc.is_empty() {
+            self.columns[index].docs.push((event.to_owned(), doc.to_owned()));
         }
         index
     }

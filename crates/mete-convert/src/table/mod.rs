@@ -5,7 +5,7 @@
 //! costs next to nothing in either format.
 
 mod arrow_file;
-mod columns;
+pub(crate) mod columns;
 mod parquet;
 mod rows;
 mod statement;

@@ -10,19 +10,18 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH};
-use mete_trace::{Gap, Trace, Value};
+use mete_trace::{Gap, Record, Trace, Value};
 
 use super::BATCH_ROWS;
-use super::columns::{Columns, Place};
+use super::columns::{Columns, Content, FIRST_COLUMNS, Place};
+use crate::beside::Company;
 use crate::format::{Event, LOST, name_without_layout};
-
-/// How many columns stand before the fields.
-const FIRST: usize = 7;
 
 /// Collects rows.
 pub struct Rows {
     schema: SchemaRef,
     places: Vec<Vec<Place>>,
+    company: Company,
     names: Names,
     rows: usize,
     processor: UInt32Builder,
@@ -38,11 +37,12 @@ pub struct Rows {
 impl Rows {
     /// No row yet, of a trace's columns.
     pub fn of(trace: &Trace) -> Rows {
-        let Columns { schema, places } = Columns::of(trace);
-        let fields = schema.fields()[FIRST..].iter().map(|field| Cells::of(field.data_type()));
+        let Columns { schema, places, company } = Columns::of(trace);
+        let fields = schema.fields()[FIRST_COLUMNS..].iter().map(|field| Cells::of(field.data_type()));
         Rows {
             fields: fields.collect(),
             places,
+            company,
             names: Names::of(trace),
             rows: 0,
             processor: UInt32Builder::with_capacity(BATCH_ROWS),
@@ -66,15 +66,25 @@ impl Rows {
         self.rows >= BATCH_ROWS
     }
 
+    /// Takes from an event what it says of threads.
+    pub fn learn(&mut self, record: &Record<'_>) {
+        self.company.learn(record);
+    }
+
     /// A row for an event.
     pub fn event(&mut self, event: &Event<'_>) {
         let record = &event.record;
+        self.learn(record);
         self.first([record.processor, record.file], record.serial, event.time_ns, Some(record.time));
         self.event.append_value(self.names.key(record.event));
         self.lost.append_null();
         let places = event.layout.and_then(|_| self.places.get(usize::from(record.event)));
         for place in places.into_iter().flatten() {
-            if let Some(value) = place.field.value(record.bytes) {
+            let value = match &place.content {
+                Content::Field(field) => field.value(record.bytes),
+                Content::Beside(beside) => self.company.value(beside, record),
+            };
+            if let Some(value) = value {
                 self.fields[place.column].put(self.rows, &value);
             }
         }

@@ -1,6 +1,7 @@
 //! What is in the trace and what is not, as metadata of a table (NEW-2).
 
-use mete_trace::{Account, ReadError};
+use mete_trace::description::Circumstances;
+use mete_trace::{Account, MissedRuns, ReadError};
 
 /// Parts that are named; the number of all is there, too.
 const MOST_NAMED: usize = 1000;
@@ -9,14 +10,16 @@ const MOST_NAMED: usize = 1000;
 #[derive(Debug, Default)]
 pub struct Statement {
     missed_runs: u64,
+    missed: Vec<MissedRuns>,
     named: Vec<String>,
     unreadable: u64,
 }
 
 impl Statement {
-    /// Of a recording in which the kernel left out a program so many times.
-    pub fn new(missed_runs: u64) -> Statement {
-        Statement { missed_runs, ..Statement::default() }
+    /// Of a recording whose circumstances say how often the kernel left out a program, and when.
+    pub fn new(circumstances: &Circumstances) -> Statement {
+        let Circumstances { missed_runs, missed, .. } = circumstances;
+        Statement { missed_runs: *missed_runs, missed: missed.clone(), ..Statement::default() }
     }
 
     /// One more part that cannot be read.
@@ -31,7 +34,7 @@ impl Statement {
     pub fn text(&self, accounts: &[Account]) -> String {
         serde_json::json!({
             "processors": accounts, "unreadable_parts": self.unreadable, "unreadable": self.named,
-            "missed_runs": self.missed_runs,
+            "missed_runs": self.missed_runs, "missed": self.missed,
         })
         .to_string()
     }

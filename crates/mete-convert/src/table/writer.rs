@@ -3,7 +3,7 @@
 use std::io;
 
 use arrow_array::RecordBatch;
-use mete_trace::{Account, Gap, ReadError, Trace};
+use mete_trace::{Account, Gap, ReadError, Record, Trace};
 
 use super::rows::Rows;
 use super::statement::Statement;
@@ -31,7 +31,7 @@ impl<S: Sheet> TableWriter<S> {
         sheet: impl FnOnce(&Rows) -> io::Result<S>,
     ) -> io::Result<TableWriter<S>> {
         let rows = Rows::of(trace);
-        let statement = Statement::new(trace.description().circumstances.missed_runs);
+        let statement = Statement::new(&trace.description().circumstances);
         Ok(TableWriter { sheet: sheet(&rows)?, rows, statement })
     }
 
@@ -53,6 +53,10 @@ impl<S: Sheet> Format for TableWriter<S> {
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         self.rows.event(event);
         self.hand_on_if_full()
+    }
+
+    fn overhear(&mut self, record: &Record<'_>) {
+        self.rows.learn(record);
     }
 
     fn lost(&mut self, gap: &Gap, after_ns: Option<u64>) -> io::Result<()> {

@@ -84,7 +84,7 @@ struct mete_record_REMOVE_FROM_RUNQ {
 	struct mete_head head;
 	/* The process. */
 	mete_s32 f_pid;
-	/* What it waits as: 1 interruptible, 2 uninterruptible, others in the kernel's `sched.h`. */
+	/* What it waits as, one bit: 1 interruptible, 2 uninterruptible; the page of this schema has all of them. */
 	mete_u32 f_state;
 };
 
@@ -101,7 +101,7 @@ struct mete_record_SCHEDOUT {
 	mete_u64 f_runtime_ns;
 	/* The process. */
 	mete_s32 f_pid;
-	/* Its state: 0 if it could go on, else what it waits as. */
+	/* Its state: 0 if it could go on, else what it waits as, in the same bits. */
 	mete_u32 f_state;
 	/* Whether it was made to leave. */
 	mete_u8 f_is_preempted;
@@ -178,10 +178,10 @@ METE_ASSERT_(__builtin_offsetof(struct mete_record_EXEC, f_pid) == 16, "place of
 METE_ASSERT_(__builtin_offsetof(struct mete_record_EXEC, f_old_pid) == 20, "place of EXEC.old_pid");
 METE_ASSERT_(__builtin_offsetof(struct mete_record_EXEC, f_name) == 24, "place of EXEC.name");
 
-/* A process has ended. */
+/* A process has ended, and leaves the processor for the last time. */
 struct mete_record_EXIT {
 	struct mete_head head;
-	/* The processor time that it has used in its life, in nanoseconds. */
+	/* All the processor time that it has used, in nanoseconds, as the kernel accounts for it. */
 	mete_u64 f_runtime_ns;
 	/* The process. */
 	mete_s32 f_pid;
@@ -215,6 +215,7 @@ struct thread_info {
 
 struct task_struct {
 	char comm[16];
+	mete_s32 exit_state;
 	mete_u32 flags;
 	mete_s32 pid;
 	mete_s32 prio;
@@ -306,13 +307,25 @@ int mete_at_3(mete_u64 *ctx)
 	struct mete_here here = {};
 
 	if (1) {
+		if (((a_prev_state & 128) && (!a_preempt))) {
+			struct mete_place place;
+			struct mete_record_EXIT *record = METE_BEGIN(&place, &here, METE_ID_EXIT, sizeof(*record));
+
+			if (record) {
+				record->f_runtime_ns = a_prev->se.sum_exec_runtime;
+				record->f_pid = a_prev->pid;
+				record->f_tgid = a_prev->tgid;
+				__builtin_memcpy(record->f_name, a_prev->comm, 16);
+				METE_END(&place, record, METE_ID_EXIT, sizeof(*record));
+			}
+		}
 		if ((a_prev_state && (!a_preempt))) {
 			struct mete_place place;
 			struct mete_record_REMOVE_FROM_RUNQ *record = METE_BEGIN(&place, &here, METE_ID_REMOVE_FROM_RUNQ, sizeof(*record));
 
 			if (record) {
 				record->f_pid = a_prev->pid;
-				record->f_state = a_prev_state;
+				record->f_state = ((a_prev_state & 128) ? ((mete_u32)(a_prev->exit_state)) : ((a_prev_state & 1024) ? 128 : ((a_prev_state & 127) ? (a_prev_state & 127) : 2)));
 				METE_END(&place, record, METE_ID_REMOVE_FROM_RUNQ, sizeof(*record));
 			}
 		}
@@ -324,7 +337,7 @@ int mete_at_3(mete_u64 *ctx)
 				__builtin_memset(record->padding, 0, sizeof(record->padding));
 				record->f_runtime_ns = a_prev->se.sum_exec_runtime;
 				record->f_pid = a_prev->pid;
-				record->f_state = a_prev_state;
+				record->f_state = (((!a_prev_state) || a_preempt) ? 0 : ((a_prev_state & 128) ? ((mete_u32)(a_prev->exit_state)) : ((a_prev_state & 1024) ? 128 : ((a_prev_state & 127) ? (a_prev_state & 127) : 2))));
 				record->f_is_preempted = a_preempt;
 				METE_END(&place, record, METE_ID_SCHEDOUT, sizeof(*record));
 			}
@@ -388,29 +401,6 @@ int mete_at_5(mete_u64 *ctx)
 				record->f_old_pid = a_old_pid;
 				__builtin_memcpy(record->f_name, a_p->comm, 16);
 				METE_END(&place, record, METE_ID_EXEC, sizeof(*record));
-			}
-		}
-	}
-	return 0;
-}
-
-SEC("tp_btf/sched_process_exit")
-int mete_at_6(mete_u64 *ctx)
-{
-	struct task_struct *a_p = (void *)(ctx[0]);
-	struct mete_here here = {};
-
-	if (1) {
-		if (1) {
-			struct mete_place place;
-			struct mete_record_EXIT *record = METE_BEGIN(&place, &here, METE_ID_EXIT, sizeof(*record));
-
-			if (record) {
-				record->f_runtime_ns = a_p->se.sum_exec_runtime;
-				record->f_pid = a_p->pid;
-				record->f_tgid = a_p->tgid;
-				__builtin_memcpy(record->f_name, a_p->comm, 16);
-				METE_END(&place, record, METE_ID_EXIT, sizeof(*record));
 			}
 		}
 	}

@@ -1,29 +1,54 @@
-//! Compiled programs, kept for the next time.
+//! Compiled programs, kept for the next time. They are loaded into the kernel, so nothing is believed that another user
+//! could have put there: the directory is found part by part, each part is this user's or root's and nobody else may
+//! exchange it, and what is read is what was looked at.
 
-use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::env;
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::{env, process};
+
+use mete_schema::folder::{Folder, Trust};
+use rustix::fs::{FileType, Mode, OFlags, fstat};
+use rustix::process::geteuid;
 
 use crate::KernelError;
 
+/// Where root's are. What the environment calls the home may be the one of the user who called `sudo`.
+const OF_ROOT: &str = "/var/cache";
+/// What others must not be able to do with the directory, and with what is in it.
+const NOT_OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
+
 /// A directory that nobody but its user can enter: what is in it is loaded into the kernel.
 #[derive(Clone, Debug)]
-pub struct Cache(PathBuf);
+pub struct Cache {
+    /// The first one of these that can be believed.
+    places: Vec<PathBuf>,
+}
 
 impl Cache {
     /// This directory. It is made when something is to be kept.
     pub fn at(path: impl Into<PathBuf>) -> Cache {
-        Cache(path.into())
+        Cache { places: vec![path.into()] }
     }
 
-    /// The user's: `mete/programs` in `XDG_CACHE_HOME`, or else in `~/.cache`.
+    /// The user's: `mete/programs` in `XDG_CACHE_HOME`, or else in `~/.cache`; root's in `/var/cache`, where the
+    /// environment does not name another directory that is root's all the way down to it.
     pub fn of_user() -> Cache {
         let named = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-        let base = named.or_else(|| env::home_dir().map(|home| home.join(".cache")));
-        Cache(base.unwrap_or_else(|| "/var/cache".into()).join("mete/programs"))
+        Cache::of(geteuid().is_root(), named, env::home_dir())
+    }
+
+    fn of(is_root: bool, named: Option<PathBuf>, home: Option<PathBuf>) -> Cache {
+        let base = if is_root { None } else { home.map(|home| home.join(".cache")) };
+        let base = base.unwrap_or_else(|| OF_ROOT.into());
+        let bases = match named {
+            Some(named) if is_root => vec![named, base],
+            Some(named) => vec![named],
+            None => vec![base],
+        };
+        Cache { places: bases.into_iter().map(|base| base.join("mete/programs")).collect() }
     }
 
     /// What is kept under this key, or what is made in an empty directory and kept from now on.
@@ -32,57 +57,106 @@ impl Cache {
         key: u64,
         make: impl FnOnce(&Path) -> Result<Vec<u8>, KernelError>,
     ) -> Result<Vec<u8>, KernelError> {
-        let failed = |source| KernelError::Cache { path: self.0.clone(), source };
-        self.prepare().map_err(failed)?;
-        let kept = self.0.join(format!("{key:016x}.o"));
-        match fs::read(&kept) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            read => return read.map_err(failed),
+        let (folder, path) = self.open()?;
+        let failed = |source| KernelError::Cache { path: path.to_owned(), source };
+        let name = format!("{key:016x}.o");
+        if let Some(object) = kept(&folder, name.as_ref()).map_err(failed)? {
+            return Ok(object);
         }
-        let scratch = Scratch::new(&self.0).map_err(failed)?;
-        let object = make(&scratch.0)?;
-        // Whoever reads it sees all of it.
-        let whole = scratch.0.join("object");
-        fs::write(&whole, &object).and_then(|()| fs::rename(&whole, &kept)).map_err(failed)?;
+        let scratch = Scratch::new(&folder).map_err(failed)?;
+        let object = make(&scratch.folder.path()).map_err(|error| match error {
+            KernelError::Cache { source, .. } => failed(source),
+            error => error,
+        })?;
+        keep(&folder, &name, &scratch.name, &object).map_err(failed)?;
         Ok(object)
     }
 
-    fn prepare(&self) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
-        let found = fs::symlink_metadata(&self.0)?;
-        let is_own = found.uid() == rustix::process::geteuid().as_raw();
-        if found.is_dir() && is_own && found.mode() & 0o077 == 0 {
-            return Ok(());
+    /// The directory, and its path for people.
+    fn open(&self) -> Result<(Folder, &Path), KernelError> {
+        let opened = self.places.iter().map(|path| match prepare(path) {
+            Ok(folder) => Ok((folder, path.as_path())),
+            Err(source) => Err(KernelError::Cache { path: path.clone(), source }),
+        });
+        let mut refused = None;
+        for place in opened {
+            match place {
+                Ok(place) => return Ok(place),
+                Err(error) => refused = Some(error),
+            }
         }
-        Err(io::Error::other(
-            "others can write there, or it is not this user's; remove it, or chmod it to 0700",
-        ))
+        Err(refused.unwrap_or_else(|| KernelError::Cache {
+            path: OF_ROOT.into(),
+            source: io::ErrorKind::NotFound.into(),
+        }))
     }
 }
 
+fn prepare(path: &Path) -> io::Result<Folder> {
+    let (folder, _) = Folder::make(path, Trust::Own, Mode::RWXU)?;
+    let found = fstat(&folder)?;
+    let mode = Mode::from_raw_mode(found.st_mode);
+    if found.st_uid == geteuid().as_raw() && !mode.intersects(NOT_OTHERS) {
+        return Ok(folder);
+    }
+    Err(io::Error::other("others can enter it, or it is not this user's; remove it, or chmod it to 0700"))
+}
+
+/// Reads what was looked at.
+fn kept(folder: &Folder, name: &OsStr) -> io::Result<Option<Vec<u8>>> {
+    let Some(entry) = folder.entry(name)? else { return Ok(None) };
+    let is_believed = entry.kind() == FileType::RegularFile
+        && entry.is_own()
+        && !entry.mode().intersects(Mode::WGRP | Mode::WOTH);
+    if !is_believed {
+        let why =
+            format!("{} in it is no file of this user, or others can write it; remove it", name.display());
+        return Err(io::Error::other(why));
+    }
+    let mut object = Vec::new();
+    entry.open(OFlags::RDONLY)?.read_to_end(&mut object)?;
+    Ok(Some(object))
+}
+
+/// Whoever reads it sees all of it.
+fn keep(folder: &Folder, name: &str, work: &str, object: &[u8]) -> io::Result<()> {
+    let whole = format!("{work}.o");
+    // What a killed process of this number left.
+    let _ = folder.remove(&whole);
+    let written = folder.create(&whole, Mode::RUSR | Mode::WUSR).and_then(|mut file| file.write_all(object));
+    let kept = written.and_then(|()| folder.rename(&whole, name));
+    kept.inspect_err(|_| drop(folder.remove(&whole)))
+}
+
 /// A directory for one compilation, gone at its end.
-struct Scratch(PathBuf);
+struct Scratch {
+    folder: Folder,
+    name: String,
+    inside: PathBuf,
+}
 
 impl Scratch {
-    fn new(inside: &Path) -> io::Result<Scratch> {
+    fn new(inside: &Folder) -> io::Result<Scratch> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let nth = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = inside.join(format!("work-{}-{nth}", process::id()));
+        let name = format!("work-{}-{nth}", process::id());
         // What a killed process of this number left.
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).map(|()| Scratch(path))
+        let _ = std::fs::remove_dir_all(inside.path().join(&name));
+        let folder = inside.create_folder(&name, Mode::RWXU)?;
+        Ok(Scratch { folder, inside: inside.path().join(&name), name })
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.inside);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     use super::*;
 
@@ -108,9 +182,13 @@ mod tests {
         assert_eq!(cache.get(7, make)?, b"object");
         assert_eq!(cache.get(7, |_| panic!("it is kept"))?, b"object");
         assert_eq!(cache.get(8, |_| Ok(Vec::new()))?, b"");
-        let mode = fs::metadata(&cache.0).map(|found| found.permissions().mode() & 0o777);
+        let mode = fs::metadata(place.0.join("a/b")).map(|found| found.permissions().mode() & 0o777);
         assert_eq!(mode.ok(), Some(0o700));
-        assert_eq!(fs::read_dir(&cache.0).map(Iterator::count).ok(), Some(2), "nothing else is left");
+        assert_eq!(
+            fs::read_dir(place.0.join("a/b")).map(Iterator::count).ok(),
+            Some(2),
+            "nothing else is left"
+        );
         Ok(())
     }
 
@@ -122,5 +200,54 @@ mod tests {
         let error = Cache::at(&place.0).get(7, |_| panic!("nothing is made there"));
         assert!(matches!(error, Err(KernelError::Cache { .. })), "{error:?}");
         Ok(())
+    }
+
+    #[test]
+    fn klog_8_root_takes_compiled_programs_from_roots_own_directories_alone() -> io::Result<()> {
+        const NOBODY: u32 = 65534;
+        if !geteuid().is_root() {
+            println!(
+                "SKIPPED: klog_8_root_takes_compiled_programs_from_roots_own_directories_alone: this needs root"
+            );
+            return Ok(());
+        }
+        let place = Place::new("foreign");
+        let (home, own) = (place.0.join("home"), place.0.join("own"));
+        let foreign = home.join(".cache/mete/programs");
+        fs::create_dir_all(&foreign)?;
+        fs::set_permissions(&foreign, fs::Permissions::from_mode(0o700))?;
+        fs::write(foreign.join(format!("{:016x}.o", 7)), "foreign")?;
+        // All of it is root's, but for the folder in which that user can exchange it for anything.
+        chown(&home, Some(NOBODY), Some(NOBODY))?;
+        let refused = Cache::at(&foreign).get(7, |_| panic!("nothing is made there")).unwrap_err();
+        assert!(refused.to_string().contains("home is another user's"), "{refused}");
+        let cache = Cache { places: vec![foreign, own.clone()] };
+        assert_eq!(cache.get(7, |_| Ok(b"own".to_vec())).unwrap(), b"own");
+        assert!(own.join(format!("{:016x}.o", 7)).is_file());
+        // Nor through a link of that user, nor what that user owns.
+        symlink(&own, place.0.join("link"))?;
+        std::os::unix::fs::lchown(place.0.join("link"), Some(NOBODY), Some(NOBODY))?;
+        assert!(Cache::at(place.0.join("link")).get(7, |_| panic!("it is not believed")).is_err());
+        chown(own.join(format!("{:016x}.o", 7)), Some(NOBODY), None)?;
+        let refused = cache.get(7, |_| panic!("it is not believed")).unwrap_err();
+        assert!(refused.to_string().contains("is no file of this user"), "{refused}");
+        Ok(())
+    }
+
+    #[test]
+    fn klog_8_a_cache_is_the_users_and_roots_is_not_in_the_home_that_the_environment_names() {
+        let of = |is_root, named: Option<&str>| {
+            Cache::of(is_root, named.map(PathBuf::from), Some("/home/user".into())).places
+        };
+        let expected =
+            |bases: &[&str]| bases.iter().map(|base| PathBuf::from(base).join("mete/programs")).collect();
+        let named = Some("/named");
+        let cases: [(_, Vec<PathBuf>); 4] = [
+            (of(false, None), expected(&["/home/user/.cache"])),
+            (of(false, named), expected(&["/named"])),
+            (of(true, None), expected(&["/var/cache"])),
+            (of(true, named), expected(&["/named", "/var/cache"])),
+        ];
+        cases.into_iter().for_each(|(found, expected)| assert_eq!(found, expected));
     }
 }

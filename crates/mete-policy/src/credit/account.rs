@@ -61,6 +61,14 @@ impl Pot {
     }
 }
 
+/// What one accounting took from clients that had saved up more than a slice, and forgave those that owed
+/// more than one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Clipped {
+    pub(super) credit_ns: u64,
+    pub(super) debt_ns: u64,
+}
+
 /// All clients' credit.
 pub(super) struct Accounts {
     clients: Vec<Account>,
@@ -156,19 +164,21 @@ impl Accounts {
         }
     }
 
-    /// Hands out a period's credit and says each active client's new priority.
-    pub(super) fn settle(&mut self, roster: &Roster, mut each: impl FnMut(ClientId, Priority)) {
+    /// Hands out a period's credit, says each active client's new priority, and answers what was clipped.
+    pub(super) fn settle(&mut self, roster: &Roster, mut each: impl FnMut(ClientId, Priority)) -> Clipped {
         let mut pot = self.pot(roster);
+        let mut clipped = Clipped::default();
         let mut balance_ns = 0i64;
         let mut at = self.active.front(0);
         while let Some(client) = at {
             at = self.active.next(client);
             let income_ns = self.income(client, roster, &mut pot);
             self.credit(client, income_ns);
-            each(client, self.clip(client));
+            each(client, self.clip(client, &mut clipped));
             balance_ns = balance_ns.saturating_add(self.credit_ns(client));
         }
         self.balance_ns = balance_ns;
+        clipped
     }
 
     /// Sums up weights and members of all domains that have active clients.
@@ -221,14 +231,17 @@ impl Accounts {
     }
 
     /// Keeps a client's credit within a slice either way, and answers the priority that it gives.
-    fn clip(&mut self, client: ClientId) -> Priority {
+    fn clip(&mut self, client: ClientId, clipped: &mut Clipped) -> Priority {
         let Some(account) = self.clients.get_mut(client as usize) else { return Priority::Under };
         if account.credit_ns < 0 {
-            account.credit_ns = account.credit_ns.max(-self.limit_ns);
+            let kept_ns = account.credit_ns.max(-self.limit_ns);
+            clipped.debt_ns = clipped.debt_ns.saturating_add(kept_ns.abs_diff(account.credit_ns));
+            account.credit_ns = kept_ns;
             return Priority::Over;
         }
         if account.credit_ns > self.limit_ns {
-            account.credit_ns = 0;
+            let lost_ns = core::mem::take(&mut account.credit_ns).unsigned_abs();
+            clipped.credit_ns = clipped.credit_ns.saturating_add(lost_ns);
             self.deactivate(client);
         }
         Priority::Under

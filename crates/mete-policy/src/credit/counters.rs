@@ -1,5 +1,6 @@
 //! What the policy counts, for tables and tests.
 
+use super::account::Clipped;
 use super::inference::Evidence;
 
 /// How often what happened.
@@ -22,6 +23,8 @@ pub(super) struct Counters {
     pub(super) inheritances: u64,
     pub(super) kept_on_run_queue: u64,
     pub(super) driver_charged_ns: u64,
+    pub(super) credit_cut_ns: u64,
+    pub(super) debt_forgiven_ns: u64,
 }
 
 impl Counters {
@@ -43,6 +46,13 @@ impl Counters {
         each("inheritances", self.inheritances);
         each("kept_on_run_queue", self.kept_on_run_queue);
         each("driver_charged_ns", self.driver_charged_ns);
+        each("credit_cut_ns", self.credit_cut_ns);
+        each("debt_forgiven_ns", self.debt_forgiven_ns);
+    }
+
+    pub(super) fn clipped(&mut self, clipped: Clipped) {
+        self.credit_cut_ns = self.credit_cut_ns.saturating_add(clipped.credit_ns);
+        self.debt_forgiven_ns = self.debt_forgiven_ns.saturating_add(clipped.debt_ns);
     }
 
     pub(super) fn count(&mut self, evidence: Evidence) {

@@ -9,7 +9,7 @@
 //! | | |
 //! |---|---|
 //! | selection | constant time for each level of domains from the root to the client |
-//! | insertion, removal | that of [`Vtrr`](super::Vtrr) in one queue, and in the parents' where a domain wakes or falls asleep with its member |
+//! | insertion, removal | that of [`Vtrr`](super::Vtrr) in one queue, and in the parents' where a domain wakes or falls asleep with its member; each with a step for each processor and level |
 //! | fairness | that of VTRR in each queue: exact at the end of each queue's cycle |
 //! | several processors | one tree serves all; a domain whose idle members are used up is passed over; shares that its members cannot use together are not cut |
 //!
@@ -30,6 +30,7 @@ use super::left::Left;
 use super::queue::Queue;
 use super::slot::Entity;
 use super::store::{Place, Store};
+use crate::progress::Progress;
 use crate::roster::Roster;
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
@@ -56,6 +57,7 @@ pub struct GroupVtrr {
     homes: Vec<DomainIndex>,
     /// What clients, and behind them domains, had when they left their queue.
     left: Vec<Left>,
+    progress: Progress,
     /// Where the client of the last decision is, unless its queue has changed.
     recent: Place,
 }
@@ -80,6 +82,7 @@ impl GroupVtrr {
             domains: (0..domains).map(domain).collect(),
             homes: vec![ROOT; setup.clients as usize],
             left: vec![Left::NEVER; entities as usize],
+            progress: Progress::new(setup, Queue::new(ROOT.into(), setup).quantum_ns()),
             recent: Place::NOWHERE,
         }
     }
@@ -116,24 +119,43 @@ impl GroupVtrr {
     }
 
     /// Puts a client into its domain's queue, and each domain above into its parent's if it was empty.
-    fn enter(&mut self, client: ClientId, home: DomainIndex) {
+    fn enter(&mut self, client: ClientId, home: DomainIndex, now: Nanoseconds) {
         let (mut member, mut share, mut domain) = (client, self.roster.share(client), home);
         loop {
             let was_empty = self.domains[usize::from(domain)].queue.is_empty();
-            self.insert(member, share, domain, true);
+            self.insert(member, share, domain, true, now);
             let Some((entity, parent)) = self.above(domain).filter(|_| was_empty) else { break };
             (member, share, domain) = (entity, self.domains[usize::from(domain)].share, parent);
         }
         self.mark(client, home, false);
     }
 
-    fn insert(&mut self, member: Entity, share: Share, domain: DomainIndex, busy: bool) {
+    fn insert(&mut self, member: Entity, share: Share, domain: DomainIndex, busy: bool, now: Nanoseconds) {
+        let unused_ns = self.unused_ns(domain, now);
         let queue = &mut self.domains[usize::from(domain)].queue;
         let left = self.left[member as usize];
-        let place = queue.insert(&mut self.store, &mut self.insertion, (member, share.get()), left);
+        let place =
+            queue.insert(&mut self.store, &mut self.insertion, (member, share.get()), left, unused_ns);
         if let Some(slot) = self.store.get_mut(place) {
             slot.busy = busy;
         }
+    }
+
+    /// What members of a domain's queue have been charged, because a client in them runs, and not used yet.
+    fn unused_ns(&self, domain: DomainIndex, now: Nanoseconds) -> Nanoseconds {
+        let is_charged = |&(client, _): &(ClientId, Nanoseconds)| self.is_charged(client, domain);
+        self.progress.unused(now).filter(is_charged).map(|(_, unused_ns)| unused_ns).sum()
+    }
+
+    /// Whether a client that runs is charged in a domain's queue: it, or the domain that it is inside of, is
+    /// there.
+    fn is_charged(&self, client: ClientId, domain: DomainIndex) -> bool {
+        let (mut member, mut home) = (client, self.homes.get(client as usize).copied().unwrap_or(ROOT));
+        while home != domain {
+            let Some(above) = self.above(home) else { return false };
+            (member, home) = above;
+        }
+        self.store.find(member).is_some()
     }
 
     /// Takes a client out of its domain's queue, and each domain that this leaves empty out of its parent's.
@@ -156,14 +178,14 @@ impl GroupVtrr {
     }
 
     /// Gives a member another share: a departure and an arrival.
-    fn change_share(&mut self, member: Entity, share: Share, domain: DomainIndex) {
+    fn change_share(&mut self, member: Entity, share: Share, domain: DomainIndex, now: Nanoseconds) {
         let Some(busy) =
             self.store.find(member).and_then(|place| self.store.get(place)).map(|slot| slot.busy)
         else {
             return;
         };
         self.withdraw(member, domain);
-        self.insert(member, share, domain, busy);
+        self.insert(member, share, domain, busy, now);
     }
 
     /// Notes whether a member can be selected, and what follows for the domains above it.
@@ -229,13 +251,13 @@ impl Policy for GroupVtrr {
         }
     }
 
-    fn set_domain_share(&mut self, domain: DomainIndex, share: Share, _now: Nanoseconds) {
+    fn set_domain_share(&mut self, domain: DomainIndex, share: Share, now: Nanoseconds) {
         if !self.known(domain) {
             return;
         }
         self.domains[usize::from(domain)].share = share;
         if let Some((entity, parent)) = self.above(domain) {
-            self.change_share(entity, share, parent);
+            self.change_share(entity, share, parent, now);
         }
     }
 
@@ -246,8 +268,9 @@ impl Policy for GroupVtrr {
         }
     }
 
-    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
+    fn remove(&mut self, client: ClientId, now: Nanoseconds) {
         self.roster.remove(client);
+        self.progress.leave(client, now);
         if let Some(&home) = self.homes.get(client as usize)
             && self.store.find(client).is_some()
         {
@@ -255,21 +278,21 @@ impl Policy for GroupVtrr {
         }
     }
 
-    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
+    fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
         self.roster.set_share(client, share);
         if let Some(&home) = self.homes.get(client as usize) {
-            self.change_share(client, share, home);
+            self.change_share(client, share, home, now);
         }
     }
 
-    fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
+    fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
         if self.roster.wake(client) {
-            self.enter(client, self.homes[client as usize]);
+            self.enter(client, self.homes[client as usize], now);
         }
         None
     }
 
-    fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+    fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
         let mut domain = Some(ROOT).filter(|_| self.roster.has_processor(processor))?;
         loop {
             let queue = &mut self.domains[usize::from(domain)].queue;
@@ -280,14 +303,16 @@ impl Policy for GroupVtrr {
                 None => {
                     self.recent = place;
                     self.mark_at(place, domain, true);
+                    self.progress.enter(processor, entity, now);
                     return Some(Decision { client: entity, slice_ns: quantum_ns, grant: Grant::Share });
                 }
             }
         }
     }
 
-    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let Some(place) = self.running(client) else { return };
+        self.progress.leave(client, now);
         let home = self.homes[client as usize];
         let quantum_ns = self.domains[usize::from(home)].queue.quantum_ns();
         // Who yields gives up the rest of its quantum, and of its domains' (see Vtrr).

@@ -9,7 +9,7 @@
 //! | | |
 //! |---|---|
 //! | selection | constant time; with [`Reset::AtOnce`] one in a cycle takes a step for each client, and on several processors those at its end do |
-//! | insertion | constant time beside the last neighbours; else a walk of about √(n / 32) steps, or four steps in an array of shares ([`Vtrr::ranged`]) and one for each 32 to 64 clients of equal share that come behind |
+//! | insertion | constant time beside the last neighbours; else a walk of about √(n / 32) steps, or four steps in an array of shares ([`Vtrr::ranged`]) and one for each 32 to 64 clients of equal share that come behind; and a step for each processor |
 //! | removal | constant time; on several processors, as many steps as those |
 //! | fairness | exact at the end of every cycle; for the error within one, the paper has simulations (§4.1) and no bound |
 //! | several processors | one queue serves all; who is due more than one of them has one alone |
@@ -42,7 +42,9 @@
 //!   the same way).
 //! * When a counter is restricted by its neighbours', the virtual time goes with it.
 //! * The quantum is charged when it is given, not when it has been used, and what was not used is given
-//!   back. A decision can so be taken while the one before is still running.
+//!   back. A decision can so be taken while the one before is still running. For who arrives meanwhile,
+//!   QVT is as the paper has it: of a quantum that is given, it counts what has been used up to then, by
+//!   the time of the arrival.
 //!
 //! # Slices that are not used up
 //!
@@ -91,6 +93,7 @@ use queue::Queue;
 use slot::Slot;
 use store::{Place, Store};
 
+use crate::progress::Progress;
 use crate::roster::Roster;
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
@@ -107,6 +110,7 @@ pub struct Vtrr {
     alone: Alone,
     insertion: Insertion,
     left: Vec<Left>,
+    progress: Progress,
     /// Where the client of the last decision is, unless the queue has changed.
     recent: Place,
 }
@@ -115,14 +119,17 @@ impl Vtrr {
     /// Without clients; new ones find their place by a walk through the queue.
     #[must_use]
     pub fn new(setup: &Setup) -> Vtrr {
+        let queue = Queue::new(0, setup);
+        let quantum_ns = queue.quantum_ns();
         Vtrr {
             name: "vtrr",
             roster: Roster::new(setup),
             store: Store::new(setup.clients, 1),
-            queue: Queue::new(0, setup),
+            queue,
             alone: Alone::new(setup.processors),
             insertion: Insertion::neighbours(),
             left: vec![Left::NEVER; setup.clients as usize],
+            progress: Progress::new(setup, quantum_ns),
             recent: Place::NOWHERE,
         }
     }
@@ -172,29 +179,36 @@ impl Vtrr {
         self.queue.cycle()
     }
 
-    fn enter(&mut self, client: ClientId, busy: bool) {
+    fn enter(&mut self, client: ClientId, busy: bool, now: Nanoseconds) {
         let share = self.roster.share(client).get();
-        self.insert(Member { entity: client, share, busy });
-        self.balance();
+        self.insert(Member { entity: client, share, busy }, now);
+        self.balance(now);
     }
 
     /// A client leaves the queue, or its processor; whether it ran.
-    fn leave(&mut self, client: ClientId) -> Option<bool> {
+    fn leave(&mut self, client: ClientId, now: Nanoseconds) -> Option<bool> {
         let busy = match self.store.find(client) {
             Some(place) => self.withdraw(place).map(|member| member.busy),
             None => self.alone.find(client).map(|member| member.busy),
         };
         self.alone.remove(client);
-        self.balance();
+        self.balance(now);
         busy
     }
 
-    fn insert(&mut self, Member { entity, share, busy }: Member) {
+    fn insert(&mut self, Member { entity, share, busy }: Member, now: Nanoseconds) {
         let left = self.left[entity as usize];
-        let place = self.queue.insert(&mut self.store, &mut self.insertion, (entity, share), left);
+        let unused_ns = self.unused_ns(now);
+        let place = self.queue.insert(&mut self.store, &mut self.insertion, (entity, share), left, unused_ns);
         if let Some(slot) = self.store.get_mut(place) {
             slot.busy = busy;
         }
+    }
+
+    /// What those who run in the queue have been charged and not used yet.
+    fn unused_ns(&self, now: Nanoseconds) -> Nanoseconds {
+        let in_queue = |&(client, _): &(ClientId, Nanoseconds)| self.store.find(client).is_some();
+        self.progress.unused(now).filter(in_queue).map(|(_, unused_ns)| unused_ns).sum()
     }
 
     fn withdraw(&mut self, place: Place) -> Option<Member> {
@@ -204,9 +218,9 @@ impl Vtrr {
     }
 
     /// Gives processors to those who need one alone, after somebody came or went.
-    fn balance(&mut self) {
+    fn balance(&mut self, now: Nanoseconds) {
         while let Some(member) = self.alone.pop_feasible(self.queue.total()) {
-            self.insert(member);
+            self.insert(member, now);
         }
         while let Some(head) = self.store.get(self.queue.head())
             && self.alone.takes(head.share, self.queue.total())
@@ -272,37 +286,43 @@ impl Policy for Vtrr {
         }
     }
 
-    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
+    fn remove(&mut self, client: ClientId, now: Nanoseconds) {
         self.roster.remove(client);
-        self.leave(client);
+        self.progress.leave(client, now);
+        self.leave(client, now);
     }
 
-    fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
+    fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
         self.roster.set_share(client, share);
-        if let Some(busy) = self.leave(client) {
-            self.enter(client, busy);
+        if let Some(busy) = self.leave(client, now) {
+            self.enter(client, busy, now);
         }
     }
 
-    fn wake(&mut self, client: ClientId, _now: Nanoseconds) -> Option<ProcessorId> {
+    fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
         if self.roster.wake(client) {
-            self.enter(client, false);
+            self.enter(client, false, now);
         }
         None
     }
 
-    fn pick(&mut self, processor: ProcessorId, _now: Nanoseconds) -> Option<Decision> {
+    fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
         let client = Some(processor).filter(|&processor| self.roster.has_processor(processor));
         let client = client.and_then(|_| self.select())?;
+        self.progress.enter(processor, client, now);
         Some(Decision { client, slice_ns: self.queue.quantum_ns(), grant: Grant::Share })
     }
 
-    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let stopped = self.stops(client, ran_ns, stop) || self.stops_alone(client);
-        if stopped && stop == Stop::Blocked {
+        if !stopped {
+            return;
+        }
+        self.progress.leave(client, now);
+        if stop == Stop::Blocked {
             self.roster.run(client);
             self.roster.stop(client, stop);
-            self.leave(client);
+            self.leave(client, now);
         }
     }
 

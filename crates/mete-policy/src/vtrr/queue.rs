@@ -252,18 +252,20 @@ impl Queue {
     }
 
     /// Puts an entity into the queue, as one that was away since `left` says, and answers its place.
+    /// `unused_ns`: what those who run have been charged and not used yet.
     pub(super) fn insert(
         &mut self,
         store: &mut Store,
         insertion: &mut Insertion,
         (entity, share): (Entity, u32),
         left: Left,
+        unused_ns: Nanoseconds,
     ) -> Place {
         if self.is_empty() {
             self.begin_alone();
         }
         let mut slot = Slot { entity, share, cycle: self.cycle as u32, ..Slot::EMPTY };
-        slot.set_due_ns(self.due_on_arrival_ns(share, left), self.quantum_ns);
+        slot.set_due_ns(self.due_on_arrival_ns(share, left, unused_ns), self.quantum_ns);
         let start = insertion.start(store, &self.line, slot.key(), left);
         let place = store.insert(&mut self.line, start, slot);
         insertion.inserted(store, place);
@@ -281,12 +283,14 @@ impl Queue {
     }
 
     /// What is due to who arrives now: in proportion to what is due to the others, and no more than it
-    /// would have if it had stayed (VTRR paper, §3.2).
-    fn due_on_arrival_ns(&self, share: u32, left: Left) -> i64 {
+    /// would have if it had stayed (VTRR paper, §3.2). QVT is that of the moment, so quanta count as far as
+    /// they have been used.
+    fn due_on_arrival_ns(&self, share: u32, left: Left, unused_ns: Nanoseconds) -> i64 {
         let share = i128::from(share);
         let whole_ns = share * i128::from(self.quantum_ns);
+        let due_ns = self.due_ns + i128::from(unused_ns);
         let proportional_ns =
-            if self.total == 0 { whole_ns } else { (share * self.due_ns).max(0) / i128::from(self.total) };
+            if self.total == 0 { whole_ns } else { (share * due_ns).max(0) / i128::from(self.total) };
         let cycles = i128::from(self.cycle.saturating_sub(left.cycle));
         let stayed_ns = left.due_for_ns(share) + cycles.saturating_mul(whole_ns);
         proportional_ns.min(stayed_ns).min(whole_ns) as i64

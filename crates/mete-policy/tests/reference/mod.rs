@@ -3,7 +3,8 @@
 //!
 //! Differences from the paper are those that the policy documents: QVT is the clients' mean virtual
 //! time, by share, also after somebody has left; a counter that neighbours restrict takes the virtual
-//! time with it; a quantum is charged when it is given.
+//! time with it; a quantum is charged when it is given, but who arrives meanwhile sees the virtual time of
+//! that moment.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -165,12 +166,13 @@ impl Model {
         self.left.remove(&id);
     }
 
-    pub fn enter(&mut self, id: u32, share: i128) {
+    /// `unused_ns`: what the clients that run have been charged and not used yet.
+    pub fn enter(&mut self, id: u32, share: i128, unused_ns: i128) {
         if self.queue.is_empty() {
             self.cycle += 1;
             self.current = None;
         }
-        let due_ns = self.due_on_arrival(id, share);
+        let due_ns = self.due_on_arrival(id, share, unused_ns);
         let had_ns = share * self.quantum_ns - due_ns;
         let counter = ceil_div(due_ns, self.quantum_ns);
         let client = Client { id, share, counter, had_ns, busy: false };
@@ -180,9 +182,10 @@ impl Model {
     }
 
     /// S · Σdue / T, and no more than if it had stayed (paper, §3.2).
-    fn due_on_arrival(&self, id: u32, share: i128) -> i128 {
+    fn due_on_arrival(&self, id: u32, share: i128, unused_ns: i128) -> i128 {
         let whole_ns = share * self.quantum_ns;
-        let due_ns: i128 = self.queue.iter().map(|client| self.due_ns(client)).sum();
+        let charged_ns: i128 = self.queue.iter().map(|client| self.due_ns(client)).sum();
+        let due_ns = charged_ns + unused_ns;
         let mut limit_ns =
             if self.queue.is_empty() { whole_ns } else { (share * due_ns).max(0) / self.total() };
         if let Some(left) = self.left.get(&id) {

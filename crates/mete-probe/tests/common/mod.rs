@@ -13,7 +13,7 @@ use mete_log::{Entries, EventId, FileSpec, Plan, Poll, Reader, Region, Row, Shap
 use mete_probe::attach::{AttachError, Component};
 
 /// Nothing here waits longer.
-pub const LIMIT: Duration = Duration::from_secs(20);
+pub const LIMIT: Duration = Duration::from_secs(300);
 
 /// A directory of sockets, removed when dropped.
 pub struct Place(PathBuf);

@@ -20,7 +20,7 @@ event! {
     static VALUE: sample "value";
 }
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(300);
 
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
@@ -32,6 +32,7 @@ fn main() {
         "numbers" => numbers(number(1) as u16, number(2)),
         "sites" => sites(),
         "fork" => fork(),
+        "withdrawn" => withdrawn(),
         "daemon" => daemon::daemon(),
         "domains" => domains(),
         "descriptors" => daemon::descriptors(Path::new(&arguments[1])),
@@ -158,6 +159,24 @@ fn fork() {
     count_one(if child == 0 { 2 } else { 1 });
     // SAFETY: waits for the own child; without one it returns at once.
     unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+}
+
+/// Withdraws and forks; the child says what is in the directory of sockets.
+fn withdrawn() {
+    mete_probe::withdraw();
+    // SAFETY: as above.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let directory = std::env::var_os("METE_RUNTIME_DIR").expect("the test's directory");
+        println!("{}", std::fs::read_dir(directory).expect("it is there").count());
+        return;
+    }
+    watch_input();
+    // SAFETY: waits for the own child.
+    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+    while !is_over() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Enters and leaves phases as its input says, with the values given there; counts how often a

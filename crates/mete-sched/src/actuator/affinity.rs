@@ -2,21 +2,25 @@
 
 use std::io;
 use std::process::Command;
+use std::time::Duration;
 
+use mete_keeper::Keepers;
 use mete_log::DomainId;
 use rustix::io::Errno;
 
 use super::ActuatorError;
+use super::journal::Journal;
 use super::ledger::{Ledger, Record, Restored};
 use super::mask::Mask;
-use super::watcher::{self, Watcher};
+use super::watcher;
 use crate::domains::process::{self, Process};
 
 /// What this actuator enforces, and how closely.
 pub const ENFORCES: &str = "\
 affinity: the threads of a placed domain run on its processor and on no other, from the moment the call returns; \
 threads and processes that they start inherit it. It reserves nothing: others may run there, too, and it gives no \
-share of the processor. A thread's own mask is respected and put back at the end, also after a crash or kill -9; a \
+share of the processor. A thread's own mask is respected and put back at the end, also after a crash or kill -9; if \
+the two processes that see to that are killed at the same moment, the next start of this program by the same user puts it back. A \
 process whose starter has ended may keep the placed mask if both happened within a second before a kill -9. What is \
 put back is a mask of the thread's own, also where it had none and ran wherever its cpuset let it: if that cpuset is \
 widened later, the thread does not follow.";
@@ -24,11 +28,27 @@ widened later, the thread does not follow.";
 /// Passes over a process that starts threads while it is being placed.
 const MAX_PASSES: usize = 16;
 
+/// How long a watcher may take to be there again after both were killed. The logs are not read meanwhile; they have room
+/// for that.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// The journal is rewritten when it has this many records, and twice as many as are needed.
+const MIN_REWRITTEN: usize = 4096;
+
 /// The affinity actuator. Dropped, it puts back what it changed.
 #[derive(Debug)]
 pub struct Affinity {
-    watcher: Watcher,
+    watchers: Keepers,
+    book: Book,
+    is_over: bool,
+}
+
+/// What was changed, twice: here, and in the file that outlives this process.
+#[derive(Debug)]
+struct Book {
+    journal: Journal,
     ledger: Ledger,
+    /// Records at which the journal is rewritten next.
+    rewrite_at: usize,
 }
 
 /// A thread on its way to a processor.
@@ -39,22 +59,24 @@ struct Moving {
 }
 
 impl Affinity {
-    /// Starts the watcher, [this program](watcher::this_program) again.
+    /// Starts the watchers, [this program](watcher::this_program) again.
     ///
     /// # Errors
     ///
-    /// [`ActuatorError::NoWatcher`]
+    /// [`ActuatorError::NoWatcher`], [`ActuatorError::NotNoted`]
     pub fn start() -> Result<Affinity, ActuatorError> {
-        Affinity::start_with(watcher::this_program())
+        Affinity::start_with(watcher::this_program)
     }
 
-    /// Starts another program as the watcher; its `main` calls [`watcher::take_over_if_asked`].
+    /// Starts another program as the watchers; its `main` calls [`watcher::take_over_if_asked`].
     ///
     /// # Errors
     ///
-    /// [`ActuatorError::NoWatcher`]
-    pub fn start_with(watcher: Command) -> Result<Affinity, ActuatorError> {
-        Ok(Affinity { watcher: Watcher::start(watcher)?, ledger: Ledger::default() })
+    /// [`ActuatorError::NoWatcher`], [`ActuatorError::NotNoted`]
+    pub fn start_with(watcher: impl Fn() -> Command + Send + 'static) -> Result<Affinity, ActuatorError> {
+        let journal = Journal::create().map_err(|source| ActuatorError::NotNoted { source })?;
+        let watchers = watcher::start(&journal, watcher).inspect_err(|_| drop(journal.undo()))?;
+        Ok(Affinity { watchers, book: Book::new(journal), is_over: false })
     }
 
     /// Has all threads of these processes, which belong to `domain`, run on one processor. Processes
@@ -70,6 +92,8 @@ impl Affinity {
         processor: usize,
     ) -> Result<usize, ActuatorError> {
         let target = Mask::single(processor).ok_or(ActuatorError::NoProcessor { processor })?;
+        let gone = |source| ActuatorError::WatcherGone { source };
+        self.watchers.wait_for_one(PATIENCE).map_err(gone)?;
         let mut changed: Vec<Moving> = Vec::new();
         for _ in 0..MAX_PASSES {
             let moving = self.all_moving(domain, processes, target, processor);
@@ -88,23 +112,25 @@ impl Affinity {
 
     /// Gives the threads of a process, which has left its domain, their own masks back.
     pub fn release(&self, process: u32) {
-        self.ledger.release(process);
+        self.book.ledger.release(process);
     }
 
     /// Puts everything back and says how that went.
-    ///
-    /// # Errors
-    ///
-    /// [`ActuatorError`] if the watcher could not do it; it was done from here then.
-    pub fn finish(mut self) -> Result<Restored, ActuatorError> {
+    pub fn finish(mut self) -> Restored {
         self.put_back()
     }
 
-    fn put_back(&mut self) -> Result<Restored, ActuatorError> {
-        let ledger = std::mem::take(&mut self.ledger);
-        self.watcher.finish().inspect_err(|_| {
-            ledger.restore();
-        })
+    fn put_back(&mut self) -> Restored {
+        self.is_over = true;
+        let Book { journal, ledger, .. } = &self.book;
+        // Without its file, what this process remembers has to do.
+        let restored = journal.undo().unwrap_or_else(|_| Some(ledger.restore())).unwrap_or_default();
+        if restored.left > 0 {
+            self.watchers.leave();
+        } else {
+            self.watchers.dismiss();
+        }
+        restored
     }
 
     /// The threads that do not run where they should, none of which may forbid it.
@@ -129,9 +155,9 @@ impl Affinity {
     fn moving(&self, process: &Process, thread: u32, domain: DomainId, target: Mask) -> Option<Moving> {
         let found = Process::read_thread(process.pid, thread)?;
         let present = Mask::of_thread(thread).ok()?;
-        let original = self.ledger.original(process, &found, domain, present);
+        let original = self.book.ledger.original(process, &found, domain, present);
         let record = Record { pid: process.pid, thread, start: found.start, domain, original, told: target };
-        Some(Moving { record, name: process.comm.clone(), present })
+        Some(Moving { record, name: process::shown(&process.comm), present })
     }
 
     /// Each change is told before it is made.
@@ -143,8 +169,7 @@ impl Affinity {
     ) -> Result<usize, ActuatorError> {
         let before = changed.len();
         for moving in moving {
-            self.watcher.tell(moving.record)?;
-            self.ledger.note(moving.record);
+            self.book.note(moving.record).map_err(|source| ActuatorError::NotNoted { source })?;
             match moving.record.told.give_to(moving.record.thread) {
                 Ok(()) => changed.push(moving),
                 Err(Errno::SRCH) => {}
@@ -155,18 +180,38 @@ impl Affinity {
     }
 }
 
+impl Book {
+    fn new(journal: Journal) -> Book {
+        Book { journal, ledger: Ledger::default(), rewrite_at: MIN_REWRITTEN }
+    }
+
+    /// Notes a change before it is made.
+    fn note(&mut self, record: Record) -> io::Result<()> {
+        if self.ledger.has(&record) {
+            return Ok(());
+        }
+        self.journal.append(record)?;
+        self.ledger.note(record);
+        if self.journal.records() >= self.rewrite_at {
+            self.ledger.forget_ended();
+            self.journal.rewrite(self.ledger.records())?;
+            self.rewrite_at = MIN_REWRITTEN.max(2 * self.journal.records());
+        }
+        Ok(())
+    }
+}
+
 impl Drop for Affinity {
     fn drop(&mut self) {
-        if self.watcher.is_watching() {
-            // Nobody is left to hear of a failure, and what can be done was done.
-            let _ = self.put_back();
+        if !self.is_over {
+            self.put_back();
         }
     }
 }
 
 fn check_allowed(process: &Process, moving: &[Moving], processor: usize) -> Result<(), ActuatorError> {
     if process.is_kernel {
-        return Err(ActuatorError::Kernel { name: process.comm.clone(), pid: process.pid });
+        return Err(ActuatorError::Kernel { name: process::shown(&process.comm), pid: process.pid });
     }
     match moving.iter().find(|moving| !moving.record.original.has(processor)) {
         None => Ok(()),
@@ -191,5 +236,31 @@ fn refused(moving: &Moving, processor: usize, error: Errno) -> ActuatorError {
 fn take_back(changed: &[Moving]) {
     for moving in changed {
         let _ = moving.present.give_to(moving.record.thread);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_16_the_journal_stays_short_however_many_threads_come_and_go() {
+        let mut book = Book::new(Journal::without_name().unwrap());
+        let told = Mask::single(0).unwrap();
+        let of_living = |_| {
+            let own = std::process::id();
+            let start = Process::read(own).unwrap().start;
+            Record { pid: own, thread: own, start, domain: 2, original: told, told }
+        };
+        let of_ended = |thread| Record { pid: thread, thread, start: u64::MAX, ..of_living(()) };
+        book.note(of_living(())).unwrap();
+        book.note(of_living(())).unwrap();
+        assert_eq!(book.journal.records(), 1, "the same once more changes nothing");
+        // Numbers that no thread has.
+        for thread in (5_000_000..).take(3 * MIN_REWRITTEN) {
+            book.note(of_ended(thread)).unwrap();
+            assert!(book.journal.records() <= MIN_REWRITTEN);
+        }
+        assert!(book.ledger.has(&of_living(())), "the living are not forgotten");
     }
 }

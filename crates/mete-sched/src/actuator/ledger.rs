@@ -1,5 +1,5 @@
-//! What was changed, and how to put it back. Scheduler and watcher keep the same ledger: the
-//! watcher's is built from the [`Record`]s that the scheduler sends before each change.
+//! What was changed, and how to put it back. Scheduler and watchers have the same ledger: the
+//! watchers' is built from the [`Record`]s that the scheduler writes before each change.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use mete_log::DomainId;
 use rustix::io::Errno;
 
 use super::mask::Mask;
-use crate::domains::process::{self, Process};
+use crate::domains::process::{self, CannotLook, Process};
 
 /// Passes over what may still be starting threads and processes meanwhile.
 const MAX_PASSES: usize = 16;
 /// Longest chain of parents that is followed.
 const MAX_ANCESTORS: usize = 64;
 
-/// One change to come. Its size is below what a pipe takes whole or not at all.
+/// One change to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub pid: u32,
@@ -77,6 +77,22 @@ pub struct Restored {
     pub left_alone: usize,
     /// The kernel refused.
     pub failed: usize,
+    /// This process had no means to look at them: they are left to its watchers, or to the next start of the program.
+    pub left: usize,
+}
+
+impl std::ops::Add for Restored {
+    type Output = Restored;
+
+    fn add(self, other: Restored) -> Restored {
+        Restored {
+            restored: self.restored + other.restored,
+            ended: self.ended + other.ended,
+            left_alone: self.left_alone + other.left_alone,
+            failed: self.failed + other.failed,
+            left: self.left + other.left,
+        }
+    }
 }
 
 /// All changes, by thread. See the [module](self).
@@ -97,6 +113,39 @@ impl Ledger {
         if !entry.told.contains(&told) {
             entry.told.push(told);
         }
+    }
+
+    /// Whether a record would change nothing.
+    pub fn has(&self, record: &Record) -> bool {
+        self.entries.get(&record.thread).is_some_and(|entry| {
+            (entry.pid, entry.start, entry.domain) == (record.pid, record.start, record.domain)
+                && entry.original == record.original
+                && entry.told.contains(&record.told)
+        })
+    }
+
+    /// What it takes to build it again.
+    pub fn records(&self) -> impl Iterator<Item = Record> {
+        self.entries.iter().flat_map(|(&thread, entry)| {
+            let &Entry { pid, start, domain, original, .. } = entry;
+            entry.told.iter().map(move |&told| Record { pid, thread, start, domain, original, told })
+        })
+    }
+
+    /// Forgets threads that have ended, except one for each kind: what was born of one that has ended is known by its
+    /// domain and mask.
+    pub fn forget_ended(&mut self) {
+        let mut kept: Vec<(DomainId, Mask, Mask)> = Vec::new();
+        self.entries.retain(|&thread, entry| {
+            let found = Process::find_thread(entry.pid, thread);
+            if !found.is_ok_and(|found| found.is_none_or(|found| found.start != entry.start)) {
+                return true;
+            }
+            let kinds = entry.told.iter().map(|&told| (entry.domain, entry.original, told));
+            let new: Vec<_> = kinds.filter(|kind| !kept.contains(kind)).collect();
+            kept.extend(&new);
+            !new.is_empty()
+        });
     }
 
     /// The mask that its owner gave a thread. A thread that was born under a changed mask never had
@@ -127,40 +176,52 @@ impl Ledger {
     pub fn restore(&self) -> Restored {
         let mut result = Restored::default();
         for (&thread, entry) in &self.entries {
-            match self.restore_thread(thread, entry) {
-                Ok(true) => result.restored += 1,
-                Ok(false) => result.left_alone += 1,
-                Err(Errno::SRCH) => result.ended += 1,
-                Err(_) => result.failed += 1,
-            }
+            let count = match self.restore_thread(thread, entry) {
+                Ok(Ok(true)) => &mut result.restored,
+                Ok(Ok(false)) => &mut result.left_alone,
+                Ok(Err(Errno::SRCH)) => &mut result.ended,
+                Ok(Err(_)) => &mut result.failed,
+                Err(CannotLook) => &mut result.left,
+            };
+            *count += 1;
         }
         for _ in 0..MAX_PASSES {
-            let born = self.restore_born();
-            result.restored += born;
-            if born == 0 {
-                break;
+            match self.restore_born() {
+                Ok(0) => break,
+                Ok(born) => result.restored += born,
+                Err(CannotLook) => {
+                    // How many there are is not known.
+                    result.left += 1;
+                    break;
+                }
             }
         }
         result
     }
 
-    fn restore_thread(&self, thread: u32, entry: &Entry) -> Result<bool, Errno> {
-        let found = Process::read_thread(entry.pid, thread).filter(|found| found.start == entry.start);
-        found.ok_or(Errno::SRCH)?;
-        let is_ours = entry.told.contains(&Mask::of_thread(thread)?);
-        if is_ours {
-            entry.original.give_to(thread)?;
-        }
-        Ok(is_ours)
+    fn restore_thread(&self, thread: u32, entry: &Entry) -> Result<Result<bool, Errno>, CannotLook> {
+        // Without sight of itself this process would take all others for ended.
+        process::check_sight()?;
+        let found = Process::find_thread(entry.pid, thread)?.filter(|found| found.start == entry.start);
+        let restore = || {
+            let is_ours = entry.told.contains(&Mask::of_thread(thread)?);
+            if is_ours {
+                entry.original.give_to(thread)?;
+            }
+            Ok(is_ours)
+        };
+        Ok(found.map_or(Err(Errno::SRCH), |_| restore()))
     }
 
     /// One pass over all that were born from changed threads; how many were put right.
-    fn restore_born(&self) -> usize {
-        let fixed = process::processes().into_iter().filter_map(Process::read).map(|process| {
+    fn restore_born(&self) -> Result<usize, CannotLook> {
+        let mut fixed = 0;
+        for process in process::all()? {
+            let Some(process) = Process::find(process)? else { continue };
             let threads = process::threads(process.pid).into_iter();
-            threads.filter(|&thread| self.restore_if_born(&process, thread).is_some()).count()
-        });
-        fixed.sum()
+            fixed += threads.filter(|&thread| self.restore_if_born(&process, thread).is_some()).count();
+        }
+        Ok(fixed)
     }
 
     fn restore_if_born(&self, process: &Process, thread: u32) -> Option<()> {
@@ -198,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_survive_the_way_through_the_pipe() {
+    fn records_survive_the_way_through_the_file() {
         let single = |processor| Mask::single(processor).unwrap();
         let record = Record {
             pid: 1,
@@ -209,6 +270,5 @@ mod tests {
             told: single(3),
         };
         assert_eq!(Record::from_bytes(&record.to_bytes()), record);
-        const { assert!(Record::BYTES <= 4096, "a pipe writes up to PIPE_BUF bytes whole") };
     }
 }

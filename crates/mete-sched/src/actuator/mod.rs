@@ -4,44 +4,55 @@
 //! refuses what it cannot do, and whatever it changed is put back, however the scheduler ends:
 //!
 //! ```text
-//!   scheduler ── tells: thread, its own mask, the new one ──▶ watcher (a process of its own)
-//!       │  then changes the mask                                 │
-//!       ▼                                                        │ the pipe closes:
-//!   ends, panics, is killed ───────────────────────────────────▶ │ puts everything back, ends
+//!   scheduler ── notes: thread, its own mask, the new one ──▶ journal (a file) ◀── two watchers (processes of their own)
+//!       │  then changes the mask                                 ▲                    │
+//!       ▼                                                        │                    │ the pipe closes: one of
+//!   ends, panics, is killed ─────────────────────────────────────┼──────────────────▶ │ them puts everything back
+//!                                                                │
+//!   all three killed at once: the next start of the program ─────┘ puts everything back
 //! ```
 
 pub mod affinity;
+mod journal;
 mod ledger;
 pub mod mask;
 pub mod watcher;
 
 use std::io;
-use std::time::Duration;
 
 pub use affinity::{Affinity, ENFORCES};
 pub use ledger::Restored;
 pub use mask::Mask;
 
+/// Puts back what schedulers of this user have left that were killed together with both of their watchers; `None` if
+/// there is nothing of the kind. To be called at the start of every program that uses [`Affinity`]: it costs a look
+/// into a directory.
+pub fn recover() -> Option<Restored> {
+    journal::undo_all_left()
+}
+
 /// Why a placement was not carried out. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum ActuatorError {
-    /// The watcher cannot be started.
-    #[error("cannot start the process that puts processor masks back: {source}; so none is changed")]
+    /// The watchers cannot be started.
+    #[error("cannot start the processes that put processor masks back: {source}; so none is changed")]
     NoWatcher {
         /// Why.
         source: io::Error,
     },
-    /// The watcher has ended before its time.
-    #[error("the process that puts processor masks back has ended ({source}); so no more are changed")]
+    /// The watchers have ended before their time.
+    #[error(
+        "the processes that put processor masks back have ended, and no other one can be started ({source}); so no more are changed"
+    )]
     WatcherGone {
-        /// What the pipe to it said.
+        /// Why no other one can be started.
         source: io::Error,
     },
-    /// The watcher does not listen.
-    #[error("the process that puts processor masks back did not answer within {limit:?} (is it stopped?)")]
-    WatcherSilent {
-        /// How long was waited.
-        limit: Duration,
+    /// What is to be put back cannot be noted.
+    #[error("cannot note which processor masks are to be put back: {source}; so no more are changed")]
+    NotNoted {
+        /// Why.
+        source: io::Error,
     },
     /// Kernel threads that belong to one processor.
     #[error("{name} ({pid}) belongs to the kernel and cannot be moved")]

@@ -1,9 +1,11 @@
 //! Loss is never silent (design decision D10): for each log file on each processor, what was read
 //! and what was not.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 
-use mete_log::Poll;
+use mete_log::{Poll, ReadError};
 use serde::Serialize;
 
 /// One log file on one processor.
@@ -15,7 +17,7 @@ pub struct FileCount {
     pub file: String,
     /// The processor.
     pub processor: usize,
-    /// Rows that were read.
+    /// Rows that were read. Of totals, of which the newest row has everything, all that were written.
     pub rows: u64,
     /// Rows that were overwritten before they could be read.
     pub overwritten: u64,
@@ -23,13 +25,33 @@ pub struct FileCount {
     pub refused: u64,
     /// Polls in which the producer's side made no sense.
     pub garbled: u64,
+    /// Rows, of those that were read, that do not count: they name domains that their component may not speak for.
+    pub disregarded: u64,
 }
 
 impl FileCount {
-    pub(super) fn add(&mut self, poll: Poll) {
-        self.rows = self.rows.saturating_add(poll.rows);
-        self.overwritten = self.overwritten.saturating_add(poll.overwritten);
-        self.refused = self.refused.saturating_add(poll.refused);
+    pub(super) fn take(&mut self, polled: Result<Poll, ReadError>) {
+        match polled {
+            Ok(poll) => {
+                self.rows = self.rows.saturating_add(poll.rows);
+                self.overwritten = self.overwritten.saturating_add(poll.overwritten);
+                self.refused = self.refused.saturating_add(poll.refused);
+            }
+            Err(_) => self.garbled += 1,
+        }
+    }
+
+    /// What was counted elsewhere of the same file: a component that was let go may have been taken again.
+    fn add(&mut self, other: &FileCount) {
+        self.rows = self.rows.saturating_add(other.rows);
+        self.overwritten = self.overwritten.saturating_add(other.overwritten);
+        self.refused = self.refused.saturating_add(other.refused);
+        self.garbled = self.garbled.saturating_add(other.garbled);
+        self.disregarded = self.disregarded.saturating_add(other.disregarded);
+    }
+
+    fn has_anything(&self) -> bool {
+        self.rows > 0 || !self.is_complete()
     }
 
     /// Whether every row was read.
@@ -48,6 +70,10 @@ pub struct Missed {
     /// Context switches that the kernel did not report. No row is lost by them: service time is made
     /// up for, and counters are charged to whoever is seen next.
     pub switches: u64,
+    /// Processes that were bound to their domain only some time after they came to belong to it.
+    pub late: u64,
+    /// The processor time that stands under another domain for that, at most, in nanoseconds.
+    pub late_ns: u64,
 }
 
 impl Missed {
@@ -66,12 +92,14 @@ impl Missed {
             runs: of(self.runs, other.runs),
             spaces: of(self.spaces, other.spaces),
             switches: of(self.switches, other.switches),
+            late: of(self.late, other.late),
+            late_ns: of(self.late_ns, other.late_ns),
         }
     }
 
     /// Nothing where nothing was missed.
     fn lines(self) -> impl Iterator<Item = String> {
-        let Missed { runs, spaces, switches } = self;
+        let Missed { runs, spaces, switches, late, late_ns } = self;
         let lines = [
             (
                 runs,
@@ -94,6 +122,14 @@ impl Missed {
                 several(switches, "1 context switch", "# context switches")
                     + " went unreported: service time is made up for, counters are not",
             ),
+            (
+                late,
+                several(late, "1 process was", "# processes were")
+                    + &format!(
+                        " bound late: up to {} ms of processor time stand under another domain",
+                        late_ns.div_ceil(1_000_000)
+                    ),
+            ),
         ];
         lines.into_iter().filter_map(|(count, line)| (count > 0).then_some(line))
     }
@@ -115,8 +151,19 @@ pub struct Completeness {
 impl Completeness {
     /// Whether everything became a row, and every row of every file was read.
     pub fn is_complete(&self) -> bool {
-        let has_all = self.missed.is_some_and(|missed| missed.runs == 0 && missed.spaces == 0);
+        let has_all =
+            self.missed.is_some_and(|missed| missed.runs == 0 && missed.spaces == 0 && missed.late == 0);
         has_all && self.files.iter().all(FileCount::is_complete)
+    }
+
+    /// Components with rows that do not count, and how many.
+    fn disregarded(&self) -> BTreeMap<&str, u64> {
+        let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+        for file in self.files.iter().filter(|file| file.disregarded > 0) {
+            let rows = found.entry(&file.source).or_default();
+            *rows = rows.saturating_add(file.disregarded);
+        }
+        found
     }
 
     fn sum(&self, of: impl Fn(&FileCount) -> u64) -> u64 {
@@ -124,11 +171,29 @@ impl Completeness {
     }
 }
 
+/// One for each file that has anything.
+pub(super) fn by_file(counts: impl IntoIterator<Item = FileCount>) -> Vec<FileCount> {
+    let (mut files, mut places) = (Vec::<FileCount>::new(), BTreeMap::new());
+    for count in counts.into_iter().filter(FileCount::has_anything) {
+        let file = (count.source.clone(), count.file.clone(), count.processor);
+        match places.entry(file) {
+            Entry::Vacant(place) => {
+                place.insert(files.len());
+                files.push(count);
+            }
+            Entry::Occupied(place) => files[*place.get()].add(&count),
+        }
+    }
+    files
+}
+
 impl fmt::Display for Completeness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rows = self.sum(|file| file.rows);
         let lost = self.sum(|file| file.overwritten).saturating_add(self.sum(|file| file.refused));
-        if self.is_complete() {
+        if self.is_complete() && rows == 0 {
+            f.write_str("nothing was read: no row was logged")?;
+        } else if self.is_complete() {
             write!(f, "complete: {}", several(rows, "the one row was read", "all # rows were read"))?;
         } else {
             let lost = several(lost, "1 was lost", "# were lost");
@@ -141,6 +206,10 @@ impl fmt::Display for Completeness {
                 "\n  {source}, {file}, processor {processor}: {overwritten} overwritten, {refused} refused, {}",
                 several(*garbled, "1 poll garbled", "# polls garbled")
             )?;
+        }
+        for (source, rows) in self.disregarded() {
+            let rows = several(rows, "1 row does not count", "# rows do not count");
+            write!(f, "\n  {source}: {rows}: it may not speak for the domains that they name")?;
         }
         match self.missed {
             Some(missed) => missed.lines().try_for_each(|line| write!(f, "\n  {line}")),

@@ -39,6 +39,13 @@ impl Matrix {
         }
     }
 
+    pub(super) fn subtract(&mut self, row: usize, column: usize, count: u64) {
+        debug_assert!(column < self.columns);
+        if let Some(cell) = self.cells.get_mut(row * self.columns + column) {
+            *cell = cell.saturating_sub(count);
+        }
+    }
+
     pub(super) fn set(&mut self, row: usize, column: usize, count: u64) {
         if let Some(cell) = self.cells.get_mut(row * self.columns + column) {
             *cell = count;
@@ -81,6 +88,12 @@ impl Counts {
         self.total.add(row, column, count);
     }
 
+    /// Takes back what was added too much, from the running period as far as it was added in it.
+    pub(super) fn take_back(&mut self, row: usize, column: usize, count: u64) {
+        self.running.subtract(row, column, count);
+        self.total.subtract(row, column, count);
+    }
+
     pub(super) fn end_period(&mut self) {
         std::mem::swap(&mut self.running, &mut self.period);
         self.running.cells.fill(0);
@@ -106,6 +119,18 @@ mod tests {
             (counts.period().get(1, 2), counts.recent().get(1, 2), counts.total().get(1, 2)),
             (0, 50, 100)
         );
+    }
+
+    #[test]
+    fn what_is_taken_back_is_in_no_sum_and_a_period_never_has_less_than_nothing() {
+        let mut counts = Counts::new(1, 1);
+        counts.add(0, 0, 100);
+        counts.end_period();
+        counts.add(0, 0, 10);
+        counts.take_back(0, 0, 30);
+        assert_eq!(counts.total().get(0, 0), 80);
+        counts.end_period();
+        assert_eq!(counts.period().get(0, 0), 0);
     }
 
     #[test]

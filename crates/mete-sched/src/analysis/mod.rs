@@ -10,6 +10,7 @@
 //! moved, in place, and allocates nothing. All tables are dense and made once.
 
 pub mod completeness;
+pub mod lengths;
 pub mod matrix;
 pub mod run_queue;
 pub mod service;
@@ -22,6 +23,7 @@ use mete_log::{DomainId, NO_DOMAIN, Row};
 use mete_policy::{Period, Permille, ProcessorId, Role};
 
 pub use completeness::{Completeness, FileCount, Missed};
+pub use lengths::Lengths;
 pub use matrix::{Counts, Matrix};
 pub use run_queue::RunQueues;
 pub use service::{Seen, Service};
@@ -56,6 +58,8 @@ pub struct Findings {
 pub struct Analysis {
     streams: Vec<Stream>,
     ended: Vec<FileCount>,
+    /// Of those that have ended since the statement of an interval was asked for last.
+    interval_ended: Vec<FileCount>,
     findings: Findings,
     derived: Derived,
     layout: Layout,
@@ -103,6 +107,7 @@ impl Analysis {
         Analysis {
             streams: Vec::new(),
             ended: Vec::new(),
+            interval_ended: Vec::new(),
             findings,
             derived,
             layout,
@@ -150,6 +155,7 @@ impl Analysis {
         for stream in &mut ended {
             stream.poll(|processor, meaning, row| self.findings.take(processor, meaning, row));
             self.ended.extend(stream.counts());
+            self.interval_ended.extend(stream.new_counts());
         }
         self.polled_ns = now_ns;
     }
@@ -164,6 +170,18 @@ impl Analysis {
         findings.queues.end_poll();
         self.polled_ns = now_ns;
         self.polls += 1;
+    }
+
+    /// Reads what was logged until now. What a domain does from now on is not known, nor charged, until
+    /// [`Analysis::resume`].
+    pub fn pause(&mut self, now_ns: u64) {
+        self.poll(now_ns);
+        self.findings.service.forget_now();
+    }
+
+    /// The logs go on after this time, which counts for no period.
+    pub fn resume(&mut self, paused_ns: u64) {
+        self.period_began_ns = self.period_began_ns.saturating_add(paused_ns);
     }
 
     /// Ends a period and derives from it what a policy asks for. Allocates nothing.
@@ -205,11 +223,11 @@ impl Analysis {
 
     /// What was read and lost since the beginning.
     pub fn completeness(&self) -> Completeness {
-        let files = self.ended.iter().cloned().chain(self.streams.iter().flat_map(Stream::counts));
+        let counts = self.ended.iter().cloned().chain(self.streams.iter().flat_map(Stream::counts));
         Completeness {
             from_ns: self.began_ns,
             to_ns: self.polled_ns,
-            files: files.filter(has_anything).collect(),
+            files: completeness::by_file(counts),
             missed: self.missed(),
         }
     }
@@ -217,7 +235,9 @@ impl Analysis {
     /// What was read and lost since this was asked last.
     pub fn interval_completeness(&mut self) -> Completeness {
         let from_ns = std::mem::replace(&mut self.interval_began_ns, self.polled_ns);
-        let files = self.streams.iter_mut().flat_map(Stream::new_counts).filter(has_anything).collect();
+        let ended = std::mem::take(&mut self.interval_ended);
+        let counts = ended.into_iter().chain(self.streams.iter_mut().flat_map(Stream::new_counts));
+        let files = completeness::by_file(counts);
         let missed = self.missed();
         let before = std::mem::replace(&mut self.interval_missed, missed);
         Completeness { from_ns, to_ns: self.polled_ns, files, missed: Missed::since(missed, before) }
@@ -237,10 +257,6 @@ impl Analysis {
             *role = given.unwrap_or(if domain < usize::from(FIRST) { Role::Bystander } else { found });
         }
     }
-}
-
-fn has_anything(count: &FileCount) -> bool {
-    count.rows > 0 || !count.is_complete()
 }
 
 /// Events of one name and meaning are tallied together: a program that starts again goes on.
@@ -295,10 +311,15 @@ impl Findings {
         let domain = row.domain.unwrap_or_default();
         let other = row.correspondent.unwrap_or(NO_DOMAIN);
         let (counter, stamp) = (row.counter.unwrap_or(1), row.stamp.unwrap_or(0));
+        let wake_ups = of.occurrences.saturating_mul(of.rows);
         match of.meaning {
             Meaning::ServiceTime => self.service.pass(processor, domain, other, counter, stamp),
-            Meaning::Sent => self.traffic.send(domain, other, of.occurrences),
-            Meaning::Received => self.traffic.receive(domain, other, of.occurrences),
+            Meaning::Sent => self.traffic.send(domain, other, wake_ups),
+            Meaning::Received => self.traffic.receive(domain, other, wake_ups),
+            Meaning::Woke => {
+                self.traffic.send(domain, other, wake_ups);
+                self.traffic.receive(other, domain, wake_ups);
+            }
             Meaning::RunQueue => self.queues.sample(processor, counter),
             Meaning::Memory | Meaning::Counter => self.tally(of, domain, counter, stamp),
             Meaning::Access => {
@@ -319,7 +340,7 @@ impl Findings {
 
     fn tally(&mut self, of: Use, domain: DomainId, counter: u64, stamp: u64) {
         if let Some(tally) = self.tallies.get_mut(of.tally) {
-            tally.add(domain, counter, of.occurrences, stamp);
+            tally.add(domain, counter, of, stamp);
         }
     }
 }

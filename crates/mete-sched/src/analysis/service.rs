@@ -3,7 +3,8 @@
 //!
 //! A row is written when a domain leaves the processor, so a domain that does not leave is not
 //! heard of. But the row before says who came, and its stamp says when. What that phase has taken
-//! so far is charged at every poll, and the row that ends it is charged for the rest only.
+//! so far is charged at every poll, and the row that ends it is charged for the rest only. Where it
+//! took less, because the kernel did not report the switch that ended it, the difference is taken back.
 
 use mete_log::DomainId;
 
@@ -14,12 +15,19 @@ use crate::domains::IDLE;
 const MAX_AHEAD_NS: u64 = 1_000_000_000;
 
 /// What is known of the phase that a processor is in.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Now {
     /// Who came last, and when.
     newest: Option<(DomainId, u64)>,
-    /// Who was charged in advance at the last poll, and how much.
-    advance: Option<(DomainId, u64)>,
+    /// How much each domain was charged in advance of the row that ends its phase. Mostly it is one domain; but rows of
+    /// later phases, of other domains, may be read before that row.
+    advance_ns: Vec<u64>,
+}
+
+impl Now {
+    fn take_advance(&mut self, domain: DomainId) -> u64 {
+        self.advance_ns.get_mut(usize::from(domain)).map_or(0, std::mem::take)
+    }
 }
 
 /// The last time that a domain was seen on a processor.
@@ -44,7 +52,8 @@ pub struct Service {
 impl Service {
     pub(super) fn new(processors: usize, domains: usize) -> Service {
         let used = Counts::new(processors, domains);
-        Service { used, now: vec![Now::default(); processors], last: vec![None; domains], domains }
+        let now = vec![Now { newest: None, advance_ns: vec![0; domains] }; processors];
+        Service { used, now, last: vec![None; domains], domains }
     }
 
     /// Nanoseconds, processor by domain.
@@ -88,11 +97,12 @@ impl Service {
     /// several, in any order: each may have a log file of its own.
     pub(super) fn pass(&mut self, processor: usize, from: DomainId, to: DomainId, ns: u64, at_ns: u64) {
         let Some(now) = self.now.get_mut(processor) else { return };
-        let advance = now.advance.take_if(|(domain, _)| *domain == from).map_or(0, |(_, ns)| ns);
+        let advance = now.take_advance(from);
         if now.newest.is_none_or(|(_, newest_ns)| newest_ns <= at_ns) {
             now.newest = Some((to, at_ns));
         }
         self.charge(processor, from, ns.saturating_sub(advance));
+        self.take_back(processor, from, advance.saturating_sub(ns));
         self.see(processor, from, at_ns);
         self.see(processor, to, at_ns);
     }
@@ -103,11 +113,20 @@ impl Service {
             let now = &mut self.now[processor];
             now.newest.take_if(|(_, at_ns)| *at_ns > now_ns.saturating_add(MAX_AHEAD_NS));
             let Some((domain, began_ns)) = now.newest else { continue };
-            let charged = now.advance.take_if(|(charged, _)| *charged == domain).map_or(0, |(_, ns)| ns);
+            let Some(advance_ns) = now.advance_ns.get_mut(usize::from(domain)) else { continue };
+            let charged = *advance_ns;
             let so_far = now_ns.saturating_sub(began_ns).max(charged);
-            now.advance = Some((domain, so_far));
+            *advance_ns = so_far;
             self.charge(processor, domain, so_far - charged);
             self.see(processor, domain, began_ns.saturating_add(so_far));
+        }
+    }
+
+    /// Who has the processors is not known from now on.
+    pub(super) fn forget_now(&mut self) {
+        for now in &mut self.now {
+            now.newest = None;
+            now.advance_ns.fill(0);
         }
     }
 
@@ -118,6 +137,12 @@ impl Service {
     fn charge(&mut self, processor: usize, domain: DomainId, ns: u64) {
         if usize::from(domain) < self.domains {
             self.used.add(processor, usize::from(domain), ns);
+        }
+    }
+
+    fn take_back(&mut self, processor: usize, domain: DomainId, ns: u64) {
+        if usize::from(domain) < self.domains {
+            self.used.take_back(processor, usize::from(domain), ns);
         }
     }
 
@@ -147,6 +172,21 @@ mod tests {
     }
 
     #[test]
+    fn log_16_what_was_charged_in_advance_and_not_used_is_taken_back() {
+        let mut service = Service::new(1, 4);
+        service.pass(0, IDLE, 2, 1000, 1000);
+        service.settle(21_000);
+        assert_eq!(service.total_ns(2), 20_000, "nobody has said that it has left");
+        // It left at 1300, which was not reported; the one that came then has left at 21,500.
+        service.pass(0, 2, 3, 300, 1300);
+        service.pass(0, 3, IDLE, 20_200, 21_500);
+        assert_eq!((service.total_ns(2), service.total_ns(3)), (300, 20_200));
+        service.settle(22_000);
+        let all: u64 = (0..4).map(|domain| service.total_ns(domain)).sum();
+        assert_eq!(all, 22_000, "as much as has passed");
+    }
+
+    #[test]
     fn log_16_rows_of_one_file_for_each_domain_may_come_in_any_order_between_domains() {
         let mut service = Service::new(1, 4);
         service.pass(0, 3, 2, 10, 100);
@@ -156,6 +196,32 @@ mod tests {
         service.pass(0, 2, 3, 100, 200);
         service.settle(350);
         assert_eq!((service.total_ns(2), service.total_ns(3)), (150, 110));
+    }
+
+    #[test]
+    fn log_16_what_was_charged_in_advance_is_not_charged_twice_where_the_row_comes_after_those_of_others() {
+        let mut service = Service::new(1, 5);
+        service.pass(0, 3, 2, 10, 100);
+        service.settle(150);
+        // 2 left to 3 at 160 and 3 to 4 at 170; the file of 2 was read before that, and that of 3 after it.
+        service.pass(0, 3, 4, 10, 170);
+        service.settle(180);
+        service.pass(0, 2, 3, 60, 160);
+        service.settle(190);
+        assert_eq!([2, 3, 4].map(|domain| service.total_ns(domain)), [60, 20, 20]);
+    }
+
+    #[test]
+    fn log_16_what_passes_while_nothing_is_logged_is_charged_to_nobody() {
+        let mut service = Service::new(1, 4);
+        service.pass(0, 3, 2, 10, 1000);
+        service.settle(1500);
+        service.forget_now();
+        service.settle(9000);
+        assert_eq!((service.total_ns(3), service.total_ns(2)), (10, 500));
+        // The phase that began when logging went on.
+        service.pass(0, 2, 3, 70, 9100);
+        assert_eq!(service.total_ns(2), 570);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 use mete_log::DomainId;
 
+use super::lengths::{AllLengths, Lengths};
+use super::stream::Use;
 use crate::sources::Meaning;
 
 /// One event's rows in one domain.
@@ -12,7 +14,7 @@ pub struct Sum {
     pub rows: u64,
     /// The sum of their counters.
     pub sum: u64,
-    /// The counter of the newest row.
+    /// The counter of the newest row; of totals, what it adds to the one that was read before.
     pub last: u64,
     stamp: u64,
 }
@@ -25,11 +27,14 @@ pub struct Tally {
     /// What its rows say.
     pub meaning: Meaning,
     by_domain: Vec<Sum>,
+    /// Of phases.
+    lengths: Option<AllLengths>,
 }
 
 impl Tally {
     pub(super) fn new(name: &str, meaning: Meaning, domains: usize) -> Tally {
-        Tally { name: name.to_owned(), meaning, by_domain: vec![Sum::default(); domains] }
+        let lengths = (meaning == Meaning::Phase).then(|| AllLengths::new(domains));
+        Tally { name: name.to_owned(), meaning, by_domain: vec![Sum::default(); domains], lengths }
     }
 
     /// What was logged in a domain.
@@ -37,13 +42,22 @@ impl Tally {
         self.by_domain.get(usize::from(domain)).copied().unwrap_or_default()
     }
 
-    /// One row; `stamp` tells which one of several processors' is the newest.
-    pub(super) fn add(&mut self, domain: DomainId, counter: u64, occurrences: u64, stamp: u64) {
+    /// How long phases took in a domain, in ticks of the component's clock; `None` for what is no phase.
+    pub fn lengths(&self, domain: DomainId) -> Option<Lengths> {
+        self.lengths.as_ref().map(|all| all.of(domain.into()))
+    }
+
+    /// One row, which stands for several where it is the newest of a file of totals; `stamp` tells which
+    /// one of several processors' is the newest.
+    pub(super) fn add(&mut self, domain: DomainId, counter: u64, of: Use, stamp: u64) {
         if let Some(sum) = self.by_domain.get_mut(usize::from(domain)) {
-            sum.rows += 1;
-            sum.sum = sum.sum.saturating_add(counter.saturating_mul(occurrences));
+            sum.rows = sum.rows.saturating_add(of.rows);
+            sum.sum = sum.sum.saturating_add(counter.saturating_mul(of.occurrences));
             if stamp >= sum.stamp {
                 (sum.last, sum.stamp) = (counter, stamp);
+            }
+            if let Some(lengths) = &mut self.lengths {
+                lengths.add(domain.into(), counter, of.occurrences);
             }
         }
     }
@@ -53,13 +67,15 @@ impl Tally {
 mod tests {
     use super::*;
 
+    const ONE: Use = Use { meaning: Meaning::Memory, occurrences: 1, rows: 1, tally: 0 };
+
     #[test]
     fn log_16_the_newest_row_of_all_processors_tells_the_present_value() {
         let mut tally = Tally::new("memory", Meaning::Memory, 4);
         for (counter, stamp) in [(100, 10), (300, 30), (200, 20)] {
-            tally.add(2, counter, 1, stamp);
+            tally.add(2, counter, ONE, stamp);
         }
-        tally.add(9, 1, 1, 40);
+        tally.add(9, 1, ONE, 40);
         assert_eq!((tally.of(2).last, tally.of(2).rows, tally.of(9)), (300, 3, Sum::default()));
     }
 }

@@ -5,24 +5,34 @@
 //! selects it, else to its parent's at the time when it was first seen: the kernel lets children
 //! inherit in the same way.
 //!
+//! The [kernel component](mete_kernel) follows the same [rules](Domains::rules) and binds processes at fork, at exec and
+//! when they are renamed: a process that lives for a millisecond is in no scan. A [scan beside it](Domains::scan_beside)
+//! takes over what the kernel has bound, and binds what it could not see: what was there before, and users that change
+//! without an exec. What a scan finds late is counted ([`Late`]).
+//!
 //! Scanning `/proc` costs milliseconds on a large machine, so a [scan](Domains::scan) first looks
 //! whether anything has begun since the last one, and then reads only what is new. A process is
 //! read a second time at the next scan, because between fork and exec it still has its parent's
 //! name, and all are read again every so often.
 
+pub mod groups;
+mod hint;
 pub mod process;
 pub mod selector;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fmt;
-use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use mete_kernel::{Bound, Division, KindOf, ProcessKind, Rule};
 use mete_log::DomainId;
 use mete_policy::Role;
+use rustix::param::clock_ticks_per_second;
 
 use process::Process;
-pub use selector::{DomainSpec, Selector};
+pub use selector::{DomainSpec, Pattern, Selector};
 
 /// Everybody who was bound to no domain.
 pub const OTHER: DomainId = 0;
@@ -91,21 +101,28 @@ pub enum DomainError {
         /// What was written.
         text: String,
         /// What belongs there.
-        expected: &'static str,
+        expected: String,
     },
     /// There is no such user.
-    #[error("there is no user {name:?} in /etc/passwd; a number works for users that are kept elsewhere")]
+    #[error(
+        "there is no user {name:?} in /etc/passwd; a number works for users that are kept elsewhere{hint}"
+    )]
     NoUser {
         /// The name.
         name: String,
+        /// What may have been meant.
+        hint: String,
     },
     /// There is no such control group.
     #[error(
-        "there is no control group {}: give its directory, or its path as /proc/PID/cgroup shows it", path.display()
+        "there is no control group {}: give its directory, or its path as /proc/PID/cgroup shows it{hint}",
+        process::shown(path.as_os_str())
     )]
     NoCgroup {
         /// What was written.
         path: PathBuf,
+        /// What may have been meant.
+        hint: String,
     },
     /// Nobody is selected, and nobody can come: processes have their numbers for life.
     #[error(
@@ -121,11 +138,13 @@ pub enum DomainError {
     /// Nobody is in any domain.
     #[error(
         "no domain has anybody in it: nothing that runs now matches {selectors}; start it first, or see what \
-         runs with ps -e -o pid,comm,user"
+         runs with ps -e -o pid,comm,user{}", hidden(*unread)
     )]
     Nobody {
         /// The selectors of all domains.
         selectors: String,
+        /// How many processes do not tell this user which program they run, where a selector asks for that.
+        unread: usize,
     },
     /// Whoever is selected belongs to an earlier domain.
     #[error(
@@ -149,17 +168,37 @@ pub struct Empty {
     pub name: String,
     /// Who would belong to it.
     pub selectors: String,
+    /// How many processes do not tell this user which program they run, where a selector asks for that.
+    pub unread: usize,
+}
+
+fn hidden(unread: usize) -> String {
+    match unread {
+        0 => String::new(),
+        _ => format!(
+            "; which programs {unread} of the processes run is not told to this user: root can see it"
+        ),
+    }
 }
 
 impl fmt::Display for Empty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Empty { name, selectors } = self;
+        let Empty { name, selectors, unread } = self;
         write!(
             f,
-            "the domain {name:?} is empty so far: nothing that runs now matches {selectors}; whoever starts later and \
-             matches belongs to it"
+            "the domain {name:?} is empty so far: nothing that runs now matches {selectors}; what starts later and \
+             matches belongs to it{}",
+            hidden(*unread)
         )
     }
+}
+
+/// A name that others chose with what a domain's name cannot hold replaced.
+pub fn plain_name(name: &OsStr) -> String {
+    let replace =
+        |letter: char| if letter.is_alphanumeric() || "-_./@".contains(letter) { letter } else { '_' };
+    let name: String = name.to_string_lossy().chars().map(replace).collect();
+    if ["other", "idle"].contains(&name.as_str()) { format!("{name}_") } else { name }
 }
 
 /// One domain.
@@ -170,12 +209,32 @@ struct Domain {
     selectors: Vec<Selector>,
 }
 
-/// How a process has come to its domain; what comes first here goes before what comes later.
+/// Why a process is in its domain. Its own binding, which its children inherit, goes before its control group's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     Selected,
-    Cgroup,
     Inherited,
+    Cgroup,
+}
+
+/// By what processes that no selector selects have domains of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DivideBy {
+    /// The control group.
+    Cgroup,
+    /// The name of the program.
+    Program,
+    /// The user.
+    User,
+}
+
+/// Processes that a scan bound after the kernel had begun to bind them by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Late {
+    /// How many.
+    pub processes: u64,
+    /// The processor time that they had used since they were looked at before, at most: it stands under another domain.
+    pub ran_ns: u64,
 }
 
 /// What is known of a process.
@@ -186,6 +245,13 @@ struct Known {
     looks: u8,
     domain: DomainId,
     how: How,
+    /// As the kernel has it; `None` without the kernel component.
+    bound: Option<Bound>,
+    /// Its processor time at this look and at the one before, in ticks.
+    ran: [u64; 2],
+    /// Its processor time at the look before the first one that found it bound otherwise than it should be, if the last
+    /// look did.
+    doubted_since: Option<u64>,
 }
 
 /// Somebody has come to a domain or left it.
@@ -212,6 +278,15 @@ pub struct Domains {
     scans: u32,
     has_young: bool,
     changes: Vec<Change>,
+    /// Control groups that are bound as such.
+    groups: BTreeMap<PathBuf, DomainId>,
+    new_groups: Vec<(PathBuf, DomainId)>,
+    is_begun: bool,
+    late: Late,
+    divide: Option<DivideBy>,
+    kinds: BTreeMap<ProcessKind, DomainId>,
+    /// The kernel component gives domains out.
+    is_handed_over: bool,
 }
 
 impl Domains {
@@ -235,8 +310,121 @@ impl Domains {
         if domains.len() > MAX_DOMAINS {
             return Err(DomainError::TooMany { wanted: domains.len() - usize::from(FIRST) });
         }
-        let (known, changes) = (BTreeMap::new(), Vec::new());
-        Ok(Domains { domains, known, newest: None, scans: 0, has_young: true, changes })
+        let mut domains = Domains {
+            domains,
+            known: BTreeMap::new(),
+            newest: None,
+            scans: 0,
+            has_young: true,
+            changes: Vec::new(),
+            groups: BTreeMap::new(),
+            new_groups: Vec::new(),
+            is_begun: false,
+            late: Late::default(),
+            divide: None,
+            kinds: BTreeMap::new(),
+            is_handed_over: false,
+        };
+        domains.look_for_groups();
+        domains.new_groups.clear();
+        Ok(domains)
+    }
+
+    /// What the kernel component is to bind by itself, in this order.
+    pub fn rules(&self) -> Vec<Rule> {
+        let of = |(number, domain): (usize, &Domain)| {
+            let selectors: Vec<_> = domain.selectors.iter().filter_map(Selector::rule).collect();
+            selectors.into_iter().map(move |selects| Rule { selects, domain: number as DomainId })
+        };
+        self.domains.iter().enumerate().flat_map(of).collect()
+    }
+
+    /// Makes room for as many domains as there can be, which are given out as their processes appear.
+    pub fn divide(&mut self, by: DivideBy) {
+        self.divide = Some(by);
+        let free = Domain { name: String::new(), role: None, selectors: Vec::new() };
+        self.domains.resize(MAX_DOMAINS, free);
+    }
+
+    /// What a component goes on with that binds processes by itself. It gives domains out from
+    /// [`Domains::hand_over`] on.
+    pub fn division(&self) -> Option<Division> {
+        let by = match self.divide? {
+            DivideBy::Cgroup => return None,
+            DivideBy::Program => KindOf::Program,
+            DivideBy::User => KindOf::User,
+        };
+        let known = self.kinds.iter().map(|(kind, domain)| (*kind, *domain)).collect();
+        Some(Division { by, known, free: self.free()..self.domains.len() as DomainId })
+    }
+
+    /// From now on, the kernel component gives domains out, and a scan gives out none.
+    pub fn hand_over(&mut self) {
+        self.is_handed_over = true;
+    }
+
+    /// The first domain that was not given out.
+    fn free(&self) -> DomainId {
+        let named = self.domains.iter().rposition(|domain| !domain.name.is_empty());
+        named.map_or(0, |last| last as DomainId + 1)
+    }
+
+    /// Whether no domain is left to be given out.
+    pub fn is_full(&self) -> bool {
+        self.divide.is_some() && usize::from(self.free()) >= self.domains.len()
+    }
+
+    /// The kernel has given a domain out.
+    pub fn name_kind(&mut self, kind: ProcessKind, domain: DomainId) {
+        if self.kinds.insert(kind, domain).is_none() {
+            let text = match self.divide {
+                Some(DivideBy::User) => {
+                    selector::user_name(u32::from_ne_bytes([kind[0], kind[1], kind[2], kind[3]]))
+                }
+                _ => {
+                    let end = kind.iter().position(|&byte| byte == 0).unwrap_or(kind.len());
+                    plain_name(OsStr::from_bytes(&kind[..end]))
+                }
+            };
+            self.name_domain(domain, text);
+        }
+    }
+
+    fn name_domain(&mut self, domain: DomainId, text: String) {
+        let candidates = std::iter::once(text.clone()).chain((2..).map(|nth| format!("{text}_{nth}")));
+        let is_free = |name: &String| !name.is_empty() && self.by_name(name).is_none();
+        let name =
+            candidates.take(MAX_DOMAINS + 1).find(is_free).unwrap_or_else(|| format!("domain-{domain}"));
+        if let Some(domain) = self.domains.get_mut(usize::from(domain)) {
+            domain.name = name;
+        }
+    }
+
+    /// The domain of a process of this kind, if it has one of its own.
+    fn of_kind(&mut self, process: &Process) -> Option<DomainId> {
+        let kind = match self.divide? {
+            DivideBy::Program => KindOf::program(process.comm.as_bytes()),
+            DivideBy::User => KindOf::user(process::user(process.pid)?),
+            DivideBy::Cgroup => return None,
+        };
+        if process.is_kernel || process.pid == std::process::id() {
+            return None;
+        }
+        let free = self.free();
+        if !self.kinds.contains_key(&kind) && !self.is_handed_over && usize::from(free) < self.domains.len() {
+            self.name_kind(kind, free);
+        }
+        self.kinds.get(&kind).copied()
+    }
+
+    /// From now on, the kernel component is expected to have bound whatever a scan finds.
+    pub fn begin(&mut self) {
+        self.is_begun = true;
+    }
+
+    /// What scans have found late since [`Domains::begin`].
+    pub fn late(&self) -> Late {
+        self.late
     }
 
     /// How many domains there are, "other" and "idle" included.
@@ -270,6 +458,11 @@ impl Domains {
         self.known.get(&pid).map_or(OTHER, |known| known.domain)
     }
 
+    /// Where the kernel component had a process when it was looked at last.
+    pub fn seen(&self, pid: u32) -> Option<Bound> {
+        self.known.get(&pid)?.bound
+    }
+
     /// The processes of a domain, as of the last scan.
     pub fn members(&self, domain: DomainId) -> impl Iterator<Item = u32> {
         self.known.iter().filter(move |(_, known)| known.domain == domain).map(|(&pid, _)| pid)
@@ -284,14 +477,66 @@ impl Domains {
         })
     }
 
+    /// The domains into which any user can bring a process: by giving it a name, or by running a program.
+    pub fn open(&self) -> Vec<DomainId> {
+        let is_open = |selector: &Selector| matches!(selector, Selector::Comm(_) | Selector::Program(_));
+        let open = (0..).zip(&self.domains).filter(|(_, domain)| domain.selectors.iter().any(is_open));
+        open.map(|(number, _)| number).collect()
+    }
+
     /// Control groups that are bound as such, with their domain.
     pub fn cgroups(&self) -> impl Iterator<Item = (&Path, DomainId)> {
-        self.domains.iter().enumerate().flat_map(|(number, domain)| {
-            domain.selectors.iter().filter_map(move |selector| match selector {
-                Selector::Cgroup(path) => Some((path.as_path(), number as DomainId)),
-                _ => None,
-            })
-        })
+        self.groups.iter().map(|(path, domain)| (path.as_path(), *domain))
+    }
+
+    /// Those of them that the last scan found.
+    pub fn new_cgroups(&self) -> impl Iterator<Item = (&Path, DomainId)> {
+        self.new_groups.iter().map(|(path, domain)| (path.as_path(), *domain))
+    }
+
+    /// A group that two domains name belongs to the first one.
+    fn look_for_groups(&mut self) {
+        self.new_groups.clear();
+        self.groups.retain(|path, _| groups::is_cgroup(path));
+        for (number, domain) in self.domains.iter().enumerate() {
+            let paths = domain.selectors.iter().flat_map(|selector| match selector {
+                Selector::Cgroup(path) => vec![path.clone()],
+                Selector::Cgroups(groups) => groups.directories(),
+                _ => Vec::new(),
+            });
+            for path in paths {
+                if let std::collections::btree_map::Entry::Vacant(new) = self.groups.entry(path) {
+                    self.new_groups.push((new.key().clone(), number as DomainId));
+                    new.insert(number as DomainId);
+                }
+            }
+        }
+        if self.divide == Some(DivideBy::Cgroup) {
+            self.divide_groups();
+        }
+    }
+
+    /// Each group that has processes of its own gets a domain, as long as there are any.
+    fn divide_groups(&mut self) {
+        for (path, name) in groups::populated() {
+            let free = self.free();
+            if usize::from(free) >= self.domains.len() {
+                return;
+            }
+            if !self.groups.contains_key(&path) {
+                self.name_domain(free, plain_name(name.as_os_str()));
+                self.groups.insert(path.clone(), free);
+                self.new_groups.push((path, free));
+            }
+        }
+    }
+
+    fn has_groups(&self) -> bool {
+        if self.divide == Some(DivideBy::Cgroup) {
+            return true;
+        }
+        let is_group = |selector: &Selector| matches!(selector, Selector::Cgroup(_) | Selector::Cgroups(_));
+        self.domains.iter().any(|domain| domain.selectors.iter().any(is_group))
     }
 
     /// The domains that nobody is in yet. A selector of names, groups or users can come true at any
@@ -309,7 +554,8 @@ impl Domains {
         let empty: Vec<_> = empty.into_iter().map(|number| self.empty(number)).collect();
         if all > 0 && empty.len() == all {
             let selectors: Vec<_> = empty.into_iter().map(|empty| empty.selectors).collect();
-            return Err(DomainError::Nobody { selectors: selectors.join(" or ") });
+            let unread = (FIRST..self.len() as DomainId).map(|number| self.unread(number)).max().unwrap_or(0);
+            return Err(DomainError::Nobody { selectors: selectors.join(" or "), unread });
         }
         Ok(empty)
     }
@@ -317,11 +563,22 @@ impl Domains {
     fn empty(&self, number: DomainId) -> Empty {
         let Domain { name, selectors, .. } = &self.domains[usize::from(number)];
         let texts: Vec<_> = selectors.iter().map(Selector::to_string).collect();
-        Empty { name: name.clone(), selectors: texts.join(" or ") }
+        Empty { name: name.clone(), selectors: texts.join(" or "), unread: self.unread(number) }
+    }
+
+    /// How many processes may belong to a domain by their program, which this user may not know.
+    fn unread(&self, number: DomainId) -> usize {
+        let selectors = &self.domains[usize::from(number)].selectors;
+        let asks = selectors.iter().any(|selector| matches!(selector, Selector::Program(_)));
+        // What is hidden from root, too, is no matter of privilege.
+        if !asks || rustix::process::geteuid().is_root() {
+            return 0;
+        }
+        self.known.keys().filter(|&&pid| process::hides_program(pid)).count()
     }
 
     fn check_can_fill(&self, number: DomainId) -> Result<(), DomainError> {
-        let Empty { name, selectors: selector } = self.empty(number);
+        let Empty { name, selectors: selector, .. } = self.empty(number);
         let selectors = &self.domains[usize::from(number)].selectors;
         let in_cgroups = self.cgroup_members_of(number);
         let is_selected = |pid: &u32| {
@@ -337,41 +594,55 @@ impl Domains {
     }
 
     fn cgroup_members_of(&self, number: DomainId) -> BTreeMap<u32, DomainId> {
-        let mut members = BTreeMap::new();
-        for (path, domain) in self.cgroups().filter(|&(_, domain)| domain == number) {
-            collect_cgroup(path, domain, &mut members);
-        }
+        let mut members = groups::members(&self.groups);
+        members.retain(|_, domain| *domain == number);
         members
     }
 
     /// Brings membership up to date and says what has changed. Costs one read of a small file as
     /// long as nothing begins.
     pub fn scan(&mut self) -> &[Change] {
+        self.scan_beside(|_| None)
+    }
+
+    /// The same where the kernel component binds processes by itself: `bound` says how.
+    pub fn scan_beside(&mut self, bound: impl Fn(u32) -> Option<Bound>) -> &[Change] {
         self.changes.clear();
+        self.new_groups.clear();
         self.scans = self.scans.wrapping_add(1);
         let newest = process::newest();
         let is_full = self.scans.is_multiple_of(FULL_SCAN_EVERY) && self.has_patterns();
         let is_quiet = newest.is_some() && newest == self.newest && !self.has_young;
         // Tasks move between cgroups without a new process.
-        if is_quiet && !is_full && self.cgroups().next().is_none() {
+        if is_quiet && !is_full && !self.has_groups() {
             return &self.changes;
         }
         self.newest = newest;
-        self.look_at_all(is_full);
+        self.look_at_all(is_full, &bound);
+        &self.changes
+    }
+
+    /// What the last scan has changed.
+    pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
     fn has_patterns(&self) -> bool {
+        if self.divide.is_some() {
+            return true;
+        }
         self.domains.iter().any(|domain| domain.selectors.iter().any(Selector::is_pattern))
     }
 
-    fn look_at_all(&mut self, is_full: bool) {
-        let present = process::processes();
+    fn look_at_all(&mut self, is_full: bool, bound: &impl Fn(u32) -> Option<Bound>) {
+        // Who cannot be looked at has not ended.
+        let Ok(present) = process::all() else { return };
         self.forget_missing(&present.iter().copied().collect());
-        let fresh: Vec<_> = present.into_iter().filter_map(|pid| self.look_at(pid, is_full)).collect();
+        let fresh: Vec<_> = present.into_iter().filter_map(|pid| self.look_at(pid, is_full, bound)).collect();
         // Parents first where a number tells; where numbers have begun anew, the chain is followed.
         for process in &fresh {
-            let (domain, how) = self.place(process);
+            let of_kind = self.of_kind(process);
+            let (domain, how) = self.place(process, of_kind);
             self.settle(process.pid, domain, how);
         }
         self.follow_cgroups();
@@ -392,31 +663,40 @@ impl Domains {
     }
 
     /// Reads a process if it is new, young or everybody's turn.
-    fn look_at(&mut self, pid: u32, is_full: bool) -> Option<Process> {
+    fn look_at(&mut self, pid: u32, is_full: bool, bound: &impl Fn(u32) -> Option<Bound>) -> Option<Process> {
         let looks = self.known.get(&pid).map_or(0, |known| known.looks);
         if looks >= LOOKS && !is_full {
             return None;
         }
-        let Some(process) = Process::read(pid) else {
+        // Before it is read: what the kernel binds meanwhile is newer than what is read.
+        let bound = bound(pid);
+        let Some(process) = Process::find(pid).ok()? else {
             self.forget(pid);
             return None;
         };
         let before = self.known.get(&pid).filter(|known| known.start == process.start);
-        let (looks, domain, how) =
-            before.map_or((0, OTHER, How::Inherited), |known| (known.looks, known.domain, known.how));
-        let (start, parent) = (process.start, process.parent);
-        let known = Known { start, parent, looks: looks.saturating_add(1), domain, how };
+        let (looks, domain, how, ran, doubted_since) = before
+            .map_or((0, OTHER, How::Inherited, 0, None), |known| {
+                (known.looks, known.domain, known.how, known.ran[0], known.doubted_since)
+            });
+        let (start, parent, ran) = (process.start, process.parent, [process.ran, ran]);
+        let looks = looks.saturating_add(1);
+        let known = Known { start, parent, looks, domain, how, bound, ran, doubted_since };
         self.known.insert(pid, known);
         Some(process)
     }
 
     /// The domain of a process: by selector, else what it has, else an ancestor's.
-    fn place(&self, process: &Process) -> (DomainId, How) {
+    fn place(&self, process: &Process, of_kind: Option<DomainId>) -> (DomainId, How) {
         let own = process.pid == std::process::id();
-        if let Some(domain) = self.selected(process, own) {
+        if let Some(domain) = self.selected(process, own).or(of_kind) {
             return (domain, How::Selected);
         }
         match self.known.get(&process.pid) {
+            // The kernel has seen what it was before, and whose child.
+            Some(Known { bound: Some(bound), .. }) if bound.domain != OTHER && !bound.is_by_cgroup => {
+                (bound.domain, How::Inherited)
+            }
             // What was selected once stays, as it does in the kernel.
             Some(known) if known.domain != OTHER || own => (known.domain, known.how),
             _ => self.inherited(process.parent),
@@ -448,7 +728,8 @@ impl Domains {
 
     /// Who is in a bound control group, and was not selected otherwise; and who has left it.
     fn follow_cgroups(&mut self) {
-        let members = self.cgroup_members();
+        self.look_for_groups();
+        let members = groups::members(&self.groups);
         let has_left = |(pid, known): (&u32, &Known)| {
             (known.how == How::Cgroup && !members.contains_key(pid)).then_some(*pid)
         };
@@ -457,44 +738,51 @@ impl Domains {
             self.settle(pid, OTHER, How::Cgroup);
         }
         for (pid, domain) in members {
-            if self.known.get(&pid).is_some_and(|known| known.how != How::Selected) {
+            if self.known.get(&pid).is_some_and(|known| known.domain == OTHER || known.how == How::Cgroup) {
                 self.settle(pid, domain, How::Cgroup);
             }
         }
     }
 
     fn settle(&mut self, pid: u32, to: DomainId, how: How) {
+        let is_begun = self.is_begun;
         let Some(known) = self.known.get_mut(&pid) else { return };
-        let from = std::mem::replace(&mut known.domain, to);
+        let is_by_cgroup = how == How::Cgroup;
+        let is_told = is_by_cgroup || known.bound.is_none_or(|bound| fits(bound, to));
+        if is_begun && !is_told && known.doubted_since.is_none() {
+            // In the middle of an exec, a process has its new file and name a moment before the kernel tells its programs.
+            (known.doubted_since, known.looks) = (Some(known.ran[1]), 0);
+            return;
+        }
+        let doubted_since = known.doubted_since.take();
+        let before = std::mem::replace(&mut known.domain, to);
         known.how = if to == OTHER { How::Inherited } else { how };
-        if from != to {
-            self.changes.push(Change { pid, from, to, is_alive: true, is_by_cgroup: how == How::Cgroup });
+        if before != to || !is_told {
+            self.changes.push(Change { pid, from: before, to, is_alive: true, is_by_cgroup });
         }
-    }
-
-    fn cgroup_members(&self) -> BTreeMap<u32, DomainId> {
-        let mut members = BTreeMap::new();
-        for (path, domain) in self.cgroups() {
-            collect_cgroup(path, domain, &mut members);
+        if is_begun && !is_told {
+            let tick_ns = 1_000_000_000 / clock_ticks_per_second().max(1);
+            // Less than a tick is none.
+            let ticks = known.ran[0].saturating_sub(doubted_since.unwrap_or(known.ran[1])) + 1;
+            self.late.processes += 1;
+            self.late.ran_ns = self.late.ran_ns.saturating_add(ticks * tick_ns);
         }
-        members
     }
 }
 
-/// Everybody in a control group and below.
-fn collect_cgroup(directory: &Path, domain: DomainId, into: &mut BTreeMap<u32, DomainId>) {
-    let text = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
-    for pid in text.lines().filter_map(|line| line.parse().ok()) {
-        into.entry(pid).or_insert(domain);
-    }
-    let below = fs::read_dir(directory).into_iter().flatten().flatten();
-    for directory in below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-        collect_cgroup(&directory.path(), domain, into);
+/// Whether the kernel has a process where a scan finds that it belongs. Where that is no domain of its own, its control groups
+/// may give it one, which the kernel follows by itself.
+fn fits(bound: Bound, to: DomainId) -> bool {
+    if to == OTHER {
+        bound.domain == OTHER || bound.is_by_cgroup
+    } else {
+        bound.domain == to && !bound.is_by_cgroup
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::process::{Child, Command, Stdio};
 
     use super::*;
@@ -547,7 +835,7 @@ mod tests {
             domains.check_matches().unwrap_err()
         };
         let selectors = "comm:no-such-prog or user:4294967294".to_owned();
-        let nobody = DomainError::Nobody { selectors };
+        let nobody = DomainError::Nobody { selectors, unread: 0 };
         assert_eq!(error(&["none=comm:no-such-prog", "no=user:4294967294"]), nobody);
         // No process has a number beyond 2^22.
         let dead = DomainError::NoMatch { name: "none".into(), selector: "pid:4194305".into() };
@@ -564,7 +852,7 @@ mod tests {
         let mut domains = Domains::new(specs(&texts.each_ref().map(String::as_str))).unwrap();
         domains.scan();
         let selectors = "comm:no-such-prog or user:4294967294".into();
-        assert_eq!(domains.check_matches(), Ok(vec![Empty { name: "later".into(), selectors }]));
+        assert_eq!(domains.check_matches(), Ok(vec![Empty { name: "later".into(), selectors, unread: 0 }]));
     }
 
     #[test]
@@ -605,6 +893,25 @@ mod tests {
     }
 
     #[test]
+    fn log_6_a_process_that_takes_another_name_long_after_its_beginning_is_found_in_time() {
+        let name = format!("late-{}", std::process::id() % 1_000_000);
+        let mut shell = Running::shell(&format!("read x; printf %s {name} >/proc/$$/comm; read x"));
+        let mut domains = Domains::new(specs(&[&format!("late=comm:{name}")])).unwrap();
+        for _ in 0..2 * LOOKS {
+            domains.scan();
+        }
+        assert_eq!(domains.domain_of(shell.pid()), OTHER);
+        writeln!(shell.0.stdin.as_mut().unwrap()).unwrap();
+        while Process::read(shell.pid()).unwrap().comm != *name {
+            std::thread::yield_now();
+        }
+        for _ in 0..FULL_SCAN_EVERY {
+            domains.scan();
+        }
+        assert_eq!(domains.domain_of(shell.pid()), FIRST);
+    }
+
+    #[test]
     fn log_6_a_process_that_appears_later_is_bound_when_it_matches() {
         let mut domains = Domains::new(specs(&[&format!("later=children:{}", std::process::id())])).unwrap();
         domains.scan();
@@ -617,5 +924,35 @@ mod tests {
             OTHER,
             "the scheduler selects itself only by number"
         );
+    }
+
+    #[test]
+    fn log_6_a_scan_leaves_to_the_kernel_whom_it_has_bound_by_a_control_group() {
+        let mut domains = Domains::new(specs(&["a=comm:no-such-prog", "b=comm:nor-this-one"])).unwrap();
+        domains.begin();
+        let shell = Running::shell("read x");
+        let bound = |pid| (pid == shell.pid()).then_some(Bound { domain: FIRST, is_by_cgroup: true });
+        for _ in 0..3 {
+            let changes = domains.scan_beside(bound);
+            assert!(changes.iter().all(|change| change.pid != shell.pid()), "{changes:?}");
+        }
+        assert_eq!(domains.late(), Late::default());
+    }
+
+    #[test]
+    fn log_6_a_process_is_bound_late_only_if_two_looks_find_it_where_it_does_not_belong() {
+        let (one, two) = (Running::shell("read x"), Running::shell("read x"));
+        let texts = [format!("a=pid:{},pid:{}", one.pid(), two.pid())];
+        let mut domains = Domains::new(specs(&texts.each_ref().map(String::as_str))).unwrap();
+        domains.begin();
+        let elsewhere = Bound { domain: OTHER, is_by_cgroup: false };
+        let here = Bound { domain: FIRST, ..elsewhere };
+        domains.scan_beside(|_| Some(elsewhere));
+        assert_eq!(domains.late(), Late::default(), "the kernel may be about to say so itself");
+        let has_begun = Running::shell("read x");
+        domains.scan_beside(|pid| Some(if pid == one.pid() { here } else { elsewhere }));
+        assert_eq!(domains.late().processes, 1, "the kernel has never said it of the second one");
+        assert_eq!([&one, &two].map(|process| domains.domain_of(process.pid())), [FIRST; 2]);
+        drop(has_begun);
     }
 }

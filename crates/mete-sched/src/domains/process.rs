@@ -1,9 +1,15 @@
 //! What `/proc` says about processes and threads. Everything here may be gone the next moment, so
 //! absence is an answer and no error.
 
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write;
 use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+
+use mete_log::letters::is_hidden;
 
 /// Flag of kernel threads in `/proc/PID/stat`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -13,8 +19,8 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 pub struct Process {
     /// Its number.
     pub pid: u32,
-    /// Its name, 15 bytes at most.
-    pub comm: String,
+    /// Its name: 15 bytes at most, and any bytes but zero. The kernel cuts longer ones, also within a letter.
+    pub comm: OsString,
     /// Its parent.
     pub parent: u32,
     /// Whether it belongs to the kernel.
@@ -29,30 +35,82 @@ impl Process {
     /// A process. One that has ended is absent even while nobody takes note of its end: whoever
     /// inherits orphans, as the first process of a container, may leave them as zombies for ever.
     pub fn read(pid: u32) -> Option<Process> {
-        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        Stat::parse(&text).filter(Stat::is_process_there)?.process()
+        Process::find(pid).ok().flatten()
     }
 
     /// A thread of a process; absent as a process is.
     pub fn read_thread(pid: u32, thread: u32) -> Option<Process> {
-        let text = fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).ok()?;
-        Stat::parse(&text).filter(|stat| !stat.has_ended())?.process()
+        Process::find_thread(pid, thread).ok().flatten()
     }
+
+    /// The same as [`Process::read`], for what must not take a process for ended that cannot be looked at now.
+    ///
+    /// # Errors
+    ///
+    /// [`CannotLook`]
+    pub fn find(pid: u32) -> Result<Option<Process>, CannotLook> {
+        let Some(text) = look(&format!("/proc/{pid}/stat"))? else { return Ok(None) };
+        Ok(Stat::parse(&text).filter(Stat::is_process_there).and_then(|stat| stat.process()))
+    }
+
+    /// The same of a thread.
+    ///
+    /// # Errors
+    ///
+    /// [`CannotLook`]
+    pub fn find_thread(pid: u32, thread: u32) -> Result<Option<Process>, CannotLook> {
+        let Some(text) = look(&format!("/proc/{pid}/task/{thread}/stat"))? else { return Ok(None) };
+        Ok(Stat::parse(&text).filter(|stat| !stat.has_ended()).and_then(|stat| stat.process()))
+    }
+}
+
+/// This process has no means to look at others: no descriptor, no memory, or `/proc` is not there. It says nothing of
+/// the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no descriptor or memory left to look at processes, or /proc is not mounted")]
+pub struct CannotLook;
+
+impl CannotLook {
+    fn check(error: &io::Error) -> Result<(), CannotLook> {
+        match error.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => Err(CannotLook),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A file of `/proc`; `None` if it is gone or not for this user.
+fn look(path: &str) -> Result<Option<Vec<u8>>, CannotLook> {
+    match fs::read(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => CannotLook::check(&error).map(|()| None),
+    }
+}
+
+/// Whether anything can be said of processes.
+///
+/// # Errors
+///
+/// [`CannotLook`]
+pub fn check_sight() -> Result<(), CannotLook> {
+    Process::find(std::process::id())?.map(drop).ok_or(CannotLook)
 }
 
 /// A line of a `stat` file.
 struct Stat<'a> {
     pid: &'a str,
-    comm: &'a str,
+    comm: &'a [u8],
     /// From the state on, which is field 3.
     rest: &'a str,
 }
 
 impl<'a> Stat<'a> {
     /// The name is in parentheses and may hold some itself.
-    fn parse(text: &'a str) -> Option<Stat<'a>> {
-        let (pid, rest) = text.split_once(" (")?;
-        let (comm, rest) = rest.rsplit_once(") ")?;
+    fn parse(text: &'a [u8]) -> Option<Stat<'a>> {
+        let begin = text.windows(2).position(|pair| pair == b" (")?;
+        let end = text.windows(2).rposition(|pair| pair == b") ")?;
+        let comm = text.get(begin + 2..end)?;
+        let (pid, rest) = (str::from_utf8(&text[..begin]).ok()?, str::from_utf8(&text[end + 2..]).ok()?);
         Some(Stat { pid, comm, rest })
     }
 
@@ -72,7 +130,7 @@ impl<'a> Stat<'a> {
     fn process(&self) -> Option<Process> {
         Some(Process {
             pid: self.pid.parse().ok()?,
-            comm: self.comm.to_owned(),
+            comm: OsString::from_vec(self.comm.to_vec()),
             parent: self.field(4)? as u32,
             is_kernel: self.field(9)? & KERNEL_THREAD != 0,
             start: self.field(22)?,
@@ -84,7 +142,18 @@ impl<'a> Stat<'a> {
 
 /// All processes.
 pub fn processes() -> Vec<u32> {
-    numbers("/proc")
+    all().unwrap_or_default()
+}
+
+/// The same, for what must not take processes for ended that cannot be looked at now.
+///
+/// # Errors
+///
+/// [`CannotLook`]
+pub fn all() -> Result<Vec<u32>, CannotLook> {
+    check_sight()?;
+    let entries = fs::read_dir("/proc").map_err(|_| CannotLook)?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
 /// All threads of a process.
@@ -92,12 +161,41 @@ pub fn threads(pid: u32) -> Vec<u32> {
     numbers(&format!("/proc/{pid}/task"))
 }
 
-/// The program that a process runs; `None` also without the right to know.
+/// The program that a process runs: its path, also where another file or none has that path since. `None` for one of
+/// the kernel's own, and without the right to know.
 pub fn program(pid: u32) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/exe")).ok()
+    const DELETED: &[u8] = b" (deleted)";
+    let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let bytes = path.as_os_str().as_bytes();
+    Some(bytes.strip_suffix(DELETED).map_or_else(|| path.clone(), |path| OsStr::from_bytes(path).into()))
 }
 
-/// The user of a process.
+/// Whether the program that a process runs is not told to this user.
+pub fn hides_program(pid: u32) -> bool {
+    fs::read_link(format!("/proc/{pid}/exe"))
+        .is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+}
+
+/// Bytes that others chose, for people: what is no text, or would steer the terminal, is escaped.
+pub fn shown(bytes: &OsStr) -> String {
+    let mut text = String::new();
+    for chunk in bytes.as_bytes().utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            match letter {
+                letter if is_hidden(letter) => text.extend(letter.escape_default()),
+                letter => text.push(letter),
+            }
+        }
+        for byte in chunk.invalid() {
+            // Writing into a string does not fail.
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+    text
+}
+
+/// The effective user of a process: the owner of its directory, which the kernel keeps so also for a process whose other
+/// files belong to root because it has given up rights.
 pub fn user(pid: u32) -> Option<u32> {
     fs::metadata(format!("/proc/{pid}")).ok().map(|found| found.uid())
 }
@@ -119,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_name_with_parentheses_and_blanks_is_read_whole() {
-        let text = "42 (a) b (c) S 7 42 42 0 -1 4194304 0 0 0 0 30 12 0 0 20 0 1 0 9001 0 0";
+        let text = b"42 (a) b (c) S 7 42 42 0 -1 4194304 0 0 0 0 30 12 0 0 20 0 1 0 9001 0 0";
         let process = Stat::parse(text).unwrap().process().unwrap();
         assert_eq!(
             process,
@@ -128,9 +226,20 @@ mod tests {
     }
 
     #[test]
+    fn log_6_a_name_that_is_no_text_is_read_byte_by_byte() {
+        // Eight letters of two bytes each, of which the kernel keeps seven and a half.
+        let name = &"сериализ".as_bytes()[..15];
+        let text = [b"42 (", name, b") S 7 42 42 0 -1 4194304 0 0 0 0 30 12 0 0 20 0 1 0 9001 0 0"].concat();
+        let process = Stat::parse(&text).unwrap().process().unwrap();
+        assert_eq!((process.comm.as_bytes(), process.parent), (name, 7));
+        assert_eq!(shown(&process.comm), "сериали\\xd0");
+        assert_eq!(shown(OsStr::new("a\u{202e}b\n")), "a\\u{202e}b\\n");
+    }
+
+    #[test]
     fn garbage_is_no_process() {
         for text in ["", "42", "42 (", "42 (x) S", "x (y) S 1"] {
-            assert_eq!(Stat::parse(text).and_then(|stat| stat.process()), None, "{text:?}");
+            assert_eq!(Stat::parse(text.as_bytes()).and_then(|stat| stat.process()), None, "{text:?}");
         }
     }
 
@@ -153,7 +262,7 @@ mod tests {
     fn a_process_whose_first_thread_has_ended_is_there_as_long_as_others_go_on() {
         let is_there = |threads| {
             let text = format!("42 (x) Z 7 42 42 0 -1 64 0 0 0 0 0 0 0 0 20 0 {threads} 0 9 0 0");
-            Stat::parse(&text).unwrap().is_process_there()
+            Stat::parse(text.as_bytes()).unwrap().is_process_there()
         };
         assert!(is_there(2) && !is_there(1));
     }

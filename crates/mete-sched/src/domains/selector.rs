@@ -1,29 +1,43 @@
 //! How a user names a domain and says who belongs to it: `web=comm:nginx`.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use mete_kernel::{Glob, Selects};
 use mete_policy::Role;
 
 use super::DomainError;
-use super::process::{self, Process};
+use super::groups::{self, Groups};
+use super::hint;
+use super::process::{self, Process, shown};
 
-/// The kernel cuts names of programs to so many bytes.
+/// The kernel cuts names of programs to this number of bytes, also within a letter.
 const COMM_BYTES: usize = 15;
 
-/// Who belongs to a domain. Descendants of whoever is selected belong to it, too.
+/// A name or a path, or a [pattern](Glob) of such, as the user wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    text: OsString,
+    glob: Glob,
+}
+
+/// Who belongs to a domain. Descendants of the processes that are selected belong to it, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
     /// `pid:123`: one process.
     Pid(u32),
-    /// `comm:nginx`: processes of that name.
-    Comm(String),
-    /// `exe:/usr/bin/x`: processes that run this program.
-    Program(PathBuf),
+    /// `comm:nginx` or `comm:nginx*`: processes of that name.
+    Comm(Pattern),
+    /// `exe:/usr/bin/x` or `exe:/opt/*/bin/x`: processes that run this program.
+    Program(Pattern),
     /// `cgroup:/path`: everything in a control group and below, of either version.
     Cgroup(PathBuf),
+    /// `cgroup:/path/*`: everything in these control groups and below, also in those that are made later.
+    Cgroups(Groups),
     /// `user:www-data` or `user:33`: processes of a user.
     User {
         /// As the user was given.
@@ -36,18 +50,67 @@ pub enum Selector {
 }
 
 impl Selector {
+    /// Processes that have this very name.
+    pub fn comm(name: &OsStr) -> Selector {
+        let kept = &name.as_bytes()[..name.len().min(COMM_BYTES)];
+        Selector::Comm(Pattern { text: name.to_owned(), glob: Glob::name(kept) })
+    }
+
+    /// Reads a selector whose names and paths may be any bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError`] says what was expected, and why it can never select anything.
+    pub fn parse(text: &OsStr) -> Result<Selector, DomainError> {
+        let unknown = || DomainError::Selector { text: shown(text) };
+        let bytes = text.as_bytes();
+        let colon = bytes.iter().position(|&byte| byte == b':').ok_or_else(unknown)?;
+        let value = OsStr::from_bytes(&bytes[colon + 1..]);
+        let wrong = |expected: String| DomainError::Value { text: shown(text), expected };
+        let pid = || {
+            let pid = value.to_str().and_then(|value| value.parse().ok()).filter(|&pid| pid > 0);
+            pid.ok_or_else(|| wrong("a process number, such as pid:1234".into()))
+        };
+        if value.is_empty() {
+            return Err(wrong("something behind the colon".into()));
+        }
+        match &bytes[..colon] {
+            b"pid" => Ok(Selector::Pid(pid()?)),
+            b"children" => Ok(Selector::Children(pid()?)),
+            b"comm" => comm(value).map_err(wrong),
+            b"exe" => program(value).map_err(wrong),
+            b"cgroup" => groups::parse(value),
+            b"user" => Ok(Selector::User { name: shown(value), id: user_id(value)? }),
+            _ => Err(unknown()),
+        }
+    }
+
     /// Whether a process is selected by itself, its ancestors aside. Control groups are not asked
     /// here: they list their members themselves.
     pub fn selects(&self, process: &Process) -> bool {
         match self {
             Selector::Pid(pid) => process.pid == *pid,
             Selector::Children(pid) => process.parent == *pid,
-            Selector::Cgroup(_) => false,
+            Selector::Cgroup(_) | Selector::Cgroups(_) => false,
             // A user's name or a program's is never meant to reach into the kernel.
             _ if process.is_kernel => false,
-            Selector::Comm(name) => process.comm == cut(name),
-            Selector::Program(path) => process::program(process.pid).as_ref() == Some(path),
+            Selector::Comm(name) => name.glob.matches(process.comm.as_bytes()),
+            Selector::Program(path) => process::program(process.pid)
+                .is_some_and(|program| path.glob.matches(program.as_os_str().as_bytes())),
             Selector::User { id, .. } => process::user(process.pid) == Some(*id),
+        }
+    }
+
+    /// The same for the kernel component, which knows processes from their first moment on; `None` for control
+    /// groups, which are bound as such.
+    pub fn rule(&self) -> Option<Selects> {
+        match self {
+            Selector::Pid(pid) => Some(Selects::Process(*pid)),
+            Selector::Children(pid) => Some(Selects::Children(*pid)),
+            Selector::User { id, .. } => Some(Selects::User(*id)),
+            Selector::Comm(name) => Some(Selects::Comm(name.glob.clone())),
+            Selector::Program(path) => Some(Selects::Program(path.glob.clone())),
+            Selector::Cgroup(_) | Selector::Cgroups(_) => None,
         }
     }
 
@@ -57,7 +120,7 @@ impl Selector {
         match self {
             Selector::Pid(_) => false,
             Selector::Children(pid) => Process::read(*pid).is_some(),
-            Selector::Comm(_) | Selector::Program(_) | Selector::Cgroup(_) | Selector::User { .. } => true,
+            _ => true,
         }
     }
 
@@ -67,18 +130,14 @@ impl Selector {
     }
 }
 
-fn cut(name: &str) -> &str {
-    let end = (0..=COMM_BYTES.min(name.len())).rev().find(|&end| name.is_char_boundary(end)).unwrap_or(0);
-    &name[..end]
-}
-
 impl fmt::Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Selector::Pid(pid) => write!(f, "pid:{pid}"),
-            Selector::Comm(name) => write!(f, "comm:{name}"),
-            Selector::Program(path) => write!(f, "exe:{}", path.display()),
-            Selector::Cgroup(path) => write!(f, "cgroup:{}", path.display()),
+            Selector::Comm(name) => write!(f, "comm:{}", shown(&name.text)),
+            Selector::Program(path) => write!(f, "exe:{}", shown(&path.text)),
+            Selector::Cgroup(path) => write!(f, "cgroup:{}", shown(path.as_os_str())),
+            Selector::Cgroups(groups) => write!(f, "cgroup:{}", shown(groups.pattern())),
             Selector::User { name, .. } => write!(f, "user:{name}"),
             Selector::Children(pid) => write!(f, "children:{pid}"),
         }
@@ -89,73 +148,103 @@ impl FromStr for Selector {
     type Err = DomainError;
 
     fn from_str(text: &str) -> Result<Selector, DomainError> {
-        let unknown = || DomainError::Selector { text: text.to_owned() };
-        let (kind, value) = text.split_once(':').ok_or_else(unknown)?;
-        if value.is_empty() {
-            return Err(DomainError::Value { text: text.to_owned(), expected: "something behind the colon" });
-        }
-        let pid = || {
-            let expected = "a process number, such as pid:1234";
-            let pid = value.parse().ok().filter(|&pid| pid > 0);
-            pid.ok_or(DomainError::Value { text: text.to_owned(), expected })
-        };
-        match kind {
-            "pid" => Ok(Selector::Pid(pid()?)),
-            "children" => Ok(Selector::Children(pid()?)),
-            "comm" => Ok(Selector::Comm(value.to_owned())),
-            "exe" => program(text, value),
-            "cgroup" => Ok(Selector::Cgroup(cgroup_directory(value)?)),
-            "user" => Ok(Selector::User { name: value.to_owned(), id: user_id(value)? }),
-            _ => Err(unknown()),
-        }
+        Selector::parse(text.as_ref())
     }
 }
 
-fn program(text: &str, path: &str) -> Result<Selector, DomainError> {
-    // /proc names programs by their real path.
-    let found = fs::canonicalize(path).ok().filter(|path| path.is_file());
-    let expected = "the path of a program that exists, such as exe:/usr/bin/sleep";
-    found.map(Selector::Program).ok_or(DomainError::Value { text: text.to_owned(), expected })
+fn comm(value: &OsStr) -> Result<Selector, String> {
+    let glob = Glob::of_names(value.as_bytes());
+    if let Some(name) = glob.literal() {
+        let selector = Selector::comm(&OsString::from_vec(name));
+        return Ok(match selector {
+            Selector::Comm(pattern) => Selector::Comm(Pattern { text: value.to_owned(), ..pattern }),
+            other => other,
+        });
+    }
+    if glob.shortest() > COMM_BYTES {
+        let prefix = OsString::from_vec(glob.prefix()[..glob.prefix().len().min(COMM_BYTES - 1)].to_vec());
+        return Err(format!(
+            "a shorter pattern: the kernel keeps {COMM_BYTES} bytes of a name, and this takes {} at least; for example \
+             comm:{}*",
+            glob.shortest(),
+            shown(&prefix)
+        ));
+    }
+    Ok(Selector::Comm(Pattern { text: value.to_owned(), glob }))
 }
 
-/// A control group's directory: given itself, or as the path within its hierarchy that
-/// `/proc/PID/cgroup` shows.
-fn cgroup_directory(path: &str) -> Result<PathBuf, DomainError> {
-    let given = [PathBuf::from(path)];
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let below = cgroup_mounts(&mounts).map(|mount| mount.join(path.trim_start_matches('/')));
-    let found = given.into_iter().chain(below).find(|directory| is_cgroup(directory));
-    found.ok_or_else(|| DomainError::NoCgroup { path: path.into() })
-}
-
-pub(crate) fn is_cgroup(directory: &Path) -> bool {
-    directory.join("cgroup.procs").is_file()
-}
-
-/// Where cgroups are mounted, version 2 first: there the kernel can be asked about all controllers.
-fn cgroup_mounts(mountinfo: &str) -> impl Iterator<Item = PathBuf> {
-    let of_kind = |kind: &'static str| {
-        mountinfo.lines().filter_map(move |line| {
-            let (mount, filesystem) = line.split_once(" - ")?;
-            (filesystem.split(' ').next() == Some(kind))
-                .then(|| mount.split(' ').nth(4).map(PathBuf::from))?
-        })
+fn program(value: &OsStr) -> Result<Selector, String> {
+    let glob = Glob::of_paths(value.as_bytes());
+    let glob = match glob.literal() {
+        // /proc names programs by their real path.
+        Some(path) => {
+            let found = fs::canonicalize(OsStr::from_bytes(&path)).ok().filter(|path| path.is_file());
+            let path = found.ok_or_else(|| hint::program(OsStr::from_bytes(&path)))?;
+            return Ok(Selector::Program(Pattern {
+                glob: Glob::path(path.as_os_str().as_bytes()),
+                text: path.into_os_string(),
+            }));
+        }
+        None => real_prefix(&glob)?,
     };
-    of_kind("cgroup2").chain(of_kind("cgroup")).collect::<Vec<_>>().into_iter()
+    Ok(Selector::Program(Pattern { text: value.to_owned(), glob }))
 }
 
-fn user_id(name: &str) -> Result<u32, DomainError> {
-    if let Ok(id) = name.parse() {
+/// A pattern of paths whose directory before the first star is the real one: links are not followed in patterns, and
+/// `/bin` is one.
+fn real_prefix(glob: &Glob) -> Result<Glob, String> {
+    let prefix = glob.prefix();
+    if !prefix.starts_with(b"/") {
+        return if glob.takes_any_beginning() {
+            Ok(glob.clone())
+        } else {
+            Err("a pattern that begins with a slash, or with ** for any directory".into())
+        };
+    }
+    let end = prefix.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+    let directory = Path::new(OsStr::from_bytes(&prefix[..end.max(1)]));
+    let real = fs::canonicalize(directory)
+        .map_err(|_| format!("a directory that exists, and {} does not", shown(directory.as_os_str())))?;
+    let real = real.as_os_str().as_bytes();
+    Ok(glob.with_prefix(if real == b"/" { b"" } else { real }, end))
+}
+
+/// The number of a user: the number itself, or the name's in `/etc/passwd`.
+///
+/// # Errors
+///
+/// [`DomainError::NoUser`]
+pub fn user_id(name: &OsStr) -> Result<u32, DomainError> {
+    if let Some(id) = name.to_str().and_then(|name| name.parse().ok()) {
         return Ok(id);
     }
-    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    find_user(&users, name).ok_or_else(|| DomainError::NoUser { name: name.to_owned() })
+    // What stands beside the names may be in any encoding.
+    let users = fs::read("/etc/passwd").unwrap_or_default();
+    find_user(&users, name.as_bytes()).ok_or_else(|| {
+        let names =
+            users.split(|&byte| byte == b'\n').filter_map(|line| line.split(|&byte| byte == b':').next());
+        let near = hint::nearest(name.as_bytes(), names.filter(|name| !name.is_empty()));
+        DomainError::NoUser { name: shown(name), hint: hint::did_you_mean(near) }
+    })
 }
 
-fn find_user(passwd: &str, name: &str) -> Option<u32> {
-    let mut fields =
-        passwd.lines().map(|line| line.split(':')).find(|fields| fields.clone().next() == Some(name))?;
-    fields.nth(2)?.parse().ok()
+/// The name of a user, or the number of one that has none here.
+pub(super) fn user_name(id: u32) -> String {
+    let users = fs::read("/etc/passwd").unwrap_or_default();
+    let mut lines = users.split(|&byte| byte == b'\n');
+    let name = lines.find_map(|line| {
+        let mut fields = line.split(|&byte| byte == b':');
+        let name = fields.next()?;
+        let number = str::from_utf8(fields.nth(1)?).ok()?;
+        (number.parse() == Ok(id)).then(|| super::plain_name(OsStr::from_bytes(name)))
+    });
+    name.unwrap_or_else(|| id.to_string())
+}
+
+fn find_user(passwd: &[u8], name: &[u8]) -> Option<u32> {
+    let mut lines = passwd.split(|&byte| byte == b'\n').map(|line| line.split(|&byte| byte == b':'));
+    let mut fields = lines.find(|fields| fields.clone().next() == Some(name))?;
+    str::from_utf8(fields.nth(2)?).ok()?.parse().ok()
 }
 
 /// A domain as the user asks for it: `NAME=SELECTOR[,SELECTOR…]`.
@@ -171,6 +260,14 @@ pub struct DomainSpec {
 }
 
 impl DomainSpec {
+    /// Users whose processes are selected as such.
+    pub fn users(&self) -> impl Iterator<Item = u32> {
+        self.selectors.iter().filter_map(|selector| match selector {
+            Selector::User { id, .. } => Some(*id),
+            _ => None,
+        })
+    }
+
     /// The same domain in this role.
     pub fn with_role(mut self, role: Role) -> DomainSpec {
         self.role = Some(role);
@@ -178,18 +275,32 @@ impl DomainSpec {
     }
 }
 
+impl DomainSpec {
+    /// Reads a domain whose selectors may hold any bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError`] says what was expected.
+    pub fn parse(text: &OsStr) -> Result<DomainSpec, DomainError> {
+        let bytes = text.as_bytes();
+        let equals = bytes.iter().position(|&byte| byte == b'=');
+        let equals = equals.ok_or_else(|| DomainError::Form { text: shown(text) })?;
+        let is_plain = |letter: char| letter.is_alphanumeric() || "-_./@".contains(letter);
+        let name = str::from_utf8(&bytes[..equals]).ok();
+        let name = name.filter(|name| !name.is_empty() && name.chars().all(is_plain));
+        let name =
+            name.ok_or_else(|| DomainError::Name { name: shown(OsStr::from_bytes(&bytes[..equals])) })?;
+        let selectors = bytes[equals + 1..].split(|&byte| byte == b',').map(OsStr::from_bytes);
+        let selectors = selectors.map(Selector::parse).collect::<Result<_, _>>()?;
+        Ok(DomainSpec { name: name.to_owned(), selectors, role: None })
+    }
+}
+
 impl FromStr for DomainSpec {
     type Err = DomainError;
 
     fn from_str(text: &str) -> Result<DomainSpec, DomainError> {
-        let (name, selectors) =
-            text.split_once('=').ok_or_else(|| DomainError::Form { text: text.to_owned() })?;
-        let is_plain = |letter: char| letter.is_alphanumeric() || "-_./@".contains(letter);
-        if name.is_empty() || !name.chars().all(is_plain) {
-            return Err(DomainError::Name { name: name.to_owned() });
-        }
-        let selectors = selectors.split(',').map(str::parse).collect::<Result<_, _>>()?;
-        Ok(DomainSpec { name: name.to_owned(), selectors, role: None })
+        DomainSpec::parse(text.as_ref())
     }
 }
 
@@ -242,25 +353,66 @@ mod tests {
     }
 
     #[test]
+    fn log_6_a_name_that_the_kernel_cuts_within_a_letter_is_selected_by_the_whole() {
+        let whole = "сериализатор";
+        let cut = Process { comm: OsString::from_vec(whole.as_bytes()[..15].to_vec()), ..process("") };
+        for text in [OsString::from(whole), OsString::from("сериа*"), cut.comm.clone()] {
+            let text = [OsStr::new("comm:"), &text].join(OsStr::new(""));
+            assert!(Selector::parse(&text).unwrap().selects(&cut), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn log_6_a_selector_that_can_never_match_is_refused_with_what_would() {
+        for (text, expected) in [
+            ("comm:a-very-long-name*", "comm:a-very-long-na*"),
+            ("exe:/no/such/dir/*", "/no/such/dir does not"),
+            ("exe:bin/*", "begins with a slash"),
+            ("exe:sleep", "exe:/"),
+            ("exe:/bin/slep", "sleep"),
+            ("user:roott", "root"),
+        ] {
+            let error = Selector::parse(text.as_ref()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn log_6_a_pattern_of_programs_begins_at_the_real_directory() {
+        let own = std::env::current_exe().unwrap();
+        let link = std::env::temp_dir().join(format!("mete-sched-link-{}", std::process::id()));
+        std::os::unix::fs::symlink(own.parent().unwrap(), &link).unwrap();
+        let selector =
+            Selector::parse(&[OsStr::new("exe:"), link.as_os_str(), OsStr::new("/*")].join(OsStr::new("")));
+        fs::remove_file(&link).unwrap();
+        assert!(selector.unwrap().selects(&Process::read(std::process::id()).unwrap()));
+    }
+
+    #[test]
+    fn log_6_a_pattern_of_programs_may_begin_with_any_directory() {
+        let own = Process::read(std::process::id()).unwrap();
+        let name = std::env::current_exe().unwrap().file_name().unwrap().to_owned();
+        for before in ["exe:**/", "exe:**"] {
+            let selector = Selector::parse(&[OsStr::new(before), &name].join(OsStr::new(""))).unwrap();
+            assert!(selector.selects(&own), "{selector}");
+        }
+        for text in ["exe:*/sleep", "exe:?bin/*"] {
+            let error = Selector::parse(text.as_ref()).unwrap_err().to_string();
+            assert!(error.contains("begins with a slash, or with **"), "{text}: {error}");
+        }
+    }
+
+    #[test]
     fn log_6_patterns_do_not_reach_into_the_kernel() {
         let kernel = Process { is_kernel: true, ..process("kworker") };
-        assert!(!Selector::Comm("kworker".into()).selects(&kernel));
+        assert!(!Selector::comm("kworker".as_ref()).selects(&kernel));
         assert!(Selector::Pid(77).selects(&kernel));
     }
 
     #[test]
     fn users_are_found_by_their_whole_name() {
-        let users = "root:x:0:0::/root:/bin/sh\nwww-data:x:33:33::/:/bin/false\n";
-        assert_eq!(find_user(users, "www-data"), Some(33));
-        assert_eq!(find_user(users, "www"), None);
-    }
-
-    #[test]
-    fn cgroup_mounts_are_found_with_version_2_first() {
-        let mounts = "30 24 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
-            32 24 0:28 / /sys/fs/cgroup/unified rw shared:1 - cgroup2 cgroup2 rw\n\
-            33 24 0:29 / /tmp rw - tmpfs tmpfs rw\n";
-        let found: Vec<_> = cgroup_mounts(mounts).collect();
-        assert_eq!(found, [Path::new("/sys/fs/cgroup/unified"), Path::new("/sys/fs/cgroup/cpu")]);
+        let users = b"root:x:0:0:\xe9:/root:/bin/sh\nwww-data:x:33:33::/:/bin/false\n";
+        assert_eq!(find_user(users, b"www-data"), Some(33));
+        assert_eq!(find_user(users, b"www"), None);
     }
 }

@@ -1,48 +1,52 @@
-//! User-level components as sources: found in the runtime directories, taken, given memory, and
-//! dropped when they end. They may start and stop at any time.
+//! User-level components as sources: taken, given memory, told who belongs where and what to log, and
+//! dropped when they end. They may start and stop at any time, so nothing here waits for one.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use mete_log::{Area, Region, Shape};
 use mete_probe::attach::{AttachError, Component, EventInfo};
-use mete_probe::directory;
 use mete_probe::event::Kind;
-use mete_probe::finder::Finder;
 
 use super::region::publish;
+use super::standing::{Claims, Standing, Trust};
 use super::{EventUse, Meaning, Source, SourceError};
 use crate::domains::Change;
 
-/// A component that does not introduce itself, or carry out a request, within this time is stopped
-/// or broken and let go; the poll loop waits for it so long at most, and rarely. A second: on a full
-/// machine the thread that answers was seen to wait several hundred milliseconds for its turn.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Every so many looks, all directories are looked at, whether something has come or not.
-const FULL_LOOK_EVERY: u32 = 10;
-/// So many looks after a failure try again, one a second: a program that starts may be slow to answer.
-const RETRIES: u32 = 3;
-
-/// A component that was taken and logs.
+/// A component that was taken and has memory to log into.
 pub struct ComponentSource {
     component: Component,
     region: Arc<Region>,
     label: String,
+    /// What it logs, or will log once it begins.
     events: Vec<EventUse>,
+    /// Names of events that are off as long as it pauses.
+    paused: Vec<String>,
+    begins_later: bool,
+    /// Whether it takes nothing any more or does not keep to the protocol, and so is let go.
+    has_failed: bool,
+    standing: Standing,
 }
 
 impl ComponentSource {
-    /// Gives a component memory and switches its events on.
+    /// Gives a component memory. All of its events are on once it [begins](Source::begin). It takes both in its own
+    /// time: [`ComponentSource::settle`] tells.
     ///
     /// # Errors
     ///
     /// [`SourceError`]; the component is let go then.
-    pub fn start(component: Component, processors: usize) -> Result<ComponentSource, SourceError> {
+    pub fn start(
+        component: Component,
+        processors: usize,
+        trust: &Arc<Trust>,
+    ) -> Result<ComponentSource, SourceError> {
         let region = Arc::new(Region::create(Shape::COMPONENT, processors)?);
-        let mut source = ComponentSource::new(component, region)?;
-        source.switch(|_| true)?;
+        let mut source = ComponentSource::new(component, region, trust)?;
+        let events = source.component.events().iter();
+        source.events =
+            events.map(|event| EventUse::new(event.id, &event.name, meaning(event.kind))).collect();
+        source.begins_later = true;
         Ok(source)
     }
 
@@ -51,33 +55,77 @@ impl ComponentSource {
     /// # Errors
     ///
     /// [`SourceError`]; the component is let go then.
-    pub fn new(mut component: Component, region: Arc<Region>) -> Result<ComponentSource, SourceError> {
-        component.provide(region.clone())?;
+    pub fn new(
+        mut component: Component,
+        region: Arc<Region>,
+        trust: &Arc<Trust>,
+    ) -> Result<ComponentSource, SourceError> {
+        component.tell_to_log_into(region.clone())?;
         let label = format!("{} ({})", component.name(), component.pid());
-        Ok(ComponentSource { events: Vec::new(), component, region, label })
+        let standing = Standing::new(component.pid(), component.user(), Arc::clone(trust));
+        let (events, paused) = (Vec::new(), Vec::new());
+        let (begins_later, has_failed) = (false, false);
+        Ok(ComponentSource { component, region, label, events, paused, begins_later, has_failed, standing })
     }
 
-    /// Has the events of these names logged, and no others.
+    /// Has the events of these names logged, and no others. Does not wait until that is so:
+    /// [`ComponentSource::settle`] tells.
     ///
     /// # Errors
     ///
-    /// [`SourceError`] for the first one that is refused; those before it are switched.
+    /// [`SourceError`] if it does not take requests; it is to be let go then.
     pub fn switch(&mut self, is_wanted: impl Fn(&str) -> bool) -> Result<(), SourceError> {
         for EventInfo { id, name, kind } in self.component.events().to_vec() {
             let is_on = self.events.iter().any(|event| event.event == id);
             match (is_on, is_wanted(&name)) {
                 (false, true) => {
-                    self.component.enable(id)?;
+                    let told = self.component.tell_to_enable(id);
+                    self.check(told)?;
                     self.events.push(EventUse::new(id, name, meaning(kind)));
                 }
                 (true, false) => {
-                    self.component.disable(id)?;
+                    let told = self.component.tell_to_disable(id);
+                    self.check(told)?;
                     self.events.retain(|event| event.event != id);
                 }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// Takes its answers so far; whether it has done all that it was told.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`] for what it refused, or if it is to be let go. One that has ended is none:
+    /// [`Source::is_alive`] tells.
+    pub fn settle(&mut self) -> Result<bool, SourceError> {
+        let settled = self.component.settle();
+        match settled {
+            Ok(refused) => refused.into_iter().next().map_or(Ok(()), Err)?,
+            Err(error) => self.check(Err(error))?,
+        }
+        Ok(self.component.is_settled())
+    }
+
+    /// Whether it has done all that it was told, as of the last [`ComponentSource::settle`].
+    pub fn is_settled(&self) -> bool {
+        self.component.is_settled()
+    }
+
+    /// Notes whether it can still be talked to.
+    fn check(&mut self, told: Result<(), AttachError>) -> Result<(), SourceError> {
+        self.has_failed |= told.is_err();
+        match told {
+            Err(AttachError::Gone { .. }) => Ok(()),
+            other => Ok(other?),
+        }
+    }
+
+    /// Where it was found.
+    pub fn path(&self) -> &Path {
+        self.component.path()
     }
 
     /// Its process.
@@ -91,6 +139,13 @@ fn meaning(kind: Kind) -> Meaning {
         Kind::Access => Meaning::Access,
         Kind::Phase => Meaning::Phase,
         Kind::Sample => Meaning::Sample,
+    }
+}
+
+impl AsFd for ComponentSource {
+    /// Readable when it has answered, or has ended.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.component.as_fd()
     }
 }
 
@@ -115,121 +170,57 @@ impl Source for ComponentSource {
         &self.events
     }
 
+    /// Tells it what it may know of that.
     fn bind(&mut self, change: Change) -> Result<(), SourceError> {
-        publish(&self.region, change)
-            .map_err(|source| SourceError::Bindings { label: self.label.clone(), source })?;
+        for told in self.standing.follow(change) {
+            publish(&self.region, told)
+                .map_err(|source| SourceError::Bindings { label: self.label.clone(), source })?;
+        }
         if change.is_alive && change.pid == self.component.pid() {
-            match self.component.bind(change.to) {
-                Err(AttachError::Gone { .. }) => {}
-                other => other?,
+            let told = self.component.tell_to_bind(self.standing.own());
+            self.check(told)?;
+        }
+        Ok(())
+    }
+
+    /// It carries out what it is told in that order, so it knows by then whose its process is.
+    fn begin(&mut self) -> Result<(), SourceError> {
+        if std::mem::take(&mut self.begins_later) {
+            for event in self.events.clone() {
+                let told = self.component.tell_to_enable(event.event);
+                self.check(told)?;
             }
         }
         Ok(())
     }
 
+    fn claims(&self) -> Option<&Claims> {
+        self.standing.claims()
+    }
+
+    fn pause(&mut self) -> Result<(), SourceError> {
+        self.paused.extend(self.events.iter().map(|event| event.name.clone()));
+        self.switch(|_| false)
+    }
+
+    fn resume(&mut self) -> Result<(), SourceError> {
+        let paused = std::mem::take(&mut self.paused);
+        self.switch(|name| paused.iter().any(|event| event == name))
+    }
+
+    fn attend(&mut self) -> Result<(), SourceError> {
+        if !self.standing.is_up_to_date() {
+            self.has_failed = true;
+            return Err(SourceError::Changed { label: self.label.clone() });
+        }
+        self.settle().map(drop)
+    }
+
+    fn found_at(&self) -> Option<&Path> {
+        Some(self.path())
+    }
+
     fn is_alive(&self) -> bool {
-        self.component.is_alive()
-    }
-}
-
-/// Looks for components from time to time.
-#[derive(Debug)]
-pub struct Discovery {
-    processors: usize,
-    finder: Finder,
-    directories: Vec<PathBuf>,
-    /// Whether directories that come or go are followed.
-    follows: bool,
-    looks: u32,
-    /// How many looks to come try again whoever was busy or silent.
-    retries: u32,
-}
-
-impl Discovery {
-    /// Components get areas for so many processors. They are looked for in one directory, or
-    /// wherever this user may look.
-    ///
-    /// # Errors
-    ///
-    /// If the directory, or else this user's own, cannot be made or watched.
-    pub fn new(processors: usize, only: Option<&Path>) -> io::Result<Discovery> {
-        let (directories, finder) = match only {
-            Some(only) => (vec![only.to_owned()], Finder::in_directories(vec![only.to_owned()])?),
-            None => (directory::all(), Finder::new()?),
-        };
-        Ok(Discovery { processors, finder, directories, follows: only.is_none(), looks: 0, retries: 0 })
-    }
-
-    /// Takes every component that is not taken yet and has it log. Costs one system call as long as
-    /// none has come, and up to a second for each component that does not answer. (One that uses up
-    /// nearly all of that for each request, of which there is one for each event, takes as often so long.)
-    pub fn look(&mut self) -> Vec<Result<ComponentSource, SourceError>> {
-        let processors = self.processors;
-        let found = self.take().into_iter();
-        let started: Vec<_> = found.map(|component| ComponentSource::start(component?, processors)).collect();
-        if started.iter().any(Result::is_err) {
-            self.try_again();
-        }
-        started
-    }
-
-    /// Takes every component that is not taken yet, and leaves it as it is.
-    pub fn take(&mut self) -> Vec<Result<Component, AttachError>> {
-        let is_full = self.retries > 0 || self.looks.is_multiple_of(FULL_LOOK_EVERY);
-        self.looks = self.looks.wrapping_add(1);
-        if !is_full && !self.wait(Duration::ZERO) {
-            return Vec::new();
-        }
-        self.follow_directories();
-        let found = self.finder.take_new(PATIENCE).into_iter().filter(|found| !is_meant_so(found));
-        let found: Vec<_> = found.collect();
-        self.retries = self.retries.saturating_sub(1);
-        if found.iter().any(Result::is_err) {
-            self.try_again();
-        }
-        found
-    }
-
-    /// Has components that were taken and let go since found again.
-    pub fn try_again(&mut self) {
-        self.retries = RETRIES;
-        // The finder counts as taken what fell silent later, so the next look begins anew.
-        self.directories.clear();
-    }
-
-    /// Waits until a component may have come, `timeout` at most.
-    pub fn wait(&self, timeout: Duration) -> bool {
-        self.finder.wait(timeout)
-    }
-
-    /// Begins anew when directories have come or gone: a user's comes with the first component.
-    fn follow_directories(&mut self) {
-        let present = directory::all();
-        if self.follows
-            && present != self.directories
-            && let Ok(finder) = Finder::new()
-        {
-            (self.finder, self.directories) = (finder, present);
-        }
-    }
-}
-
-/// A new finder does not know what the one before has taken, and a program that reads its own probes
-/// does so on purpose.
-fn is_meant_so(found: &Result<Component, AttachError>) -> bool {
-    matches!(found, Err(AttachError::Busy { pid, scheduler, .. }) if [std::process::id(), *pid].contains(scheduler))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_another_scheduler_reads_is_worth_a_word() {
-        let own = std::process::id();
-        let busy = |pid, scheduler| Err(AttachError::Busy { component: "x".into(), pid, scheduler });
-        assert!(is_meant_so(&busy(own + 1, own)), "read by us, through an earlier finder");
-        assert!(is_meant_so(&busy(own + 1, own + 1)), "reads itself");
-        assert!(!is_meant_so(&busy(own + 1, own + 2)), "read by somebody else");
+        !self.has_failed && self.component.is_alive()
     }
 }

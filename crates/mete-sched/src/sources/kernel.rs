@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use mete_kernel::{Characteristic, Kernel, KernelError, Principal, event};
+use mete_kernel::{Bound, Characteristic, Division, Kernel, KernelError, Principal, ProcessKind, Rule};
 use mete_log::{Area, DomainId, Shape};
 
 use super::{EventUse, Meaning, Source, SourceError};
@@ -14,6 +14,8 @@ use crate::domains::{Change, IDLE};
 pub struct KernelSource {
     kernel: Kernel,
     events: Vec<EventUse>,
+    /// What is logged, in the order in which it was enabled, which numbers the counters.
+    logged: Vec<Characteristic>,
 }
 
 /// A characteristic that this machine does not log, and why.
@@ -38,14 +40,22 @@ impl KernelSource {
         wanted: &[Characteristic],
     ) -> Result<(KernelSource, Vec<Unavailable>), KernelError> {
         kernel.bind(&Principal::Idle, IDLE)?;
-        let (mut events, mut missing) = (Vec::new(), Vec::new());
+        let (mut events, mut logged, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         for what in wanted {
             match kernel.enable(what) {
-                Ok(first) => events.extend(uses(what, first)),
+                Ok(first) => {
+                    events.extend(uses(what, first));
+                    logged.push(what.clone());
+                }
                 Err(source) => missing.push(Unavailable { what: name(what), source }),
             }
         }
-        Ok((KernelSource { kernel, events }, missing))
+        if wanted.contains(&Characteristic::Ipc)
+            && let Err(source) = kernel.follows_packets()
+        {
+            missing.push(Unavailable { what: "ipc by packets".into(), source });
+        }
+        Ok((KernelSource { kernel, events, logged }, missing))
     }
 
     /// The kernel component.
@@ -71,10 +81,8 @@ fn uses(what: &Characteristic, first: mete_log::EventId) -> Vec<EventUse> {
         Characteristic::Memory => of(Meaning::Memory),
         Characteristic::RunQueue { .. } => of(Meaning::RunQueue),
         Characteristic::Counter(_) => of(Meaning::Counter),
-        Characteristic::Ipc => vec![
-            EventUse::new(event::IPC_SEND, "ipc sent", Meaning::Sent),
-            EventUse::new(event::IPC_RECEIVE, "ipc received", Meaning::Received),
-        ],
+        // The row of the receiver's side would say the same once more.
+        Characteristic::Ipc => of(Meaning::Woke),
     }
 }
 
@@ -105,14 +113,55 @@ impl Source for KernelSource {
         if !change.is_alive || change.is_by_cgroup {
             return Ok(());
         }
-        match self.kernel.bind(&Principal::Process(change.pid as i32), change.to) {
-            Err(KernelError::Task { source, .. }) if has_ended(&source) => Ok(()),
-            other => Ok(other?),
+        unless_ended(self.kernel.bind(&Principal::Process(change.pid as i32), change.to))
+    }
+
+    fn rebind(&mut self, change: Change, seen: Option<Bound>) -> Result<(), SourceError> {
+        match seen {
+            Some(seen) if change.is_alive && !change.is_by_cgroup => {
+                unless_ended(self.kernel.rebind(change.pid as i32, seen, change.to))
+            }
+            _ => self.bind(change),
         }
     }
 
     fn bind_cgroup(&mut self, path: &Path, domain: DomainId) -> Result<(), SourceError> {
-        Ok(self.kernel.bind(&Principal::Cgroup(path.into()), domain)?)
+        match self.kernel.bind(&Principal::Cgroup(path.into()), domain) {
+            // It was there when its name was read.
+            Err(KernelError::Cgroup { source, .. }) if is_removed(&source) => Ok(()),
+            other => Ok(other?),
+        }
+    }
+
+    fn take_stock(&mut self) -> Result<(), SourceError> {
+        Ok(self.kernel.take_stock()?)
+    }
+
+    /// Detaches every program that logs. Those that follow forks, execs and control groups stay.
+    fn pause(&mut self) -> Result<(), SourceError> {
+        Ok(self.logged.iter().try_for_each(|what| self.kernel.disable(what))?)
+    }
+
+    fn resume(&mut self) -> Result<(), SourceError> {
+        self.logged.iter().try_for_each(|what| self.kernel.enable(what).map(drop))?;
+        self.take_stock()
+    }
+
+    fn run_queue_offset_ns(&self) -> Option<i64> {
+        Some(self.kernel.run_queue_offset_ns())
+    }
+
+    fn select(&mut self, rules: &[Rule], division: Option<&Division>) -> Result<bool, SourceError> {
+        self.kernel.select(rules, division)?;
+        Ok(true)
+    }
+
+    fn kinds(&self) -> Vec<(ProcessKind, DomainId)> {
+        self.kernel.kinds().unwrap_or_default()
+    }
+
+    fn bound(&self, pid: u32) -> Option<Bound> {
+        Some(self.kernel.bound(pid as i32))
     }
 
     fn missed(&self) -> Option<Missed> {
@@ -121,8 +170,20 @@ impl Source for KernelSource {
             runs: kernel.runs_missed().ok()?,
             spaces: kernel.spaces_missed().ok()?,
             switches: kernel.switches_missed().ok()?,
+            ..Missed::default()
         })
     }
+}
+
+fn unless_ended(bound: Result<(), KernelError>) -> Result<(), SourceError> {
+    match bound {
+        Err(KernelError::Task { source, .. }) if has_ended(&source) => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+fn is_removed(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ENODEV)
 }
 
 fn has_ended(error: &io::Error) -> bool {

@@ -2,15 +2,38 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use mete_kernel::{Kernel, KernelError};
 use mete_sched::domains::process::{Process, processes};
+use mete_sched::precedence::Precedence;
 
 /// The program of `test-programs/subject.rs`.
 pub const SUBJECT: &str = env!("CARGO_BIN_EXE_mete-sched-subject");
+
+/// A pseudo-random sequence (xorshift); the seed is not zero.
+pub struct Random(pub u64);
+
+impl Random {
+    /// Another one each time, whose seed is printed.
+    pub fn seeded() -> Random {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let seed = now.as_nanos() as u64 | 1;
+        println!("seed {seed}");
+        Random(seed)
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
 
 /// A process that is ended with the test, however it ends.
 pub struct Running {
@@ -81,21 +104,35 @@ impl Drop for Running {
     }
 }
 
+/// A subject that waits, whose program has this name.
+pub fn waiting_as(name: &str) -> Running {
+    let place = std::env::temp_dir().join(format!("mete-{name}-{}", std::process::id()));
+    std::fs::create_dir(&place).unwrap();
+    let program = place.join(name);
+    std::os::unix::fs::symlink(SUBJECT, &program).unwrap();
+    let mut waiting = Running::start(Command::new(&program).arg("wait"));
+    assert_eq!(waiting.hear(), "here");
+    std::fs::remove_dir_all(place).unwrap();
+    waiting
+}
+
 pub fn children(parent: u32) -> Vec<Process> {
     processes().into_iter().filter_map(Process::read).filter(|process| process.parent == parent).collect()
 }
 
-/// Waits until something holds; it must within half a minute.
+/// Waits until something holds; it must within five minutes.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(30), "waited in vain: {what}");
+        assert!(begin.elapsed() < Duration::from_secs(300), "waited in vain: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
 /// The kernel component, or a word about why it cannot be used here.
 pub fn kernel() -> Option<Kernel> {
+    // The kernel's verifier takes seconds of processor time, which would be minutes beside other load.
+    let _precedence = Precedence::take();
     match Kernel::load() {
         Ok(kernel) => Some(kernel),
         Err(
@@ -113,4 +150,37 @@ pub fn kernel() -> Option<Kernel> {
 /// Says why a test does not run here.
 pub fn skip(reason: &str) {
     println!("SKIPPED: {reason}");
+}
+
+/// A control group that goes with the test.
+pub struct Group(pub PathBuf);
+
+impl Group {
+    /// One of its own in some hierarchy, or a word about why not.
+    pub fn make(name: &str) -> Option<Group> {
+        let name = format!("mete-sched-{name}-{}", std::process::id());
+        let mounts = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup"];
+        let made = mounts.into_iter().map(|mount| PathBuf::from(mount).join(&name)).find(|path| {
+            let is_group = path.parent().is_some_and(|mount| mount.join("cgroup.procs").exists());
+            is_group && fs::create_dir(path).is_ok()
+        });
+        if made.is_none() {
+            skip("no control group can be made here; run as root");
+        }
+        made.map(Group)
+    }
+
+    pub fn take(&self, pid: u32) {
+        fs::write(self.0.join("cgroup.procs"), pid.to_string()).unwrap();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let root = self.0.parent().unwrap().join("cgroup.procs");
+        for pid in fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default().lines() {
+            let _ = fs::write(&root, pid);
+        }
+        eventually("the group is empty", || fs::remove_dir(&self.0).is_ok() || !self.0.exists());
+    }
 }

@@ -75,6 +75,7 @@ impl Alarms {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::Class;
 
     use proptest::prelude::*;
 
@@ -87,7 +88,7 @@ mod tests {
             let (mut alarms, mut list) = (Alarms::new(processors), vec![None; processors]);
             for (sequence, (processor, at_ns, is_set)) in (0..).zip(settings) {
                 let processor = processor % processors;
-                let moment = Moment::new(at_ns, sequence);
+                let moment = Moment::new(at_ns, Class::Processor, sequence);
                 if is_set { alarms.set(processor, moment) } else { alarms.clear(processor) }
                 list[processor] = is_set.then_some(moment);
                 prop_assert_eq!(alarms.first(), list.iter().flatten().copied().min().unwrap_or(Moment::NEVER));

@@ -2,29 +2,50 @@
 //!
 //! ```text
 //!   queue, alarms ──▶ handle ──▶ acts of the model ──▶ wake, observe ──▶ preempt ─┐
-//!                       ▲           (settle: until the instant is over)           │
+//!                       ▲          (step: until the instant is over)              │
 //!                       └───────── pick ◀── stop ◀────────────────────────────────┘
 //! ```
 //!
-//! Everything of one instant is settled before time goes on: acts in the order in which they were asked
-//! for, then processors that have to be taken from their clients, then idle processors while somebody
-//! is ready. There is no other source of order, so a run is the same on every machine.
+//! # The order of one instant
+//!
+//! What falls on one instant is settled before time goes on, in this order. After each step the host
+//! begins again at the top, so a step is taken only while nothing above it is left to do.
+//!
+//! 1. What clients and devices have asked for, in the order in which they asked.
+//! 2. Ticks, in the order of the processors.
+//! 3. What comes from outside: wake-ups, signals, devices and remote users, in the order in which they
+//!    were announced.
+//! 4. Processors whose switch, burst or slice is over, in the order in which that was set. A client whose
+//!    burst is over is asked what it does now; one whose slice is over is stopped.
+//! 5. Clients that acted or were sent something, and go on: they are asked what they do now.
+//! 6. Processors that the policy wants to be taken from their clients are.
+//! 7. Idle processors: the policy is asked who runs there.
+//!
+//! Within each of the last three, processors come in the order of their numbers. So whoever is picked
+//! is picked when all accounting and all wake-ups of the instant are known. A machine does the same:
+//! ticks and devices interrupt, and the scheduler runs when the last interrupt is handled (in Xen the
+//! tick does its accounting in the timers' soft interrupt, the end of a slice only raises the
+//! scheduler's, and that one is served after the timers'). Ticks come before wake-ups because a policy
+//! that answers a wake-up compares priorities, and these are the accounting's.
+//!
+//! Nothing else makes an order, so a run is the same on every machine.
 
 mod alarms;
 mod processor;
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use mete_policy::{ClientId, Nanoseconds, Observation, Policy, ProcessorId, Stop};
 
 use crate::model::{Act, Context, Event, HostEvent, Model, Reaction};
-use crate::queue::Queue;
+use crate::queue::{Class, Queue};
 use crate::recorder::Recorder;
 use alarms::Alarms;
 pub use processor::Times;
-use processor::{Phase, Processor, Todo};
+use processor::{Phase, Processor, Stage, Todo};
 
 /// Who pays for a context switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -104,8 +125,9 @@ pub struct Host<P, M: Model, R = ()> {
     acts: VecDeque<Act<M::Signal>>,
     processors: Vec<Processor>,
     clients: Vec<Client>,
-    /// Processors with something to do at this instant; their [`Todo`] says what.
-    todo: Vec<usize>,
+    /// Processors with something to do at this instant, what comes first on top. An entry counts only as
+    /// long as the processor's own [`Todo`] is of its stage.
+    todo: BinaryHeap<Reverse<(Stage, usize)>>,
     idle: usize,
     ready: usize,
     /// An idle processor may find somebody now.
@@ -122,7 +144,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         let mut queue = Queue::default();
         if let Some(tick_ns) = policy.tick_ns() {
             for processor in 0..processors {
-                queue.push(tick_ns.max(1), Event::Tick(processor));
+                queue.push(tick_ns.max(1), Class::Tick, Event::Tick(processor));
             }
         }
         Host {
@@ -136,7 +158,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             acts: VecDeque::new(),
             processors: vec![Processor::IDLE; processors],
             clients: Vec::new(),
-            todo: Vec::new(),
+            todo: BinaryHeap::new(),
             idle: processors,
             ready: 0,
             is_fill_due: false,
@@ -144,6 +166,21 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             stalled: None,
             decisions: 0,
         }
+    }
+
+    /// Makes a client known, to the policy too; it is blocked.
+    pub fn add_blocked(
+        &mut self,
+        client: ClientId,
+        domain: mete_policy::DomainIndex,
+        share: mete_policy::Share,
+    ) {
+        let index = client as usize;
+        if self.clients.len() <= index {
+            self.clients.resize(index + 1, NOBODY);
+        }
+        self.clients[index].state = State::Blocked;
+        self.policy.add(client, domain, share, self.now_ns);
     }
 
     /// Makes a client known, to the policy too, and wakes it at `start_ns`.
@@ -154,13 +191,8 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         share: mete_policy::Share,
         start_ns: Nanoseconds,
     ) {
-        let index = client as usize;
-        if self.clients.len() <= index {
-            self.clients.resize(index + 1, NOBODY);
-        }
-        self.clients[index].state = State::Blocked;
-        self.policy.add(client, domain, share, self.now_ns);
-        self.queue.push(start_ns.max(self.now_ns), Event::Wake(client));
+        self.add_blocked(client, domain, share);
+        self.queue.push(start_ns.max(self.now_ns), Class::Outside, Event::Wake(client));
     }
 
     /// Lets the model prepare: what it asks for is carried out when the host runs.
@@ -169,7 +201,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         ask(&mut self.model, &mut context);
     }
 
-    /// Runs until `end_ns`; what falls on that very instant waits for the next call.
+    /// Runs until `end_ns`; what falls on that very instant, or was asked for then, waits for the next call.
     ///
     /// # Errors
     ///
@@ -192,15 +224,13 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         end_ns: Nanoseconds,
         mut go_on: impl FnMut() -> ControlFlow<B>,
     ) -> Result<ControlFlow<B>, Stalled> {
-        self.settle();
         let mut left = EVENTS_BETWEEN;
         while self.stalled.is_none() {
-            if !self.handle_next(end_ns) {
-                self.pass_to(end_ns.max(self.now_ns));
+            if self.now_ns >= end_ns || !self.step(end_ns) {
+                self.pass_to(end_ns);
                 self.charge_all();
                 return Ok(ControlFlow::Continue(()));
             }
-            self.settle();
             left -= 1;
             if left == 0 {
                 left = EVENTS_BETWEEN;
@@ -210,6 +240,19 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             }
         }
         self.stalled.map_or(Ok(ControlFlow::Continue(())), Err)
+    }
+
+    /// Does what comes next; `false` if nothing does before `end_ns`. The order is the one that the module's
+    /// documentation gives.
+    fn step(&mut self, end_ns: Nanoseconds) -> bool {
+        if let Some(act) = self.acts.pop_front() {
+            self.carry_out(act);
+        } else if self.todo.is_empty() && !self.is_fill_due {
+            return self.handle_next(end_ns);
+        } else if !self.handle_next(self.now_ns.saturating_add(1)) {
+            self.attend_next();
+        }
+        true
     }
 
     /// Goes on to what comes first, a processor or an event; `false` if nothing does before `end_ns`.
@@ -236,27 +279,18 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     fn handle(&mut self, event: HostEvent<M>) {
         match event {
             Event::Tick(index) => self.tick(index),
+            Event::Preempt { processor, turn } => {
+                if self.processors[processor].turn == turn && self.processors[processor].phase != Phase::Idle
+                {
+                    self.later(processor, Todo::Preempt);
+                }
+            }
             Event::Wake(client) => self.wake(client),
             Event::Deliver { to, signal } => self.deliver(to, signal),
             Event::World(event) => {
                 let mut context =
                     Context { now_ns: self.now_ns, acts: &mut self.acts, queue: &mut self.queue };
                 self.model.event(event, &mut context);
-            }
-        }
-    }
-
-    /// Carries out what this instant has brought about.
-    fn settle(&mut self) {
-        while self.stalled.is_none() {
-            if let Some(act) = self.acts.pop_front() {
-                self.carry_out(act);
-            } else if let Some(index) = self.todo.pop() {
-                self.attend(index);
-            } else if self.is_fill_due {
-                self.fill();
-            } else {
-                break;
             }
         }
     }
@@ -279,7 +313,8 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
 
     fn tick(&mut self, index: usize) {
         let Some(tick_ns) = self.policy.tick_ns() else { return };
-        self.queue.push(self.now_ns.saturating_add(tick_ns.max(1)), Event::Tick(index));
+        let next_ns = self.now_ns.saturating_add(tick_ns.max(1));
+        self.queue.push(next_ns, Class::Tick, Event::Tick(index));
         if self.policy.tick(index as ProcessorId, self.now_ns) {
             self.later(index, Todo::Preempt);
         }
@@ -317,7 +352,11 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         self.become_ready(client);
         self.recorder.woke(client, self.now_ns);
         let victim = self.policy.wake(client, self.now_ns);
-        self.preempt(victim);
+        let Some(processor) = victim.map(usize::from) else { return };
+        match self.model.make_way_ns(client, self.is_remote(client, processor)) {
+            0 => self.preempt(victim),
+            after_ns => self.preempt_after(processor, after_ns),
+        }
     }
 
     fn become_ready(&mut self, client: ClientId) {
@@ -332,12 +371,39 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         }
     }
 
+    /// Whether the client that woke this one runs elsewhere.
+    fn is_remote(&self, client: ClientId, processor: usize) -> bool {
+        let waker = self.model.waker(client).map(|waker| self.state(waker));
+        matches!(waker, Some(State::Running(elsewhere)) if elsewhere != processor)
+    }
+
+    fn preempt_after(&mut self, processor: usize, after_ns: Nanoseconds) {
+        if let Some(turn) = self.processors.get(processor).map(|processor| processor.turn) {
+            let at_ns = self.now_ns.saturating_add(after_ns);
+            self.queue.push(at_ns, Class::Outside, Event::Preempt { processor, turn });
+        }
+    }
+
     fn later(&mut self, index: usize, what: Todo) {
         let todo = &mut self.processors[index].todo;
-        if *todo == Todo::Nothing {
-            self.todo.push(index);
+        let what = todo.with(what);
+        if *todo != what {
+            *todo = what;
+            self.todo.push(Reverse((what.stage(), index)));
         }
-        *todo = what.max(*todo);
+    }
+
+    /// Attends to the processor that comes first.
+    fn attend_next(&mut self) {
+        let first = self.todo.peek().map(|&Reverse((stage, _))| stage);
+        if self.is_fill_due && first.is_none_or(|stage| stage == Stage::Pick) {
+            return self.fill();
+        }
+        if let Some(Reverse((stage, index))) = self.todo.pop()
+            && self.processors[index].todo.stage() == stage
+        {
+            self.attend(index);
+        }
     }
 
     fn attend(&mut self, index: usize) {
@@ -349,22 +415,22 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
                     self.ask(index);
                 }
             }
-            Todo::Fill if self.ready == 0 => {}
-            Todo::Fill | Todo::Pick => self.pick(index),
             Todo::Preempt => {
                 self.stop(index, Stop::Preempted);
-                self.pick(index);
+                self.later(index, Todo::Pick);
             }
+            Todo::Fill if self.ready == 0 => {}
+            Todo::Fill | Todo::Pick => self.pick(index),
         }
     }
 
-    /// Offers who is ready to the idle processors, in their order.
+    /// Offers who is ready to the idle processors.
     fn fill(&mut self) {
         self.is_fill_due = false;
         if self.idle == 0 || self.ready == 0 {
             return;
         }
-        for index in (0..self.processors.len()).rev() {
+        for index in 0..self.processors.len() {
             if self.processors[index].phase == Phase::Idle {
                 self.later(index, Todo::Fill);
             }

@@ -4,6 +4,7 @@ use mete_policy::{ClientId, Nanoseconds, Policy, ProcessorId, Stop};
 
 use super::{Host, Payer, STEPS_AT_ONCE, STEPS_OF_ONE, Stalled, State};
 use crate::model::{Context, Model, Step};
+use crate::queue::Class;
 use crate::recorder::Recorder;
 
 /// What a processor did with its time; the three add up to the time that has passed.
@@ -52,19 +53,44 @@ pub(super) enum Phase {
     Running,
 }
 
-/// What has to be done with a processor before time goes on; the larger covers the smaller.
+/// The last three steps of an instant, in their order (see the [host](super)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    Ask,
+    Preempt,
+    Pick,
+}
+
+/// What has to be done with a processor before time goes on; finding somebody comes after the rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Todo {
     #[default]
     Nothing,
     /// Ask the running client what it does now.
     Ask,
+    /// Take it from its client, and then find somebody.
+    Preempt,
     /// Find somebody if it is idle and somebody is ready.
     Fill,
     /// Find somebody if it is idle: the policy may want to know that it is.
     Pick,
-    /// Take it from its client and find somebody.
-    Preempt,
+}
+
+impl Todo {
+    /// Both. Taking the processor from its client covers everything; finding somebody covers asking, since
+    /// nobody is there any more who could be asked.
+    pub(super) fn with(self, other: Todo) -> Todo {
+        if self == Todo::Preempt || other == Todo::Preempt { Todo::Preempt } else { self.max(other) }
+    }
+
+    /// When it is done; nothing is done with the picks.
+    pub(super) fn stage(self) -> Stage {
+        match self {
+            Todo::Ask => Stage::Ask,
+            Todo::Preempt => Stage::Preempt,
+            Todo::Nothing | Todo::Fill | Todo::Pick => Stage::Pick,
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -82,6 +108,10 @@ pub(super) struct Processor {
     advanced_ns: Nanoseconds,
     /// Up to when `times` is right.
     counted_ns: Nanoseconds,
+    /// Since when it is idle, if it is.
+    idle_since_ns: Nanoseconds,
+    /// How often it has been given to somebody.
+    pub(super) turn: u64,
 }
 
 impl Processor {
@@ -95,6 +125,8 @@ impl Processor {
         burst_end_ns: 0,
         advanced_ns: 0,
         counted_ns: 0,
+        idle_since_ns: 0,
+        turn: 0,
     };
 }
 
@@ -122,7 +154,12 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
 
     fn switch(&mut self, index: usize, client: ClientId, slice_ns: Nanoseconds) {
         let is_switch = self.processors[index].client.replace(client) != Some(client);
-        let cost_ns = if is_switch { self.hardware.switch_ns } else { 0 };
+        let was_idle = self.now_ns > self.processors[index].idle_since_ns;
+        let switch_ns = if is_switch { self.hardware.switch_ns } else { 0 };
+        let is_remote = self.is_remote(client, index);
+        let start_ns = if was_idle { self.model.start_ns(client, is_remote) } else { 0 };
+        let cost_ns = switch_ns.saturating_add(start_ns);
+        self.processors[index].turn += 1;
         let begins_ns = self.now_ns.saturating_add(cost_ns);
         let processor = &mut self.processors[index];
         processor.charged_from_ns =
@@ -132,7 +169,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             self.begin(index);
         } else {
             processor.phase = Phase::Switching;
-            self.alarms.set(index, self.queue.moment(begins_ns));
+            self.alarms.set(index, self.queue.moment(begins_ns, Class::Processor));
         }
     }
 
@@ -157,8 +194,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
                 if self.now_ns >= self.processors[index].burst_end_ns {
                     self.ask(index);
                 } else {
-                    self.stop(index, Stop::Expired);
-                    self.pick(index);
+                    self.leave(index, Stop::Expired);
                 }
             }
         }
@@ -202,17 +238,13 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         }
         processor.burst_end_ns = self.now_ns.saturating_add(burst_ns);
         let due_ns = processor.burst_end_ns.min(processor.slice_end_ns);
-        self.alarms.set(index, self.queue.moment(due_ns));
+        self.alarms.set(index, self.queue.moment(due_ns, Class::Processor));
     }
 
+    /// The client leaves; who follows it is asked when the instant has nothing else left.
     fn leave(&mut self, index: usize, stop: Stop) {
         self.stop(index, stop);
-        if self.acts.is_empty() {
-            self.pick(index);
-        } else {
-            // What the client asked for last comes before who follows it.
-            self.later(index, Todo::Pick);
-        }
+        self.later(index, Todo::Pick);
     }
 
     fn exit(&mut self, index: usize, client: ClientId) {
@@ -235,6 +267,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         let processor = &mut self.processors[index];
         self.alarms.clear(index);
         processor.phase = Phase::Idle;
+        processor.idle_since_ns = self.now_ns;
         self.idle += 1;
         let Some(client) = processor.client else { return };
         let ran_ns = self.now_ns.saturating_sub(processor.charged_from_ns);

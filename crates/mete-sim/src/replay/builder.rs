@@ -10,9 +10,11 @@
 //!      └─ A's work ─┘└── uncertain ────┘
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use super::machine::{From, Machine};
 use super::recording::{Action, Recording, Script, Step};
+use super::stamps::Stamp;
 use super::text::{Event, Pid};
 
 /// Where a thread is while its script is being written.
@@ -23,7 +25,8 @@ enum State {
     /// Could run since then.
     Ready {
         since: u64,
-        woken: bool,
+        /// If it was woken: on which processor that was decided; nobody knows of some recordings.
+        woken: Option<Option<u32>>,
     },
     /// Waits since then; its newest step is still to learn for what.
     Blocked(u64),
@@ -37,6 +40,8 @@ struct Thread {
     state: State,
     /// Processor time since its last step.
     since_step_ns: u64,
+    /// Since when it has its processor.
+    entered_ns: u64,
 }
 
 impl Thread {
@@ -60,66 +65,105 @@ struct Seat {
     certain_ns: u64,
 }
 
-/// Takes events in the order of time.
+/// What is known of the thread that leaves, where another one comes.
+#[derive(Clone, Copy)]
+struct Left {
+    /// Since when it was there.
+    entered_ns: u64,
+    is_idle: bool,
+    is_runnable: bool,
+}
+
+/// Takes events in the order of time, which begins with the first.
 pub(super) struct Builder {
     threads: Vec<Thread>,
     by_pid: HashMap<Pid, usize>,
     seats: HashMap<u32, Seat>,
-    start_ns: u64,
     last_ns: u64,
     gaps: u64,
     uncertain_ns: u64,
+    machine: Machine,
+    busy_ns: BTreeMap<u32, u64>,
+    /// Since when processors are idle that are.
+    idle_since: HashMap<u32, u64>,
     /// Wake-ups are taken where they are caused if the recording has such events at all.
     at_cause: bool,
 }
 
 impl Builder {
-    pub(super) fn starting_with(events: &[Event]) -> Builder {
-        let start_ns = events.iter().find_map(time_of).unwrap_or(0);
+    pub(super) fn of(events: &[Event]) -> Builder {
         let at_cause =
             events.iter().any(|event| matches!(event, Event::Wake { at_cause: true, new: false, .. }));
         Builder {
             threads: Vec::new(),
             by_pid: HashMap::new(),
             seats: HashMap::new(),
-            start_ns,
-            last_ns: start_ns,
+            last_ns: 0,
             gaps: 0,
             uncertain_ns: 0,
+            machine: Machine::default(),
+            busy_ns: BTreeMap::new(),
+            idle_since: HashMap::new(),
             at_cause,
         }
     }
 
-    pub(super) fn take(&mut self, event: &Event) {
-        let at_ns = time_of(event).unwrap_or(self.last_ns);
-        self.gaps += u64::from(at_ns < self.last_ns);
-        self.last_ns = self.last_ns.max(at_ns);
+    pub(super) fn take(&mut self, event: &Event, stamp: Stamp) {
+        self.gaps += u64::from(!stamp.is_believed);
+        self.last_ns = stamp.at_ns;
         match event {
             Event::Lost => self.gaps += 1,
             Event::Switch {
-                processor, previous, previous_name, runnable, ended, next, next_name, ..
+                processor,
+                previous,
+                previous_name,
+                runnable,
+                ended,
+                next,
+                next_name,
+                next_priority,
+                ..
             } => {
                 self.seen(*processor, *previous, previous_name);
+                let left = self.left(*processor, *previous, *runnable);
                 self.leave(*previous, *runnable, *ended);
-                self.enter(*processor, *next, next_name);
+                self.enter(*processor, *next, next_name, left);
                 self.sit(*processor, *next);
+                self.set_priority(*next, *next_priority);
             }
-            Event::Wake { seen, waker, pid, name, new, at_cause, .. } => {
+            Event::Wake { seen, waker, pid, name, new, at_cause, priority, .. } => {
                 if let Some(seen) = seen {
                     self.seen(seen.processor, seen.pid, &seen.name);
                 }
                 if *new || *at_cause == self.at_cause {
-                    self.wake(*waker, *pid, name);
+                    let from = seen.as_ref().map(|seen| seen.processor);
+                    self.wake(*waker, *pid, name, *new, from);
+                    self.set_priority(*pid, *priority);
                 }
             }
         }
+    }
+
+    fn set_priority(&mut self, pid: Pid, priority: Option<i32>) {
+        if let (Some(&index), Some(priority)) = (self.by_pid.get(&pid), priority) {
+            self.threads[index].script.priority = priority;
+        }
+    }
+
+    fn left(&mut self, processor: u32, pid: Pid, is_runnable: bool) -> Left {
+        let thread = self.by_pid.get(&pid).map(|&index| &self.threads[index]);
+        let entered_ns = match pid {
+            0 => self.idle_since.get(&processor).copied().unwrap_or(0),
+            _ => thread.map_or(self.last_ns, |thread| thread.entered_ns),
+        };
+        Left { entered_ns, is_idle: pid == 0, is_runnable: pid != 0 && is_runnable }
     }
 
     /// An event says who runs on its processor: the time since the last one that agrees was its work.
     fn seen(&mut self, processor: u32, pid: Pid, name: &str) {
         match self.seats.get(&processor).copied() {
             None => self.seen_first(processor, pid, name),
-            Some(seat) if seat.who == Some(pid) => self.work(pid, seat.certain_ns),
+            Some(seat) if seat.who == Some(pid) => self.work(processor, pid, seat.certain_ns),
             Some(seat) => {
                 self.uncertain_ns += self.last_ns - seat.certain_ns;
                 if let Some(believed) = seat.who {
@@ -137,9 +181,9 @@ impl Builder {
     fn seen_first(&mut self, processor: u32, pid: Pid, name: &str) {
         if pid != 0 && !self.by_pid.contains_key(&pid) {
             self.thread(pid, name, State::Running(processor));
-            self.work(pid, self.start_ns);
+            self.work(processor, pid, 0);
         } else if pid != 0 {
-            self.uncertain_ns += self.last_ns - self.start_ns;
+            self.uncertain_ns += self.last_ns;
             self.came_unseen(processor, pid, name);
         }
     }
@@ -149,9 +193,11 @@ impl Builder {
     }
 
     /// Time since then was this thread's work; pid 0 does none.
-    fn work(&mut self, pid: Pid, since_ns: u64) {
+    fn work(&mut self, processor: u32, pid: Pid, since_ns: u64) {
         if let Some(&index) = self.by_pid.get(&pid) {
-            self.threads[index].since_step_ns += self.last_ns - since_ns;
+            let ns = self.last_ns - since_ns;
+            self.threads[index].since_step_ns += ns;
+            *self.busy_ns.entry(processor).or_default() += ns;
         }
     }
 
@@ -168,9 +214,9 @@ impl Builder {
         }
         // A number that was free again is another thread's, which has slept until now.
         let state = if self.forget_ended(pid) {
-            State::Blocked(self.start_ns)
+            State::Blocked(0)
         } else {
-            State::Ready { since: self.last_ns, woken: false }
+            State::Ready { since: self.last_ns, woken: None }
         };
         let index = self.thread(pid, name, state);
         match self.threads[index].state {
@@ -196,8 +242,8 @@ impl Builder {
             if let State::Blocked(_) = state {
                 steps.push(Step { compute_ns: 0, action: Action::Await });
             }
-            let script = Script { pid, name: String::new(), steps, waits_ns: Vec::new() };
-            self.threads.push(Thread { script, state, since_step_ns: 0 });
+            let script = Script { pid, steps, ..Script::default() };
+            self.threads.push(Thread { script, state, since_step_ns: 0, entered_ns: 0 });
             self.threads.len() - 1
         });
         if self.threads[index].script.name != name {
@@ -220,26 +266,46 @@ impl Builder {
             thread.step(Action::End);
             thread.state = State::Ended;
         } else if runnable {
-            thread.state = State::Ready { since: self.last_ns, woken: false };
+            thread.state = State::Ready { since: self.last_ns, woken: None };
         } else {
             thread.block(self.last_ns);
         }
     }
 
-    fn enter(&mut self, processor: u32, pid: Pid, name: &str) {
+    fn enter(&mut self, processor: u32, pid: Pid, name: &str, left: Left) {
+        if pid == 0 {
+            self.idle_since.insert(processor, self.last_ns);
+        }
+        let now_ns = self.last_ns;
         if let Some(&index) = self.by_pid.get(&pid) {
             let thread = &mut self.threads[index];
-            if let State::Ready { since, woken: true } = thread.state {
-                thread.script.waits_ns.push(self.last_ns - since);
+            if let State::Ready { since, woken } = thread.state {
+                if woken.is_some() {
+                    thread.script.waits_ns.push(now_ns - since);
+                }
+                let was_there = left.entered_ns <= since;
+                let from = woken.map(|place| From::remote(place.is_some_and(|place| place != processor)));
+                match from {
+                    Some(from) if left.is_idle && was_there => {
+                        self.machine.came_to_idle(from, now_ns - since);
+                    }
+                    _ if !left.is_runnable => {}
+                    Some(from) if was_there => self.machine.made_way(from, now_ns, now_ns - since),
+                    _ => self.machine.slice_ended(now_ns),
+                }
             }
         }
         self.came_unseen(processor, pid, name);
+        if let Some(&index) = self.by_pid.get(&pid) {
+            self.threads[index].entered_ns = now_ns;
+            self.threads[index].script.processors.entry(processor).or_insert(now_ns);
+        }
     }
 
-    fn wake(&mut self, waker: Option<Pid>, pid: Pid, name: &str) {
+    fn wake(&mut self, waker: Option<Pid>, pid: Pid, name: &str, is_new: bool, from: Option<u32>) {
         let now = self.last_ns;
         self.forget_ended(pid);
-        let index = self.thread(pid, name, State::Blocked(self.start_ns));
+        let index = self.thread(pid, name, State::Blocked(0));
         if let State::Unseen(after) = self.threads[index].state {
             // Who is woken had blocked.
             self.threads[index].block(after);
@@ -249,7 +315,8 @@ impl Builder {
         let wait = if by_thread { Action::Await } else { Action::Sleep { ns: now - since } };
         let thread = &mut self.threads[index];
         end_of_wait(thread, wait);
-        thread.state = State::Ready { since: now, woken: true };
+        thread.script.is_new |= is_new;
+        thread.state = State::Ready { since: now, woken: Some(from) };
     }
 
     /// Writes the wake-up into the waker's script; not when the waker is not known to run.
@@ -257,7 +324,7 @@ impl Builder {
         let Some(&index) = self.by_pid.get(&waker) else { return false };
         let State::Running(processor) = self.threads[index].state else { return false };
         if let Some(seat) = self.seats.get(&processor).copied() {
-            self.work(waker, seat.certain_ns);
+            self.work(processor, waker, seat.certain_ns);
             self.sit(processor, waker);
         }
         self.threads[index].step(Action::Wake(woken));
@@ -266,9 +333,9 @@ impl Builder {
 
     pub(super) fn finish(mut self) -> Recording {
         let seats = std::mem::take(&mut self.seats);
-        for seat in seats.values() {
+        for (&processor, seat) in &seats {
             match seat.who {
-                Some(pid) => self.work(pid, seat.certain_ns),
+                Some(pid) => self.work(processor, pid, seat.certain_ns),
                 None => self.uncertain_ns += self.last_ns - seat.certain_ns,
             }
         }
@@ -276,9 +343,11 @@ impl Builder {
         let recording = Recording {
             scripts: self.threads.into_iter().map(|thread| thread.script).collect(),
             processors: seats.len().max(1),
-            duration_ns: self.last_ns - self.start_ns,
+            duration_ns: self.last_ns,
             gaps: self.gaps,
             uncertain_ns: self.uncertain_ns,
+            machine: self.machine.sorted(),
+            busy_ns: self.busy_ns.into_values().collect(),
         };
         debug_assert!(recording.work_ns() + recording.uncertain_ns <= recording.capacity_ns());
         recording
@@ -299,12 +368,5 @@ fn end_of_script(thread: &mut Thread) {
 fn end_of_wait(thread: &mut Thread, action: Action) {
     if let Some(step) = thread.script.steps.last_mut() {
         step.action = action;
-    }
-}
-
-fn time_of(event: &Event) -> Option<u64> {
-    match event {
-        Event::Switch { at_ns, .. } | Event::Wake { at_ns, .. } => Some(*at_ns),
-        Event::Lost => None,
     }
 }

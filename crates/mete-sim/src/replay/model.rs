@@ -1,10 +1,17 @@
 //! Recorded threads as clients of a simulated host.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use mete_policy::{ClientId, Nanoseconds, Policy, Share};
 
+use super::linux::Wakers;
+use super::machine::{From, Machine};
 use super::recording::{Action, Recording, Script, Step as Recorded};
 use crate::host::{Hardware, Host};
+use crate::metrics::Latencies;
 use crate::model::{Context, Model, Reaction, Step};
+use crate::random::Stream;
 use crate::recorder::Recorder;
 
 /// What a recorded thread is sent.
@@ -30,6 +37,28 @@ struct Progress {
     waiting: Waiting,
     /// Wake-ups that came before it waited for them: under another policy a waker may be earlier.
     early: u32,
+    /// If it was woken and does not run yet: when.
+    woken_ns: Option<Nanoseconds>,
+    /// From each wake-up to running.
+    waits: Latencies,
+}
+
+/// A thread at its beginning. One that begins with waiting does not run for that.
+fn start(script: &Script) -> Progress {
+    let first = script.steps.first().copied();
+    let waiting = match first {
+        Some(Recorded { compute_ns: 0, action: Action::Await }) => Waiting::ForThread,
+        Some(Recorded { compute_ns: 0, action: Action::Sleep { .. } }) => Waiting::ForOutside,
+        _ => Waiting::No,
+    };
+    Progress {
+        step: 0,
+        left_ns: first.map_or(0, |step| step.compute_ns),
+        waiting,
+        early: 0,
+        woken_ns: None,
+        waits: Latencies::default(),
+    }
 }
 
 /// The threads of a recording, each a client whose number is its script's index.
@@ -39,30 +68,58 @@ struct Progress {
 pub struct Replay<'a> {
     scripts: &'a [Script],
     progress: Vec<Progress>,
+    machine: &'a Machine,
+    starts: Stream,
+    wakers: Wakers,
 }
 
 impl<'a> Replay<'a> {
-    /// All threads at their beginning.
+    /// All threads at their beginning. What wake-ups cost is drawn from the recording by this seed.
     #[must_use]
-    pub fn new(recording: &'a Recording) -> Replay<'a> {
-        let scripts = &recording.scripts;
-        let first = |script: &Script| script.steps.first().map_or(0, |step| step.compute_ns);
-        let start = |script| Progress { step: 0, left_ns: first(script), waiting: Waiting::No, early: 0 };
-        Replay { scripts, progress: scripts.iter().map(start).collect() }
+    pub fn new(recording: &'a Recording, seed: u64) -> Replay<'a> {
+        Replay {
+            scripts: &recording.scripts,
+            progress: recording.scripts.iter().map(start).collect(),
+            machine: &recording.machine,
+            starts: Stream::new(seed, "what starts cost"),
+            wakers: recording.scripts.iter().map(|_| Cell::new(None)).collect(),
+        }
     }
 
-    /// A host that is about to run the recording; the threads have equal shares.
+    /// By whom each thread was woken last, also while it runs.
+    pub(super) fn wakers(&self) -> Wakers {
+        Rc::clone(&self.wakers)
+    }
+
+    /// A host that is about to run them; the threads have equal shares.
     pub fn host<P: Policy, R: Recorder>(
-        recording: &'a Recording,
+        self,
         hardware: Hardware,
         policy: P,
         recorder: R,
     ) -> Host<P, Replay<'a>, R> {
-        let mut host = Host::new(hardware, policy, Replay::new(recording), recorder);
-        for client in (0..).take(recording.scripts.len()) {
-            host.add(client, 0, Share::ONE, 0);
+        let scripts = self.scripts;
+        let mut host = Host::new(hardware, policy, self, recorder);
+        for (client, script) in (0..).zip(scripts) {
+            match script.steps.first() {
+                Some(Recorded { compute_ns: 0, action: Action::Await }) => {
+                    host.add_blocked(client, 0, Share::ONE);
+                }
+                Some(Recorded { compute_ns: 0, action: Action::Sleep { ns } }) => {
+                    host.add_blocked(client, 0, Share::ONE);
+                    host.prepare(|_, context| {
+                        context.notify_after(*ns, client, Signal::WaitIsOver);
+                    });
+                }
+                _ => host.add(client, 0, Share::ONE, 0),
+            }
         }
         host
+    }
+
+    /// From each wake-up of each thread to its running.
+    pub(super) fn waits(&self) -> impl Iterator<Item = &Latencies> {
+        self.progress.iter().map(|progress| &progress.waits)
     }
 
     /// Whether a thread has done all that it did in the recording.
@@ -88,7 +145,10 @@ impl<'a> Replay<'a> {
     fn act(&mut self, client: ClientId, action: Action, context: &mut Context<'_, Self>) -> Step {
         let progress = &mut self.progress[client as usize];
         match action {
-            Action::Wake(woken) => context.notify(woken as ClientId, Signal::Woken),
+            Action::Wake(woken) => {
+                self.wakers[woken].set(Some(client));
+                context.notify(woken as ClientId, Signal::Woken);
+            }
             Action::Sleep { ns } => {
                 progress.waiting = Waiting::ForOutside;
                 context.notify_after(ns, client, Signal::WaitIsOver);
@@ -126,10 +186,14 @@ impl Model for Replay<'_> {
         progress.left_ns = progress.left_ns.saturating_sub(ran_ns);
     }
 
-    fn deliver(&mut self, client: ClientId, signal: Signal, _context: &mut Context<'_, Self>) -> Reaction {
+    fn deliver(&mut self, client: ClientId, signal: Signal, context: &mut Context<'_, Self>) -> Reaction {
         let progress = &mut self.progress[client as usize];
         match (progress.waiting, signal) {
             (Waiting::ForThread, Signal::Woken) | (Waiting::ForOutside, Signal::WaitIsOver) => {
+                progress.woken_ns = Some(context.now_ns);
+                if signal == Signal::WaitIsOver {
+                    self.wakers[client as usize].set(None);
+                }
                 self.go_on(client);
                 Reaction::Wake
             }
@@ -137,6 +201,29 @@ impl Model for Replay<'_> {
                 progress.early += u32::from(signal == Signal::Woken);
                 Reaction::Pending
             }
+        }
+    }
+
+    fn waker(&self, client: ClientId) -> Option<ClientId> {
+        self.wakers[client as usize].get()
+    }
+
+    /// A processor that nobody uses has to be woken itself.
+    fn start_ns(&mut self, client: ClientId, is_remote: bool) -> Nanoseconds {
+        match self.progress[client as usize].woken_ns {
+            Some(_) => self.machine.draw_idle_ns(From::remote(is_remote), &mut self.starts),
+            None => 0,
+        }
+    }
+
+    fn make_way_ns(&mut self, _client: ClientId, is_remote: bool) -> Nanoseconds {
+        self.machine.draw_make_way_ns(From::remote(is_remote), &mut self.starts)
+    }
+
+    fn dispatched(&mut self, client: ClientId, context: &mut Context<'_, Self>) {
+        let progress = &mut self.progress[client as usize];
+        if let Some(woken_ns) = progress.woken_ns.take() {
+            progress.waits.record(context.now_ns - woken_ns);
         }
     }
 

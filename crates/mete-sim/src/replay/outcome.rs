@@ -2,6 +2,7 @@
 
 use mete_policy::{ClientId, Entry, Nanoseconds, Policy, ProcessorId, Setup, Share};
 
+use super::linux::{Kernel, Linux};
 use super::model::Replay;
 use super::recording::Recording;
 use crate::host::{Hardware, Host, Stalled};
@@ -30,6 +31,8 @@ pub struct Outcome {
     pub policy: &'static str,
     /// When the last thread was done, in nanoseconds since the start.
     pub end_ns: Nanoseconds,
+    /// How long each processor worked, in nanoseconds.
+    pub busy_ns: Vec<Nanoseconds>,
     /// The threads, in the order of the recording's scripts.
     pub threads: Vec<ClientReport>,
 }
@@ -59,12 +62,55 @@ pub fn as_recorded(recording: &Recording) -> Vec<ClientReport> {
     recording.scripts.iter().map(of).collect()
 }
 
-/// Runs a recording to its end under a policy.
+/// More decisions than this are not simulated: ten days of work in quanta of 10 ms.
+const MOST_DECISIONS: u64 = 100_000_000;
+
+/// Why a recording cannot be run again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The recording does not let time go on.
+    #[error(transparent)]
+    Stalled(#[from] Stalled),
+    /// The recording is too long for its quanta.
+    #[error(
+        "a recording of {} s in quanta of {quantum_ns} ns takes {decisions} decisions, and {MOST_DECISIONS} are simulated \
+         at most: name a longer --quantum", duration_ns / 1_000_000_000
+    )]
+    TooLong {
+        /// How long the recording is, or the work in it, in nanoseconds.
+        duration_ns: u64,
+        /// The quantum, or the policy's tick where that is shorter.
+        quantum_ns: u64,
+        /// How many decisions there would be at least.
+        decisions: u64,
+    },
+}
+
+/// Whether it can be run in sensible time.
+fn check_length(recording: &Recording, quantum_ns: u64) -> Result<(), RunError> {
+    let duration_ns = recording.work_ns().max(recording.duration_ns);
+    let decisions = duration_ns / quantum_ns.max(1);
+    if decisions > MOST_DECISIONS {
+        return Err(RunError::TooLong { duration_ns, quantum_ns, decisions });
+    }
+    Ok(())
+}
+
+/// What a recording is run again under.
+#[derive(Clone, Copy)]
+pub enum Under {
+    /// Linux's own scheduler, with a kernel of this build.
+    Linux(Kernel),
+    /// A policy of the catalog.
+    Policy(&'static Entry),
+}
+
+/// Runs a recording to its end.
 ///
 /// # Errors
 ///
-/// [`Stalled`] if the recording does not let time go on: more than a million steps at one instant.
-pub fn run(recording: &Recording, policy: &Entry, settings: Settings) -> Result<Outcome, Stalled> {
+/// [`RunError::Stalled`] after more than a million steps at one instant; [`RunError::TooLong`].
+pub fn run(recording: &Recording, under: Under, settings: Settings) -> Result<Outcome, RunError> {
     let clients = recording.scripts.len();
     let setup = Setup {
         processors: settings.processors.max(1),
@@ -72,18 +118,35 @@ pub fn run(recording: &Recording, policy: &Entry, settings: Settings) -> Result<
         seed: settings.seed,
         ..Setup::for_clients(clients as u32)
     };
+    let model = Replay::new(recording, settings.seed);
+    let policy: Box<dyn Policy> = match under {
+        Under::Linux(kernel) => {
+            Box::new(Linux::new(recording, Kernel { processors: setup.processors, ..kernel }, model.wakers()))
+        }
+        Under::Policy(entry) => (entry.make)(&setup),
+    };
+    let slices_ns = if let Under::Linux(_) = under { Nanoseconds::MAX } else { setup.quantum_ns };
+    check_length(recording, policy.tick_ns().unwrap_or(Nanoseconds::MAX).min(slices_ns))?;
     let hardware =
         Hardware { processors: setup.processors, switch_ns: settings.switch_ns, ..Hardware::default() };
     let watch = Watch::new(clients, hardware, fluid(clients, setup.processors), Nanoseconds::MAX);
-    let watch = (watch, End::default());
-    let mut host = Replay::host(recording, hardware, (policy.make)(&setup), watch);
+    let name = policy.name();
+    let mut host = model.host(hardware, policy, (watch, End::default()));
     run_to_the_end(&mut host, clients, recording.duration_ns)?;
     let ran: Vec<_> = (0..clients).map(|client| host.ran_ns(client as ClientId)).collect();
+    // From waking to running, with what that costs the machine.
+    let waits: Vec<_> =
+        host.model().waits().map(|waits| (waits.count() > 0).then(|| waits.clone())).collect();
+    let busy_ns = host.times().map(|times| times.run_ns).collect();
     let (watch, end) = host.into_recorder();
-    let named = watch.into_reports().zip(&recording.scripts).zip(ran);
-    let threads =
-        named.map(|((report, script), ran_ns)| ClientReport { name: script.name.clone(), ran_ns, ..report });
-    Ok(Outcome { policy: policy.name, end_ns: end.0, threads: threads.collect() })
+    let named = watch.into_reports().zip(&recording.scripts).zip(ran.into_iter().zip(waits));
+    let threads = named.map(|((report, script), (ran_ns, wake_to_run))| ClientReport {
+        name: script.name.clone(),
+        ran_ns,
+        wake_to_run,
+        ..report
+    });
+    Ok(Outcome { policy: name, end_ns: end.0, busy_ns, threads: threads.collect() })
 }
 
 /// Equal shares for all.

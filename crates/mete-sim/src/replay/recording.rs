@@ -1,12 +1,14 @@
 //! What each recorded thread did, in terms of its own progress, and where that is read from.
 
-use std::io::BufRead;
+use std::collections::BTreeMap;
+use std::io::{BufRead, Read};
 
 use thiserror::Error;
 
 use super::builder::Builder;
-use super::rows;
+use super::machine::Machine;
 use super::text::{Event, LineError, Pid, parse_line};
+use super::{rows, stamps};
 use crate::trace;
 
 /// What a thread does after having computed for a while.
@@ -46,6 +48,29 @@ pub struct Script {
     pub steps: Vec<Step>,
     /// How long it waited from each wake-up until it ran, as recorded, in nanoseconds.
     pub waits_ns: Vec<u64>,
+    /// Its priority as the kernel counts: 120 is nice 0, below 100 is real time.
+    pub priority: i32,
+    /// The processors that it ran on, each with the time at which it came there first.
+    pub processors: BTreeMap<u32, u64>,
+    /// Whether it was made while recording.
+    pub is_new: bool,
+}
+
+/// The priority of a thread with nice 0.
+pub(super) const NICE_0: i32 = 120;
+
+impl Default for Script {
+    fn default() -> Script {
+        Script {
+            pid: 0,
+            name: String::new(),
+            steps: Vec::new(),
+            waits_ns: Vec::new(),
+            priority: NICE_0,
+            processors: BTreeMap::new(),
+            is_new: false,
+        }
+    }
 }
 
 impl Script {
@@ -72,10 +97,17 @@ pub struct Recording {
     /// missing, from the last event that agrees with the one before it. It is nobody's work in `scripts`,
     /// and all work and it together are no more than processors times `duration_ns`.
     pub uncertain_ns: u64,
+    /// How long each processor was seen to work, in nanoseconds, by its number.
+    pub busy_ns: Vec<u64>,
+    /// What it tells of the machine on which it was made.
+    pub machine: Machine,
 }
 
 /// How the files of `perf record` begin, on machines of either byte order.
 const PERF_MAGICS: [&[u8]; 2] = [b"PERFILE2", b"2ELIFREP"];
+
+/// Bytes of a line of text, its end included: an event has some two hundred.
+const LONGEST_LINE: u64 = 64 << 10;
 
 /// Why a recording could not be read.
 #[derive(Debug, Error)]
@@ -95,6 +127,12 @@ pub enum RecordingError {
         line: usize,
         /// What is wrong with it.
         source: LineError,
+    },
+    /// No recorder writes such a line.
+    #[error("line {line} is longer than {LONGEST_LINE} bytes: it is no text of recorded events")]
+    LongLine {
+        /// The line's number, from 1.
+        line: usize,
     },
     /// The file that `perf record` wrote, before it was printed.
     #[error(
@@ -135,11 +173,17 @@ impl Recording {
             text.read_to_end(&mut bytes).map_err(unread)?;
             return Recording::from_trace(&trace::read(&bytes)?);
         }
-        let mut events = Vec::new();
-        // A thread's name may be any bytes.
-        for (line, content) in (1..).zip(text.split(b'\n')) {
-            let content = content.map_err(|source| RecordingError::Read { line, source })?;
-            let content = String::from_utf8_lossy(&content);
+        let (mut events, mut content) = (Vec::new(), Vec::new());
+        for line in 1.. {
+            content.clear();
+            let read = text.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut content);
+            match read.map_err(|source| RecordingError::Read { line, source })? as u64 {
+                0 => break,
+                bytes if bytes > LONGEST_LINE => return Err(RecordingError::LongLine { line }),
+                _ => {}
+            }
+            // A thread's name may be any bytes.
+            let content = String::from_utf8_lossy(content.trim_ascii_end());
             events.extend(parse_line(&content).map_err(|source| RecordingError::Line { line, source })?);
         }
         let is_switch = |event: &Event| matches!(event, Event::Switch { .. });
@@ -158,7 +202,9 @@ impl Recording {
     pub fn from_trace(trace: &trace::Trace<'_>) -> Result<Recording, RecordingError> {
         let events = rows::events(trace);
         if events.iter().any(|event| matches!(event, Event::Switch { .. })) {
-            Ok(Recording::from_events(&events))
+            let mut recording = Recording::from_events(&events);
+            recording.machine.is_simulated = true;
+            Ok(recording)
         } else {
             Err(RecordingError::EmptyTrace)
         }
@@ -176,12 +222,14 @@ impl Recording {
         self.duration_ns.saturating_mul(self.processors as u64)
     }
 
-    /// Turns events in the order of time into scripts.
+    /// Turns events in the order of time into scripts. Time stamps that contradict that order, and those after
+    /// more than an hour without any event, are gaps.
     #[must_use]
     pub fn from_events(events: &[Event]) -> Recording {
-        let mut builder = Builder::starting_with(events);
-        for event in events {
-            builder.take(event);
+        let stamps: Vec<_> = events.iter().map(Event::at_ns).collect();
+        let mut builder = Builder::of(events);
+        for (event, stamp) in events.iter().zip(stamps::believed(&stamps)) {
+            builder.take(event, stamp);
         }
         builder.finish()
     }

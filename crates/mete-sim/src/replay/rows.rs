@@ -111,6 +111,7 @@ impl Merge<'_, '_> {
                     waker,
                     pid,
                     name: self.name(pid),
+                    priority: None,
                     new: false,
                     at_cause: true,
                 })
@@ -129,6 +130,7 @@ impl Merge<'_, '_> {
             ended: false,
             next,
             next_name,
+            next_priority: None,
         }
     }
 

@@ -44,6 +44,8 @@ pub enum Event {
         next: Pid,
         /// Its name.
         next_name: String,
+        /// Its priority as the kernel counts: 120 is nice 0, below 100 is real time.
+        next_priority: Option<i32>,
     },
     /// A thread was woken.
     Wake {
@@ -57,6 +59,8 @@ pub enum Event {
         pid: Pid,
         /// Its name.
         name: String,
+        /// Its priority, as in [`Event::Switch`].
+        priority: Option<i32>,
         /// Whether it is the first wake-up of a new thread.
         new: bool,
         /// Whether it was seen where it was caused (`sched_waking`) or where it took effect (`sched_wakeup`).
@@ -64,6 +68,17 @@ pub enum Event {
     },
     /// The recorder says that events are missing.
     Lost,
+}
+
+impl Event {
+    /// When it happened, in nanoseconds of the recording's clock.
+    #[must_use]
+    pub fn at_ns(&self) -> Option<u64> {
+        match self {
+            Event::Switch { at_ns, .. } | Event::Wake { at_ns, .. } => Some(*at_ns),
+            Event::Lost => None,
+        }
+    }
 }
 
 /// Why a line that looks like an event of the scheduler could not be read.
@@ -189,6 +204,7 @@ fn switch(head: &Head<'_>, fields: &str) -> Option<Event> {
             (name, pid, rest.split_whitespace().nth(1)?)
         }
     };
+    let next_priority = priority(next, " next_prio=");
     let (next_name, next) = named_thread(next, "next_comm=", " next_pid=")?;
     Some(Event::Switch {
         at_ns: head.at_ns,
@@ -199,6 +215,7 @@ fn switch(head: &Head<'_>, fields: &str) -> Option<Event> {
         ended: state.starts_with(['X', 'Z']),
         next,
         next_name: next_name.to_owned(),
+        next_priority,
     })
 }
 
@@ -214,6 +231,15 @@ fn named_thread<'a>(fields: &'a str, name_key: &str, pid_key: &str) -> Option<(&
     Some((name, pid.parse().ok()?))
 }
 
+/// `… prio=N …`, or the last `[N]` as perf's plug-ins print it.
+fn priority(fields: &str, key: &str) -> Option<i32> {
+    let (rest, end) = match fields.rsplit_once(key) {
+        Some((_, rest)) => (rest, ' '),
+        None => (fields.rsplit_once('[')?.1, ']'),
+    };
+    rest.split(end).next()?.trim().parse().ok()
+}
+
 fn wake(head: &Head<'_>, fields: &str, new: bool, at_cause: bool) -> Option<Event> {
     let (name, pid) = named_thread(fields, "comm=", " pid=")?;
     Some(Event::Wake {
@@ -222,6 +248,7 @@ fn wake(head: &Head<'_>, fields: &str, new: bool, at_cause: bool) -> Option<Even
         waker: head.pid.filter(|_| !head.interrupt),
         pid,
         name: name.to_owned(),
+        priority: priority(fields, " prio="),
         new,
         at_cause,
     })

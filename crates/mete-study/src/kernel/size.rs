@@ -29,7 +29,7 @@ enum File {
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     use File::{Ours, Perfs};
     let processor = processor::quietest();
-    let rounds = if context.is_quick { 1 } else { 5 };
+    let rounds = if context.is_quick { 1 } else { 6 };
     let samples = interleave("bytes on disk", rounds, &[Ours, Perfs], context.progress, |file| match file {
         Ours => ours(processor),
         Perfs => perfs(processor),

@@ -74,8 +74,9 @@ impl Tracefs {
 
 /// Whether a process is gone, or a zombie that perhaps nobody ever waits for.
 fn has_ended(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+    // Its name need be no text.
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    String::from_utf8_lossy(&stat).rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
 const PREFIX: &str = "mete-study-";

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::cost::{Line, Setting, Source, partner_name};
+use super::cost::{Line, PARTNERS, Setting, Source, partner_name};
 use super::missing;
 use super::processors::PerProcessor;
+use super::redraw::Medians;
 use crate::figure::{self, Figure};
 use crate::report::{Report, short};
 use crate::svg::{self, Axis};
@@ -54,13 +55,26 @@ fn added(lines: &[Line]) -> String {
             (name, line.ns.iter().skip(1).map(|ns| ns.unwrap_or(0.0)).collect())
         })
         .collect();
-    let axis = Axis { label: "added to a message, ns".into(), is_logarithmic: false };
+    let axis =
+        Axis { label: "added to a message, ns (dashed: not above zero)".into(), is_logarithmic: false };
     svg::bars(
         "A log operation on the path of a message (thesis, figures 5.1 and 5.2)",
         &axis,
         &groups,
         &series,
     )
+}
+
+/// From the rows as they are kept.
+pub(super) fn added_of(rows: &Medians) -> String {
+    let line = |source: Source, partner: Partner| {
+        let name =
+            |setting: &Setting| format!("{}, {}: {}", source.name(), partner_name(partner), setting.name());
+        let ns = Setting::ALL.iter().map(|setting| rows.find(&name(setting)).map(|[median, ..]| median));
+        Line { source, partner, ns: ns.collect(), is_noisy: Vec::new() }
+    };
+    let lines = Source::ALL.iter().flat_map(|&source| PARTNERS.map(|partner| line(source, partner)));
+    added(&lines.collect::<Vec<_>>())
 }
 
 fn processors(figure: &PerProcessor) -> String {

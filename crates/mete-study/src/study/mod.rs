@@ -9,6 +9,7 @@ mod klogger;
 mod processors;
 mod readers;
 mod readers_page;
+mod redraw;
 mod restart;
 mod tavs;
 mod vtrr_cost;
@@ -28,6 +29,7 @@ use crate::progress::Progress;
 use crate::report::Report;
 
 pub use catalog::{Entry, OfTrace, STUDIES, by_name};
+pub use redraw::redraw;
 pub use restart::{Analysis, Restart};
 pub(crate) use vtrr_error::simulated_decisions_a_second;
 

@@ -21,6 +21,8 @@ pub(super) struct Point {
     pub clients: u32,
     /// Of a decision.
     pub ns: Option<f64>,
+    /// The first and the third quartile of that.
+    pub quartiles: Option<(f64, f64)>,
     pub is_noisy: bool,
 }
 
@@ -33,7 +35,7 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
             break;
         }
         for (policy, row, is_noisy) in measured(clients, options, progress) {
-            points.push(Point { policy, clients, ns: row.median, is_noisy });
+            points.push(Point { policy, clients, ns: row.median, quartiles: row.q1.zip(row.q3), is_noisy });
             report.rows.push(row);
         }
     }
@@ -42,6 +44,11 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
     let figures = vtrr_cost_page::figures(&points);
     let files = vtrr_cost_page::files(&report, &figures, &points);
     Study { folder: "vtrr-cost", report, figures, files }
+}
+
+/// What a row is called.
+pub(super) fn row_name(policy: &str, clients: u32) -> String {
+    format!("{policy}, {clients} {}", plural(clients))
 }
 
 /// A row for each policy, all of them in turn, and whether it is noisy.
@@ -59,7 +66,7 @@ fn measured(
     let row = |&nth: &usize| {
         let (policy, samples) = (CATALOG[nth].name, samples.of(nth));
         let is_noisy = samples.as_ref().is_ok_and(|samples| is_noisy(samples));
-        (policy, Row::new(format!("{policy}, {clients} {}", plural(clients)), "ns", samples), is_noisy)
+        (policy, Row::new(row_name(policy, clients), "ns", samples), is_noisy)
     };
     all.iter().map(row).collect()
 }

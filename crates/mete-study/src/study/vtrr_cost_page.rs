@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use mete_policy::CATALOG;
 
-use super::vtrr_cost::{CLIENTS, Point, cost, noise, range};
+use super::redraw::Medians;
+use super::vtrr_cost::{CLIENTS, Point, cost, noise, range, row_name};
 use crate::figure::{self, Figure};
 use crate::report::{Report, short};
 use crate::svg::{self, Axis, Series};
@@ -18,23 +19,45 @@ const PAPERS: [&str; 4] = ["goodness", "wfq-linear", "wfq", "vtrr"];
 pub(super) const SHOWN: [u32; 7] = [1, 10, 100, 400, 10_000, 100_000, 1_000_000];
 
 pub(super) fn files(report: &Report, figures: &[Figure], points: &[Point]) -> Vec<(String, String)> {
+    let mut files = plots(points);
+    files.insert(0, ("README.md".to_owned(), page(report, figures, points)));
+    files
+}
+
+fn plots(points: &[Point]) -> Vec<(String, String)> {
     let all: Vec<&str> = CATALOG.iter().map(|entry| entry.name).collect();
     vec![
-        ("README.md".to_owned(), page(report, figures, points)),
         ("scheduling-overhead.svg".to_owned(), plot(points, &PAPERS, PAPERS_MOST, false)),
         ("all-policies.svg".to_owned(), plot(points, &all, MOST, true)),
     ]
 }
 
+/// From the rows as they are kept.
+pub(super) fn plots_of(rows: &Medians) -> Vec<(String, String)> {
+    let all = CLIENTS.iter().flat_map(|&clients| CATALOG.iter().map(move |entry| (entry.name, clients)));
+    let point = |(policy, clients)| {
+        let found = rows.find(&row_name(policy, clients));
+        let (ns, quartiles) = (found.map(|[median, ..]| median), found.map(|[_, q1, q3]| (q1, q3)));
+        Point { policy, clients, ns, quartiles, is_noisy: false }
+    };
+    plots(&all.map(point).collect::<Vec<_>>())
+}
+
 fn plot(points: &[Point], policies: &[&str], most: u32, is_logarithmic: bool) -> String {
     let of = |policy: &&str| {
         let own = points.iter().filter(|point| point.policy == *policy && point.clients <= most);
-        let places = own.filter_map(|point| Some((f64::from(point.clients), point.ns?)));
-        Series { name: (*policy).to_owned(), points: places.collect() }
+        let places = own.filter_map(|point| Some(((f64::from(point.clients), point.ns?), point.quartiles)));
+        let (points, quartiles): (Vec<_>, Vec<_>) = places.unzip();
+        (Series { name: (*policy).to_owned(), points }, quartiles)
     };
-    let series: Vec<_> = policies.iter().map(of).collect();
+    let (series, quartiles): (Vec<_>, Vec<_>) = policies.iter().map(of).unzip();
+    let (title, x) = ("What a decision costs", "number of clients");
     let axis = |label: &str| Axis { label: label.into(), is_logarithmic };
-    svg::lines("What a decision costs", &axis("number of clients"), &axis("ns, median"), &series)
+    // Of eighteen lines the beams would be a thicket.
+    if policies.len() > PAPERS.len() {
+        return svg::lines(title, &axis(x), &axis("ns, median"), &series);
+    }
+    svg::lines_with_intervals(title, &axis(x), &axis("ns, median and quartiles"), &series, &quartiles)
 }
 
 pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
@@ -185,6 +208,7 @@ mod tests {
         };
         let all = PAPERS.iter().flat_map(|&policy| CLIENTS.map(|clients| (policy, clients)));
         let point = |(policy, clients)| Point {
+            quartiles: None,
             policy,
             clients,
             ns: Some(ns(policy, clients)),

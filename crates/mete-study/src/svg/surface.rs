@@ -1,11 +1,13 @@
 //! Surfaces over two axes, as wire frames seen from above and from one corner.
 
 use super::canvas::{Canvas, colour};
-use super::{Axis, Scale, number};
+use super::{Axis, Scale, WIDTH, number};
 
-const WIDTH: f64 = 860.0;
-const HEIGHT: f64 = 470.0;
+/// Of a panel.
+const HEIGHT: f64 = 460.0;
 const MARGIN: f64 = 70.0;
+/// Where the first panel begins, below the title.
+const TOP: f64 = 10.0;
 /// How far one step along an axis of the floor goes to the side and down, of a panel's width.
 const ASIDE: f64 = 0.40;
 const DOWN: f64 = 0.20;
@@ -30,18 +32,17 @@ pub struct Surface {
     pub heights: Vec<Vec<f64>>,
 }
 
-/// Panels side by side, each with a caption and surfaces on a common scale of heights. In a panel the
+/// Panels below one another, each with a caption and surfaces on a common scale of heights. In a panel the
 /// surfaces are drawn from the lowest to the highest, so they should be given in this order.
 pub fn surfaces(title: &str, grid: &Grid, panels: &[(String, Vec<Surface>)]) -> String {
-    let mut canvas = Canvas::new(title, (WIDTH, HEIGHT), MARGIN / 2.0);
+    let mut canvas = Canvas::new(title, (WIDTH, TOP + HEIGHT * panels.len().max(1) as f64));
     let heights = panels.iter().flat_map(|(_, surfaces)| surfaces).flat_map(|surface| &surface.heights);
     let axis = Axis { label: grid.z.clone(), is_logarithmic: false };
-    let width = (WIDTH - MARGIN) / panels.len().max(1) as f64;
-    let floor = HEIGHT - 50.0 - 2.0 * DOWN * (width - MARGIN);
+    let width = WIDTH - 2.0 * MARGIN;
+    let floor = HEIGHT - 50.0 - 2.0 * DOWN * width;
     let up = Scale::new(&axis, heights.flatten().copied(), (floor, 64.0));
     for (nth, (caption, surfaces)) in panels.iter().enumerate() {
-        let left = MARGIN + width * nth as f64;
-        let panel = Panel { grid, up: &up, left, width: width - MARGIN };
+        let panel = Panel { grid, up: &up, top: TOP + HEIGHT * nth as f64, width };
         panel.frame(&mut canvas, caption);
         panel.draw(&mut canvas, surfaces);
     }
@@ -51,7 +52,7 @@ pub fn surfaces(title: &str, grid: &Grid, panels: &[(String, Vec<Surface>)]) -> 
 struct Panel<'a> {
     grid: &'a Grid,
     up: &'a Scale,
-    left: f64,
+    top: f64,
     width: f64,
 }
 
@@ -59,8 +60,7 @@ impl Panel<'_> {
     /// Where a point of the room is seen: `x` and `y` from 0 to 1, `z` a place of the scale of heights.
     /// The corner (0, 0) is the far one; `x` goes to the left, `y` to the right.
     fn seen(&self, x: f64, y: f64, z: f64) -> (f64, f64) {
-        let middle = self.left + self.width * 0.5;
-        (middle + (y - x) * ASIDE * self.width, z + (x + y) * DOWN * self.width)
+        (WIDTH / 2.0 + (y - x) * ASIDE * self.width, self.top + z + (x + y) * DOWN * self.width)
     }
 
     fn place(&self, (nx, ny): (usize, usize), height: f64) -> (f64, f64) {
@@ -69,7 +69,7 @@ impl Panel<'_> {
 
     /// The floor, the height's axis at its left corner, and the plane of height 0.
     fn frame(&self, canvas: &mut Canvas, caption: &str) {
-        canvas.text((self.left + self.width * 0.5, 50.0), "middle", caption);
+        canvas.text((WIDTH / 2.0, self.top + 50.0), "middle", caption);
         let corners = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)];
         let plane = |height| corners.map(|(x, y)| self.seen(x, y, self.up.at(height)));
         canvas.polygon(&plane(self.up.low), "#999", "none");
@@ -125,7 +125,7 @@ impl Panel<'_> {
             }
         }
         for (nth, surface) in surfaces.iter().enumerate() {
-            let (x, y) = (self.left + self.width * 0.72, 66.0 + 16.0 * nth as f64);
+            let (x, y) = (WIDTH - 140.0, self.top + 50.0 + 20.0 * nth as f64);
             canvas.rectangle((x, y - 9.0), (10.0, 10.0), colour(nth));
             canvas.text((x + 15.0, y), "start", &surface.name);
         }

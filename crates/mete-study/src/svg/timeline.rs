@@ -1,13 +1,12 @@
 //! Who ran when, lane by lane.
 
 use super::canvas::{Canvas, colour};
-use super::{Axis, Scale, number};
+use super::{Axis, Scale, WIDTH, number};
 
-const WIDTH: f64 = 860.0;
 const LEFT: f64 = 110.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 44.0;
-const LANE: f64 = 15.0;
+const LANE: f64 = 17.0;
 const GAP: f64 = 34.0;
 const BOTTOM: f64 = 44.0;
 
@@ -37,7 +36,7 @@ pub struct Lane {
 pub fn timeline(title: &str, time: &str, lanes: &[Lane]) -> String {
     let height_of = |lane: &Lane| LANE * lane.rows.len() as f64 + GAP;
     let height = TOP + BOTTOM + lanes.iter().map(height_of).sum::<f64>();
-    let mut canvas = Canvas::new(title, (WIDTH, height), LEFT / 2.0);
+    let mut canvas = Canvas::new(title, (WIDTH, height));
     let axis = Axis { label: time.into(), is_logarithmic: false };
     let ends = lanes.iter().flat_map(|lane| &lane.spans).map(|span| span.to);
     let across = Scale {
@@ -85,7 +84,7 @@ mod tests {
         };
         let text = timeline("t", "ms", &[lane]);
         assert_eq!(text.matches("<rect x=").count(), 3);
-        assert_eq!(text.matches(&format!("fill=\"{}\"", colour(0))).count(), 2);
+        assert_eq!(text.matches(&format!(" fill=\"{}\"", colour(0))).count(), 2);
         assert!([">policy<", ">a<", ">b<", ">ms<"].iter().all(|name| text.contains(name)));
     }
 

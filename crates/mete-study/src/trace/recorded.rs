@@ -115,6 +115,11 @@ impl Recorded {
         &self.trace.description().machine.threads
     }
 
+    /// The kernel and its release.
+    pub fn kernel(&self) -> &str {
+        &self.trace.description().machine.kernel
+    }
+
     /// How many processors were recorded.
     pub fn processors(&self) -> usize {
         self.trace.description().files.len()

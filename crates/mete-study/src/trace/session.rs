@@ -126,7 +126,7 @@ impl Session {
     pub fn end(self) -> Result<Recorded, Reason> {
         let Session { mut recording, mut recorder, scratch } = self;
         recording.detach();
-        recorder.note_missed_runs(recording.runs_missed()?);
+        recorder.look_for_missed_runs(|| recording.runs_missed())?;
         recorder.stop()?;
         Recorded::in_scratch(scratch, "trace")
     }

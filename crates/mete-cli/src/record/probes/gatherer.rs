@@ -82,6 +82,8 @@ impl Gatherer {
         }
         let garbled = self.logs.iter().filter(|log| log.is_garbled());
         garbled.for_each(|log| news.tell(garbled_by(&log.label)));
+        let forged = self.logs.iter().filter(|log| log.is_forged());
+        forged.for_each(|log| news.tell(forged_by(&log.label)));
         is_all
     }
 
@@ -112,4 +114,10 @@ impl Gatherer {
 
 fn garbled_by(label: &str) -> String {
     format!("{label} has written into its log what no probe writes; what of it can be a row is recorded")
+}
+
+fn forged_by(label: &str) -> String {
+    format!(
+        "{label} has named domains in its log that it may not speak for; its rows of that kind are recorded in no domain"
+    )
 }

@@ -1,12 +1,14 @@
 //! What one program logs: rows in memory that is the program's, too, and may hold anything.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use mete_log::clock::ticks;
 use mete_log::{Cursor, Entries, FileSpec, NO_DOMAIN, Plan, PlanError, Region, Row, Rows, Shape, Stamp};
 use mete_probe::attach::Component;
-use mete_sched::sources::SourceError;
+use mete_sched::domains::OTHER;
+use mete_sched::sources::{Claims, SourceError};
 
+use super::lock;
 use super::points::Points;
 use super::queue::{Logged, Queue, What};
 
@@ -14,6 +16,9 @@ use super::queue::{Logged, Queue, What};
 const ROWS: u32 = 32_768;
 /// By so much a time stamp may be wrong before it counts as garbled: processors' counters need not agree to the tick.
 const TOLERATED_TICKS: u64 = 1 << 20;
+
+/// What rows of a program may name; `None` for everything.
+pub type SharedClaims = Arc<Mutex<Option<Claims>>>;
 
 /// A program's rows, and how far they have been read.
 pub struct Log {
@@ -24,6 +29,9 @@ pub struct Log {
     /// Whether the program is gone.
     pub has_ended: bool,
     process: i32,
+    claims: SharedClaims,
+    /// Whether rows have named what they may not.
+    is_forged: bool,
     region: Arc<Region>,
     /// The probe that each of its events is.
     probes: Vec<Option<usize>>,
@@ -51,10 +59,11 @@ impl Log {
         component: &Component,
         region: Arc<Region>,
         points: &Points,
+        claims: SharedClaims,
     ) -> Result<Log, SourceError> {
         let label = format!("{} ({})", component.name(), component.pid());
         let probes = component.events().iter().map(|event| points.probe(&event.name)).collect();
-        Log::lay_out(number, label, component.pid().cast_signed(), region, probes)
+        Ok(Log { claims, ..Log::lay_out(number, label, component.pid().cast_signed(), region, probes)? })
     }
 
     fn lay_out(
@@ -72,12 +81,16 @@ impl Log {
             File { cursor, next: 0, ticks: now, read: now, is_garbled: false }
         };
         let files = region.areas().map(lay_out).collect();
-        Ok(Log { number, label, has_ended: false, process, region, probes, files })
+        let (has_ended, is_forged, claims) = Default::default();
+        Ok(Log { number, label, has_ended, process, claims, is_forged, region, probes, files })
     }
 
     /// Puts what is new on a processor into its queue.
     pub fn read(&mut self, processor: usize, queue: &mut Queue) {
-        let Log { process, region, probes, files, .. } = self;
+        let Log { process, region, probes, files, claims, is_forged, .. } = self;
+        // Until the rows are read: what they may name does not change meanwhile.
+        let claims = lock(claims);
+        let of = Of { probes, process: *process, claims: claims.as_ref() };
         let Some(File { cursor, next, ticks, read, is_garbled }) = files.get_mut(processor) else { return };
         let now = self::ticks();
         let mut missed = Missed { queue, most: now.saturating_sub(*read), is_sound: true };
@@ -87,7 +100,7 @@ impl Log {
             overwritten += rows.first() - *next;
             missed.add(*ticks, rows.first() - *next);
             *next = rows.first() + rows.iter().len() as u64;
-            *is_garbled |= !take(rows, probes, *process, ticks, missed.queue);
+            *is_garbled |= !of.take(rows, ticks, missed.queue, is_forged);
         });
         match polled {
             // Those behind the last good row, and those that found the file frozen or in use.
@@ -103,6 +116,11 @@ impl Log {
             }
         }
         *is_garbled |= !missed.is_sound;
+    }
+
+    /// Whether the program has named domains that it may not speak for or about.
+    pub fn is_forged(&self) -> bool {
+        self.is_forged
     }
 
     /// Whether the program has written what no handler writes.
@@ -145,42 +163,45 @@ impl Missed<'_> {
     }
 }
 
-/// Takes rows in their order; false if some are none. A time stamp that cannot be is the next one that can, so that
-/// nobody else's events are put out of order.
-fn take(
-    rows: &Rows<'_>,
-    probes: &[Option<usize>],
+/// What is known of whose rows are read.
+struct Of<'a> {
+    probes: &'a [Option<usize>],
     process: i32,
-    last_ticks: &mut u64,
-    queue: &mut Queue,
-) -> bool {
-    let now = ticks();
-    let mut is_sound = true;
-    for row in rows.iter() {
-        let stamp = row.stamp.unwrap_or_default();
-        let allowed = last_ticks.saturating_sub(TOLERATED_TICKS)..=now.saturating_add(TOLERATED_TICKS);
-        *last_ticks = stamp.min(now).max(*last_ticks);
-        match logged(&row, probes, process) {
-            Some(logged) if allowed.contains(&stamp) => queue.push(*last_ticks, What::Row(logged)),
-            Some(logged) => {
-                is_sound = false;
-                queue.push(*last_ticks, What::Row(logged));
-            }
-            None => is_sound = false,
-        }
-    }
-    is_sound
+    claims: Option<&'a Claims>,
 }
 
-/// What a row says, if it is of a probe.
-fn logged(row: &Row, probes: &[Option<usize>], process: i32) -> Option<Logged> {
-    Some(Logged {
-        probe: (*probes.get(usize::from(row.event?))?)?,
-        value: row.counter.unwrap_or_default(),
-        correspondent: row.correspondent.unwrap_or(NO_DOMAIN),
-        domain: row.domain.unwrap_or_default(),
-        process,
-    })
+impl Of<'_> {
+    /// Takes rows in their order; false if some are none. A time stamp that cannot be is the next one that can, so that
+    /// nobody else's events are put out of order.
+    fn take(&self, rows: &Rows<'_>, last_ticks: &mut u64, queue: &mut Queue, is_forged: &mut bool) -> bool {
+        let now = ticks();
+        let mut is_sound = true;
+        for row in rows.iter() {
+            let stamp = row.stamp.unwrap_or_default();
+            let allowed = last_ticks.saturating_sub(TOLERATED_TICKS)..=now.saturating_add(TOLERATED_TICKS);
+            *last_ticks = stamp.min(now).max(*last_ticks);
+            let Some(logged) = self.logged(&row, is_forged) else {
+                is_sound = false;
+                continue;
+            };
+            is_sound &= allowed.contains(&stamp);
+            queue.push(*last_ticks, What::Row(logged));
+        }
+        is_sound
+    }
+
+    /// What a row says, if it is of a probe. One that names what its program may not speak for or about names nobody.
+    fn logged(&self, row: &Row, is_forged: &mut bool) -> Option<Logged> {
+        let probe = (*self.probes.get(usize::from(row.event?))?)?;
+        let (mut domain, mut correspondent) =
+            (row.domain.unwrap_or_default(), row.correspondent.unwrap_or(NO_DOMAIN));
+        if self.claims.is_some_and(|claims| !claims.allow(domain, correspondent)) {
+            *is_forged = true;
+            (domain, correspondent) = (OTHER, NO_DOMAIN);
+        }
+        let value = row.counter.unwrap_or_default();
+        Some(Logged { probe, value, correspondent, domain, process: self.process })
+    }
 }
 
 #[cfg(test)]

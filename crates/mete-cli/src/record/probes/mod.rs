@@ -25,9 +25,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context;
+use mete_probe::attach::Component;
+use mete_probe::directory::Users;
 use mete_sched::domains::Change;
 use mete_sched::precedence::Precedence;
-use mete_sched::sources::Discovery;
+use mete_sched::sources::{Discovery, SourceError};
 use mete_trace::{Buffers, Memory};
 
 use gatherer::Gatherer;
@@ -39,6 +41,12 @@ use programs::{NotTaken, Programs};
 const READ_EVERY: Duration = Duration::from_millis(5);
 /// How long the finder waits for programs before it looks whether one has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How long a start waits for all programs that are there, together: those that answer do so within a moment.
+const WAIT_AT_START: Duration = Duration::from_millis(300);
+/// How long events that are switched wait for all programs together; for one that has stopped, once.
+const WAIT_FOR_SWITCH: Duration = Duration::from_secs(1);
+/// The same at the end. What a program logs after that is not recorded in any case.
+const WAIT_AT_END: Duration = Duration::from_millis(50);
 
 /// The probe points of a schema while they are recorded. Dropped, all probes are off.
 pub struct Probes {
@@ -68,8 +76,8 @@ impl Probes {
     /// Takes programs from now on; no probe is on yet. There is a buffer for each processor.
     pub fn start(points: Points, buffers: Arc<Memory>, present: Vec<Change>) -> anyhow::Result<Probes> {
         let processors = buffers.processors();
-        let mut discovery =
-            Discovery::new(processors, None).context("programs with probes are not looked for")?;
+        let discovery = Discovery::<Component>::start(processors, None, Users::All, &Arc::default())
+            .context("programs with probes are not looked for")?;
         let news = Arc::<News>::default();
         let shared = Arc::new(Shared {
             programs: Mutex::new(Programs::new(processors, present, Arc::clone(&news))),
@@ -79,7 +87,7 @@ impl Probes {
             finds_no_more: AtomicBool::new(false),
             reads_no_more: AtomicBool::new(false),
         });
-        shared.look(&mut discovery);
+        discovery.first(WAIT_AT_START).into_iter().for_each(|found| shared.take(found, &discovery));
         let mut probes = Probes { shared, buffers, finder: None, gatherer: None };
         probes.finder = Some(probes.spawn("mete-finder", move |shared| shared.find(discovery))?);
         probes.gatherer = Some(probes.spawn("mete-gatherer", |shared| shared.gather())?);
@@ -104,10 +112,15 @@ impl Probes {
     /// From now on these events are recorded: their places in the schema. What programs have logged so far is recorded
     /// as before.
     pub fn switch(&self, events: &[usize]) {
+        self.switch_within(events, WAIT_FOR_SWITCH);
+    }
+
+    fn switch_within(&self, events: &[usize], limit: Duration) {
         let Shared { points, programs, gatherer, .. } = &*self.shared;
         let mut programs = lock(programs);
         lock(gatherer).switch(events, points.events());
         programs.switch(points, events);
+        programs.settle_within(limit);
     }
 
     /// Puts what programs have logged so far into the buffers.
@@ -146,7 +159,7 @@ impl Probes {
         self.shared.finds_no_more.store(true, Ordering::Release);
         // A thread that panicked has said so, and there is nothing to be done about it here.
         let _ = self.finder.take().map(JoinHandle::join);
-        self.switch(&[]);
+        self.switch_within(&[], WAIT_AT_END);
         self.shared.reads_no_more.store(true, Ordering::Release);
         let _ = self.gatherer.take().map(JoinHandle::join);
         lock(&self.shared.programs).let_go();
@@ -161,29 +174,29 @@ impl Drop for Probes {
 
 impl Shared {
     /// The finder's life.
-    fn find(&self, mut discovery: Discovery) {
+    fn find(&self, discovery: Discovery<Component>) {
         while !self.finds_no_more.load(Ordering::Acquire) {
-            discovery.wait(LOOK_EVERY);
-            self.look(&mut discovery);
+            if let Some(found) = discovery.next_within(LOOK_EVERY) {
+                self.take(found, &discovery);
+            }
+            let mut programs = lock(&self.programs);
+            programs.attend();
+            programs.age();
+            let (logs, paths) = programs.ended();
+            lock(&self.gatherer).end(&logs);
+            paths.iter().for_each(|path| discovery.let_go(path));
         }
     }
 
-    /// Takes who has come, and lets go who has ended.
-    fn look(&self, discovery: &mut Discovery) {
-        let found = discovery.take();
+    /// Takes a program that has come, if it has any of the probes.
+    fn take(&self, found: Result<Component, SourceError>, discovery: &Discovery<Component>) {
+        let path = found.as_ref().ok().map(|component| component.path().to_owned());
         let mut programs = lock(&self.programs);
-        let mut is_refused = false;
-        for found in found {
-            match programs.take(found, &self.points) {
-                Ok(log) => lock(&self.gatherer).add(log),
-                Err(NotTaken::Refused) => is_refused = true,
-                Err(NotTaken::HasNone) => {}
-            }
+        match programs.take(found, &self.points) {
+            Ok(log) => lock(&self.gatherer).add(log),
+            Err(NotTaken::Refused) => path.iter().for_each(|path| discovery.let_go(path)),
+            Err(NotTaken::HasNone) => {}
         }
-        if is_refused {
-            discovery.try_again();
-        }
-        lock(&self.gatherer).end(&programs.ended());
     }
 
     /// The gatherer's life.

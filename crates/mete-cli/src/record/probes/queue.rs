@@ -22,6 +22,9 @@ pub struct Queue {
     /// What is recorded where the queue is now.
     is_on: Arc<[bool]>,
     missed: Missed,
+    /// The time of the last record. A program that loses the processor in the middle of a row may write it when later ones
+    /// are recorded; it is recorded behind them, so that the trace stays in order.
+    recorded_ns: u64,
 }
 
 /// What serial numbers were taken for and nobody has seen yet.
@@ -66,7 +69,8 @@ pub struct Logged {
 impl Queue {
     /// An empty one; nothing is recorded of so many events.
     pub fn new(processor: u32, events: usize) -> Queue {
-        Queue { processor, entries: Vec::new(), is_on: vec![false; events].into(), missed: Missed::default() }
+        let is_on = vec![false; events].into();
+        Queue { processor, entries: Vec::new(), is_on, missed: Missed::default(), recorded_ns: 0 }
     }
 
     /// Whether it should take no more.
@@ -106,6 +110,8 @@ impl Queue {
                 producer.call_flush();
                 break;
             }
+            let time_ns = self.recorded_ns.max(time_ns);
+            self.recorded_ns = time_ns;
             let mut write =
                 Write { producer, points, time_ns, processor: self.processor, missed: &mut self.missed };
             write.entry(&entry.what, &mut self.is_on);
@@ -242,6 +248,27 @@ mod tests {
         assert!(!queue.is_empty());
         queue.record(u64::MAX, &clock, &points, buffers.buffer(0));
         assert_eq!((drain(&mut consumer), queue.is_empty()), (vec![(12, 6)], true));
+    }
+
+    #[test]
+    fn klog_6_a_row_that_comes_late_is_recorded_behind_later_ones_and_no_earlier_than_they() {
+        let (buffers, points, mut clock, mut queue) = (buffers(), points(), Clock::new(), queue());
+        let mut consumer = Consumer::new(buffers.buffer(0));
+        let began = mete_log::clock::ticks();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        clock.read();
+        let mut times = Vec::new();
+        for (after, value) in [(1_000_000, 1), (10, 2), (2_000_000, 3)] {
+            queue.push(began + after, row(value));
+            queue.record(u64::MAX, &clock, &points, buffers.buffer(0));
+            let drained = consumer.drain(|serial, words| {
+                assert_eq!((serial + 1, words[2]), (value, value));
+                times.push(words[1]);
+                true
+            });
+            drained.unwrap();
+        }
+        assert!(times[0] == times[1] && times[1] < times[2], "{times:?}");
     }
 
     #[test]

@@ -27,6 +27,9 @@ const PARALLEL: [usize; 6] = [1, 2, 4, 8, 16, 32];
 const WATCHED: [Duration; 2] = [Duration::from_millis(1_000), Duration::from_millis(300)];
 /// So long it is watched what others use before something starts.
 const BEFORE: Duration = Duration::from_millis(200);
+/// In so many parts: the least number of samples from which the ends of the interval of a median are not their least and their
+/// greatest is nine.
+const PARTS: u32 = 10;
 /// What starts is given so long before it is watched.
 const WARM: Duration = Duration::from_millis(200);
 /// For how long this thread goes before others.
@@ -39,6 +42,8 @@ const SHOWN: usize = 8;
 pub(super) struct Waited {
     /// Percent of all processors' time that was spent spinning.
     pub spinning: f64,
+    /// The same in each of some parts of the time, which say how sure that is; none of a whole trace.
+    pub parts: Vec<f64>,
     /// Waits a second, spinning or not.
     pub waits: f64,
     /// By lock, the spinning ones: percent of all processors' time.
@@ -167,7 +172,22 @@ fn waited(
 ) -> Waited {
     let (mut waits, mut all) = (Waits::default(), Vec::new());
     recorded.each(|next| all.extend(waits.next(&next).filter(|wait| when.contains(&wait.to_ns))));
-    Waited { lost: recorded.lost(), ..sums(&all, passed, processors, symbols) }
+    let parts = parts(&all, *when.start(), passed, processors);
+    Waited { lost: recorded.lost(), parts, ..sums(&all, passed, processors, symbols) }
+}
+
+/// Percent of all processors' time that was spent spinning, part by part of the time from then on.
+fn parts(all: &[Wait], from_ns: u64, passed: Duration, processors: usize) -> Vec<f64> {
+    let part_ns = passed.as_nanos() as f64 / f64::from(PARTS);
+    let spinning = |nth: u32| {
+        let of_this = |wait: &&Wait| {
+            let at_ns = wait.to_ns.saturating_sub(from_ns) as f64;
+            wait.how == How::Spinning && (at_ns / part_ns) as u32 == nth
+        };
+        let ns: u64 = all.iter().filter(of_this).map(|wait| wait.ns).sum();
+        100.0 * ns as f64 / (part_ns * processors as f64).max(1.0)
+    };
+    (0..PARTS).map(spinning).collect()
 }
 
 fn sums(all: &[Wait], passed: Duration, processors: usize, symbols: &Symbols) -> Waited {
@@ -180,6 +200,7 @@ fn sums(all: &[Wait], passed: Duration, processors: usize, symbols: &Symbols) ->
     Waited {
         spinning: spun.iter().map(|wait| 100.0 * wait.ns as f64 / time_ns).sum(),
         waits: all.len() as f64 / passed.as_secs_f64().max(1e-9),
+        parts: Vec::new(),
         by_lock,
         spun_ns: spun.iter().map(|wait| wait.ns as f64).collect(),
         others: 0.0,
@@ -245,6 +266,15 @@ mod tests {
         assert_eq!((found.spinning, found.waits), (5.0, 40_000.0));
         assert_eq!(most(&found), [("mutexes".to_owned(), 2.5), ("spinlocks".to_owned(), 2.5)]);
         assert_eq!(found.spun_ns, [2_000.0, 3_000.0, 5_000.0]);
+    }
+
+    #[test]
+    fn klog_9_spinning_is_told_part_by_part_of_the_time() {
+        let wait = |how, to_ns| Wait { lock: 0xa, how, flags: 1, ns: 2_000, to_ns };
+        let all = [wait(How::Spinning, 1_000), wait(How::Spinning, 99_000), wait(How::Sleeping, 50_000)];
+        let found = parts(&all, 0, Duration::from_micros(100), 2);
+        assert_eq!((found.len(), found[0], found[9]), (10, 10.0, 10.0));
+        assert!(found[1..9].iter().all(|&part| part == 0.0), "who sleeps uses no processor");
     }
 
     #[test]

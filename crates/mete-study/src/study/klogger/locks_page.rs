@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use super::locks::{Curve, Waited, most};
 use super::page;
-use crate::figure::Figure;
+use crate::figure::{Figure, Verdict};
 use crate::report::{Report, quoted, short};
+use crate::statistics::Interval;
 use crate::study::{Study, missing};
 use crate::svg::{self, Axis, Series};
 
@@ -133,17 +134,33 @@ const GROWS: f64 = 2.0;
 
 fn grows(curves: &[Curve], is_complete: bool) -> Figure {
     let (figure, paper) = ("KLogger fig. 2", "spinning grows with the number of processes");
-    let ends = curves.iter().filter_map(|curve| {
-        let (_, few) = curve.points.first()?;
-        Some((curve.load, few.spinning, last(Some(curve))?.spinning))
-    });
+    let ends =
+        curves.iter().filter_map(|curve| Some((curve.load, &curve.points.first()?.1, last(Some(curve))?)));
     let ends: Vec<_> = ends.collect();
     if ends.is_empty() {
         return Figure::missing(figure, paper, missing(is_complete));
     }
-    let ours = ends.iter().map(|(load, few, many)| format!("{load} {} to {} %", short(*few), short(*many)));
-    let holds = ends.iter().all(|(_, few, many)| *many > GROWS * few);
-    Figure::new(figure, paper, ours.collect::<Vec<_>>().join(", "), holds)
+    let ours = ends
+        .iter()
+        .map(|(load, few, many)| format!("{load} {} to {} %", short(few.spinning), short(many.spinning)));
+    let verdict =
+        ends.iter().map(|(_, few, many)| has_grown(few, many)).max_by_key(|verdict| match verdict {
+            Verdict::Agrees => 0,
+            Verdict::TooNoisy => 1,
+            Verdict::Differs | Verdict::NotMeasured => 2,
+        });
+    let ours = ours.collect::<Vec<_>>().join(", ");
+    Figure { verdict: verdict.unwrap_or(Verdict::NotMeasured), ..Figure::new(figure, paper, ours, true) }
+}
+
+/// By the intervals in which the medians of the parts of the time lie.
+fn has_grown(few: &Waited, many: &Waited) -> Verdict {
+    let [few, many] = [few, many].map(|waited| Interval::of_median(&waited.parts));
+    match (few, many) {
+        (Some(few), Some(many)) if many.low > GROWS * few.high => Verdict::Agrees,
+        (Some(few), Some(many)) if many.high <= GROWS * few.low => Verdict::Differs,
+        _ => Verdict::TooNoisy,
+    }
 }
 
 fn big(make: Option<&Curve>, is_complete: bool) -> Figure {
@@ -238,6 +255,7 @@ mod tests {
     fn curve(load: &'static str, percents: [f64; 2]) -> Curve {
         let waited = |spinning| Waited {
             spinning,
+            parts: vec![spinning; 10],
             by_lock: BTreeMap::from([("spinlocks".to_owned(), spinning)]),
             ..Waited::default()
         };
@@ -276,6 +294,16 @@ mod tests {
             [[1.0, 2.1], [1.0, 2.0], [1.0, 1.0], [0.0, 0.0]].map(of),
             [Agrees, Differs, Differs, Differs]
         );
+    }
+
+    #[test]
+    fn klog_9_there_is_no_verdict_on_growth_where_parts_of_the_time_differ_by_more() {
+        let mut curves = papers();
+        let noisy = [0.1, 9.0].into_iter().cycle().take(10).collect();
+        curves[0].points[0].1.parts = noisy;
+        assert_eq!(verdicts(&curves)[1], TooNoisy);
+        curves[1].points[1].1.parts = vec![0.1; 10];
+        assert_eq!(verdicts(&curves)[1], Differs, "what is sure of one load counts");
     }
 
     #[test]

@@ -34,11 +34,24 @@ fn median(report: &Report, name: &str) -> Option<f64> {
 }
 
 fn plot(report: &Report) -> String {
-    let all =
-        SHOWN.iter().filter_map(|(_, _, name)| Some((*name, median(report, &format!("{name}: an event"))?)));
-    let (names, values): (Vec<String>, Vec<f64>) = all.map(|(name, ns)| (name.to_owned(), ns)).unzip();
-    let y = Axis { label: "ns an event, median".into(), is_logarithmic: false };
-    svg::bars("What an event costs", &y, &names, &[("ns".to_owned(), values)])
+    drawn(|name| {
+        let row = row(report, name)?;
+        Some([row.median?, row.q1?, row.q3?])
+    })
+}
+
+/// From the median and the quartiles of each row.
+pub(in crate::study) fn drawn(of: impl Fn(&str) -> Option<[f64; 3]>) -> String {
+    let all: Vec<_> = SHOWN
+        .iter()
+        .filter_map(|(_, _, name)| Some(((*name).to_owned(), of(&format!("{name}: an event"))?)))
+        .collect();
+    let names: Vec<_> = all.iter().map(|(name, _)| name.clone()).collect();
+    let values = all.iter().map(|(_, [median, ..])| *median).collect();
+    let quartiles = all.iter().map(|(_, [_, q1, q3])| (*q1 > 0.0).then_some((*q1, *q3))).collect();
+    let y = Axis { label: "ns an event, median and quartiles".into(), is_logarithmic: true };
+    let series = [("an event".to_owned(), values)];
+    svg::bars_with_intervals("What an event costs", &y, &names, &series, &[quartiles])
 }
 
 fn figures(report: &Report, noisy: &[&str]) -> Vec<Figure> {

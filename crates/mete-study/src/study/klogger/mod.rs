@@ -26,8 +26,10 @@ use std::time::{Duration, Instant};
 
 pub(super) use locks::{of_trace as locks_of_trace, study as locks};
 pub(super) use loggers::study as loggers;
+pub(super) use loggers_page::drawn as loggers_plot;
 pub(super) use migrations::{of_trace as migrations_of_trace, study as migrations};
 pub(super) use noise::{of_trace as noise_of_trace, study as noise};
+pub(super) use noise_page::drawn as noise_plots;
 pub(super) use quanta::{of_trace as quanta_of_trace, study as quanta};
 pub(super) use switch_cost::{of_trace as switch_cost_of_trace, study as switch_cost};
 pub(super) use timer::{of_trace as timer_of_trace, study as timer};

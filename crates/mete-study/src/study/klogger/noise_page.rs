@@ -15,11 +15,14 @@ const FIGURE_8: &str = "KLogger fig. 8";
 /// Where the head of the distribution ends and its tail begins, in percent.
 const HEAD: f64 = 2.0;
 const TAIL: f64 = 98.0;
+const TAKE_NO_LONGER: &str = "percent that take no longer";
+/// What is drawn of the tail ends here, in percent.
+const LEAST: f64 = 0.015;
 
 pub(super) fn study(report: Report, noise: Option<&Noise>) -> Study {
     let figures = figures(noise, report.is_complete);
     let text = format!("{MEASURED}{}", compared(noise));
-    let plots = ["noise.svg", "head.svg", "tail.svg"];
+    let plots = ["noise.svg", "head.svg", "tail.svg", "taken-off.svg"];
     let page = page::of("Noise of a loop of one millisecond", &report, &figures, &text, &plots);
     let files = [vec![("README.md".to_owned(), page)], noise.map(files).unwrap_or_default()].concat();
     Study { folder: "noise", report, figures, files }
@@ -27,7 +30,9 @@ pub(super) fn study(report: Report, noise: Option<&Noise>) -> Study {
 
 pub(super) fn of_trace(report: Report, curves: &[(String, Distribution)]) -> Study {
     let series: Vec<Series> = curves.iter().map(|(name, us)| us.series(name)).collect();
-    let plot = plot("How much of a millisecond interrupts take", "us", &series);
+    let across = Axis { label: "us".into(), is_logarithmic: true };
+    let up = Axis { label: TAKE_NO_LONGER.into(), is_logarithmic: false };
+    let plot = svg::lines("How much of a millisecond interrupts take", &across, &up, &series);
     let files =
         vec![("noise.svg".to_owned(), plot), ("distribution.csv".to_owned(), cdf::csv(&series, "us"))];
     Study { folder: "noise", report, figures: Vec::new(), files }
@@ -41,6 +46,19 @@ fn files(noise: &Noise) -> Vec<(String, String)> {
         ("clean and alone", &noise.alone),
     ];
     let series: Vec<Series> = curves.map(|(name, of)| of.series(name)).into();
+    let fine: Vec<Series> = curves.map(|(name, of)| ends(name, of)).into();
+    let mut files = pictures(&series, &fine);
+    files.push(("distribution.csv".to_owned(), cdf::csv(&[series, fine].concat(), "us")));
+    files
+}
+
+/// From the curves as they are kept: all of each, and then their ends once more and finer.
+pub(in crate::study) fn drawn(kept: &[Series]) -> Vec<(String, String)> {
+    let (series, fine) = kept.split_at(kept.len() / 2);
+    pictures(series, fine)
+}
+
+fn pictures(series: &[Series], fine: &[Series]) -> Vec<(String, String)> {
     let part = |is_in: fn(f64) -> bool| -> Vec<Series> {
         let of = |of: &Series| Series {
             name: of.name.clone(),
@@ -48,14 +66,49 @@ fn files(noise: &Noise) -> Vec<(String, String)> {
         };
         series.iter().map(of).collect()
     };
-    let fine: Vec<Series> = curves.map(|(name, of)| ends(name, of)).into();
-    let tail: Vec<Series> = fine.iter().map(|of| after(of, TAIL)).collect();
+    let longer = |of: &Series| Series {
+        name: of.name.clone(),
+        // None takes longer than the longest, of which a logarithm knows nothing.
+        points: of
+            .points
+            .iter()
+            .map(|(us, percent)| (*us, 100.0 - percent))
+            .filter(|(_, of)| *of > LEAST)
+            .collect(),
+    };
+    let tail: Vec<Series> = fine.iter().map(|of| longer(&after(of, TAIL))).collect();
+    let up = Axis { label: "percent that take longer".into(), is_logarithmic: true };
     vec![
-        ("noise.svg".to_owned(), plot("How long an iteration takes", "us", &series)),
-        ("head.svg".to_owned(), plot("Its fastest two percent", "us", &part(|percent| percent <= HEAD))),
-        ("tail.svg".to_owned(), plot("Its slowest two percent", "us", &tail)),
-        ("distribution.csv".to_owned(), cdf::csv(&[series, fine].concat(), "us")),
+        (
+            "noise.svg".to_owned(),
+            plot(
+                "How long an iteration takes: all but the slowest two percent",
+                &part(|percent| percent <= TAIL),
+            ),
+        ),
+        ("head.svg".to_owned(), plot("Its fastest two percent", &part(|percent| percent <= HEAD))),
+        ("tail.svg".to_owned(), svg::lines_on_one_another("Its slowest two percent", "us", &up, &tail)),
+        ("taken-off.svg".to_owned(), taken_off(&part(|percent| percent <= TAIL))),
     ]
+}
+
+/// How far each is from the first, which is zero everywhere. Curves that look like one are told apart by that.
+fn taken_off(series: &[Series]) -> String {
+    let Some(whole) = series.first() else { return String::new() };
+    let at = |of: &Series, percent: f64| {
+        of.points.iter().find(|(_, at)| (at - percent).abs() < 1e-6).map(|(us, _)| *us)
+    };
+    let less = |of: &Series| Series {
+        name: of.name.clone(),
+        points: whole
+            .points
+            .iter()
+            .filter_map(|&(us, percent)| Some((percent, us - at(of, percent)?)))
+            .collect(),
+    };
+    let up = Axis { label: "us less than with all of it".into(), is_logarithmic: false };
+    let less: Vec<_> = series.iter().map(less).collect();
+    svg::lines_on_one_another("What is taken off, by the length of an iteration", TAKE_NO_LONGER, &up, &less)
 }
 
 /// The slowest iterations more finely.
@@ -72,10 +125,9 @@ fn after(of: &Series, percent: f64) -> Series {
     }
 }
 
-fn plot(title: &str, unit: &str, series: &[Series]) -> String {
-    let across = Axis { label: unit.to_owned(), is_logarithmic: true };
-    let up = Axis { label: "percent that take no longer".into(), is_logarithmic: false };
-    svg::lines(title, &across, &up, series)
+fn plot(title: &str, series: &[Series]) -> String {
+    let up = Axis { label: TAKE_NO_LONGER.into(), is_logarithmic: false };
+    svg::lines_on_one_another(title, "us", &up, series)
 }
 
 /// From the first to the 99th percentile, in percent of the median.

@@ -4,7 +4,7 @@
 use mete_sim::metrics::Boosts;
 
 use super::case::Case;
-use super::plan::{Found, Measure, Plan, claim};
+use super::plan::{Found, Measure, Plan, claim, mean_of};
 use super::{axis, mean_ms, scenario};
 use crate::figure::Figure;
 use crate::report::short;
@@ -233,9 +233,7 @@ fn without_correlation(found: &Found) -> Figure {
 
 fn plots(found: &Found) -> Vec<(String, String)> {
     let windows = |measure: &Measure, label: &str| {
-        let mut own = found.series(measure);
-        own.retain(|series| [AT_ONCE, LATE].contains(&series.name.as_str()));
-        svg::lines("Figure 12: block reads", &axis("inspection window, tasks"), &axis(label), &own)
+        found.drawn("Figure 12: block reads", ["inspection window, tasks", label], measure, &[AT_ONCE, LATE])
     };
     let names: Vec<String> = ["NC", "1 bit", "2 bits", "4 bits"].map(str::to_owned).into();
     let widths = |measure: &Measure, label: &str| {
@@ -245,7 +243,12 @@ fn plots(found: &Found) -> Vec<(String, String)> {
             (name.to_owned(), values.collect::<Option<Vec<f64>>>().unwrap_or_default())
         };
         let series = LINES.map(|(name, line, nc)| bars(name, line, nc));
-        svg::bars("Figure 13: packets, by counter width", &axis(label), &names, &series)
+        let intervals = LINES.map(|(_, line, nc)| {
+            let at = |bits: &u8| found.interval(line, Some(f64::from(*bits)), measure);
+            std::iter::once(found.interval(nc, None, measure)).chain(WIDTHS.iter().map(at)).collect()
+        });
+        let title = "Figure 13: packets, by counter width";
+        svg::bars_with_intervals(title, &axis(&mean_of(label)), &names, &series, &intervals)
     };
     vec![
         ("figure-12-hits.svg".into(), windows(&HIT_RATIO, "hit ratio, %")),

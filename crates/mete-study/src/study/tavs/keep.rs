@@ -2,7 +2,7 @@
 //! it keeps its place: figures 8, 9 and 15 (TAVS paper, §4.1.2, §5.3).
 
 use super::case::{Case, Outcome};
-use super::plan::{Found, Measure, Plan, claim};
+use super::plan::{Found, Measure, Plan, claim, mean_of};
 use super::starvation::THROUGHPUT;
 use super::{BASELINE, axis, mean_ms, scenario};
 use crate::figure::Figure;
@@ -162,11 +162,14 @@ fn plots(found: &Found) -> Vec<(String, String)> {
         let values = |measure: &Measure| {
             [BASELINE, KEEP].iter().filter_map(|line| found.mean(line, None, measure)).collect()
         };
+        let intervals = |measure: &Measure| {
+            [BASELINE, KEEP].iter().map(|line| found.interval(line, None, measure)).collect::<Vec<_>>()
+        };
         let series = [
             ("domain with the stream".to_owned(), values(measures[0])),
             ("domain without".to_owned(), values(measures[1])),
         ];
-        svg::bars(title, &axis(label), &lines, &series)
+        svg::bars_with_intervals(title, &axis(&mean_of(label)), &lines, &series, &measures.map(intervals))
     };
     vec![
         (

@@ -7,13 +7,13 @@ use mete_sim::metrics::{Estimate, Latencies};
 use mete_sim::{all_processors, in_parallel};
 
 use super::case::{Case, Outcome};
-use super::page;
+use super::{axis, page};
 use crate::figure::Figure;
 use crate::progress::Progress;
 use crate::reason::Reason;
 use crate::report::{Report, Row};
 use crate::study::{Study, StudyOptions};
-use crate::svg::Series;
+use crate::svg::{self, Series};
 
 /// A number of each run.
 #[derive(Clone, Copy)]
@@ -102,6 +102,30 @@ impl Found {
         self.at(line, x)?.estimate(measure).map(|estimate| estimate.mean)
     }
 
+    /// Where the mean of a measure lies with a confidence of 95 %.
+    pub(super) fn interval(&self, line: &str, x: Option<f64>, measure: &Measure) -> Option<(f64, f64)> {
+        interval(self.at(line, x)?.estimate(measure)?)
+    }
+
+    /// The same for each point of a line.
+    pub(super) fn intervals(
+        &self,
+        line: &str,
+        series: &Series,
+        measure: &Measure,
+    ) -> Vec<Option<(f64, f64)>> {
+        series.points.iter().map(|(x, _)| self.interval(line, Some(*x), measure)).collect()
+    }
+
+    /// Lines that are called as those of the plan are, over x with their intervals.
+    pub(super) fn drawn(&self, title: &str, [x, y]: [&str; 2], measure: &Measure, lines: &[&str]) -> String {
+        let mut series = self.series(measure);
+        series.retain(|series| lines.contains(&series.name.as_str()));
+        let intervals: Vec<_> =
+            series.iter().map(|series| self.intervals(&series.name, series, measure)).collect();
+        svg::lines_with_intervals(title, &axis(x), &axis(&mean_of(y)), &series, &intervals)
+    }
+
     /// The distribution functions of times, in milliseconds and percent, a line a case.
     pub(super) fn curves(&self, times: fn(&Outcome) -> &Latencies) -> Vec<Series> {
         self.0.iter().map(|ran| Series { name: ran.case.label(), points: ran.curve(times) }).collect()
@@ -155,6 +179,17 @@ impl Ran {
     }
 }
 
+/// A label that says what the beams on points and bars are.
+pub(super) fn mean_of(label: &str) -> String {
+    format!("{label} (mean, 95 %)")
+}
+
+/// None where there is nothing to draw: one seed, or all alike.
+pub(super) fn interval(estimate: Estimate) -> Option<(f64, f64)> {
+    let half = estimate.half_width.filter(|half| *half > 0.0)?;
+    Some((estimate.mean - half, estimate.mean + half))
+}
+
 /// A statement of the paper; what was found, and whether it says the same. `None`: stopped before.
 pub(super) fn claim(figure: &str, paper: &str, found: Option<(String, bool)>) -> Figure {
     match found {
@@ -166,6 +201,21 @@ pub(super) fn claim(figure: &str, paper: &str, found: Option<(String, bool)>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tavs_8_pictures_show_how_sure_their_means_are() {
+        let plan = super::super::response::plan();
+        let beams = |seeds| {
+            let found = plan.run(seeds, NonZeroUsize::MIN, &mut ()).expect("it runs");
+            let plots = (plan.plots)(&found);
+            let (_, plot) =
+                plots.into_iter().find(|(name, _)| name == "figure-10c.svg").expect("there is one");
+            assert!(plot.contains("processor time, % (mean, 95 %)"), "{plot}");
+            plot.matches("h6M").count()
+        };
+        assert_eq!(beams(1), 0, "one run says nothing of its spread");
+        assert!(beams(2) > 0);
+    }
 
     #[test]
     fn tavs_8_results_are_the_same_whatever_the_number_of_threads() {

@@ -1,7 +1,7 @@
 //! How much a mixed domain may spend boosted, PBratio: figures 11 and 20 (TAVS paper, §5.1, §5.5).
 
 use super::case::{Case, Outcome};
-use super::plan::{Found, Measure, Plan, claim};
+use super::plan::{Found, Measure, Plan, claim, mean_of};
 use super::{SEGMENT_BITS, axis, scenario};
 use crate::figure::Figure;
 use crate::report::short;
@@ -180,33 +180,38 @@ fn trade(found: &Found) -> Figure {
 }
 
 fn plots(found: &Found) -> Vec<(String, String)> {
-    let x = axis("PBratio");
-    let draw = |title: &str, label: &str, series: &[Series]| svg::lines(title, &x, &axis(label), series);
-    let usage = |line: &str| -> Vec<Series> {
-        let of = |name: &str, measure: &Measure| {
+    let x = "PBratio";
+    let usage = |title: &str, line: &str| {
+        let of = |(name, measure): (&str, &Measure)| {
             let own = found.series(measure).into_iter().find(|series| series.name == line);
-            Series { name: name.into(), points: own.map_or(Vec::new(), |series| series.points) }
+            let series = Series { name: name.into(), points: own.map_or(Vec::new(), |series| series.points) };
+            let intervals = found.intervals(line, &series, measure);
+            (series, intervals)
         };
-        vec![of("mixed domain", &OWN), of("domain that computes", &OTHERS), of("driver", &DRIVER)]
+        let domains = [("mixed domain", &OWN), ("domain that computes", &OTHERS), ("driver", &DRIVER)];
+        let (series, intervals): (Vec<_>, Vec<_>) = domains.map(of).into_iter().unzip();
+        let y = axis(&mean_of("processor time, %"));
+        svg::lines_with_intervals(title, &axis(x), &y, &series, &intervals)
     };
-    let of_line = |measure: &Measure, line: &str| -> Vec<Series> {
-        found.series(measure).into_iter().filter(|series| series.name == line).collect()
-    };
-    let both = |measure: &Measure| [of_line(measure, NETWORK), of_line(measure, SPARING)].concat();
     vec![
         (
             "figure-11a-throughput.svg".into(),
-            draw("Figure 11(a): block", "throughput, MB/s", &of_line(&BLOCK_THROUGHPUT, BLOCK)),
+            found.drawn("Figure 11(a): block", [x, "throughput, MB/s"], &BLOCK_THROUGHPUT, &[BLOCK]),
         ),
-        ("figure-11a-usage.svg".into(), draw("Figure 11(a): block", "processor time, %", &usage(BLOCK))),
+        ("figure-11a-usage.svg".into(), usage("Figure 11(a): block", BLOCK)),
         (
             "figure-11b-throughput.svg".into(),
-            draw("Figure 11(b): network", "throughput, Mbit/s", &both(&NETWORK_THROUGHPUT)),
+            found.drawn(
+                "Figure 11(b): network",
+                [x, "throughput, Mbit/s"],
+                &NETWORK_THROUGHPUT,
+                &[NETWORK, SPARING],
+            ),
         ),
-        ("figure-11b-usage.svg".into(), draw("Figure 11(b): network", "processor time, %", &usage(NETWORK))),
+        ("figure-11b-usage.svg".into(), usage("Figure 11(b): network", NETWORK)),
         (
             "figure-20.svg".into(),
-            draw("Figure 20: computation", "units of 10 ms a second", &of_line(&COMPUTED, NETWORK)),
+            found.drawn("Figure 20: computation", [x, "units of 10 ms a second"], &COMPUTED, &[NETWORK]),
         ),
     ]
 }

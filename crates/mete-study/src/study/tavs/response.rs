@@ -2,9 +2,10 @@
 //! and table 1 (TAVS paper, §3.1, §5.1).
 
 use mete_policy::ClientId;
+use mete_sim::metrics::Estimate;
 
 use super::case::{Case, Outcome};
-use super::plan::{Found, Measure, Plan, claim};
+use super::plan::{Found, Measure, Plan, claim, interval, mean_of};
 use super::{BASELINE, TAVS, axis, mean_ms, quantile_ms, scenario};
 use crate::figure::Figure;
 use crate::report::short;
@@ -232,13 +233,16 @@ fn usage(found: &Found, title: &str, lines: &[&str]) -> String {
         first.iter().flat_map(|outcome| &outcome.report.clients).map(|client| client.name.clone()).collect();
     let series = lines.iter().map(|&line| {
         let of = |client| {
-            let outcomes = &found.at(line, None)?.outcomes;
-            let got: Option<f64> = outcomes.iter().map(|outcome| outcome.got_percent(client)).sum();
-            got.map(|got| got / outcomes.len() as f64)
+            let outcomes = found.at(line, None)?.outcomes.iter();
+            let got: Option<Vec<f64>> = outcomes.map(|outcome| outcome.got_percent(client)).collect();
+            Estimate::of(&got?)
         };
-        (line.to_owned(), (0..names.len() as ClientId).filter_map(of).collect())
+        let got: Vec<Estimate> = (0..names.len() as ClientId).filter_map(of).collect();
+        let means = got.iter().map(|got| got.mean).collect();
+        ((line.to_owned(), means), got.into_iter().map(interval).collect())
     });
-    svg::bars(title, &axis("processor time, %"), &names, &series.collect::<Vec<_>>())
+    let (series, intervals): (Vec<_>, Vec<_>) = series.unzip();
+    svg::bars_with_intervals(title, &axis(&mean_of("processor time, %")), &names, &series, &intervals)
 }
 
 const PROSE: [&str; 2] = [

@@ -1,0 +1,35 @@
+//! What earlier runs have left that were killed together with the processes that would have undone it: undone by the
+//! next run of the same user, whatever that one is for.
+
+use mete_probe::directory;
+use mete_sched::actuator::{self, Restored};
+
+use crate::failure;
+
+/// Looks, undoes, and says so.
+pub fn run() {
+    mete_probe::stale::remove();
+    for path in mete_parameters::recover(&directory::all_own()) {
+        failure::say(&format!(
+            "an earlier recorder was killed together with the processes that unmount its parameters: {} is unmounted now",
+            path.display()
+        ));
+    }
+    let restored = actuator::recover().unwrap_or_default();
+    if restored.restored + restored.failed > 0 {
+        failure::say(&masks(restored));
+    }
+}
+
+fn masks(restored: Restored) -> String {
+    let Restored { restored, failed, .. } = restored;
+    let refused =
+        if failed > 0 { format!("; {failed} could not be: see taskset -p PID") } else { String::new() };
+    let threads = match restored {
+        1 => "that of one thread is".to_owned(),
+        more => format!("those of {more} threads are"),
+    };
+    format!(
+        "an earlier run was killed together with the processes that put processor masks back: {threads} put back now{refused}"
+    )
+}

@@ -1,0 +1,330 @@
+//! Whose files results go into, who may read them, and as whom commands run.
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+mod common;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use common::{is_root, mete, program};
+
+const NOBODY: u32 = 65534;
+
+/// A folder, with a trace in it and room for another one.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().unwrap());
+        let record = ["record", "--schema", "stopwatch", "-o", &place.text("trace"), "--", "true"];
+        mete(&record).assert().success();
+        place
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.at(name).to_str().unwrap().to_owned()
+    }
+
+    /// A folder like `/tmp`, whose owner is root.
+    fn shared(&self) -> PathBuf {
+        let shared = self.at("shared");
+        fs::create_dir(&shared).unwrap();
+        fs::set_permissions(&shared, Permissions::from_mode(0o1777)).unwrap();
+        shared
+    }
+
+    fn convert(&self, form: &str, to: &Path) -> assert_cmd::assert::Assert {
+        mete(&["convert", &self.text("trace"), "--to", form, "-o", to.to_str().unwrap()]).assert()
+    }
+
+    /// That nothing is written there, and why.
+    fn refuses(&self, to: &Path, why: &str) {
+        for form in ["csv", "ctf"] {
+            let said = self.convert(form, to).code(1);
+            let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
+            assert!(said.lines().count() == 1, "{said}");
+            let is_there_already = form == "ctf" && said.contains("it is there already");
+            assert!(said.contains(why) || is_there_already, "{form}: {said}");
+        }
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().mode() & 0o7777
+}
+
+#[test]
+fn new_6_what_is_made_of_a_trace_only_its_owner_may_read() {
+    let place = Place::new();
+    for form in ["csv", "perfetto", "parquet"] {
+        place.convert(form, &place.at(form)).success();
+        assert_eq!(mode(&place.at(form)), 0o600, "{form}");
+    }
+    for form in ["ctf", "ctf1"] {
+        place.convert(form, &place.at(form)).success();
+        assert_eq!((mode(&place.at(form)), mode(&place.at(form).join("metadata"))), (0o700, 0o600), "{form}");
+    }
+    // Who may read it was its owner's choice.
+    fs::set_permissions(place.at("csv"), Permissions::from_mode(0o640)).unwrap();
+    place.convert("json", &place.at("csv")).success();
+    assert_eq!(mode(&place.at("csv")), 0o640);
+}
+
+/// What another user has put where the result is to be, before.
+#[test]
+fn new_6_no_output_goes_through_what_another_user_has_put_at_its_name() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let (shared, victim) = (place.shared(), place.at("victim"));
+    fs::write(&victim, "kept").unwrap();
+    let foreign = |path: &Path| lchown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    let in_shared = |name: &str| shared.join(name);
+
+    symlink(&victim, in_shared("link")).unwrap();
+    foreign(&in_shared("link"));
+    place.refuses(&in_shared("link"), "is a link of another user, and is not followed");
+    // To nothing that is there.
+    symlink(place.at("new"), in_shared("hanging")).unwrap();
+    foreign(&in_shared("hanging"));
+    place.refuses(&in_shared("hanging"), "is a link of another user, and is not followed");
+    assert!(!place.at("new").exists());
+    // On the way.
+    symlink(place.0.path(), in_shared("way")).unwrap();
+    foreign(&in_shared("way"));
+    place.refuses(&in_shared("way/victim"), "is a link of another user, and is not followed");
+    // In that user's own folder.
+    fs::create_dir(place.at("theirs")).unwrap();
+    chown(place.at("theirs"), Some(NOBODY), Some(NOBODY)).unwrap();
+    symlink(&victim, place.at("theirs/link")).unwrap();
+    foreign(&place.at("theirs/link"));
+    place.refuses(&place.at("theirs/link"), "is a link of another user, and is not followed");
+
+    // What others may read, or wait at.
+    fs::write(in_shared("file"), "theirs").unwrap();
+    fs::set_permissions(in_shared("file"), Permissions::from_mode(0o666)).unwrap();
+    foreign(&in_shared("file"));
+    place.refuses(&in_shared("file"), "it is another user's, in a folder where everybody may write");
+    let mkfifo = Command::new("mkfifo").arg(in_shared("pipe")).status().unwrap();
+    assert!(mkfifo.success());
+    foreign(&in_shared("pipe"));
+    place.refuses(&in_shared("pipe"), "it is another user's, in a folder where everybody may write");
+
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "kept");
+    assert_eq!(fs::read_to_string(in_shared("file")).unwrap(), "theirs");
+
+    // Elsewhere a file of theirs is replaced, and not theirs to read any more.
+    fs::write(place.at("theirs/file"), "theirs").unwrap();
+    fs::set_permissions(place.at("theirs/file"), Permissions::from_mode(0o666)).unwrap();
+    foreign(&place.at("theirs/file"));
+    place.convert("csv", &place.at("theirs/file")).success();
+    assert_eq!(
+        (mode(&place.at("theirs/file")), fs::metadata(place.at("theirs/file")).unwrap().uid()),
+        (0o600, 0)
+    );
+
+    // An own link is followed, also there.
+    symlink(&victim, in_shared("own")).unwrap();
+    place.convert("csv", &in_shared("own")).success();
+    assert!(fs::symlink_metadata(in_shared("own")).unwrap().is_symlink());
+    assert_ne!(fs::read_to_string(&victim).unwrap(), "kept");
+}
+
+#[test]
+fn the_demos_report_does_not_go_through_another_users_link() {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    if !is_root() || processors < 2 {
+        return;
+    }
+    let place = Place(tempfile::tempdir().unwrap());
+    let shared = place.shared();
+    fs::write(place.at("victim"), "kept").unwrap();
+    symlink(place.at("victim"), shared.join("mete-demo.html")).unwrap();
+    lchown(shared.join("mete-demo.html"), Some(NOBODY), Some(NOBODY)).unwrap();
+    let said = mete(&["demo", "--rounds", "1"]).current_dir(&shared).assert().code(1).stdout("");
+    let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
+    assert!(said.contains("mete-demo.html is a link of another user, and is not followed"), "{said}");
+    assert!(said.contains("--report") && fs::read_to_string(place.at("victim")).unwrap() == "kept");
+}
+
+/// Opening a pipe waits for a writer.
+#[test]
+fn the_demo_clears_up_after_its_like_and_does_not_touch_what_others_have_put_there() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return eprintln!("SKIPPED: this needs two processors");
+    }
+    let place = Place(tempfile::tempdir().unwrap());
+    let [pipe, left] = ["mete-demo-1-pipe", "mete-demo-1-2"].map(|name| place.at(name));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    fs::create_dir_all(left.join("components")).unwrap();
+    let touch = Command::new("touch").args(["-d", "1 hour ago"]).args([&pipe, &left]).status().unwrap();
+    assert!(touch.success());
+    let demo = ["demo", "--no-kernel", "--rounds", "1", "--stretch", "100ms", "--hogs", "0", "--report"];
+    let report = place.text("report.html");
+    // Whether so short a one has results on a busy machine does not matter.
+    let ended = mete(&[&demo[..], &[&report]].concat()).env("TMPDIR", place.0.path()).output().unwrap();
+    assert!(ended.status.code().is_some(), "it waits for a writer");
+    assert!(fs::symlink_metadata(&pipe).is_ok() && !left.exists());
+}
+
+#[test]
+fn new_6_no_trace_is_recorded_through_another_users_link() {
+    if !is_root() {
+        return;
+    }
+    let place = Place(tempfile::tempdir().unwrap());
+    let shared = place.shared();
+    fs::create_dir(place.at("victim")).unwrap();
+    symlink(place.at("victim"), shared.join("trace")).unwrap();
+    lchown(shared.join("trace"), Some(NOBODY), Some(NOBODY)).unwrap();
+    for below in ["trace", "trace/below"] {
+        let output = shared.join(below);
+        let record = ["record", "--schema", "stopwatch", "-o", output.to_str().unwrap(), "--", "true"];
+        let said = mete(&record).assert().code(1).stdout("");
+        let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
+        assert!(said.contains("trace is a link of another user, and is not followed"), "{said}");
+    }
+    assert!(fs::read_dir(place.at("victim")).unwrap().next().is_none());
+}
+
+#[test]
+fn results_may_go_to_what_stands_for_the_standard_output() {
+    let place = Place::new();
+    let plain = mete(&["convert", &place.text("trace"), "--to", "csv"]).assert().success();
+    for to in ["/dev/stdout", "/proc/self/fd/1"] {
+        let piped = place.convert("csv", Path::new(to)).success();
+        assert_eq!(piped.get_output().stdout, plain.get_output().stdout);
+        let file = fs::File::create(place.at("out")).unwrap();
+        let mut command = program(&["convert", &place.text("trace"), "--to", "csv", "-o", to]);
+        assert!(command.stdout(file).status().unwrap().success());
+        assert_eq!(fs::read(place.at("out")).unwrap(), plain.get_output().stdout, "{to}");
+    }
+}
+
+const TELL: &str = "id -u; id -g; id -G; echo $HOME $USER $LOGNAME; grep CapEff: /proc/self/status";
+
+/// A command that tells whose it is, under a sudo that this user has called.
+fn under_sudo(place: &Place, caller: &str, options: &[&str]) -> Output {
+    let trace = place.text("of-command");
+    let record = ["record", "--schema", "stopwatch", "-o", &trace];
+    let mut command = program(&[&record[..], options, &["--", "sh", "-c", TELL]].concat());
+    let output = command.env("SUDO_UID", caller).env("SUDO_GID", caller).current_dir("/").output().unwrap();
+    let _ = fs::remove_dir_all(trace);
+    output
+}
+
+fn words(output: &Output) -> Vec<String> {
+    String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect()
+}
+
+fn id(arguments: &[&str]) -> Vec<String> {
+    words(&Command::new("id").args(arguments).output().unwrap())
+}
+
+#[test]
+fn under_sudo_a_command_runs_as_the_user_who_called_it_unless_told_otherwise() {
+    if !is_root() {
+        return;
+    }
+    let place = Place(tempfile::tempdir().unwrap());
+    let of = |output: &Output, user: &str| {
+        let told = words(output);
+        let expected = [id(&["-u", user]), id(&["-g", user]), id(&["-G", user])].concat();
+        assert_eq!(told[..expected.len()], expected, "{told:?}");
+        told[expected.len()..].to_vec()
+    };
+    let output = under_sudo(&place, "65534", &[]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(said, "mete: sh runs as nobody, who called sudo; --user root has it run as root\n");
+    let expected = ["/nonexistent", "nobody", "nobody", "CapEff:", "0000000000000000"];
+    assert_eq!(of(&output, "nobody")[..5], expected);
+
+    // Nothing is said of what was asked for.
+    for (caller, options, user) in [
+        ("65534", &["--user", "root"][..], "root"),
+        ("0", &["--user", "nobody"], "nobody"),
+        ("0", &[], "root"),
+    ] {
+        let output = under_sudo(&place, caller, options);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        of(&output, user);
+    }
+    // Of whom the system knows nothing but the number.
+    let output = under_sudo(&place, "64999", &[]);
+    assert_eq!(words(&output)[..6], ["64999", "64999", "64999", "/", "64999", "64999"]);
+    for (caller, options, why) in [
+        ("65534", &["--user", "no-such-user"][..], "there is no user \"no-such-user\""),
+        ("x", &[], "SUDO_UID=x"),
+        // Which would change nothing, so that the command would be root's.
+        ("4294967295", &[], "SUDO_UID=4294967295"),
+    ] {
+        let output = under_sudo(&place, caller, options);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(1) && said.contains(why), "{said}");
+    }
+}
+
+/// Other users' programs with probes take descriptors, but not the last one.
+#[test]
+fn a_command_has_its_usual_limit_of_descriptors_and_mete_has_more() {
+    let place = Place(tempfile::tempdir().unwrap());
+    let mete = env!("CARGO_BIN_EXE_mete");
+    let record = format!("{mete} record --schema stopwatch -o {} --", place.text("limited"));
+    let command = "ulimit -Sn; sed -n 's/^Max open files *//p' /proc/$PPID/limits";
+    let output = std::process::Command::new("sh")
+        .args(["-c", &format!("ulimit -Sn 200; {record} sh -c \"$1\""), "sh", command])
+        .env_remove("SUDO_UID")
+        .output()
+        .unwrap();
+    let words: Vec<usize> = words(&output).iter().filter_map(|word| word.parse().ok()).collect();
+    let (usual, most) = (words[0], words[2]);
+    assert_eq!((usual, words[1]), (200, most.min(65_536)), "{output:?}");
+}
+
+/// A user with groups of its own, if the system has one, has them all.
+#[test]
+fn a_command_has_all_groups_of_its_user() {
+    if !is_root() {
+        return;
+    }
+    let place = Place(tempfile::tempdir().unwrap());
+    let passwd = fs::read_to_string("/etc/passwd").unwrap();
+    let users = passwd.lines().filter_map(|line| line.split(':').next()).filter(|user| *user != "root");
+    let Some(user) = users.max_by_key(|user| id(&["-G", user]).len()) else { return };
+    let output = under_sudo(&place, "0", &["--user", user]);
+    let groups = id(&["-G", user]);
+    assert_eq!(words(&output)[2..2 + groups.len()], groups, "{user}");
+}
+
+#[test]
+fn only_root_runs_a_command_as_another_user() {
+    if !is_root() {
+        return;
+    }
+    let place = Place(tempfile::tempdir().unwrap());
+    let copy = place.at("mete");
+    fs::copy(env!("CARGO_BIN_EXE_mete"), &copy).unwrap();
+    fs::set_permissions(place.0.path(), Permissions::from_mode(0o777)).unwrap();
+    let run = |user: &str| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]).arg(&copy);
+        let trace = place.text("trace");
+        command.args(["record", "--schema", "stopwatch", "-o", &trace, "--user", user, "--", "id", "-u"]);
+        // What it says of sudo is believed of root alone.
+        command.env("SUDO_UID", "0").env("SUDO_GID", "0").current_dir("/").output().unwrap()
+    };
+    let refused = run("root");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(1), "{said}");
+    assert_eq!(said, "mete: only root can run a command as another user (root)\n");
+    let own = run("nobody");
+    assert_eq!(words(&own)[0], "65534", "{}", String::from_utf8_lossy(&own.stderr));
+}

@@ -1,0 +1,174 @@
+//! What running clients have used up to now, as far as the times of events tell.
+//!
+//! A client is charged when it stops, and virtual time that goes on only then stands still during a
+//! quantum: whoever wakes in its midst would begin where the quantum began, and gain by sleeping. So a
+//! policy asks here, before it compares an arrival with the others, what everyone who runs has used since
+//! it was asked last. That is an estimate by the difference of two events' times, never negative and never
+//! more than a quantum; [`Progress::leave`] says what of it was counted, so that the used time that
+//! [`ran`](crate::Policy::ran) carries replaces it.
+//!
+//! An owner may pick ahead: who was picked for a processor that is still occupied has not begun, and does so
+//! when the client before it leaves.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::{ClientId, Nanoseconds, ProcessorId, Setup};
+
+#[derive(Clone, Copy)]
+struct Run {
+    client: ClientId,
+    since_ns: Nanoseconds,
+    /// How much of it is counted.
+    counted_ns: Nanoseconds,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Seat {
+    latest: Option<Run>,
+    /// Who was picked before that and has not left.
+    before: Option<Run>,
+}
+
+impl Seat {
+    /// Who has the processor.
+    fn running(&mut self) -> Option<&mut Run> {
+        self.before.as_mut().or(self.latest.as_mut())
+    }
+
+    /// What of the client's run was counted.
+    #[inline]
+    fn leave(&mut self, client: ClientId, now: Nanoseconds) -> Nanoseconds {
+        let is_client = |run: &mut Run| run.client == client;
+        if let Some(run) = self.before.take_if(is_client) {
+            if let Some(next) = &mut self.latest {
+                next.since_ns = now;
+            }
+            return run.counted_ns;
+        }
+        let run = self.latest.take_if(is_client);
+        if run.is_some() {
+            self.latest = self.before.take();
+        }
+        run.map_or(0, |run| run.counted_ns)
+    }
+}
+
+/// Everyone who runs.
+pub(crate) struct Progress {
+    seats: Vec<Seat>,
+    /// Where each client was picked last. Nothing where there is one processor: a million clients would be a million
+    /// places that the cache does not have.
+    processors: Vec<ProcessorId>,
+    quantum_ns: Nanoseconds,
+}
+
+impl Progress {
+    /// Nobody runs; a run is never taken to be longer than `quantum_ns`.
+    pub(crate) fn new(setup: &Setup, quantum_ns: Nanoseconds) -> Progress {
+        let clients = if setup.processors > 1 { setup.clients as usize } else { 0 };
+        Progress {
+            seats: vec![Seat::default(); usize::from(setup.processors.max(1))],
+            processors: vec![0; clients],
+            quantum_ns,
+        }
+    }
+
+    /// A client was picked for a processor.
+    #[inline]
+    pub(crate) fn enter(&mut self, processor: ProcessorId, client: ClientId, now: Nanoseconds) {
+        let Some(seat) = self.seats.get_mut(usize::from(processor)) else { return };
+        *seat = Seat { latest: Some(Run { client, since_ns: now, counted_ns: 0 }), before: seat.latest };
+        if let Some(last) = self.processors.get_mut(client as usize) {
+            *last = processor;
+        }
+    }
+
+    /// A client stopped or is gone; what of its run was counted already.
+    #[inline]
+    pub(crate) fn leave(&mut self, client: ClientId, now: Nanoseconds) -> Nanoseconds {
+        let processor = self.processors.get(client as usize).copied().unwrap_or_default();
+        self.seats.get_mut(usize::from(processor)).map_or(0, |seat| seat.leave(client, now))
+    }
+
+    /// Counts what everyone who runs has used since it was counted last, and tells of it; as many steps as
+    /// there are processors.
+    pub(crate) fn count(&mut self, now: Nanoseconds, mut each: impl FnMut(ClientId, Nanoseconds)) {
+        for run in self.seats.iter_mut().filter_map(Seat::running) {
+            let used_ns = now.saturating_sub(run.since_ns).min(self.quantum_ns);
+            let more_ns = used_ns.saturating_sub(run.counted_ns);
+            if more_ns > 0 {
+                run.counted_ns = used_ns;
+                each(run.client, more_ns);
+            }
+        }
+    }
+
+    /// Everyone who runs, with what it has used up to now, counted or not.
+    pub(crate) fn each(&self, now: Nanoseconds, mut each: impl FnMut(ClientId, Nanoseconds)) {
+        for run in self.seats.iter().filter_map(|seat| seat.before.or(seat.latest)) {
+            each(run.client, now.saturating_sub(run.since_ns).min(self.quantum_ns));
+        }
+    }
+
+    /// Everyone who was picked and has not stopped, with what it has not used yet of its quantum: all of it,
+    /// if it has not begun.
+    pub(crate) fn unused(&self, now: Nanoseconds) -> impl Iterator<Item = (ClientId, Nanoseconds)> {
+        self.seats.iter().flat_map(move |seat| {
+            let running = seat.before.or(seat.latest);
+            let used_ns = |run: Run| now.saturating_sub(run.since_ns).min(self.quantum_ns);
+            let left = running.map(|run| (run.client, self.quantum_ns - used_ns(run)));
+            let ahead = seat.latest.filter(|_| seat.before.is_some());
+            left.into_iter().chain(ahead.map(|run| (run.client, self.quantum_ns)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn progress(processors: ProcessorId) -> Progress {
+        Progress::new(&Setup { processors, ..Setup::for_clients(3) }, 100)
+    }
+
+    fn counted(progress: &mut Progress, now: Nanoseconds) -> Vec<(ClientId, Nanoseconds)> {
+        let mut all = Vec::new();
+        progress.count(now, |client, used_ns| all.push((client, used_ns)));
+        all
+    }
+
+    #[test]
+    fn new_1_what_runs_is_counted_once_and_never_beyond_a_quantum() {
+        let mut progress = progress(2);
+        progress.enter(0, 0, 10);
+        progress.enter(1, 1, 30);
+        assert_eq!(counted(&mut progress, 50), [(0, 40), (1, 20)]);
+        assert_eq!(counted(&mut progress, 40), [], "a time that goes back");
+        assert_eq!(counted(&mut progress, 1_000), [(0, 60), (1, 80)]);
+        assert_eq!(progress.leave(0, 1_000), 100);
+        assert_eq!(progress.leave(0, 1_000), 0, "it has left already");
+        assert_eq!(counted(&mut progress, 2_000), []);
+    }
+
+    #[test]
+    fn new_1_who_is_picked_ahead_begins_when_the_one_before_it_leaves() {
+        let mut progress = progress(1);
+        progress.enter(0, 0, 0);
+        progress.enter(0, 1, 20);
+        assert_eq!(counted(&mut progress, 50), [(0, 50)]);
+        assert_eq!(progress.unused(50).collect::<Vec<_>>(), [(0, 50), (1, 100)]);
+        assert_eq!(progress.leave(0, 60), 50);
+        assert_eq!(counted(&mut progress, 90), [(1, 30)]);
+        assert_eq!(progress.unused(90).collect::<Vec<_>>(), [(1, 70)]);
+    }
+
+    #[test]
+    fn new_1_a_pick_ahead_that_is_given_back_leaves_the_run_as_it_is() {
+        let mut progress = progress(1);
+        progress.enter(0, 0, 0);
+        progress.enter(0, 1, 20);
+        assert_eq!(progress.leave(1, 30), 0);
+        assert_eq!(counted(&mut progress, 50), [(0, 50)]);
+    }
+}

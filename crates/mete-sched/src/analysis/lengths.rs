@@ -1,0 +1,148 @@
+//! How lengths are spread: counts in buckets, as a histogram of high dynamic range has them. Lengths below 64 have a
+//! bucket each; above, each power of two has 32. So what is read from a bucket's middle is off by 1/64 at most, whatever the
+//! length, and a distribution has a fixed size.
+
+/// Lengths that have a bucket each.
+const EXACT: u64 = 64;
+/// Buckets in each power of two above.
+const IN_OCTAVE: usize = 32;
+/// All buckets, for lengths of 64 bits.
+const BUCKETS: usize = EXACT as usize + (u64::BITS - EXACT.ilog2()) as usize * IN_OCTAVE;
+
+/// The distributions of one event in all domains. All memory is there from the beginning, and is zero; the kernel finds
+/// room for a domain's part when it is first written.
+#[derive(Clone, Debug)]
+pub(super) struct AllLengths(Vec<u64>);
+
+impl AllLengths {
+    pub fn new(domains: usize) -> AllLengths {
+        AllLengths(vec![0; domains * BUCKETS])
+    }
+
+    /// One more length, or several of it. Nothing is allocated.
+    pub fn add(&mut self, domain: usize, length: u64, times: u64) {
+        if let Some(count) = self.0.get_mut(domain * BUCKETS + bucket(length)) {
+            *count = count.saturating_add(times);
+        }
+    }
+
+    pub fn of(&self, domain: usize) -> Lengths {
+        let counts = self.0.chunks_exact(BUCKETS).nth(domain).unwrap_or_default().iter().enumerate();
+        Lengths(counts.filter(|(_, count)| **count > 0).map(|(bucket, count)| (bucket, *count)).collect())
+    }
+}
+
+/// How the lengths of one event in one domain are spread, in whatever unit they are in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lengths(Vec<(usize, u64)>);
+
+impl Lengths {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.0.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
+    }
+
+    /// The least length that this part of all is not above, 0.99 for one that only one in a hundred is above; `None` if
+    /// there are none. It is off by 1/64 at most.
+    pub fn quantile(&self, part: f64) -> Option<f64> {
+        let wanted = ((self.count() as f64 * part).ceil() as u64).max(1);
+        let mut before = 0_u64;
+        let holds_it = self.0.iter().find(|(_, count)| {
+            before = before.saturating_add(*count);
+            before >= wanted
+        });
+        holds_it.or(self.0.last()).map(|(bucket, _)| middle(*bucket))
+    }
+
+    /// Those that have come since an earlier look.
+    pub fn since(&self, earlier: &Lengths) -> Lengths {
+        let newly = self.0.iter().map(|&(bucket, count)| {
+            let before = earlier.0.iter().find(|(other, _)| *other == bucket).map_or(0, |(_, count)| *count);
+            (bucket, count.saturating_sub(before))
+        });
+        Lengths(newly.filter(|(_, count)| *count > 0).collect())
+    }
+}
+
+fn bucket(length: u64) -> usize {
+    if length < EXACT {
+        return length as usize;
+    }
+    // So that what is left is from 32 to 63: the first six digits.
+    let shift = length.ilog2() - IN_OCTAVE.ilog2();
+    shift as usize * IN_OCTAVE + (length >> shift) as usize
+}
+
+fn middle(bucket: usize) -> f64 {
+    if (bucket as u64) < EXACT {
+        return bucket as f64;
+    }
+    let shift = (bucket / IN_OCTAVE - 1) as u32;
+    let first = ((bucket % IN_OCTAVE + IN_OCTAVE) as u64) << shift;
+    first as f64 + ((1_u64 << shift) - 1) as f64 / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that look random, the same ones each time.
+    fn numbers() -> impl Iterator<Item = u64> {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        std::iter::repeat_with(move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        })
+    }
+
+    #[test]
+    fn log_13_quantiles_are_those_of_a_sorted_list_within_a_sixty_fourth() {
+        // Of all sizes; all alike; two far apart; all of 64 bits; a few.
+        let of_all_sizes = numbers().zip(numbers().skip(7)).map(|(one, other)| one >> (other % 64));
+        let lists: [Vec<u64>; 6] = [
+            of_all_sizes.take(100_000).collect(),
+            vec![12_345; 1000],
+            (0..1000).map(|nth| if nth < 985 { 70 } else { 1 << 40 }).collect(),
+            numbers().take(10_000).collect(),
+            vec![u64::MAX, 0, 63, 64, 65],
+            vec![77],
+        ];
+        for mut list in lists {
+            let mut all = AllLengths::new(3);
+            list.iter().for_each(|length| all.add(1, *length, 1));
+            list.sort_unstable();
+            let lengths = all.of(1);
+            assert_eq!(lengths.count(), list.len() as u64);
+            for part in [0.0, 0.01, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0] {
+                let rank = ((list.len() as f64 * part).ceil() as usize).max(1);
+                let (exact, found) = (list[rank - 1] as f64, lengths.quantile(part).expect("there are some"));
+                assert!((found - exact).abs() <= exact / 64.0, "{part}: {found} for {exact}");
+            }
+            assert_eq!((all.of(0).count(), all.of(2).quantile(0.5)), (0, None), "other domains have none");
+        }
+    }
+
+    #[test]
+    fn log_13_every_length_is_in_the_bucket_that_tells_it() {
+        let edges = (0..64).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit, (1 << bit) + 1]);
+        for length in edges.chain([u64::MAX]) {
+            assert!(bucket(length) < BUCKETS);
+            assert!((middle(bucket(length)) - length as f64).abs() <= length as f64 / 64.0, "{length}");
+        }
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn log_13_a_part_has_the_lengths_that_came_in_it() {
+        let mut all = AllLengths::new(1);
+        all.add(0, 10, 5);
+        let before = all.of(0);
+        all.add(0, 20, 2);
+        all.add(0, 10, 1);
+        all.add(1, 10, 1);
+        let part = all.of(0).since(&before);
+        assert_eq!((part.count(), part.quantile(0.1), part.quantile(1.0)), (3, Some(10.0), Some(20.0)));
+    }
+}

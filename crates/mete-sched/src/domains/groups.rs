@@ -1,0 +1,206 @@
+//! Control groups as selectors: directories, given themselves or as the path within their hierarchy that
+//! `/proc/PID/cgroup` shows, and patterns of them.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use mete_kernel::Glob;
+use mete_log::DomainId;
+
+use super::DomainError;
+use super::selector::Selector;
+use super::{hint, process};
+
+/// The control groups that fit a pattern, now and later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Groups {
+    pattern: OsString,
+    glob: Glob,
+    /// Where the pattern's paths begin.
+    mount: PathBuf,
+}
+
+impl Groups {
+    /// As it was written.
+    pub fn pattern(&self) -> &OsStr {
+        &self.pattern
+    }
+
+    /// Those that are there now.
+    pub fn directories(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        self.collect(&self.mount.join(self.prefix()), &mut found);
+        found
+    }
+
+    /// The directory above everything that fits, below the mount.
+    fn prefix(&self) -> PathBuf {
+        let prefix = self.glob.prefix();
+        let end = prefix.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+        let path = prefix[..end].strip_prefix(b"/").unwrap_or_default();
+        OsString::from_vec(path.to_vec()).into()
+    }
+
+    fn collect(&self, directory: &Path, found: &mut Vec<PathBuf>) {
+        let below = fs::read_dir(directory).into_iter().flatten().flatten();
+        for entry in below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            let path = entry.path();
+            let inside = path.strip_prefix(&self.mount).unwrap_or(&path);
+            if self.glob.matches(&[b"/", inside.as_os_str().as_bytes()].concat()) {
+                found.push(path.clone());
+            }
+            self.collect(&path, found);
+        }
+    }
+}
+
+pub(super) fn parse(value: &OsStr) -> Result<Selector, DomainError> {
+    let glob = Glob::of_paths(value.as_bytes());
+    let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let mounts = cgroup_mounts(&mounts);
+    // A group's name may hold a star.
+    let given = Path::new(value);
+    let below = mounts.iter().map(|mount| mount.join(given.strip_prefix("/").unwrap_or(given)));
+    if let Some(found) = std::iter::once(given.to_owned()).chain(below).find(|path| is_cgroup(path)) {
+        return Ok(Selector::Cgroup(found));
+    }
+    let none = || DomainError::NoCgroup { path: value.into(), hint: nearest_groups(given, &mounts) };
+    if glob.literal().is_some() {
+        return Err(none());
+    }
+    let bytes = value.as_bytes();
+    let within = mounts.iter().find_map(|mount| {
+        let rest = bytes.strip_prefix(mount.as_os_str().as_bytes())?;
+        rest.starts_with(b"/").then(|| (mount.clone(), rest.to_vec()))
+    });
+    let rest = if bytes.starts_with(b"/") { bytes.to_vec() } else { [b"/", bytes].concat() };
+    let candidates = within.into_iter().chain(mounts.iter().map(|mount| (mount.clone(), rest.clone())));
+    let groups = candidates.map(|(mount, rest)| {
+        let glob = Glob::of_paths(&rest);
+        Groups { pattern: value.to_owned(), glob, mount }
+    });
+    let mut groups: Vec<_> = groups.filter(|groups| is_cgroup(&groups.mount.join(groups.prefix()))).collect();
+    // Where there are such groups already; else where there may be some later.
+    let found = groups.iter().position(|groups| !groups.directories().is_empty()).unwrap_or(0);
+    if groups.is_empty() { Err(none()) } else { Ok(Selector::Cgroups(groups.swap_remove(found))) }
+}
+
+/// Groups with nearly this name, or with its last part elsewhere.
+fn nearest_groups(path: &Path, mounts: &[PathBuf]) -> String {
+    let Some(name) = path.file_name() else { return String::new() };
+    let all: Vec<OsString> = mounts
+        .iter()
+        .flat_map(|mount| {
+            let groups =
+                Groups { pattern: OsString::new(), glob: Glob::of_paths(b"/**"), mount: mount.clone() };
+            let inside = move |path: PathBuf| {
+                let inside = path.strip_prefix(mount).map(Path::to_owned).unwrap_or(path);
+                [OsStr::new("/"), inside.as_os_str()].join(OsStr::new(""))
+            };
+            groups.directories().into_iter().map(inside).collect::<Vec<_>>()
+        })
+        .collect();
+    let last = |path: &OsString| Path::new(path).file_name().unwrap_or_default().to_owned();
+    let mut same: Vec<_> =
+        all.iter().filter(|path| last(path) == name).map(|path| process::shown(path)).collect();
+    if same.is_empty() {
+        let lasts: BTreeMap<OsString, &OsString> = all.iter().map(|path| (last(path), path)).collect();
+        let near = hint::nearest(name.as_bytes(), lasts.keys().map(|name| name.as_bytes()));
+        same = near
+            .iter()
+            .filter_map(|name| lasts.get(OsStr::new(name)))
+            .map(|path| process::shown(path))
+            .collect();
+    }
+    same.dedup();
+    same.truncate(3);
+    hint::did_you_mean(same)
+}
+
+/// Groups that have processes of their own, below the root of one hierarchy, with their paths in it: of version 2 if
+/// any process is in a group of it, else of the version 1 hierarchy with most groups in use.
+pub(super) fn populated() -> Vec<(PathBuf, PathBuf)> {
+    let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let mut best: Vec<(PathBuf, PathBuf)> = Vec::new();
+    for mount in cgroup_mounts(&mounts) {
+        let all = Groups { pattern: OsString::new(), glob: Glob::of_paths(b"/**"), mount: mount.clone() };
+        let has_processes =
+            |path: &PathBuf| fs::read(path.join("cgroup.procs")).is_ok_and(|text| !text.is_empty());
+        let found = all.directories().into_iter().filter(has_processes);
+        let found: Vec<_> = found
+            .map(|path| {
+                let name = Path::new("/").join(path.strip_prefix(&mount).unwrap_or(&path));
+                (path, name)
+            })
+            .collect();
+        let is_version_2 = mount.join("cgroup.controllers").exists();
+        if is_version_2 && !found.is_empty() {
+            return found;
+        }
+        if found.len() > best.len() {
+            best = found;
+        }
+    }
+    best
+}
+
+pub(crate) fn is_cgroup(directory: &Path) -> bool {
+    directory.join("cgroup.procs").is_file()
+}
+
+/// Where cgroups are mounted, version 2 first: there the kernel can be asked about all controllers.
+fn cgroup_mounts(mountinfo: &[u8]) -> Vec<PathBuf> {
+    let of_kind = |kind: &'static [u8]| {
+        mountinfo.split(|&byte| byte == b'\n').filter_map(move |line| {
+            let end = line.windows(3).position(|three| three == b" - ")?;
+            let is_kind = line[end + 3..].split(|&byte| byte == b' ').next() == Some(kind);
+            let mount = line[..end].split(|&byte| byte == b' ').nth(4)?;
+            is_kind.then(|| PathBuf::from(OsString::from_vec(mount.to_vec())))
+        })
+    };
+    of_kind(b"cgroup2").chain(of_kind(b"cgroup")).collect()
+}
+
+/// All processes in these control groups and below. Of nested ones the inner one counts.
+pub(super) fn members(groups: &BTreeMap<PathBuf, DomainId>) -> BTreeMap<u32, DomainId> {
+    let mut members = BTreeMap::new();
+    for (path, domain) in groups {
+        collect(path, *domain, groups, &mut members);
+    }
+    members
+}
+
+fn collect(
+    directory: &Path,
+    domain: DomainId,
+    groups: &BTreeMap<PathBuf, DomainId>,
+    into: &mut BTreeMap<u32, DomainId>,
+) {
+    let text = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
+    for pid in text.lines().filter_map(|line| line.parse().ok()) {
+        // In two hierarchies at once, the domain that is named first counts.
+        let known = into.entry(pid).or_insert(domain);
+        *known = domain.min(*known);
+    }
+    let below = fs::read_dir(directory).into_iter().flatten().flatten();
+    let below =
+        below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path());
+    below.filter(|path| !groups.contains_key(path)).for_each(|path| collect(&path, domain, groups, into));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cgroup_mounts_are_found_with_version_2_first() {
+        let mounts = b"30 24 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+            32 24 0:28 / /sys/fs/cgroup/unified rw shared:1 - cgroup2 cgroup2 rw\n\
+            33 24 0:29 / /tmp/\xd0 rw - tmpfs tmpfs rw\n";
+        let found = cgroup_mounts(mounts);
+        assert_eq!(found, [Path::new("/sys/fs/cgroup/unified"), Path::new("/sys/fs/cgroup/cpu")]);
+    }
+}

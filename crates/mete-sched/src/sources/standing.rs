@@ -1,0 +1,426 @@
+//! What a component may be told, and for whom its rows count (LOG-6, LOG-11).
+//!
+//! Rows say in whose domain and for which correspondent something happened, and any program can write what it likes. Where
+//! the scheduler acts for several users, a row must not move processes of others. So a component speaks for the domain that
+//! its own process is in, and about domains that it was told of. It is told of the processes of its own user, and no others;
+//! a driver that was named as such (`--driver`) is told of all, because whoever named it believes what it says of clients.
+//! Where a driver is selected by a name or a program, which any user's process can have, that holds for the user whose
+//! driver was there first; where there were several users at the beginning, for none of them.
+//! Root's components, and those of the user who runs the scheduler, could do by themselves whatever their rows bring about:
+//! they may say everything.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mete_log::{DomainId, NO_DOMAIN};
+
+use crate::domains::process;
+use crate::domains::{Change, OTHER};
+
+/// Domains that rows can name.
+const DOMAINS: usize = 256;
+/// A process may change its user soon after its start, and seldom later.
+const EARLY_CHECKS: u32 = 8;
+const CHECK_EVERY: u32 = 16;
+
+/// What the standing of all components rests on.
+#[derive(Debug, Default)]
+pub struct Trust {
+    /// Domains that were named as drivers.
+    drivers: Vec<DomainId>,
+    /// Those of them into which any user can bring a process, with the user who is believed.
+    owners: Mutex<BTreeMap<DomainId, Owner>>,
+    /// Users of processes that were looked up of late.
+    users: Mutex<BTreeMap<u32, Option<u32>>>,
+}
+
+/// Whose a driver is that is known by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// None has come so far.
+    Unknown,
+    /// The first user who came.
+    User(u32),
+    /// Several were there at the beginning, and nobody knows who was meant.
+    Several,
+}
+
+impl Trust {
+    /// These domains were named as drivers.
+    pub fn in_drivers(drivers: Vec<DomainId>) -> Trust {
+        Trust { drivers, ..Trust::default() }
+    }
+
+    /// Any user can bring a process into these domains: they are selected by name. `present` are members at the
+    /// beginning.
+    pub fn with_open(self, open: &[DomainId], present: impl Iterator<Item = (u32, DomainId)>) -> Trust {
+        let mut owners: BTreeMap<_, _> = open.iter().map(|&domain| (domain, Owner::Unknown)).collect();
+        for (pid, domain) in present {
+            // Root's may say everything in any case.
+            let user = self.user_of(pid).filter(|&user| user != 0);
+            if let (Some(owner), Some(user)) = (owners.get_mut(&domain), user) {
+                *owner = match *owner {
+                    Owner::Unknown => Owner::User(user),
+                    Owner::User(first) if first == user => Owner::User(user),
+                    _ => Owner::Several,
+                };
+            }
+        }
+        Trust { owners: Mutex::new(owners), ..self }
+    }
+
+    /// Whether what a component of this user in this domain says of others is believed.
+    fn is_driver(&self, domain: DomainId, user: u32) -> bool {
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_believed = owners.get_mut(&domain).is_none_or(|owner| {
+            if *owner == Owner::Unknown {
+                *owner = Owner::User(user);
+            }
+            *owner == Owner::User(user)
+        });
+        is_believed && self.drivers.contains(&domain)
+    }
+
+    /// Forgets whose processes are: they may have changed, and numbers may have been given out again.
+    pub fn look_anew(&self) {
+        self.users().clear();
+    }
+
+    fn user_of(&self, pid: u32) -> Option<u32> {
+        *self.users().entry(pid).or_insert_with(|| process::user(pid))
+    }
+
+    fn users(&self) -> MutexGuard<'_, BTreeMap<u32, Option<u32>>> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The domains that rows of a component may name.
+#[derive(Clone, Debug)]
+pub struct Claims {
+    own: Recent,
+    told: Recent,
+    all_told: bool,
+}
+
+/// A set of domains as of now, and what was in it until lately: rows of that time may still be unread.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recent {
+    now: Set,
+    before: [Set; 2],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Set([u64; DOMAINS / 64]);
+
+impl Set {
+    fn has(&self, domain: DomainId) -> bool {
+        self.0.get(usize::from(domain) / 64).is_some_and(|word| word >> (domain % 64) & 1 != 0)
+    }
+
+    fn put(&mut self, domain: DomainId, is_in: bool) {
+        if let Some(word) = self.0.get_mut(usize::from(domain) / 64) {
+            *word = *word & !(1 << (domain % 64)) | u64::from(is_in) << (domain % 64);
+        }
+    }
+}
+
+impl Recent {
+    fn has(&self, domain: DomainId) -> bool {
+        self.now.has(domain) || self.before.iter().any(|set| set.has(domain))
+    }
+
+    fn put(&mut self, domain: DomainId, is_in: bool) {
+        if !is_in && self.now.has(domain) {
+            self.before[0].put(domain, true);
+        }
+        self.now.put(domain, is_in);
+    }
+
+    fn age(&mut self) {
+        self.before = [Set::default(), self.before[0]];
+    }
+}
+
+impl Claims {
+    /// Whether a row counts that names these.
+    #[inline]
+    pub fn allow(&self, domain: DomainId, correspondent: DomainId) -> bool {
+        let is_known = |domain| self.all_told || self.own.has(domain) || self.told.has(domain);
+        self.own.has(domain) && (correspondent == NO_DOMAIN || is_known(correspondent))
+    }
+}
+
+/// One component's standing. See the [module](self).
+#[derive(Debug)]
+pub struct Standing {
+    pid: u32,
+    user: u32,
+    own: DomainId,
+    checks: u32,
+    trust: Arc<Trust>,
+    limits: Option<Limits>,
+}
+
+/// What a component has that may not say everything.
+#[derive(Debug)]
+struct Limits {
+    claims: Claims,
+    /// Whoever belongs to a domain, told or not.
+    bound: BTreeMap<u32, DomainId>,
+    /// Whoever it was told of.
+    told: BTreeMap<u32, DomainId>,
+    /// How many of them there are, by domain.
+    counts: Vec<u32>,
+}
+
+impl Standing {
+    /// That of a component at whose socket this process of this user listens.
+    pub fn new(pid: u32, listener: u32, trust: Arc<Trust>) -> Standing {
+        // What root has started may have given its rights up since.
+        let user = if listener == 0 { process::user(pid).unwrap_or(listener) } else { listener };
+        let may_say_all = user == 0 || user == rustix::process::geteuid().as_raw();
+        let limits = (!may_say_all).then(Limits::new);
+        Standing { pid, user, own: OTHER, checks: 0, trust, limits }
+    }
+
+    /// What rows may name; `None` for everything.
+    pub fn claims(&self) -> Option<&Claims> {
+        self.limits.as_ref().map(|limits| &limits.claims)
+    }
+
+    /// The domain of its own process.
+    pub fn own(&self) -> DomainId {
+        self.own
+    }
+
+    /// What the component is to be told when this has changed.
+    pub fn follow(&mut self, change: Change) -> Vec<Change> {
+        let is_bound = change.is_alive && change.to != OTHER;
+        if change.pid == self.pid {
+            // The number may be another user's by now.
+            let is_its = self.limits.is_none() || self.trust.user_of(self.pid) == Some(self.user);
+            self.own = if is_bound && is_its { change.to } else { OTHER };
+        }
+        let Some(limits) = &mut self.limits else { return vec![change] };
+        if is_bound {
+            limits.bound.insert(change.pid, change.to);
+        } else {
+            limits.bound.remove(&change.pid);
+        }
+        if change.pid != self.pid {
+            let is_driver = limits.claims.all_told;
+            let may_know = |pid| is_driver || self.trust.user_of(pid) == Some(self.user);
+            return limits.tell(change.pid, may_know).into_iter().collect();
+        }
+        limits.claims.speak_for(self.own);
+        let is_driver = self.own != OTHER && self.trust.is_driver(self.own, self.user);
+        let has_turned = std::mem::replace(&mut limits.claims.all_told, is_driver) != is_driver;
+        let all: Vec<_> = if has_turned { limits.bound.keys().copied().collect() } else { vec![change.pid] };
+        let may_know = |pid| is_driver || self.trust.user_of(pid) == Some(self.user);
+        all.into_iter().filter_map(|pid| limits.tell(pid, may_know)).collect()
+    }
+
+    /// Some time has passed. Whether it is still what it was taken for: root's, for example.
+    pub fn is_up_to_date(&mut self) -> bool {
+        if let Some(limits) = &mut self.limits {
+            limits.claims.own.age();
+            limits.claims.told.age();
+            return true;
+        }
+        self.checks = self.checks.wrapping_add(1);
+        let is_due = self.checks <= EARLY_CHECKS || self.checks.is_multiple_of(CHECK_EVERY);
+        !is_due || process::user(self.pid).is_none_or(|user| user == self.user)
+    }
+}
+
+impl Claims {
+    fn speak_for(&mut self, own: DomainId) {
+        for domain in (0..DOMAINS as DomainId).filter(|&domain| domain != OTHER) {
+            self.own.put(domain, domain == own);
+        }
+    }
+}
+
+impl Limits {
+    fn new() -> Limits {
+        let mut claims = Claims { own: Recent::default(), told: Recent::default(), all_told: false };
+        // What belongs to no domain concerns nobody.
+        claims.own.put(OTHER, true);
+        let (bound, told) = Default::default();
+        Limits { claims, bound, told, counts: vec![0; DOMAINS] }
+    }
+
+    /// What the component is to be told of a process, if that has changed.
+    fn tell(&mut self, pid: u32, may_know: impl Fn(u32) -> bool) -> Option<Change> {
+        let now = self.bound.get(&pid).copied().filter(|_| may_know(pid));
+        let before = self.told.get(&pid).copied();
+        if now == before {
+            return None;
+        }
+        match now {
+            Some(domain) => _ = self.told.insert(pid, domain),
+            None => _ = self.told.remove(&pid),
+        }
+        now.into_iter().for_each(|domain| self.count(domain, true));
+        before.into_iter().for_each(|domain| self.count(domain, false));
+        let (from, to) = (before.unwrap_or(OTHER), now.unwrap_or(OTHER));
+        Some(Change { pid, from, to, is_alive: now.is_some(), is_by_cgroup: false })
+    }
+
+    fn count(&mut self, domain: DomainId, one_more: bool) {
+        let Some(count) = self.counts.get_mut(usize::from(domain)) else { return };
+        *count = if one_more { count.saturating_add(1) } else { count.saturating_sub(1) };
+        self.claims.told.put(domain, *count > 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    const OWN: u32 = 64_001;
+    const OTHERS: u32 = 64_002;
+    const DRIVER: DomainId = 2;
+    const CLIENT: DomainId = 3;
+    const VICTIM: DomainId = 4;
+
+    fn trust(drivers: &[DomainId]) -> Arc<Trust> {
+        let trust = Trust::in_drivers(drivers.to_vec());
+        // Numbers that no process has.
+        let users = [(5_000_001, OWN), (5_000_002, OWN), (5_000_003, OTHERS), (5_000_004, 64_003)];
+        trust.users().extend(users.map(|(pid, user)| (pid, Some(user))));
+        Arc::new(trust)
+    }
+
+    fn change(pid: u32, to: DomainId) -> Change {
+        Change { pid: 5_000_000 + pid, from: OTHER, to, is_alive: to != OTHER, is_by_cgroup: false }
+    }
+
+    fn told(standing: &mut Standing, pid: u32, to: DomainId) -> Vec<(u32, DomainId)> {
+        let told = standing.follow(change(pid, to));
+        told.into_iter().map(|change| (change.pid - 5_000_000, change.to)).collect()
+    }
+
+    #[test]
+    fn log_6_a_component_is_told_of_its_own_user_s_processes_and_speaks_for_itself_about_them() {
+        let mut standing = Standing::new(5_000_001, OWN, trust(&[]));
+        assert_eq!(told(&mut standing, 3, VICTIM), []);
+        assert_eq!(told(&mut standing, 2, CLIENT), [(2, CLIENT)]);
+        assert_eq!(told(&mut standing, 1, DRIVER), [(1, DRIVER)]);
+        let claims = standing.claims().unwrap();
+        for (domain, correspondent, counts) in [
+            (DRIVER, CLIENT, true),
+            (DRIVER, NO_DOMAIN, true),
+            (DRIVER, DRIVER, true),
+            (DRIVER, OTHER, true),
+            (OTHER, CLIENT, true),
+            (DRIVER, VICTIM, false),
+            (VICTIM, CLIENT, false),
+            (CLIENT, DRIVER, false),
+            (1, CLIENT, false),
+            (256 + DRIVER, CLIENT, false),
+            (DRIVER, 256 + CLIENT, false),
+        ] {
+            assert_eq!(claims.allow(domain, correspondent), counts, "{domain} about {correspondent}");
+        }
+    }
+
+    #[test]
+    fn log_6_what_a_component_may_no_longer_say_counts_as_long_as_such_rows_may_be_unread() {
+        let mut standing = Standing::new(5_000_001, OWN, trust(&[]));
+        told(&mut standing, 1, DRIVER);
+        told(&mut standing, 2, CLIENT);
+        assert_eq!(told(&mut standing, 2, OTHER), [(2, OTHER)]);
+        assert_eq!(told(&mut standing, 1, VICTIM), [(1, VICTIM)]);
+        let allows = |standing: &Standing| {
+            let claims = standing.claims().unwrap();
+            (claims.allow(DRIVER, NO_DOMAIN), claims.allow(VICTIM, CLIENT), claims.allow(VICTIM, VICTIM))
+        };
+        assert_eq!(allows(&standing), (true, true, true));
+        assert!(standing.is_up_to_date());
+        assert_eq!(allows(&standing), (true, true, true));
+        assert!(standing.is_up_to_date());
+        assert_eq!(allows(&standing), (false, false, true));
+    }
+
+    #[test]
+    fn log_6_a_driver_that_was_named_as_such_knows_all_and_says_it_of_itself_only() {
+        let mut standing = Standing::new(5_000_001, OWN, trust(&[DRIVER]));
+        assert_eq!(told(&mut standing, 3, VICTIM), []);
+        assert_eq!(told(&mut standing, 1, DRIVER), [(1, DRIVER), (3, VICTIM)]);
+        assert_eq!(told(&mut standing, 4, VICTIM), [(4, VICTIM)], "who comes later, too");
+        let claims = standing.claims().unwrap();
+        assert!(claims.allow(DRIVER, VICTIM) && !claims.allow(VICTIM, DRIVER));
+        assert_eq!(told(&mut standing, 1, CLIENT), [(1, CLIENT), (3, OTHER), (4, OTHER)]);
+    }
+
+    #[test]
+    fn log_6_a_driver_known_by_its_name_is_believed_if_it_is_of_the_user_who_was_there_first() {
+        let open = |present: &[u32]| {
+            let trust = Arc::into_inner(trust(&[DRIVER])).unwrap();
+            let present: Vec<_> = present.iter().map(|pid| (5_000_000 + pid, DRIVER)).collect();
+            Arc::new(trust.with_open(&[DRIVER], present.into_iter()))
+        };
+        let tells = |trust: &Arc<Trust>, pid: u32, user| {
+            let mut standing = Standing::new(5_000_000 + pid, user, Arc::clone(trust));
+            told(&mut standing, pid, DRIVER);
+            !told(&mut standing, 4, VICTIM).is_empty()
+        };
+        let trust = open(&[1, 2]);
+        assert!(tells(&trust, 1, OWN) && tells(&trust, 2, OWN) && !tells(&trust, 3, OTHERS));
+        let trust = open(&[]);
+        assert!(tells(&trust, 3, OTHERS) && !tells(&trust, 1, OWN), "the first who comes");
+        let trust = open(&[1, 3]);
+        assert!(!tells(&trust, 1, OWN) && !tells(&trust, 3, OTHERS), "nobody knows who was meant");
+    }
+
+    #[test]
+    fn log_6_a_process_number_that_another_user_has_now_gives_a_component_nothing() {
+        let mut standing = Standing::new(5_000_003, OWN, trust(&[VICTIM]));
+        assert_eq!(told(&mut standing, 3, VICTIM), []);
+        assert!(!standing.claims().unwrap().allow(VICTIM, NO_DOMAIN));
+        assert_eq!(standing.own(), OTHER);
+    }
+
+    #[test]
+    fn log_6_a_component_that_may_say_everything_is_let_go_once_it_has_another_user() {
+        let own = rustix::process::geteuid().as_raw();
+        let of_us = || Standing::new(std::process::id(), own, Arc::default());
+        let of_another_by_now = |standing: Standing| Standing { user: own.wrapping_add(1), ..standing };
+        assert!(!of_another_by_now(of_us()).is_up_to_date(), "soon after it was taken");
+        let mut standing = of_us();
+        assert!((0..100).all(|_| standing.is_up_to_date()));
+        let mut standing = of_another_by_now(standing);
+        assert_eq!((0..CHECK_EVERY).filter(|_| !standing.is_up_to_date()).count(), 1, "later now and then");
+    }
+
+    #[test]
+    fn log_6_what_root_has_started_and_is_another_user_s_by_now_may_not_say_everything() {
+        const TEST: &str = "log_6_what_root_has_started_and_is_another_user_s_by_now_may_not_say_everything";
+        if !rustix::process::geteuid().is_root() {
+            println!("SKIPPED: {TEST}: not root");
+            return;
+        }
+        let of = |command: &mut Command| {
+            let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+            let standing = Standing::new(child.id(), 0, Arc::default());
+            drop(child.stdin.take());
+            child.wait().unwrap();
+            standing.claims().is_some()
+        };
+        assert!(!of(&mut Command::new("cat")));
+        assert!(of(Command::new("cat").uid(OWN)));
+    }
+
+    #[test]
+    fn log_6_users_are_those_whose_rights_processes_have() {
+        let own = rustix::process::geteuid().as_raw();
+        assert_eq!((process::user(std::process::id()), process::user(5_000_001)), (Some(own), None));
+        let standing = Standing::new(std::process::id(), own, Arc::default());
+        assert!(standing.claims().is_none(), "who runs the scheduler may say everything");
+    }
+}

@@ -1,0 +1,122 @@
+//! Processor masks are put back, whoever of the scheduler and its watchers is killed, and when (LOG-16).
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+mod common;
+#[path = "../../mete-keeper/tests/common/kills.rs"]
+mod kills;
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use common::{Running, SUBJECT, children, skip};
+use kills::Victim;
+use mete_sched::actuator::Mask;
+use mete_sched::domains::process::{self, Process};
+
+struct Scheduler {
+    running: Running,
+    journal: String,
+}
+
+/// Whom it places, and where journals are: no other program looks there.
+struct Client {
+    running: Running,
+    directory: TempDir,
+    mask: Mask,
+    processor: usize,
+}
+
+/// A directory of this test's own.
+struct TempDir(PathBuf);
+
+impl TempDir {
+    fn new() -> TempDir {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("mete-kills-{}-{number}", std::process::id()));
+        fs::DirBuilder::new().mode(0o700).create(&path).unwrap();
+        TempDir(path)
+    }
+
+    fn for_program(&self, mut command: Command) -> Command {
+        command.env("METE_RUNTIME_DIR", &self.0);
+        command
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Client {
+    fn all_have_their_mask(&self) -> bool {
+        let own = self.running.pid();
+        let pids = children(own).into_iter().map(|child| child.pid).chain([own]);
+        let masks = pids.flat_map(process::threads).filter_map(|thread| Mask::of_thread(thread).ok());
+        masks.into_iter().all(|mask| mask == self.mask)
+    }
+}
+
+impl Victim for Scheduler {
+    type Place = Client;
+
+    fn place() -> Client {
+        let mut running = Running::waiting();
+        running.tell("more");
+        running.hear();
+        let mask = Mask::of_thread(running.pid()).unwrap();
+        let processor = mask.processors().next().unwrap();
+        Client { running, directory: TempDir::new(), mask, processor }
+    }
+
+    fn start(client: &mut Client) -> Scheduler {
+        let (processor, pid) = (client.processor.to_string(), client.running.pid().to_string());
+        let mut command = client.directory.for_program(Command::new(SUBJECT));
+        let mut running = Running::start(command.args(["pin", &processor, &pid]));
+        assert_eq!(running.hear(), "placed 2");
+        assert!(!client.all_have_their_mask());
+        let start = Process::read(running.pid()).unwrap().start;
+        let journal = format!("/{}-{start}.masks", running.pid());
+        Scheduler { running, journal }
+    }
+
+    fn main(&self) -> u32 {
+        self.running.pid()
+    }
+
+    fn mark(&self) -> String {
+        self.journal.clone()
+    }
+
+    fn is_undone(&self, client: &Client) -> bool {
+        let journal = client.directory.0.join(self.journal.trim_start_matches('/'));
+        client.all_have_their_mask() && !journal.exists()
+    }
+
+    fn recover(&self, client: &Client) {
+        let mut command = client.directory.for_program(Command::new(SUBJECT));
+        assert!(command.arg("recover").stdout(Stdio::null()).status().unwrap().success());
+    }
+
+    fn remove_traces(&self, _: &Client) -> bool {
+        false
+    }
+
+    fn bury(self) {
+        self.running.kill();
+    }
+}
+
+#[test]
+fn log_16_kills_of_scheduler_and_watchers_in_any_order_leave_no_mask_changed() {
+    if Mask::of_thread(std::process::id()).unwrap().processors().count() < 2 {
+        return skip("placement needs two processors");
+    }
+    kills::kill_in_any_order::<Scheduler>("masks");
+}

@@ -1,0 +1,677 @@
+//! Linux's own scheduler as a policy, to run a recording again under what it was recorded under: EEVDF as the
+//! kernel has it since 6.12, with a queue for each processor.
+//!
+//! ```text
+//!   wake ──▶ place: idle processors first ──▶ that processor's queue ──▶ takes it at once, or waits for the tick
+//!   idle ──▶ pull: from the longest queue         tick ──▶ slice over? ──▶ earliest eligible virtual deadline
+//! ```
+//!
+//! Source: `kernel/sched/fair.c` of Linux 6.12 to 6.18, by its behaviour; its names stand at what they name.
+//!
+//! | | |
+//! |---|---|
+//! | slice | `sysctl_sched_base_slice`, seen to be over at a tick or a wake-up |
+//! | wake-up | takes the processor if its deadline is the earliest eligible one, and the running thread is not eligible or has had the slice that it was given (`RUN_TO_PARITY`) |
+//! | a thread that blocks ahead of the others | stays in the queue until they have caught up (`DELAY_DEQUEUE`, `DELAY_ZERO`) |
+//! | place | an idle processor: where it ran, else another one; none idle: where it ran, or its waker's that has less load |
+//! | balance | a processor that becomes idle takes a thread, one that is idle at a tick is given one, and each looks at the others at times |
+//! | real time | above all others, by priority |
+//!
+//! Not in it: groups (cgroups and sessions share as one), `sched_setaffinity`, `SCHED_BATCH`, `SCHED_IDLE` and deadlines,
+//! load that fades (a thread's load is its mean over the recording), caches and domains of processors. A decision is linear in
+//! the threads of a queue.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use mete_policy::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Share, Stop};
+
+use super::recording::{NICE_0, Recording, Script};
+
+/// What the kernel of the recorded machine is built and set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// From tick to tick.
+    pub tick_ns: Nanoseconds,
+    /// What a thread is given at a time (`base_slice_ns`).
+    pub slice_ns: Nanoseconds,
+    /// How many processors there are.
+    pub processors: ProcessorId,
+}
+
+/// What most distributions build Linux with (HZ=250).
+const USUAL_TICK_NS: Nanoseconds = 4_000_000;
+/// `sysctl_sched_base_slice` for one processor: since Linux 6.15, and before.
+const SLICES_NS: [Nanoseconds; 2] = [700_000, 750_000];
+/// A queue's load is looked at again after this for each processor (`sd_init`: an interval of so many milliseconds
+/// as the domain has processors), times [`BUSY_FACTOR`] on a processor that is busy.
+const BALANCE_NS: Nanoseconds = 1_000_000;
+/// `busy_factor` of the kernel's scheduling domains.
+const BUSY_FACTOR: Nanoseconds = 16;
+/// A thread that ran so recently is not moved (`sysctl_sched_migration_cost`).
+const CACHE_HOT_NS: Nanoseconds = 500_000;
+/// By how much less loaded, in percent, the waker's processor must be (half of `imbalance_pct` 117).
+const AFFINE_PERCENT: i64 = 108;
+/// The weight of nice 0 (`NICE_0_LOAD`).
+const NICE_0_WEIGHT: i64 = 1024;
+/// The quotient of two weights that are a step of nice apart (`sched_prio_to_weight`).
+const NICE_STEP: f64 = 1.25;
+
+impl Kernel {
+    /// As far as the recording tells: the tick by its ends of slices, the slice by its kernel's name.
+    #[must_use]
+    pub fn of(recording: &Recording, processors: ProcessorId) -> Kernel {
+        let is_older = recording.machine.kernel.as_deref().and_then(version).is_some_and(|of| of < (6, 15));
+        let slice_ns = SLICES_NS[usize::from(is_older)];
+        // `get_update_sysctl_factor`: logarithmic scaling, up to eight processors.
+        let factor = 1 + u64::from(processors.clamp(1, 8).ilog2());
+        let tick_ns = recording.machine.tick_ns().unwrap_or(USUAL_TICK_NS);
+        Kernel { tick_ns, slice_ns: slice_ns * factor, processors: processors.max(1) }
+    }
+}
+
+/// `Linux 6.18.44-…` as (6, 18).
+fn version(kernel: &str) -> Option<(u32, u32)> {
+    let mut parts = kernel.split_whitespace().nth(1)?.split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+/// By whom each client was woken last: the model tells, the policy asks.
+pub(super) type Wakers = Rc<[Cell<Option<ClientId>>]>;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Absent,
+    Blocked,
+    /// Blocked and still in its queue, because it is ahead of the others.
+    Delayed,
+    Ready,
+    Running,
+}
+
+struct Task {
+    state: State,
+    /// Lower is more urgent; `None` for those who share.
+    real_time: Option<i32>,
+    weight: i64,
+    /// What it makes its processor's load, on average.
+    load: i64,
+    only: Option<usize>,
+    /// Where it runs, waits, or ran last.
+    place: usize,
+    is_new: bool,
+    vruntime: i64,
+    deadline: i64,
+    /// How far it was behind the others' mean when it left.
+    lag: i64,
+    /// Up to where it keeps the processor (`vprot`).
+    protected: i64,
+    left_ns: Nanoseconds,
+}
+
+#[derive(Default)]
+struct Queue {
+    current: Option<ClientId>,
+    picked_ns: Nanoseconds,
+    /// The virtual time at which the current one was picked.
+    picked: i64,
+    ready: Vec<ClientId>,
+    load: i64,
+    /// It has just lost its thread, or others have seen at a tick that it is idle: it may take one of theirs.
+    may_pull: bool,
+    balanced_ns: Nanoseconds,
+    failed: u32,
+}
+
+/// See the [module](self).
+pub(super) struct Linux {
+    kernel: Kernel,
+    tasks: Vec<Task>,
+    queues: Vec<Queue>,
+    wakers: Wakers,
+}
+
+impl Linux {
+    pub(super) fn new(recording: &Recording, kernel: Kernel, wakers: Wakers) -> Linux {
+        let count = usize::from(kernel.processors);
+        let tasks: Vec<_> = recording.scripts.iter().map(|of| task(of, recording, count)).collect();
+        let mut queues: Vec<Queue> = (0..count).map(|_| Queue::default()).collect();
+        tasks.iter().for_each(|task| queues[task.place].load += task.load);
+        Linux { kernel, tasks, queues, wakers }
+    }
+
+    fn task(&self, client: ClientId) -> &Task {
+        &self.tasks[client as usize]
+    }
+
+    fn task_mut(&mut self, client: ClientId) -> &mut Task {
+        &mut self.tasks[client as usize]
+    }
+
+    fn slice(&self, client: ClientId) -> i64 {
+        self.task(client).virtual_ns(self.kernel.slice_ns)
+    }
+
+    fn is_idle(&self, processor: usize) -> bool {
+        let queue = &self.queues[processor];
+        queue.current.is_none() && !queue.ready.iter().any(|&client| self.task(client).state == State::Ready)
+    }
+
+    /// Those who share and compete there.
+    fn competing(&self, processor: usize) -> impl Iterator<Item = &Task> {
+        let queue = &self.queues[processor];
+        let all = queue.ready.iter().chain(&queue.current);
+        all.map(|&client| self.task(client)).filter(|task| task.real_time.is_none())
+    }
+
+    /// `avg_vruntime`, and the weight that it is of.
+    fn mean(&self, processor: usize) -> (i64, i64) {
+        let Some(base) = self.competing(processor).next().map(|task| task.vruntime) else { return (0, 0) };
+        let (mut sum, mut weight) = (0i128, 0i64);
+        for task in self.competing(processor) {
+            sum += i128::from(task.vruntime.saturating_sub(base)) * i128::from(task.weight);
+            weight += task.weight;
+        }
+        (base.saturating_add(sum.div_euclid(i128::from(weight.max(1))) as i64), weight)
+    }
+
+    /// `update_curr`; whether the current one should give way.
+    fn update(&mut self, processor: usize, now: Nanoseconds) -> bool {
+        let queue = &self.queues[processor];
+        let Some(client) = queue.current.filter(|&client| self.task(client).real_time.is_none()) else {
+            return false;
+        };
+        let (picked, ran_ns) = (queue.picked, now.saturating_sub(queue.picked_ns));
+        let is_over = self.has_run_to(client, picked, ran_ns);
+        let task = self.task(client);
+        let is_protected = task.vruntime < task.protected;
+        self.competing(processor).nth(1).is_some() && (is_over || !is_protected)
+    }
+
+    /// A virtual time later than when it was picked; whether its slice is over (`update_deadline`).
+    fn has_run_to(&mut self, client: ClientId, picked: i64, ran_ns: Nanoseconds) -> bool {
+        let slice = self.slice(client);
+        let task = self.task_mut(client);
+        task.vruntime = picked.saturating_add(task.virtual_ns(ran_ns));
+        let is_over = task.vruntime >= task.deadline;
+        if is_over {
+            task.deadline = task.vruntime.saturating_add(slice);
+        }
+        is_over
+    }
+
+    /// `place_entity`.
+    fn place(&mut self, processor: usize, client: ClientId) {
+        let (mean, others) = self.mean(processor);
+        let slice = self.slice(client);
+        let task = self.task_mut(client);
+        let lag = if others > 0 { task.lag * (others + task.weight) / others } else { 0 };
+        task.vruntime = mean.saturating_sub(lag);
+        // Who is new comes when the others are, on average, halfway through theirs.
+        let first = if std::mem::take(&mut task.is_new) { slice / 2 } else { slice };
+        task.deadline = task.vruntime.saturating_add(first);
+    }
+
+    fn push(&mut self, processor: usize, client: ClientId) {
+        let (was, load) = (self.task(client).place, self.task(client).load);
+        self.queues[was].load -= load;
+        self.queues[processor].load += load;
+        self.task_mut(client).place = processor;
+        self.queues[processor].ready.push(client);
+    }
+
+    fn take_out(&mut self, client: ClientId) {
+        let place = self.task(client).place;
+        self.queues[place].ready.retain(|&other| other != client);
+    }
+
+    /// How far it is behind the others there (`update_entity_lag`).
+    fn lag_of(&self, client: ClientId) -> i64 {
+        let task = self.task(client);
+        let limit = task.virtual_ns((2 * self.kernel.slice_ns).max(self.kernel.tick_ns));
+        let (mean, _) = self.mean(task.place);
+        mean.saturating_sub(task.vruntime).clamp(-limit, limit)
+    }
+
+    /// `pick_eevdf`; the one that runs competes unless it may not go on.
+    fn earliest(&self, processor: usize, may_protect: bool) -> Option<ClientId> {
+        let queue = &self.queues[processor];
+        let (mean, _) = self.mean(processor);
+        let shares = |client: &&ClientId| self.task(**client).real_time.is_none();
+        let current = queue.current.filter(|client| shares(&client) && self.task(*client).vruntime <= mean);
+        let is_protected =
+            |client: &ClientId| self.task(*client).vruntime < self.task(*client).protected && may_protect;
+        if let Some(current) = current.filter(is_protected) {
+            return Some(current);
+        }
+        let eligible =
+            queue.ready.iter().filter(shares).filter(|&&client| self.task(client).vruntime <= mean);
+        let best = eligible.min_by_key(|&&client| self.task(client).deadline).copied();
+        match (best, current) {
+            (Some(best), Some(current)) if self.task(current).deadline < self.task(best).deadline => {
+                Some(current)
+            }
+            (best, current) => best.or(current),
+        }
+    }
+
+    fn most_urgent(&self, processor: usize) -> Option<ClientId> {
+        let urgent = self.queues[processor].ready.iter().copied();
+        let urgent = urgent.filter(|&client| self.task(client).real_time.is_some());
+        urgent.min_by_key(|&client| self.task(client).real_time)
+    }
+
+    /// Whom to run there, of its own queue. Who is delayed and would be next has slept long enough.
+    fn next(&mut self, processor: usize) -> Option<ClientId> {
+        if let Some(urgent) = self.most_urgent(processor) {
+            return Some(urgent);
+        }
+        loop {
+            let any = || self.queues[processor].ready.first().copied();
+            let best = self.earliest(processor, false).or_else(any)?;
+            if self.task(best).state != State::Delayed {
+                return Some(best);
+            }
+            self.leave(best);
+        }
+    }
+
+    /// A blocked one is no longer in its queue.
+    fn leave(&mut self, client: ClientId) {
+        // It is owed nothing for time in which it was only kept for what it owed.
+        self.task_mut(client).lag = self.lag_of(client).min(0);
+        self.take_out(client);
+        self.task_mut(client).state = State::Blocked;
+    }
+
+    /// `select_task_rq_fair`.
+    fn choose(&self, client: ClientId) -> usize {
+        let task = self.task(client);
+        if let Some(only) = task.only {
+            return only;
+        }
+        let waker = self.wakers.get(client as usize).and_then(Cell::get);
+        let waker = waker.map(|waker| self.task(waker)).filter(|waker| waker.state == State::Running);
+        match waker {
+            Some(parent) if task.is_new => self.least_loaded(parent.place),
+            Some(waker) => self.near_idle(self.near(task, waker), task.place),
+            None => self.near_idle(task.place, task.place),
+        }
+    }
+
+    /// `wake_affine`: the waker's processor or the one where it ran last.
+    fn near(&self, task: &Task, waker: &Task) -> usize {
+        let (here, last) = (waker.place, task.place);
+        let is_kept = waker.only.is_some() && here == last && self.queues[here].ready.is_empty();
+        if self.is_idle(last) || is_kept {
+            return last;
+        }
+        let here_load = self.queues[here].load + if here == last { 0 } else { task.load };
+        let last_load = self.queues[last].load - task.load;
+        if here_load * 100 < last_load * AFFINE_PERCENT { here } else { last }
+    }
+
+    /// `select_idle_sibling`.
+    fn near_idle(&self, target: usize, last: usize) -> usize {
+        let all = self.queues.len();
+        let around = (0..all).map(|step| (target + step) % all);
+        [target, last].into_iter().chain(around).find(|&place| self.is_idle(place)).unwrap_or(target)
+    }
+
+    /// Where a new thread begins: the parent's processor, unless another has fewer to run.
+    fn least_loaded(&self, here: usize) -> usize {
+        let running = |&place: &usize| self.running(place);
+        let least = (0..self.queues.len()).min_by_key(running).unwrap_or(here);
+        if running(&least) < running(&here) { least } else { here }
+    }
+
+    /// How many can run there.
+    fn running(&self, processor: usize) -> usize {
+        let queue = &self.queues[processor];
+        let ready = queue.ready.iter().filter(|&&client| self.task(client).state == State::Ready);
+        ready.count() + usize::from(queue.current.is_some())
+    }
+
+    /// Whether the one that was just put there takes the processor (`wakeup_preempt`).
+    fn takes(&self, processor: usize, client: ClientId) -> bool {
+        let Some(current) = self.queues[processor].current else { return false };
+        match (self.task(client).real_time, self.task(current).real_time) {
+            (Some(mine), Some(other)) => mine < other,
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (None, None) => self.earliest(processor, true) == Some(client),
+        }
+    }
+
+    /// Takes a thread from another queue: those that do not run, may come, and whose caches are cold.
+    fn pull(&mut self, to: usize, now: Nanoseconds) -> bool {
+        let busiest =
+            (0..self.queues.len()).filter(|&from| from != to).max_by_key(|&from| self.running(from));
+        let Some(from) = busiest.filter(|&from| self.running(from) >= 2) else { return false };
+        let may_come = |client: &&ClientId| {
+            let task = self.task(**client);
+            let is_cold = now.saturating_sub(task.left_ns) >= CACHE_HOT_NS;
+            task.state == State::Ready && task.only.is_none() && is_cold
+        };
+        let Some(client) = self.queues[from].ready.iter().find(may_come).copied() else { return false };
+        self.update(from, now);
+        self.migrate(client, to, now);
+        true
+    }
+
+    /// With its lag and what is left of its slice (`PLACE_LAG`, `PLACE_REL_DEADLINE`).
+    fn migrate(&mut self, client: ClientId, to: usize, now: Nanoseconds) {
+        let lag = self.lag_of(client);
+        let task = self.task_mut(client);
+        task.lag = lag;
+        let left = task.deadline.saturating_sub(task.vruntime);
+        self.take_out(client);
+        self.update(to, now);
+        self.place(to, client);
+        let task = self.task_mut(client);
+        task.deadline = task.vruntime.saturating_add(left);
+        self.push(to, client);
+    }
+
+    /// `sched_balance_rq` now and then: evens out queues that differ by two, and by one the second time.
+    fn balance(&mut self, processor: usize, now: Nanoseconds) -> bool {
+        let every_ns = BALANCE_NS * BUSY_FACTOR * Nanoseconds::from(self.kernel.processors);
+        if now.saturating_sub(self.queues[processor].balanced_ns) < every_ns {
+            return false;
+        }
+        self.queues[processor].balanced_ns = now;
+        let most = (0..self.queues.len()).map(|place| self.running(place)).max().unwrap_or(0);
+        let difference = most - self.running(processor).min(most);
+        let failed = self.queues[processor].failed;
+        let is_uneven = difference >= 2 || difference == 1 && failed > 0;
+        let has_pulled = is_uneven && self.pull(processor, now);
+        self.queues[processor].failed = if has_pulled || difference == 0 { 0 } else { failed + 1 };
+        has_pulled
+    }
+}
+
+impl Task {
+    fn virtual_ns(&self, ns: Nanoseconds) -> i64 {
+        (i128::from(ns) * i128::from(NICE_0_WEIGHT) / i128::from(self.weight.max(1)))
+            .min(i128::from(i64::MAX / 4)) as i64
+    }
+}
+
+/// A recorded thread.
+fn task(script: &Script, recording: &Recording, processors: usize) -> Task {
+    let nice = script.priority.clamp(100, 139) - NICE_0;
+    let weight = (NICE_0_WEIGHT as f64 / libm::pow(NICE_STEP, nice.into())).round() as i64;
+    let part = script.service_ns() as f64 / recording.duration_ns.max(1) as f64;
+    let first = script.processors.iter().min_by_key(|&(_, &at_ns)| at_ns).map_or(0, |(&place, _)| place);
+    let first = first as usize % processors;
+    Task {
+        state: State::Absent,
+        real_time: Some(script.priority).filter(|&priority| priority < 100),
+        weight: weight.max(1),
+        load: (weight as f64 * part) as i64,
+        only: is_bound(script).then_some(first),
+        place: first,
+        is_new: script.is_new,
+        vruntime: 0,
+        deadline: 0,
+        lag: 0,
+        protected: 0,
+        left_ns: 0,
+    }
+}
+
+/// The kernel's threads of one processor are called by it: `ksoftirqd/1`, `kworker/1:0H`.
+fn is_bound(script: &Script) -> bool {
+    let mut places = script.processors.keys();
+    let (Some(place), None) = (places.next(), places.next()) else { return false };
+    let Some((_, behind)) = script.name.split_once('/') else { return false };
+    let number = behind.split(|c: char| !c.is_ascii_digit()).next();
+    number.and_then(|number| number.parse().ok()) == Some(*place)
+}
+
+impl Policy for Linux {
+    fn name(&self) -> &'static str {
+        "eevdf"
+    }
+
+    fn add(&mut self, client: ClientId, _domain: DomainIndex, _share: Share, _now: Nanoseconds) {
+        self.task_mut(client).state = State::Blocked;
+    }
+
+    fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
+        self.take_out(client);
+        self.task_mut(client).state = State::Absent;
+    }
+
+    fn set_share(&mut self, _client: ClientId, _share: Share, _now: Nanoseconds) {}
+
+    fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
+        let was_delayed = match self.task(client).state {
+            State::Delayed => true,
+            State::Blocked => false,
+            State::Absent | State::Ready | State::Running => return None,
+        };
+        let to = if was_delayed { self.task(client).place } else { self.choose(client) };
+        let is_over = self.update(to, now);
+        if !was_delayed {
+            self.place(to, client);
+            self.push(to, client);
+        } else if self.lag_of(client) > 0 {
+            self.leave(client);
+            self.place(to, client);
+            self.push(to, client);
+        }
+        self.task_mut(client).state = State::Ready;
+        (self.takes(to, client) || is_over).then_some(to as ProcessorId)
+    }
+
+    fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
+        let here = usize::from(processor);
+        if here >= self.queues.len() {
+            return None;
+        }
+        let may_pull = std::mem::take(&mut self.queues[here].may_pull);
+        let mut client = self.next(here);
+        if client.is_none() && may_pull && self.pull(here, now) {
+            client = self.next(here);
+        }
+        let client = client?;
+        self.take_out(client);
+        let task = self.task_mut(client);
+        task.state = State::Running;
+        task.protected = task.deadline;
+        let picked = task.vruntime;
+        let queue = &mut self.queues[here];
+        (queue.current, queue.picked_ns, queue.picked) = (Some(client), now, picked);
+        Some(Decision { client, slice_ns: Nanoseconds::MAX / 4, grant: Grant::Share })
+    }
+
+    fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
+        if self.task(client).state != State::Running {
+            return;
+        }
+        let place = self.task(client).place;
+        let picked = self.queues[place].picked;
+        self.has_run_to(client, picked, ran_ns);
+        let lag = self.lag_of(client);
+        let queue = &mut self.queues[place];
+        (queue.current, queue.may_pull) = (None, true);
+        let is_real_time = self.task(client).real_time.is_some();
+        let task = self.task_mut(client);
+        task.left_ns = now;
+        task.state = match stop {
+            Stop::Blocked if lag < 0 && !is_real_time => State::Delayed,
+            Stop::Blocked => State::Blocked,
+            _ => State::Ready,
+        };
+        task.lag = lag;
+        if task.state != State::Blocked {
+            self.queues[place].ready.push(client);
+        }
+    }
+
+    fn tick_ns(&self) -> Option<Nanoseconds> {
+        Some(self.kernel.tick_ns)
+    }
+
+    fn tick(&mut self, processor: ProcessorId, now: Nanoseconds) -> bool {
+        let here = usize::from(processor);
+        let is_over = self.update(here, now);
+        self.balance(here, now);
+        if self.running(here) >= 2
+            && let Some(idle) = (0..self.queues.len()).find(|&place| self.is_idle(place))
+        {
+            // `nohz_balancer_kick`
+            self.queues[idle].may_pull = true;
+        }
+        is_over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::machine::Machine;
+    use super::super::recording::{Action, Step};
+    use super::*;
+
+    const MS: Nanoseconds = 1_000_000;
+    const KERNEL: Kernel = Kernel { tick_ns: 4 * MS, slice_ns: 3 * MS, processors: 1 };
+
+    /// A thread of this priority that computed this part of the time, in percent, on processor 0.
+    fn thread((priority, percent): (i32, u64)) -> Script {
+        let steps = vec![Step { compute_ns: percent * MS, action: Action::Await }];
+        Script { priority, steps, processors: [(0, 0)].into(), ..Script::default() }
+    }
+
+    /// These threads, all asleep.
+    fn asleep(processors: ProcessorId, threads: &[(i32, u64)]) -> Linux {
+        let recording = Recording {
+            scripts: threads.iter().copied().map(thread).collect(),
+            processors: processors.into(),
+            duration_ns: 100 * MS,
+            gaps: 0,
+            uncertain_ns: 0,
+            busy_ns: Vec::new(),
+            machine: Machine::default(),
+        };
+        let wakers = threads.iter().map(|_| Cell::new(None)).collect();
+        let mut linux = Linux::new(&recording, Kernel { processors, ..KERNEL }, wakers);
+        (0..).zip(threads).for_each(|(client, _)| linux.add(client, 0, Share::ONE, 0));
+        linux
+    }
+
+    fn picked(linux: &mut Linux, processor: ProcessorId, now: Nanoseconds) -> Option<ClientId> {
+        linux.pick(processor, now).map(|decision| decision.client)
+    }
+
+    #[test]
+    fn new_1_of_threads_that_are_entitled_alike_the_one_with_the_earliest_deadline_runs() {
+        // By nice values: the more a thread weighs, the sooner it is to have had its slice.
+        let mut linux = asleep(1, &[(120, 0), (110, 0), (115, 0)]);
+        for client in 0..3 {
+            assert_eq!(linux.wake(client, 0), None, "nobody runs who could make way");
+        }
+        assert_eq!(picked(&mut linux, 0, 0), Some(1));
+        linux.ran(1, 0, Stop::Blocked, 0);
+        assert_eq!(picked(&mut linux, 0, 0), Some(2));
+    }
+
+    #[test]
+    fn new_1_real_time_threads_are_above_all_others_and_in_the_order_of_their_priorities() {
+        let mut linux = asleep(1, &[(120, 0), (98, 0), (10, 0)]);
+        let _ = linux.wake(0, 0);
+        assert_eq!(picked(&mut linux, 0, 0), Some(0));
+        assert_eq!(linux.wake(1, MS), Some(0), "it takes the processor");
+        assert_eq!(linux.wake(2, MS), Some(0));
+        linux.ran(0, MS, Stop::Preempted, MS);
+        assert_eq!(picked(&mut linux, 0, MS), Some(2));
+        linux.ran(2, MS, Stop::Blocked, 2 * MS);
+        assert_eq!(picked(&mut linux, 0, 2 * MS), Some(1));
+        assert_eq!(linux.wake(2, 3 * MS), Some(0), "also from a less urgent one");
+        linux.ran(1, MS, Stop::Blocked, 3 * MS);
+        assert_eq!(picked(&mut linux, 0, 3 * MS), Some(2));
+        assert_eq!(linux.wake(1, 4 * MS), None, "which does not take it back");
+        linux.ran(2, MS, Stop::Blocked, 4 * MS);
+        assert_eq!(picked(&mut linux, 0, 4 * MS), Some(1));
+    }
+
+    #[test]
+    fn new_1_a_thread_that_went_to_sleep_behind_the_others_comes_back_before_them() {
+        let mut linux = asleep(1, &[(120, 0), (120, 0)]);
+        let _ = linux.wake(0, 0);
+        let _ = linux.wake(1, 0);
+        assert_eq!(picked(&mut linux, 0, 0), Some(0));
+        linux.ran(0, 10 * MS, Stop::Preempted, 10 * MS);
+        assert_eq!(picked(&mut linux, 0, 10 * MS), Some(1));
+        linux.ran(1, MS, Stop::Blocked, 11 * MS);
+        assert_eq!(picked(&mut linux, 0, 11 * MS), Some(0));
+        assert_eq!(linux.wake(1, 11 * MS + MS / 2), Some(0), "it is owed what the other one had more");
+    }
+
+    #[test]
+    fn new_1_a_thread_that_went_to_sleep_ahead_is_owed_nothing_however_long_it_sleeps() {
+        let mut linux = asleep(1, &[(120, 0), (120, 0)]);
+        let _ = linux.wake(0, 0);
+        let _ = linux.wake(1, 0);
+        assert_eq!(picked(&mut linux, 0, 0), Some(0));
+        linux.ran(0, 5 * MS, Stop::Blocked, 5 * MS);
+        assert!(linux.task(0).state == State::Delayed, "it is kept until the other one has caught up");
+        assert_eq!(picked(&mut linux, 0, 5 * MS), Some(1));
+        assert!(linux.tick(0, 17 * MS), "its slice is over");
+        linux.ran(1, 12 * MS, Stop::Preempted, 17 * MS);
+        assert_eq!(picked(&mut linux, 0, 17 * MS), Some(1));
+        assert!(linux.task(0).state == State::Blocked);
+        assert_eq!(linux.wake(0, 18 * MS), None);
+    }
+
+    #[test]
+    fn new_1_an_idle_processor_takes_a_waiting_thread_whose_caches_are_cold() {
+        let mut linux = asleep(2, &[(120, 0), (120, 0), (120, 0)]);
+        let _ = linux.wake(0, 0);
+        assert_eq!(picked(&mut linux, 0, 0), Some(0));
+        let _ = linux.wake(1, 0);
+        assert_eq!(picked(&mut linux, 1, 0), Some(1), "the other processor was idle");
+        let _ = linux.wake(2, 0);
+        assert_eq!(linux.task(2).place, 0, "none is idle: where it ran last");
+        linux.ran(0, 10 * MS, Stop::Preempted, 10 * MS);
+        assert_eq!(picked(&mut linux, 0, 10 * MS), Some(2));
+        let hot = 10 * MS + CACHE_HOT_NS / 2;
+        linux.ran(1, hot, Stop::Blocked, hot);
+        assert_eq!(picked(&mut linux, 1, hot), None, "the first one has just left its processor");
+        let cold = 10 * MS + CACHE_HOT_NS;
+        let _ = linux.tick(0, cold);
+        assert_eq!(picked(&mut linux, 1, cold), Some(0));
+    }
+
+    #[test]
+    fn new_1_a_woken_thread_goes_to_the_waker_s_processor_if_that_has_less_to_do() {
+        for (of_waker, of_other, expected) in [(5, 90, 1), (90, 5, 0)] {
+            let mut linux = asleep(2, &[(120, of_other), (120, of_waker), (120, 10)]);
+            let _ = linux.wake(0, 0);
+            picked(&mut linux, 0, 0);
+            let _ = linux.wake(1, 0);
+            assert_eq!(picked(&mut linux, 1, 0), Some(1));
+            linux.wakers[2].set(Some(1));
+            let _ = linux.wake(2, MS);
+            assert_eq!(linux.task(2).place, expected, "waker {of_waker} %, other {of_other} %");
+        }
+    }
+
+    #[test]
+    fn new_1_queues_that_differ_by_two_are_evened_out_at_a_tick_now_and_then() {
+        let mut linux = asleep(2, &[(120, 0); 4]);
+        let _ = linux.wake(0, 0);
+        picked(&mut linux, 0, 0);
+        let _ = linux.wake(1, 0);
+        picked(&mut linux, 1, 0);
+        let _ = linux.wake(2, 0);
+        let _ = linux.wake(3, 0);
+        assert_eq!([0, 1].map(|place| linux.running(place)), [3, 1]);
+        let _ = linux.tick(1, MS);
+        assert_eq!([0, 1].map(|place| linux.running(place)), [3, 1], "not at each tick");
+        let _ = linux.tick(1, 100 * MS);
+        assert_eq!([0, 1].map(|place| linux.running(place)), [2, 2]);
+        let _ = linux.tick(1, 200 * MS);
+        assert_eq!([0, 1].map(|place| linux.running(place)), [2, 2]);
+    }
+}

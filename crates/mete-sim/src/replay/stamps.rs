@@ -1,0 +1,97 @@
+//! Which time stamps of a recording are believed.
+//!
+//! Events stand in the order in which they happened, and their stamps should rise with it. One that is wrong,
+//! from a damaged file or a clock that jumped, contradicts its neighbours: the stamps that are believed are the
+//! largest number of them that rise. An event with another stamp happened when the one before it did.
+//!
+//! ```text
+//!   stamps    100  110  9999999  120  130        100  110  [two years]  130
+//!   believed  100  110    (110)  120  130        100  110        then   110
+//! ```
+//!
+//! The first or the last stamp may be far off and still rise. So silence that no recorder of a whole machine can
+//! have seen is left out too.
+
+/// Nothing happened for longer than this: one of the two stamps is wrong. The kernel's own threads run several
+/// times a minute on a machine that has nothing to do.
+const MOST_SILENT_NS: u64 = 3_600_000_000_000;
+
+/// When the next event happened, by what is believed of the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// In nanoseconds since the first event.
+    pub(super) at_ns: u64,
+    /// Whether its own stamp says so.
+    pub(super) is_believed: bool,
+}
+
+/// One for each stamp; an event without one happened when the one before it did.
+pub(super) fn believed(stamps: &[Option<u64>]) -> Vec<Stamp> {
+    let rises = rising(stamps);
+    let (mut at_ns, mut before) = (0, None);
+    let of = |(stamp, rises): (&Option<u64>, bool)| {
+        let Some(stamp) = *stamp else { return Stamp { at_ns, is_believed: true } };
+        if !rises {
+            return Stamp { at_ns, is_believed: false };
+        }
+        let silent_ns = before.replace(stamp).map_or(0, |before| stamp - before);
+        let is_believed = silent_ns <= MOST_SILENT_NS;
+        if is_believed {
+            at_ns = u64::saturating_add(at_ns, silent_ns);
+        }
+        Stamp { at_ns, is_believed }
+    };
+    stamps.iter().zip(rises).map(of).collect()
+}
+
+/// Which of them are the longest sequence that never falls.
+fn rising(stamps: &[Option<u64>]) -> Vec<bool> {
+    // For each length, where the sequence of that length ends that ends lowest; and who stands before whom.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before = vec![None; stamps.len()];
+    for (place, stamp) in stamps.iter().enumerate().filter(|(_, stamp)| stamp.is_some()) {
+        let length = ends.partition_point(|&end| stamps[end] <= *stamp);
+        before[place] = length.checked_sub(1).map(|shorter| ends[shorter]);
+        ends.truncate(ends.len().max(length));
+        match ends.get_mut(length) {
+            Some(end) => *end = place,
+            None => ends.push(place),
+        }
+    }
+    let mut is_rising = vec![false; stamps.len()];
+    let mut next = ends.last().copied();
+    while let Some(place) = next {
+        is_rising[place] = true;
+        next = before[place];
+    }
+    is_rising
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(stamps: &[u64]) -> (Vec<u64>, usize) {
+        let stamps: Vec<_> = stamps.iter().copied().map(Some).collect();
+        let all = believed(&stamps);
+        (all.iter().map(|of| of.at_ns).collect(), all.iter().filter(|of| !of.is_believed).count())
+    }
+
+    #[test]
+    fn new_1_stamps_that_rise_are_believed() {
+        assert_eq!(at(&[100, 110, 110, 130]), (vec![0, 10, 10, 30], 0));
+        assert_eq!(at(&[]), (vec![], 0));
+        assert_eq!(believed(&[None, Some(5), None]).iter().map(|of| of.at_ns).collect::<Vec<_>>(), [0, 0, 0]);
+    }
+
+    #[test]
+    fn new_1_one_far_off_stamp_moves_no_other_event_wherever_it_stands() {
+        let far = 18_000_000_000_000_000_000;
+        assert_eq!(at(&[100, 110, far, 120, 130]), (vec![0, 10, 10, 20, 30], 1));
+        assert_eq!(at(&[100, 110, 3, 120, 130]), (vec![0, 10, 10, 20, 30], 1));
+        assert_eq!(at(&[far, 110, 120, 130]), (vec![0, 0, 10, 20], 1));
+        assert_eq!(at(&[0, far, far + 10, far + 20]), (vec![0, 0, 10, 20], 1));
+        assert_eq!(at(&[100, 110, 120, far]), (vec![0, 10, 20, 20], 1));
+        assert_eq!(at(&[100, 110, u64::MAX]), (vec![0, 10, 10], 1));
+    }
+}

@@ -1,0 +1,151 @@
+//! What logging costs the requests of real processes: those of `mete demo`, which the command plays.
+
+use std::time::Duration;
+
+use crate::context::Context;
+use crate::pairs::{Goal, PIECES, Pairs, beside};
+use crate::reason::Reason;
+use crate::report::{Bar, Row};
+
+/// What is attached while requests are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// Nothing.
+    Nothing,
+    /// An empty program wherever the kernel would be logged.
+    Empty,
+    /// The kernel and the probes as in `mete demo`, and what is logged is read.
+    Logged,
+    /// The same, but read only afterwards.
+    Unread,
+    /// As [`Setting::Logged`], but only the kernel logs.
+    Kernel,
+    /// As [`Setting::Logged`], but only the probes log.
+    Probes,
+}
+
+/// What was measured in a tenth of a second or so.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Piece {
+    /// Requests answered in a second.
+    pub rate: f64,
+    /// The processor time of clients and drivers for a request, in nanoseconds.
+    pub used_ns: f64,
+}
+
+/// Clients and drivers at work, which can be logged for a while.
+pub trait Requests {
+    /// Lets them work for a while, and says what they did.
+    ///
+    /// # Errors
+    ///
+    /// Why they do not work, or cannot be logged.
+    fn piece(&mut self, setting: Setting) -> Result<Piece, Reason>;
+}
+
+/// Sets clients and drivers to work. They end when what this returns is dropped.
+pub type MakeRequests = dyn Fn() -> Result<Box<dyn Requests>, Reason>;
+
+/// One percent to both sides.
+const WITHIN: f64 = 0.01;
+/// How long it may take, unless something else is asked for: for three settings at most, twice as long for up to six.
+pub const USUAL_TIME: Duration = Duration::from_secs(120);
+const QUICK_TIME: Duration = Duration::from_secs(15);
+
+const NOTE: &str = "a pair is a second of each, in tenths that alternate in random order, so that each second of logging \
+                    has its polls and its look at the processes; clients and what computes stay on their processors";
+
+/// What logging costs them.
+pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
+    let [[rate, used]] = compare(context, [("demo: requests, logging on / off", Setting::Logged, NOTE)]);
+    vec![rate.bar(Bar::AtLeast(0.98)), used]
+}
+
+/// Of what that is made up, what of it no log in the kernel could do without, and how well this measures.
+pub(crate) fn floor_rows(context: &mut Context<'_>) -> Vec<Row> {
+    let compared = [
+        (
+            "floor: requests, logged / nothing",
+            Setting::Logged,
+            "as in the row of the demo, in the rounds of those below",
+        ),
+        ("floor: requests, logged and not read / nothing", Setting::Unread, "nobody polls meanwhile"),
+        ("floor: requests, only the kernel logged / nothing", Setting::Kernel, "without the drivers' probes"),
+        ("floor: requests, only probes logged / nothing", Setting::Probes, "three probes a request"),
+        (
+            "floor: requests, empty programs / nothing",
+            Setting::Empty,
+            "at the context switch, the wake-up and the tick: what the kernel takes for calling programs there",
+        ),
+        (
+            "floor: requests, nothing / nothing",
+            Setting::Nothing,
+            "the measurement's check of itself: its interval has 1 in it, but for one run in twenty",
+        ),
+    ];
+    compare(context, compared).into_iter().flatten().collect()
+}
+
+/// A name, what is compared with nothing, and how to read it.
+type Compared = (&'static str, Setting, &'static str);
+
+/// For each, a row of requests in a second and one of what a request takes.
+fn compare<const N: usize>(context: &mut Context<'_>, compared: [Compared; N]) -> [[Row; 2]; N] {
+    context.progress.begin(compared[0].0, 1);
+    let found = measure(context, &compared.map(|(_, setting, _)| setting));
+    context.progress.step();
+    let mut nth = 0;
+    compared.map(|(name, _, note)| {
+        let found = found.as_ref().map(|found| found[nth].clone()).map_err(Reason::clone);
+        nth += 1;
+        let words = found.as_ref().map_or(String::new(), |found| found.rates.in_words());
+        let (rates, used) = found
+            .map(|found| (found.rates.quotients, found.used))
+            .map_or_else(|reason| (Err(reason.clone()), Err(reason)), |(rates, used)| (Ok(rates), Ok(used)));
+        let of_time = name.replace("requests", "processor time of a request");
+        [
+            Row::new(name, "ratio", rates).note(words).note(note),
+            Row::new(of_time, "ratio", used)
+                .note("of clients and drivers, without what polling takes from them"),
+        ]
+    })
+}
+
+/// What was found of one setting.
+#[derive(Clone)]
+struct Found {
+    /// Requests in a second.
+    rates: Pairs,
+    /// The quotients of what a request takes, pair by pair.
+    used: Vec<f64>,
+}
+
+fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<Found>, Reason> {
+    let nobody = || Reason::new("there is nobody whose requests could be counted");
+    let mut requests = (context.requests.ok_or_else(nobody)?)()?;
+    let usual = if context.is_quick { QUICK_TIME } else { USUAL_TIME * settings.len().div_ceil(3) as u32 };
+    let goal = Goal { within: WITHIN, at_most: context.requests_for.unwrap_or(usual) };
+    let setting_of = |nth: usize| if nth == 0 { Setting::Nothing } else { settings[nth - 1] };
+    let mut pieces = vec![Vec::new(); settings.len() + 1];
+    let measure = |nth: usize| {
+        let piece = requests.piece(setting_of(nth))?;
+        pieces[nth].push(piece);
+        Ok(piece.rate)
+    };
+    let all = beside(goal, settings.len(), || !context.is_cancelled(), measure)?;
+    let without = used_ns(&pieces[0]);
+    let found = |(rates, pieces): (Pairs, &Vec<Piece>)| {
+        let used = used_ns(pieces).iter().zip(&without).map(|(with, without)| with / without).collect();
+        Found { rates, used }
+    };
+    Ok(all.into_iter().zip(&pieces[1..]).map(found).collect())
+}
+
+/// What a request took, stretch by stretch.
+fn used_ns(pieces: &[Piece]) -> Vec<f64> {
+    let of_stretch = |pieces: &[Piece]| {
+        let used: f64 = pieces.iter().map(|piece| piece.used_ns * piece.rate).sum();
+        used / pieces.iter().map(|piece| piece.rate).sum::<f64>()
+    };
+    pieces.chunks_exact(PIECES).map(of_stretch).collect()
+}
