@@ -280,7 +280,7 @@ fn simulate_one<R: Recorder>(
 fn traced(scenario: &Scenario, policy: &str, seed: u64, path: &Path) -> anyhow::Result<Option<Vec<Report>>> {
     let unwritten = || format!("cannot write the trace {}", path.display());
     let draft = Draft::begin(path).with_context(unwritten)?;
-    let writer = trace::Writer::new(scenario, BufWriter::new(draft.file()))?;
+    let writer = trace::Writer::new(scenario, BufWriter::new(draft.file())).with_context(unwritten)?;
     let Some((report, writer)) = simulate_one(scenario, policy, seed, writer)? else { return Ok(None) };
     writer.finish().with_context(unwritten)?;
     draft.close().with_context(unwritten)?;

@@ -59,6 +59,18 @@ fn a_study_whose_folder_finds_no_room_fails_prints_its_results_and_leaves_the_on
     assert!(is_empty(directory.path()), "nothing was written beside the small file system");
 }
 
+#[test]
+fn new_1_trace_of_a_simulation_that_finds_no_room_is_told_once_and_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    let Some(in_a_small_place) = small_place(path, "4k") else { return };
+    let script =
+        format!("cd {path} && \"$0\" sim mix --policy vtrr --trace mix.rows; status=$?; ls -A; exit $status");
+    let output = run(in_a_small_place(&["sh", "-c", &script, env!("CARGO_BIN_EXE_mete")]));
+    fails(&output, &["mete: cannot write the trace mix.rows: No space left"]);
+    assert_eq!(printed(&output), "");
+}
+
 /// Commands that run with a small file system at this place, which is their own and ends with them, if there can be one.
 fn small_place(path: &str, size: &'static str) -> Option<impl Fn(&[&str]) -> Command> {
     const MOUNT: &str = "mount -t tmpfs -o size=$2 none \"$1\" && shift 2 && exec \"$@\"";

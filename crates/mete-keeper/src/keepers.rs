@@ -25,6 +25,8 @@ const RETRY: Duration = Duration::from_millis(200);
 /// How often this process looks which keepers have ended where the kernel does not let it wait for that: poll takes no
 /// more files than the limit of descriptors, which the user or root may lower at any time.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// How long the first of the pauses is in which an end is waited for that is about to come.
+const FIRST_PAUSE: Duration = Duration::from_micros(100);
 /// The longest first line of a keeper.
 const LONGEST_WORD: usize = 200;
 
@@ -249,17 +251,22 @@ impl Keeper {
         }
     }
 
-    /// Takes note of the end of the process that was started, which is about to come.
+    /// Takes note of the end of the process that was started, which is about to come. Asks again and again rather than by a
+    /// handle, because there may be no descriptor left for one.
     fn reap(&mut self) {
-        let ended = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty())
-            .map_err(io::Error::from)
-            .and_then(|child| is_ready(&child, PollFlags::IN, Instant::now() + PATIENCE));
-        if !matches!(ended, Ok(true)) {
-            // Stopped, say. Refused only if it has ended.
-            let _ = self.child.kill();
-        }
+        let deadline = Instant::now() + PATIENCE;
+        let mut pause = FIRST_PAUSE;
         // No other part of this program waits for it.
-        let _ = self.child.wait();
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() >= deadline {
+                // Stopped, say. Refused only if it has ended.
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(LOOK_AGAIN);
+        }
     }
 
     fn signal(&self, signal: Signal) {

@@ -420,7 +420,7 @@ impl Scheduler {
         self.resume_those(|_| true)
     }
 
-    /// The same, but only sources with a label that is wanted (`kernel`, or a program and its process) log again.
+    /// The same, but only sources with a label that is wanted ([`KERNEL`](crate::sources::KERNEL), or a program and its process) log again.
     ///
     /// # Errors
     ///

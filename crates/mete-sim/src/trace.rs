@@ -78,7 +78,7 @@ pub enum TraceError {
         clients: usize,
     },
     /// The file cannot be written.
-    #[error("cannot write the trace: {0}")]
+    #[error(transparent)]
     Unwritten(#[from] io::Error),
 }
 

@@ -25,12 +25,21 @@ pub enum Setting {
 }
 
 /// What was measured in a tenth of a second or so.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Requests answered in a second.
-    pub rate: f64,
-    /// The processor time of clients and drivers for a request, in nanoseconds.
-    pub used_ns: f64,
+    /// Requests answered.
+    pub requests: u64,
+    /// How long it took.
+    pub took: Duration,
+    /// The processor time of clients and drivers.
+    pub used: Duration,
+}
+
+impl Piece {
+    /// Requests in a second.
+    fn rate(&self) -> f64 {
+        self.requests as f64 / self.took.as_secs_f64().max(1e-9)
+    }
 }
 
 /// Clients and drivers at work, which can be logged for a while.
@@ -71,7 +80,7 @@ pub(crate) fn floor_rows(context: &mut Context<'_>) -> Vec<Row> {
         ),
         ("floor: requests, logged and not read / nothing", Setting::Unread, "nobody polls meanwhile"),
         ("floor: requests, only the kernel logged / nothing", Setting::Kernel, "without the drivers' probes"),
-        ("floor: requests, only probes logged / nothing", Setting::Probes, "three probes a request"),
+        ("floor: requests, only probes logged / nothing", Setting::Probes, "one probe a request"),
         (
             "floor: requests, empty programs / nothing",
             Setting::Empty,
@@ -130,22 +139,25 @@ fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<Found>, Re
     let measure = |nth: usize| {
         let piece = requests.piece(setting_of(nth))?;
         pieces[nth].push(piece);
-        Ok(piece.rate)
+        Ok(piece.rate())
     };
     let all = beside(goal, settings.len(), || !context.is_cancelled(), measure)?;
     let without = used_ns(&pieces[0]);
     let found = |(rates, pieces): (Pairs, &Vec<Piece>)| {
-        let used = used_ns(pieces).iter().zip(&without).map(|(with, without)| with / without).collect();
-        Found { rates, used }
+        let quotients = used_ns(pieces).into_iter().zip(&without).map(|(with, without)| with / without);
+        // A whole second without an answer says nothing about what one takes.
+        Found { rates, used: quotients.filter(|quotient| quotient.is_finite()).collect() }
     };
     Ok(all.into_iter().zip(&pieces[1..]).map(found).collect())
 }
 
-/// What a request took, stretch by stretch.
+/// What a request took, stretch by stretch, also in pieces in which none was answered.
 fn used_ns(pieces: &[Piece]) -> Vec<f64> {
-    let of_stretch = |pieces: &[Piece]| {
-        let used: f64 = pieces.iter().map(|piece| piece.used_ns * piece.rate).sum();
-        used / pieces.iter().map(|piece| piece.rate).sum::<f64>()
-    };
-    pieces.chunks_exact(PIECES).map(of_stretch).collect()
+    pieces.chunks_exact(PIECES).map(used_ns_in).collect()
+}
+
+fn used_ns_in(stretch: &[Piece]) -> f64 {
+    let used: Duration = stretch.iter().map(|piece| piece.used).sum();
+    let requests: u64 = stretch.iter().map(|piece| piece.requests).sum();
+    used.as_nanos() as f64 / requests as f64
 }

@@ -45,11 +45,6 @@ impl Done {
     fn rate(&self) -> f64 {
         self.tally.requests as f64 / self.took.as_secs_f64().max(1e-9)
     }
-
-    /// Processor time of drivers and clients for a request.
-    fn used_ns(&self) -> f64 {
-        self.used.as_nanos() as f64 / self.tally.requests.max(1) as f64
-    }
 }
 
 /// A stretch without logging and one with it, in pieces that alternate.
@@ -86,7 +81,7 @@ pub fn alternate(
                 on.add(logged(&mut observer, Loggers::All, count, |matrix| each(Kind::Log, matrix))?);
             } else {
                 each(Kind::Off, &[]);
-                off.add(unlogged(count));
+                off.add(unlogged(count)?);
             }
             if interrupt::asked() {
                 return Ok(None);
@@ -106,24 +101,24 @@ pub fn alternate(
 fn logged(
     observer: &mut Observer,
     loggers: Loggers,
-    count: impl Fn() -> Count,
+    count: impl Fn() -> Result<Count>,
     mut each: impl FnMut(&[Vec<u64>]),
 ) -> Result<Done> {
     observer.resume(loggers)?;
     observer.run_polls(SETTLE, &mut each);
-    let before = count();
+    let before = count()?;
     observer.run_polls(PIECE, &mut each);
-    let done = count().since(before);
+    let done = count()?.since(before);
     observer.pause()?;
     Ok(done)
 }
 
 /// One without.
-fn unlogged(count: impl Fn() -> Count) -> Done {
+fn unlogged(count: impl Fn() -> Result<Count>) -> Result<Done> {
     std::thread::sleep(POLL * SETTLE);
-    let before = count();
+    let before = count()?;
     std::thread::sleep(POLL * PIECE);
-    count().since(before)
+    Ok(count()?.since(before))
 }
 
 /// How far they are at a moment.
@@ -134,8 +129,8 @@ struct Count {
 }
 
 impl Count {
-    fn of(stage: &Stage, clients: &[Part]) -> Count {
-        Count { tally: stage.tally(clients.len()), used: stage.used(clients), at: Instant::now() }
+    fn of(stage: &Stage, clients: &[Part]) -> Result<Count> {
+        Ok(Count { tally: stage.tally(clients.len()), used: stage.used(clients)?, at: Instant::now() })
     }
 
     fn since(&self, before: Count) -> Done {
@@ -183,22 +178,22 @@ impl Requests {
         let (stage, clients) = (&self.stage, &self.clients);
         let count = || Count::of(stage, clients);
         let done = match setting {
-            Setting::Nothing => unlogged(count),
+            Setting::Nothing => unlogged(count)?,
             Setting::Empty => {
                 let _attached = self.empty.attach_empty(TICK_HERTZ)?;
-                unlogged(count)
+                unlogged(count)?
             }
             Setting::Logged => logged(&mut self.observer, Loggers::All, count, |_| ())?,
             Setting::Kernel => logged(&mut self.observer, Loggers::Kernel, count, |_| ())?,
             Setting::Probes => logged(&mut self.observer, Loggers::Probes, count, |_| ())?,
             Setting::Unread => {
                 self.observer.resume(Loggers::All)?;
-                let done = unlogged(count);
+                let done = unlogged(count)?;
                 self.observer.pause()?;
                 done
             }
         };
-        Ok(Piece { rate: done.rate(), used_ns: done.used_ns() })
+        Ok(Piece { requests: done.tally.requests, took: done.took, used: done.used })
     }
 }
 

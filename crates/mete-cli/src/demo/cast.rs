@@ -1,5 +1,6 @@
 //! The cast: drivers, clients and hogs as real processes, and the board on which they count.
 
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -39,14 +40,19 @@ impl Part {
     }
 
     /// The processor time that it has used.
-    pub fn used(&self) -> Duration {
+    pub fn used(&self) -> Result<Duration> {
         let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
-        // SAFETY: both write to one place each, which is this function's own, and the process is not waited for yet.
-        let is_told = unsafe {
-            libc::clock_getcpuclockid(self.pid() as i32, &raw mut clock) == 0
-                && libc::clock_gettime(clock, &raw mut time) == 0
-        };
-        if is_told { Duration::new(time.tv_sec as u64, time.tv_nsec as u32) } else { Duration::ZERO }
+        // SAFETY: writes to one place, which is this function's own; the process is not waited for yet.
+        let error = unsafe { libc::clock_getcpuclockid(self.pid() as i32, &raw mut clock) };
+        let failed = || format!("cannot read the processor time of {}, process {}", self.name, self.pid());
+        if error != 0 {
+            return Err(io::Error::from_raw_os_error(error)).with_context(failed);
+        }
+        // SAFETY: as above.
+        if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+            return Err(io::Error::last_os_error()).with_context(failed);
+        }
+        Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
     }
 }
 
@@ -155,7 +161,7 @@ impl Stage {
     }
 
     /// The processor time that drivers and clients have used.
-    pub fn used(&self, clients: &[Part]) -> Duration {
+    pub fn used(&self, clients: &[Part]) -> Result<Duration> {
         self.drivers.iter().chain(clients).map(Part::used).sum()
     }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use mete_log::DomainId;
 use mete_policy::Role;
+use mete_sched::sources::KERNEL;
 use mete_sched::{DomainSpec, Notice, Scheduler, Selector, Settings};
 
 use super::cast::{Part, Stage};
@@ -111,8 +112,8 @@ impl Observer {
     pub fn resume(&mut self, loggers: Loggers) -> Result<()> {
         Ok(self.scheduler.resume_those(|label| match loggers {
             Loggers::All => true,
-            Loggers::Kernel => label == "kernel",
-            Loggers::Probes => label != "kernel",
+            Loggers::Kernel => label == KERNEL,
+            Loggers::Probes => label != KERNEL,
         })?)
     }
 

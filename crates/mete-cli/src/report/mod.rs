@@ -6,6 +6,7 @@ pub mod tables;
 use std::time::Duration;
 
 use mete_sched::analysis::{Completeness, Missed};
+use mete_sched::sources::KERNEL;
 use mete_sched::{Cost, Dealing, DomainReport, EventReport, Phase, Report, Scheduler};
 
 /// Mean lengths of run queues: their sums over the polls so far, in thousandths of a task.
@@ -128,7 +129,7 @@ impl Logged {
 
     /// Whether the kernel is logged.
     pub fn has_kernel(&self) -> bool {
-        self.report.sources.iter().any(|source| source == "kernel")
+        self.report.sources.iter().any(|source| source == KERNEL)
     }
 }
 

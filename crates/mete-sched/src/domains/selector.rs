@@ -368,9 +368,9 @@ mod tests {
             ("comm:a-very-long-name*", "comm:a-very-long-na*"),
             ("exe:/no/such/dir/*", "/no/such/dir does not"),
             ("exe:bin/*", "begins with a slash"),
-            ("exe:sleep", "exe:/"),
-            ("exe:/bin/slep", "sleep"),
-            ("user:roott", "root"),
+            ("exe:sleep", "the path of a program: exe:/"),
+            ("exe:/bin/slep", "did you mean /bin/sleep"),
+            ("user:roott", "did you mean root"),
         ] {
             let error = Selector::parse(text.as_ref()).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");

@@ -10,6 +10,9 @@ use super::{EventUse, Meaning, Source, SourceError};
 use crate::analysis::Missed;
 use crate::domains::{Change, IDLE};
 
+/// What the running kernel is called among the sources. A program's label has the number of its process behind its name.
+pub const KERNEL: &str = "kernel";
+
 /// The running kernel, logging what was asked for. Dropped, it is as it was.
 pub struct KernelSource {
     kernel: Kernel,
@@ -88,7 +91,7 @@ fn uses(what: &Characteristic, first: mete_log::EventId) -> Vec<EventUse> {
 
 impl Source for KernelSource {
     fn label(&self) -> &str {
-        "kernel"
+        KERNEL
     }
 
     fn shape(&self) -> Shape {

@@ -16,7 +16,7 @@ use mete_probe::attach::AttachError;
 
 pub use components::ComponentSource;
 pub use discovery::Discovery;
-pub use kernel::{KernelSource, Unavailable};
+pub use kernel::{KERNEL, KernelSource, Unavailable};
 pub use region::RegionSource;
 pub use standing::{Claims, Trust};
 
