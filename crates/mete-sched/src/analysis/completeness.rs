@@ -241,4 +241,22 @@ mod tests {
             "{statement}"
         );
     }
+
+    #[test]
+    fn log_10_whatever_is_missing_from_the_numbers_is_not_complete() {
+        let nothing = Missed::default();
+        let statement = |missed| Completeness { from_ns: 0, to_ns: 0, files: Vec::new(), missed };
+        assert!(statement(Some(nothing)).is_complete());
+        // Service time is made up for them.
+        assert!(statement(Some(Missed { switches: 1, ..nothing })).is_complete());
+        let missing =
+            [Missed { runs: 1, ..nothing }, Missed { spaces: 1, ..nothing }, Missed { late: 1, ..nothing }];
+        for missed in missing.map(Some).into_iter().chain([None]) {
+            assert!(!statement(missed).is_complete(), "{missed:?}");
+            assert!(
+                statement(missed).to_string().contains('\n'),
+                "what it is has a line of its own: {missed:?}"
+            );
+        }
+    }
 }
