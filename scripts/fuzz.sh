@@ -51,7 +51,7 @@ run_target() {
 	mkdir -p "$cache/corpus/$name" "$cache/failures/$name"
 	mapfile -t seeds < <(seeds_of "$name")
 	temporary=$(temporary_directory) || return
-	TMPDIR=$temporary "$programs/$name" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=60 \
+	TMPDIR=$temporary "$programs/$name" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=300 \
 		-print_final_stats=1 -artifact_prefix="$cache/failures/$name/" "$@" "$cache/corpus/$name" "${seeds[@]}" >"$log" 2>&1
 	status=$?
 	rm -rf "$temporary"

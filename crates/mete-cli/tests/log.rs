@@ -516,6 +516,25 @@ fn log_13_the_parts_of_a_log_are_all_of_it() {
     assert_eq!(parts.iter().copied().map(rows).sum::<u64>(), rows(whole));
 }
 
+/// Who runs from before the logging until after it, and never leaves a processor, has the time in between.
+#[test]
+fn log_13_service_time_alone_is_what_has_passed_on_all_processors() {
+    if !kernel_is_there() {
+        return;
+    }
+    let busy = Busy::new("mete-busy");
+    let _running = [busy.start(), busy.start()];
+    let objects = objects(&stdout(&["log", "--json", "--event", "service", "--", "sleep", "1"]));
+    let whole: Vec<_> = objects.iter().filter(|object| object["scope"] == "whole").collect();
+    let of_domains = whole.iter().filter(|object| object["kind"] == "domain");
+    let used: u64 = of_domains.map(|domain| domain["service_ns"].as_u64().unwrap()).sum();
+    let statement = whole.iter().find(|object| object["kind"] == "completeness").unwrap();
+    let passed = statement["to_s"].as_f64().unwrap() - statement["from_s"].as_f64().unwrap();
+    let processors = whole.iter().filter(|object| object["kind"] == "processor").count();
+    let part = used as f64 / 1e9 / (passed * processors as f64);
+    assert!((0.9..=1.1).contains(&part), "{part}: {objects:?}");
+}
+
 #[test]
 fn without_anything_to_log_it_is_said() {
     let directory = tempfile::tempdir().unwrap();

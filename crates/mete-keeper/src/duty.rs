@@ -49,7 +49,12 @@ fn parse(role: &'static Role, given: &[OsString]) -> Option<(Stage, Duty)> {
         Stage::ALL.into_iter().find(|stage| given.first().is_some_and(|word| word == stage.word()))?;
     let count: usize = number(given.get(1)?)?;
     let numbers = given.get(2..2usize.checked_add(count)?)?;
-    let files = numbers.iter().map(|word| inherited(number(word)?)).collect::<Option<Vec<_>>>()?;
+    let numbers = numbers.iter().map(number).collect::<Option<Vec<RawFd>>>()?;
+    let is_twice = |nth: usize| numbers[..nth].contains(&numbers[nth]);
+    if (0..numbers.len()).any(is_twice) {
+        return None;
+    }
+    let files = numbers.into_iter().map(inherited).collect::<Option<Vec<_>>>()?;
     let name = role.names[usize::from(stage != Stage::First)];
     Some((stage, Duty { files, words: given[2 + count..].to_vec(), name }))
 }

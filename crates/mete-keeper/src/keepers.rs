@@ -25,8 +25,6 @@ const RETRY: Duration = Duration::from_millis(200);
 /// How often this process looks which keepers have ended where the kernel does not let it wait for that: poll takes no
 /// more files than the limit of descriptors, which the user or root may lower at any time.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// How long the first of the pauses is in which an end is waited for that is about to come.
-const FIRST_PAUSE: Duration = Duration::from_micros(100);
 /// The longest first line of a keeper.
 const LONGEST_WORD: usize = 200;
 
@@ -84,7 +82,8 @@ impl Keepers {
             }
         };
         present.lock().keepers = 2;
-        let watch = Watch { order, posts: [Ok(first), Ok(second)], present: present.clone() };
+        let posts = [Ok(first), Ok(second)];
+        let watch = Watch { order, posts, leaving: Vec::new(), present: present.clone() };
         let mut keepers = Keepers { pipe: Some(pipe), wake: Some(wake), thread: None, present };
         let thread = thread::Builder::new().name("mete-keepers".into());
         keepers.thread = Some(thread.spawn(move || watch.run(&woken))?);
@@ -165,7 +164,7 @@ impl Order {
             Err(error) => {
                 // What was started is no keeper.
                 let _ = keeper.child.kill();
-                keeper.reap();
+                let _ = keeper.child.wait();
                 Err(error)
             }
         }
@@ -177,6 +176,8 @@ impl Order {
         command.arg(self.role.argument).arg(stage.word()).arg(numbers.len().to_string());
         command.args(numbers.iter().map(RawFd::to_string)).args(&self.words);
         command.stdin(self.input.try_clone()?).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
+        // Probes in there are for other uses of the program: a keeper is no component for anyone to find.
+        command.env("METE_PROBES", "off");
         // SAFETY: system calls alone, which touch no memory of the parent's.
         unsafe { command.pre_exec(move || set_apart(&numbers)) };
         Ok(command)
@@ -251,24 +252,6 @@ impl Keeper {
         }
     }
 
-    /// Takes note of the end of the process that was started, which is about to come. Asks again and again rather than by a
-    /// handle, because there may be no descriptor left for one.
-    fn reap(&mut self) {
-        let deadline = Instant::now() + PATIENCE;
-        let mut pause = FIRST_PAUSE;
-        // No other part of this program waits for it.
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if Instant::now() >= deadline {
-                // Stopped, say. Refused only if it has ended.
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-                return;
-            }
-            thread::sleep(pause);
-            pause = (pause * 2).min(LOOK_AGAIN);
-        }
-    }
-
     fn signal(&self, signal: Signal) {
         if let Some(handle) = &self.handle {
             // Refused only if it has ended.
@@ -280,7 +263,9 @@ impl Keeper {
     fn end(mut self) {
         self.signal(Signal::KILL);
         self.has_ended(Instant::now() + PATIENCE);
-        self.reap();
+        // Its parent has nothing else to do, and may be stopped. No other part of this program waits for it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -289,6 +274,8 @@ struct Watch {
     order: Order,
     /// The keepers, or when to try again.
     posts: [Result<Keeper, Instant>; 2],
+    /// What was started as keepers that have ended, until it has ended too: the parent of one may be stopped.
+    leaving: Vec<Child>,
     present: Arc<Present>,
 }
 
@@ -296,12 +283,10 @@ impl Watch {
     fn run(mut self, woken: &OwnedFd) {
         while !self.wait(woken) {
             for (post, stage) in self.posts.iter_mut().zip([Stage::First, Stage::ToStartSecond]) {
-                if let Ok(keeper) = post
-                    && keeper.has_ended(Instant::now())
-                {
-                    keeper.reap();
-                    *post = Err(Instant::now());
+                if post.as_ref().is_ok_and(|keeper| keeper.has_ended(Instant::now())) {
                     self.present.note(|count| count.keepers -= 1);
+                    let ended = std::mem::replace(post, Err(Instant::now()));
+                    self.leaving.extend(ended.map(|keeper| keeper.child));
                 }
                 if let Err(when) = post
                     && *when <= Instant::now()
@@ -318,6 +303,12 @@ impl Watch {
                     }
                 }
             }
+            self.leaving.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        }
+        for mut child in self.leaving {
+            // Refused only if it has ended.
+            let _ = child.kill();
+            let _ = child.wait();
         }
         let is_left = self.present.lock().is_left;
         if is_left {

@@ -14,11 +14,12 @@
 
 #define COUNTERS 16
 #define SERVICE (1 << COUNTERS)
+#define UNDIVIDED (SERVICE << 1) /* what counters have counted so far is nobody's */
 
 /* What this processor remembers from the entry. Private: nobody but these programs sees it. */
 struct phase {
 	__u64 begin[COUNTERS + 1]; /* counters, then the run-queue clock in nanoseconds */
-	__u32 armed; /* of which the exit will be logged: bit n of counter n, or SERVICE */
+	__u32 armed; /* of which the exit will be logged: bit n of counter n, or SERVICE; and UNDIVIDED */
 	__u32 generation; /* the attachment that it was written in */
 	__u16 domain;
 	__u16 moved_to; /* the running task's domain now, if `moved` says that it has changed */
@@ -27,7 +28,7 @@ struct phase {
 	__u64 seen; /* the last switch, on the run-queue clock */
 	__u64 moved; /* when the running task first changed its domain, by the monotonic clock; 0 if it did not */
 	__u64 moved_last; /* and when it did so last */
-	__u64 padding; /* to whole cache lines */
+	__u64 renewed; /* when the clocks were compared last, on the run-queue clock */
 };
 
 _Static_assert(sizeof(struct phase) % 64 == 0, "no cache line is shared by two processors");
@@ -57,18 +58,17 @@ struct {
 
 /*
  * How far the monotonic clock is ahead of the run queues'. Reading it for each row would double what a
- * row costs; this is renewed a hundred times a second, at a switch, when the run queue's clock is exact.
+ * row costs; each processor renews this a hundred times a second, at a switch, when its run queue's clock is exact.
  */
 #define RENEW_NS 10000000
 
 __s64 ahead_ns SEC(".bss.clocks");
-__u64 renewed_ns SEC(".bss.renewed"); /* on the run-queue clock */
 
-static __always_inline void compare_clocks(__u64 now)
+static __always_inline void compare_clocks(struct phase *phase, __u64 now)
 {
-	if (now - renewed_ns < RENEW_NS)
+	if (now - phase->renewed < RENEW_NS)
 		return;
-	renewed_ns = now;
+	phase->renewed = now;
 	*(volatile __s64 *)&ahead_ns = bpf_ktime_get_ns() - now;
 }
 
@@ -142,6 +142,16 @@ static __always_inline void pass_counter(const struct passage *p, __u32 nth)
 	p->phase->armed |= bit;
 }
 
+/* What was counted since the last switch that was seen cannot be divided, so nobody is charged for it. */
+static __always_inline void forget_counts(struct phase *phase)
+{
+	phase->armed &= ~UNDIVIDED;
+	for (__u32 nth = 0; nth < COUNTERS; nth++) {
+		if (switching.counters & phase->armed & 1u << nth)
+			phase->begin[nth & (COUNTERS - 1)] = read_counter(nth);
+	}
+}
+
 /* `task` gets the processor, at p->now. */
 static __always_inline void arrive(struct passage *p, __u16 domain, _Bool has_service, _Bool has_counters)
 {
@@ -152,6 +162,8 @@ static __always_inline void arrive(struct passage *p, __u16 domain, _Bool has_se
 		pass_service(p);
 	if (!has_counters)
 		return;
+	if (p->phase->armed & UNDIVIDED)
+		forget_counts(p->phase);
 	for (__u32 nth = 0; nth < COUNTERS; nth++) {
 		if (switching.counters & 1u << nth)
 			pass_counter(p, nth);
@@ -168,8 +180,7 @@ static __always_inline __u64 stint_of(struct task_struct *task)
 
 /*
  * Some kernels pass the tracepoint at nearly every switch, but not at all: a task leaves that was
- * never seen to arrive. It arrived one stint ago, not before the last switch that was seen. What
- * counters counted since then cannot be divided, and is charged to the one that leaves.
+ * never seen to arrive. It arrived one stint ago, not before the last switch that was seen.
  */
 static __always_inline void arrive_late(struct passage *p, __u16 domain, struct task_struct *leaving,
 					_Bool has_service)
@@ -178,6 +189,8 @@ static __always_inline void arrive_late(struct passage *p, __u16 domain, struct 
 	__u64 stint = stint_of(leaving);
 
 	p->phase->missed++;
+	if (p->phase->domain != domain)
+		p->phase->armed |= UNDIVIDED;
 	if (stint > now - p->phase->seen)
 		stint = now - p->phase->seen;
 	p->now = now - stint;
@@ -296,7 +309,7 @@ static __always_inline int on_switch(__u64 *ctx, _Bool has_service, _Bool has_co
 	if (!table || !p.area || !p.phase)
 		return 0;
 	p.now = run_queue_clock(p.next);
-	compare_clocks(p.now);
+	compare_clocks(p.phase, p.now);
 	if (p.phase->generation != switching.generation)
 		begin_anew(p.phase, leaving->pid);
 	if (p.phase->pid != leaving->pid) {

@@ -19,7 +19,7 @@ pub enum KernelError {
     )]
     NoTypeInformation,
     /// The kernel refuses the programs.
-    #[error("the kernel refused the eBPF programs ({source}){detail}")]
+    #[error("the kernel refused the eBPF programs ({source:#}){detail}")]
     Refused {
         /// What the loader said, on lines of its own, or nothing.
         detail: String,
@@ -35,7 +35,7 @@ pub enum KernelError {
         hook: &'static str,
     },
     /// A program did not attach.
-    #[error("cannot attach the eBPF program {program}: {source}")]
+    #[error("cannot attach the eBPF program {program}: {source:#}")]
     Attach {
         /// The program.
         program: &'static str,

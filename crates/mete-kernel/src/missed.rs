@@ -19,7 +19,7 @@ impl Kernel {
     ///
     /// Service time is not lost by them: the kernel's account of the task that was not seen to
     /// arrive fills in, except for real-time tasks. What performance counters counted since the last
-    /// switch that was seen is charged to that task's domain.
+    /// switch that was seen is charged to nobody, because it cannot be divided.
     pub fn switches_missed(&self) -> Result<u64, KernelError> {
         let processors = 0..self.processors() as u32;
         processors.map(|processor| self.count_in(SWITCHES, processor, SWITCHES_OFFSET)).sum()

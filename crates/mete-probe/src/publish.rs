@@ -38,7 +38,7 @@ pub(crate) fn register(module: Module) {
     }
     slot::prepare();
     let has_events = !registry::lock().published().is_empty();
-    if has_events && !IS_STARTED.swap(true, Ordering::AcqRel) {
+    if has_events && !is_off_by_environment() && !IS_STARTED.swap(true, Ordering::AcqRel) {
         read_surroundings();
         fork::install();
         // SAFETY: a function of the right type.
@@ -95,6 +95,11 @@ fn read_surroundings() {
     debug::is_wanted();
     directory::own();
     patch::way();
+}
+
+/// `METE_PROBES=off`: this run of the program is no component.
+fn is_off_by_environment() -> bool {
+    directory::variable("METE_PROBES").is_some_and(|value| value == "off")
 }
 
 /// Takes this program off the list of components: nobody finds it any more, nor what it forks from now on. For

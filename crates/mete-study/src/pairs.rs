@@ -92,10 +92,20 @@ pub fn pairs(
 pub fn beside(
     goal: Goal,
     settings: usize,
+    goes_on: impl FnMut() -> bool,
+    measure: impl FnMut(usize) -> Result<f64, Reason>,
+) -> Result<Vec<Pairs>, Reason> {
+    in_the_order_of(Coin::new(), goal, settings, goes_on, measure)
+}
+
+fn in_the_order_of(
+    mut coin: Coin,
+    goal: Goal,
+    settings: usize,
     mut goes_on: impl FnMut() -> bool,
     mut measure: impl FnMut(usize) -> Result<f64, Reason>,
 ) -> Result<Vec<Pairs>, Reason> {
-    let (begin, mut coin, mut all) = (Instant::now(), Coin::new(), vec![Vec::new(); settings]);
+    let (begin, mut all) = (Instant::now(), vec![Vec::new(); settings]);
     let ended = loop {
         if all.iter().all(|quotients| is_known(goal, quotients)) {
             break Ended::Known;
@@ -189,7 +199,10 @@ mod tests {
 
     #[test]
     fn log_17_a_cost_is_found_within_a_percent_on_a_machine_that_drifts_and_wavers() {
-        let found = pairs(GOAL, || true, machine(0.2)).unwrap();
+        let mut measure = machine(0.2);
+        // Of the intervals of random orders, one in twenty misses what it is to find.
+        let found = in_the_order_of(Coin(3), GOAL, 1, || true, |nth| measure(nth > 0)).unwrap();
+        let [found] = &found[..] else { panic!("{found:?}") };
         let interval = found.interval().unwrap();
         assert!(found.ended == Ended::Known && interval.width() <= 0.02, "{interval:?}");
         assert!((0.95..=0.97).contains(&found.median().unwrap()), "{:?}", found.median());

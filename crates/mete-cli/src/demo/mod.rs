@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{duration, none_or_more};
+use crate::arguments::duration;
 use crate::files::Draft;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -43,7 +43,7 @@ pub struct Options {
     #[arg(long, default_value_t = 4, value_parser = some_clients)]
     clients: usize,
     /// How many processes only compute; one for each processor but one by default
-    #[arg(long, value_parser = none_or_more::<usize>)]
+    #[arg(long, value_parser = some_hogs)]
     hogs: Option<usize>,
     /// Log the drivers only, without the kernel
     #[arg(long)]
@@ -75,6 +75,8 @@ const WARM_UP: Duration = Duration::from_millis(500);
 
 /// Unless more are asked for.
 const MOST_HOGS: usize = 16;
+/// The most that can be asked for: with many more, nothing else on the machine would run any more.
+const HOGS_ON_A_PROCESSOR: usize = 8;
 
 /// The demo's processes, for `mete bench` to measure what logging costs their requests.
 pub fn requests() -> Result<Box<dyn mete_study::Requests>, mete_study::Reason> {
@@ -191,6 +193,13 @@ fn check_processors(processors: &[usize]) -> Result<()> {
 fn some_clients(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| (1..=MOST_CLIENTS).contains(number));
     number.ok_or_else(|| format!("the demo takes 1 to {MOST_CLIENTS} clients"))
+}
+
+/// Each is in a session of its own, and so has as much of a processor as all that runs in one terminal.
+fn some_hogs(text: &str) -> Result<usize, String> {
+    let most = HOGS_ON_A_PROCESSOR * std::thread::available_parallelism().map_or(1, usize::from);
+    let number = text.parse().ok().filter(|number| (0..=most).contains(number));
+    number.ok_or_else(|| format!("the demo takes 0 to {most} hogs, {HOGS_ON_A_PROCESSOR} for each processor"))
 }
 
 fn cannot_write(report: &Path) -> String {

@@ -123,13 +123,19 @@ fn of_pairs(quotients: &[f64]) -> Option<String> {
                 percent(high)
             )
         }
-        None => format!("{median:+.1} % ({pairs} pairs, too few to say how surely)"),
+        None => {
+            let pairs = if pairs == 1 { "1 pair".to_owned() } else { format!("{pairs} pairs") };
+            format!("{median:+.1} % ({pairs}, too few to say how surely)")
+        }
     })
 }
 
 /// Median and range of a change; one whose sign is not sure is no result.
 fn in_words(change: Spread) -> String {
     let Spread { median, least, most } = change;
+    if least == most {
+        return format!("{median:+.1} % (one round, too few to say how surely)");
+    }
     let noise = if least < 0.0 && most > 0.0 { ", within the noise" } else { "" };
     format!("{median:+.1} % ({least:+.1} to {most:+.1}{noise})")
 }

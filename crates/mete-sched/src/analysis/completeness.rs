@@ -68,7 +68,7 @@ pub struct Missed {
     /// Address spaces that are missing from the sums of memory.
     pub spaces: u64,
     /// Context switches that the kernel did not report. No row is lost by them: service time is made
-    /// up for, and counters are charged to whoever is seen next.
+    /// up for; what performance counters counted meanwhile is charged to nobody.
     pub switches: u64,
     /// Processes that were bound to their domain only some time after they came to belong to it.
     pub late: u64,
@@ -120,7 +120,7 @@ impl Missed {
             (
                 switches,
                 several(switches, "1 context switch", "# context switches")
-                    + " went unreported: service time is made up for, counters are not",
+                    + " went unreported: service time is made up for, what counters counted meanwhile is not",
             ),
             (
                 late,

@@ -21,6 +21,10 @@ pub struct KernelSource {
     logged: Vec<Characteristic>,
 }
 
+/// The tick that charges whoever runs, where the length of run queues is not asked for. Else who does not leave a processor
+/// would have no time, or at the end some from before the logging.
+const CHARGE: Characteristic = Characteristic::RunQueue { hertz: 100 };
+
 /// A characteristic that this machine does not log, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} is not logged: {source}")]
@@ -51,6 +55,17 @@ impl KernelSource {
                     logged.push(what.clone());
                 }
                 Err(source) => missing.push(Unavailable { what: name(what), source }),
+            }
+        }
+        if logged.contains(&Characteristic::ServiceTime)
+            && !logged.iter().any(|what| matches!(what, Characteristic::RunQueue { .. }))
+        {
+            match kernel.enable(&CHARGE) {
+                Ok(_) => logged.push(CHARGE),
+                Err(source) => missing.push(Unavailable {
+                    what: "service time of who does not leave a processor".into(),
+                    source,
+                }),
             }
         }
         if wanted.contains(&Characteristic::Ipc)

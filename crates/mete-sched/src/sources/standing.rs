@@ -19,6 +19,8 @@ use crate::domains::{Change, OTHER};
 
 /// Domains that rows can name.
 const DOMAINS: usize = 256;
+/// No user has this number, so nothing is theirs to speak for.
+const NO_USER: u32 = u32::MAX;
 /// A process may change its user soon after its start, and seldom later.
 const EARLY_CHECKS: u32 = 8;
 const CHECK_EVERY: u32 = 16;
@@ -178,7 +180,7 @@ impl Standing {
     /// That of a component at whose socket this process of this user listens.
     pub fn new(pid: u32, listener: u32, trust: Arc<Trust>) -> Standing {
         // What root has started may have given its rights up since.
-        let user = if listener == 0 { process::user(pid).unwrap_or(listener) } else { listener };
+        let user = if listener == 0 { process::user(pid).unwrap_or(NO_USER) } else { listener };
         let may_say_all = user == 0 || user == rustix::process::geteuid().as_raw();
         let limits = (!may_say_all).then(Limits::new);
         Standing { pid, user, own: OTHER, checks: 0, trust, limits }
