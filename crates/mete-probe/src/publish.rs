@@ -37,8 +37,11 @@ pub(crate) fn register(module: Module) {
         return debug::tell(|| "not published: this library could be unloaded".into());
     }
     slot::prepare();
+    if is_off_by_environment() {
+        return debug::tell(|| "not published: METE_PROBES is off".into());
+    }
     let has_events = !registry::lock().published().is_empty();
-    if has_events && !is_off_by_environment() && !IS_STARTED.swap(true, Ordering::AcqRel) {
+    if has_events && !IS_STARTED.swap(true, Ordering::AcqRel) {
         read_surroundings();
         fork::install();
         // SAFETY: a function of the right type.

@@ -203,3 +203,19 @@ fn log_15_a_component_completes_another_ones_rows_and_passes_them_on() {
     assert_eq!((sum.overwritten, sum.refused), (0, 0), "nor on the way out");
     assert_eq!(numbers, (0..ROWS).collect::<Vec<_>>());
 }
+
+#[test]
+fn log_11_a_program_that_is_started_with_its_probes_off_is_no_component_and_runs_unchanged() {
+    let place = Place::new("off");
+    let output = Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"))
+        .args(["count", "1"])
+        .env("METE_RUNTIME_DIR", place.path())
+        .env("METE_PROBES", "off")
+        .env("METE_DEBUG", "1")
+        .stdin(Stdio::null())
+        .output()
+        .expect("run the subject");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("not published: METE_PROBES is off"), "{said}");
+    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).lines().count() == 1);
+}
