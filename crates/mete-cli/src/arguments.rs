@@ -233,8 +233,10 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         if unit_seconds >= largest {
             return Err(expected());
         }
-        let part = Duration::try_from_secs_f64(seconds).map_err(|_| expected())?;
-        length = length.checked_add(part).ok_or_else(expected)?;
+        let part = Duration::try_from_secs_f64(seconds).ok();
+        length = part
+            .and_then(|part| length.checked_add(part))
+            .ok_or_else(|| format!("{text:?} is longer than any clock here counts"))?;
         (rest, largest) = (behind, unit_seconds);
     }
     if length.is_zero() { Err("a length of time must be more than nothing".into()) } else { Ok(length) }

@@ -398,13 +398,12 @@ static __always_inline __u16 domain_by_kind(struct scratch *scratch, const struc
 	known = bpf_map_lookup_elem(&domain_by, &key);
 	if (known)
 		return *known;
-	if (selecting.next >= selecting.end) {
+	/* Two processors that see a new kind at once take two, of which one stays empty. */
+	domain = selecting.next < selecting.end ? __sync_fetch_and_add(&selecting.next, 1) : selecting.end;
+	if (domain >= selecting.end) {
 		__sync_fetch_and_add(&selecting.refused, 1);
 		return 0;
 	}
-	domain = __sync_fetch_and_add(&selecting.next, 1);
-	if (domain >= selecting.end)
-		return 0;
 	bpf_map_update_elem(&domain_by, &key, &domain, BPF_NOEXIST);
 	known = bpf_map_lookup_elem(&domain_by, &key);
 	return known ? *known : 0;

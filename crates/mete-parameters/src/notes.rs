@@ -3,10 +3,10 @@
 //!
 //! A note is there before the directories are, and goes after them. It lies in a directory of this user's alone, is
 //! called after the process, and tells its namespace of processes, how many directories there are, and the path of the
-//! deepest:
+//! deepest, up to a byte of zero:
 //!
 //! ```text
-//!   4711-815.directories:   "4026531836 2 /run/above/tree"
+//!   4711-815.directories:   "4026531836 2 /run/above/tree\0"
 //! ```
 
 use std::ffi::{OsStr, OsString};
@@ -26,6 +26,9 @@ const EXTENSION: &str = "directories";
 /// The longest one: a path, and three numbers.
 const MOST_BYTES: u64 = 8192;
 
+/// What ends the path, so that a part of one is not taken for it: no path has such a byte.
+const END: u8 = 0;
+
 /// A note; dropped, it stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Note {
@@ -39,7 +42,8 @@ impl Note {
         let Some(notes) = notes.filter(|_| made > 0) else { return Note::default() };
         let source = Source::own(made);
         let note = notes.join(format!("{}.{EXTENSION}", source.name()));
-        let text = [format!("{} {made} ", source.namespace).as_bytes(), path.as_os_str().as_bytes()].concat();
+        let text = [format!("{} {made} ", source.namespace).as_bytes(), path.as_os_str().as_bytes(), &[END]]
+            .concat();
         // Of a process that has ended, of a namespace with the same numbers; or half of one.
         let _ = fs::remove_file(&note);
         let written = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&note);
@@ -111,7 +115,8 @@ fn left(note: &Path) -> Option<(Source, PathBuf)> {
         made.unwrap_or(0).try_into().ok()?,
         namespace.unwrap_or(mounts::own_namespace()),
     )?;
-    let path = PathBuf::from(OsString::from_vec(fields.next().unwrap_or_default().to_vec()));
+    let path = fields.next().and_then(|field| field.strip_suffix(&[END])).unwrap_or_default();
+    let path = PathBuf::from(OsString::from_vec(path.to_vec()));
     (!source.is_alive()).then_some((source, path))
 }
 
@@ -176,6 +181,19 @@ mod tests {
         killed(&place, &tree, 1);
         remove_all_left(&place.join("notes"));
         assert!(tree.join("other").exists() && !is_left(&place));
+    }
+
+    #[test]
+    fn klog_4_half_a_note_is_not_taken_for_one_of_a_shorter_path() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path().canonicalize().unwrap();
+        fs::create_dir_all(place.join("some")).unwrap();
+        killed(&place, &place.join("some/tree"), 2);
+        let note = fs::read_dir(place.join("notes")).unwrap().next().unwrap().unwrap().path();
+        let whole = fs::read(&note).unwrap();
+        fs::write(&note, &whole[..whole.len() - "/tree\0".len()]).unwrap();
+        remove_all_left(&place.join("notes"));
+        assert!(place.join("some").exists() && !is_left(&place));
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use mete_log::clock::{Anchor, Calibration};
 
-/// Readings that are kept: whatever still waits for its turn is younger than all of them but the first.
+/// Readings that are kept. What waits for its turn is younger than the second of them, but where its buffer has had no
+/// room for longer: then it is on the first line, prolonged.
 const KEPT: usize = 16;
 
 /// A line with a corner at each reading. It never falls.

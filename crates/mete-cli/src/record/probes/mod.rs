@@ -123,7 +123,7 @@ impl Probes {
         programs.settle_within(limit);
     }
 
-    /// Puts what programs have logged so far into the buffers.
+    /// Puts what programs have logged so far into the buffers, as far as there is room.
     pub fn catch_up(&self) {
         std::thread::sleep(gatherer::HELD);
         lock(&self.shared.gatherer).pass(&self.shared.points, &self.shared.news);
