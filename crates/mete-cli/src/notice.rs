@@ -111,6 +111,15 @@ fn text(notice: &Notice) -> Option<String> {
         Notice::Refused(why) => Some(why.to_string()),
         Notice::Empty(empty) => Some(empty.to_string()),
         Notice::NotFollowed(pid, why) => Some(format!("process {pid} was not placed: {why}")),
+        Notice::NotForTheNextStart(why) => Some(not_for_the_next_start(why)),
         Notice::Component(_) | Notice::Ended(_) | Notice::Moved(..) | Notice::NotMoved(..) => None,
     }
+}
+
+/// Said before anything is moved.
+pub fn not_for_the_next_start(why: &str) -> String {
+    format!(
+        "what is moved cannot be noted in a file ({why}): if this process and the two that watch it are killed at the \
+         same moment, nothing is put back"
+    )
 }

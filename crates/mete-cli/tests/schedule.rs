@@ -187,3 +187,17 @@ fn log_6_a_driver_that_does_not_run_yet_is_waited_for() {
     let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     assert!(said.contains("\"later\" is empty so far"), "{said}");
 }
+
+#[test]
+fn log_16_that_nothing_is_noted_for_the_next_start_is_said_before_anything_is_moved() {
+    let Some(stage) = Stage::open() else { return };
+    let arguments = stage.arguments(&["--for", "200ms"]);
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let mut nowhere = program(&arguments);
+    let output = nowhere.env("METE_RUNTIME_DIR", "/proc/nothing-is-made-here").output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("what is moved cannot be noted in a file ("), "{said}");
+    let output = program(&arguments).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!said.contains("cannot be noted"), "{said}");
+}

@@ -133,6 +133,8 @@ pub enum Notice {
     NotMoved(Move, ActuatorError),
     /// A process that has come to a placed domain could not be put beside it.
     NotFollowed(u32, ActuatorError),
+    /// If this process and both that watch it are killed at the same moment, nothing is put back, for this reason.
+    NotForTheNextStart(String),
 }
 
 /// What the scheduler itself has cost so far.
@@ -310,6 +312,8 @@ impl Scheduler {
         let trust = Arc::new(Trust::in_drivers(drivers).with_open(&domains.open(), present));
         let placement =
             settings.policy.map(|policy| Placement::start(policy, domains.len(), processors)).transpose()?;
+        let unnamed = placement.as_ref().and_then(|placement| placement.actuator.unnamed());
+        notices.extend(unnamed.map(|why| Notice::NotForTheNextStart(why.to_string())));
         let discovery = settings
             .components
             .then(|| start_discovery(&settings, processors, &trust, selected, &mut notices))

@@ -11,7 +11,7 @@ use mete_sched::{DomainSpec, Notice, Scheduler, Selector, Settings};
 
 use super::cast::{Part, Stage};
 use super::summary::Kind;
-use crate::interrupt;
+use crate::{interrupt, notice};
 
 /// How often the logs are polled.
 pub const POLL: Duration = Duration::from_millis(20);
@@ -204,6 +204,7 @@ fn take(notice: Notice, scheduler: &Scheduler, observed: &mut Observed) {
             observed.notes.push(format!("process {pid} could not be moved: {error}"))
         }
         Notice::Empty(empty) => observed.notes.push(empty.to_string()),
+        Notice::NotForTheNextStart(why) => observed.notes.push(notice::not_for_the_next_start(&why)),
         Notice::Component(_) | Notice::Ended(_) => {}
     }
 }

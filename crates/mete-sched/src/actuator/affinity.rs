@@ -39,6 +39,8 @@ const MIN_REWRITTEN: usize = 4096;
 pub struct Affinity {
     watchers: Keepers,
     book: Book,
+    /// Why the next start of this program could put nothing back, if it could not.
+    unnamed: Option<io::Error>,
     is_over: bool,
 }
 
@@ -74,9 +76,15 @@ impl Affinity {
     ///
     /// [`ActuatorError::NoWatcher`], [`ActuatorError::NotNoted`]
     pub fn start_with(watcher: impl Fn() -> Command + Send + 'static) -> Result<Affinity, ActuatorError> {
-        let journal = Journal::create().map_err(|source| ActuatorError::NotNoted { source })?;
+        let (journal, unnamed) = Journal::create().map_err(|source| ActuatorError::NotNoted { source })?;
         let watchers = watcher::start(&journal, watcher).inspect_err(|_| drop(journal.undo()))?;
-        Ok(Affinity { watchers, book: Book::new(journal), is_over: false })
+        Ok(Affinity { watchers, book: Book::new(journal), unnamed, is_over: false })
+    }
+
+    /// Why masks stay as they are if this process and both that watch it are killed at the same moment: what is to be
+    /// put back could not be noted in a file that the next start of this program would find. `None` where it is noted.
+    pub fn unnamed(&self) -> Option<&io::Error> {
+        self.unnamed.as_ref()
     }
 
     /// Has all threads of these processes, which belong to `domain`, run on one processor. Processes

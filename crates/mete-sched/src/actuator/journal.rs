@@ -47,14 +47,19 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// A new one, of this process.
-    pub fn create() -> io::Result<Journal> {
-        match (0..TRIES).map(|_| Journal::named()).find(Result::is_ok) {
-            Some(Ok((file, path))) => {
-                Ok(Journal { file, path: Some(path), begin: HEADER_BYTES, end: HEADER_BYTES })
+    /// A new one, of this process, and where it has no name, the reason.
+    pub fn create() -> io::Result<(Journal, Option<io::Error>)> {
+        let mut why = None;
+        for _ in 0..TRIES {
+            match Journal::named() {
+                Ok((file, path)) => {
+                    let journal = Journal { file, path: Some(path), begin: HEADER_BYTES, end: HEADER_BYTES };
+                    return Ok((journal, None));
+                }
+                Err(error) => why = Some(error),
             }
-            _ => Journal::without_name(),
         }
+        Ok((Journal::without_name()?, why))
     }
 
     /// One that ends with the last process that has it open.
