@@ -245,6 +245,17 @@ fn klog_6_limit_of_a_files_size_is_like_a_full_disk() {
         said.contains("cannot write the results: the file is as large as this user's files may be"),
         "{said}"
     );
+    // Whatever is made of it.
+    let mut command = Command::new("sh");
+    let script = "cd \"$1\" && ulimit -f 0 && for form in perfetto parquet arrow ctf perl json csv text; do \
+                  \"$0\" convert trace --to $form -o made-of-it.$form; done";
+    command.args(["-c", script, env!("CARGO_BIN_EXE_mete")]).arg(directory.path());
+    let said = String::from_utf8(run(command).stderr).unwrap();
+    for form in ["perfetto", "parquet", "arrow", "ctf", "perl", "json", "csv", "text"] {
+        let name = format!("made-of-it.{form}");
+        assert!(said.lines().any(|line| line.contains(&name)), "{form}: {said}");
+        assert!(!directory.path().join(&name).exists(), "{form}");
+    }
     // As it would without being recorded.
     let mut command = Command::new("sh");
     let script = "cd \"$1\" && ulimit -f 60000 && \

@@ -118,8 +118,9 @@ fn into_file(trace: &Trace, filter: Filter, form: Form, path: &Path) -> anyhow::
     refuse_own_file(trace, path)?;
     let draft = Draft::begin_private(path).with_context(failed)?;
     let done = {
-        let mut format = format(form, draft.file(), trace)?;
-        pass(trace, filter, &mut *format).with_context(|| path.display().to_string())?
+        let name = || path.display().to_string();
+        let mut format = format(form, draft.file(), trace).with_context(name)?;
+        pass(trace, filter, &mut *format).with_context(name)?
     };
     if done.is_whole {
         draft.close().with_context(failed)?;

@@ -4,6 +4,7 @@
 
 use std::env;
 use std::ffi::OsStr;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process;
@@ -60,7 +61,7 @@ impl Cache {
         let (folder, path) = self.open()?;
         let failed = |source| KernelError::Cache { path: path.to_owned(), source };
         let name = format!("{key:016x}.o");
-        if let Some(object) = kept(&folder, name.as_ref()).map_err(failed)? {
+        if let Some(object) = kept(&folder, name.as_ref()).map_err(failed)?.and_then(unsealed) {
             return Ok(object);
         }
         let scratch = Scratch::new(&folder).map_err(failed)?;
@@ -68,7 +69,7 @@ impl Cache {
             KernelError::Cache { source, .. } => failed(source),
             error => error,
         })?;
-        keep(&folder, &name, &scratch.name, &object).map_err(failed)?;
+        keep(&folder, &name, &scratch.name, &sealed(&object)).map_err(failed)?;
         Ok(object)
     }
 
@@ -116,6 +117,28 @@ fn kept(folder: &Folder, name: &OsStr) -> io::Result<Option<Vec<u8>>> {
     let mut object = Vec::new();
     entry.open(OFlags::RDONLY)?.read_to_end(&mut object)?;
     Ok(Some(object))
+}
+
+/// An object and a sum of it: a machine that loses its power may leave a part of a file under the name of the whole.
+fn sealed(object: &[u8]) -> Vec<u8> {
+    [object, &sum(object).to_le_bytes()].concat()
+}
+
+/// The object; `None` for what is damaged, which is made anew.
+fn unsealed(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+    let (object, end) = bytes.split_last_chunk()?;
+    if u64::from_le_bytes(*end) != sum(object) {
+        return None;
+    }
+    bytes.truncate(object.len());
+    Some(bytes)
+}
+
+/// Against mistakes only. Where it changes with the standard library, everything is compiled once more.
+fn sum(object: &[u8]) -> u64 {
+    let mut hash = DefaultHasher::new();
+    object.hash(&mut hash);
+    hash.finish()
 }
 
 /// Whoever reads it sees all of it.
@@ -189,6 +212,21 @@ mod tests {
             Some(2),
             "nothing else is left"
         );
+        Ok(())
+    }
+
+    #[test]
+    fn klog_8_a_compiled_program_that_is_damaged_is_made_anew() -> io::Result<()> {
+        let place = Place::new("damaged");
+        let cache = Cache::at(place.0.join("a"));
+        let make = |_: &Path| Ok(b"object".to_vec());
+        let file = place.0.join("a").join(format!("{:016x}.o", 7));
+        for damaged in [&b""[..], b"obj", b"object12345678", b"\0\0\0\0\0\0\0\0"] {
+            assert_eq!(cache.get(7, make).unwrap(), b"object");
+            fs::write(&file, damaged)?;
+            assert_eq!(cache.get(7, make).unwrap(), b"object", "{damaged:?}");
+            assert_eq!(cache.get(7, |_| panic!("it is kept")).unwrap(), b"object");
+        }
         Ok(())
     }
 
