@@ -118,7 +118,9 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     if std::thread::available_parallelism().is_ok_and(|processors| processors.get() < 2) {
         bail!("there is one processor only, so there is nothing to choose between: mete log works here");
     }
-    let mut scheduler = Scheduler::start(options.settings(), options.specs())?;
+    // What keeps a ledger of the masks ends with this process, and none is changed yet.
+    let start = || Scheduler::start(options.settings(), options.specs());
+    let mut scheduler = interrupt::end_at_once_during(start)?;
     notice::check(&mut scheduler)?;
     let logged = Shown::new(options, output, &scheduler).watch(&mut scheduler)?;
     // Without a time, Ctrl-C is the end that was meant.

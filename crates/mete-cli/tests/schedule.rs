@@ -201,3 +201,24 @@ fn log_16_that_nothing_is_noted_for_the_next_start_is_said_before_anything_is_mo
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(!said.contains("cannot be noted"), "{said}");
 }
+
+#[test]
+fn log_16_an_end_that_is_asked_for_during_the_start_leaves_nothing() {
+    let Some(stage) = Stage::open() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let arguments = stage.arguments(&["--for", "10m"]);
+    for milliseconds in [1, 30, 100, 200, 300, 500, 800] {
+        let mut command = program(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        command.env("METE_RUNTIME_DIR", place.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut scheduler = Running::start(&mut command);
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        scheduler.signal(Signal::INT);
+        let status = scheduler.wait();
+        // Before it listens, a signal has its usual effect.
+        let is_usual = std::os::unix::process::ExitStatusExt::signal(&status) == Some(libc::SIGINT);
+        assert!(is_usual || status.code() == Some(130), "{milliseconds} ms: {status}");
+        let names = || std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let is_journal = |name: &std::ffi::OsString| name.to_string_lossy().ends_with(".masks");
+        wait_until("the keepers have ended", || !names().any(|name| is_journal(&name)));
+    }
+}

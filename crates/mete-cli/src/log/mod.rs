@@ -156,7 +156,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
     let user = options.user.told(&options.command, "")?;
     let paused = Paused::start(&options.command, options.json, None, user.as_ref())?;
-    let mut scheduler = start(options, paused.as_ref())?;
+    let mut scheduler = interrupt::end_at_once_during(|| start(options, paused.as_ref()))?;
     if paused.is_none() {
         notice::check(&mut scheduler)?;
     }
