@@ -100,7 +100,12 @@ fn wait_before_exec(command: &mut Command, mut tell_pid: PipeWriter, mut wait_to
         // pipe from ending.
         unsafe { libc::close(go) };
         tell_pid.write_all(&std::process::id().to_ne_bytes())?;
-        wait_to_go.read_exact(&mut [0])
+        if wait_to_go.read_exact(&mut [0]).is_err() {
+            // The parent has ended, or is not to run it: no error reaches anyone.
+            // SAFETY: ends the child, at any moment.
+            unsafe { libc::_exit(0) }
+        }
+        Ok(())
     };
     // SAFETY: between fork and exec, the closure makes system calls and nothing else.
     unsafe { command.pre_exec(wait) };
