@@ -14,37 +14,9 @@ const STOPPED: u8 = 130;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the program is at what ends with it and cannot be told to end.
-static IS_STARTING: AtomicBool = AtomicBool::new(false);
-
 extern "C" fn note(_signal: libc::c_int) {
-    // Orders nothing: each who looks reads this flag alone.
+    // Orders nothing: whoever looks reads this flag alone.
     ASKED.store(true, Ordering::Relaxed);
-    if IS_STARTING.load(Ordering::Relaxed) {
-        end_at_once();
-    }
-}
-
-/// Calls what is safe in a handler, and nothing else.
-fn end_at_once() -> ! {
-    const WORDS: &[u8] = b"mete: stopped before anything was logged\n";
-    // SAFETY: both may be called at any moment; the words are there for ever.
-    unsafe {
-        libc::write(libc::STDERR_FILENO, WORDS.as_ptr().cast(), WORDS.len());
-        libc::_exit(STOPPED.into())
-    }
-}
-
-/// Starts something that takes long and leaves nothing behind when the program ends: the kernel takes half a second and more for
-/// the programs that it is to run. Who asks for an end meanwhile gets it at once.
-pub fn end_at_once_during<T>(start: impl FnOnce() -> T) -> T {
-    IS_STARTING.store(true, Ordering::Relaxed);
-    if asked() {
-        end_at_once();
-    }
-    let started = start();
-    IS_STARTING.store(false, Ordering::Relaxed);
-    started
 }
 
 static DUMP_ASKED: AtomicBool = AtomicBool::new(false);
@@ -107,13 +79,13 @@ pub fn restore_limits(command: &mut Command) {
     unsafe { command.pre_exec(restore) };
 }
 
-/// The handlers store an atomic flag, or end the program.
+/// Both handlers store an atomic flag and do nothing else.
 fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int), flags: libc::c_int) -> io::Result<()> {
     // SAFETY: all zeroes is an empty set, no flags and no handler.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler as *const () as usize;
     action.sa_flags = flags;
-    // SAFETY: what the handlers call may be called at any moment.
+    // SAFETY: the handler stores an atomic flag, which is safe at any moment.
     match unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

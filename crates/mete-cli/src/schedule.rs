@@ -114,13 +114,12 @@ other containers or network namespaces are not counted: there, put probes into t
 
 /// Schedules until the time is up or somebody pressed Ctrl-C; then puts everything back.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
-    interrupt::listen()?;
     if std::thread::available_parallelism().is_ok_and(|processors| processors.get() < 2) {
         bail!("there is one processor only, so there is nothing to choose between: mete log works here");
     }
-    // What keeps a ledger of the masks ends with this process, and none is changed yet.
-    let start = || Scheduler::start(options.settings(), options.specs());
-    let mut scheduler = interrupt::end_at_once_during(start)?;
+    let mut scheduler = Scheduler::start(options.settings(), options.specs())?;
+    // Until now a signal has ended the process at once: nothing is moved yet, and its keepers end with it.
+    interrupt::listen()?;
     notice::check(&mut scheduler)?;
     let logged = Shown::new(options, output, &scheduler).watch(&mut scheduler)?;
     // Without a time, Ctrl-C is the end that was meant.

@@ -214,7 +214,7 @@ fn log_16_an_end_that_is_asked_for_during_the_start_leaves_nothing() {
         std::thread::sleep(Duration::from_millis(milliseconds));
         scheduler.signal(Signal::INT);
         let status = scheduler.wait();
-        // Before it listens, a signal has its usual effect.
+        // While it starts, a signal has its usual effect.
         let is_usual = std::os::unix::process::ExitStatusExt::signal(&status) == Some(libc::SIGINT);
         assert!(is_usual || status.code() == Some(130), "{milliseconds} ms: {status}");
         let names = || std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());

@@ -153,10 +153,12 @@ const LOOK_OTHERWISE: Duration = Duration::from_millis(200);
 
 /// Logs, and answers with the command's status.
 pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
-    interrupt::listen()?;
     let user = options.user.told(&options.command, "")?;
     let paused = Paused::start(&options.command, options.json, None, user.as_ref())?;
-    let mut scheduler = interrupt::end_at_once_during(|| start(options, paused.as_ref()))?;
+    let mut scheduler = start(options, paused.as_ref())?;
+    // Until now a signal has ended the process at once, and with it all that was started: the kernel takes half a second
+    // and more for its programs, and cannot be told to stop.
+    interrupt::listen()?;
     if paused.is_none() {
         notice::check(&mut scheduler)?;
     }
