@@ -389,6 +389,7 @@ fn have_own_mounts() {
 fn killed_with_its_keepers() -> Recorder {
     let mut recorder = Recorder::start(&[]);
     recorder.process.signal(Signal::STOP);
+    wait_until("it stands still", || common::is_stopped(recorder.process.pid()));
     kill_all(&keepers_of(recorder.process.pid()));
     wait_until("the keepers are gone", || keepers_of(recorder.process.pid()).is_empty());
     recorder.process.signal(Signal::KILL);
