@@ -188,11 +188,12 @@ impl Child {
         u64::from_ne_bytes(bytes)
     }
 
-    /// Blocks until the child has ended.
+    /// Blocks until the child has ended, and has left its processor.
     pub fn wait(&mut self) {
         // SAFETY: waits for a child of this process that nobody else waits for.
         unsafe { libc::waitpid(self.pid, ptr::null_mut(), 0) };
         self.is_reaped = true;
+        be_everywhere();
     }
 
     /// The same; the processor time that it has used, by its parent's books, in nanoseconds.
@@ -205,6 +206,7 @@ impl Child {
             usage
         };
         self.is_reaped = true;
+        be_everywhere();
         let ns = |time: libc::timeval| (time.tv_sec * 1_000_000 + time.tv_usec) as u64 * 1000;
         ns(usage.ru_utime) + ns(usage.ru_stime)
     }
@@ -275,7 +277,21 @@ pub fn exit(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Pins the calling thread.
+/// Runs on each processor once. A process that has ended is reaped a moment before it leaves its processor for the last
+/// time; where this thread runs, it has left.
+fn be_everywhere() {
+    // SAFETY: zeroes are an empty set.
+    let mut own: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes at most so many bytes.
+    assert_eq!(unsafe { libc::sched_getaffinity(0, size_of_val(&own), &raw mut own) }, 0);
+    // SAFETY: reads the set, within its size.
+    let is_own = |processor: &usize| unsafe { libc::CPU_ISSET(*processor, &own) };
+    (0..8 * size_of_val(&own)).filter(is_own).for_each(pin);
+    // SAFETY: the kernel reads so many bytes.
+    assert_eq!(unsafe { libc::sched_setaffinity(0, size_of_val(&own), &raw const own) }, 0);
+}
+
+/// Keeps this thread on one processor.
 pub fn pin(processor: usize) {
     // SAFETY: a zeroed set is a set; the pointer is to a set of the size that is said.
     unsafe {
