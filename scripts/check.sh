@@ -1,5 +1,5 @@
 #!/bin/bash
-# Formatting, lints with warnings denied, documentation, and that what is not built every day still
+# Formatting, lints with warnings denied by the tested Rust, documentation, and that what is not built every day still
 # compiles. All of it, even if one part fails.
 set -uo pipefail
 # shellcheck source=scripts/env.sh

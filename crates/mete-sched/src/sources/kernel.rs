@@ -21,8 +21,8 @@ pub struct KernelSource {
     logged: Vec<Characteristic>,
 }
 
-/// The tick that charges whoever runs, where the length of run queues is not asked for. Else who does not leave a processor
-/// would have no time, or at the end some from before the logging.
+/// The tick that charges the running task, where the length of run queues is not asked for. Else a task that does not leave its
+/// processor would have no time, or at the end some from before the logging.
 const CHARGE: Characteristic = Characteristic::RunQueue { hertz: 100 };
 
 /// A characteristic that this machine does not log, and why.
