@@ -256,6 +256,15 @@ fn command_domain(paused: &Paused, others: &[DomainSpec]) -> DomainSpec {
     DomainSpec { name, selectors: vec![Selector::Pid(paused.pid())], role: None }
 }
 
+/// The kernel charges a task when it leaves its processor, and at ticks. A command can be waited for a moment before it has
+/// left its processor for the last time, and what computes has not been charged since the last tick: after another one,
+/// all that was done until now is in the log.
+fn wait_for_last_tick() {
+    /// A period of [`mete_sched::sources::kernel`]'s tick, and of the default of `--event run-queue`.
+    const PERIOD: Duration = Duration::from_millis(10);
+    std::thread::sleep(PERIOD);
+}
+
 /// Logs until the time is up, the command has ended or somebody pressed Ctrl-C.
 struct Recorder<'a> {
     options: &'a Options,
@@ -298,6 +307,7 @@ impl Recorder<'_> {
         if let Some(running) = running {
             running.end(|| scheduler.tick())?;
         }
+        wait_for_last_tick();
         scheduler.tick();
         self.told.tell_all(scheduler);
         self.queues.note(scheduler);

@@ -18,8 +18,8 @@ use crate::failure;
 #[derive(Clone, Debug, clap::Args)]
 pub struct UserOption {
     /// Run COMMAND as this user, by name or number; under sudo, the one who called it if this is not given
-    #[arg(long, value_name = "NAME", requires = "command")]
-    user: Option<String>,
+    #[arg(long, value_name = "NAME", requires = "command", value_parser = asked_for)]
+    user: Option<User>,
 }
 
 /// A user that a command runs as.
@@ -37,7 +37,7 @@ impl UserOption {
     /// The user that the command runs as; `None` where it is this program's own.
     pub fn user(&self) -> anyhow::Result<Option<User>> {
         let chosen = match &self.user {
-            Some(asked) => Some(asked_for(asked)?),
+            Some(asked) => Some(asked.clone()),
             None if geteuid().is_root() => caller()?,
             None => None,
         };

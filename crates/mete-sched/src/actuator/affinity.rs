@@ -103,19 +103,39 @@ impl Affinity {
         let gone = |source| ActuatorError::WatcherGone { source };
         self.watchers.wait_for_one(PATIENCE).map_err(gone)?;
         let mut changed: Vec<Moving> = Vec::new();
-        for _ in 0..MAX_PASSES {
-            let moving = self.all_moving(domain, processes, target, processor);
-            let moved = moving.and_then(|moving| self.move_all(moving, processor, &mut changed));
-            match moved {
-                Ok(0) => break,
-                Ok(_) => {}
-                Err(error) => {
-                    take_back(&changed);
-                    return Err(error);
-                }
+        let placed = self.place_all(domain, processes, target, processor, &mut changed);
+        match placed {
+            Ok(()) => Ok(changed.len()),
+            Err(error) => {
+                take_back(&changed);
+                Err(error)
             }
         }
-        Ok(changed.len())
+    }
+
+    /// Passes over the processes until one finds all their threads on the processor: what starts during a pass may have
+    /// inherited the mask of a thread that was not yet moved.
+    fn place_all(
+        &mut self,
+        domain: DomainId,
+        processes: &[u32],
+        target: Mask,
+        processor: usize,
+        changed: &mut Vec<Moving>,
+    ) -> Result<(), ActuatorError> {
+        for _ in 0..MAX_PASSES {
+            let moving = self.all_moving(domain, processes, target, processor)?;
+            if self.move_all(moving, processor, changed)? == 0 {
+                return Ok(());
+            }
+        }
+        let moving = self.all_moving(domain, processes, target, processor)?;
+        match moving.first() {
+            None => Ok(()),
+            Some(Moving { record, name, .. }) => {
+                Err(ActuatorError::Unsettled { name: name.clone(), pid: record.pid, processor })
+            }
+        }
     }
 
     /// Gives the threads of a process, which has left its domain, their own masks back.

@@ -90,6 +90,18 @@ pub enum ActuatorError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// A process starts threads faster than they can be moved.
+    #[error(
+        "cannot move all threads of {name} ({pid}) to processor {processor}: it starts new ones faster than they can be moved"
+    )]
+    Unsettled {
+        /// Its name.
+        name: String,
+        /// Its number.
+        pid: u32,
+        /// Where its threads should have gone.
+        processor: usize,
+    },
     /// The processor does not exist.
     #[error("processor {processor} is out of range: masks have room for {}", Mask::PROCESSORS)]
     NoProcessor {

@@ -545,19 +545,27 @@ impl Domains {
     /// # Errors
     ///
     /// [`DomainError::NoMatch`] or [`DomainError::AllTaken`] names a domain that stays empty, and
-    /// [`DomainError::Nobody`] says that there is nobody in any: then something is mistyped.
+    /// [`DomainError::Nobody`] says that there is nobody in any: then something is mistyped, unless children of a process
+    /// are waited for that is there.
     pub fn check_matches(&self) -> Result<Vec<Empty>, DomainError> {
         let is_empty = |number: &DomainId| self.members(*number).next().is_none();
         let empty: Vec<_> = (FIRST..self.len() as DomainId).filter(is_empty).collect();
         empty.iter().try_for_each(|&number| self.check_can_fill(number))?;
         let all = self.len() - usize::from(FIRST);
+        let has_parent = empty.iter().any(|&number| self.waits_for_children(number));
         let empty: Vec<_> = empty.into_iter().map(|number| self.empty(number)).collect();
-        if all > 0 && empty.len() == all {
+        if all > 0 && empty.len() == all && !has_parent {
             let selectors: Vec<_> = empty.into_iter().map(|empty| empty.selectors).collect();
             let unread = (FIRST..self.len() as DomainId).map(|number| self.unread(number)).max().unwrap_or(0);
             return Err(DomainError::Nobody { selectors: selectors.join(" or "), unread });
         }
         Ok(empty)
+    }
+
+    /// Whether a process that is there has only to start another one.
+    fn waits_for_children(&self, number: DomainId) -> bool {
+        let is_parent = |selector: &Selector| matches!(selector, Selector::Children(_)) && selector.can_come_true();
+        self.domains[usize::from(number)].selectors.iter().any(is_parent)
     }
 
     fn empty(&self, number: DomainId) -> Empty {
@@ -852,6 +860,15 @@ mod tests {
         let mut domains = Domains::new(specs(&texts.each_ref().map(String::as_str))).unwrap();
         domains.scan();
         let selectors = "comm:no-such-prog or user:4294967294".into();
+        assert_eq!(domains.check_matches(), Ok(vec![Empty { name: "later".into(), selectors, unread: 0 }]));
+    }
+
+    #[test]
+    fn log_6_children_of_a_process_that_has_none_yet_are_waited_for() {
+        let shell = Running::shell("read x");
+        let selectors = format!("children:{}", shell.pid());
+        let mut domains = Domains::new(specs(&[&format!("later={selectors}")])).unwrap();
+        domains.scan();
         assert_eq!(domains.check_matches(), Ok(vec![Empty { name: "later".into(), selectors, unread: 0 }]));
     }
 
