@@ -9,6 +9,7 @@ use mete_study::{Reason, Report, Row, Turn};
 use serde::Serialize;
 
 use crate::arguments::duration;
+use crate::demo::Placement;
 use crate::output::Output;
 use crate::progress::Steps;
 use crate::table::{Head, Table};
@@ -28,6 +29,9 @@ pub struct Options {
     /// one percent: two minutes, or 15 s with --quick; likewise for the floor
     #[arg(long, value_name = "TIME", value_parser = duration)]
     requests_for: Option<Duration>,
+    /// Let the kernel move the demo's processes between processors meanwhile, as in the demo itself: more noise
+    #[arg(long)]
+    requests_move: bool,
     /// Print one JSON object a row: see docs/json.md
     #[arg(long)]
     pub json: bool,
@@ -60,11 +64,12 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     if cfg!(debug_assertions) {
         failure::say("this is a build without optimisation: its own costs are not those of a release build");
     }
+    let placement = if options.requests_move { Placement::Free } else { Placement::Fixed };
     let asked = mete_study::Options {
         only: options.only.clone(),
         is_quick: options.quick,
         scheduler: Some(Box::new(scheduler)),
-        requests: Some(Box::new(crate::demo::requests)),
+        requests: Some(Box::new(move || crate::demo::requests(placement))),
         requests_for: options.requests_for,
     };
     let report = mete_study::bench(&asked, &mut Steps::new());

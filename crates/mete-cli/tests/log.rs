@@ -200,6 +200,29 @@ fn read_until(
     }
 }
 
+/// A command of a few milliseconds, which prints how long the kernel says that it has run, at its beginning and at its end.
+const RUNS_FOR_A_MOMENT: &str = "read first rest < /proc/$$/schedstat; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; \
+                                 read last rest < /proc/$$/schedstat; echo $((last - first))";
+
+#[test]
+fn log_13_all_that_a_command_ran_is_in_the_log_and_it_is_in_no_domain_any_more_when_it_has_ended() {
+    if !kernel_is_there() {
+        return;
+    }
+    for _ in 0..10 {
+        let mut command = mete(&["log", "--json", "--event", "service", "--", "sh", "-c", RUNS_FOR_A_MOMENT]);
+        let output = command.output().unwrap();
+        // With --json, what the command prints goes to stderr.
+        let said = String::from_utf8_lossy(&output.stderr);
+        let told_ns: u64 = said.lines().find_map(|line| line.parse().ok()).unwrap();
+        let objects = objects(std::str::from_utf8(&output.stdout).unwrap());
+        let domains = of_kind(&objects, "domain");
+        let command = domains.iter().find(|domain| domain["domain"] == "sh").unwrap();
+        assert!(command["service_ns"].as_u64() >= Some(told_ns), "{told_ns} ns by the kernel: {command}");
+        assert_eq!(command["processes"], 0, "{command}");
+    }
+}
+
 #[test]
 fn log_6_a_domain_that_is_empty_at_first_gets_each_process_that_starts_later_and_matches() {
     if !kernel_is_there() {

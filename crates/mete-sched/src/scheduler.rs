@@ -400,6 +400,14 @@ impl Scheduler {
         }
     }
 
+    /// One poll and a look at the processes, due or not, before results are read: a process that has just ended is in no
+    /// domain any more.
+    pub fn tick_before_results(&mut self) {
+        self.tick();
+        self.domains.expect_change();
+        self.keep_house(monotonic_ns());
+    }
+
     /// Logs nothing from now on, until [`Scheduler::resume`]: what logs in the kernel is detached, and probes are off. What
     /// follows processes to their domains stays attached. To be polled no more meanwhile.
     ///

@@ -50,6 +50,9 @@ pub trait Requests {
     ///
     /// Why they do not work, or cannot be logged.
     fn piece(&mut self, setting: Setting) -> Result<Piece, Reason>;
+
+    /// Which of the processes stay on their processors, for a note beside the result.
+    fn placement(&self) -> &'static str;
 }
 
 /// Sets clients and drivers to work. They end when what this returns is dropped.
@@ -62,7 +65,7 @@ pub const USUAL_TIME: Duration = Duration::from_secs(120);
 const QUICK_TIME: Duration = Duration::from_secs(15);
 
 const NOTE: &str = "a pair is a second of each, in tenths that alternate in random order, so that each second of logging \
-                    has its polls and its look at the processes; clients and what computes stay on their processors";
+                    has its polls and its look at the processes";
 
 /// What logging costs them.
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
@@ -108,12 +111,13 @@ fn compare<const N: usize>(context: &mut Context<'_>, compared: [Compared; N]) -
         let found = found.as_ref().map(|found| found[nth].clone()).map_err(Reason::clone);
         nth += 1;
         let words = found.as_ref().map_or(String::new(), |found| found.rates.in_words());
+        let placement = found.as_ref().map_or("", |found| found.placement);
         let (rates, used) = found
             .map(|found| (found.rates.quotients, found.used))
             .map_or_else(|reason| (Err(reason.clone()), Err(reason)), |(rates, used)| (Ok(rates), Ok(used)));
         let of_time = name.replace("requests", "processor time of a request");
         [
-            Row::new(name, "ratio", rates).note(words).note(note),
+            Row::new(name, "ratio", rates).note(words).note(note).note(placement),
             Row::new(of_time, "ratio", used)
                 .note("of clients and drivers, without what polling takes from them"),
         ]
@@ -127,6 +131,8 @@ struct Found {
     rates: Pairs,
     /// The quotients of what a request takes, pair by pair.
     used: Vec<f64>,
+    /// See [`Requests::placement`].
+    placement: &'static str,
 }
 
 fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<Found>, Reason> {
@@ -136,6 +142,7 @@ fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<Found>, Re
     let goal = Goal { within: WITHIN, at_most: context.requests_for.unwrap_or(usual) };
     let setting_of = |nth: usize| if nth == 0 { Setting::Nothing } else { settings[nth - 1] };
     let mut pieces = vec![Vec::new(); settings.len() + 1];
+    let placement = requests.placement();
     let measure = |nth: usize| {
         let piece = requests.piece(setting_of(nth))?;
         pieces[nth].push(piece);
@@ -146,7 +153,7 @@ fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<Found>, Re
     let found = |(rates, pieces): (Pairs, &Vec<Piece>)| {
         let quotients = used_ns(pieces).into_iter().zip(&without).map(|(with, without)| with / without);
         // A whole second without an answer says nothing about what one takes.
-        Found { rates, used: quotients.filter(|quotient| quotient.is_finite()).collect() }
+        Found { rates, used: quotients.filter(|quotient| quotient.is_finite()).collect(), placement }
     };
     Ok(all.into_iter().zip(&pieces[1..]).map(found).collect())
 }

@@ -138,14 +138,24 @@ impl Count {
     }
 }
 
-/// The demo's processes for `mete bench`: clients and what computes stay where they were put, half of the clients beside
-/// their drivers. What the kernel's balancing does would be noise, of another kind than what logging costs.
+/// Whether the kernel may move the demo's processes while `mete bench` counts their requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Clients and hogs stay on one processor each, half of the clients beside their drivers: the kernel's balancing would
+    /// be noise of another kind than what logging costs.
+    Fixed,
+    /// The kernel places them, as it does in the demo itself.
+    Free,
+}
+
+/// The demo's processes for `mete bench`.
 pub struct Requests {
     // Fields are dropped in this order: first nothing looks at the processes any more.
     observer: Observer,
     empty: Bench,
     clients: Vec<Part>,
     stage: Stage,
+    placement: Placement,
 }
 
 /// As many as the demo has.
@@ -155,23 +165,19 @@ const TICK_HERTZ: u32 = 100;
 
 impl Requests {
     /// Sets them to work.
-    pub fn start() -> Result<Requests> {
+    pub fn start(placement: Placement) -> Result<Requests> {
         let processors = super::own_processors()?;
         super::check_processors(&processors)?;
         let stage = Stage::open(&processors, (processors.len() - 1).min(super::MOST_HOGS))?;
         let clients = stage.start_clients(CLIENTS)?;
-        // Client n favours driver n modulo 2.
-        for (nth, client) in clients.iter().enumerate() {
-            pin(client, processors[nth / 2 % super::DRIVERS])?;
-        }
-        for (nth, hog) in stage.hogs().iter().enumerate() {
-            pin(hog, processors[processors.len() - 1 - nth % processors.len()])?;
+        if placement == Placement::Fixed {
+            fix(&stage, &clients, &processors)?;
         }
         let mut observer = Observer::start(Kind::Log, &stage, &clients, true)?;
         observer.pause()?;
         let empty = Bench::load()?;
         std::thread::sleep(super::WARM_UP);
-        Ok(Requests { observer, empty, clients, stage })
+        Ok(Requests { observer, empty, clients, stage, placement })
     }
 
     fn piece(&mut self, setting: Setting) -> Result<Piece> {
@@ -197,6 +203,18 @@ impl Requests {
     }
 }
 
+/// Puts each client and each hog on one processor.
+fn fix(stage: &Stage, clients: &[Part], processors: &[usize]) -> Result<()> {
+    // Client n favours driver n modulo 2: of two neighbours, one is beside its driver.
+    for (nth, client) in clients.iter().enumerate() {
+        pin(client, processors[nth / 2 % super::DRIVERS])?;
+    }
+    for (nth, hog) in stage.hogs().iter().enumerate() {
+        pin(hog, processors[processors.len() - 1 - nth % processors.len()])?;
+    }
+    Ok(())
+}
+
 fn pin(part: &Part, processor: usize) -> Result<()> {
     let mut set = rustix::thread::CpuSet::new();
     set.set(processor);
@@ -209,6 +227,13 @@ impl mete_study::Requests for Requests {
         match self.observer.no_kernel() {
             Some(why) => Err(Reason::new(why)),
             None => piece.map_err(|error| Reason::new(crate::failure::sentence(&error))),
+        }
+    }
+
+    fn placement(&self) -> &'static str {
+        match self.placement {
+            Placement::Fixed => "clients and hogs stay on their processors",
+            Placement::Free => "the kernel moves clients and hogs between processors",
         }
     }
 }

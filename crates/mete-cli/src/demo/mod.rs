@@ -24,6 +24,7 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::table::{Head, Table, grouped};
 use crate::{failure, interrupt};
+pub use alternate::Placement;
 use cast::{DRIVERS, MOST_CLIENTS, Part, Stage, Tally};
 use observe::{Moved, Observed, Observer};
 use report::Story;
@@ -79,8 +80,8 @@ const MOST_HOGS: usize = 16;
 const HOGS_ON_A_PROCESSOR: usize = 8;
 
 /// The demo's processes, for `mete bench` to measure what logging costs their requests.
-pub fn requests() -> Result<Box<dyn mete_study::Requests>, mete_study::Reason> {
-    let started = alternate::Requests::start();
+pub fn requests(placement: Placement) -> Result<Box<dyn mete_study::Requests>, mete_study::Reason> {
+    let started = alternate::Requests::start(placement);
     let boxed = started.map(|requests| Box::new(requests) as Box<dyn mete_study::Requests>);
     boxed.map_err(|error| mete_study::Reason::new(failure::sentence(&error)))
 }

@@ -308,7 +308,7 @@ impl Recorder<'_> {
             running.end(|| scheduler.tick())?;
         }
         wait_for_last_tick();
-        scheduler.tick();
+        scheduler.tick_before_results();
         self.told.tell_all(scheduler);
         self.queues.note(scheduler);
         self.rest.look(scheduler.domains());

@@ -564,7 +564,8 @@ impl Domains {
 
     /// Whether a process that is there has only to start another one.
     fn waits_for_children(&self, number: DomainId) -> bool {
-        let is_parent = |selector: &Selector| matches!(selector, Selector::Children(_)) && selector.can_come_true();
+        let is_parent =
+            |selector: &Selector| matches!(selector, Selector::Children(_)) && selector.can_come_true();
         self.domains[usize::from(number)].selectors.iter().any(is_parent)
     }
 
@@ -613,7 +614,12 @@ impl Domains {
         self.scan_beside(|_| None)
     }
 
-    /// The same where the kernel component binds processes by itself: `bound` says how.
+    /// Has the next scan look for processes that have ended, though none has begun.
+    pub fn expect_change(&mut self) {
+        self.newest = None;
+    }
+
+    /// The same as [`Domains::scan`] where the kernel component binds processes by itself: `bound` says how.
     pub fn scan_beside(&mut self, bound: impl Fn(u32) -> Option<Bound>) -> &[Change] {
         self.changes.clear();
         self.new_groups.clear();
