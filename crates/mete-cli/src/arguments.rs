@@ -260,22 +260,6 @@ fn leading_time(text: &str) -> Option<(f64, f64, &str)> {
     Some((number.parse::<f64>().ok()? * unit_seconds, unit_seconds, behind))
 }
 
-/// A number of bytes as people write it: `65536`, `64K`, `4M`, `1G`; the letters are powers of 1024.
-pub fn bytes(text: &str) -> Result<u64, String> {
-    let expected = || format!("{text:?} is no number of bytes; write 65536, 64K, 4M or 1G");
-    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let shift = match unit {
-        "" => 0,
-        "K" | "KiB" => 10,
-        "M" | "MiB" => 20,
-        "G" | "GiB" => 30,
-        _ => return Err(expected()),
-    };
-    let number: u64 = number.parse().map_err(|_| expected())?;
-    number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(expected)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -308,17 +292,6 @@ mod tests {
             "99999999999999999999999h",
         ] {
             assert!(duration(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn numbers_of_bytes_are_read_with_their_unit_and_others_are_refused() {
-        assert_eq!(bytes("65536"), Ok(65536));
-        assert_eq!(bytes("64K"), Ok(65536));
-        assert_eq!(bytes("4M"), Ok(4 << 20));
-        assert_eq!(bytes("1GiB"), Ok(1 << 30));
-        for text in ["", "0", "4m", "-1", "1.5M", "M", "99999999999999G"] {
-            assert!(bytes(text).is_err(), "{text}");
         }
     }
 

@@ -229,13 +229,6 @@ pub fn percent(share: f64) -> String {
     if share == 0.0 { NOTHING.into() } else { format!("{:.1}", 100.0 * share) }
 }
 
-/// Bytes in the unit that leaves one to four digits.
-pub fn bytes(number: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let unit = (0..UNITS.len() - 1).find(|unit| number >> (10 * unit) < 10_240).unwrap_or(UNITS.len() - 1);
-    format!("{} {}", number >> (10 * unit), UNITS[unit])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,10 +248,6 @@ mod tests {
         assert_eq!(
             (milliseconds(1_250_000), milliseconds(1_249_999), count(0)),
             ("1.3".into(), "1.2".into(), "·".into())
-        );
-        assert_eq!(
-            (bytes(10_239), bytes(10_240), bytes(5 << 30)),
-            ("10239 B".into(), "10 KiB".into(), "5120 MiB".into())
         );
     }
 

@@ -3,11 +3,11 @@
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
+use mete_base::size;
+use mete_record::Session;
 use mete_trace::Report;
 
 use super::Options;
-use super::session::Session;
-use super::summary::size;
 use crate::failure;
 use crate::progress::Progress;
 use crate::trace::garbled_buffer;
@@ -42,7 +42,7 @@ impl Live {
         let (records, lost) = (sum(|report| report.account.records), sum(|report| report.account.lost));
         let passed = self.begin.elapsed();
         let seconds = passed.as_secs_f64();
-        let written = size(sum(|report| report.bytes));
+        let written = size::decimal(sum(|report| report.bytes));
         let so_far = format!("{seconds:.0} s, {records} records, {lost} lost, {written}");
         if self.line_at.is_some_and(|line_at| line_at <= passed) {
             self.line_at = Some(passed + BESIDE_COMMAND);

@@ -1,22 +1,15 @@
 //! `mete record`: the events of a schema, from the kernel and from programs into a trace.
 //!
 //! ```text
-//!   wanted ──▶ origin ──▶ session ──▶ summary
-//!     (kernel, domains,   ▲  ▲   └──▶ dumps
-//!   command, probes) live ┘  └ desk ◀── parameters (files)
+//!   Options ──▶ Plan ──▶ Session ──▶ summary
+//!                        ▲    │
+//!        command, files ─┘    └──▶ live
 //! ```
+//!
+//! The recorder itself is the crate `mete-record`.
 
-mod bound;
-mod desk;
-mod dumps;
-mod keep;
 mod live;
-mod origin;
-mod parameters;
-mod probes;
-mod session;
 mod summary;
-mod wanted;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -24,20 +17,22 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
+use anyhow::bail;
+use mete_base::size;
 use mete_parameters::Mounted;
+use mete_record::{
+    Asker, Desk, FlightPlan, Notice, Parameters, Plan, RecordedSchema, RecordingError, Session, desk,
+    parse_low_water,
+};
 use mete_sched::DomainSpec;
-use mete_trace::FormerTrace;
+use mete_trace::{FormerTrace, RecordError};
 
-use crate::arguments::{bytes, domain, duration, one_or_more};
-use crate::interrupt;
+use crate::arguments::{domain, duration, one_or_more};
 use crate::log::command::{Paused, Running};
 use crate::log::user::{User, UserOption};
 use crate::output::Output;
-use desk::{Counter, Desk, desk};
+use crate::{failure, interrupt, schema};
 use live::Live;
-use parameters::Parameters;
-use session::Session;
-use wanted::Wanted;
 
 /// Options of `mete record`.
 #[derive(Debug, clap::Args)]
@@ -63,10 +58,10 @@ pub struct Options {
     #[arg(long = "domain", value_name = "NAME=SELECTOR", value_parser = domain())]
     domains: Vec<DomainSpec>,
     /// Memory for what is not written yet, for each processor: a power of two from 64K to 256M
-    #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "4M")]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, default_value = "4M")]
     buffer: u64,
     /// Flush when less than so many percent of a buffer are free; what is left is for events meanwhile
-    #[arg(long, value_name = "PERCENT", value_parser = low_water, default_value = "10")]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_low_water, default_value = "10")]
     low_water: u8,
     /// Mount the parameters as files on this directory: enable, one file for each event, and others. It is
     /// made, or must be empty
@@ -77,7 +72,7 @@ pub struct Options {
     off: bool,
     /// Keep the newest so many bytes in memory, and write them on SIGUSR1 and at the end: a flight recorder. At least
     /// 64K for each processor are kept
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     keep: Option<u64>,
     /// Write what is kept when one of these events occurs, and end
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "keep")]
@@ -136,14 +131,14 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     interrupt::listen_to_dumps()?;
     let besides = if options.parameters.is_some() { ", and cannot use the parameters" } else { "" };
     let user = options.user.told(&options.command, besides)?;
-    let mut session = Session::begin(options, Wanted::read(options, output)?)?;
+    let mut session = options.begin(options.plan(output)?)?;
     if options.command.is_empty() {
-        session.tell_missing();
+        session.missing_probes().iter().for_each(say);
     }
-    let (counter, desk) = desk();
+    let (asker, desk) = desk();
     // The command may write into the files at once.
     let started = options
-        .mount(&session, counter)
+        .mount(&session, asker)
         .and_then(|tree| Ok((tree, options.start(&mut session, user.as_ref())?)));
     let (tree, mut running) = match started {
         Ok((tree, None)) if !options.command.is_empty() => {
@@ -157,26 +152,61 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
             return Err(error);
         }
     };
-    session.recorder.remove_former();
+    session.remove_former();
     let is_done = options.wait(&mut session, &desk, running.as_mut())?;
-    // From now on whoever asks is refused, and then nobody can ask.
+    // From now on requests are refused, and then no file is left to ask.
     drop(desk);
     drop(tree);
-    session.end(options, output)?;
+    summary::tell(session.end(&mut |notice| say(&notice))?, output)?;
     running.map_or_else(|| Ok(interrupt::ended(is_done)), Running::status)
 }
 
+fn say(notice: &Notice) {
+    failure::say(&notice.to_string());
+}
+
 impl Options {
-    /// What becomes of a trace that is there already.
-    fn former(&self) -> FormerTrace {
-        if self.force { FormerTrace::GivesWay } else { FormerTrace::Stays }
+    /// What is to be recorded. Problems of the schema are shown with their places.
+    fn plan(&self, output: &mut Output) -> anyhow::Result<Plan> {
+        let sources = schema::sources(&self.schema)?;
+        let schema = match RecordedSchema::read(sources.clone()) {
+            Err(RecordingError::Schema(problems)) => return schema::refuse(&problems, &sources, output),
+            read => read?,
+        };
+        let events = match self.events.is_empty() {
+            true => (0..schema.events().len()).collect(),
+            false => schema.places(&self.events)?,
+        };
+        let dump_on = schema.places(&self.dump_on)?;
+        Ok(Plan {
+            events,
+            is_on: !self.off,
+            may_switch: self.parameters.is_some(),
+            directory: self.output.clone(),
+            former: if self.force { FormerTrace::GivesWay } else { FormerTrace::Stays },
+            domains: self.domains.clone(),
+            buffer_bytes: self.buffer,
+            low_water_percent: self.low_water,
+            flight: self.keep.map(|keep_bytes| FlightPlan { keep_bytes, dump_on, dumps: self.dumps }),
+            has_command: !self.command.is_empty(),
+            schema,
+        })
     }
 
-    fn mount(&self, session: &Session, counter: Counter) -> anyhow::Result<Option<Mounted>> {
-        self.parameters.as_ref().map(|at| parameters::mount(at, session, counter)).transpose()
+    fn begin(&self, plan: Plan) -> anyhow::Result<Session> {
+        match Session::begin(plan, &mut |notice| say(&notice)) {
+            Err(RecordingError::Record(there @ RecordError::TraceThere(_))) => {
+                bail!("{there}: name another directory, or replace it by --force")
+            }
+            begun => Ok(begun?),
+        }
     }
 
-    /// The command, if there is one, and nobody has pressed Ctrl-C so far.
+    fn mount(&self, session: &Session, asker: Asker) -> anyhow::Result<Option<Mounted>> {
+        Ok(self.parameters.as_ref().map(|at| mete_record::mount(at, session, asker)).transpose()?)
+    }
+
+    /// Starts the command, if there is one and Ctrl-C has not been pressed so far.
     fn start(&self, session: &mut Session, user: Option<&User>) -> anyhow::Result<Option<Running>> {
         let paused = Paused::start(&self.command, self.json, session.environment()?, user)?;
         // It is in its domain before it does anything.
@@ -184,40 +214,37 @@ impl Options {
         paused.filter(|_| !interrupt::asked()).map(Paused::resume).transpose()
     }
 
-    /// Until the time is up, the command has ended, what is waited for has happened, or somebody pressed Ctrl-C; says
-    /// whether all was done.
+    /// Waits until the time is up, the command has ended, the awaited event has occurred or Ctrl-C was pressed; returns
+    /// whether all that was asked for is done.
     fn wait(
         &self,
         session: &mut Session,
         desk: &Desk,
-        running: Option<&mut Running>,
+        mut running: Option<&mut Running>,
     ) -> anyhow::Result<bool> {
-        let (begin, mut running) = (session.begun(), running);
-        let (mut live, mut parameters) = (Live::new(self, begin), Parameters::new());
-        let is_timely = || self.time.is_none_or(|time| begin.elapsed() < time);
-        while !interrupt::asked() && is_timely() && !session.is_over() {
+        let begun = session.begun();
+        let (mut live, mut parameters) = (Live::new(self, begun), Parameters::default());
+        while !interrupt::asked() && self.is_timely(session) && !session.is_over() {
             if running.as_mut().map_or(Ok(false), |running| running.has_ended())? {
                 break;
             }
             live.show(session);
-            session.look().iter().for_each(|news| live.say(news));
-            let left = self.time.map_or(LOOK_EVERY, |time| time.saturating_sub(begin.elapsed()));
+            let is_dump_asked = interrupt::take_dump_request();
+            session.look(is_dump_asked).iter().for_each(|notice| live.say(&notice.to_string()));
+            let left = self.time.map_or(LOOK_EVERY, |time| time.saturating_sub(begun.elapsed()));
             desk.serve(left.min(LOOK_EVERY), |request| parameters.answer(session, request));
         }
         let has_end = self.time.is_some() || !self.dump_on.is_empty();
         let is_done = !interrupt::asked() || !has_end;
-        // It may ask for something at its end.
-        let serve = || desk.serve(Duration::ZERO, |request| parameters.answer(session, request));
         if let Some(running) = running {
-            running.end(serve)?;
+            // The command may ask for something at its end.
+            running.end(|| desk.serve(Duration::ZERO, |request| parameters.answer(session, request)))?;
             thread::sleep(LAST_SWITCH);
         }
         Ok(is_done)
     }
-}
 
-/// A percentage that leaves something on both sides.
-fn low_water(text: &str) -> Result<u8, String> {
-    let percent = text.parse().ok().filter(|percent| (1..=99).contains(percent));
-    percent.ok_or_else(|| "it takes a percentage from 1 to 99".to_owned())
+    fn is_timely(&self, session: &Session) -> bool {
+        self.time.is_none_or(|time| session.begun().elapsed() < time)
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mete_base::size;
 use mete_sched::analysis::FileCount;
 use mete_sched::{Dealing, DomainReport, EventReport, Phase};
 
@@ -9,7 +10,7 @@ use super::{Logged, Program, is_idle, json, service_ns};
 use crate::failure;
 use crate::output::Output;
 use crate::table::{
-    Head, NOTHING, Table, bytes, count, grouped, list, milliseconds, number, percent, seconds, shorten,
+    Head, NOTHING, Table, count, grouped, list, milliseconds, number, percent, seconds, shorten,
 };
 
 /// Letters of a domain's or an event's name in a table.
@@ -120,7 +121,7 @@ fn domain_row(logged: &Logged, domain: &DomainReport) -> [String; 7] {
 fn memory(logged: &Logged, domain: &DomainReport) -> String {
     let is_logged = || logged.report.domains.iter().any(|domain| domain.memory_bytes.is_some());
     match domain.memory_bytes {
-        Some(memory) if memory > 0 => bytes(memory),
+        Some(memory) if memory > 0 => size::binary(memory),
         None if domain.processes > 0 && is_logged() => "?".into(),
         _ => "·".into(),
     }

@@ -1,22 +1,22 @@
-//! What people should know of programs, each once.
+//! What people should know of programs, each sentence once.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use super::lock;
 
-/// What threads have to say, and what they have said.
+/// Sentences that threads have for people.
 #[derive(Default)]
-pub struct News(Mutex<Told>);
+pub struct News(Mutex<Sentences>);
 
 #[derive(Default)]
-struct Told {
+struct Sentences {
     all: BTreeSet<String>,
     new: Vec<String>,
 }
 
 impl News {
-    /// Says it, unless it was said.
+    /// Adds a sentence, unless it was added before.
     pub fn tell(&self, text: String) {
         let mut told = lock(&self.0);
         if told.all.insert(text.clone()) {
@@ -24,7 +24,7 @@ impl News {
         }
     }
 
-    /// What has come since this was called last.
+    /// The sentences that were added since the last call.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.0).new)
     }

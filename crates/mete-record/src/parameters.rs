@@ -1,18 +1,18 @@
-//! The parameters of a recording, as files have them (paper §4.3, §4.4).
+//! The parameters of a recording as files (KLogger §4.3, §4.4).
 
 use std::fmt::{Display, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use mete_base::{sentence, size};
 use mete_kernel::record::size_log2;
 use mete_parameters::{Access, File, Mounted, Refusal, keeper};
 use mete_probe::directory;
+use mete_trace::Report;
 
-use super::desk::{Counter, Request};
-use super::session::{Session, Switches};
-use super::summary::size;
-use crate::arguments::bytes;
-use crate::failure::sentence;
+use crate::desk::{Asker, Request};
+use crate::error::RecordingError;
+use crate::session::Session;
+use crate::switches::Switches;
 
 const ENABLE: &str = "enable";
 const LOW_WATER: &str = "lowwater";
@@ -22,12 +22,12 @@ const STATUS: &str = "status";
 const ITERATIONS: &str = "benchmark_iterations";
 /// The directory of the events' benchmarks.
 const BENCHMARKS: &str = "benchmarks/";
-/// As often as KLogger does it without being told otherwise (paper §4.4).
+/// KLogger's own default (§4.4).
 const DEFAULT_ITERATIONS: u32 = 1000;
-/// A recorder answers nothing else meanwhile.
+/// A bound, because a recorder answers nothing else meanwhile.
 const MOST_ITERATIONS: u32 = 10_000_000;
 
-/// The files that are no event's.
+/// The files that do not belong to an event.
 const OWN: [(&str, Access); 6] = [
     (ENABLE, Access::Both),
     (BUFFER_SIZE, Access::Both),
@@ -38,27 +38,26 @@ const OWN: [(&str, Access); 6] = [
 ];
 
 /// Mounts the parameters of a recording.
-pub fn mount(at: &Path, session: &Session, counter: Counter) -> anyhow::Result<Mounted> {
+///
+/// # Errors
+///
+/// [`RecordingError::HidesSockets`], [`RecordingError::EventIsParameter`], [`RecordingError::Mount`]
+pub fn mount(at: &Path, session: &Session, asker: Asker) -> Result<Mounted, RecordingError> {
     refuse_sockets(at, &directory::all())?;
     let notes = directory::own();
-    // Without it, nothing is noted.
+    // Without that directory nothing is noted; the parameters work all the same.
     let notes = directory::prepare(&notes).is_ok().then_some(notes);
-    Ok(Mounted::with_notes(notes.as_deref(), at, files(session)?, counter, keeper::this_program)?)
+    Ok(Mounted::with_notes(notes.as_deref(), at, files(session)?, asker, keeper::this_program)?)
 }
 
-/// On the directory in which programs with probes have their sockets, or above it, the tree would hide them: neither
-/// could a program be found nor could it remove its socket at its end.
-fn refuse_sockets(at: &Path, sockets: &[PathBuf]) -> anyhow::Result<()> {
+/// Mounted on or above the directory in which programs with probes have their sockets, the tree would hide them. Then no program
+/// could be found, and none could remove its socket at its end.
+fn refuse_sockets(at: &Path, sockets: &[PathBuf]) -> Result<(), RecordingError> {
     let at = resolved(at);
-    if let Some(hidden) = sockets.iter().find(|sockets| resolved(sockets).starts_with(&at)) {
-        bail!(
-            "programs with probes have their sockets in {}, which parameters at {} would hide; name another directory, such as {}",
-            hidden.display(),
-            at.display(),
-            hidden.with_file_name("recorder").display()
-        );
+    match sockets.iter().find(|sockets| resolved(sockets).starts_with(&at)) {
+        Some(hidden) => Err(RecordingError::HidesSockets { sockets: hidden.clone(), at }),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Without links, as far as it exists.
@@ -72,41 +71,42 @@ fn resolved(path: &Path) -> PathBuf {
     }
 }
 
-/// As in the paper, each event's file stands beside the others.
-fn files(session: &Session) -> anyhow::Result<Vec<File>> {
+/// The file of each event stands beside the others, as in the paper.
+fn files(session: &Session) -> Result<Vec<File>, RecordingError> {
     let mut files: Vec<_> = OWN.map(|(path, access)| File::new(path, access)).into();
-    for event in &session.wanted.schema.events {
-        if files.iter().any(|file| file.path == event.name)
-            || BENCHMARKS.strip_suffix('/') == Some(&event.name)
-        {
-            bail!(
-                "the file of event {0} would have the name of the parameter {0}; give the event another name, or leave out --parameters",
-                event.name
-            );
+    for event in session.schema().events() {
+        let is_taken = files.iter().any(|file| file.path == event.name);
+        if is_taken || BENCHMARKS.strip_suffix('/') == Some(&event.name) {
+            return Err(RecordingError::EventIsParameter(event.name.clone()));
         }
         files.push(File::new(&event.name, Access::Both));
     }
-    // What programs log themselves costs what their encoders cost, in them.
-    let of_kernel =
-        session.wanted.schema.events.iter().enumerate().filter(|(nth, _)| session.wanted.is_of_kernel(*nth));
+    // Only the kernel's events have a benchmark: what programs record themselves costs what their encoders cost, in them.
+    let of_kernel = session.schema().events().iter().enumerate();
+    let of_kernel = of_kernel.filter(|(nth, _)| session.schema().is_of_kernel(*nth));
     files.extend(of_kernel.map(|(_, event)| File::new(format!("{BENCHMARKS}{}", event.name), Access::Read)));
     Ok(files)
 }
 
 /// Answers requests of the files.
 pub struct Parameters {
-    /// What was refused last, for the file that says it.
+    /// What was refused last, for the status file.
     refused: Option<String>,
     iterations: u32,
 }
 
-impl Parameters {
-    /// Nothing has been refused.
-    pub fn new() -> Parameters {
+impl Default for Parameters {
+    fn default() -> Parameters {
         Parameters { refused: None, iterations: DEFAULT_ITERATIONS }
     }
+}
 
+impl Parameters {
     /// Answers a request.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`], which becomes the error of the system call on the file.
     pub fn answer(&mut self, session: &mut Session, request: &Request) -> Result<String, Refusal> {
         let path = &request.path;
         let (answer, asked) = match &request.value {
@@ -130,41 +130,40 @@ impl Parameters {
 
     fn get(&self, session: &Session, path: &str) -> Result<String, Refusal> {
         let text = match path {
-            ENABLE => u8::from(session.switches.enable).to_string(),
-            LOW_WATER => session.low_water_percent.to_string(),
-            BUFFER_SIZE => mebibytes(session.buffer_bytes),
+            ENABLE => u8::from(session.switches().enable).to_string(),
+            LOW_WATER => session.low_water_percent().to_string(),
+            BUFFER_SIZE => mebibytes(session.buffer_bytes()),
             ITERATIONS => self.iterations.to_string(),
             STATUS => return Ok(self.status(session)),
             path if path.starts_with(BENCHMARKS) => self.cost(session, &path[BENCHMARKS.len()..])?,
-            event => u8::from(session.switches.events[place(session, event)?]).to_string(),
+            event => u8::from(session.switches().events[place(session, event)?]).to_string(),
         };
         Ok(text + "\n")
     }
 
     fn cost(&self, session: &Session, event: &str) -> Result<String, Refusal> {
-        let cost_ns = session.wanted.cost_ns(place(session, event)?, self.iterations);
+        let cost_ns = session.schema().cost_ns(place(session, event)?, self.iterations);
         cost_ns.map(|cost| cost.to_string()).map_err(|error| Refusal::failed(error.to_string()))
     }
 
     fn status(&self, session: &Session) -> String {
         let reports = session.reports();
-        let sum = |of: fn(&mete_trace::Report) -> u64| reports.iter().map(of).sum::<u64>();
-        let on = session.switches.on();
-        let names: Vec<_> =
-            on.iter().map(|event| session.wanted.schema.events[*event].name.as_str()).collect();
+        let sum = |of: fn(&Report) -> u64| reports.iter().map(of).sum::<u64>();
+        let on = session.switches().on();
+        let names: Vec<_> = on.iter().map(|event| session.schema().events()[*event].name.as_str()).collect();
         let mut text = String::new();
         let mut line = |name: &str, value: &dyn Display| {
             let _ = writeln!(text, "{name}: {value}");
         };
         line("pid", &std::process::id());
-        line("trace", &session.directory.display());
+        line("trace", &session.directory().display());
         line("events", &if names.is_empty() { "none".to_owned() } else { names.join(" ") });
         line("records", &sum(|report| report.account.records));
         line("lost", &sum(|report| report.account.lost));
         let bytes = sum(|report| report.bytes);
-        match session.keep {
-            Some(most) => line("kept", &size(bytes.min(most))),
-            None => line("written", &size(bytes)),
+        match session.kept_bytes() {
+            Some(most) => line("kept", &size::decimal(bytes.min(most))),
+            None => line("written", &size::decimal(bytes)),
         }
         if let Some(why) = reports.iter().find_map(|report| report.write_error.as_ref()) {
             line("not written", why);
@@ -186,7 +185,7 @@ fn set(session: &mut Session, path: &str, value: &str) -> Result<(), Refusal> {
 }
 
 fn switch(session: &mut Session, path: &str, value: &str) -> Result<(), Refusal> {
-    let mut next: Switches = session.switches.clone();
+    let mut next: Switches = session.switches().clone();
     match path {
         ENABLE => next.enable = truth(value)?,
         event => next.events[place(session, event)?] = truth(value)?,
@@ -195,19 +194,27 @@ fn switch(session: &mut Session, path: &str, value: &str) -> Result<(), Refusal>
 }
 
 fn set_low_water(session: &mut Session, value: &str) -> Result<(), Refusal> {
-    let percent = super::low_water(value).map_err(Refusal::value)?;
-    session.recorder.set_low_water(percent);
-    session.low_water_percent = percent;
+    session.set_low_water(parse_low_water(value).map_err(Refusal::value)?);
     Ok(())
 }
 
-/// A bare number is one of mebibytes, as the paper has it.
+/// A percentage that leaves something on both sides.
+///
+/// # Errors
+///
+/// A sentence that says what it takes.
+pub fn parse_low_water(text: &str) -> Result<u8, String> {
+    let percent = text.parse().ok().filter(|percent| (1..=99).contains(percent));
+    percent.ok_or_else(|| "it takes a percentage from 1 to 99".to_owned())
+}
+
+/// A number without a unit counts mebibytes, as in the paper.
 fn resize(session: &mut Session, value: &str) -> Result<(), Refusal> {
     let is_bare = value.bytes().all(|letter| letter.is_ascii_digit());
     let text = if is_bare { format!("{value}M") } else { value.to_owned() };
-    let size = bytes(&text).map_err(Refusal::value)?;
-    size_log2(size).map_err(|error| Refusal::value(error.to_string()))?;
-    session.resize(size).map_err(|error| Refusal::failed(sentence(&error)))
+    let bytes = size::parse(&text).map_err(Refusal::value)?;
+    size_log2(bytes).map_err(|error| Refusal::value(error.to_string()))?;
+    session.resize(bytes).map_err(|error| Refusal::failed(sentence(&error)))
 }
 
 fn dump(session: &mut Session) -> Result<(), Refusal> {
@@ -228,11 +235,11 @@ fn truth(value: &str) -> Result<bool, Refusal> {
 }
 
 fn place(session: &Session, event: &str) -> Result<usize, Refusal> {
-    let place = session.wanted.schema.events.iter().position(|known| known.name == event);
+    let place = session.schema().events().iter().position(|known| known.name == event);
     place.ok_or_else(|| Refusal::value("there is no such event"))
 }
 
-/// In the paper's unit as far as it goes.
+/// In mebibytes, the paper's unit, if it is a whole number of them; else in kibibytes.
 fn mebibytes(bytes: u64) -> String {
     if bytes.is_multiple_of(1 << 20) { (bytes >> 20).to_string() } else { format!("{}K", bytes >> 10) }
 }

@@ -1,5 +1,5 @@
-//! Where the parameter files' requests are answered: in the thread that records, between two looks at it. So nothing
-//! changes behind its back, and there is no lock.
+//! Where requests of the parameter files are answered: in the thread that records, between two looks at the recording. So
+//! nothing changes behind its back, and there is no lock.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
@@ -16,25 +16,25 @@ pub struct Request {
 }
 
 impl Request {
-    /// Answers it; whoever asked may be gone.
+    /// Answers it. The process that asked may have ended.
     pub fn answer(&self, answer: Result<String, Refusal>) {
         let _ = self.answer.send(answer);
     }
 }
 
-/// What the files ask.
-pub struct Counter(Sender<Request>);
+/// The files' side: it asks, and waits for the answer.
+pub struct Asker(Sender<Request>);
 
-/// Where it is answered. Dropped, all that is asked from then on is refused.
+/// The recording's side, where requests are answered. Dropped, it refuses all that is asked from then on.
 pub struct Desk(Receiver<Request>);
 
 /// Both sides.
-pub fn desk() -> (Counter, Desk) {
+pub fn desk() -> (Asker, Desk) {
     let (ask, asked) = channel();
-    (Counter(ask), Desk(asked))
+    (Asker(ask), Desk(asked))
 }
 
-impl Counter {
+impl Asker {
     fn ask(&self, path: &str, value: Option<&str>) -> Result<String, Refusal> {
         let (answer, answered) = sync_channel(1);
         let request = Request { path: path.to_owned(), value: value.map(str::to_owned), answer };
@@ -43,7 +43,7 @@ impl Counter {
     }
 }
 
-impl Store for Counter {
+impl Store for Asker {
     fn read(&self, path: &str) -> Result<String, Refusal> {
         self.ask(path, None)
     }
@@ -54,14 +54,14 @@ impl Store for Counter {
 }
 
 impl Desk {
-    /// Answers for so long.
+    /// Answers requests for this long.
     pub fn serve(&self, time: Duration, mut answer: impl FnMut(&Request) -> Result<String, Refusal>) {
         let end = Instant::now() + time;
         loop {
             match self.0.recv_timeout(end.saturating_duration_since(Instant::now())) {
                 Ok(request) => request.answer(answer(&request)),
                 Err(RecvTimeoutError::Timeout) => return,
-                // Nobody can ask, so this is only a pause.
+                // No file can ask any more, so this is only a pause.
                 Err(RecvTimeoutError::Disconnected) => {
                     return std::thread::sleep(end.saturating_duration_since(Instant::now()));
                 }

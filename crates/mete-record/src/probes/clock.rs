@@ -1,26 +1,26 @@
-//! Rows have the processors' own counter for a time stamp, a trace has CLOCK_MONOTONIC: both are read at each pass, and
-//! what happened between two passes lies on the straight line between.
+//! Rows have the processors' own counter for a time stamp, a trace has CLOCK_MONOTONIC. Both clocks are read at each pass,
+//! and time stamps between two passes lie on the straight line between the two readings.
 
 use std::collections::VecDeque;
 
 use mete_log::clock::{Anchor, Calibration};
 
-/// Readings that are kept. What waits for its turn is younger than the second of them, but where its buffer has had no
-/// room for longer: then it is on the first line, prolonged.
+/// How many readings are kept. A row that waits in a queue is younger than the second of them, unless its buffer has had
+/// no room for longer. Then its time lies on the first line, extended backwards.
 const KEPT: usize = 16;
 
-/// A line with a corner at each reading. It never falls.
+/// A line with a corner at each reading. It never decreases.
 pub struct Clock {
     readings: VecDeque<Anchor>,
 }
 
 impl Clock {
-    /// With a first reading.
+    /// A clock with its first reading.
     pub fn new() -> Clock {
         Clock { readings: VecDeque::from([Anchor::now()]) }
     }
 
-    /// Reads both clocks; the monotonic one's reading.
+    /// Reads both clocks, and returns the monotonic one's reading.
     pub fn read(&mut self) -> u64 {
         let now = Anchor::now();
         if self.readings.back().is_none_or(|last| now.ticks > last.ticks && now.ns > last.ns) {
@@ -32,7 +32,8 @@ impl Clock {
         now.ns
     }
 
-    /// When the counter stood there, in nanoseconds. Before the first reading and behind the last, the line goes on.
+    /// The time at which the counter had this value, in nanoseconds. Before the first reading and after the last one, the
+    /// line is extended.
     pub fn to_ns(&self, ticks: u64) -> u64 {
         let later = self.readings.partition_point(|reading| reading.ticks <= ticks);
         let last = later.clamp(1, self.readings.len().max(2) - 1);
@@ -49,7 +50,7 @@ mod tests {
     #[test]
     fn klog_6_time_stamps_of_rows_lie_between_the_readings_around_them_and_never_fall() {
         let at = |ticks, ns| Anchor { ticks, ns };
-        // The second stretch is slower: the monotonic clock is put right meanwhile.
+        // The second stretch is slower: the kernel corrects the monotonic clock meanwhile.
         let readings = VecDeque::from([at(1000, 500), at(2000, 1000), at(3000, 1250)]);
         let clock = Clock { readings };
         let found = [0, 1000, 1500, 2000, 2400, 3000, 3400].map(|ticks| clock.to_ns(ticks));

@@ -13,26 +13,27 @@ use mete_sched::sources::{ComponentSource, Source, SourceError, Trust};
 use super::lock;
 use super::log::{Log, SharedClaims};
 use super::news::News;
-use super::points::Points;
+use super::points::ProbePoints;
 
-/// How often what a program may no longer say gets older; after two times, it does not count in rows that are read then.
+/// How often the claims that a program has lost get older. A claim that is two periods old does not count in rows that are read
+/// from then on.
 const AGE_EVERY: Duration = Duration::from_secs(1);
 
 /// The recorder's side of programs.
 pub struct Programs {
     processors: usize,
     taken: Vec<Taken>,
-    /// How many were taken so far.
+    /// How many programs were taken so far.
     count: u64,
     trust: Arc<Trust>,
     aged: Instant,
-    /// Whoever belongs to a domain.
+    /// The processes that are in a domain.
     present: Vec<Change>,
-    /// What is recorded: places in the schema.
+    /// The events that are recorded, by their places in the schema.
     events: Vec<usize>,
-    /// Probes that were wanted at any time.
+    /// The probes that were wanted at some time.
     wanted: BTreeSet<usize>,
-    /// Probes that programs had.
+    /// The probes that a program has had.
     seen: BTreeSet<usize>,
     news: Arc<News>,
 }
@@ -42,18 +43,18 @@ struct Taken {
     number: u64,
     source: ComponentSource,
     claims: SharedClaims,
-    /// Whether it was waited for in vain, and has not answered since.
+    /// Whether it has not answered in time, and not since then either.
     is_late: bool,
 }
 
 impl Taken {
-    /// Tells it who belongs where now.
+    /// Tells the program which domain a process is in now.
     fn bind(&mut self, change: Change) -> Result<(), SourceError> {
         self.change(|source| source.bind(change))
     }
 
-    /// Changes what its rows may name. They are not read meanwhile: none that follows from the change is judged by what
-    /// was allowed before.
+    /// Changes which domains its rows may name. Its rows are not read meanwhile, so that a row that follows from the change is not
+    /// judged by what was allowed before it.
     fn change(
         &mut self,
         change: impl FnOnce(&mut ComponentSource) -> Result<(), SourceError>,
@@ -69,12 +70,12 @@ impl Taken {
 pub enum NotTaken {
     /// It has none of the probes.
     HasNone,
-    /// It may be another time.
+    /// It may be taken another time.
     Refused,
 }
 
 impl Programs {
-    /// None, on a machine of so many processors, where these belong to domains.
+    /// No programs yet, on a machine with this number of processors. `present` are the processes that are in a domain.
     pub fn new(processors: usize, present: Vec<Change>, news: Arc<News>) -> Programs {
         let (taken, events, wanted, seen) = Default::default();
         let (trust, aged) = (Arc::default(), Instant::now());
@@ -82,7 +83,11 @@ impl Programs {
     }
 
     /// Takes a program that was found, and switches its probes on.
-    pub fn take(&mut self, found: Result<Component, SourceError>, points: &Points) -> Result<Log, NotTaken> {
+    pub fn take(
+        &mut self,
+        found: Result<Component, SourceError>,
+        points: &ProbePoints,
+    ) -> Result<Log, NotTaken> {
         let refused = |error: &SourceError| {
             say(&self.news, error);
             NotTaken::Refused
@@ -102,11 +107,11 @@ impl Programs {
         Ok(log)
     }
 
-    /// Its log is laid out and it is in its domain before it logs anything.
+    /// Hands its log to a program and switches its probes on.
     fn start(
         &self,
         component: Component,
-        points: &Points,
+        points: &ProbePoints,
         claims: SharedClaims,
     ) -> Result<(Log, ComponentSource), SourceError> {
         let region = Arc::new(Region::create(Shape::COMPONENT, self.processors)?);
@@ -114,15 +119,15 @@ impl Programs {
         self.trust.look_anew();
         let mut source = ComponentSource::new(component, region, &self.trust)?;
         self.present.iter().try_for_each(|change| source.bind(*change))?;
-        // Before it logs anything.
+        // Before its probes are on, so that its first row is judged by them.
         *lock(&claims) = source.claims().cloned();
         let names: BTreeSet<_> = points.names(&self.events).collect();
         source.switch(|name| names.contains(name))?;
         Ok((log, source))
     }
 
-    /// Has these events logged, and no others.
-    pub fn switch(&mut self, points: &Points, events: &[usize]) {
+    /// Switches the probes of these events on, and all others off.
+    pub fn switch(&mut self, points: &ProbePoints, events: &[usize]) {
         self.events = events.to_vec();
         let names: BTreeSet<_> = points.names(events).collect();
         self.wanted.extend(names.iter().filter_map(|name| points.probe(name)));
@@ -132,8 +137,8 @@ impl Programs {
         }
     }
 
-    /// Waits until all programs have done what they were told, this long for all together. One that was waited for in
-    /// vain is not waited for again until it has answered.
+    /// Waits until all programs have done what they were told, for at most this time for all together. A program that does not
+    /// answer in time is not waited for again before it has answered.
     pub fn settle_within(&mut self, limit: Duration) {
         const LOOK_EVERY: Duration = Duration::from_micros(500);
         let end = Instant::now() + limit;
@@ -146,7 +151,7 @@ impl Programs {
         }
     }
 
-    /// Takes programs' answers without waiting; whether all have done what they were told, but for those that are late.
+    /// Takes programs' answers without waiting. Returns whether all have done what they were told, except for late ones.
     pub fn attend(&mut self) -> bool {
         let mut are_settled = true;
         for Taken { source, is_late, .. } in &mut self.taken {
@@ -159,7 +164,7 @@ impl Programs {
         are_settled
     }
 
-    /// Tells all programs who belongs where now.
+    /// Tells all programs which processes have changed their domain.
     pub fn bind(&mut self, changes: &[Change]) {
         self.trust.look_anew();
         for change in changes {
@@ -174,7 +179,7 @@ impl Programs {
         }
     }
 
-    /// Lets what programs may no longer say get older, and those go that have another user meanwhile.
+    /// Ages the claims that programs have lost, and lets programs go that have another user now.
     pub fn age(&mut self) {
         if self.aged.elapsed() < AGE_EVERY {
             return;
@@ -186,7 +191,8 @@ impl Programs {
         }
     }
 
-    /// Lets go who has ended, or has another user by now; the numbers of their logs, and where they were found.
+    /// Lets programs go that have ended or have another user by now. Returns the numbers of their logs, and where they were
+    /// found.
     pub fn ended(&mut self) -> (Vec<u64>, Vec<PathBuf>) {
         let ended = self.taken.extract_if(.., |taken| !taken.source.is_alive());
         ended.map(|taken| (taken.number, taken.source.path().to_owned())).unzip()
@@ -197,13 +203,13 @@ impl Programs {
         self.taken.clear();
     }
 
-    /// Probes that were wanted, and that no program had.
+    /// The probes that were wanted and that no program has had.
     pub fn missing(&self) -> impl Iterator<Item = usize> {
         self.wanted.difference(&self.seen).copied()
     }
 }
 
-/// One that has ended before it could be taken, or told something, is not worth a word.
+/// Reports an error, unless it says that a program ended before it could be taken or told something: that is usual.
 fn say(news: &News, error: &SourceError) {
     if !matches!(error, SourceError::Component(AttachError::Gone { .. })) {
         news.tell(error.to_string());

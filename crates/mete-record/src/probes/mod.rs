@@ -1,14 +1,14 @@
 //! Probe points of programs (`probe:`), recorded as a schema has them.
 //!
-//! Programs write rows into memory of the log facility, as they do for `mete log`, and cannot do otherwise. So the
-//! recorder is their scheduler: it takes those that have the probes, lays out one log file on each processor for all of
-//! them, reads the rows, and puts the records that the schema makes of them into buffers of its own.
+//! A program writes rows into memory of the log facility, as it does for `mete log`; it has no other way. So the recorder
+//! acts as its scheduler: it takes each program that has one of the probes, lays out one log file on each processor for
+//! it, reads the rows, and puts the records that the schema makes of them into buffers of its own.
 //!
 //! ```text
 //!   finder ──▶ program ── rows ──▶ log ──▶ queue of the processor ──▶ buffer ──▶ flush thread
-//!   (thread)   its probes          (what   in order of time, until     records, with what was
-//!    comes,     are on              is      nothing earlier can come    missed as gaps
-//!    goes                           new)        └──── gatherer (thread) ────┘
+//!   (thread)   its probes          (new    in order of time, until     records, with lost
+//!               are on              rows)   no earlier row can come     rows as gaps
+//!                                               └──── gatherer (thread) ────┘
 //! ```
 
 mod clock;
@@ -24,7 +24,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::Context;
 use mete_probe::attach::Component;
 use mete_probe::directory::Users;
 use mete_sched::domains::Change;
@@ -34,21 +33,23 @@ use mete_trace::{Buffers, Memory};
 
 use gatherer::Gatherer;
 use news::News;
-pub use points::Points;
+pub use points::ProbePoints;
+
+use crate::error::RecordingError;
 use programs::{NotTaken, Programs};
 
-/// How often rows are read. A log file holds 32768: it would take six million a second to overwrite some.
+/// How often rows are read. A log file holds 32,768 rows, so a program must write six million a second to overwrite unread ones.
 const READ_EVERY: Duration = Duration::from_millis(5);
-/// How long the finder waits for programs before it looks whether one has ended.
+/// How long the finder waits for a new program before it checks whether one has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How long a start waits for all programs that are there, together: those that answer do so within a moment.
+/// How long a start waits for all programs together that run already. A program that answers at all does so within a moment.
 const WAIT_AT_START: Duration = Duration::from_millis(300);
-/// How long events that are switched wait for all programs together; for one that has stopped, once.
+/// How long a switch of events waits for all programs together. A program that is stopped is waited for once.
 const WAIT_FOR_SWITCH: Duration = Duration::from_secs(1);
-/// The same at the end. What a program logs after that is not recorded in any case.
+/// The same at the end. Rows that a program writes later are not recorded in any case.
 const WAIT_AT_END: Duration = Duration::from_millis(50);
 
-/// The probe points of a schema while they are recorded. Dropped, all probes are off.
+/// The probe points of a schema while they are recorded. Dropped, it switches all probes off.
 pub struct Probes {
     shared: Arc<Shared>,
     buffers: Arc<Memory>,
@@ -58,7 +59,7 @@ pub struct Probes {
 
 /// What the threads share.
 struct Shared {
-    points: Points,
+    points: ProbePoints,
     /// The recorder's side of programs. Locked before `gatherer` where both are.
     programs: Mutex<Programs>,
     gatherer: Mutex<Gatherer>,
@@ -67,17 +68,22 @@ struct Shared {
     reads_no_more: AtomicBool,
 }
 
-/// No code that holds a lock of these can leave things half changed that matter.
+/// A thread that panicked while it held the lock has left no state that another thread could misread.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Probes {
-    /// Takes programs from now on; no probe is on yet. There is a buffer for each processor.
-    pub fn start(points: Points, buffers: Arc<Memory>, present: Vec<Change>) -> anyhow::Result<Probes> {
+    /// Takes programs from now on; no probe is on yet. `buffers` has one for each processor, and `present` are the processes
+    /// that are in a domain now.
+    pub fn start(
+        points: ProbePoints,
+        buffers: Arc<Memory>,
+        present: Vec<Change>,
+    ) -> Result<Probes, RecordingError> {
         let processors = buffers.processors();
         let discovery = Discovery::<Component>::start(processors, None, Users::All, &Arc::default())
-            .context("programs with probes are not looked for")?;
+            .map_err(RecordingError::NoDiscovery)?;
         let news = Arc::<News>::default();
         let shared = Arc::new(Shared {
             programs: Mutex::new(Programs::new(processors, present, Arc::clone(&news))),
@@ -98,19 +104,19 @@ impl Probes {
         &self,
         name: &str,
         work: impl FnOnce(&Shared) + Send + 'static,
-    ) -> anyhow::Result<JoinHandle<()>> {
+    ) -> Result<JoinHandle<()>, RecordingError> {
         let shared = Arc::clone(&self.shared);
         let thread = std::thread::Builder::new().name(name.to_owned());
-        thread.spawn(move || work(&shared)).context("cannot start a thread that reads programs")
+        thread.spawn(move || work(&shared)).map_err(RecordingError::NoThread)
     }
 
-    /// Where the records are.
+    /// The buffers that get the records.
     pub fn buffers(&self) -> Arc<Memory> {
         Arc::clone(&self.buffers)
     }
 
-    /// From now on these events are recorded: their places in the schema. What programs have logged so far is recorded
-    /// as before.
+    /// From now on these events are recorded, given by their places in the schema. Rows that programs have written so far
+    /// are recorded as before.
     pub fn switch(&self, events: &[usize]) {
         self.switch_within(events, WAIT_FOR_SWITCH);
     }
@@ -123,7 +129,7 @@ impl Probes {
         programs.settle_within(limit);
     }
 
-    /// Puts what programs have logged so far into the buffers, as far as there is room.
+    /// Puts the rows that programs have written so far into the buffers, as far as there is room.
     pub fn catch_up(&self) {
         std::thread::sleep(gatherer::HELD);
         lock(&self.shared.gatherer).pass(&self.shared.points, &self.shared.news);
@@ -134,19 +140,19 @@ impl Probes {
         lock(&self.shared.gatherer).mark(event, name, on);
     }
 
-    /// Tells programs who belongs to which domain now.
+    /// Tells programs which process is in which domain now.
     pub fn bind(&self, changes: &[Change]) {
         if !changes.is_empty() {
             lock(&self.shared.programs).bind(changes);
         }
     }
 
-    /// What people should know, once each.
+    /// What people should know of programs, each sentence once.
     pub fn news(&self) -> Vec<String> {
         self.shared.news.take()
     }
 
-    /// The names of probes that were wanted, and that no program had so far, in quotes; none if there are none.
+    /// The names, in quotes, of probes that were wanted and that no program has had so far; `None` if every one was found.
     pub fn missing(&self) -> Option<String> {
         let programs = lock(&self.shared.programs);
         let names = programs.missing().map(|probe| format!("\"{}\"", self.shared.points.name(probe)));
@@ -154,10 +160,11 @@ impl Probes {
         (!names.is_empty()).then_some(names)
     }
 
-    /// Switches all probes off and puts what programs have logged into the buffers, which must still be emptied.
+    /// Switches all probes off and puts the rows that programs have written into the buffers. The flush threads must still
+    /// run, or rows find no room.
     pub fn stop(&mut self) {
         self.shared.finds_no_more.store(true, Ordering::Release);
-        // A thread that panicked has said so, and there is nothing to be done about it here.
+        // A thread that panicked has printed why, and nothing can be done about it here.
         let _ = self.finder.take().map(JoinHandle::join);
         self.switch_within(&[], WAIT_AT_END);
         self.shared.reads_no_more.store(true, Ordering::Release);
@@ -173,7 +180,7 @@ impl Drop for Probes {
 }
 
 impl Shared {
-    /// The finder's life.
+    /// What the finder thread does until it is told to end.
     fn find(&self, discovery: Discovery<Component>) {
         while !self.finds_no_more.load(Ordering::Acquire) {
             if let Some(found) = discovery.next_within(LOOK_EVERY) {
@@ -188,7 +195,7 @@ impl Shared {
         }
     }
 
-    /// Takes a program that has come, if it has any of the probes.
+    /// Takes a program that was found, if it has one of the probes.
     fn take(&self, found: Result<Component, SourceError>, discovery: &Discovery<Component>) {
         let path = found.as_ref().ok().map(|component| component.path().to_owned());
         let mut programs = lock(&self.programs);
@@ -199,7 +206,7 @@ impl Shared {
         }
     }
 
-    /// The gatherer's life.
+    /// What the gatherer thread does until it is told to end.
     fn gather(&self) {
         let _precedence = Precedence::take();
         while !self.reads_no_more.load(Ordering::Acquire) {

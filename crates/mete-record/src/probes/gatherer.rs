@@ -1,4 +1,4 @@
-//! Gathers what programs have logged, in order of time.
+//! Gathers the rows of all programs, in order of time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,16 +9,16 @@ use mete_trace::{Buffers, Memory};
 use super::clock::Clock;
 use super::log::Log;
 use super::news::News;
-use super::points::Points;
-use super::queue::{Queue, What};
+use super::points::ProbePoints;
+use super::queue::{Happening, Queue};
 
-/// What has happened waits for so long, in case another program's row of an earlier time is still to be written. A row
-/// takes some nanoseconds, and an interrupt within it may take longer.
+/// How long a row waits in its queue, in case another program is still writing a row with an earlier time stamp. Writing a row
+/// takes some nanoseconds, and an interrupt in the middle of it may take longer.
 pub const HELD: Duration = Duration::from_millis(5);
-/// How long the end of a recording waits for a disk.
+/// How long the end of a recording waits for a slow disk.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// All programs' logs, and a queue and a buffer for each processor.
+/// The logs of all programs, and a queue and a buffer for each processor.
 pub struct Gatherer {
     clock: Clock,
     logs: Vec<Log>,
@@ -27,41 +27,41 @@ pub struct Gatherer {
 }
 
 impl Gatherer {
-    /// Into these buffers, for a schema of so many events. None is on.
+    /// A gatherer that writes into these buffers, for a schema with this number of events. No event is on.
     pub fn new(buffers: Arc<Memory>, events: usize) -> Gatherer {
         let queues = (0..buffers.processors()).map(|processor| Queue::new(processor as u32, events));
         Gatherer { clock: Clock::new(), logs: Vec::new(), queues: queues.collect(), buffers }
     }
 
-    /// A program logs.
+    /// Reads a program's log from now on.
     pub fn add(&mut self, log: Log) {
         self.logs.push(log);
     }
 
-    /// These programs log no more.
+    /// Notes that these programs have ended. Their logs are read once more and let go then.
     pub fn end(&mut self, ended: &[u64]) {
         for log in self.logs.iter_mut().filter(|log| ended.contains(&log.number)) {
             log.has_ended = true;
         }
     }
 
-    /// From now on these events are recorded.
+    /// From now on these events are recorded, of this number of events in the schema.
     pub fn switch(&mut self, events: &[usize], of: usize) {
         let is_on: Arc<[bool]> = (0..of).map(|event| events.contains(&event)).collect();
         for queue in &mut self.queues {
-            queue.push(ticks(), What::Switched(Arc::clone(&is_on)));
+            queue.push(ticks(), Happening::Switched(Arc::clone(&is_on)));
         }
     }
 
-    /// Marks on every processor that an event is switched now.
+    /// Marks on every processor that an event is switched at this moment.
     pub fn mark(&mut self, event: u16, name: &str, on: bool) {
         for queue in &mut self.queues {
-            queue.push(ticks(), What::Mark { event, name: name.to_owned(), on });
+            queue.push(ticks(), Happening::Mark { event, name: name.to_owned(), on });
         }
     }
 
-    /// Reads what is new, and records what nothing earlier can come before.
-    pub fn pass(&mut self, points: &Points, news: &News) {
+    /// Reads new rows, and records those before which no earlier one can come any more.
+    pub fn pass(&mut self, points: &ProbePoints, news: &News) {
         let now_ns = self.clock.read();
         let is_all = self.read(news);
         self.record(now_ns.saturating_sub(HELD.as_nanos() as u64), points);
@@ -70,7 +70,7 @@ impl Gatherer {
         }
     }
 
-    /// Whether all was read: not where a queue is full.
+    /// Reads new rows into the queues; returns whether all were read. They are not where a queue is full.
     fn read(&mut self, news: &News) -> bool {
         let mut is_all = true;
         for (processor, queue) in self.queues.iter_mut().enumerate() {
@@ -87,14 +87,14 @@ impl Gatherer {
         is_all
     }
 
-    fn record(&mut self, before_ns: u64, points: &Points) {
+    fn record(&mut self, before_ns: u64, points: &ProbePoints) {
         for (processor, queue) in self.queues.iter_mut().enumerate() {
             queue.record(before_ns, &self.clock, points, self.buffers.buffer(processor));
         }
     }
 
-    /// Records all that there is, as nobody logs any more.
-    pub fn finish(&mut self, points: &Points, news: &News) {
+    /// Records everything that is left, after all probes are off.
+    pub fn finish(&mut self, points: &ProbePoints, news: &News) {
         let begun = Instant::now();
         loop {
             let is_all = self.read(news);

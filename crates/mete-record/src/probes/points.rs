@@ -1,43 +1,43 @@
-//! What a schema makes of the rows of each probe.
+//! Which records a schema makes of the rows of each probe.
 
 use mete_probe::wire::Name;
 use mete_schema::evaluate::{Row, WORDS};
 use mete_schema::schema::{Event, Log, Target};
 use mete_schema::{Checked, CheckedLog, CheckedPoint, Schema};
 
-/// The probes of a schema.
-pub struct Points {
+/// The probe points of a schema.
+pub struct ProbePoints {
     events: Vec<Event>,
     probes: Vec<Probe>,
 }
 
-/// A probe, and all that is logged there.
+/// A probe, and the points of the schema at it.
 struct Probe {
-    /// As programs publish it, which have no room for long ones.
+    /// As programs publish it, which cut long names.
     name: String,
-    points: Vec<Point>,
+    points: Vec<SchemaPoint>,
 }
 
 /// One point of the schema.
-struct Point {
+struct SchemaPoint {
     checked: CheckedPoint,
     logs: Vec<Log>,
 }
 
-impl Points {
-    /// Those of a schema that was checked.
-    pub fn of(schema: &Schema, checked: &Checked) -> Points {
+impl ProbePoints {
+    /// The probe points of a checked schema.
+    pub fn of(schema: &Schema, checked: &Checked) -> ProbePoints {
         let mut probes: Vec<Probe> = Vec::new();
         for (point, checked) in schema.points.iter().zip(&checked.points) {
             let Target::Probe(name) = &point.target else { continue };
             let name = Name::new(name).as_str().to_owned();
-            let point = Point { checked: checked.clone(), logs: point.logs.clone() };
+            let point = SchemaPoint { checked: checked.clone(), logs: point.logs.clone() };
             match probes.iter_mut().find(|probe| probe.name == name) {
                 Some(probe) => probe.points.push(point),
                 None => probes.push(Probe { name, points: vec![point] }),
             }
         }
-        Points { events: schema.events.clone(), probes }
+        ProbePoints { events: schema.events.clone(), probes }
     }
 
     /// How many events the schema has.
@@ -55,7 +55,7 @@ impl Points {
         &self.probes[probe].name
     }
 
-    /// The names of the probes at which one of these events is logged.
+    /// The names of the probes at which one of these events is recorded.
     pub fn names(&self, events: &[usize]) -> impl Iterator<Item = &str> {
         let is_wanted = move |probe: &&Probe| {
             let mut logs = probe.points.iter().flat_map(|point| &point.logs);
@@ -64,10 +64,10 @@ impl Points {
         self.probes.iter().filter(is_wanted).map(|probe| probe.name.as_str())
     }
 
-    /// What is to be recorded of a row, as the number and the fields of each record.
+    /// Calls `each` with the number and the fields of each record that the schema makes of a row.
     pub fn records(&self, probe: usize, row: &Row, is_on: &[bool], mut each: impl FnMut(u16, &[u64])) {
         let mut words = [0; WORDS];
-        for Point { checked, logs } in &self.probes[probe].points {
+        for SchemaPoint { checked, logs } in &self.probes[probe].points {
             if !row.fulfils(checked.when.as_ref()) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What has happened on one processor and is not recorded yet, because something earlier may still come.
+//! What has happened on one processor and is not recorded yet, because a row with an earlier time stamp may still come.
 
 use std::sync::Arc;
 
@@ -6,57 +6,57 @@ use mete_schema::evaluate::Row;
 use mete_trace::{Buffer, Outcome, Producer, switch};
 
 use super::clock::Clock;
-use super::points::Points;
+use super::points::ProbePoints;
 
-/// More is not read before some of it is recorded: it waits in programs' memory, where it is counted if it is lost.
+/// A queue with this many entries takes no more. Rows wait in the programs' memory then, where a loss is counted.
 const MOST: usize = 1 << 18;
-/// So many events may be missing between records before one of them is taken out of the buffer: serial numbers have 32
-/// bits there. More are told as so many.
+/// The most events that can be reported as missing before a record behind them leaves the buffer: serial numbers have 32
+/// bits there. A larger number is reported as this one.
 const MOST_MISSED: u32 = 1 << 31;
 
 /// One processor's queue.
 pub struct Queue {
     processor: u32,
-    /// In order of time but for what came last.
+    /// In order of time, except for those that came since the last sort.
     entries: Vec<Entry>,
-    /// What is recorded where the queue is now.
+    /// The events that are on at the point in time up to which the queue is recorded.
     is_on: Arc<[bool]>,
     missed: Missed,
-    /// The time of the last record. A program that loses the processor in the middle of a row may write it when later ones
-    /// are recorded; it is recorded behind them, so that the trace stays in order.
+    /// The time of the last record. A program that loses the processor in the middle of a row may finish it when later rows
+    /// are recorded already. It is recorded behind them with this time, so that the trace stays in order.
     recorded_ns: u64,
 }
 
-/// What serial numbers were taken for and nobody has seen yet.
+/// Events that serial numbers were taken for, and of which no record has told the reader yet.
 #[derive(Default)]
 struct Missed {
     events: u32,
-    /// Whether a record has come behind them.
+    /// Whether a record has been written behind them.
     is_told: bool,
 }
 
 struct Entry {
     ticks: u64,
-    what: What,
+    what: Happening,
 }
 
-/// What can happen.
-pub enum What {
-    /// A program has logged something.
+/// What can happen on a processor.
+pub enum Happening {
+    /// A program has written a row.
     Row(Logged),
-    /// So many rows are lost.
+    /// This number of rows is lost.
     Missed(u64),
-    /// From here on other events of the schema are recorded.
+    /// From here on these events of the schema are recorded.
     Switched(Arc<[bool]>),
     /// An event was switched: its number and its name.
     Mark { event: u16, name: String, on: bool },
 }
 
-/// What a program has logged.
+/// A row of a program.
 pub struct Logged {
     /// The probe.
     pub probe: usize,
-    /// What the program gave.
+    /// The value that the program gave.
     pub value: u64,
     /// The domain at the other end.
     pub correspondent: u16,
@@ -67,36 +67,36 @@ pub struct Logged {
 }
 
 impl Queue {
-    /// An empty one; nothing is recorded of so many events.
+    /// An empty queue, for a schema with this number of events. None of them is on.
     pub fn new(processor: u32, events: usize) -> Queue {
         let is_on = vec![false; events].into();
         Queue { processor, entries: Vec::new(), is_on, missed: Missed::default(), recorded_ns: 0 }
     }
 
-    /// Whether it should take no more.
+    /// Whether it takes no more entries.
     pub fn is_full(&self) -> bool {
         self.entries.len() >= MOST
     }
 
-    /// Whether all is recorded.
+    /// Whether everything is recorded.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// All that has happened, in the order in which it came.
+    /// Everything that has happened, in the order in which it was pushed.
     #[cfg(test)]
-    pub fn into_entries(self) -> impl Iterator<Item = (u64, What)> {
+    pub fn into_entries(self) -> impl Iterator<Item = (u64, Happening)> {
         self.entries.into_iter().map(|entry| (entry.ticks, entry.what))
     }
 
-    /// Something has happened.
-    pub fn push(&mut self, ticks: u64, what: What) {
+    /// Adds an entry with this time stamp.
+    pub fn push(&mut self, ticks: u64, what: Happening) {
         self.entries.push(Entry { ticks, what });
     }
 
-    /// Records what has happened before, as far as there is room.
-    pub fn record(&mut self, before_ns: u64, clock: &Clock, points: &Points, buffer: Buffer<'_>) {
-        // Programs' rows come one program after the other, each in order, which this makes use of.
+    /// Records the entries before this time, as far as there is room.
+    pub fn record(&mut self, before_ns: u64, clock: &Clock, points: &ProbePoints, buffer: Buffer<'_>) {
+        // The rows of each program are in order already, and a stable sort merges such runs fast.
         self.entries.sort_by_key(|entry| entry.ticks);
         let producer = Producer::new(buffer);
         self.missed.look(buffer);
@@ -112,22 +112,27 @@ impl Queue {
             }
             let time_ns = self.recorded_ns.max(time_ns);
             self.recorded_ns = time_ns;
-            let mut write =
-                Write { producer, points, time_ns, processor: self.processor, missed: &mut self.missed };
+            let mut write = EntryWriter {
+                producer,
+                points,
+                time_ns,
+                processor: self.processor,
+                missed: &mut self.missed,
+            };
             write.entry(&entry.what, &mut self.is_on);
             count += 1;
         }
         self.entries.drain(..count);
     }
 
-    /// What there was no room for is lost.
+    /// Counts as lost what there was no room for.
     pub fn give_up(&mut self, buffer: Buffer<'_>) {
         let producer = Producer::new(buffer);
         for entry in self.entries.drain(..) {
             match entry.what {
-                What::Row(_) => self.missed.add(producer, 1),
-                What::Missed(rows) => self.missed.add(producer, rows),
-                What::Switched(_) | What::Mark { .. } => {}
+                Happening::Row(_) => self.missed.add(producer, 1),
+                Happening::Missed(rows) => self.missed.add(producer, rows),
+                Happening::Switched(_) | Happening::Mark { .. } => {}
             }
         }
     }
@@ -140,7 +145,7 @@ impl Missed {
         *self = Missed { events: self.events + events, is_told: false };
     }
 
-    /// Nothing is left of them where the record behind them was taken out.
+    /// Begins again at zero when the record behind them has left the buffer.
     fn look(&mut self, buffer: Buffer<'_>) {
         if self.is_told && buffer.used() == 0 {
             *self = Missed::default();
@@ -148,22 +153,22 @@ impl Missed {
     }
 }
 
-/// Writes the records of one moment.
-struct Write<'a> {
+/// Writes the records of one entry.
+struct EntryWriter<'a> {
     missed: &'a mut Missed,
     producer: Producer<'a>,
-    points: &'a Points,
+    points: &'a ProbePoints,
     time_ns: u64,
     processor: u32,
 }
 
-impl Write<'_> {
-    fn entry(&mut self, what: &What, is_on: &mut Arc<[bool]>) {
+impl EntryWriter<'_> {
+    fn entry(&mut self, what: &Happening, is_on: &mut Arc<[bool]>) {
         match what {
-            What::Row(logged) => self.row(logged, is_on),
-            What::Missed(rows) => self.missed.add(self.producer, *rows),
-            What::Switched(now) => *is_on = Arc::clone(now),
-            What::Mark { event, name, on } => {
+            Happening::Row(logged) => self.row(logged, is_on),
+            Happening::Missed(rows) => self.missed.add(self.producer, *rows),
+            Happening::Switched(now) => *is_on = Arc::clone(now),
+            Happening::Mark { event, name, on } => {
                 let (number, words) = switch::mark(*event, name, *on);
                 self.put(number, &words);
             }
@@ -183,7 +188,7 @@ impl Write<'_> {
         points.records(logged.probe, &row, is_on, |event, words| self.put(event, words));
     }
 
-    /// One that finds no room is a loss like any other.
+    /// A record that finds no room is lost, and the buffer counts it.
     fn put(&mut self, event: u16, words: &[u64]) {
         match self.producer.record(event, words, || self.time_ns) {
             Outcome::Written | Outcome::WrittenAtMark => self.missed.is_told = true,
@@ -199,24 +204,24 @@ mod tests {
 
     use super::*;
 
-    fn points() -> Points {
+    fn points() -> ProbePoints {
         let text = "event A { u64 value }\nat probe:a log A(value)";
         let schema = Schema::read(&[Source::new("a.mete", text)]).unwrap();
-        Points::of(&schema, &check(&schema, None).unwrap())
+        ProbePoints::of(&schema, &check(&schema, None).unwrap())
     }
 
     fn buffers() -> Memory {
         Memory::new(1, 16, 10).unwrap()
     }
 
-    fn row(value: u64) -> What {
-        What::Row(Logged { probe: 0, value, correspondent: 0, domain: 0, process: 1 })
+    fn row(value: u64) -> Happening {
+        Happening::Row(Logged { probe: 0, value, correspondent: 0, domain: 0, process: 1 })
     }
 
     /// A queue whose event is on.
     fn queue() -> Queue {
         let mut queue = Queue::new(0, 1);
-        queue.push(0, What::Switched([true].into()));
+        queue.push(0, Happening::Switched([true].into()));
         queue
     }
 
@@ -232,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn klog_6_rows_are_recorded_in_order_of_time_and_not_before_nothing_earlier_can_come() {
+    fn klog_6_rows_are_recorded_in_order_of_time_and_only_when_no_earlier_one_can_come() {
         let (buffers, points, mut clock, mut queue) = (buffers(), points(), Clock::new(), queue());
         let mut consumer = Consumer::new(buffers.buffer(0));
         let began = mete_log::clock::ticks();
@@ -241,7 +246,7 @@ mod tests {
         for (after, value) in [(10, 1), (30, 3), (50, 5), (20, 2), (40, 4)] {
             queue.push(began + after, row(value));
         }
-        queue.push(began + 45, What::Missed(7));
+        queue.push(began + 45, Happening::Missed(7));
         queue.push(mete_log::clock::ticks() + 1_000_000, row(6));
         queue.record(now_ns, &clock, &points, buffers.buffer(0));
         assert_eq!(drain(&mut consumer), [(0, 1), (1, 2), (2, 3), (3, 4), (11, 5)]);
@@ -293,7 +298,10 @@ mod tests {
         let mut consumer = Consumer::new(buffers.buffer(0));
         for round in 0..4_u64 {
             for nth in 0..100 {
-                queue.push(round * 1000 + nth, What::Missed(if nth % 2 == 0 { u64::MAX } else { 1 << 30 }));
+                queue.push(
+                    round * 1000 + nth,
+                    Happening::Missed(if nth % 2 == 0 { u64::MAX } else { 1 << 30 }),
+                );
                 queue.push(round * 1000 + nth, row(nth));
             }
             queue.record(u64::MAX, &clock, &points, buffers.buffer(0));

@@ -1,4 +1,4 @@
-//! What one program logs: rows in memory that is the program's, too, and may hold anything.
+//! The log of one program: rows in memory that the program can write, too, so that it may hold anything.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,31 +9,31 @@ use mete_sched::domains::OTHER;
 use mete_sched::sources::{Claims, SourceError};
 
 use super::lock;
-use super::points::Points;
-use super::queue::{Logged, Queue, What};
+use super::points::ProbePoints;
+use super::queue::{Happening, Logged, Queue};
 
-/// Rows of the one log file that an area has: all that there is room for.
+/// The rows of the one log file in an area: all that it has room for.
 const ROWS: u32 = 32_768;
-/// By so much a time stamp may be wrong before it counts as garbled: processors' counters need not agree to the tick.
+/// How wrong a time stamp may be before it counts as garbled: the counters of processors need not agree to the tick.
 const TOLERATED_TICKS: u64 = 1 << 20;
 
-/// What rows of a program may name; `None` for everything.
+/// The domains that rows of a program may name; `None` for all.
 pub type SharedClaims = Arc<Mutex<Option<Claims>>>;
 
 /// A program's rows, and how far they have been read.
 pub struct Log {
-    /// Which program's.
+    /// The program's number.
     pub number: u64,
     /// The program's name and process.
     pub label: String,
-    /// Whether the program is gone.
+    /// Whether the program has ended.
     pub has_ended: bool,
     process: i32,
     claims: SharedClaims,
-    /// Whether rows have named what they may not.
+    /// Whether rows have named domains that they may not.
     is_forged: bool,
     region: Arc<Region>,
-    /// The probe that each of its events is.
+    /// The probe of each of its events, if the schema has it.
     probes: Vec<Option<usize>>,
     files: Vec<File>,
 }
@@ -47,18 +47,18 @@ struct File {
     ticks: u64,
     /// When it was read last.
     read: u64,
-    /// Whether what was read is not what a handler writes.
+    /// Whether something was read that no handler writes.
     is_garbled: bool,
 }
 
 impl Log {
-    /// Lays out the memory of a program that is about to get it: one file for all events of all domains, so that they
-    /// stay in order.
+    /// Lays out the memory of a program that is about to get it: one file for all events of all domains, so that rows stay
+    /// in order.
     pub fn new(
         number: u64,
         component: &Component,
         region: Arc<Region>,
-        points: &Points,
+        points: &ProbePoints,
         claims: SharedClaims,
     ) -> Result<Log, SourceError> {
         let label = format!("{} ({})", component.name(), component.pid());
@@ -85,12 +85,12 @@ impl Log {
         Ok(Log { number, label, has_ended, process, claims, is_forged, region, probes, files })
     }
 
-    /// Puts what is new on a processor into its queue.
+    /// Puts the new rows of a processor into its queue.
     pub fn read(&mut self, processor: usize, queue: &mut Queue) {
         let Log { process, region, probes, files, claims, is_forged, .. } = self;
-        // Until the rows are read: what they may name does not change meanwhile.
+        // Held until the rows are read, so that what they may name does not change meanwhile.
         let claims = lock(claims);
-        let of = Of { probes, process: *process, claims: claims.as_ref() };
+        let of = RowsOf { probes, process: *process, claims: claims.as_ref() };
         let Some(File { cursor, next, ticks, read, is_garbled }) = files.get_mut(processor) else { return };
         let now = self::ticks();
         let mut missed = Missed { queue, most: now.saturating_sub(*read), is_sound: true };
@@ -103,13 +103,13 @@ impl Log {
             *is_garbled |= !of.take(rows, ticks, missed.queue, is_forged);
         });
         match polled {
-            // Those behind the last good row, and those that found the file frozen or in use.
+            // Rows behind the last good one, and rows that found the file frozen or in use.
             Ok(polled) => {
                 let rest = polled.overwritten.saturating_sub(overwritten);
                 missed.add(*ticks, rest.saturating_add(polled.refused));
                 *next += rest;
             }
-            // How many there were, nobody knows.
+            // How many rows there were is unknown; one is counted, so that there is a gap.
             Err(mete_log::ReadError::IndexWentBack { now, .. }) => {
                 missed.add(*ticks, 1);
                 (*next, *is_garbled) = (now, true);
@@ -123,13 +123,13 @@ impl Log {
         self.is_forged
     }
 
-    /// Whether the program has written what no handler writes.
+    /// Whether the program has written something that no handler writes.
     pub fn is_garbled(&self) -> bool {
         self.files.iter().any(|file| file.is_garbled)
     }
 }
 
-/// One file that takes all there is.
+/// A plan with one file that takes all events of all domains.
 fn plan() -> Result<(Plan, mete_log::FileId), PlanError> {
     let shape = Shape::COMPONENT;
     let mut plan = Plan::new(shape);
@@ -137,42 +137,42 @@ fn plan() -> Result<(Plan, mete_log::FileId), PlanError> {
     let file = plan.file(spec)?;
     for event in 0..shape.events() as u16 {
         plan.route_event(event, file)?;
-        // Whoever is in no domain talks to others in none.
+        // By default a file leaves out rows within one domain, which rows without any domain are.
         (0..shape.domains() as u16).try_for_each(|domain| plan.keep_internal(event, domain, true))?;
     }
     Ok((plan, file))
 }
 
-/// What is found missing in a file.
+/// Counts rows that are missing in a file.
 struct Missed<'a> {
     queue: &'a mut Queue,
-    /// More cannot be: a row takes longer than a tick. Whoever says so has no rows.
+    /// The most that can be missing, because writing a row takes longer than a tick. A larger number is no count of rows.
     most: u64,
     is_sound: bool,
 }
 
 impl Missed<'_> {
-    /// So many rows, after this time.
+    /// Adds a number of rows that are missing after this time.
     fn add(&mut self, ticks: u64, rows: u64) {
         self.is_sound &= rows <= self.most;
         let rows = rows.min(self.most);
         self.most -= rows;
         if rows > 0 {
-            self.queue.push(ticks, What::Missed(rows));
+            self.queue.push(ticks, Happening::Missed(rows));
         }
     }
 }
 
-/// What is known of whose rows are read.
-struct Of<'a> {
+/// The program whose rows are read.
+struct RowsOf<'a> {
     probes: &'a [Option<usize>],
     process: i32,
     claims: Option<&'a Claims>,
 }
 
-impl Of<'_> {
-    /// Takes rows in their order; false if some are none. A time stamp that cannot be is the next one that can, so that
-    /// nobody else's events are put out of order.
+impl RowsOf<'_> {
+    /// Puts rows into the queue in their order; returns false if some are not rows of a probe. An impossible time stamp is replaced by the
+    /// nearest possible one, so that no other program's rows get out of order.
     fn take(&self, rows: &Rows<'_>, last_ticks: &mut u64, queue: &mut Queue, is_forged: &mut bool) -> bool {
         let now = ticks();
         let mut is_sound = true;
@@ -185,12 +185,12 @@ impl Of<'_> {
                 continue;
             };
             is_sound &= allowed.contains(&stamp);
-            queue.push(*last_ticks, What::Row(logged));
+            queue.push(*last_ticks, Happening::Row(logged));
         }
         is_sound
     }
 
-    /// What a row says, if it is of a probe. One that names what its program may not speak for or about names nobody.
+    /// What a row says, if it is of a probe. A row that names a domain its program may not speak for or about is charged to none.
     fn logged(&self, row: &Row, is_forged: &mut bool) -> Option<Logged> {
         let probe = (*self.probes.get(usize::from(row.event?))?)?;
         let (mut domain, mut correspondent) =
@@ -235,9 +235,9 @@ mod tests {
             assert!((before..=mete_log::clock::ticks()).contains(&ticks));
             before = ticks;
             match what {
-                What::Row(logged) => values.push(logged.value),
-                What::Missed(rows) => missed += rows,
-                What::Switched(_) | What::Mark { .. } => unreachable!("rows switch nothing"),
+                Happening::Row(logged) => values.push(logged.value),
+                Happening::Missed(rows) => missed += rows,
+                Happening::Switched(_) | Happening::Mark { .. } => unreachable!("rows switch nothing"),
             }
         }
         (values, missed)
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn klog_6_rows_of_no_probe_are_left_out_and_said() {
+    fn klog_6_rows_of_no_probe_are_left_out_and_reported() {
         let mut log = log();
         [0, 1, 2, 63].into_iter().for_each(|event| write(&log, event, event.into()));
         assert_eq!((read(&mut log).0, log.is_garbled()), (vec![1], true));

@@ -1,0 +1,355 @@
+//! A recording while it runs: which events are on, and what is changed meanwhile.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mete_kernel::KernelError;
+use mete_kernel::record::Areas;
+use mete_trace::{Buffers, Options, Recorder, Report, Together};
+
+use crate::error::RecordingError;
+use crate::flight::FlightDumps;
+use crate::notice::Notice;
+use crate::origin::{CLOCK, Origin};
+use crate::plan::Plan;
+use crate::probes::Probes;
+use crate::schema::RecordedSchema;
+use crate::summary::{Ended, Summary};
+use crate::switches::Switches;
+
+/// Longer than a program of the kernel runs that is not interrupted.
+const LONGEST_RUN: Duration = Duration::from_millis(10);
+/// How often the kernel is asked whether it has left out programs: with this precision a trace tells when.
+const LOOK_FOR_MISSED_EVERY: Duration = Duration::from_millis(100);
+/// How old the description of a trace may become when events are switched.
+const DESCRIBE_EVERY: Duration = Duration::from_secs(1);
+
+/// A running recording. Dropped without [`Session::end`] or [`Session::discard`], it detaches everything and leaves the trace
+/// as it is then.
+pub struct Session {
+    // Fields are dropped in this order: programs, then threads.
+    origin: Origin,
+    recorder: Recorder<Together<Areas>>,
+    plan: Plan,
+    switches: Switches,
+    dumps: Option<FlightDumps>,
+    low_water_percent: u8,
+    buffer_bytes: u64,
+    kept_bytes: Option<u64>,
+    directory: PathBuf,
+    begun: Instant,
+    /// How often the kernel left out programs that are not loaded any more.
+    missed_runs: u64,
+    /// Since when there are switches that the description on disk does not have.
+    described: Option<Instant>,
+    /// When the kernel was asked last whether it has left out programs.
+    looked: Instant,
+}
+
+impl Session {
+    /// Records from now on. Nothing is left if that fails.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordingError`]: what is missing, where, or not permitted.
+    pub fn begin(plan: Plan, tell: &mut dyn FnMut(Notice)) -> Result<Session, RecordingError> {
+        if plan.schema.uses_domains() && plan.domains.is_empty() {
+            tell(Notice::NoDomains);
+        }
+        if let Some(flight) = &plan.flight {
+            flight.check_memory()?;
+        }
+        let origin = Origin::load(&plan, tell)?;
+        plan.check_directory()?;
+        let switches = Switches::at_first(&plan);
+        let (domains, buffers) = (origin.domains(), origin.buffers());
+        let kept_bytes = plan.flight.as_ref().map(|flight| flight.kept_bytes(buffers.processors(), tell));
+        let options = Options { domains, ..trace_options(&plan, kept_bytes, &switches) };
+        let recorder = Recorder::start(buffers, description(&plan), options)?;
+        let mut session = Session {
+            origin,
+            recorder,
+            switches,
+            dumps: FlightDumps::new(&plan),
+            low_water_percent: plan.low_water_percent,
+            buffer_bytes: plan.buffer_bytes,
+            kept_bytes,
+            directory: std::path::absolute(&plan.directory).unwrap_or_else(|_| plan.directory.clone()),
+            plan,
+            begun: Instant::now(),
+            missed_runs: 0,
+            described: None,
+            looked: Instant::now(),
+        };
+        match session.origin.switch(&session.switches.on()) {
+            Ok(()) => Ok(Session { begun: Instant::now(), ..session }),
+            Err(error) => {
+                session.discard();
+                Err(error.into())
+            }
+        }
+    }
+
+    /// The schema.
+    pub fn schema(&self) -> &RecordedSchema {
+        &self.plan.schema
+    }
+
+    /// Which events are on.
+    pub fn switches(&self) -> &Switches {
+        &self.switches
+    }
+
+    /// Where the trace is, or is to be.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Since when it records.
+    pub fn begun(&self) -> Instant {
+        self.begun
+    }
+
+    /// The size of each processor's buffer.
+    pub fn buffer_bytes(&self) -> u64 {
+        self.buffer_bytes
+    }
+
+    /// How much a flight recorder keeps.
+    pub fn kept_bytes(&self) -> Option<u64> {
+        self.kept_bytes
+    }
+
+    /// A buffer is flushed when less than this part of it is free.
+    pub fn low_water_percent(&self) -> u8 {
+        self.low_water_percent
+    }
+
+    /// From now on a buffer is flushed when less than this part of it is free.
+    pub fn set_low_water(&mut self, percent: u8) {
+        self.recorder.set_low_water(percent);
+        self.low_water_percent = percent;
+    }
+
+    /// Removes the trace that this one replaces. Until then, a recording that is discarded leaves it as it was.
+    pub fn remove_former(&mut self) {
+        self.recorder.remove_former();
+    }
+
+    /// The environment variable that the command needs to record its own events; `None` if it has none to record.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordingError::HandOut`]
+    pub fn environment(&self) -> Result<Option<(&'static str, String)>, RecordingError> {
+        self.origin.environment()
+    }
+
+    /// The probes that no program has that runs now, if there are any.
+    pub fn missing_probes(&self) -> Option<Notice> {
+        let names = self.origin.probes().and_then(Probes::missing)?;
+        Some(Notice::ProbesMissing { names })
+    }
+
+    /// Binds the processes that have started since to their domains.
+    pub fn bind_newcomers(&mut self) {
+        self.origin.look();
+    }
+
+    /// What each flush thread has done so far.
+    pub fn reports(&self) -> Vec<Report> {
+        self.recorder.reports()
+    }
+
+    /// Writes all that was recorded before the call, and returns what each flush thread has done until then.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordingError::Record`] if it cannot be written.
+    pub fn flush(&self) -> Result<Vec<Report>, RecordingError> {
+        self.recorder.flush()?;
+        Ok(self.recorder.reports())
+    }
+
+    /// Detaches all programs of the kernel until [`Session::resume`]. Unlike [`Session::switch`] it leaves no mark in the trace:
+    /// it is for measurements in which one recording is on and off in turns.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordingError::Kernel`]
+    pub fn pause(&mut self) -> Result<(), RecordingError> {
+        Ok(self.origin.switch(&[])?)
+    }
+
+    /// Attaches again what [`Session::pause`] has detached.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordingError::Kernel`] if the kernel refuses now.
+    pub fn resume(&mut self) -> Result<(), RecordingError> {
+        Ok(self.origin.switch(&self.switches.on())?)
+    }
+
+    /// Switches events. An event is marked in the trace before it is switched off and after it is switched on. So an
+    /// occurrence that is neither recorded nor counted as lost lies between the two marks, and nowhere else.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`] if the kernel refuses; then everything is as before.
+    pub fn switch(&mut self, next: Switches) -> Result<(), KernelError> {
+        let change = self.switches.change_to(&next);
+        let [off, on] = [&change.off, &change.on].map(|events| self.plan.schema.numbers(events));
+        self.mark(&off, false);
+        let switched = self.origin.switch(&next.on());
+        match switched {
+            Ok(()) => {
+                self.mark(&on, true);
+                self.switches = next;
+            }
+            Err(_) => self.mark(&off, true),
+        }
+        self.described.get_or_insert_with(Instant::now);
+        switched
+    }
+
+    fn mark(&mut self, events: &[u16], on: bool) {
+        self.recorder.mark_switched(events, on);
+        let Some(probes) = self.origin.probes() else { return };
+        for event in self.plan.schema.events().iter().filter(|event| events.contains(&event.id)) {
+            probes.mark(event.id, &event.name, on);
+        }
+    }
+
+    /// Gives each processor a buffer of another size. Programs with the new buffers take the place of the old ones; all
+    /// events are off meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordingError::NoKernelBuffers`], and what the kernel says to the new programs.
+    pub fn resize(&mut self, buffer_bytes: u64) -> Result<(), RecordingError> {
+        if !self.origin.has_kernel() {
+            return Err(RecordingError::NoKernelBuffers);
+        }
+        let new = self.origin.load_kernel(&self.plan, buffer_bytes, self.low_water_percent)?;
+        let before = self.switches.clone();
+        self.switch(Switches { enable: false, ..before.clone() })?;
+        let old = self.origin.exchange_kernel(new);
+        // A program that still ran when it was detached has ended after this.
+        thread::sleep(LONGEST_RUN);
+        let exchanged = self.recorder.exchange(self.origin.buffers());
+        self.buffer_bytes = buffer_bytes;
+        self.switch(before)?;
+        self.missed_runs += old.map_or(Ok(0), |old| old.runs_missed())?;
+        Ok(exchanged?)
+    }
+
+    /// Does what is due from time to time, and returns what people should know of it. `is_dump_asked` says whether a signal has
+    /// asked for a dump since the last call.
+    pub fn look(&mut self, is_dump_asked: bool) -> Vec<Notice> {
+        self.origin.look();
+        self.look_for_missed_runs();
+        self.describe_in_time();
+        let of_probes = self.origin.probes().map(Probes::news).unwrap_or_default();
+        of_probes.into_iter().map(Notice::Program).chain(self.look_for_dumps(is_dump_asked)).collect()
+    }
+
+    fn look_for_missed_runs(&mut self) {
+        if self.looked.elapsed() < LOOK_FOR_MISSED_EVERY {
+            return;
+        }
+        self.looked = Instant::now();
+        let Session { origin, recorder, missed_runs, .. } = self;
+        let count = || origin.runs_missed().map(|runs| *missed_runs + runs);
+        // A kernel that cannot tell now is asked again at the end.
+        if recorder.look_for_missed_runs(count).is_ok_and(|news| news > 0) {
+            self.described.get_or_insert_with(Instant::now);
+        }
+    }
+
+    fn describe_in_time(&mut self) {
+        if self.described.is_some_and(|since| since.elapsed() >= DESCRIBE_EVERY) {
+            self.described = None;
+            // The flush threads report a full disk, and the trace itself has the marks.
+            let _ = self.recorder.save_description();
+        }
+    }
+
+    fn look_for_dumps(&mut self, is_asked: bool) -> Option<Notice> {
+        match &mut self.dumps {
+            Some(dumps) => dumps.look(is_asked, &mut self.recorder, &self.origin),
+            None => is_asked.then_some(Notice::NothingToDump),
+        }
+    }
+
+    /// Writes what a flight recorder has kept, and returns where; `None` if this is none.
+    pub fn dump(&mut self) -> Option<Result<PathBuf, RecordingError>> {
+        self.dumps.as_mut().map(|dumps| dumps.dump(&mut self.recorder, &self.origin))
+    }
+
+    /// Whether the event that the end waits for has occurred.
+    pub fn is_over(&self) -> bool {
+        self.dumps.as_ref().is_some_and(|dumps| dumps.is_over(&self.recorder))
+    }
+
+    /// Ends the recording with a complete trace.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordingError`] if the kernel does not tell what it left out, or what a flight recorder has written cannot be read. That
+    /// the end of the trace could not be written is in [`Ended`], beside what was recorded.
+    pub fn end(self, tell: &mut dyn FnMut(Notice)) -> Result<Ended, RecordingError> {
+        let Session { mut origin, mut recorder, dumps, begun, missed_runs: before, plan, .. } = self;
+        let passed = begun.elapsed();
+        let missing = origin.probes().and_then(Probes::missing);
+        origin.detach();
+        origin
+            .probes()
+            .map(Probes::news)
+            .unwrap_or_default()
+            .into_iter()
+            .map(Notice::Program)
+            .for_each(&mut *tell);
+        missing.into_iter().for_each(|names| tell(Notice::ProbesNeverFound { names }));
+        let missed_runs = before + origin.runs_missed()?;
+        recorder.look_for_missed_runs(|| Ok::<_, KernelError>(missed_runs))?;
+        recorder.settle();
+        let garbled = recorder.reports().into_iter().filter_map(|report| report.garbled).collect();
+        let Ended { summary, stopped } = match dumps {
+            Some(dumps) => dumps.end(recorder)?,
+            None => {
+                let (accounts, stopped) = (recorder.settle(), recorder.stop());
+                Ended { summary: Summary::of(&plan.directory, accounts), stopped: stopped.map(drop) }
+            }
+        };
+        Ok(Ended { summary: summary.after(passed, missed_runs, garbled), stopped })
+    }
+
+    /// Ends the recording and leaves nothing.
+    pub fn discard(self) {
+        let Session { mut origin, recorder, .. } = self;
+        origin.detach();
+        recorder.discard();
+    }
+}
+
+fn description(plan: &Plan) -> mete_trace::Description {
+    let description = plan.schema.description();
+    let description = if plan.has_events_of_kernel() { description.with_missed_runs() } else { description };
+    if plan.may_switch { description.with_switches() } else { description }
+}
+
+fn trace_options(plan: &Plan, kept_bytes: Option<u64>, switches: &Switches) -> Options {
+    let options = match kept_bytes {
+        Some(bytes) => Options::flight(bytes),
+        None => Options::directory(&plan.directory),
+    };
+    Options {
+        clock: CLOCK,
+        former: plan.former,
+        low_water_percent: plan.low_water_percent,
+        off_at_first: plan.schema.names_but(&switches.on()),
+        watched: plan.schema.numbers(plan.awaited()),
+        ..options
+    }
+}
