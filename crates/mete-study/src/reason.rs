@@ -43,5 +43,6 @@ from!(
     mete_log::ReadError,
     mete_log::RegionError,
     mete_probe::attach::AttachError,
+    mete_record::RecordingError,
     mete_trace::RecordError,
 );

@@ -36,7 +36,7 @@ impl Generated {
 
     fn of(schema: &str) -> Result<Generated, Reason> {
         let mut session = Session::of_source(Source::new("bench.mete", schema), &[], BUFFER_BYTES)?;
-        session.pause();
+        session.pause()?;
         Ok(Generated(session))
     }
 
@@ -71,7 +71,7 @@ impl Generated {
     pub fn attached(&mut self, work: impl FnOnce() -> Result<f64, Reason>) -> Result<f64, Reason> {
         self.0.resume()?;
         let answer = work();
-        self.0.pause();
+        self.0.pause()?;
         answer
     }
 

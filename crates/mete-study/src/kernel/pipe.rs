@@ -84,7 +84,7 @@ pub(super) const RECORDED: [&str; 3] = ["SCHEDIN", "SCHEDOUT", "TRY_TO_WAKEUP"];
 /// A recording of [`RECORDED`] with nothing attached yet.
 fn paused_recording() -> Result<Session, Reason> {
     let mut session = Session::begin("scheduler", &RECORDED)?;
-    session.pause();
+    session.pause()?;
     Ok(session)
 }
 
@@ -145,7 +145,7 @@ impl Stage {
         let before = session.records(self.processor)?;
         session.resume()?;
         let answer = bench(self.processor, self.messages, |_| Ok(()));
-        session.pause();
+        session.pause()?;
         let records = session.records(self.processor)? - before;
         // Two switches a message, of two records each.
         if records < 4 * u64::from(self.messages) {

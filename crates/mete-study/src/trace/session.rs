@@ -1,11 +1,10 @@
-//! A shipped schema's events from the running kernel into a trace of our own.
+//! A shipped schema's events from the running kernel into a trace of our own, by the recorder that `mete record` uses.
 
-use mete_kernel::record::{Areas, Cache, Recording, Settings};
-use mete_schema::generate::bpf;
-use mete_schema::kernel::Running;
-use mete_schema::{Checked, Problems, Schema, Source, check, shipped};
+use mete_base::sentence;
+use mete_record::{Plan, RecordedSchema, RecordingError};
+use mete_schema::{Source, shipped};
 use mete_trace::layout::DEFAULT_LOW_WATER_PERCENT;
-use mete_trace::{ClockSource, Description, Options, Recorder};
+use mete_trace::{FormerTrace, Report};
 
 use super::{Recorded, described};
 use crate::reason::Reason;
@@ -16,9 +15,8 @@ pub const BUFFER_BYTES: u64 = 4 << 20;
 
 /// A running recording of the whole machine. Dropped, it leaves nothing attached and no files.
 pub struct Session {
-    // Fields are dropped in this order: programs, then threads, then the files.
-    recording: Recording,
-    recorder: Recorder<Areas>,
+    // Fields are dropped in this order: the recording, then its files.
+    recording: mete_record::Session,
     scratch: Scratch,
 }
 
@@ -36,7 +34,7 @@ pub struct Totals {
 }
 
 impl Session {
-    /// Records these events of a shipped schema from now on; all of them without any.
+    /// Records these events of a shipped schema from now on; all of them if none is named.
     ///
     /// # Errors
     ///
@@ -48,36 +46,44 @@ impl Session {
         Session::of_source(shipped.source(), events, BUFFER_BYTES)
     }
 
-    /// The same of any schema, with so much memory for each processor.
+    /// The same of any schema, with buffers of this size.
     ///
     /// # Errors
     ///
     /// As [`Session::begin`].
     pub fn of_source(source: Source, events: &[&str], buffer_bytes: u64) -> Result<Session, Reason> {
-        let sources = [source];
-        let (schema, checked, programs) = described::with_tracing_file_system(|| generate(&sources))?;
-        let is_wanted =
-            |event: &usize| events.is_empty() || events.contains(&schema.events[*event].name.as_str());
-        let settings = Settings {
-            events: (0..schema.events.len()).filter(is_wanted).collect(),
+        let schema = described::with_tracing_file_system(|| read(source))?;
+        let names: Vec<_> = events.iter().map(|name| (*name).to_owned()).collect();
+        let events = match names.is_empty() {
+            true => (0..schema.events().len()).collect(),
+            false => schema.places(&names)?,
+        };
+        let scratch = Scratch::new()?;
+        let plan = Plan {
+            schema,
+            events,
+            is_on: true,
+            may_switch: false,
+            directory: scratch.path().join("trace"),
+            former: FormerTrace::Stays,
+            domains: Vec::new(),
             buffer_bytes,
             low_water_percent: DEFAULT_LOW_WATER_PERCENT,
-            domains: None,
+            flight: None,
+            has_command: false,
         };
-        let mut recording = Recording::load(&schema, &checked, &programs, &settings, &Cache::of_user())?;
-        let scratch = Scratch::new()?;
-        // The kernel's programs can read no other clock.
-        let options =
-            Options { clock: ClockSource::Monotonic, ..Options::directory(scratch.path().join("trace")) };
-        let recorder =
-            Recorder::start(recording.buffers(), Description::of_schema(&schema, &sources), options)?;
-        recording.attach()?;
-        Ok(Session { recording, recorder, scratch })
+        // The recorder has nothing to tell of a plan without domains, probes and a flight recorder.
+        let recording = mete_record::Session::begin(plan, &mut drop)?;
+        Ok(Session { recording, scratch })
     }
 
     /// Detaches the programs for a while, without ending the recording.
-    pub fn pause(&mut self) {
-        self.recording.detach();
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses.
+    pub fn pause(&mut self) -> Result<(), Reason> {
+        Ok(self.recording.pause()?)
     }
 
     /// Attaches them again.
@@ -86,7 +92,7 @@ impl Session {
     ///
     /// If the kernel refuses now.
     pub fn resume(&mut self) -> Result<(), Reason> {
-        Ok(self.recording.attach()?)
+        Ok(self.recording.resume()?)
     }
 
     /// Records of a processor that have been written so far, all that were made before the call among them.
@@ -95,10 +101,9 @@ impl Session {
     ///
     /// If they cannot be written.
     pub fn records(&self, processor: usize) -> Result<u64, Reason> {
-        self.recorder.flush()?;
-        let accounts = self.recorder.accounts();
-        let own = accounts.iter().find(|account| account.processor as usize == processor);
-        Ok(own.map_or(0, |account| account.records))
+        let reports = self.recording.flush()?;
+        let own = reports.iter().find(|report| report.account.processor as usize == processor);
+        Ok(own.map_or(0, |report| report.account.records))
     }
 
     /// The same of all processors, and what it took.
@@ -107,9 +112,8 @@ impl Session {
     ///
     /// As [`Session::records`].
     pub fn totals(&self) -> Result<Totals, Reason> {
-        self.recorder.flush()?;
-        let reports = self.recorder.reports();
-        let sum = |of: fn(&mete_trace::Report) -> u64| reports.iter().map(of).sum();
+        let reports = self.recording.flush()?;
+        let sum = |of: fn(&Report) -> u64| reports.iter().map(of).sum();
         Ok(Totals {
             records: sum(|report| report.account.records),
             lost: sum(|report| report.account.lost),
@@ -124,20 +128,17 @@ impl Session {
     ///
     /// If the trace cannot be written or read.
     pub fn end(self) -> Result<Recorded, Reason> {
-        let Session { mut recording, mut recorder, scratch } = self;
-        recording.detach();
-        recorder.look_for_missed_runs(|| recording.runs_missed())?;
-        recorder.stop()?;
+        let Session { recording, scratch } = self;
+        recording.end(&mut drop)?.stopped?;
         Recorded::in_scratch(scratch, "trace")
     }
 }
 
-/// What is recorded, held against the running kernel, and the text of its programs.
-fn generate(sources: &[Source]) -> Result<(Schema, Checked, String), Reason> {
-    let wrong = |problems: Problems| Reason::from_error(problems.render(sources, false));
-    let schema = Schema::read(sources).map_err(wrong)?;
-    let kernel = Running::new().map_err(Reason::from_error)?;
-    let checked = check(&schema, Some(&kernel)).map_err(wrong)?;
-    let programs = bpf(&schema, &checked, &kernel).map_err(wrong)?;
-    Ok((schema, checked, programs))
+/// Reads a schema that fits the running kernel; problems are shown with their places.
+fn read(source: Source) -> Result<RecordedSchema, Reason> {
+    let sources = [source];
+    RecordedSchema::read(sources.to_vec()).map_err(|error| match error {
+        RecordingError::Schema(problems) => Reason::from_error(problems.render(&sources, false)),
+        error => Reason::new(sentence(&error)),
+    })
 }
