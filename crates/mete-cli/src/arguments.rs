@@ -1,14 +1,9 @@
 //! What can be typed behind `mete`.
 
 use std::ffi::{OsStr, OsString};
-use std::str::FromStr;
-use std::time::Duration;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
-use mete_policy::CATALOG;
-use mete_sched::DomainSpec;
 use mete_schema::nearest::nearest;
 
 use crate::{
@@ -190,110 +185,9 @@ fn hinted(mut error: clap::Error, subcommand: Option<&OsStr>) -> clap::Error {
     error
 }
 
-/// A number that makes no sense as 0.
-pub fn one_or_more<N: FromStr + PartialEq + Default>(text: &str) -> Result<N, String> {
-    let number = text.parse().ok().filter(|number| *number != N::default());
-    number.ok_or_else(|| "it takes a whole number that is 1 or more".to_owned())
-}
-
-/// A number that may be 0.
-pub fn none_or_more<N: FromStr>(text: &str) -> Result<N, String> {
-    text.parse().map_err(|_| "it takes a whole number that is 0 or more".to_owned())
-}
-
-/// The name of a policy. Of an unknown one it says what there is, and what may have been meant.
-pub fn policy(name: &str) -> Result<String, String> {
-    known_policy(name, CATALOG.iter().map(|entry| entry.name))
-}
-
-/// One of these.
-pub fn known_policy(name: &str, known: impl Iterator<Item = &'static str>) -> Result<String, String> {
-    let known: Vec<_> = known.collect();
-    if known.contains(&name) {
-        return Ok(name.to_owned());
-    }
-    let meant = nearest(name, known.iter().copied());
-    let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
-    Err(format!("there is no policy {name:?}: there are {}{meant}", known.join(", ")))
-}
-
-/// A domain, whose selectors may hold any bytes: names of programs and paths are no text.
-pub fn domain() -> impl TypedValueParser<Value = DomainSpec> {
-    OsStringValueParser::new().try_map(|text| DomainSpec::parse(&text))
-}
-
-/// A length of time as people write it: `10s`, `500ms`, `2m`.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let expected =
-        || format!("{text:?} is no length of time; write numbers and units: 500ms, 10s, 1m30s, 1h or 2d");
-    let (mut length, mut rest, mut largest) = (Duration::ZERO, text, f64::INFINITY);
-    while !rest.is_empty() || text.is_empty() {
-        let (seconds, unit_seconds, behind) = leading_time(rest).ok_or_else(expected)?;
-        // From the largest unit to the smallest, each once: another order is a slip.
-        if unit_seconds >= largest {
-            return Err(expected());
-        }
-        let part = Duration::try_from_secs_f64(seconds).ok();
-        length = part
-            .and_then(|part| length.checked_add(part))
-            .ok_or_else(|| format!("{text:?} is longer than any clock here counts"))?;
-        (rest, largest) = (behind, unit_seconds);
-    }
-    if length.is_zero() { Err("a length of time must be more than nothing".into()) } else { Ok(length) }
-}
-
-/// The first number and unit in seconds, how long the unit is, and what stands behind.
-fn leading_time(text: &str) -> Option<(f64, f64, &str)> {
-    let digits = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
-    let (number, behind) = text.split_at(digits);
-    let letters = behind.find(|letter: char| !letter.is_ascii_lowercase()).unwrap_or(behind.len());
-    let (unit, behind) = behind.split_at(letters);
-    let unit_seconds = match unit {
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        _ => return None,
-    };
-    Some((number.parse::<f64>().ok()? * unit_seconds, unit_seconds, behind))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lengths_of_time_are_read_with_their_unit() {
-        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
-        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
-        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("2d"), Ok(Duration::from_secs(172_800)));
-        assert_eq!(duration("1d2h3m4s5ms6us"), Ok(Duration::from_micros(93_784_005_006)));
-    }
-
-    #[test]
-    fn lengths_of_time_without_a_unit_or_a_length_are_refused() {
-        for text in [
-            "",
-            "10",
-            "s",
-            "-1s",
-            "1.2.3s",
-            "0s",
-            "10 s",
-            "infs",
-            "30s1m",
-            "1s1s",
-            "1m30",
-            "99999999999999999999999h",
-        ] {
-            assert!(duration(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -8,9 +8,9 @@ use mete_sched::{DomainSpec, Scheduler, Selector, Settings};
 use mete_study::{Reason, Report, Row, Turn};
 use serde::Serialize;
 
-use crate::arguments::duration;
 use crate::demo::Placement;
 use crate::output::Output;
+use crate::parse::duration;
 use crate::progress::Steps;
 use crate::table::{Head, Table};
 use crate::{failure, interrupt};

@@ -26,6 +26,7 @@ mod log;
 mod notice;
 mod output;
 mod parameters;
+mod parse;
 mod progress;
 mod record;
 mod recovery;

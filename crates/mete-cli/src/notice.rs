@@ -112,7 +112,11 @@ fn text(notice: &Notice) -> Option<String> {
         Notice::Empty(empty) => Some(empty.to_string()),
         Notice::NotFollowed(pid, why) => Some(format!("process {pid} was not placed: {why}")),
         Notice::NotForTheNextStart(why) => Some(not_for_the_next_start(why)),
-        Notice::Component(_) | Notice::Ended(_) | Notice::Moved(..) | Notice::NotMoved(..) => None,
+        Notice::Component(_)
+        | Notice::Ended(_)
+        | Notice::Moved(..)
+        | Notice::WouldMove(_)
+        | Notice::NotMoved(..) => None,
     }
 }
 

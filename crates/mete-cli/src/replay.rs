@@ -17,9 +17,9 @@ use mete_study::recorded_schedule;
 use serde::Serialize;
 
 use self::fidelity::{Fidelity, KEYS, WITHIN};
-use crate::arguments::{duration, known_policy, none_or_more};
 use crate::latency::{NOTHING, milliseconds, quantile};
 use crate::output::Output;
+use crate::parse::{duration, known_policy, none_or_more};
 use crate::table::{Head, Table, grouped, number, shorten};
 
 /// Options of `mete replay`.

@@ -12,9 +12,9 @@ use mete_sched::actuator::Restored;
 use mete_sched::{DomainReport, DomainSpec, Ended, Notice, Report, Scheduler, Settings};
 use serde::Serialize;
 
-use crate::arguments::{domain, duration, none_or_more, one_or_more};
 use crate::notice::Told;
 use crate::output::Output;
+use crate::parse::{domain, duration, none_or_more, one_or_more};
 use crate::progress::Progress;
 use crate::report::{Interval, Logged, Queues, service_ns, tables};
 use crate::table::{Head, Table, milliseconds, number, percent, seconds, shorten};
@@ -162,7 +162,8 @@ impl Options {
         Settings {
             poll: self.interval,
             polls_in_period: polls.max(1.0) as u32,
-            policy: (!self.dry_run).then(|| self.policy()),
+            policy: Some(self.policy()),
+            acts: !self.dry_run,
             ..Settings::default()
         }
     }
@@ -199,15 +200,11 @@ struct Shown<'a> {
     begin: Instant,
     queues: Queues,
     whole: Interval,
-    /// With `--dry-run`, the policy that is asked and not obeyed.
-    dry: Option<mete_policy::Affinity>,
     moves: u64,
 }
 
 impl Shown<'_> {
     fn new<'a>(options: &'a Options, output: &'a mut Output, scheduler: &Scheduler) -> Shown<'a> {
-        let before = Report::of(scheduler);
-        let (domains, processors) = (before.domains.len(), before.processors.len());
         Shown {
             options,
             output,
@@ -215,8 +212,7 @@ impl Shown<'_> {
             told: Told::default(),
             begin: Instant::now(),
             queues: Queues::default(),
-            whole: Interval::new(before),
-            dry: options.dry_run.then(|| mete_policy::Affinity::new(domains, processors, options.policy())),
+            whole: Interval::new(Report::of(scheduler)),
             moves: 0,
         }
     }
@@ -236,7 +232,6 @@ impl Shown<'_> {
     fn look(&mut self, scheduler: &mut Scheduler) -> anyhow::Result<()> {
         self.queues.note(scheduler);
         self.tell(scheduler)?;
-        self.decide_only(scheduler)?;
         let passed = self.begin.elapsed();
         self.progress.show(
             passed,
@@ -253,6 +248,10 @@ impl Shown<'_> {
                 let what = if stays(decision) { "kept" } else { "moved" };
                 self.print(scheduler, decision, what, number(*threads as u64, "thread"))
             }
+            Notice::WouldMove(decision) => {
+                let what = if stays(decision) { "would keep" } else { "would move" };
+                self.print(scheduler, decision, what, String::new())
+            }
             Notice::NotMoved(decision, why) => {
                 let what = if stays(decision) { "not kept" } else { "not moved" };
                 self.print(scheduler, decision, what, why.to_string())
@@ -261,19 +260,6 @@ impl Shown<'_> {
                 self.progress.aside(|| self.told.tell(other));
                 Ok(())
             }
-        })
-    }
-
-    /// At the end of a period, what would be done.
-    fn decide_only(&mut self, scheduler: &Scheduler) -> anyhow::Result<()> {
-        let polls = u64::from(self.options.settings().polls_in_period);
-        let Some(policy) = self.dry.as_mut().filter(|_| scheduler.cost().polls.is_multiple_of(polls)) else {
-            return Ok(());
-        };
-        let decisions = policy.decide(&scheduler.analysis().period()).to_vec();
-        decisions.iter().try_for_each(|decision| {
-            let what = if stays(decision) { "would keep" } else { "would move" };
-            self.print(scheduler, decision, what, String::new())
         })
     }
 

@@ -20,10 +20,10 @@ use mete_sim::{
 };
 use serde::Serialize;
 
-use crate::arguments::{duration, none_or_more, one_or_more, policy};
 use crate::files::Draft;
 use crate::latency::{NOTHING, milliseconds, quantile, signed_milliseconds};
 use crate::output::Output;
+use crate::parse::{duration, none_or_more, one_or_more, policy};
 use crate::sweep;
 use crate::table::{Head, Table, count, grouped, number, shorten};
 use crate::{failure, interrupt};

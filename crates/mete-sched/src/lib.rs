@@ -50,8 +50,11 @@
 
 pub mod actuator;
 pub mod analysis;
+pub mod busiest;
 pub mod configure;
 pub mod domains;
+pub mod interval;
+pub mod other_programs;
 pub mod precedence;
 pub mod report;
 pub mod scheduler;

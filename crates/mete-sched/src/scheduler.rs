@@ -71,6 +71,8 @@ pub struct Settings {
     pub divide: Option<DivideBy>,
     /// The constants of the affinity policy; `None` to look on and do nothing.
     pub policy: Option<policy::affinity::Settings>,
+    /// Whether what the policy decides is carried out. Else each decision is a [`Notice::WouldMove`].
+    pub acts: bool,
 }
 
 impl Default for Settings {
@@ -89,6 +91,7 @@ impl Default for Settings {
             may_be_empty: false,
             divide: None,
             policy: None,
+            acts: true,
         }
     }
 }
@@ -129,6 +132,8 @@ pub enum Notice {
     Refused(SourceError),
     /// A domain was moved: so many of its threads changed.
     Moved(Move, usize),
+    /// A domain would be moved by a scheduler that [acts](Settings::acts).
+    WouldMove(Move),
     /// A domain could not be moved.
     NotMoved(Move, ActuatorError),
     /// A process that has come to a placed domain could not be put beside it.
@@ -172,7 +177,8 @@ struct Stock {
 /// Policy and actuator together.
 struct Placement {
     policy: policy::Affinity,
-    actuator: actuator::Affinity,
+    /// None if decisions are only reported.
+    actuator: Option<actuator::Affinity>,
 }
 
 /// A component that is read.
@@ -310,9 +316,9 @@ impl Scheduler {
         let drivers = all.filter(|&domain| domains.role(domain) == Some(Role::Driver)).collect();
         let present = domains.present().map(|change| (change.pid, change.to));
         let trust = Arc::new(Trust::in_drivers(drivers).with_open(&domains.open(), present));
-        let placement =
-            settings.policy.map(|policy| Placement::start(policy, domains.len(), processors)).transpose()?;
-        let unnamed = placement.as_ref().and_then(|placement| placement.actuator.unnamed());
+        let placement = Placement::start(&settings, domains.len(), processors)?;
+        let actuator = placement.as_ref().and_then(|placement| placement.actuator.as_ref());
+        let unnamed = actuator.and_then(actuator::Affinity::unnamed);
         notices.extend(unnamed.map(|why| Notice::NotForTheNextStart(why.to_string())));
         let discovery = settings
             .components
@@ -472,7 +478,8 @@ impl Scheduler {
 
     /// Where the policy has put a domain.
     pub fn placed(&self, domain: DomainId) -> Option<usize> {
-        self.placement.as_ref()?.policy.placed(domain).map(usize::from)
+        let placement = self.placement.as_ref().filter(|placement| placement.actuator.is_some())?;
+        placement.policy.placed(domain).map(usize::from)
     }
 
     /// How long a tick of the processors' counter is, by which programs tell lengths of phases: as it was since the beginning.
@@ -494,7 +501,8 @@ impl Scheduler {
 
     /// Ends: stops logging and puts back what was changed.
     pub fn finish(self) -> Ended {
-        Ended { restored: self.placement.map(|placement| placement.actuator.finish()) }
+        let actuator = self.placement.and_then(|placement| placement.actuator);
+        Ended { restored: actuator.map(actuator::Affinity::finish) }
     }
 
     /// Tells every source, and answers what the first one said that failed.
@@ -521,6 +529,9 @@ impl Scheduler {
 
     fn carry_out(&mut self, moves: &[Move]) {
         let Some(Placement { policy, actuator }) = &mut self.placement else { return };
+        let Some(actuator) = actuator else {
+            return self.notices.extend(moves.iter().copied().map(Notice::WouldMove));
+        };
         for &proposal in moves {
             let members: Vec<_> = self.domains.members(proposal.domain).collect();
             match actuator.place(proposal.domain, &members, usize::from(proposal.to)) {
@@ -597,7 +608,7 @@ impl Scheduler {
 
     /// A process that has come to a placed domain goes to its processor; one that has left goes free.
     fn place_beside(&mut self, change: Change) {
-        let Some(Placement { policy, actuator }) = &mut self.placement else { return };
+        let Some(Placement { policy, actuator: Some(actuator) }) = &mut self.placement else { return };
         let placed = |domain| policy.placed(domain).filter(|_| domain != OTHER);
         match (placed(change.from), placed(change.to)) {
             (_, Some(processor)) => {
@@ -661,13 +672,15 @@ impl Scheduler {
 }
 
 impl Placement {
+    /// None without a policy.
     fn start(
-        settings: policy::affinity::Settings,
+        settings: &Settings,
         domains: usize,
         processors: usize,
-    ) -> Result<Placement, ActuatorError> {
-        let actuator = actuator::Affinity::start()?;
-        Ok(Placement { policy: policy::Affinity::new(domains, processors, settings), actuator })
+    ) -> Result<Option<Placement>, ActuatorError> {
+        let Some(policy) = settings.policy else { return Ok(None) };
+        let actuator = settings.acts.then(actuator::Affinity::start).transpose()?;
+        Ok(Some(Placement { policy: policy::Affinity::new(domains, processors, policy), actuator }))
     }
 }
 

@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::duration;
 use crate::files::Draft;
 use crate::output::Output;
+use crate::parse::duration;
 use crate::progress::Progress;
 use crate::table::{Head, Table, grouped};
 use crate::{failure, interrupt};

@@ -205,6 +205,6 @@ fn take(notice: Notice, scheduler: &Scheduler, observed: &mut Observed) {
         }
         Notice::Empty(empty) => observed.notes.push(empty.to_string()),
         Notice::NotForTheNextStart(why) => observed.notes.push(notice::not_for_the_next_start(&why)),
-        Notice::Component(_) | Notice::Ended(_) => {}
+        Notice::Component(_) | Notice::Ended(_) | Notice::WouldMove(_) => {}
     }
 }

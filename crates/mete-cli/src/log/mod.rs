@@ -1,9 +1,7 @@
 //! `mete log`: what schedulers need to know, logged for a while and printed for each domain.
 
-mod automatic;
 pub mod command;
 mod events;
-mod rest;
 pub mod user;
 
 use std::ffi::OsString;
@@ -13,20 +11,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use mete_probe::directory::Users;
+use mete_sched::busiest::FirstLook;
 use mete_sched::domains::selector::user_id;
 use mete_sched::domains::{DomainError, plain_name};
+use mete_sched::other_programs::OtherPrograms;
 use mete_sched::{DivideBy, DomainSpec, Report, Scheduler, SchedulerError, Selector, Settings};
 
-use crate::arguments::{domain, duration};
 use crate::notice::Told;
 use crate::output::Output;
+use crate::parse::{domain, duration};
 use crate::progress::Progress;
 use crate::report::{Interval, Logged, Queues, tables};
 use crate::{failure, interrupt, notice};
-use automatic::FirstLook;
 use command::{Paused, Running};
 use events::Wanted;
-use rest::Rest;
 use user::UserOption;
 
 /// Options of `mete log`.
@@ -273,7 +271,7 @@ struct Recorder<'a> {
     progress: Progress,
     told: Told,
     queues: Queues,
-    rest: Rest,
+    others: OtherPrograms,
     whole: Interval,
     part: Option<Interval>,
 }
@@ -290,7 +288,7 @@ impl Recorder<'_> {
             progress,
             told: Told::default(),
             queues,
-            rest: Rest::new(scheduler.domains()),
+            others: OtherPrograms::new(scheduler.domains()),
             whole,
             part,
         }
@@ -311,13 +309,13 @@ impl Recorder<'_> {
         scheduler.tick_before_results();
         self.told.tell_all(scheduler);
         self.queues.note(scheduler);
-        self.rest.look(scheduler.domains());
+        self.others.look(scheduler.domains());
         // The last part and the whole end at one moment.
         let now = Report::of(scheduler);
         self.print_part(now.clone())?;
         let logged = self.whole.end(now, &self.queues);
         let not_logged = self.told.not_logged(self.options.is_choice());
-        Ok(Logged { within_other: self.rest.largest(), not_logged, ..logged })
+        Ok(Logged { within_other: self.others.largest(), not_logged, ..logged })
     }
 
     /// After each poll. On an error, there is no next one.
@@ -329,7 +327,7 @@ impl Recorder<'_> {
     ) -> anyhow::Result<()> {
         stop.store(true, Ordering::Relaxed);
         self.queues.note(scheduler);
-        self.rest.look_in_time(scheduler.domains());
+        self.others.look_in_time(scheduler.domains());
         self.progress.aside(|| self.told.tell_all(scheduler));
         let has_ended = running.map_or(Ok(false), Running::has_ended)?;
         let passed = self.begin.elapsed();

@@ -27,10 +27,10 @@ use mete_record::{
 use mete_sched::DomainSpec;
 use mete_trace::{FormerTrace, RecordError};
 
-use crate::arguments::{domain, duration, one_or_more};
 use crate::log::command::{Paused, Running};
 use crate::log::user::{User, UserOption};
 use crate::output::Output;
+use crate::parse::{domain, duration, one_or_more};
 use crate::{failure, interrupt, schema};
 use live::Live;
 

@@ -1,18 +1,17 @@
-//! Who makes up the domain "other": its programs by processor time, as `/proc` tells.
+//! Which programs make up the domain "other", by processor time as `/proc` tells it.
 //!
-//! The log says how long whoever is in no domain has run, and not who that was. So its processes are
-//! looked at from time to time. Who comes and goes between two looks is missed, and times are whole
-//! ticks, of which there are a hundred a second: it is a hint at what should be a domain.
+//! The log says how long processes in no domain have run, and not which processes these were. So they are looked at from time
+//! to time. A process that starts and ends between two looks is missed, and times are whole ticks of a hundredth of a second.
+//! The result is a hint at what should be a domain.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use mete_sched::domains::process::{Process, shown};
-use mete_sched::domains::{Domains, OTHER};
 use rustix::param::clock_ticks_per_second;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::report::Program;
+use crate::domains::process::{Process, shown};
+use crate::domains::{Domains, OTHER};
 
 /// Often enough to see what runs for a second.
 const EVERY: Duration = Duration::from_millis(400);
@@ -21,31 +20,40 @@ const COSTS_AT_MOST: u32 = 500;
 /// An idle process is looked at again after at most this many looks without it.
 const LONGEST_REST: u8 = 15;
 
+/// A program that is in no domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// Its processor time, in nanoseconds.
+    pub ran_ns: u64,
+}
+
 /// The programs in "other". See the [module](self).
-pub struct Rest {
-    /// When it began, in ticks since boot.
+pub struct OtherPrograms {
+    /// When counting began, in ticks since boot.
     began: u64,
     next: Instant,
     /// By process.
-    seen: BTreeMap<u32, Seen>,
+    seen: BTreeMap<u32, SeenProcess>,
     /// In ticks, by name.
     ran: BTreeMap<String, u64>,
 }
 
 /// A process at the last look at it.
 #[derive(Clone, Copy)]
-struct Seen {
+struct SeenProcess {
     /// When it began, in ticks since boot.
     start: u64,
     /// How long it had run, in ticks.
     ran: u64,
-    /// How many looks to come leave it out, and how many the last such time did: most processes do nothing for long, and
-    /// what they have run meanwhile shows at the next look.
+    /// How many of the next looks leave it out, and how many the last time did. Most processes do nothing for long, and
+    /// what they run meanwhile shows at the next look.
     rests: u8,
     rested: u8,
 }
 
-impl Seen {
+impl SeenProcess {
     fn is_due(&mut self) -> bool {
         let is_due = self.rests == 0;
         self.rests = self.rests.saturating_sub(1);
@@ -53,10 +61,10 @@ impl Seen {
     }
 }
 
-impl Rest {
+impl OtherPrograms {
     /// Begins to count.
-    pub fn new(domains: &Domains) -> Rest {
-        let mut rest = Rest {
+    pub fn new(domains: &Domains) -> OtherPrograms {
+        let mut rest = OtherPrograms {
             began: ticks_since_boot(),
             next: Instant::now(),
             seen: BTreeMap::new(),
@@ -66,19 +74,19 @@ impl Rest {
         rest
     }
 
-    /// Looks, if it is time to.
+    /// Looks, if a look is due.
     pub fn look_in_time(&mut self, domains: &Domains) {
         if Instant::now() >= self.next {
-            self.look_at(domains, Seen::is_due);
+            self.look_at(domains, SeenProcess::is_due);
         }
     }
 
-    /// Looks at all who were in no domain at the last scan.
+    /// Looks at all processes that were in no domain at the last scan.
     pub fn look(&mut self, domains: &Domains) {
         self.look_at(domains, |_| true);
     }
 
-    fn look_at(&mut self, domains: &Domains, is_due: fn(&mut Seen) -> bool) {
+    fn look_at(&mut self, domains: &Domains, is_due: fn(&mut SeenProcess) -> bool) {
         let begin = Instant::now();
         for pid in domains.members(OTHER) {
             if self.seen.get_mut(&pid).is_none_or(is_due)
@@ -95,20 +103,20 @@ impl Rest {
         let before = match known {
             Some(seen) => seen.ran,
             None if process.start >= self.began => 0,
-            // It was there before, in another domain or not to be read.
+            // It ran before, in another domain or unreadable.
             None => process.ran,
         };
         let used = process.ran.saturating_sub(before);
         let is_idle = known.is_some() && used == 0;
         let rested = known.filter(|_| is_idle).map_or(0, |seen| (seen.rested * 2 + 1).min(LONGEST_REST));
-        let seen = Seen { start: process.start, ran: process.ran, rests: rested, rested };
+        let seen = SeenProcess { start: process.start, ran: process.ran, rests: rested, rested };
         self.seen.insert(process.pid, seen);
         if used > 0 {
             *self.ran.entry(program(process)).or_default() += used;
         }
     }
 
-    /// All that used a tick or more, the largest first.
+    /// All programs that used a tick or more, the largest first.
     pub fn largest(&self) -> Vec<Program> {
         let tick_ns = 1_000_000_000 / clock_ticks_per_second().max(1);
         let program =
@@ -119,7 +127,7 @@ impl Rest {
     }
 }
 
-/// The kernel's threads of one kind are one program: `kworker/0:1`.
+/// The kernel's threads of one kind count as one program: `kworker/0:1` is `kworker`.
 fn program(process: Process) -> String {
     let mut name = shown(&process.comm);
     let end = name.find('/').filter(|_| process.is_kernel).unwrap_or(name.len());
@@ -143,12 +151,12 @@ mod tests {
     #[test]
     fn log_13_a_process_that_does_nothing_is_looked_at_less_often_and_nothing_it_does_is_missed() {
         let mut rest =
-            Rest { began: 1000, next: Instant::now(), seen: BTreeMap::new(), ran: BTreeMap::new() };
+            OtherPrograms { began: 1000, next: Instant::now(), seen: BTreeMap::new(), ran: BTreeMap::new() };
         let process = |ran| Process { pid: 1, comm: "x".into(), parent: 1, is_kernel: false, start: 10, ran };
-        let looks = |rest: &mut Rest, ran: u64, times: usize| {
+        let looks = |rest: &mut OtherPrograms, ran: u64, times: usize| {
             (0..times)
                 .filter(|_| {
-                    let is_due = rest.seen.get_mut(&1).is_none_or(Seen::is_due);
+                    let is_due = rest.seen.get_mut(&1).is_none_or(SeenProcess::is_due);
                     is_due.then(|| rest.note(process(ran))).is_some()
                 })
                 .count()
@@ -162,7 +170,7 @@ mod tests {
     #[test]
     fn log_13_only_what_ran_while_it_was_counted_counts() {
         let mut rest =
-            Rest { began: 1000, next: Instant::now(), seen: BTreeMap::new(), ran: BTreeMap::new() };
+            OtherPrograms { began: 1000, next: Instant::now(), seen: BTreeMap::new(), ran: BTreeMap::new() };
         let process = |pid, comm: &str, start, ran| Process {
             pid,
             comm: comm.into(),
@@ -171,7 +179,7 @@ mod tests {
             start,
             ran,
         };
-        // There before; begun meanwhile; the number given out again; threads of the kernel.
+        // A process that ran before, two that began meanwhile with the same number, and two threads of the kernel.
         rest.note(process(1, "old", 10, 500));
         rest.note(process(1, "old", 10, 530));
         rest.note(process(2, "new", 1200, 70));
@@ -180,7 +188,7 @@ mod tests {
         rest.note(process(4, "kworker/1:0", 1400, 2));
         let expected = BTreeMap::from([("old".into(), 30), ("new".into(), 75), ("kworker".into(), 3)]);
         assert_eq!(rest.ran, expected);
-        // A name that the kernel has cut within a letter.
+        // The kernel has cut this name within a letter.
         let cut = OsString::from_vec("сериализ".as_bytes()[..15].to_vec());
         rest.note(Process { comm: cut, ..process(5, "", 1500, 100) });
         assert_eq!(rest.largest()[0].name, "сериали\\xd0");

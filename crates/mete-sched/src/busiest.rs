@@ -1,11 +1,11 @@
-//! Domains for somebody who named none: the programs that use the processors most.
+//! Domains where none was named: the programs that use the processors most.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use mete_sched::domains::process::{self, Process};
-use mete_sched::domains::{DomainSpec, Selector, plain_name};
+use crate::domains::process::{self, Process};
+use crate::domains::{DomainSpec, Selector, plain_name};
 
 /// As many as can be taken in at a glance.
 const MOST: usize = 12;
@@ -15,19 +15,20 @@ const LOOK_FOR: Duration = Duration::from_millis(300);
 /// Processor time in ticks, by name of program: just now, and since it began.
 type Busy = BTreeMap<OsString, (u64, u64)>;
 
-/// A look at what runs, to be followed by another one.
+/// A first look at the processes that run. [`FirstLook::busiest`] takes the second one.
 pub struct FirstLook {
     used: BTreeMap<u32, (OsString, u64)>,
     at: Instant,
 }
 
 impl FirstLook {
-    /// Looks.
+    /// Looks at all processes.
     pub fn now() -> FirstLook {
         FirstLook { used: used(), at: Instant::now() }
     }
 
-    /// The busiest programs since then, and for a while at least; then those that have run most.
+    /// The busiest programs since then, over a third of a second at least, and behind them those that have run most in their
+    /// life. Blocks until that time has passed.
     pub fn busiest(self) -> Vec<DomainSpec> {
         std::thread::sleep(LOOK_FOR.saturating_sub(self.at.elapsed()));
         let mut busy: Vec<_> = since(&self.used, used()).into_iter().collect();
@@ -45,8 +46,8 @@ impl FirstLook {
     }
 }
 
-/// The kernel's own threads stay together in "other", and so does whoever belongs to the first
-/// process itself: everybody descends from it.
+/// Processor time by process. The kernel's own threads stay together in "other", and so does the first process, because
+/// every process descends from it.
 fn used() -> BTreeMap<u32, (OsString, u64)> {
     let own = std::process::id();
     let first = Process::read(1).map(|process| process.comm);
