@@ -7,11 +7,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use mete_plot::{self as plot, Axis, Series};
 use mete_sim::metrics::{Estimate, Latencies};
 use mete_sim::sweep::Cell;
 use mete_sim::{ClientReport, Sweep, all_processors};
 use mete_study::Progress;
-use mete_study::svg::{self, Axis, Series};
 use serde::Serialize;
 
 use crate::files::Draft;
@@ -218,7 +218,7 @@ fn over_values(title: &str, cells: &[Cell], figure: usize) -> Option<String> {
         }
     }
     let key = cells.first().map_or("", |cell| key(&cell.values[0]));
-    Some(svg::lines_with_intervals(title, &axis(key), &figure_axis(figure), &series, &intervals))
+    Some(plot::lines_with_intervals(title, &axis(key), &figure_axis(figure), &series, &intervals))
 }
 
 /// Of the mean, with several seeds.
@@ -240,7 +240,7 @@ fn by_client(title: &str, cells: &[Cell], figure: usize) -> String {
         series.push((name.join(" "), means.collect()));
         intervals.push(estimates.iter().map(|known| interval(known.as_ref()?)).collect());
     }
-    svg::bars_with_intervals(title, &figure_axis(figure), &names, &series, &intervals)
+    plot::bars_with_intervals(title, &figure_axis(figure), &names, &series, &intervals)
 }
 
 /// The clients of a cell, each with its figures by run.

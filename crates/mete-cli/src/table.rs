@@ -206,12 +206,7 @@ pub fn count(number: u64) -> String {
     if number == 0 { NOTHING.into() } else { grouped(number) }
 }
 
-/// `1,234,567`.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
-    groups.join(",")
-}
+pub use mete_plot::grouped;
 
 /// Nanoseconds as milliseconds.
 pub fn milliseconds(ns: u64) -> String {

@@ -4,7 +4,7 @@ use comfy_table::{Table, presets};
 use mete_policy::{Policy, Setup, Share, by_name};
 use mete_sim::quanta::{Outcome, QuantaError, Shares, Turn, watch};
 
-use crate::svg::{Lane, Span, timeline};
+use mete_plot::{Lane, Span, timeline};
 
 /// Why policies cannot be compared.
 #[derive(Debug, thiserror::Error)]

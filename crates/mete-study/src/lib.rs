@@ -46,7 +46,6 @@ mod requests;
 mod scratch;
 pub mod statistics;
 pub mod study;
-pub mod svg;
 pub mod synthetic;
 mod text;
 mod trace;

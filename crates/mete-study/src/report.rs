@@ -8,6 +8,8 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use serde::{Serialize, Serializer};
 
+use mete_plot::short;
+
 use crate::machine::Machine;
 use crate::reason::Reason;
 use crate::statistics::{Interval, Summary};
@@ -311,15 +313,6 @@ impl Report {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn finite<S: Serializer>(end: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     end.filter(|end| end.is_finite()).serialize(serializer)
-}
-
-/// Three digits or so.
-pub(crate) fn short(value: f64) -> String {
-    match value.abs() {
-        large if large >= 100.0 => format!("{value:.0}"),
-        medium if medium >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
 }
 
 /// A field of comma-separated values.

@@ -10,7 +10,6 @@ mod latencies;
 mod observe;
 mod report;
 mod summary;
-mod svg;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

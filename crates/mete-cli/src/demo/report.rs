@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
+use mete_plot::{Matrix, Strip, escape, grouped};
 use mete_study::statistics::Interval;
 
 use super::observe::Moved;
 use super::summary::{Kind, Spread, Stretch, change, spread};
-use super::svg::{self, Strip, escape};
-use crate::table::grouped;
 
 /// What the report tells beside the stretches.
 pub struct Story<'a> {
@@ -34,15 +33,13 @@ pub struct Story<'a> {
 }
 
 const STYLE: &str = "
-:root{--ink:#1b1f24;--dim:#667;--paper:#fff;--line:#d8dbe0;--k0:#8a8f98;--k1:#2f6fb0;--k2:#c4601c;--cell:#2f6fb0}
-@media(prefers-color-scheme:dark){:root{--ink:#e6e8eb;--dim:#99a;--paper:#16181c;--line:#333840;--k0:#8a8f98;--k1:#6aa9e9;--k2:#f09050;--cell:#6aa9e9}}
+:root{--ink:#1b1f24;--dim:#667;--paper:#fff;--line:#d8dbe0}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e8eb;--dim:#99a;--paper:#16181c;--line:#333840}}
 body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:760px;margin:2.5rem auto;padding:0 1rem}
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2.2rem}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.25rem .8rem;border-bottom:1px solid var(--line);text-align:right}
-td:first-child,th:first-child{text-align:left}.wide{overflow-x:auto}svg{max-width:100%;height:auto}
-text{font:13px system-ui,sans-serif;fill:var(--ink)}.tick{text-anchor:middle;fill:var(--dim)}.label{text-anchor:end}.value{text-anchor:middle}
-.note{fill:var(--dim)}.grid{stroke:var(--line)}.median{stroke-width:4}.k0{fill:var(--k0);stroke:var(--k0)}.k1{fill:var(--k1);stroke:var(--k1)}.k2{fill:var(--k2);stroke:var(--k2)}
-circle{fill-opacity:.55;stroke:none!important}.cell{fill:var(--cell)}code{font-size:.9em}.dim{color:var(--dim)}
+td:first-child,th:first-child{text-align:left}.wide{overflow-x:auto}
+code{font-size:.9em}.dim{color:var(--dim)}
 ";
 
 /// The report's text.
@@ -161,18 +158,17 @@ fn plot(
         page,
         "<h2>{}</h2>{}<p class=\"dim\">One point a stretch; the thick mark is the median.</p>",
         escape(title),
-        svg::strips(title, &strips, unit)
+        mete_plot::strips(title, &strips, unit)
     );
 }
 
 fn matrix(page: &mut String, story: &Story<'_>) {
-    let cell = |row: usize, column: usize| {
-        story.matrix.get(row).and_then(|row| row.get(column)).copied().unwrap_or(0)
-    };
+    const TITLE: &str = "Who talked to whom, as logged";
+    let matrix = Matrix { rows: story.clients, columns: story.drivers, counts: story.matrix };
     let _ = write!(
         page,
-        "<h2>Who talked to whom, as logged</h2>{}<p class=\"dim\">Transactions of each client with each driver in the last stretch that was logged.</p>",
-        svg::matrix(story.clients, story.drivers, cell)
+        "<h2>{TITLE}</h2>{}<p class=\"dim\">Transactions of each client with each driver in the last stretch that was logged.</p>",
+        mete_plot::matrix(TITLE, &matrix)
     );
 }
 
@@ -183,7 +179,7 @@ fn decisions(page: &mut String, story: &Story<'_>) {
         return;
     }
     let at: Vec<_> = story.moves.iter().map(|moved| (moved.at_s, moved.client.as_str(), moved.to)).collect();
-    page.push_str(&svg::moves(story.clients, &at));
+    page.push_str(&mete_plot::moves("What was moved when", story.clients, &at));
     page.push_str(
         "<p class=\"dim\">In the last stretch in which it acted, from the beginning of logging.</p><ol>",
     );

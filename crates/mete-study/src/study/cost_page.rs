@@ -7,10 +7,10 @@ use super::missing;
 use super::processors::PerProcessor;
 use super::redraw::Medians;
 use crate::figure::{self, Figure};
-use crate::report::{Report, short};
-use crate::svg::{self, Axis};
+use crate::report::Report;
 use crate::traffic::Partner;
 use crate::user::scheduler::Logging;
+use mete_plot::{self as plot, Axis, short};
 
 /// The thesis' figure 5.2, in cycles of a 2.2 GHz Xeon: native, then what the others add; it has no
 /// column for what is routed nowhere.
@@ -57,7 +57,7 @@ fn added(lines: &[Line]) -> String {
         .collect();
     let axis =
         Axis { label: "added to a message, ns (dashed: not above zero)".into(), is_logarithmic: false };
-    svg::bars(
+    plot::bars(
         "A log operation on the path of a message (thesis, figures 5.1 and 5.2)",
         &axis,
         &groups,
@@ -86,7 +86,7 @@ fn processors(figure: &PerProcessor) -> String {
         figure.source.name(),
         partner_name(figure.partner)
     );
-    svg::bars(&title, &Axis { label: "a message, ns".into(), is_logarithmic: false }, &groups, &series)
+    plot::bars(&title, &Axis { label: "a message, ns".into(), is_logarithmic: false }, &groups, &series)
 }
 
 fn page(report: &Report, lines: &[Line], figures: &[PerProcessor], in_short: &[Figure]) -> String {

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use super::missing;
 use super::readers::{Load, Point, Scheme};
 use crate::figure::Figure;
-use crate::report::{Report, short};
-use crate::svg::{self, Axis, Series};
+use crate::report::Report;
+use mete_plot::{self as plot, Axis, Series, short};
 
 /// The size that the text speaks of: the largest at which the thesis measured its second scheme.
 const SPOKEN_OF: u64 = 2048;
@@ -83,7 +83,7 @@ fn trials(points: &[Point], load: Load) -> String {
         .collect();
     let axis = Axis { label: "trials an analysis, mean".into(), is_logarithmic: true };
     let title = format!("Trials of a reader, {} (thesis, figures 5.4 and 5.5)", load.name());
-    svg::lines(&title, &size(), &axis, &all)
+    plot::lines(&title, &size(), &axis, &all)
 }
 
 fn times(points: &[Point], load: Load) -> String {
@@ -94,7 +94,7 @@ fn times(points: &[Point], load: Load) -> String {
     all.push(series(points, "one pass, no writer".into(), Scheme::Ours, Load::Nobody, Point::median_ns));
     all.push(series(points, "restart, no writer".into(), Scheme::Restart, Load::Nobody, Point::median_ns));
     let axis = Axis { label: "an analysis, ns, median".into(), is_logarithmic: true };
-    svg::lines(&format!("Time of an analysis, {} (thesis, figure 5.6)", load.name()), &size(), &axis, &all)
+    plot::lines(&format!("Time of an analysis, {} (thesis, figure 5.6)", load.name()), &size(), &axis, &all)
 }
 
 fn page(report: &Report, points: &[Point]) -> String {

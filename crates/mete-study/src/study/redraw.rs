@@ -3,7 +3,7 @@
 
 use super::klogger::{loggers_plot, noise_plots};
 use super::{cost_page, vtrr_cost_page};
-use crate::svg::Series;
+use mete_plot::Series;
 
 /// The pictures of a study's folder by file name, from its files. Those whose data is not kept are not among them.
 #[must_use]

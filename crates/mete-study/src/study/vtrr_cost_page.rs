@@ -7,8 +7,8 @@ use mete_policy::CATALOG;
 use super::redraw::Medians;
 use super::vtrr_cost::{CLIENTS, Point, cost, noise, range, row_name};
 use crate::figure::{self, Figure};
-use crate::report::{Report, short};
-use crate::svg::{self, Axis, Series};
+use crate::report::Report;
+use mete_plot::{self as plot, Axis, Series, short};
 
 /// Where the paper's figure ends.
 const PAPERS_MOST: u32 = 400;
@@ -55,9 +55,9 @@ fn plot(points: &[Point], policies: &[&str], most: u32, is_logarithmic: bool) ->
     let axis = |label: &str| Axis { label: label.into(), is_logarithmic };
     // Of eighteen lines the beams would be a thicket.
     if policies.len() > PAPERS.len() {
-        return svg::lines(title, &axis(x), &axis("ns, median"), &series);
+        return plot::lines(title, &axis(x), &axis("ns, median"), &series);
     }
-    svg::lines_with_intervals(title, &axis(x), &axis("ns, median and quartiles"), &series, &quartiles)
+    plot::lines_with_intervals(title, &axis(x), &axis("ns, median and quartiles"), &series, &quartiles)
 }
 
 pub(super) fn figures(points: &[Point]) -> Vec<Figure> {

@@ -7,8 +7,8 @@ use mete_sim::quanta::Point;
 
 use super::vtrr_error::{CHOSEN, CLIENTS, Cell, TOTALS};
 use crate::figure::{self, Figure};
-use crate::report::{Report, short};
-use crate::svg::{self, Grid, Surface};
+use crate::report::Report;
+use mete_plot::{self as plot, Grid, Surface, short};
 
 pub(super) fn files(
     report: &Report,
@@ -72,7 +72,7 @@ fn pair(cells: &[Cell], policies: [&str; 2]) -> String {
     };
     let title =
         format!("{} and {}: service-time error", policies[0].to_uppercase(), policies[1].to_uppercase());
-    svg::surfaces(&title, &grid, &policies.map(panel))
+    plot::surfaces(&title, &grid, &policies.map(panel))
 }
 
 fn heights(cells: &[Cell], policy: &str, value: fn(&Cell) -> f64) -> Vec<Vec<f64>> {

@@ -6,8 +6,8 @@ use mete_sim::quanta::QUANTUM_NS;
 
 use super::vtrr_micro::{POLICIES, SHARES, Seen, milliseconds};
 use crate::figure::{self, Figure};
-use crate::report::{Report, short};
-use crate::svg::{self, Lane, Span};
+use crate::report::Report;
+use mete_plot::{self as plot, Lane, Span, short};
 
 /// What the pictures show, from the beginning of the schedule.
 const SHOWN_MS: f64 = 450.0;
@@ -42,7 +42,7 @@ fn csv(report: &Report, schedules: &[Seen]) -> String {
 
 fn timeline(schedules: &[Seen]) -> String {
     let lanes: Vec<_> = schedules.iter().map(lane).collect();
-    svg::timeline("Who ran when: shares 1 to 5, quanta of 10 ms", "time, ms", &lanes)
+    plot::timeline("Who ran when: shares 1 to 5, quanta of 10 ms", "time, ms", &lanes)
 }
 
 fn lane(seen: &Seen) -> Lane {

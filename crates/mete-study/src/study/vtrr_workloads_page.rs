@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::vtrr_workloads::{Client, POLICIES, Ran, WORKLOADS, Workload};
 use crate::figure::{self, Figure};
-use crate::report::{Report, short};
-use crate::svg::{self, Axis, Series};
+use crate::report::Report;
+use mete_plot::{self as plot, Axis, Series, short};
 
 /// What the plots show, from the beginning.
 const SHOWN_MS: f64 = 1500.0;
@@ -42,7 +42,7 @@ fn plot(ran: &Ran) -> String {
     let series: Vec<_> = ran.clients.iter().map(done).collect();
     let axis = |label: &str| Axis { label: label.into(), is_logarithmic: false };
     let title = format!("{} under {}", ran.workload.name, ran.policy);
-    svg::lines(&title, &axis("time, ms"), &axis(ran.workload.unit), &series)
+    plot::lines(&title, &axis("time, ms"), &axis(ran.workload.unit), &series)
 }
 
 fn done(client: &Client) -> Series {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::report::quoted;
 use crate::statistics::quantile;
-use crate::svg::Series;
+use mete_plot::Series;
 
 /// Points of a curve.
 const POINTS: usize = 200;

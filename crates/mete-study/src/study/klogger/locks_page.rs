@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use super::locks::{Curve, Waited, most};
 use super::page;
 use crate::figure::{Figure, Verdict};
-use crate::report::{Report, quoted, short};
+use crate::report::{Report, quoted};
 use crate::statistics::Interval;
 use crate::study::{Study, missing};
-use crate::svg::{self, Axis, Series};
+use mete_plot::{self as plot, Axis, Series, short};
 
 pub(super) fn study(report: Report, curves: &[Curve]) -> Study {
     let figures = figures(curves, report.is_complete);
@@ -46,7 +46,7 @@ fn spinning(curves: &[Curve]) -> String {
     };
     let series: Vec<_> = curves.iter().map(series).collect();
     let (x, y) = (axis("at once", true), axis("percent of all processors' time", false));
-    svg::lines("Spinning on the kernel's locks", &x, &y, &series)
+    plot::lines("Spinning on the kernel's locks", &x, &y, &series)
 }
 
 fn by_lock(curve: &Curve) -> String {
@@ -64,7 +64,7 @@ fn by_lock(curve: &Curve) -> String {
     };
     let series: Vec<_> = names.iter().take(6).map(|(name, _)| of(name)).collect();
     let title = format!("Spinning by lock: {}, so many at once", curve.load);
-    svg::bars(&title, &axis("percent of all processors' time", false), &groups, &series)
+    plot::bars(&title, &axis("percent of all processors' time", false), &groups, &series)
 }
 
 fn csv(curves: &[Curve]) -> String {

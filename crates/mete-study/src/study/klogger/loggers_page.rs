@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use super::loggers::SHOWN;
 use super::page;
 use crate::figure::Figure;
-use crate::report::{Report, Row, short};
+use crate::report::{Report, Row};
 use crate::study::{Study, missing};
-use crate::svg::{self, Axis};
+use mete_plot::{self as plot, Axis, short};
 
 const TABLE: &str = "KLogger table 1";
 /// The paper's cycles at 2.8 GHz.
@@ -51,7 +51,7 @@ pub(in crate::study) fn drawn(of: impl Fn(&str) -> Option<[f64; 3]>) -> String {
     let quartiles = all.iter().map(|(_, [_, q1, q3])| (*q1 > 0.0).then_some((*q1, *q3))).collect();
     let y = Axis { label: "ns an event, median and quartiles".into(), is_logarithmic: true };
     let series = [("an event".to_owned(), values)];
-    svg::bars_with_intervals("What an event costs", &y, &names, &series, &[quartiles])
+    plot::bars_with_intervals("What an event costs", &y, &names, &series, &[quartiles])
 }
 
 fn figures(report: &Report, noisy: &[&str]) -> Vec<Figure> {

@@ -6,9 +6,9 @@ use std::ops::RangeInclusive;
 use super::migrations::{Curve, Point, Who};
 use super::page;
 use crate::figure::Figure;
-use crate::report::{Report, short};
+use crate::report::Report;
 use crate::study::{Study, missing};
-use crate::svg::{self, Axis, Series};
+use mete_plot::{self as plot, Axis, Series, short};
 
 const FIGURE: &str = "KLogger fig. 6";
 /// Percent of frames that repeated runs differ by anyhow.
@@ -52,7 +52,7 @@ fn series(curves: &[Curve], name: &str, of: impl Fn(&Point) -> Option<f64>) -> V
 
 fn plot(title: &str, unit: &str, series: &[Series]) -> String {
     let axis = |label: &str| Axis { label: label.into(), is_logarithmic: false };
-    svg::lines(title, &axis("hogs"), &axis(unit), series)
+    plot::lines(title, &axis("hogs"), &axis(unit), series)
 }
 
 fn figures(curves: &[Curve], is_complete: bool) -> Vec<Figure> {

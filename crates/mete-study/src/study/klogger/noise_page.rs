@@ -6,10 +6,10 @@ use super::cdf::{self, Distribution};
 use super::noise::Noise;
 use super::page;
 use crate::figure::Figure;
-use crate::report::{Report, short};
+use crate::report::Report;
 use crate::study::{Study, missing};
-use crate::svg::{self, Axis, Series};
 use crate::trace::Kind;
+use mete_plot::{self as plot, Axis, Series, short};
 
 const FIGURE_8: &str = "KLogger fig. 8";
 /// Where the head of the distribution ends and its tail begins, in percent.
@@ -32,7 +32,7 @@ pub(super) fn of_trace(report: Report, curves: &[(String, Distribution)]) -> Stu
     let series: Vec<Series> = curves.iter().map(|(name, us)| us.series(name)).collect();
     let across = Axis { label: "us".into(), is_logarithmic: true };
     let up = Axis { label: TAKE_NO_LONGER.into(), is_logarithmic: false };
-    let plot = svg::lines("How much of a millisecond interrupts take", &across, &up, &series);
+    let plot = plot::lines("How much of a millisecond interrupts take", &across, &up, &series);
     let files =
         vec![("noise.svg".to_owned(), plot), ("distribution.csv".to_owned(), cdf::csv(&series, "us"))];
     Study { folder: "noise", report, figures: Vec::new(), files }
@@ -87,7 +87,7 @@ fn pictures(series: &[Series], fine: &[Series]) -> Vec<(String, String)> {
             ),
         ),
         ("head.svg".to_owned(), plot("Its fastest two percent", &part(|percent| percent <= HEAD))),
-        ("tail.svg".to_owned(), svg::lines_on_one_another("Its slowest two percent", "us", &up, &tail)),
+        ("tail.svg".to_owned(), plot::lines_on_one_another("Its slowest two percent", "us", &up, &tail)),
         ("taken-off.svg".to_owned(), taken_off(&part(|percent| percent <= TAIL))),
     ]
 }
@@ -108,7 +108,7 @@ fn taken_off(series: &[Series]) -> String {
     };
     let up = Axis { label: "us less than with all of it".into(), is_logarithmic: false };
     let less: Vec<_> = series.iter().map(less).collect();
-    svg::lines_on_one_another("What is taken off, by the length of an iteration", TAKE_NO_LONGER, &up, &less)
+    plot::lines_on_one_another("What is taken off, by the length of an iteration", TAKE_NO_LONGER, &up, &less)
 }
 
 /// The slowest iterations more finely.
@@ -127,7 +127,7 @@ fn after(of: &Series, percent: f64) -> Series {
 
 fn plot(title: &str, series: &[Series]) -> String {
     let up = Axis { label: TAKE_NO_LONGER.into(), is_logarithmic: false };
-    svg::lines_on_one_another(title, "us", &up, series)
+    plot::lines_on_one_another(title, "us", &up, series)
 }
 
 /// From the first to the 99th percentile, in percent of the median.

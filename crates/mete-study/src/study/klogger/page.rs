@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::figure::{self, Figure, Verdict};
-use crate::report::{Report, short};
+use crate::report::Report;
+use mete_plot::short;
 
 /// A page: what it is, the paper beside ours, what was done and how it compares, plots.
 pub fn of(title: &str, report: &Report, figures: &[Figure], text: &str, plots: &[&str]) -> String {

@@ -7,9 +7,9 @@ use super::page;
 use super::quanta::Quanta;
 use super::workloads::{COMPUTATION, MAKE};
 use crate::figure::Figure;
-use crate::report::{Report, short};
+use crate::report::Report;
 use crate::study::{Study, missing};
-use crate::svg::{self, Axis, Series};
+use mete_plot::{self as plot, Axis, Series, short};
 
 /// What the paper calls a thousandth of the maximum quantum (§9.1).
 pub(super) const SHORT_US: f64 = 100.0;
@@ -35,7 +35,7 @@ fn files(all: &[Quanta]) -> Vec<(String, String)> {
     let series: Vec<Series> = all.iter().map(|quanta| quanta.us.series(&quanta.name)).collect();
     let across = Axis { label: "effective quantum, us".into(), is_logarithmic: true };
     let up = Axis { label: "percent of quanta that are not longer".into(), is_logarithmic: false };
-    let plot = svg::lines("How long programs keep the processor", &across, &up, &series);
+    let plot = plot::lines("How long programs keep the processor", &across, &up, &series);
     vec![("quanta.svg".to_owned(), plot), ("distribution.csv".to_owned(), cdf::csv(&series, "us"))]
 }
 

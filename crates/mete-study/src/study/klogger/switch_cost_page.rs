@@ -6,9 +6,9 @@ use super::cdf::Distribution;
 use super::page;
 use super::switch_cost::Costs;
 use crate::figure::{Figure, is_noisy};
-use crate::report::{Report, short};
+use crate::report::Report;
 use crate::study::{Study, missing};
-use crate::svg::{self, Axis, Series};
+use mete_plot::{self as plot, Axis, Series, short};
 
 const FIGURE: &str = "KLogger fig. 7";
 
@@ -55,7 +55,7 @@ fn a_second(all: &[Costs]) -> String {
             points: points(&|costs: &Costs| costs.ms_a_second - choosing(costs)),
         },
     ];
-    svg::lines("Scheduling in a second", &axis("processes", true), &axis("ms", false), &series)
+    plot::lines("Scheduling in a second", &axis("processes", true), &axis("ms", false), &series)
 }
 
 fn a_switch(all: &[Costs]) -> String {
@@ -67,7 +67,7 @@ fn a_switch(all: &[Costs]) -> String {
             .collect(),
     };
     let series = [of("choosing", |costs| &costs.choosing), of("switching", |costs| &costs.switching)];
-    svg::lines("A switch", &axis("processes", true), &axis("ns, median", false), &series)
+    plot::lines("A switch", &axis("processes", true), &axis("ns, median", false), &series)
 }
 
 fn figures(all: &[Costs], is_complete: bool) -> Vec<Figure> {

@@ -5,9 +5,9 @@ use std::fs;
 use super::timer::Costs;
 use super::{cdf, page};
 use crate::figure::Figure;
-use crate::report::{Report, short};
+use crate::report::Report;
 use crate::study::{Study, missing};
-use crate::svg::{self, Axis, Series};
+use mete_plot::{self as plot, Axis, Series, short};
 
 const FIGURE: &str = "KLogger fig. 11";
 
@@ -32,7 +32,7 @@ fn files(costs: &Costs) -> Vec<(String, String)> {
     let series: Vec<Series> = curves.map(|(name, of)| of.series(name)).into();
     let across = Axis { label: "ns".into(), is_logarithmic: true };
     let up = Axis { label: "percent that take no longer".into(), is_logarithmic: false };
-    let plot = svg::lines("What a timer interrupt takes", &across, &up, &series);
+    let plot = plot::lines("What a timer interrupt takes", &across, &up, &series);
     vec![("timer.svg".to_owned(), plot), ("distribution.csv".to_owned(), cdf::csv(&series, "ns"))]
 }
 

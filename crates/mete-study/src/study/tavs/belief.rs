@@ -8,8 +8,8 @@ use super::curve::{Curve, beliefs};
 use super::plan::{Found, Measure, Plan, claim};
 use super::{BASELINE, TAVS, axis, mean_ms, quantile_ms, scenario};
 use crate::figure::Figure;
-use crate::report::short;
-use crate::svg::{self, Series};
+use mete_plot::short;
+use mete_plot::{self as plot, Series};
 
 /// A program beside one that computes; how its cases are called.
 struct Pair {
@@ -331,7 +331,7 @@ fn plots(found: &Found) -> Vec<(String, String)> {
         curves.retain(|curve| lines.contains(&curve.name.as_str()));
         let title = format!("Figure 16: text editing, {}", lines[0].trim_end_matches(", baseline"));
         let (x, y) = (axis("response time, ms"), axis("responses, %"));
-        plots.push((format!("{name}.svg"), svg::lines(&title, &x, &y, &curves)));
+        plots.push((format!("{name}.svg"), plot::lines(&title, &x, &y, &curves)));
     }
     plots.extend(PAIRS.iter().map(|pair| {
         let title = format!("Figure 17(b): {} and {}", pair.io, pair.cpu);
@@ -345,7 +345,7 @@ fn plot(title: &str, curves: Option<Vec<Curve>>) -> String {
     let mut series: Vec<Series> = curves.unwrap_or_default().into_iter().map(Series::from).collect();
     let end = series.iter().flat_map(|series| &series.points).map(|point| point.0).fold(0.0, f64::max);
     series.push(Series { name: "BelThreshold".into(), points: vec![(0.0, THRESHOLD), (end, THRESHOLD)] });
-    svg::lines(title, &axis("time, s"), &axis("degree of belief"), &series)
+    plot::lines(title, &axis("time, s"), &axis("degree of belief"), &series)
 }
 
 fn gains(found: &Found) -> (String, String) {
@@ -375,7 +375,7 @@ fn relative(found: &Found, name: &str, lines: fn(&Pair) -> [&'static str; 2]) ->
 }
 
 fn compared(title: &str, series: &[(String, Vec<f64>)]) -> String {
-    svg::bars(title, &axis("work, %"), &PAIRS.map(|pair| pair.io.to_owned()), series)
+    plot::bars(title, &axis("work, %"), &PAIRS.map(|pair| pair.io.to_owned()), series)
 }
 
 const PROSE: [&str; 2] = [

@@ -7,8 +7,8 @@ use super::case::Case;
 use super::plan::{Found, Measure, Plan, claim, mean_of};
 use super::{axis, mean_ms, scenario};
 use crate::figure::Figure;
-use crate::report::short;
-use crate::svg;
+use mete_plot as plot;
+use mete_plot::short;
 
 /// Reads are sent at once, or at most two at a time and the others later.
 const AT_ONCE: &str = "block at once, window";
@@ -248,7 +248,7 @@ fn plots(found: &Found) -> Vec<(String, String)> {
             std::iter::once(found.interval(nc, None, measure)).chain(WIDTHS.iter().map(at)).collect()
         });
         let title = "Figure 13: packets, by counter width";
-        svg::bars_with_intervals(title, &axis(&mean_of(label)), &names, &series, &intervals)
+        plot::bars_with_intervals(title, &axis(&mean_of(label)), &names, &series, &intervals)
     };
     vec![
         ("figure-12-hits.svg".into(), windows(&HIT_RATIO, "hit ratio, %")),

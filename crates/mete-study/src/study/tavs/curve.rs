@@ -6,7 +6,7 @@ use mete_policy::{CreditSettings, DomainIndex, Nanoseconds};
 
 use super::case::Case;
 use crate::reason::Reason;
-use crate::svg::Series;
+use mete_plot::Series;
 
 /// How often beliefs are read.
 const EVERY_NS: Nanoseconds = 200_000_000;

@@ -6,8 +6,8 @@ use super::plan::{Found, Measure, Plan, claim, mean_of};
 use super::starvation::THROUGHPUT;
 use super::{BASELINE, axis, mean_ms, scenario};
 use crate::figure::Figure;
-use crate::report::short;
-use crate::svg;
+use mete_plot as plot;
+use mete_plot::short;
 
 const KEEP: &str = "KeepOnRunQ";
 
@@ -169,7 +169,7 @@ fn plots(found: &Found) -> Vec<(String, String)> {
             ("domain with the stream".to_owned(), values(measures[0])),
             ("domain without".to_owned(), values(measures[1])),
         ];
-        svg::bars_with_intervals(title, &axis(&mean_of(label)), &lines, &series, &measures.map(intervals))
+        plot::bars_with_intervals(title, &axis(&mean_of(label)), &lines, &series, &measures.map(intervals))
     };
     vec![
         (

@@ -25,7 +25,7 @@ use mete_sim::metrics::Latencies;
 
 use super::{Study, StudyOptions};
 use crate::progress::Progress;
-use crate::svg::Axis;
+use mete_plot::Axis;
 
 /// A scenario of a study: the file is shipped with the program.
 macro_rules! scenario {

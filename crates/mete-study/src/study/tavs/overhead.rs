@@ -8,9 +8,9 @@ use super::{axis, scenario, starvation};
 use crate::figure::{Figure, Verdict};
 use crate::machine::Machine;
 use crate::reason::Reason;
-use crate::report::{Bar, Row, short};
+use crate::report::{Bar, Row};
 use crate::statistics::median;
-use crate::svg::{self, Series};
+use mete_plot::{self as plot, Series, short};
 
 const HACKBENCH: &str = "hackbench";
 const PORTS: &str = "stream to a busy domain";
@@ -140,7 +140,7 @@ fn plots(found: &Found) -> Vec<(String, String)> {
     let (x, y) = (axis("cost of a tracked event, ns"), axis("slowdown, %"));
     vec![(
         "slowdown.svg".into(),
-        svg::lines("Section 5.5: hackbench while its tasks are tracked", &x, &y, &[series]),
+        plot::lines("Section 5.5: hackbench while its tasks are tracked", &x, &y, &[series]),
     )]
 }
 

@@ -6,7 +6,8 @@ use mete_sim::metrics::Estimate;
 
 use super::plan::{Found, Measure, Plan};
 use crate::figure::{self, Figure};
-use crate::report::{Report, quoted, short};
+use crate::report::{Report, quoted};
+use mete_plot::short;
 
 pub(super) fn files(
     plan: &Plan,

@@ -13,7 +13,7 @@ use crate::progress::Progress;
 use crate::reason::Reason;
 use crate::report::{Report, Row};
 use crate::study::{Study, StudyOptions};
-use crate::svg::{self, Series};
+use mete_plot::{self as plot, Series};
 
 /// A number of each run.
 #[derive(Clone, Copy)]
@@ -123,7 +123,7 @@ impl Found {
         series.retain(|series| lines.contains(&series.name.as_str()));
         let intervals: Vec<_> =
             series.iter().map(|series| self.intervals(&series.name, series, measure)).collect();
-        svg::lines_with_intervals(title, &axis(x), &axis(&mean_of(y)), &series, &intervals)
+        plot::lines_with_intervals(title, &axis(x), &axis(&mean_of(y)), &series, &intervals)
     }
 
     /// The distribution functions of times, in milliseconds and percent, a line a case.

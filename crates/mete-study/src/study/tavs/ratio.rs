@@ -4,8 +4,8 @@ use super::case::{Case, Outcome};
 use super::plan::{Found, Measure, Plan, claim, mean_of};
 use super::{SEGMENT_BITS, axis, scenario};
 use crate::figure::Figure;
-use crate::report::short;
-use crate::svg::{self, Series};
+use mete_plot::short;
+use mete_plot::{self as plot, Series};
 
 const BASE: &str = "base";
 const BLOCK: &str = "block";
@@ -191,7 +191,7 @@ fn plots(found: &Found) -> Vec<(String, String)> {
         let domains = [("mixed domain", &OWN), ("domain that computes", &OTHERS), ("driver", &DRIVER)];
         let (series, intervals): (Vec<_>, Vec<_>) = domains.map(of).into_iter().unzip();
         let y = axis(&mean_of("processor time, %"));
-        svg::lines_with_intervals(title, &axis(x), &y, &series, &intervals)
+        plot::lines_with_intervals(title, &axis(x), &y, &series, &intervals)
     };
     vec![
         (

@@ -8,8 +8,8 @@ use super::case::{Case, Outcome};
 use super::plan::{Found, Measure, Plan, claim, interval, mean_of};
 use super::{BASELINE, TAVS, axis, mean_ms, quantile_ms, scenario};
 use crate::figure::Figure;
-use crate::report::short;
-use crate::svg::{self, Axis};
+use mete_plot::short;
+use mete_plot::{self as plot, Axis};
 
 const NATIVE: &str = "native";
 const IO_ONLY: &str = "I/O only, baseline";
@@ -210,7 +210,7 @@ fn plots(found: &Found) -> Vec<(String, String)> {
     let only = |lines: &[&str], times: fn(&Outcome) -> &mete_sim::metrics::Latencies| -> Vec<_> {
         found.curves(times).into_iter().filter(|curve| lines.contains(&curve.name.as_str())).collect()
     };
-    let draw = |title: &str, [x, y]: &[Axis; 2], series: &[_]| svg::lines(title, x, y, series);
+    let draw = |title: &str, [x, y]: &[Axis; 2], series: &[_]| plot::lines(title, x, y, series);
     let three = only(&[NATIVE, IO_ONLY, BASELINE], |outcome| &outcome.probe.responses);
     let two = only(&[BASELINE, TAVS], |outcome| &outcome.probe.responses);
     let waits = only(&[BASELINE, TAVS], |outcome| &outcome.probe.latencies);
@@ -242,7 +242,7 @@ fn usage(found: &Found, title: &str, lines: &[&str]) -> String {
         ((line.to_owned(), means), got.into_iter().map(interval).collect())
     });
     let (series, intervals): (Vec<_>, Vec<_>) = series.unzip();
-    svg::bars_with_intervals(title, &axis(&mean_of("processor time, %")), &names, &series, &intervals)
+    plot::bars_with_intervals(title, &axis(&mean_of("processor time, %")), &names, &series, &intervals)
 }
 
 const PROSE: [&str; 2] = [

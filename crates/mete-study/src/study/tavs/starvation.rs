@@ -5,7 +5,7 @@ use super::case::{Case, Outcome};
 use super::plan::{Found, Measure, Plan, claim};
 use super::{BASELINE, SEGMENT_BITS, scenario};
 use crate::figure::Figure;
-use crate::report::short;
+use mete_plot::short;
 
 const INHERITANCE: &str = "priority inheritance";
 /// The same with a driver that hands on each packet by itself, which is one way to read that it is preempted

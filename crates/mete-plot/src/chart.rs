@@ -1,19 +1,11 @@
-//! Plots as static SVG, without a library: lines over logarithmic or linear axes, bars in groups, surfaces
-//! over two axes, and who ran when.
+//! Lines over logarithmic or linear axes, and bars in groups.
 
-mod canvas;
-mod surface;
-mod timeline;
+use crate::canvas::{Anchor, COLOURS, Canvas, colour};
+use crate::number::{number, short};
+use crate::scale::{Axis, Scale};
 
-use canvas::{COLOURS, Canvas, colour};
-
-use crate::report::short;
-
-pub use surface::{Grid, Surface, surfaces};
-pub use timeline::{Lane, Span, timeline};
-
-/// Of all pictures: as narrow as what they say allows, because on a narrow screen texts shrink with the picture.
-const WIDTH: f64 = 590.0;
+/// The width of all charts: as narrow as their texts allow, because on a narrow screen texts shrink with the chart.
+pub(crate) const WIDTH: f64 = 590.0;
 /// Without the legend, which is below.
 const HEIGHT: f64 = 420.0;
 const LEFT: f64 = 70.0;
@@ -37,15 +29,6 @@ const LEGEND_LINE: f64 = 22.0;
 /// A sample of the colour, and the room behind the name.
 const LEGEND_BESIDE: f64 = 36.0;
 
-/// One axis.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Axis {
-    /// What it shows, with the unit.
-    pub label: String,
-    /// Whether equal ratios, not equal differences, are equally far apart.
-    pub is_logarithmic: bool,
-}
-
 /// Points that belong together, in the order of `x`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
@@ -55,64 +38,8 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Maps values to places between two ends.
-struct Scale {
-    is_logarithmic: bool,
-    low: f64,
-    high: f64,
-    from: f64,
-    to: f64,
-}
-
-impl Scale {
-    fn new(axis: &Axis, values: impl Iterator<Item = f64>, (from, to): (f64, f64)) -> Scale {
-        let usable = values.filter(|value| value.is_finite() && (!axis.is_logarithmic || *value > 0.0));
-        let (low, high) = usable
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
-        let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
-        let (low, high) = if axis.is_logarithmic {
-            (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil().max(low.log10().floor() + 1.0)))
-        } else {
-            (low.min(0.0), if high > low.min(0.0) { high * 1.05 } else { low + 1.0 })
-        };
-        Scale { is_logarithmic: axis.is_logarithmic, low, high, from, to }
-    }
-
-    /// From the least to the greatest, also where that is far from zero.
-    fn fitted(values: impl Iterator<Item = f64> + Clone, (from, to): (f64, f64)) -> Scale {
-        let usable = || values.clone().filter(|value| value.is_finite());
-        let (low, high) =
-            (usable().fold(f64::INFINITY, f64::min), usable().fold(f64::NEG_INFINITY, f64::max));
-        let (low, high) = if low < high { (low, high) } else { (0.0, 1.0) };
-        let margin = (high - low) * 0.03;
-        Scale { is_logarithmic: false, low: low - margin, high: high + margin, from, to }
-    }
-
-    fn at(&self, value: f64) -> f64 {
-        let part = if self.is_logarithmic {
-            (value.max(self.low) / self.low).log10() / (self.high / self.low).log10()
-        } else {
-            (value - self.low) / (self.high - self.low)
-        };
-        self.from + part * (self.to - self.from)
-    }
-
-    fn ticks(&self) -> Vec<f64> {
-        if self.is_logarithmic {
-            let decades = (self.low.log10().round() as i32)..=(self.high.log10().round() as i32);
-            return decades.map(|decade| 10f64.powi(decade)).collect();
-        }
-        let rough = (self.high - self.low) / 6.0;
-        let unit = 10f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|nice| nice * unit).find(|step| *step >= rough);
-        let step = step.unwrap_or(rough);
-        let first = (self.low / step).ceil() as i64;
-        (first..=(self.high / step).floor() as i64).map(|nth| nth as f64 * step).collect()
-    }
-}
-
-/// Where a value lies for certain, from and to; `None` if nothing is known. For each series, one for each of
-/// its values, or none at all.
+/// The intervals in which values lie, from and to, for each series one for each of its values; `None` where none is known. A
+/// series may have no intervals at all.
 pub type Intervals = [Vec<Option<(f64, f64)>>];
 
 fn ends(intervals: &Intervals) -> impl Iterator<Item = f64> {
@@ -128,8 +55,8 @@ pub fn lines(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
     lines_with_intervals(title, x, y, series, &[])
 }
 
-/// Lines that lie on one another for most of their way: the first is the widest and the last the narrowest, and the
-/// horizontal axis, which is linear, begins where they do, so that each is seen.
+/// Lines that lie on one another for most of their way. The first is the widest and the last the narrowest, so that each is
+/// seen, and the horizontal axis, which is linear, begins where they begin.
 pub fn lines_on_one_another(title: &str, x: &str, y: &Axis, series: &[Series]) -> String {
     let across = series.iter().flat_map(|series| &series.points).map(|point| point.0);
     let widths = (0..series.len()).rev().map(|above| 2.0 + 2.5 * above as f64).collect();
@@ -138,7 +65,7 @@ pub fn lines_on_one_another(title: &str, x: &str, y: &Axis, series: &[Series]) -
     drawn_lines(title, &x, y, series, &[], style)
 }
 
-/// What is not as usual.
+/// What differs from the usual lines.
 #[derive(Default)]
 struct Style {
     /// The scale of the horizontal axis.
@@ -223,7 +150,7 @@ pub fn bars_with_intervals(
         let left = LEFT + room * (nth as f64 + 0.1);
         // Names that would run into one another stand in two lines.
         let lower = if group_names_collide(groups, room) && nth % 2 == 1 { 15.0 } else { 0.0 };
-        picture.canvas.text((left + room * 0.4, HEIGHT - BOTTOM + 18.0 + lower), "middle", group);
+        picture.canvas.text((left + room * 0.4, HEIGHT - BOTTOM + 18.0 + lower), Anchor::Middle, group);
         for (at, (_, values)) in series.iter().enumerate() {
             let Some(&value) = values.get(nth) else { continue };
             let x = left + width * at as f64;
@@ -235,7 +162,7 @@ pub fn bars_with_intervals(
             // Lengths on such an axis do not compare by eye.
             if y.is_logarithmic {
                 let top = interval_of(intervals, at, nth).map_or(value, |(_, high)| high.max(value));
-                picture.canvas.text((x + width * 0.46, up.at(top) - 5.0), "middle", &short(value));
+                picture.canvas.text((x + width * 0.46, up.at(top) - 5.0), Anchor::Middle, &short(value));
             }
             picture.interval(x + width * 0.46, interval_of(intervals, at, nth), &up, "black");
         }
@@ -243,12 +170,12 @@ pub fn bars_with_intervals(
     picture.end()
 }
 
-/// Whether two names beside each other need more than their room.
+/// Whether two neighbouring names need more room than they have.
 fn group_names_collide(groups: &[String], room: f64) -> bool {
     groups.windows(2).any(|pair| (pair[0].len() + pair[1].len()) as f64 * LETTER / 2.0 > room)
 }
 
-/// Where the samples of a legend are: beside one another as long as there is room, then in the next line.
+/// The places of a legend's samples: beside one another as long as there is room, then in the next line.
 fn legend_places(names: &[&str]) -> Vec<(f64, f64)> {
     let (mut x, mut y) = (LEFT, HEIGHT + LEGEND_LINE / 2.0);
     let place = |name: &&str| {
@@ -285,30 +212,30 @@ impl<'a> Picture<'a> {
         for tick in scale.ticks() {
             let at = scale.at(tick);
             self.canvas.path(&format!("M{LEFT} {at:.1}H{}", self.right), "#ddd");
-            self.canvas.text((LEFT - 6.0, at + 4.0), "end", &number(tick));
+            self.canvas.text((LEFT - 6.0, at + 4.0), Anchor::End, &number(tick));
         }
         self.canvas.upright((16.0, (TOP + HEIGHT - BOTTOM) / 2.0), &axis.label);
     }
 
     fn horizontal_axis(&mut self, axis: &Axis, scale: &Scale) {
         for tick in scale.ticks() {
-            self.canvas.text((scale.at(tick), HEIGHT - BOTTOM + 18.0), "middle", &number(tick));
+            self.canvas.text((scale.at(tick), HEIGHT - BOTTOM + 18.0), Anchor::Middle, &number(tick));
         }
-        self.canvas.text(((LEFT + self.right) / 2.0, HEIGHT - 10.0), "middle", &axis.label);
+        self.canvas.text(((LEFT + self.right) / 2.0, HEIGHT - 10.0), Anchor::Middle, &axis.label);
     }
 
     fn bar(&mut self, x: f64, width: f64, (base, top): (f64, f64), colour: &str) {
         self.canvas.rectangle((x, base.min(top)), (width, (base - top).abs()), colour);
     }
 
-    /// What is not above zero: as a cost it is noise.
+    /// A value that is not above zero, which as a cost is noise: the bar is not filled.
     fn hollow_bar(&mut self, x: f64, width: f64, (base, top): (f64, f64), colour: &str) {
         if base != top {
             self.canvas.hollow((x, base.min(top)), (width, (base - top).abs()), colour);
         }
     }
 
-    /// Each name beside the end of its line, as high as that, but below the name above; a thin line leads there.
+    /// Puts each name beside the end of its line, or lower where another name is there already; a thin line leads to it.
     fn names_at_ends<'b>(&mut self, mut ends: Vec<((f64, f64), usize)>, name: impl Fn(usize) -> &'b str) {
         ends.sort_by(|((_, one), _), ((_, other), _)| one.total_cmp(other));
         let room = HEIGHT - BOTTOM - NAME_HEIGHT * ends.len() as f64;
@@ -319,11 +246,11 @@ impl<'a> Picture<'a> {
             let (from, to) = (self.right + 16.0, self.right + 36.0);
             self.canvas.path(&format!("M{x:.1} {y:.1}L{from:.1} {at:.1}"), "#bbb");
             self.canvas.dashed(&[(from, at), (to, at)], nth, USUAL_WIDTH);
-            self.canvas.text((to + 4.0, at + 4.0), "start", name(nth));
+            self.canvas.text((to + 4.0, at + 4.0), Anchor::Start, name(nth));
         }
     }
 
-    /// A beam with caps.
+    /// An interval as a beam with caps.
     fn interval(&mut self, x: f64, interval: Option<(f64, f64)>, up: &Scale, stroke: &str) {
         if let Some((low, high)) = interval {
             let (low, high, left) = (up.at(low), up.at(high), x - CAP / 2.0);
@@ -335,18 +262,9 @@ impl<'a> Picture<'a> {
     fn end(mut self) -> String {
         for (nth, (name, (x, y))) in self.legend.into_iter().enumerate() {
             self.canvas.rectangle((x, y - 11.0), (12.0, 12.0), colour(nth));
-            self.canvas.text((x + 18.0, y), "start", name);
+            self.canvas.text((x + 18.0, y), Anchor::Start, name);
         }
         self.canvas.end()
-    }
-}
-
-fn number(value: f64) -> String {
-    match value.abs() {
-        large if large >= 1e6 => format!("{}M", value / 1e6),
-        large if large >= 1e4 => format!("{}k", value / 1e3),
-        _ if value.fract() == 0.0 => format!("{value}"),
-        _ => short(value),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Surfaces over two axes, as wire frames seen from above and from one corner.
 
-use super::canvas::{Canvas, colour};
-use super::{Axis, Scale, WIDTH, number};
+use crate::canvas::{Anchor, Canvas, colour};
+use crate::chart::WIDTH;
+use crate::number::number;
+use crate::scale::{Axis, Scale};
 
 /// Of a panel.
 const HEIGHT: f64 = 460.0;
@@ -69,7 +71,7 @@ impl Panel<'_> {
 
     /// The floor, the height's axis at its left corner, and the plane of height 0.
     fn frame(&self, canvas: &mut Canvas, caption: &str) {
-        canvas.text((WIDTH / 2.0, self.top + 50.0), "middle", caption);
+        canvas.text((WIDTH / 2.0, self.top + 50.0), Anchor::Middle, caption);
         let corners = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)];
         let plane = |height| corners.map(|(x, y)| self.seen(x, y, self.up.at(height)));
         canvas.polygon(&plane(self.up.low), "#999", "none");
@@ -82,7 +84,7 @@ impl Panel<'_> {
         for tick in self.up.ticks() {
             let (x, y) = self.seen(1.0, 0.0, self.up.at(tick));
             canvas.path(&format!("M{:.1} {y:.1}h4", x - 4.0), "black");
-            canvas.text((x - 7.0, y + 4.0), "end", &number(tick));
+            canvas.text((x - 7.0, y + 4.0), Anchor::End, &number(tick));
         }
         let (x, y) = self.seen(1.0, 0.0, (self.up.from + self.up.to) / 2.0);
         canvas.upright((x - 42.0, y), &self.grid.z);
@@ -95,16 +97,16 @@ impl Panel<'_> {
         let (x, y) = (&self.grid.x, &self.grid.y);
         for (nth, value) in x.1.iter().enumerate().filter(|(nth, _)| is_labelled(*nth, x.1.len())) {
             let (across, down) = self.seen(part(&x.1, nth), 1.0, floor);
-            canvas.text((across + 5.0, down + 14.0), "start", &number(*value));
+            canvas.text((across + 5.0, down + 14.0), Anchor::Start, &number(*value));
         }
         for (nth, value) in y.1.iter().enumerate().filter(|(nth, _)| is_labelled(*nth, y.1.len())) {
             let (across, down) = self.seen(1.0, part(&y.1, nth), floor);
-            canvas.text((across - 5.0, down + 14.0), "end", &number(*value));
+            canvas.text((across - 5.0, down + 14.0), Anchor::End, &number(*value));
         }
         let (across, down) = self.seen(0.5, 1.0, floor);
-        canvas.text((across + 26.0, down + 38.0), "start", &x.0);
+        canvas.text((across + 26.0, down + 38.0), Anchor::Start, &x.0);
         let (across, down) = self.seen(1.0, 0.5, floor);
-        canvas.text((across - 26.0, down + 38.0), "end", &y.0);
+        canvas.text((across - 26.0, down + 38.0), Anchor::End, &y.0);
     }
 
     /// From the far corner to the near one, so that what is in front hides what is behind.
@@ -127,7 +129,7 @@ impl Panel<'_> {
         for (nth, surface) in surfaces.iter().enumerate() {
             let (x, y) = (WIDTH - 140.0, self.top + 50.0 + 20.0 * nth as f64);
             canvas.rectangle((x, y - 9.0), (10.0, 10.0), colour(nth));
-            canvas.text((x + 15.0, y), "start", &surface.name);
+            canvas.text((x + 15.0, y), Anchor::Start, &surface.name);
         }
     }
 }

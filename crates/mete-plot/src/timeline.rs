@@ -1,7 +1,9 @@
 //! Who ran when, lane by lane.
 
-use super::canvas::{Canvas, colour};
-use super::{Axis, Scale, WIDTH, number};
+use crate::canvas::{Anchor, Canvas, colour};
+use crate::chart::WIDTH;
+use crate::number::number;
+use crate::scale::{Axis, Scale};
 
 const LEFT: f64 = 110.0;
 const RIGHT: f64 = 24.0;
@@ -47,21 +49,21 @@ pub fn timeline(title: &str, time: &str, lanes: &[Lane]) -> String {
     let bottom = height - BOTTOM;
     for tick in across.ticks() {
         canvas.path(&format!("M{:.1} {:.1}V{bottom:.1}", across.at(tick), TOP + 12.0), "#ddd");
-        canvas.text((across.at(tick), bottom + 16.0), "middle", &number(tick));
+        canvas.text((across.at(tick), bottom + 16.0), Anchor::Middle, &number(tick));
     }
     let mut top = TOP;
     for lane in lanes {
         draw(&mut canvas, lane, &across, top + GAP - 8.0);
         top += height_of(lane);
     }
-    canvas.text(((LEFT + WIDTH - RIGHT) / 2.0, bottom + 36.0), "middle", time);
+    canvas.text(((LEFT + WIDTH - RIGHT) / 2.0, bottom + 36.0), Anchor::Middle, time);
     canvas.end()
 }
 
 fn draw(canvas: &mut Canvas, lane: &Lane, across: &Scale, top: f64) {
-    canvas.text((LEFT, top - 5.0), "start", &lane.name);
+    canvas.text((LEFT, top - 5.0), Anchor::Start, &lane.name);
     for (row, name) in lane.rows.iter().enumerate() {
-        canvas.text((LEFT - 6.0, top + LANE * (row as f64 + 0.8)), "end", name);
+        canvas.text((LEFT - 6.0, top + LANE * (row as f64 + 0.8)), Anchor::End, name);
     }
     for span in &lane.spans {
         let (from, to) = (across.at(span.from), across.at(span.to));
