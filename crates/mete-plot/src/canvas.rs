@@ -46,20 +46,24 @@ impl Anchor {
 
 // Writing to a string cannot fail.
 impl Canvas {
-    /// A chart that stands alone: with a background and its title above.
+    /// A chart that stands alone: a file with a background and its title above.
     pub(crate) fn new(title: &str, size: (f64, f64)) -> Canvas {
-        let mut canvas = Canvas::bare(title, size);
+        let mut canvas = Canvas::begin(title, size, " xmlns=\"http://www.w3.org/2000/svg\"");
         let title = escape(title);
         canvas.svg += "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
         let _ = writeln!(canvas.svg, "<text x=\"8\" y=\"24\" font-size=\"15\">{title}</text>");
         canvas
     }
 
-    /// A part of a page, which has a background and a heading of its own.
-    pub(crate) fn bare(title: &str, (width, height): (f64, f64)) -> Canvas {
+    /// A part of an HTML page, which has a background and a heading of its own and knows what SVG is.
+    pub(crate) fn bare(title: &str, size: (f64, f64)) -> Canvas {
+        Canvas::begin(title, size, "")
+    }
+
+    fn begin(title: &str, (width, height): (f64, f64), namespace: &str) -> Canvas {
         let title = escape(title);
         let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
+            "<svg{namespace} viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
              style=\"max-width:100%;height:auto\" font-family=\"sans-serif\" font-size=\"14\" role=\"img\">\n<title>{title}</title>\n"
         );
         let description_at = svg.len();
