@@ -1,4 +1,4 @@
-//! How many decisions a second the machine makes with clients that only compute.
+//! How many decisions a second the machine makes if all clients only compute.
 //!
 //! ```sh
 //! cargo run --release -p mete-sim --example decisions -- rr 100

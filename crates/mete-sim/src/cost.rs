@@ -1,14 +1,14 @@
-//! What a decision of a policy costs in processor time on this machine: the only figure here that a
-//! clock measures, and so the only one that differs between runs.
+//! What a decision of a policy costs in processor time on this machine. A clock measures it, so it is the
+//! only figure here that differs between runs.
 //!
 //! ```text
 //!   run ──▶ Tape: every call, in its order ──▶ a fresh policy: the same calls once more, timed together
 //! ```
 //!
-//! The calls of a run are handed to a new policy without the machine between them. What is measured is
-//! all that the policy does for a decision: picking, charging, waking, ticks and observations, with its
-//! data as warm in the caches as they are when nothing else runs. The loop over the calls is in it, a
-//! nanosecond or so a call; the simulated machine and reading the clock are not.
+//! The calls of a run are given to a new policy without the machine between them. The measurement covers all
+//! that the policy does for a decision: picking, charging, waking, ticks and observations, with its data as
+//! warm in the caches as they are when nothing else runs. It includes the loop over the calls, about a
+//! nanosecond a call. It does not include the simulated machine or the reading of the clock.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -23,9 +23,9 @@ use crate::host::Stalled;
 use crate::report::run_under;
 use crate::scenario::Scenario;
 
-/// So many calls are kept; what comes after them is not measured.
+/// At most this number of calls is kept; later calls are not measured.
 const MOST_CALLS: usize = 2_000_000;
-/// The calls are timed so often, and the quickest time counts: others were disturbed.
+/// How often the calls are timed. The quickest time counts, because others were disturbed.
 const ROUNDS: usize = 3;
 
 #[derive(Clone, Copy)]
@@ -43,12 +43,12 @@ enum Call {
 }
 
 impl Call {
-    /// Clients and domains become known before anything is decided.
+    /// Whether it makes a client or a domain known, which happens before any decision.
     fn is_preparation(self) -> bool {
         matches!(self, Call::AddDomain(..) | Call::Add(..))
     }
 
-    /// Whether it was answered with a decision.
+    /// Makes the call; whether the answer is a decision.
     fn play(self, policy: &mut impl Policy) -> bool {
         match self {
             Call::AddDomain(domain, parent, share) => policy.add_domain(domain, parent, share),
@@ -147,16 +147,16 @@ impl<P: Policy> Policy for Tape<P> {
 /// What a decision costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// All calls together, for each decision.
+    /// The time of all calls together, for each decision.
     pub ns: f64,
-    /// How many calls came to each decision.
+    /// How many calls there were for each decision.
     pub calls: f64,
     /// How many decisions were timed.
     pub decisions: u64,
 }
 
-/// Runs a scenario under one policy and measures its decisions. `None`: there is no policy of that name,
-/// or it decided nothing.
+/// Runs a scenario under one policy and measures its decisions. `None`: there is no policy of that name, or
+/// it made no decision.
 ///
 /// # Errors
 ///
@@ -166,8 +166,9 @@ pub fn measure(scenario: &Scenario, policy: &str, seed: u64) -> Result<Option<Co
     Ok(rounds.into_iter().map(|[cost]| cost).min_by(|one, other| one.ns.total_cmp(&other.ns)))
 }
 
-/// The same of several policies, each with the calls of its own run, timed in turns for so many rounds: what disturbs the
-/// machine for longer than a round disturbs all of them. No rounds where one of them is not there, or decided nothing.
+/// The same for several policies. Each gets the calls of its own run, and they are timed in turns for
+/// `rounds` rounds: a disturbance that lasts longer than a round affects all of them. The result is empty if
+/// one of the policies does not exist or made no decision.
 ///
 /// # Errors
 ///
@@ -185,13 +186,19 @@ pub fn measure_in_turns<const N: usize>(
         run_under(scenario, Tape { policy: first, calls: Rc::clone(&calls) }, seed, ())?;
         tapes.push((policy, calls.take()));
     }
-    let play = |(policy, calls): &(&str, Vec<Call>)| time(calls, &mut scenario.policy(policy, seed)?);
-    let round = |_| tapes.iter().map(play).collect::<Option<Vec<_>>>()?.try_into().ok();
-    Ok((0..rounds).filter_map(round).collect())
+    let mut measured = Vec::new();
+    for _ in 0..rounds {
+        let costs = tapes.iter().map(|(policy, calls)| time(calls, &mut scenario.policy(policy, seed)?));
+        // All policies have a cost or the round has none, so the length is always right.
+        measured
+            .extend(costs.collect::<Option<Vec<Cost>>>().and_then(|costs| <[Cost; N]>::try_from(costs).ok()));
+    }
+    Ok(measured)
 }
 
-/// Hands the calls to a policy that has seen nothing yet.
+/// Gives the calls to a policy that has seen nothing yet.
 fn time(calls: &[Call], policy: &mut impl Policy) -> Option<Cost> {
+    // The preparation is not timed: it belongs to no decision.
     let prepared = calls.iter().take_while(|call| call.is_preparation()).count();
     let (before, run) = calls.split_at(prepared);
     for call in before {
@@ -213,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_calls_of_a_run_bring_about_as_many_decisions_once_more() {
+    fn the_calls_of_a_run_lead_to_the_same_number_of_decisions_again() {
         for name in ["shares-3-2-1", "tavs-mixed"] {
             let settings = ["warm_up_ms=0".to_owned(), "duration_ms=1000".to_owned()];
             let scenario = Scenario::load(name, &settings).expect("it is right");

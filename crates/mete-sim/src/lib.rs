@@ -1,4 +1,4 @@
-//! A machine to try scheduling policies on, and what is measured there.
+//! A machine on which scheduling policies are tried, and what is measured there.
 //!
 //! ```text
 //!   scenario ──▶ Host ◀──▶ policy (mete-policy, the code that runs live)
@@ -8,10 +8,12 @@
 //!               Model: tasks, guest kernels, devices ──▶ Recorder: metrics, traces
 //! ```
 //!
-//! 1. **One seed, one run.** Time is in integer nanoseconds, everything of one instant has one order,
-//!    and each entity draws from a stream of its own. Nothing depends on the machine or on threads.
-//! 2. **The policy is the live one.** The host tells it what happened and carries out what it answers.
-//! 3. **Time adds up.** What processors ran, switched and idled is their number times the duration.
+//! 1. **One seed, one run.** Time is in integer nanoseconds, the events of one instant have one order, and
+//!    each entity draws random numbers from a stream of its own. Nothing depends on the machine or on
+//!    threads.
+//! 2. **The policy is the live one.** The host reports what happened and carries out the policy's answers.
+//! 3. **Time adds up.** The times that processors ran, switched and idled add up to their number times the
+//!    duration.
 //!
 //! ```
 //! use mete_sim::{Scenario, report};
@@ -22,8 +24,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`host`] is the machine, [`model`] the seam to what runs on it, [`recorder`] the seam to who watches.
+//! [`host`] is the machine, [`model`] its interface to what runs on it, [`recorder`] its interface to what
+//! watches.
 
+mod client_report;
 pub mod cost;
 pub mod host;
 pub mod metrics;

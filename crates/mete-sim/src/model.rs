@@ -1,4 +1,4 @@
-//! The seam between the host and what runs on it: bodies of clients, devices, the world outside.
+//! The interface between the host and what runs on it: bodies of clients, devices, the world outside.
 //!
 //! ```text
 //!             next: what now?  ──▶ Compute(ns) │ Continue │ Block │ Yield │ Exit
@@ -8,8 +8,8 @@
 //!                  └── Context: notify, observe, after, cancel, note ──▶ Host
 //! ```
 //!
-//! A [`Model`] holds the bodies of all clients. It never sees the policy and the policy never sees it:
-//! what happens between them goes through the host.
+//! A [`Model`] holds the bodies of all clients. It never sees the policy, and the policy never sees it:
+//! everything that happens between them goes through the host.
 
 use std::collections::VecDeque;
 
@@ -21,43 +21,43 @@ use crate::recorder::Note;
 /// What a client does next, now that it has a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It computes for this long and is then asked again. [`Model::advance`] tells it what of that it
-    /// got before it lost its processor or was interrupted, and it is asked anew.
+    /// It computes for this long and is then asked again. If it loses its processor or is interrupted before,
+    /// [`Model::advance`] tells it how much of that it got, and it is asked anew.
     Compute(Nanoseconds),
-    /// It acted on others: the host carries that out and asks again, unless the client has lost its
-    /// processor by it.
+    /// It acted on others. The host carries that out and asks again, unless the client has lost its processor
+    /// by it.
     Continue,
-    /// It waits. The next word about it is a signal that is answered by [`Reaction::Wake`].
+    /// It waits. It runs again after a signal that the model answers with [`Reaction::Wake`].
     Block,
     /// It gives way and stays runnable.
     Yield,
-    /// It is over, for ever.
+    /// It has exited, for ever.
     Exit,
 }
 
 /// What a signal does to the client that it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
-    /// If it is blocked it wakes; if it is running it is interrupted and asked what it does now.
+    /// A blocked client wakes; a running one is interrupted and asked what it does next.
     Wake,
-    /// It is noted; the client goes on as it is.
+    /// The signal is kept; the client goes on as it is.
     Pending,
 }
 
 /// What runs on the clients, and the world around them.
 pub trait Model {
-    /// What clients are sent.
+    /// The signals that clients get.
     type Signal: Copy;
-    /// What the world outside the clients sends to itself: devices, links, remote users.
+    /// The events that the world outside the clients sends to itself: devices, links, remote users.
     type Event: Copy;
 
-    /// What `client` does now. It is running.
+    /// What `client` does next. It is running.
     fn next(&mut self, client: ClientId, context: &mut Context<'_, Self>) -> Step;
 
-    /// `client` has had `ran_ns` of the processor since it was asked or told last.
+    /// `client` has had the processor for `ran_ns` since the last call of this or of [`Model::next`].
     fn advance(&mut self, client: ClientId, ran_ns: Nanoseconds);
 
-    /// A signal arrives for `client`, whatever that is doing.
+    /// A signal arrives for `client`, which may be in any state.
     fn deliver(
         &mut self,
         client: ClientId,
@@ -65,42 +65,42 @@ pub trait Model {
         context: &mut Context<'_, Self>,
     ) -> Reaction;
 
-    /// An event that was asked for by [`Context::after`] has come.
+    /// An event that [`Context::after`] announced is due.
     fn event(&mut self, event: Self::Event, context: &mut Context<'_, Self>);
 
-    /// What the host sees of a signal, from outside: the policy is told of it before the client is.
-    /// `None` for signals that are none of the host's business.
+    /// What the host sees of a signal from outside. The policy is told before the client is. `None` for
+    /// signals that do not concern the host.
     fn seen(&self, client: ClientId, signal: Self::Signal) -> Option<mete_policy::Event> {
         let _ = (client, signal);
         None
     }
 
-    /// Who has woken `client`, if a client has.
+    /// The client that has woken `client`, if a client has.
     fn waker(&self, client: ClientId) -> Option<ClientId> {
         let _ = client;
         None
     }
 
-    /// What it takes, besides a switch, until `client` computes on a processor that was idle and is given to it now.
-    /// `is_remote`: its waker runs on another one.
+    /// How long it takes, in addition to a switch, until `client` computes on a processor that was idle and
+    /// is given to it now. `is_remote`: its waker runs on another processor.
     fn start_ns(&mut self, client: ClientId, is_remote: bool) -> Nanoseconds {
         let _ = (client, is_remote);
         0
     }
 
-    /// How long the running client goes on when `client`'s wake-up takes its processor.
+    /// How long the running client goes on when the wake-up of `client` takes its processor.
     fn make_way_ns(&mut self, client: ClientId, is_remote: bool) -> Nanoseconds {
         let _ = (client, is_remote);
         0
     }
 
-    /// `client` has got a processor; [`Model::next`] follows.
+    /// `client` has got a processor; a call of [`Model::next`] follows.
     fn dispatched(&mut self, client: ClientId, context: &mut Context<'_, Self>) {
         let _ = (client, context);
     }
 }
 
-/// What a model asks of the host; carried out in order, as soon as the model returns.
+/// A request of a model to the host. Requests are carried out in order, as soon as the model returns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Act<S> {
     Deliver { to: ClientId, signal: S },
@@ -110,11 +110,11 @@ pub(crate) enum Act<S> {
     Note(Note),
 }
 
-/// Everything in the host's queue; when processors are due is not.
+/// Everything in the host's queue. The moments when processors are due are kept elsewhere.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Event<S, E> {
+pub(crate) enum QueuedEvent<S, E> {
     Tick(usize),
-    /// The processor is taken from whom it has been given to, unless that is another one by now.
+    /// The processor is taken from its client, unless it has been given to another one since.
     Preempt {
         processor: usize,
         turn: u64,
@@ -127,9 +127,9 @@ pub(crate) enum Event<S, E> {
     World(E),
 }
 
-pub(crate) type HostEvent<M> = Event<<M as Model>::Signal, <M as Model>::Event>;
+pub(crate) type HostEvent<M> = QueuedEvent<<M as Model>::Signal, <M as Model>::Event>;
 
-/// What a model may do while it is asked.
+/// What a model can do while it is called.
 pub struct Context<'a, M: Model + ?Sized> {
     pub(crate) now_ns: Nanoseconds,
     pub(crate) acts: &'a mut VecDeque<Act<M::Signal>>,
@@ -148,17 +148,21 @@ impl<M: Model + ?Sized> Context<'_, M> {
         self.acts.push_back(Act::Deliver { to, signal });
     }
 
-    /// Sends a signal after a while.
+    /// Sends a signal after a delay.
     pub fn notify_after(&mut self, delay_ns: Nanoseconds, to: ClientId, signal: M::Signal) -> Ticket {
-        self.queue.push(self.now_ns.saturating_add(delay_ns), Class::Outside, Event::Deliver { to, signal })
+        self.queue.push(
+            self.now_ns.saturating_add(delay_ns),
+            Class::Outside,
+            QueuedEvent::Deliver { to, signal },
+        )
     }
 
-    /// Has [`Model::event`] called after a while.
+    /// Has [`Model::event`] called after a delay.
     pub fn after(&mut self, delay_ns: Nanoseconds, event: M::Event) -> Ticket {
-        self.queue.push(self.now_ns.saturating_add(delay_ns), Class::Outside, Event::World(event))
+        self.queue.push(self.now_ns.saturating_add(delay_ns), Class::Outside, QueuedEvent::World(event))
     }
 
-    /// Takes back what [`Context::after`] or [`Context::notify_after`] announced, unless it has happened.
+    /// Takes back what [`Context::after`] or [`Context::notify_after`] announced, if it has not happened yet.
     pub fn cancel(&mut self, ticket: Ticket) {
         self.queue.cancel(ticket);
     }
@@ -178,7 +182,7 @@ impl<M: Model + ?Sized> Context<'_, M> {
         self.acts.push_back(Act::SetDomainShare { domain, share });
     }
 
-    /// Tells the recorder something that only the model knows.
+    /// Reports something to the recorder that only the model knows.
     pub fn note(&mut self, note: Note) {
         self.acts.push_back(Act::Note(note));
     }

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// Runs jobs 0 to `jobs` on so many threads and answers their results in the jobs' order, whatever the
-/// number of threads. The calling thread works none of them: it calls `done` after each that ended,
-/// and no further job is begun once that says [`ControlFlow::Break`]. `None` if it did.
+/// Runs jobs 0 to `jobs` on this number of threads, and returns their results in the order of the jobs. The
+/// calling thread runs no job: it calls `done` after each that has ended. If `done` says
+/// [`ControlFlow::Break`], no further job is begun, and the result is `None`.
 ///
 /// ```
 /// use std::{num::NonZeroUsize, ops::ControlFlow};
@@ -25,13 +25,14 @@ pub fn in_parallel<T: Send>(
 ) -> Option<Vec<T>> {
     let next = AtomicUsize::new(0);
     let (sender, results) = mpsc::channel();
-    // It grows with the results: nobody knows whether all the jobs will be done.
+    // It grows with the results, because it is not known whether all jobs will be done.
     let mut found: Vec<Option<T>> = Vec::new();
     thread::scope(|scope| {
         for _ in 0..threads.get().min(jobs) {
             let (sender, next, run) = (sender.clone(), &next, &run);
             scope.spawn(move || work(next, jobs, run, &sender));
         }
+        // Only the workers hold senders now, so the loop ends when the last of them returns.
         drop(sender);
         for (job, result) in results {
             found.resize_with(found.len().max(job + 1), || None);
@@ -42,13 +43,14 @@ pub fn in_parallel<T: Send>(
             }
         }
     });
+    // After a break, results may be missing at the end and in between.
     if found.len() == jobs { found.into_iter().collect() } else { None }
 }
 
-/// Takes one job after another until none is left, or nobody wants the results any more.
+/// Takes one job after another until none is left, or until the results have no receiver.
 fn work<T>(next: &AtomicUsize, jobs: usize, run: impl Fn(usize) -> T, results: &mpsc::Sender<(usize, T)>) {
     loop {
-        // Relaxed: the number is all that threads tell one another by it.
+        // Relaxed: the number is the only thing that the threads share by it.
         let job = next.fetch_add(1, Ordering::Relaxed);
         if job >= jobs || results.send((job, run(job))).is_err() {
             return;

@@ -1,34 +1,33 @@
 //! The queue of future events: a heap on (time, class, sequence).
 //!
-//! Events of one instant come out by their class, and within one in the order in which they were put in,
-//! so a run has one order and no other. An event can be cancelled by its ticket and is gone at once, so
-//! that what is taken back never fills the heap.
+//! Events of one instant come out by their class, and events of one class in the order in which they were put
+//! in, so there is exactly one order. An event can be cancelled by its ticket. It is gone at once, so that
+//! cancelled events never fill the heap.
 
 use mete_policy::Nanoseconds;
 
-/// What comes first of what falls on one instant; the [host](crate::host) says why.
+/// The order of what falls on one instant; the [host](crate::host) gives the reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// The periodic interrupt of a processor.
     Tick,
-    /// A wake-up, a signal, news of a device or of a remote user.
+    /// A wake-up, a signal, or news of a device or a remote user.
     Outside,
     /// A processor's switch, burst or slice is over.
     Processor,
 }
 
-/// Binary digits of a moment for the sequence: a run has fewer events than they count.
+/// The bits of a moment for the sequence: no run has more events than they can count.
 const SEQUENCE_BITS: u32 = 62;
 
-/// A place in the order of events: the time, within it the class, and within that the sequence in which
-/// they were put in.
+/// A place in the order of events: by time, then by class, then by the sequence in which they were put in.
 ///
-/// One number, because that takes fewer steps to compare than three.
+/// It is one number, because one comparison takes fewer steps than three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(u128);
 
 impl Moment {
-    /// After all others.
+    /// After all other moments.
     pub const NEVER: Moment = Moment(u128::MAX);
 
     /// The moment of an event.
@@ -43,9 +42,9 @@ impl Moment {
     }
 }
 
-/// What cancels an event.
+/// Cancels an event.
 ///
-/// It stays harmless for ever: sequence numbers are not used twice.
+/// A ticket stays harmless for ever, because sequence numbers are not used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     slot: u32,
@@ -66,7 +65,7 @@ impl Entry {
 
 struct Slot<E> {
     sequence: u64,
-    /// Where its entry is in the heap.
+    /// The index of its entry in the heap.
     place: u32,
     /// `None` while the slot is free.
     event: Option<E>,
@@ -74,8 +73,8 @@ struct Slot<E> {
 
 /// Future events, earliest first.
 ///
-/// Invariant: a slot is free, or `place` is that of the one entry that names it. No entry is before
-/// the one above it.
+/// Invariant: a slot is free, or `place` is the index of the one entry that names it. No entry is before the
+/// one above it.
 pub struct Queue<E> {
     heap: Vec<Entry>,
     slots: Vec<Slot<E>>,
@@ -89,11 +88,11 @@ impl<E> Default for Queue<E> {
     }
 }
 
-/// Children of an entry: four, so that the heap is flat and its siblings share a cache line or two.
+/// The children of an entry: four, so that the heap is flat and siblings share a cache line or two.
 const WIDTH: usize = 4;
 
 impl<E> Queue<E> {
-    /// Puts an event at a time. It allocates only while the queue is longer than it ever was.
+    /// Puts in an event for this time. It allocates only when the queue becomes longer than it ever was.
     pub fn push(&mut self, at_ns: Nanoseconds, class: Class, event: E) -> Ticket {
         let sequence = self.take_sequence();
         let slot = self.occupy(Slot { sequence, place: 0, event: Some(event) });
@@ -103,8 +102,8 @@ impl<E> Queue<E> {
         Ticket { slot, sequence }
     }
 
-    /// A moment at that time for an event that is kept elsewhere, after all of its class that were put in
-    /// so far.
+    /// A moment at this time for an event that is kept elsewhere. It is after all moments of its time and
+    /// class that exist so far.
     pub fn moment(&mut self, at_ns: Nanoseconds, class: Class) -> Moment {
         Moment::new(at_ns, class, self.take_sequence())
     }
@@ -127,9 +126,10 @@ impl<E> Queue<E> {
         }
     }
 
-    /// Takes an event out before its time; `None` if it has happened, or was cancelled.
+    /// Takes an event out before its time; `None` if it has happened or was cancelled.
     pub fn cancel(&mut self, ticket: Ticket) -> Option<E> {
         let slot = self.slots.get(ticket.slot as usize)?;
+        // The slot may hold another event by now.
         if slot.sequence != ticket.sequence || slot.event.is_none() {
             return None;
         }
@@ -153,6 +153,7 @@ impl<E> Queue<E> {
     fn remove(&mut self, place: usize) -> Option<E> {
         let entry = self.heap.swap_remove(place);
         if let Some(&moved) = self.heap.get(place) {
+            // The last entry has taken this place, and may belong above or below it.
             if place > 0 && moved.is_before(&self.heap[(place - 1) / WIDTH]) {
                 self.rise(place, moved);
             } else {
@@ -188,10 +189,11 @@ impl<E> Queue<E> {
     fn first_below(&self, place: usize) -> Option<usize> {
         let begin = place * WIDTH + 1;
         let end = (begin + WIDTH).min(self.heap.len());
-        let earlier = |first: usize, next: usize| {
-            if self.heap[next].is_before(&self.heap[first]) { next } else { first }
-        };
-        (begin..end).reduce(earlier)
+        (begin..end).reduce(
+            |first, next| {
+                if self.heap[next].is_before(&self.heap[first]) { next } else { first }
+            },
+        )
     }
 
     fn put(&mut self, place: usize, entry: Entry) {
@@ -252,7 +254,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn events_come_out_as_from_a_sorted_list_whatever_is_cancelled(
+        fn events_come_out_as_from_a_sorted_list_with_any_of_them_cancelled(
             calls in prop::collection::vec((0u64..20, 0usize..5, 0usize..50), 1..300)
         ) {
             let (mut queue, mut tickets, mut list) = (Queue::default(), Vec::new(), Vec::new());

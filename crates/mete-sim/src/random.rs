@@ -1,8 +1,8 @@
 //! Random numbers: a stream for each entity, and distributions that are the same on every machine.
 //!
-//! A stream begins where the run's seed and the entity's name say, so that another entity in the
-//! scenario shifts nobody else's numbers. Logarithms and powers come from `libm`, written in Rust:
-//! the system's own may differ in the last bit from machine to machine.
+//! The run's seed and the entity's name determine where a stream begins, so another entity in the scenario
+//! does not shift any other stream. Logarithms and powers come from `libm`, which is written in Rust: the
+//! system's own library may differ in the last bit from machine to machine.
 
 use mete_policy::Nanoseconds;
 use rand_pcg::Pcg64Mcg;
@@ -13,13 +13,13 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 pub struct Stream(Pcg64Mcg);
 
 impl Stream {
-    /// The stream of the entity with this name in the run with this seed.
+    /// The stream of the entity with this name, in the run with this seed.
     #[must_use]
     pub fn new(seed: u64, name: &str) -> Stream {
         Stream(Pcg64Mcg::seed_from_u64(seed ^ hash(name)))
     }
 
-    /// A number from 0 to `below` less one; 0 if `below` is 0.
+    /// A number from 0 to `below` minus one; 0 if `below` is 0.
     pub fn below(&mut self, below: u64) -> u64 {
         // The upper half of the product: its bias is below 2⁻⁶⁴ × `below`.
         ((u128::from(self.0.next_u64()) * u128::from(below)) >> 64) as u64
@@ -34,8 +34,8 @@ impl Stream {
 
 /// FNV-1a: spreads names over the seeds.
 fn hash(name: &str) -> u64 {
-    let mixed = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, mixed)
+    name.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// How a length of time (or another number) varies.
@@ -43,7 +43,7 @@ fn hash(name: &str) -> u64 {
 pub enum Distribution {
     /// Always the same.
     Fixed(u64),
-    /// Every number from the first to the second, both included, alike.
+    /// Every number from the first to the second, including both, with the same probability.
     Uniform(u64, u64),
     /// Exponential with this mean.
     Exponential {
@@ -57,7 +57,7 @@ pub enum Distribution {
         /// The standard deviation.
         deviation: u64,
     },
-    /// Pareto: at least `least`, with a tail the heavier the smaller `shape` is.
+    /// Pareto: at least `least`; the smaller `shape` is, the heavier the tail.
     Pareto {
         /// The smallest value.
         least: u64,
@@ -66,7 +66,7 @@ pub enum Distribution {
     },
 }
 
-/// Longer than any run: a sample of a heavy tail is cut off here, so that sums of it fit.
+/// Longer than any run. A sample of a heavy tail is cut off here, so that sums of samples fit.
 pub const LONGEST_NS: Nanoseconds = 1 << 60;
 
 impl Distribution {
@@ -92,6 +92,7 @@ impl Distribution {
             }
             Distribution::Exponential { mean } => rounded(-(mean as f64) * libm::log(stream.unit())),
             Distribution::Normal { mean, deviation } => {
+                // Box and Muller's transformation. `unit` is never 0, so the logarithm is finite.
                 let radius = libm::sqrt(-2.0 * libm::log(stream.unit()));
                 let angle = core::f64::consts::TAU * stream.unit();
                 rounded(mean as f64 + deviation as f64 * radius * libm::cos(angle))
@@ -103,7 +104,7 @@ impl Distribution {
     }
 }
 
-/// The cast saturates: below 0 it is 0, and what is no number is 0, too.
+/// The cast saturates: a number below 0 becomes 0, and so does a value that is not a number.
 fn rounded(value: f64) -> u64 {
     (libm::round(value) as u64).min(LONGEST_NS)
 }
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_stay_in_their_range_whatever_the_parameters() {
+    fn samples_stay_in_their_range_with_any_parameters() {
         let mut stream = Stream::new(2, "range");
         for _ in 0..10_000 {
             assert!((3..=5).contains(&Distribution::Uniform(3, 5).sample(&mut stream)));

@@ -1,22 +1,23 @@
-//! Who watches a run: metrics and traces hook in here. A recorder that does nothing costs nothing.
+//! The watchers of a run: metrics and traces attach here. A recorder that does nothing costs nothing.
 
 use mete_policy::{ClientId, DomainIndex, Grant, Nanoseconds, Observation, ProcessorId, Share, Stop};
 
 /// What only a model knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// A client answered a request; the time is measured where it is felt, at whoever asked.
+    /// A client's request was answered. The time is measured where it is felt: at the client or machine that
+    /// asked.
     Response {
-        /// Who answered, or who asked a remote machine.
+        /// The client that answered, or that asked a remote machine.
         client: ClientId,
-        /// At which of its ports.
+        /// The client's port.
         port: u16,
-        /// From asking to having the answer.
+        /// The time from the request to the answer.
         took_ns: Nanoseconds,
     },
-    /// A task got through its program, or through a part of it that counts.
+    /// A task has completed its program, or a part of it that counts.
     Done {
-        /// Whose task it is.
+        /// The task's client.
         client: ClientId,
         /// The task's number in its guest; 0 where the client is the task.
         task: u16,
@@ -27,24 +28,24 @@ pub enum Note {
         client: ClientId,
         /// The task's number in its guest.
         task: u16,
-        /// From the event's arrival at the guest's domain to the task's being runnable.
+        /// The time from the event's arrival at the guest's domain until the task is runnable.
         pending_ns: Nanoseconds,
     },
 }
 
-/// Is told what happens on a host, in order. All methods default to doing nothing.
+/// Receives what happens on a host, in order. All methods do nothing by default.
 pub trait Recorder {
     /// A client became runnable.
     fn woke(&mut self, client: ClientId, now_ns: Nanoseconds) {
         let _ = (client, now_ns);
     }
 
-    /// A client got a processor; where switches cost time, that begins now.
+    /// A client got a processor. If switches cost time, the switch begins now.
     fn dispatched(&mut self, processor: ProcessorId, client: ClientId, grant: Grant, now_ns: Nanoseconds) {
         let _ = (processor, client, grant, now_ns);
     }
 
-    /// A client left its processor. `ran_ns` is what the policy is told.
+    /// A client left its processor. `ran_ns` is the time that the policy is told.
     fn stopped(
         &mut self,
         processor: ProcessorId,
@@ -56,17 +57,17 @@ pub trait Recorder {
         let _ = (processor, client, ran_ns, stop, now_ns);
     }
 
-    /// A client is over.
+    /// A client has exited.
     fn exited(&mut self, client: ClientId, now_ns: Nanoseconds) {
         let _ = (client, now_ns);
     }
 
-    /// A client's share is another from now on.
+    /// A client's share has changed.
     fn share_set(&mut self, client: ClientId, share: Share, now_ns: Nanoseconds) {
         let _ = (client, share, now_ns);
     }
 
-    /// A domain's share is another from now on.
+    /// A domain's share has changed.
     fn domain_share_set(&mut self, domain: DomainIndex, share: Share, now_ns: Nanoseconds) {
         let _ = (domain, share, now_ns);
     }
@@ -76,16 +77,16 @@ pub trait Recorder {
         let _ = (observation, now_ns);
     }
 
-    /// The model said something.
+    /// The model reported something.
     fn noted(&mut self, note: Note, now_ns: Nanoseconds) {
         let _ = (note, now_ns);
     }
 }
 
-/// Nobody watches.
+/// No watcher.
 impl Recorder for () {}
 
-/// Two watch.
+/// Two watchers.
 impl<A: Recorder, B: Recorder> Recorder for (A, B) {
     fn woke(&mut self, client: ClientId, now_ns: Nanoseconds) {
         self.0.woke(client, now_ns);
@@ -135,7 +136,7 @@ impl<A: Recorder, B: Recorder> Recorder for (A, B) {
     }
 }
 
-/// A watcher that may be there or not, decided at run time.
+/// A watcher that is present or not, decided at run time.
 impl<R: Recorder> Recorder for Option<R> {
     fn woke(&mut self, client: ClientId, now_ns: Nanoseconds) {
         if let Some(recorder) = self {

@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 
 use mete_policy::{ClientId, DomainIndex, Nanoseconds, Policy};
 
+pub use crate::client_report::{ClientReport, ServiceError};
 use crate::host::{Host, Stalled, Times};
-use crate::metrics::{Fluid, Latencies, jain};
+use crate::metrics::{Fluid, jain};
 use crate::model::Model;
 use crate::recorder::Recorder;
 use crate::scenario::Scenario;
@@ -14,81 +15,28 @@ use crate::scene::{Scene, Troubles};
 use crate::waiting::{Waiting, waiting};
 use crate::watch::Watch;
 
-/// What one client had.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ClientReport {
-    /// Its name.
-    pub name: String,
-    /// Its domain's name; empty for the root.
-    pub domain: String,
-    /// Its own share.
-    pub share: u32,
-    /// The part of all processors that its share, and its domain's, promise while everybody is ready.
-    pub wanted: f64,
-    /// The part of all processors that it had.
-    pub got: f64,
-    /// The processor time that it had.
-    pub ran_ns: Nanoseconds,
-    /// How often a processor switched to it from another.
-    pub switches: u64,
-    /// How often it woke.
-    pub wakes: u64,
-    /// From waking to running.
-    pub wake_to_run: Option<Latencies>,
-    /// From waking to waiting again.
-    pub wake_to_block: Option<Latencies>,
-    /// From asking to being answered, where the model knows who asks.
-    pub response: Option<Latencies>,
-    /// The longest time that it was ready and did not run.
-    pub longest_wait_ns: Nanoseconds,
-    /// How often it was ready without running for longer than [`Scenario::starvation_ns`].
-    pub starved: u64,
-    /// How long it was so beyond that, together.
-    pub starved_ns: Nanoseconds,
-    /// How far its service is from what its share promises.
-    pub error: ServiceError,
-    /// How long it turned in circles for spin locks: processor time that it had and made nothing of,
-    /// up to when it was told of its progress last.
-    pub spun_ns: Nanoseconds,
-    /// How often its program, or its guest's programs, said that something is done. Of a guest with
-    /// several virtual processors all of it is with the first.
-    pub done: u64,
-}
-
-/// The service-time error of a client: the service that it had less what the fluid server of
-/// [`Fluid`] would have given it, since measuring began. To the nearest nanosecond.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ServiceError {
-    /// At the end.
-    pub last_ns: i64,
-    /// At the lowest, just before a turn: how far it was behind. Never above 0.
-    pub lowest_ns: i64,
-    /// At the highest, at the end of a turn: how far it was ahead. Never below 0.
-    pub highest_ns: i64,
-}
-
-/// What a run showed; the warm-up is not in it.
+/// What a run showed, without the warm-up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The policy's name: what it was asked for by, or its own.
+    /// The policy's name: the name that it was asked for by, or its own.
     pub policy: String,
     /// The seed.
     pub seed: u64,
-    /// How long it was watched.
+    /// How long was measured.
     pub measured_ns: Nanoseconds,
-    /// What all processors did, together: the three are `measured_ns` times their number.
+    /// What all processors did, together. The sum of the three is `measured_ns` times their number.
     pub times: Times,
-    /// How often the policy chose somebody.
+    /// How often the policy chose a client.
     pub decisions: u64,
     /// How fair the service was, 0 to 1: Jain's index over what clients had for each unit of share.
     pub fairness: Option<f64>,
     /// The clients, by number.
     pub clients: Vec<ClientReport>,
-    /// Who has waited for others from the first half on to the end.
+    /// The tasks that have waited for others from the first half of the measured time to the end.
     pub waiting: Vec<Waiting>,
-    /// The policy's own counters, warm-up included.
+    /// The policy's own counters, including the warm-up.
     pub counters: Vec<(&'static str, u64)>,
-    /// What was lost on the network, and what senders of streams did about it, warm-up included.
+    /// What was lost on the network, and what senders of streams did about it, including the warm-up.
     pub network: NetworkReport,
 }
 
@@ -97,13 +45,13 @@ pub struct Report {
 pub struct NetworkReport {
     /// Packets that the driver's network card had no room for.
     pub lost: u64,
-    /// What the senders of streams had to do besides sending.
+    /// What the senders of streams had to do in addition to sending.
     pub senders: Troubles,
 }
 
 impl Report {
-    /// The part of partial boosts that hit, 0 to 1: during which a task that waits for events ran (TAVS
-    /// paper, §5.2). `None` where the policy counts none.
+    /// The part of partial boosts that hit, 0 to 1. A boost hits if a task that waits for events runs during
+    /// it (TAVS paper, §5.2). `None` if the policy counts no partial boosts.
     #[must_use]
     pub fn boost_hit_ratio(&self) -> Option<f64> {
         let counter =
@@ -112,7 +60,7 @@ impl Report {
         (boosts > 0).then(|| hits as f64 / boosts as f64)
     }
 
-    /// The longest time anybody was ready in vain.
+    /// The longest time that any client was ready without running.
     #[must_use]
     pub fn longest_wait_ns(&self) -> Nanoseconds {
         self.clients.iter().map(|client| client.longest_wait_ns).max().unwrap_or(0)
@@ -130,14 +78,19 @@ pub fn run<R: Recorder>(
     seed: u64,
     also: R,
 ) -> Option<Result<(Report, R), Stalled>> {
-    let go_on = || ControlFlow::<Infallible>::Continue(());
-    run_while(scenario, policy, seed, also, go_on).map(|outcome| outcome.map(whole))
+    let outcome = run_while(scenario, policy, seed, also, never_stopped)?;
+    Some(outcome.map(whole))
 }
 
-/// What a run comes to: its report and what also recorded it, or why it was stopped.
+/// The end of a run: its report and what also recorded it, or the reason why it was stopped.
 type Outcome<B, R> = ControlFlow<B, (Report, R)>;
 
-/// Of a run that nobody stops.
+/// What `go_on` answers in a run that is never stopped.
+fn never_stopped() -> ControlFlow<Infallible> {
+    ControlFlow::Continue(())
+}
+
+/// The outcome of a run that is never stopped.
 fn whole<R>(outcome: Outcome<Infallible, R>) -> (Report, R) {
     match outcome {
         ControlFlow::Continue(whole) => whole,
@@ -145,8 +98,8 @@ fn whole<R>(outcome: Outcome<Infallible, R>) -> (Report, R) {
     }
 }
 
-/// As [`run`], unless `go_on`, which is asked every few thousand events, says [`ControlFlow::Break`]: then
-/// there is no report.
+/// As [`run`], unless `go_on` says [`ControlFlow::Break`]: then there is no report. `go_on` is asked every
+/// few thousand events.
 ///
 /// # Errors
 ///
@@ -159,12 +112,13 @@ pub fn run_while<R: Recorder, B>(
     go_on: impl FnMut() -> ControlFlow<B>,
 ) -> Option<Result<Outcome<B, R>, Stalled>> {
     let outcome = under(scenario, scenario.policy(policy, seed)?, seed, also, go_on);
-    // With a scenario's settings a policy may call itself otherwise than it was asked for.
-    let named = |(report, also)| (Report { policy: policy.to_owned(), ..report }, also);
-    Some(outcome.map(|outcome| outcome.map_continue(named)))
+    // With a scenario's settings a policy may have another name of its own than it was asked for by.
+    Some(outcome.map(|outcome| {
+        outcome.map_continue(|(report, also)| (Report { policy: policy.to_owned(), ..report }, also))
+    }))
 }
 
-/// Runs a scenario under any policy, made for [`Scenario::setup`], and reports.
+/// Runs a scenario under any policy that was made for [`Scenario::setup`], and reports.
 ///
 /// # Errors
 ///
@@ -175,8 +129,7 @@ pub fn run_under<P: Policy, R: Recorder>(
     seed: u64,
     also: R,
 ) -> Result<(Report, R), Stalled> {
-    let go_on = || ControlFlow::<Infallible>::Continue(());
-    under(scenario, policy, seed, also, go_on).map(whole)
+    under(scenario, policy, seed, also, never_stopped).map(whole)
 }
 
 fn under<P: Policy, R: Recorder, B>(
@@ -200,6 +153,7 @@ fn measure<P: Policy, R: Recorder, B>(
     if let ControlFlow::Break(stopped) = host.run_while(scenario.warm_up_ns, &mut go_on)? {
         return Ok(ControlFlow::Break(stopped));
     }
+    // The warm-up is simulated, and what it adds to the counts is subtracted.
     let before = times_of_clients(scenario, &host);
     let (times_before, decisions_before) = (sum(&host), host.decisions());
     host.recorder_mut().0.begin(scenario.warm_up_ns);
@@ -218,6 +172,7 @@ fn measure<P: Policy, R: Recorder, B>(
     let waiting = waiting(scenario, &host);
     let (senders, lost) = host.model().troubles();
     let network = NetworkReport { lost, senders };
+    // Only now, because it takes the host apart.
     let (watch, also) = host.into_recorder();
     let measured_ns = scenario.duration_ns - scenario.warm_up_ns;
     let clients = clients(watch, scenario, &had, times.total_ns());
@@ -227,7 +182,7 @@ fn measure<P: Policy, R: Recorder, B>(
     Ok(ControlFlow::Continue((report, also)))
 }
 
-/// What each client has run, and what of that it has spun.
+/// What each client has run, and how much of that it has spun.
 fn times_of_clients<P: Policy, R: Recorder>(
     scenario: &Scenario,
     host: &Host<P, Scene, R>,
@@ -236,7 +191,7 @@ fn times_of_clients<P: Policy, R: Recorder>(
     clients.map(|client| (host.ran_ns(client), host.model().spun_ns(client))).collect()
 }
 
-/// The ideal server of a scenario.
+/// The ideal server for a scenario.
 fn fluid(scenario: &Scenario) -> Fluid {
     let mut fluid = Fluid::new(scenario.hardware.processors);
     scenario.domains.iter().for_each(|domain| fluid.add_domain(domain.parent, domain.share));
@@ -275,13 +230,13 @@ fn clients(
     with_figures.collect()
 }
 
-/// The part of all processors that each client is promised: its share of its domain's part, which is
-/// the domain's share of its parent's, among all that compete there and have a client.
+/// The part of all processors that each client is promised: its share of its domain's part. A domain's part
+/// is its share of its parent's part. Only clients, and domains that have a client, compete.
 fn wanted(scenario: &Scenario) -> Vec<f64> {
     let domains = scenario.domains.len() + 1;
     let mut is_used = vec![false; domains];
     scenario.clients.iter().for_each(|client| is_used[usize::from(client.domain)] = true);
-    // Parents stand before their children.
+    // From the last to the first, because parents stand before their children.
     for (index, domain) in scenario.domains.iter().enumerate().rev() {
         if is_used[index + 1] {
             is_used[usize::from(domain.parent)] = true;
@@ -297,6 +252,7 @@ fn wanted(scenario: &Scenario) -> Vec<f64> {
         let domain = usize::from(domain);
         parts[domain] * f64::from(share) / competing[domain].max(1) as f64
     };
+    // Here from the first to the last: the part of a parent is needed for its children's.
     let mut parts = vec![1.0; domains];
     for (index, domain) in scenario.domains.iter().enumerate() {
         parts[index + 1] = part_of(&parts, domain.parent, domain.share.get());

@@ -6,7 +6,7 @@
 //!   seeds ────────┘
 //! ```
 //!
-//! The results come in the order of the combinations, whatever the number of threads.
+//! The results come in the order of the combinations, with any number of threads.
 
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
@@ -53,7 +53,7 @@ pub enum SweepError {
         /// What is wrong with it.
         what: String,
     },
-    /// A combination of values is no scenario.
+    /// A combination of values makes no scenario.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// More than [`MOST_RUNS`].
@@ -77,7 +77,7 @@ pub enum SweepError {
     Stalled(#[from] Stalled),
 }
 
-/// As many runs as a sweep may have: their reports are all kept until the last one is over.
+/// The most runs that a sweep may have: all their reports are kept until the last one ends.
 pub const MOST_RUNS: u64 = 100_000;
 
 /// A sweep that is ready to run.
@@ -94,18 +94,18 @@ pub struct Cell {
     pub values: Vec<String>,
     /// The policy's name.
     pub policy: String,
-    /// What was found, by seed.
+    /// The reports, by seed.
     pub reports: Vec<Report>,
 }
 
 impl Sweep {
-    /// A scenario (a file, or one that comes with the program) with these settings and every combination of
-    /// what varies, under every policy, or the scenario's own if there is none.
+    /// A scenario (a file, or a shipped one) with these settings and every combination of the varied values,
+    /// under every policy. With no policies, it runs under the scenario's own.
     ///
     /// # Errors
     ///
-    /// [`SweepError::Value`] or [`SweepError::Scenario`] for the first combination that is no scenario, and
-    /// [`SweepError::TooMany`].
+    /// [`SweepError::Value`] or [`SweepError::Scenario`] for the first combination that makes no scenario,
+    /// and [`SweepError::TooMany`].
     pub fn new(
         scenario: &str,
         settings: &[String],
@@ -114,19 +114,12 @@ impl Sweep {
         seeds: Range<u64>,
     ) -> Result<Sweep, SweepError> {
         check_number(&seeds, varied, policies)?;
-        let load = |values: Vec<String>| {
-            let settings: Vec<String> = settings.iter().chain(&values).cloned().collect();
-            match Scenario::load(scenario, &settings) {
-                Ok(scenario) => Ok((values, scenario)),
-                Err(ScenarioError::Setting { setting, what }) if values.contains(&setting) => {
-                    Err(SweepError::Value { setting, what })
-                }
-                Err(error) => Err(SweepError::Scenario(error)),
-            }
+        let variants = combinations(varied).into_iter().map(|values| variant(scenario, settings, values));
+        let variants = variants.collect::<Result<Vec<_>, _>>()?;
+        let policies = match (policies, variants.first()) {
+            ([], Some((_, scenario))) => vec![scenario.policy.clone()],
+            _ => policies.to_vec(),
         };
-        let variants = combinations(varied).into_iter().map(load).collect::<Result<Vec<_>, _>>()?;
-        let own = || variants.first().map(|(_, scenario)| scenario.policy.clone()).into_iter().collect();
-        let policies = if policies.is_empty() { own() } else { policies.to_vec() };
         Ok(Sweep { variants, policies, seeds })
     }
 
@@ -140,26 +133,29 @@ impl Sweep {
         usize::try_from(self.seeds.end.saturating_sub(self.seeds.start)).unwrap_or(usize::MAX)
     }
 
-    /// Runs all of it on so many threads, and calls `done` after each run. `None` if `go_on`, which is asked
-    /// after each run and all the time during it, says [`ControlFlow::Break`].
+    /// Runs all of it on this number of threads, and calls `done` after each run. `None` if `go_on`, which is
+    /// asked after each run and continually during it, says [`ControlFlow::Break`].
     pub fn run(
         &self,
         threads: NonZeroUsize,
         go_on: impl Fn() -> ControlFlow<()> + Sync,
         mut done: impl FnMut(),
     ) -> Option<Result<Vec<Cell>, SweepError>> {
-        let run_one = |nth| self.one(nth, &go_on);
-        let after_each = || {
-            done();
-            go_on()
-        };
-        let reports = in_parallel(self.runs(), threads, run_one, after_each)?;
-        // Whoever was stopped has none.
+        let reports = in_parallel(
+            self.runs(),
+            threads,
+            |nth| self.one(nth, &go_on),
+            || {
+                done();
+                go_on()
+            },
+        )?;
+        // A run that was stopped has no report.
         let reports: Option<Vec<_>> = reports.into_iter().map(Result::transpose).collect();
         Some(self.cells(reports?.into_iter()))
     }
 
-    /// Seeds change fastest, then policies, then values.
+    /// The n-th run. Seeds change fastest, then policies, then values.
     fn one(&self, nth: usize, go_on: impl Fn() -> ControlFlow<()>) -> Result<Option<Report>, SweepError> {
         let (cell, seed) = (nth / self.seeds_len(), nth % self.seeds_len());
         let (_, scenario) = &self.variants[cell / self.policies.len()];
@@ -178,6 +174,7 @@ impl Sweep {
         let mut cells = Vec::new();
         for (values, _) in &self.variants {
             for policy in &self.policies {
+                // In the order of `one`: by seed within a policy, by policy within values.
                 let reports = reports.by_ref().take(self.seeds_len()).collect::<Result<_, _>>()?;
                 cells.push(Cell { values: values.clone(), policy: policy.clone(), reports });
             }
@@ -186,7 +183,23 @@ impl Sweep {
     }
 }
 
-/// Before there is a list of them.
+/// A scenario with the settings and one combination of values.
+fn variant(
+    scenario: &str,
+    settings: &[String],
+    values: Vec<String>,
+) -> Result<(Vec<String>, Scenario), SweepError> {
+    let settings: Vec<String> = settings.iter().chain(&values).cloned().collect();
+    match Scenario::load(scenario, &settings) {
+        Ok(scenario) => Ok((values, scenario)),
+        Err(ScenarioError::Setting { setting, what }) if values.contains(&setting) => {
+            Err(SweepError::Value { setting, what })
+        }
+        Err(error) => Err(SweepError::Scenario(error)),
+    }
+}
+
+/// Checks the number of runs before a list of them exists.
 fn check_number(seeds: &Range<u64>, varied: &[Varied], policies: &[String]) -> Result<(), SweepError> {
     let seeds = seeds.end.saturating_sub(seeds.start);
     let values =
@@ -198,12 +211,16 @@ fn check_number(seeds: &Range<u64>, varied: &[Varied], policies: &[String]) -> R
     Ok(())
 }
 
-/// Every combination of the values, the last key's changing fastest; one without values if nothing varies.
+/// Every combination of the values; the last key's values change fastest. One combination without values if
+/// nothing varies.
 fn combinations(varied: &[Varied]) -> Vec<Vec<String>> {
     varied.iter().fold(vec![Vec::new()], |before, Varied { key, values }| {
-        let with =
-            |rest: &Vec<String>, value: &String| [rest.as_slice(), &[format!("{key}={value}")]].concat();
-        before.iter().flat_map(|rest| values.iter().map(move |value| with(rest, value))).collect()
+        let settings = values.iter().map(|value| format!("{key}={value}"));
+        let settings: Vec<_> = settings.collect();
+        let longer = before.iter().flat_map(|rest| {
+            settings.iter().map(move |setting| [rest.as_slice(), std::slice::from_ref(setting)].concat())
+        });
+        longer.collect()
     })
 }
 
@@ -227,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_with_values_is_refused_and_quoted() {
+    fn a_text_without_a_key_and_values_is_refused_and_quoted() {
         for text in ["", "a", "=1", "a=", "a=1,,2"] {
             let error = text.parse::<Varied>().expect_err("nothing to vary");
             assert!(error.to_string().contains(&format!("{text:?}")), "{error}");

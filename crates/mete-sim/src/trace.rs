@@ -7,9 +7,9 @@
 //! ```
 //!
 //! All numbers are little-endian. A row has all five entries; [`Row::decode`] reads it. Domain 0 is the
-//! processor's idle time, and client n is domain n + 1. Events below [`event::WAKE`] are the kernel
-//! component's and mean the same; stamps are simulated nanoseconds. Rows of one processor lie in their
-//! order; those of several are brought together by their stamps.
+//! processor's idle time, and client n is domain n + 1. Events below [`event::WAKE`] belong to the kernel
+//! component and have the same meaning here; stamps are simulated nanoseconds. The rows of one processor are
+//! in order; the rows of several are merged by their stamps.
 //!
 //! ```
 //! use mete_sim::{Scenario, report, trace};
@@ -20,7 +20,7 @@
 //! let bytes = writer.finish()?;
 //! let trace = trace::read(&bytes)?;
 //! assert_eq!(trace.domains, ["idle", "three", "two", "one"]);
-//! let (processor, first) = trace.rows().next().expect("somebody ran");
+//! let (processor, first) = trace.rows().next().expect("a client ran");
 //! assert_eq!((processor, first.domain), (0, Some(1)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -34,36 +34,37 @@ use mete_policy::{ClientId, Grant, Nanoseconds, Observation, ProcessorId, Stop};
 use crate::recorder::{Note, Recorder};
 use crate::scenario::Scenario;
 
-/// What rows are about.
+/// The events of rows.
 pub mod event {
     use mete_log::EventId;
 
-    /// Processor time, at each switch to another domain. Domain: who ran; correspondent: who runs
-    /// next; counter: nanoseconds.
+    /// Processor time, at each switch to another domain. Domain: the one that ran; correspondent: the one
+    /// that runs next; counter: nanoseconds.
     pub const SERVICE_TIME: EventId = 0;
     /// One client notified another. Domain: the sender; correspondent: the receiver.
     pub const IPC_SEND: EventId = 1;
-    /// The same from the other side. Domain: the receiver; correspondent: the sender.
+    /// The same from the receiver's side. Domain: the receiver; correspondent: the sender.
     pub const IPC_RECEIVE: EventId = 2;
-    /// A client became runnable. Domain: who.
+    /// A client became runnable. Domain: the client.
     pub const WAKE: EventId = 32;
     /// A guest switched tasks. Domain: the guest; counter: the task's number.
     pub const TASK_SWITCH: EventId = 33;
-    /// A request was answered. Domain: by whom; counter: nanoseconds from asking to the answer.
+    /// A request was answered. Domain: the client that answered; counter: nanoseconds from the request to the
+    /// answer.
     pub const RESPONSE: EventId = 34;
-    /// A client got a processor by a boost. Domain: who; counter: 1 for having woken, 2 for an event
-    /// that is aimed at an I/O-bound task.
+    /// A client got a processor by a boost. Domain: the client; counter: 1 if it was boosted because it woke,
+    /// 2 if it was boosted for an event that is aimed at an I/O-bound task.
     pub const BOOST: EventId = 35;
 }
 
-/// How a trace begins.
+/// The first bytes of a trace.
 pub(crate) const MAGIC: &[u8; 8] = b"METESIM1";
-/// Words of a row: three entries' words, padded to a power of two.
+/// The words of a row: three entries' words, padded to a power of two.
 const ROW_WORDS: usize = 4;
-/// Rows of one processor that are written at a time.
+/// How many rows of one processor are written at a time.
 const PIECE_ROWS: usize = 1024;
 
-/// How the rows look.
+/// The layout of the rows.
 fn control() -> Control {
     Control::new(Entries::ALL, Stamp::Hardware, false, 1, 0)
 }
@@ -74,7 +75,7 @@ pub enum TraceError {
     /// A row's domain has 16 bits.
     #[error("a trace tells at most {most} clients apart, and the scenario has {clients}", most = NO_DOMAIN - 1)]
     TooManyClients {
-        /// How many there are.
+        /// How many clients there are.
         clients: usize,
     },
     /// The file cannot be written.
@@ -82,18 +83,19 @@ pub enum TraceError {
     Unwritten(#[from] io::Error),
 }
 
-/// What a processor did last, until it is known what follows.
+/// What a processor did last, until the next client is known.
 #[derive(Clone, Copy, Default)]
 struct Lane {
-    /// Who ran last and has no row for that yet; `None` while it is idle or a switch is done with.
+    /// The client that ran last and has no row for that yet; `None` while the processor is idle or the switch
+    /// has its row.
     client: Option<ClientId>,
     ran_ns: Nanoseconds,
     stopped_ns: Nanoseconds,
-    /// Whether nobody has followed.
+    /// Whether no client has followed yet.
     is_stopped: bool,
 }
 
-/// Writes a run's rows.
+/// Writes the rows of a run.
 pub struct Writer<W: Write> {
     out: W,
     failure: Option<io::Error>,
@@ -102,7 +104,7 @@ pub struct Writer<W: Write> {
     stopped: Vec<usize>,
     now_ns: Nanoseconds,
     pieces: Vec<Vec<u64>>,
-    /// Where a processor-less row goes: with what is done on the processor that acted last.
+    /// The processor that acted last: rows that belong to no processor are written with its rows.
     active: usize,
 }
 
@@ -111,7 +113,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// [`TraceError`] if it has too many clients or nothing can be written.
+    /// [`TraceError`] if the scenario has too many clients, or if the trace cannot be written.
     pub fn new(scenario: &Scenario, mut out: W) -> Result<Writer<W>, TraceError> {
         let clients = scenario.clients.len();
         if clients >= usize::from(NO_DOMAIN) {
@@ -138,11 +140,11 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Writes what is left.
+    /// Writes the rest of the rows.
     ///
     /// # Errors
     ///
-    /// The first failure to write there was.
+    /// The first error in writing.
     pub fn finish(mut self) -> Result<W, TraceError> {
         self.pass_to(Nanoseconds::MAX);
         (0..self.pieces.len()).for_each(|processor| self.write(processor));
@@ -171,6 +173,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn write(&mut self, processor: usize) {
+        // Put back afterwards, so that its memory is used again.
         let mut piece = std::mem::take(&mut self.pieces[processor]);
         if self.failure.is_none() && !piece.is_empty() {
             self.failure = put(&mut self.out, processor, &piece).err();
@@ -179,7 +182,8 @@ impl<W: Write> Writer<W> {
         self.pieces[processor] = piece;
     }
 
-    /// Time goes on: whom nobody has followed has been followed by nobody.
+    /// Time goes on: if no client has followed on a processor in the instant that ends, the processor was
+    /// idle next.
     fn pass_to(&mut self, now_ns: Nanoseconds) {
         if now_ns <= self.now_ns {
             return;
@@ -194,7 +198,7 @@ impl<W: Write> Writer<W> {
         self.now_ns = now_ns;
     }
 
-    /// A row about what ran last, now that it is known who follows.
+    /// Writes the row about what ran last, now that the next domain is known.
     fn switch(&mut self, processor: usize, next: DomainId, now_ns: Nanoseconds) {
         let lane = &mut self.lanes[processor];
         lane.is_stopped = false;
@@ -207,7 +211,7 @@ impl<W: Write> Writer<W> {
     fn follow(&mut self, processor: usize, client: ClientId) {
         let Lane { client: last, stopped_ns, .. } = self.lanes[processor];
         if last == Some(client) {
-            // Who follows himself goes on adding up.
+            // The same client goes on: its times are added up.
             self.lanes[processor].is_stopped = false;
         } else if last.is_some() {
             self.switch(processor, domain(client), self.now_ns);
@@ -225,7 +229,7 @@ fn put(out: &mut impl Write, processor: usize, piece: &[u64]) -> io::Result<()> 
     out.write_all(&bytes)
 }
 
-/// Client n is domain n + 1; the constructor has seen to it that all fit.
+/// Client n is domain n + 1. The constructor has checked that all of them fit.
 fn domain(client: ClientId) -> DomainId {
     DomainId::try_from(client + 1).unwrap_or(NO_DOMAIN)
 }
@@ -241,6 +245,7 @@ impl<W: Write> Recorder for Writer<W> {
         self.active = usize::from(processor);
         self.follow(self.active, client);
         let boost = match grant {
+            // A turn by share is in the row of its service time.
             Grant::Share => return,
             Grant::WakeBoost => 1,
             Grant::PartialBoost => 2,
@@ -259,6 +264,7 @@ impl<W: Write> Recorder for Writer<W> {
         self.pass_to(now_ns);
         self.active = usize::from(processor);
         let lane = &mut self.lanes[self.active];
+        // Consecutive turns of one client make one row.
         let ran_ns = lane.ran_ns + ran_ns;
         *lane = Lane { client: Some(client), ran_ns, stopped_ns: now_ns, is_stopped: true };
         self.stopped.push(self.active);
@@ -288,7 +294,7 @@ impl<W: Write> Recorder for Writer<W> {
     }
 }
 
-/// A trace that was read.
+/// A trace that has been read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace<'a> {
     /// How many processors there were.
@@ -299,16 +305,16 @@ pub struct Trace<'a> {
     pieces: &'a [u8],
 }
 
-/// What is no trace.
+/// Why bytes are not a whole trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// It does not begin as a trace does.
+    /// They do not begin as a trace does.
     #[error("this is no trace of a simulated run: it does not begin with METESIM1")]
     Foreign,
-    /// It ends in the middle of something.
+    /// They end in the middle of something.
     #[error("the trace ends in the middle, at byte {at}: was it written to the end?")]
     CutOff {
-        /// Where.
+        /// The byte at which they end.
         at: usize,
     },
 }
@@ -317,7 +323,7 @@ pub enum ReadError {
 ///
 /// # Errors
 ///
-/// [`ReadError`] if it is none, or not a whole one.
+/// [`ReadError`] if the bytes are no trace, or not a whole one.
 pub fn read(bytes: &[u8]) -> Result<Trace<'_>, ReadError> {
     let mut rest = bytes.strip_prefix(MAGIC).ok_or(ReadError::Foreign)?;
     let cut_off = |rest: &[u8]| ReadError::CutOff { at: bytes.len() - rest.len() };
@@ -333,6 +339,7 @@ pub fn read(bytes: &[u8]) -> Result<Trace<'_>, ReadError> {
         rest = &rest[length..];
     }
     let pieces = rest;
+    // Every piece is looked at once, so that iterating over the rows later cannot fail.
     while !rest.is_empty() {
         let at = rest;
         take_piece(&mut rest).ok_or_else(|| cut_off(at))?;
@@ -346,7 +353,7 @@ fn take_u64(rest: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*number))
 }
 
-/// A processor and the bytes of its rows.
+/// Takes a piece: its processor, and the bytes of its rows.
 fn take_piece<'a>(rest: &mut &'a [u8]) -> Option<(usize, &'a [u8])> {
     let head = take_u64(rest)?;
     let (processor, rows) = (head as u32, (head >> 32) as usize);

@@ -1,4 +1,5 @@
-//! Who has waited for others for the second half of a run: perhaps for ever, and perhaps for each other.
+//! The tasks that have waited for others during the second half of a run: perhaps for ever, and perhaps for
+//! each other.
 
 use std::fmt;
 
@@ -12,11 +13,11 @@ use crate::scene::{Awaited, Scene};
 /// A task that waits at the end of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// The client's name, or guest/task.
+    /// The client's name, or `guest/task`.
     pub name: String,
-    /// For what.
+    /// What it waits for.
     pub wait: Awaited,
-    /// Since when.
+    /// Since when it waits.
     pub since_ns: Nanoseconds,
 }
 
@@ -32,13 +33,14 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// Those who have waited from the first half of what was measured until now, the end.
+/// The tasks that have waited since the first half of the measured time until now, the end.
 pub(crate) fn waiting<P: Policy, R: Recorder>(scenario: &Scenario, host: &Host<P, Scene, R>) -> Vec<Waiting> {
     let half_ns = scenario.warm_up_ns + (scenario.duration_ns - scenario.warm_up_ns) / 2;
     let mut found = Vec::new();
     for number in 0..scenario.clients.len() as ClientId {
         let client = scenario.called(number).unwrap_or_default();
         for (task, wait, since_ns) in host.model().awaited(number) {
+            // Later waits may end soon after the run.
             if since_ns > half_ns {
                 continue;
             }

@@ -2,10 +2,10 @@
 
 use mete_policy::{ClientId, DomainIndex, Grant, Nanoseconds, ProcessorId, Share, Stop};
 
+use crate::client_report::{ClientReport, ServiceError};
 use crate::host::{Hardware, Payer};
 use crate::metrics::Fluid;
 use crate::recorder::{Note, Recorder};
-use crate::report::{ClientReport, ServiceError};
 
 /// What is kept of a client while the host runs.
 #[derive(Clone, Default)]
@@ -13,9 +13,10 @@ struct Watched {
     ready_since_ns: Option<Nanoseconds>,
     woke_ns: Option<Nanoseconds>,
     runs_first_since_wake: bool,
-    /// Since when the present turn on a processor is its own.
+    /// Since when the present turn on a processor counts as its own service.
     serves_from_ns: Option<Nanoseconds>,
-    /// Service since measuring began; below 0 for the part of a turn that was before.
+    /// Its service since measuring began. At the beginning it is below 0 by the part of a turn that was
+    /// before.
     had_ns: i64,
     report: ClientReport,
 }
@@ -23,7 +24,7 @@ struct Watched {
 /// The recorder behind the reports.
 pub(crate) struct Watch {
     clients: Vec<Watched>,
-    /// Who ran last on each processor.
+    /// The client that ran last on each processor.
     last: Vec<Option<ClientId>>,
     hardware: Hardware,
     fluid: Fluid,
@@ -31,23 +32,25 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches the clients that `fluid` has; who is ready for longer than `starvation_ns` starves.
+    /// Watches the clients that `fluid` has. A client that is ready without running for longer than
+    /// `starvation_ns` starves.
     pub(crate) fn new(clients: usize, hardware: Hardware, fluid: Fluid, starvation_ns: Nanoseconds) -> Watch {
         let last = vec![None; usize::from(hardware.processors)];
         Watch { clients: vec![Watched::default(); clients], last, hardware, fluid, starvation_ns }
     }
 
-    /// Forgets what was measured, but not who is ready.
+    /// Forgets what was measured, but not which clients are ready.
     pub(crate) fn begin(&mut self, now_ns: Nanoseconds) {
         self.fluid.forget(now_ns);
         for client in &mut self.clients {
             client.report = ClientReport::default();
             client.ready_since_ns = client.ready_since_ns.map(|_| now_ns);
+            // The whole turn is added when it ends, so its part before now is taken off here.
             client.had_ns = -client.turn_ns(now_ns);
         }
     }
 
-    /// Who is ready now has waited, too.
+    /// Ends the measurement. A client that is ready now has waited until now.
     pub(crate) fn end(&mut self, now_ns: Nanoseconds) {
         for (number, client) in (0..).zip(&mut self.clients) {
             if let Some(since_ns) = client.ready_since_ns {
@@ -62,13 +65,13 @@ impl Watch {
         self.clients.get_mut(client as usize)
     }
 
-    /// What was measured of each client, by number; names and promises are the caller's to fill in.
+    /// What was measured of each client, by number. The caller fills in the names and what was promised.
     pub(crate) fn into_reports(self) -> impl Iterator<Item = ClientReport> {
         self.clients.into_iter().map(|client| client.report)
     }
 
-    /// From when a processor serves a client that it goes on with now: a switch comes first, which is
-    /// service only if the client pays for it.
+    /// Whether the processor switches to this client, and from when on it serves the client. A switch comes
+    /// first; it counts as service only if the client pays for it.
     fn serves_from_ns(
         &mut self,
         processor: ProcessorId,
@@ -81,7 +84,7 @@ impl Watch {
         (is_switch, now_ns.saturating_add(if is_lost { self.hardware.switch_ns } else { 0 }))
     }
 
-    /// The error is least just before a turn and highest at its end.
+    /// Notes the error. It is lowest just before a turn and highest at its end, so it is noted there.
     fn note_error(&mut self, client: ClientId, now_ns: Nanoseconds) {
         if let Some(watched) = self.clients.get_mut(client as usize) {
             watched.report.error.is(self.fluid.error_ns(client, watched.had_ns, now_ns));
@@ -98,14 +101,14 @@ impl Watched {
         }
     }
 
-    /// How much of the present turn has been had.
+    /// How much of the present turn the client has had.
     fn turn_ns(&self, now_ns: Nanoseconds) -> i64 {
         self.serves_from_ns.map_or(0, |from_ns| now_ns.saturating_sub(from_ns) as i64)
     }
 }
 
 impl ServiceError {
-    /// It is so much now.
+    /// The error at this moment.
     fn is(&mut self, error_ns: i64) {
         self.last_ns = error_ns;
         self.lowest_ns = self.lowest_ns.min(error_ns);
@@ -149,11 +152,13 @@ impl Recorder for Watch {
         let Some(watched) = self.client(client) else { return };
         watched.serves_from_ns = None;
         watched.had_ns += ran_ns as i64;
+        // A client that was preempted or whose slice ended waits again from now on.
         if stop != Stop::Blocked {
             watched.ready_since_ns = Some(now_ns);
         } else if let Some(woke_ns) = watched.woke_ns.take() {
             watched.report.wake_to_block.get_or_insert_default().record(now_ns - woke_ns);
         }
+        // The turn is over, so the service is complete; the fluid server stops serving the client only afterwards.
         self.note_error(client, now_ns);
         if stop == Stop::Blocked {
             self.fluid.deactivate(client, now_ns);

@@ -1,8 +1,8 @@
-//! When each processor is due: its switch, burst or slice is over then.
+//! The moment when each processor is due: its switch, burst or slice is then over.
 //!
-//! A processor's alarm is set anew several times for each time that it goes off, so it is kept out of the
-//! event queue. Alarms play a knock-out tournament: setting one replays the matches on its way to the
-//! final, and with one processor there is none to play.
+//! A processor's alarm is set several times for each time that it goes off, so it is kept out of the event
+//! queue. Alarms play a knock-out tournament. Setting one replays the matches on its way to the final; with
+//! one processor there is no match to play.
 
 use mete_policy::{Nanoseconds, ProcessorId};
 
@@ -19,25 +19,26 @@ const SILENT: Alarm = Alarm { moment: Moment::NEVER, processor: 0 };
 
 /// One alarm for each processor.
 ///
-/// Invariant: the second half of `matches` are the processors' alarms, and every other but the unused
-/// first is the earlier of the two at twice its place and the next.
+/// Invariant: the second half of `matches` holds the processors' alarms. Every other entry except the first,
+/// which is unused, is the earlier of the two at twice its index and at the index after that.
 pub(super) struct Alarms {
     matches: Vec<Alarm>,
 }
 
 impl Alarms {
-    /// Alarms for so many processors, at least 1; none is set.
+    /// Alarms for this number of processors, at least 1; none is set.
     pub(super) fn new(processors: usize) -> Alarms {
         Alarms { matches: vec![SILENT; 2 * processors.next_power_of_two()] }
     }
 
-    /// Sets a processor's alarm, in the place of the one that was set.
+    /// Sets a processor's alarm and replaces the one that was set.
     pub(super) fn set(&mut self, processor: usize, moment: Moment) {
         self.replay(processor, Alarm { moment, processor: processor as ProcessorId });
     }
 
     /// Silences a processor's alarm, if it is set.
     pub(super) fn clear(&mut self, processor: usize) {
+        // Most alarms are silent already: then no match has to be replayed.
         if self.matches[self.place(processor)] != SILENT {
             self.replay(processor, SILENT);
         }
@@ -61,7 +62,7 @@ impl Alarms {
         self.matches[1].moment
     }
 
-    /// Takes the earliest alarm, if its time is before `end_ns`.
+    /// Takes the earliest alarm if its time is before `end_ns`.
     pub(super) fn pop_before(&mut self, end_ns: Nanoseconds) -> Option<(Nanoseconds, usize)> {
         let Alarm { moment, processor } = self.matches[1];
         if moment.at_ns() >= end_ns {

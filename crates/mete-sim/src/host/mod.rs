@@ -1,4 +1,4 @@
-//! A host: processors, the clients' states, and the loop that carries out what the policy decides.
+//! A host: processors, the clients' states, and the loop that carries out the policy's decisions.
 //!
 //! ```text
 //!   queue, alarms ──▶ handle ──▶ acts of the model ──▶ wake, observe ──▶ preempt ─┐
@@ -8,27 +8,27 @@
 //!
 //! # The order of one instant
 //!
-//! What falls on one instant is settled before time goes on, in this order. After each step the host
-//! begins again at the top, so a step is taken only while nothing above it is left to do.
+//! Everything that falls on one instant is settled before time goes on, in the following order. After each
+//! step the host begins again at the top, so a step is taken only while nothing above it is left to do.
 //!
-//! 1. What clients and devices have asked for, in the order in which they asked.
+//! 1. The requests of clients and devices, in the order in which they were made.
 //! 2. Ticks, in the order of the processors.
-//! 3. What comes from outside: wake-ups, signals, devices and remote users, in the order in which they
-//!    were announced.
-//! 4. Processors whose switch, burst or slice is over, in the order in which that was set. A client whose
-//!    burst is over is asked what it does now; one whose slice is over is stopped.
-//! 5. Clients that acted or were sent something, and go on: they are asked what they do now.
-//! 6. Processors that the policy wants to be taken from their clients are.
-//! 7. Idle processors: the policy is asked who runs there.
+//! 3. Events from outside: wake-ups, signals, devices and remote users, in the order in which they were
+//!    announced.
+//! 4. Processors whose switch, burst or slice is over, in the order in which its end was set. A client whose
+//!    burst is over is asked what it does next; one whose slice is over is stopped.
+//! 5. Clients that acted, or were sent something, and go on: they are asked what they do next.
+//! 6. Processors that the policy wants back are taken from their clients.
+//! 7. Idle processors: the policy is asked which client runs there.
 //!
-//! Within each of the last three, processors come in the order of their numbers. So whoever is picked
-//! is picked when all accounting and all wake-ups of the instant are known. A machine does the same:
-//! ticks and devices interrupt, and the scheduler runs when the last interrupt is handled (in Xen the
-//! tick does its accounting in the timers' soft interrupt, the end of a slice only raises the
-//! scheduler's, and that one is served after the timers'). Ticks come before wake-ups because a policy
-//! that answers a wake-up compares priorities, and these are the accounting's.
+//! Within each of the last three, processors come in the order of their numbers. So a client is picked only
+//! when all accounting and all wake-ups of the instant are known. A machine does the same: ticks and devices
+//! interrupt, and the scheduler runs when the last interrupt is handled. (In Xen the tick does its accounting
+//! in the timers' soft interrupt. The end of a slice only raises the scheduler's soft interrupt, which is
+//! served after the timers'.) Ticks come before wake-ups because a policy that answers a wake-up compares
+//! priorities, and the accounting sets them.
 //!
-//! Nothing else makes an order, so a run is the same on every machine.
+//! Nothing else decides the order, so a run is the same on every machine.
 
 mod alarms;
 mod processor;
@@ -40,21 +40,21 @@ use std::ops::ControlFlow;
 
 use mete_policy::{ClientId, Nanoseconds, Observation, Policy, ProcessorId, Stop};
 
-use crate::model::{Act, Context, Event, HostEvent, Model, Reaction};
+use crate::model::{Act, Context, HostEvent, Model, QueuedEvent, Reaction};
 use crate::queue::{Class, Queue};
 use crate::recorder::Recorder;
 use alarms::Alarms;
 pub use processor::Times;
 use processor::{Phase, Processor, Stage, Todo};
 
-/// Who pays for a context switch.
+/// The client that pays for a context switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Payer {
-    /// Nobody: the policy is told the time that the client had.
+    /// No client: the policy is told the time that the client computed.
     #[default]
     Nobody,
-    /// The client that is switched to: it begins its slice with the switch.
+    /// The client that is switched to: its slice begins with the switch.
     Incoming,
 }
 
@@ -63,9 +63,9 @@ pub enum Payer {
 pub struct Hardware {
     /// How many processors there are; at least 1.
     pub processors: ProcessorId,
-    /// What it takes until a client computes that was not the last on its processor.
+    /// How long a switch takes: the time until a client computes that was not the last on its processor.
     pub switch_ns: Nanoseconds,
-    /// Who pays for that.
+    /// The client that pays for it.
     pub payer: Payer,
 }
 
@@ -75,30 +75,30 @@ impl Default for Hardware {
     }
 }
 
-/// A model went on at one instant without end.
+/// A model goes on at one instant without end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "client {client} goes on and on at {now_ns} ns without computing or waiting: something in its program, \
-     or in that of a client that it talks to, has to take time"
+    "client {client} goes on without end at {now_ns} ns, and neither computes nor waits: something in its \
+     program, or in that of a client that it talks to, has to take time"
 )]
 pub struct Stalled {
-    /// Who was asked last.
+    /// The client that was asked last.
     pub client: ClientId,
-    /// When.
+    /// The instant.
     pub now_ns: Nanoseconds,
 }
 
-/// More steps at one instant than any sensible model takes: one that takes these, and these for each of
-/// its clients, stands still.
+/// No sensible model takes more steps at one instant: a model that takes these, and [`STEPS_OF_ONE`] for each
+/// of its clients, stands still.
 const STEPS_AT_ONCE: usize = 1_000_000;
 /// See [`STEPS_AT_ONCE`].
 const STEPS_OF_ONE: usize = 100;
-/// So many events, a millisecond's work or so, lie between two questions whether to go on: soon enough for
-/// people, and too seldom to cost anything.
+/// The number of events, about a millisecond's work, between two questions whether to go on. It is short
+/// enough for people, and long enough that the questions cost nothing.
 const EVENTS_BETWEEN: u32 = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ClientState {
     Absent,
     Blocked,
     Ready,
@@ -107,11 +107,11 @@ enum State {
 
 #[derive(Clone, Copy)]
 struct Client {
-    state: State,
+    state: ClientState,
     ran_ns: Nanoseconds,
 }
 
-const NOBODY: Client = Client { state: State::Absent, ran_ns: 0 };
+const NOBODY: Client = Client { state: ClientState::Absent, ran_ns: 0 };
 
 /// A simulated host: a policy `P` that schedules the clients of a model `M`, watched by `R`.
 pub struct Host<P, M: Model, R = ()> {
@@ -125,12 +125,12 @@ pub struct Host<P, M: Model, R = ()> {
     acts: VecDeque<Act<M::Signal>>,
     processors: Vec<Processor>,
     clients: Vec<Client>,
-    /// Processors with something to do at this instant, what comes first on top. An entry counts only as
-    /// long as the processor's own [`Todo`] is of its stage.
+    /// Processors with something to do at this instant, the most urgent on top. An entry counts only as long
+    /// as the processor's own [`Todo`] is of its stage.
     todo: BinaryHeap<Reverse<(Stage, usize)>>,
     idle: usize,
     ready: usize,
-    /// An idle processor may find somebody now.
+    /// An idle processor may now find a client.
     is_fill_due: bool,
     steps_at_once: usize,
     stalled: Option<Stalled>,
@@ -142,9 +142,10 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     pub fn new(hardware: Hardware, policy: P, model: M, recorder: R) -> Self {
         let processors = usize::from(hardware.processors.max(1));
         let mut queue = Queue::default();
+        // All processors tick at the same instants; the order in the queue is that of their numbers.
         if let Some(tick_ns) = policy.tick_ns() {
             for processor in 0..processors {
-                queue.push(tick_ns.max(1), Class::Tick, Event::Tick(processor));
+                queue.push(tick_ns.max(1), Class::Tick, QueuedEvent::Tick(processor));
             }
         }
         Host {
@@ -168,7 +169,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         }
     }
 
-    /// Makes a client known, to the policy too; it is blocked.
+    /// Makes a client known to the host and to the policy. It is blocked.
     pub fn add_blocked(
         &mut self,
         client: ClientId,
@@ -179,11 +180,11 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         if self.clients.len() <= index {
             self.clients.resize(index + 1, NOBODY);
         }
-        self.clients[index].state = State::Blocked;
+        self.clients[index].state = ClientState::Blocked;
         self.policy.add(client, domain, share, self.now_ns);
     }
 
-    /// Makes a client known, to the policy too, and wakes it at `start_ns`.
+    /// Makes a client known to the host and to the policy, and wakes it at `start_ns`.
     pub fn add(
         &mut self,
         client: ClientId,
@@ -192,20 +193,20 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         start_ns: Nanoseconds,
     ) {
         self.add_blocked(client, domain, share);
-        self.queue.push(start_ns.max(self.now_ns), Class::Outside, Event::Wake(client));
+        self.queue.push(start_ns.max(self.now_ns), Class::Outside, QueuedEvent::Wake(client));
     }
 
-    /// Lets the model prepare: what it asks for is carried out when the host runs.
+    /// Lets the model prepare. Its requests are carried out when the host runs.
     pub fn prepare(&mut self, ask: impl FnOnce(&mut M, &mut Context<'_, M>)) {
         let mut context = Context { now_ns: self.now_ns, acts: &mut self.acts, queue: &mut self.queue };
         ask(&mut self.model, &mut context);
     }
 
-    /// Runs until `end_ns`; what falls on that very instant, or was asked for then, waits for the next call.
+    /// Runs until `end_ns`. Events at that instant, and requests made then, wait for the next call.
     ///
     /// # Errors
     ///
-    /// [`Stalled`] if the model does not let time go on; the host stays as it is then.
+    /// [`Stalled`] if the model does not let time go on; the host then stays as it is.
     pub fn run_until(&mut self, end_ns: Nanoseconds) -> Result<(), Stalled> {
         match self.run_while(end_ns, || ControlFlow::<Infallible>::Continue(()))? {
             ControlFlow::Continue(()) => Ok(()),
@@ -213,8 +214,8 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         }
     }
 
-    /// As [`Host::run_until`], unless `go_on`, which is asked every few thousand events, says
-    /// [`ControlFlow::Break`]: then the host stays as it is.
+    /// As [`Host::run_until`], unless `go_on` says [`ControlFlow::Break`]: then the host stays as it is.
+    /// `go_on` is asked every few thousand events.
     ///
     /// # Errors
     ///
@@ -242,20 +243,20 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         self.stalled.map_or(Ok(ControlFlow::Continue(())), Err)
     }
 
-    /// Does what comes next; `false` if nothing does before `end_ns`. The order is the one that the module's
-    /// documentation gives.
+    /// Does the next thing; `false` if there is none before `end_ns`. The [module](self) describes the order.
     fn step(&mut self, end_ns: Nanoseconds) -> bool {
         if let Some(act) = self.acts.pop_front() {
             self.carry_out(act);
         } else if self.todo.is_empty() && !self.is_fill_due {
             return self.handle_next(end_ns);
         } else if !self.handle_next(self.now_ns.saturating_add(1)) {
+            // No event is left at this instant, so the processors have their turn.
             self.attend_next();
         }
         true
     }
 
-    /// Goes on to what comes first, a processor or an event; `false` if nothing does before `end_ns`.
+    /// Goes on to the next alarm or event; `false` if there is none before `end_ns`.
     fn handle_next(&mut self, end_ns: Nanoseconds) -> bool {
         if self.alarms.first() < self.queue.first() {
             let Some((at_ns, index)) = self.alarms.pop_before(end_ns) else { return false };
@@ -272,22 +273,24 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     fn pass_to(&mut self, now_ns: Nanoseconds) {
         if now_ns > self.now_ns {
             self.now_ns = now_ns;
+            // Time has passed, so the model does not stand still.
             self.steps_at_once = 0;
         }
     }
 
     fn handle(&mut self, event: HostEvent<M>) {
         match event {
-            Event::Tick(index) => self.tick(index),
-            Event::Preempt { processor, turn } => {
+            QueuedEvent::Tick(index) => self.tick(index),
+            QueuedEvent::Preempt { processor, turn } => {
+                // The processor may have been given away since the preemption was announced.
                 if self.processors[processor].turn == turn && self.processors[processor].phase != Phase::Idle
                 {
                     self.later(processor, Todo::Preempt);
                 }
             }
-            Event::Wake(client) => self.wake(client),
-            Event::Deliver { to, signal } => self.deliver(to, signal),
-            Event::World(event) => {
+            QueuedEvent::Wake(client) => self.wake(client),
+            QueuedEvent::Deliver { to, signal } => self.deliver(to, signal),
+            QueuedEvent::World(event) => {
                 let mut context =
                     Context { now_ns: self.now_ns, acts: &mut self.acts, queue: &mut self.queue };
                 self.model.event(event, &mut context);
@@ -314,11 +317,11 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     fn tick(&mut self, index: usize) {
         let Some(tick_ns) = self.policy.tick_ns() else { return };
         let next_ns = self.now_ns.saturating_add(tick_ns.max(1));
-        self.queue.push(next_ns, Class::Tick, Event::Tick(index));
+        self.queue.push(next_ns, Class::Tick, QueuedEvent::Tick(index));
         if self.policy.tick(index as ProcessorId, self.now_ns) {
             self.later(index, Todo::Preempt);
         }
-        // A tick may make clients eligible that were held back.
+        // A tick may make clients eligible that the policy held back.
         self.is_fill_due = true;
     }
 
@@ -329,6 +332,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     }
 
     fn deliver(&mut self, to: ClientId, signal: M::Signal) {
+        // The policy sees it before the client does, as a host sees an event before it runs its receiver.
         if let Some(event) = self.model.seen(to, signal) {
             self.observe(Observation::EventPending { client: to, event });
         }
@@ -337,16 +341,17 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             return;
         }
         match self.state(to) {
-            State::Blocked => self.wake(to),
-            State::Running(index) if self.processors[index].phase == Phase::Running => {
+            ClientState::Blocked => self.wake(to),
+            ClientState::Running(index) if self.processors[index].phase == Phase::Running => {
                 self.later(index, Todo::Ask);
             }
-            State::Running(_) | State::Ready | State::Absent => {}
+            // A client whose processor is still switching is asked when it begins anyway.
+            ClientState::Running(_) | ClientState::Ready | ClientState::Absent => {}
         }
     }
 
     fn wake(&mut self, client: ClientId) {
-        if self.state(client) != State::Blocked {
+        if self.state(client) != ClientState::Blocked {
             return;
         }
         self.become_ready(client);
@@ -360,43 +365,46 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     }
 
     fn become_ready(&mut self, client: ClientId) {
-        self.clients[client as usize].state = State::Ready;
+        self.clients[client as usize].state = ClientState::Ready;
         self.ready += 1;
         self.is_fill_due = true;
     }
 
     fn preempt(&mut self, victim: Option<ProcessorId>) {
+        // A policy may name a processor that the host does not have; then there is nothing to take.
         if let Some(processor) = victim.map(usize::from).filter(|&index| index < self.processors.len()) {
             self.later(processor, Todo::Preempt);
         }
     }
 
-    /// Whether the client that woke this one runs elsewhere.
+    /// Whether the client that woke this one runs on another processor.
     fn is_remote(&self, client: ClientId, processor: usize) -> bool {
         let waker = self.model.waker(client).map(|waker| self.state(waker));
-        matches!(waker, Some(State::Running(elsewhere)) if elsewhere != processor)
+        matches!(waker, Some(ClientState::Running(elsewhere)) if elsewhere != processor)
     }
 
     fn preempt_after(&mut self, processor: usize, after_ns: Nanoseconds) {
         if let Some(turn) = self.processors.get(processor).map(|processor| processor.turn) {
             let at_ns = self.now_ns.saturating_add(after_ns);
-            self.queue.push(at_ns, Class::Outside, Event::Preempt { processor, turn });
+            self.queue.push(at_ns, Class::Outside, QueuedEvent::Preempt { processor, turn });
         }
     }
 
     fn later(&mut self, index: usize, what: Todo) {
         let todo = &mut self.processors[index].todo;
         let what = todo.with(what);
+        // An entry of a stage that has changed stays in the heap; `attend_next` skips it.
         if *todo != what {
             *todo = what;
             self.todo.push(Reverse((what.stage(), index)));
         }
     }
 
-    /// Attends to the processor that comes first.
+    /// Attends to the processor whose turn it is.
     fn attend_next(&mut self) {
         let first = self.todo.peek().map(|&Reverse((stage, _))| stage);
         if self.is_fill_due && first.is_none_or(|stage| stage == Stage::Pick) {
+            // Only after all questions and preemptions, because each may make a processor idle or a client ready.
             return self.fill();
         }
         if let Some(Reverse((stage, index))) = self.todo.pop()
@@ -419,12 +427,13 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
                 self.stop(index, Stop::Preempted);
                 self.later(index, Todo::Pick);
             }
+            // Another processor has taken the last ready client.
             Todo::Fill if self.ready == 0 => {}
             Todo::Fill | Todo::Pick => self.pick(index),
         }
     }
 
-    /// Offers who is ready to the idle processors.
+    /// Offers the ready clients to the idle processors.
     fn fill(&mut self) {
         self.is_fill_due = false;
         if self.idle == 0 || self.ready == 0 {
@@ -437,8 +446,8 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         }
     }
 
-    fn state(&self, client: ClientId) -> State {
-        self.clients.get(client as usize).map_or(State::Absent, |client| client.state)
+    fn state(&self, client: ClientId) -> ClientState {
+        self.clients.get(client as usize).map_or(ClientState::Absent, |client| client.state)
     }
 
     /// The present time.
@@ -446,17 +455,17 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         self.now_ns
     }
 
-    /// How often the policy has been asked who runs next, and had an answer.
+    /// How often the policy named a client when it was asked which one runs next.
     pub fn decisions(&self) -> u64 {
         self.decisions
     }
 
-    /// The processor time that a client has had, context switches apart.
+    /// The processor time that a client has had, without context switches.
     pub fn ran_ns(&self, client: ClientId) -> Nanoseconds {
         self.clients.get(client as usize).map_or(0, |client| client.ran_ns)
     }
 
-    /// What each processor did with its time, exact when [`Host::run_until`] has returned.
+    /// What each processor did with its time. It is exact when [`Host::run_until`] has returned.
     pub fn times(&self) -> impl ExactSizeIterator<Item = Times> {
         self.processors.iter().map(|processor| processor.times)
     }
@@ -476,17 +485,17 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         &self.model
     }
 
-    /// Who watches.
+    /// The recorder.
     pub fn recorder(&self) -> &R {
         &self.recorder
     }
 
-    /// Who watches, to begin anew after a warm-up.
+    /// The recorder, to begin anew after a warm-up.
     pub fn recorder_mut(&mut self) -> &mut R {
         &mut self.recorder
     }
 
-    /// Who watched.
+    /// The recorder, at the end of the run.
     pub fn into_recorder(self) -> R {
         self.recorder
     }

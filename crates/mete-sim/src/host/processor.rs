@@ -1,20 +1,20 @@
-//! One processor: switch, run, stop, and where its time went.
+//! One processor: switch, run, stop, and what it did with its time.
 
 use mete_policy::{ClientId, Nanoseconds, Policy, ProcessorId, Stop};
 
-use super::{Host, Payer, STEPS_AT_ONCE, STEPS_OF_ONE, Stalled, State};
+use super::{ClientState, Host, Payer, STEPS_AT_ONCE, STEPS_OF_ONE, Stalled};
 use crate::model::{Context, Model, Step};
 use crate::queue::Class;
 use crate::recorder::Recorder;
 
-/// What a processor did with its time; the three add up to the time that has passed.
+/// What a processor did with its time. The three add up to the time that has passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// Clients computed.
     pub run_ns: Nanoseconds,
     /// It was switching between clients.
     pub switch_ns: Nanoseconds,
-    /// Nobody was there to run.
+    /// No client was there to run.
     pub idle_ns: Nanoseconds,
 }
 
@@ -25,7 +25,7 @@ impl Times {
         self.run_ns + self.switch_ns + self.idle_ns
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn and(self, other: Times) -> Times {
         Times {
@@ -35,7 +35,7 @@ impl Times {
         }
     }
 
-    /// What came after `earlier`.
+    /// The times since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Times) -> Times {
         Times {
@@ -61,29 +61,30 @@ pub(super) enum Stage {
     Pick,
 }
 
-/// What has to be done with a processor before time goes on; finding somebody comes after the rest.
+/// What has to be done with a processor before time goes on. Finding a client comes last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Todo {
     #[default]
     Nothing,
     /// Ask the running client what it does now.
     Ask,
-    /// Take it from its client, and then find somebody.
+    /// Take it from its client, and then find another.
     Preempt,
-    /// Find somebody if it is idle and somebody is ready.
+    /// Find a client if the processor is idle and a client is ready.
     Fill,
-    /// Find somebody if it is idle: the policy may want to know that it is.
+    /// Find a client if the processor is idle, even if none is ready: the policy may want to know that it is
+    /// idle.
     Pick,
 }
 
 impl Todo {
-    /// Both. Taking the processor from its client covers everything; finding somebody covers asking, since
-    /// nobody is there any more who could be asked.
+    /// Both together. Taking the processor from its client covers everything. Finding a client covers asking,
+    /// because the client that was to be asked has left.
     pub(super) fn with(self, other: Todo) -> Todo {
         if self == Todo::Preempt || other == Todo::Preempt { Todo::Preempt } else { self.max(other) }
     }
 
-    /// When it is done; nothing is done with the picks.
+    /// The stage at which it is done. [`Todo::Nothing`] comes with the picks: there is nothing to do.
     pub(super) fn stage(self) -> Stage {
         match self {
             Todo::Ask => Stage::Ask,
@@ -98,9 +99,9 @@ pub(super) struct Processor {
     pub(super) phase: Phase,
     pub(super) todo: Todo,
     pub(super) times: Times,
-    /// Who runs, or ran last: no switch is needed to go on with that one.
+    /// The client that runs, or ran last: going on with this one needs no switch.
     client: Option<ClientId>,
-    /// From when on the policy is told that the client ran.
+    /// From when on the client's time is reported to the policy.
     charged_from_ns: Nanoseconds,
     slice_end_ns: Nanoseconds,
     burst_end_ns: Nanoseconds,
@@ -110,7 +111,7 @@ pub(super) struct Processor {
     counted_ns: Nanoseconds,
     /// Since when it is idle, if it is.
     idle_since_ns: Nanoseconds,
-    /// How often it has been given to somebody.
+    /// How often it has been given to a client.
     pub(super) turn: u64,
 }
 
@@ -131,15 +132,16 @@ impl Processor {
 }
 
 impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
-    /// Gives an idle processor to whom the policy names.
+    /// Gives an idle processor to the client that the policy names.
     pub(super) fn pick(&mut self, index: usize) {
         if self.processors[index].phase != Phase::Idle {
             return;
         }
         let Some(decision) = self.policy.pick(index as ProcessorId, self.now_ns) else { return };
         let client = decision.client;
-        if self.state(client) != State::Ready {
-            // A policy that names somebody who cannot run is wrong; its tests say so. The host goes on.
+        if self.state(client) != ClientState::Ready {
+            // A policy that names a client that cannot run is wrong, and its tests fail here. The host goes
+            // on.
             debug_assert!(false, "{} picked client {client}, which is not ready", self.policy.name());
             return;
         }
@@ -147,20 +149,23 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         self.count(index);
         self.ready -= 1;
         self.idle -= 1;
-        self.clients[client as usize].state = State::Running(index);
+        self.clients[client as usize].state = ClientState::Running(index);
         self.recorder.dispatched(index as ProcessorId, client, decision.grant, self.now_ns);
         self.switch(index, client, decision.slice_ns.max(1));
     }
 
     fn switch(&mut self, index: usize, client: ClientId, slice_ns: Nanoseconds) {
         let is_switch = self.processors[index].client.replace(client) != Some(client);
+        // Within the instant in which its client left, the processor was not idle: it need not be woken up.
         let was_idle = self.now_ns > self.processors[index].idle_since_ns;
         let switch_ns = if is_switch { self.hardware.switch_ns } else { 0 };
         let is_remote = self.is_remote(client, index);
         let start_ns = if was_idle { self.model.start_ns(client, is_remote) } else { 0 };
         let cost_ns = switch_ns.saturating_add(start_ns);
+        // A preemption that was announced for an earlier turn does not count for this one.
         self.processors[index].turn += 1;
         let begins_ns = self.now_ns.saturating_add(cost_ns);
+        // A switch that no client pays for is not in the time that the policy is told.
         let processor = &mut self.processors[index];
         processor.charged_from_ns =
             if self.hardware.payer == Payer::Incoming { self.now_ns } else { begins_ns };
@@ -177,6 +182,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     fn begin(&mut self, index: usize) {
         self.count(index);
         let processor = &mut self.processors[index];
+        // Only after `count`: the time until now was the switch's.
         processor.phase = Phase::Running;
         processor.advanced_ns = self.now_ns;
         let Some(client) = processor.client else { return };
@@ -191,6 +197,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             Phase::Switching => self.begin(index),
             Phase::Running => {
                 self.advance(index);
+                // A burst that ends with its slice is asked first: the client may block or go on at this instant.
                 if self.now_ns >= self.processors[index].burst_end_ns {
                     self.ask(index);
                 } else {
@@ -210,7 +217,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         }
     }
 
-    /// Asks the running client what it does now.
+    /// Asks the running client what it does next.
     pub(super) fn ask(&mut self, index: usize) {
         let Some(client) = self.processors[index].client else { return };
         self.steps_at_once += 1;
@@ -222,6 +229,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         match self.model.next(client, &mut context) {
             Step::Compute(burst_ns) => self.compute(index, burst_ns),
             Step::Continue => {
+                // The old burst's end does not count any more; the model's requests are carried out first.
                 self.alarms.clear(index);
                 self.later(index, super::Todo::Ask);
             }
@@ -233,6 +241,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
 
     fn compute(&mut self, index: usize, burst_ns: Nanoseconds) {
         let processor = &mut self.processors[index];
+        // The client went on at the very end of its slice.
         if self.now_ns >= processor.slice_end_ns {
             return self.leave(index, Stop::Expired);
         }
@@ -241,17 +250,18 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         self.alarms.set(index, self.queue.moment(due_ns, Class::Processor));
     }
 
-    /// The client leaves; who follows it is asked when the instant has nothing else left.
+    /// The client leaves. The policy is asked for the next one when the instant has nothing else left.
     fn leave(&mut self, index: usize, stop: Stop) {
         self.stop(index, stop);
         self.later(index, Todo::Pick);
     }
 
     fn exit(&mut self, index: usize, client: ClientId) {
+        // The policy hears that it stopped before it hears that it is gone.
         self.stop(index, Stop::Blocked);
         self.policy.remove(client, self.now_ns);
         self.recorder.exited(client, self.now_ns);
-        self.clients[client as usize].state = State::Absent;
+        self.clients[client as usize].state = ClientState::Absent;
         self.later(index, Todo::Pick);
     }
 
@@ -270,9 +280,10 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         processor.idle_since_ns = self.now_ns;
         self.idle += 1;
         let Some(client) = processor.client else { return };
+        // The client may be stopped during a switch that it does not pay for, before its time begins.
         let ran_ns = self.now_ns.saturating_sub(processor.charged_from_ns);
         if stop == Stop::Blocked {
-            self.clients[client as usize].state = State::Blocked;
+            self.clients[client as usize].state = ClientState::Blocked;
         } else {
             self.become_ready(client);
         }
@@ -280,7 +291,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
         self.policy.ran(client, ran_ns, stop, self.now_ns);
     }
 
-    /// Brings every processor's times up to now.
+    /// Brings every processor's times up to the present.
     pub(super) fn charge_all(&mut self) {
         (0..self.processors.len()).for_each(|index| self.count(index));
     }

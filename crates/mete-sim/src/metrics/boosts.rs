@@ -1,7 +1,7 @@
-//! Whether boosting went to whom it was meant for.
+//! Whether boosts went to the clients that they were meant for.
 
-/// Partial boostings and how many of them hit (TAVS paper, §5.2): one hits if an I/O-bound task awakes
-/// while it lasts.
+/// Partial boosts and how many of them hit (TAVS paper, §5.2). A boost hits if an I/O-bound task wakes while
+/// it lasts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Boosts {
     granted: u64,
@@ -21,14 +21,14 @@ impl Boosts {
         self.granted
     }
 
-    /// The partial boosting hit ratio, PBHR, 0 to 1; `None` without any boosting. The rest are the
-    /// false positives.
+    /// The partial boosting hit ratio, PBHR, 0 to 1; `None` without any boost. The other boosts are false
+    /// positives.
     #[must_use]
     pub fn hit_ratio(&self) -> Option<f64> {
         (self.granted > 0).then(|| self.hits as f64 / self.granted as f64)
     }
 
-    /// Counts those of another run, too.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &Boosts) {
         self.granted += other.granted;
         self.hits += other.hits;

@@ -1,8 +1,8 @@
-//! What several seeds say together.
+//! What the runs of several seeds say together.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The confidence that the interval has, if samples are normally distributed.
+/// The confidence of the interval, if samples are normally distributed.
 const CONFIDENCE: f64 = 0.95;
 
 /// Mean and median of independent samples, with the 95 % confidence interval of the mean.
@@ -12,8 +12,8 @@ pub struct Estimate {
     pub mean: f64,
     /// The middle sample, or the mean of the two middle ones.
     pub median: f64,
-    /// The mean lies within this of the samples' mean with 95 % confidence (Student's t); `None` for a
-    /// single sample, which says nothing about its own spread.
+    /// The mean lies within this of the samples' mean with 95 % confidence (Student's t). `None` for a single
+    /// sample, which says nothing about its own spread.
     pub half_width: Option<f64>,
     /// How many samples there are.
     pub samples: usize,
@@ -40,6 +40,7 @@ fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
     let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+    // Not half of the sum, which might overflow.
     low + (high - low) / 2.0
 }
 

@@ -1,8 +1,8 @@
 //! How evenly a service is divided.
 
-/// Jain's fairness index of service per share (Jain, Chiu and Hawe, 1984): (Σx)² / (n Σx²), from 1/n,
-/// where one has it all, to 1, where each has exactly its share. `None` without clients, or where
-/// nobody had anything. Clients with a share of nothing are left out.
+/// Jain's fairness index of service per share (Jain, Chiu and Hawe, 1984): (Σx)² / (n Σx²). It goes from 1/n,
+/// where one client has everything, to 1, where each client has exactly its share. `None` without clients, or
+/// if no client had anything. Clients with a share of 0 are left out.
 ///
 /// ```
 /// use mete_sim::metrics::jain;
@@ -26,14 +26,14 @@ mod tests {
     use super::jain;
 
     #[test]
-    fn nobody_and_nothing_have_no_index() {
+    fn no_clients_and_no_service_have_no_index() {
         assert_eq!(jain([]), None);
         assert_eq!(jain([(0, 1), (0, 7)]), None);
         assert_eq!(jain([(5, 0)]), None);
     }
 
     #[test]
-    fn one_who_has_it_all_of_four_is_a_quarter() {
+    fn one_client_of_four_that_has_everything_gives_a_quarter() {
         assert_eq!(jain([(0, 3), (0, 1), (9, 3), (0, 2)]), Some(0.25));
     }
 }

@@ -1,30 +1,31 @@
-//! The ideal that service is held against: a server that divides itself without end (generalised
-//! processor sharing; Parekh and Gallager, 1993; the fluid system of the VTRR paper, §2.1).
+//! The ideal that service is compared with: a server that divides itself without limit (generalised processor
+//! sharing; Parekh and Gallager, 1993; the fluid system of the VTRR paper, §2.1).
 //!
-//! Everybody who is ready or runs is served at once, by his share. A virtual time V advances by the
-//! machine's capacity over the sum of the shares that compete, and who competes is due his share of V's
-//! advance. With domains each has a virtual time of its own, fed by what its share is due of its
+//! Every client that is ready or runs is served at once, by its share. A virtual time V advances by the
+//! machine's capacity over the sum of the shares that compete, and a client that competes is due its share of
+//! V's advance. With domains, each domain has a virtual time of its own, fed by what its share is due of its
 //! parent's. The capacity is that of all processors, or of as many as there are clients to run.
 //!
-//! V is an integer, of 2⁻⁶⁰ ns for each unit of share: a division loses less than that, so a million
-//! events cost the largest share less than 2⁻²⁰ ns. A call takes time in the depth of domains, and not
-//! in the number of clients.
+//! V is an integer, in 2⁻⁶⁰ ns for each unit of share. A division loses less than that, so a million events
+//! cost the largest share less than 2⁻²⁰ ns. A call takes time in the depth of domains, not in the number of
+//! clients.
 
 use mete_policy::{ClientId, DomainIndex, Nanoseconds, ProcessorId, Share};
 
-/// Parts of a nanosecond, as a power of two. A run's length times its processors fits 64 bits.
+/// The bits of a nanosecond's fraction. The length of a run times its processors fits into 64 bits.
 const FRACTION_BITS: u32 = 60;
 
-/// A group of clients and of groups; the first is the root.
+/// A group of clients and of groups; the first one is the root.
 #[derive(Clone, Copy)]
 struct Group {
     parent: usize,
     share: u64,
-    /// The sum of shares that compete in it; nobody does while it is 0.
+    /// The sum of the shares that compete in it; 0 while no member competes.
     competing: u64,
     /// V.
     served: u128,
-    /// What V of the parent was when this V was true; of the root, the capacity since the beginning.
+    /// The parent's V when this V was last brought up to date; for the root, the capacity since the
+    /// beginning.
     seen: u128,
 }
 
@@ -46,12 +47,12 @@ pub struct Fluid {
     active: u64,
     capacity: u128,
     now_ns: Nanoseconds,
-    /// Room for a way up to the root.
+    /// Room for a path up to the root.
     path: Vec<usize>,
 }
 
 impl Fluid {
-    /// A server of so many processors, at time 0, without clients.
+    /// A server with this number of processors, at time 0, without clients.
     #[must_use]
     pub fn new(processors: ProcessorId) -> Fluid {
         let root = Group { parent: 0, share: 1, competing: 0, served: 0, seen: 0 };
@@ -66,15 +67,15 @@ impl Fluid {
         }
     }
 
-    /// Adds a domain; they are numbered from 1 on, in the order in which they are added, and a parent
-    /// comes before its children.
+    /// Adds a domain. Domains are numbered from 1 on, in the order in which they are added; a parent comes
+    /// before its children.
     pub fn add_domain(&mut self, parent: DomainIndex, share: Share) {
         let parent = usize::from(parent).min(self.groups.len() - 1);
         self.groups.push(Group { parent, share: share.get().into(), competing: 0, served: 0, seen: 0 });
         self.path.reserve(self.groups.len());
     }
 
-    /// Adds a client that waits; they are numbered in the order in which they are added.
+    /// Adds a client that waits. Clients are numbered in the order in which they are added.
     pub fn add(&mut self, domain: DomainIndex, share: Share) {
         let group = usize::from(domain).min(self.groups.len() - 1);
         self.members.push(Member { group, share: share.get().into(), is_active: false, due: 0, seen: 0 });
@@ -85,7 +86,7 @@ impl Fluid {
         self.change(client, now_ns, true);
     }
 
-    /// A client does not compete any more.
+    /// A client no longer competes.
     pub fn deactivate(&mut self, client: ClientId, now_ns: Nanoseconds) {
         self.change(client, now_ns, false);
     }
@@ -93,6 +94,7 @@ impl Fluid {
     /// A client's share changes.
     pub fn set_share(&mut self, client: ClientId, share: Share, now_ns: Nanoseconds) {
         let is_active = self.members.get(client as usize).is_some_and(|member| member.is_active);
+        // What the client is due until now is due by its old share.
         self.deactivate(client, now_ns);
         if let Some(member) = self.members.get_mut(client as usize) {
             member.share = share.get().into();
@@ -102,7 +104,7 @@ impl Fluid {
         }
     }
 
-    /// A domain's share changes; the root has none.
+    /// A domain's share changes; the root has no share.
     pub fn set_domain_share(&mut self, domain: DomainIndex, share: Share, now_ns: Nanoseconds) {
         let index = usize::from(domain);
         if index == 0 || index >= self.groups.len() {
@@ -111,21 +113,23 @@ impl Fluid {
         self.pass_to(index, now_ns);
         let Group { parent, share: before, competing, .. } = self.groups[index];
         self.groups[index].share = share.get().into();
+        // An empty domain does not compete in its parent.
         if competing > 0 {
             let all = &mut self.groups[parent].competing;
             *all = *all - before + u64::from(share.get());
         }
     }
 
-    /// What a client should have had more than `had_ns`, if that is below 0, or less: service minus what
-    /// it was due, to the nearest nanosecond.
+    /// The service that a client had minus the service that it was due, to the nearest nanosecond: below 0,
+    /// it should have had more.
     pub fn error_ns(&mut self, client: ClientId, had_ns: i64, now_ns: Nanoseconds) -> i64 {
         let due = self.due(client, now_ns) as i128;
         let error = (i128::from(had_ns) << FRACTION_BITS) - due;
+        // Half a nanosecond is added before the fraction is cut off: so it is rounded.
         ((error + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS) as i64
     }
 
-    /// What all clients were due is forgotten; who competes goes on doing so.
+    /// Forgets what all clients were due. Clients that compete go on competing.
     pub fn forget(&mut self, now_ns: Nanoseconds) {
         for client in 0..self.members.len() {
             self.due(client as ClientId, now_ns);
@@ -155,6 +159,7 @@ impl Fluid {
         if was_active == is_active {
             return;
         }
+        // What clients are due up to now is due by the old set of competitors.
         self.pass_to(group, now_ns);
         self.due(client, now_ns);
         self.members[client as usize].is_active = is_active;
@@ -167,7 +172,7 @@ impl Fluid {
         }
     }
 
-    /// A share competes in a group, which competes in its parent from then on.
+    /// A share competes in a group, and with its first share the group competes in its parent.
     fn join(&mut self, mut group: usize, mut share: u64) {
         loop {
             let was_empty = self.groups[group].competing == 0;
@@ -189,10 +194,11 @@ impl Fluid {
         }
     }
 
-    /// Brings V of a group, and of all above it, up to now: from the root down.
+    /// Brings V of a group, and of all groups above it, up to the present: from the root down.
     fn pass_to(&mut self, group: usize, now_ns: Nanoseconds) {
         let passed_ns = now_ns.saturating_sub(self.now_ns);
         self.now_ns += passed_ns;
+        // A client cannot run on two processors at once, so processors beyond the active clients add nothing.
         let capacity_ns = u128::from(passed_ns) * u128::from(self.processors.min(self.active));
         self.capacity += capacity_ns << FRACTION_BITS;
         let mut path = std::mem::take(&mut self.path);
@@ -210,12 +216,12 @@ impl Fluid {
 }
 
 impl Group {
-    /// V, now that the parent's is `above`.
+    /// V, when the parent's is `above`.
     fn pass_to(&mut self, above: u128) -> u128 {
         let advance = above - self.seen;
         self.seen = above;
         if self.competing > 0 && advance > 0 {
-            // What a group is due is no more than all capacity, so the product fits as that does.
+            // The groups are due no more than the whole capacity, so the product fits as the capacity does.
             self.served += advance * u128::from(self.share) / u128::from(self.competing);
         }
         self.served

@@ -1,24 +1,24 @@
-//! Distributions of times: responses, wake-to-run.
+//! Distributions of times: responses, times from waking to running.
 
 use hdrhistogram::Histogram;
 use mete_policy::Nanoseconds;
 
-/// Longer times than this, an hour, are recorded as this.
+/// A longer time than this, an hour, is recorded as this.
 pub const LONGEST_NS: Nanoseconds = 3_600_000_000_000;
 
-/// Three digits of each time are kept.
+/// How many digits of each time are kept.
 const DIGITS: u8 = 3;
 
-/// So many times are kept as they are: a histogram takes a quarter of a megabyte, and of a million
-/// clients most record little.
+/// This number of times is kept as it is. A histogram takes a quarter of a megabyte, and of a million clients
+/// most record only few times.
 const FEW: usize = 64;
 
-/// A distribution of times: exact while there are few, and then to three digits, of a fixed size
-/// whatever their number.
+/// A distribution of times. It is exact while there are few times. With more it keeps three digits and has a
+/// fixed size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Latencies(Kept);
 
-/// Invariant: `Few` is sorted and has [`FEW`] times at most; more are `Many`.
+/// Invariant: `Few` is sorted and has at most [`FEW`] times; more times are `Many`.
 #[derive(Debug, Clone, PartialEq)]
 enum Kept {
     Few(Vec<Nanoseconds>),
@@ -48,6 +48,7 @@ impl Latencies {
                 many.saturating_record(time_ns);
                 self.0 = Kept::Many(many);
             }
+            // Behind its equals, so that the vector stays sorted.
             Kept::Few(times) => times.insert(times.partition_point(|&kept_ns| kept_ns <= time_ns), time_ns),
             Kept::Many(times) => times.saturating_record(time_ns),
         }
@@ -76,7 +77,7 @@ impl Latencies {
         }
     }
 
-    /// The time that `part` (0 to 1) of all times do not exceed; `None` without any.
+    /// The time that `part` (0 to 1) of all times do not exceed; `None` without any time.
     #[must_use]
     pub fn quantile_ns(&self, part: f64) -> Option<Nanoseconds> {
         let part = part.clamp(0.0, 1.0);
@@ -110,9 +111,10 @@ impl Latencies {
         }
     }
 
-    /// The distribution function as a plot's points: each time that occurs, to three digits, and the part
-    /// of all times that do not exceed it.
+    /// The distribution function as the points of a plot: each time that occurs, to three digits, and the
+    /// part of all times that do not exceed it.
     pub fn curve(&self) -> impl Iterator<Item = (Nanoseconds, f64)> + '_ {
+        // Few times go through a histogram, too, so that both forms are rounded alike.
         let all = match &self.0 {
             Kept::Few(times) => &histogram(times),
             Kept::Many(times) => times,

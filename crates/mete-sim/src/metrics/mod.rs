@@ -1,4 +1,4 @@
-//! What is made of a run's records: small types with their units, none of which knows the machine.
+//! What is computed from a run's records: small types with their units, none of which knows the machine.
 
 mod boosts;
 mod estimate;

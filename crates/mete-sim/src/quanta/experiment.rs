@@ -13,15 +13,15 @@ pub struct Point {
     pub total: u32,
 }
 
-/// What is simulated at a point. The assignments depend on nothing but these numbers, so that every
-/// policy meets the same ones.
+/// What is simulated at a point. The assignments depend on nothing but these numbers, so every policy gets
+/// the same ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Experiment {
-    /// Where.
+    /// The point.
     pub point: Point,
     /// How many scheduling cycles each assignment is run for.
     pub cycles: u32,
-    /// Where the random numbers start.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
@@ -34,7 +34,7 @@ pub struct Tally {
     pub highest_tu: Vec<f64>,
     /// How many decisions all of them took.
     pub decisions: u64,
-    /// How many of the schedules did not end with everybody having exactly its share.
+    /// How many of the schedules did not end with every client having exactly its share.
     pub uneven: u64,
 }
 
@@ -88,7 +88,8 @@ impl Experiment {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood, 2014): neighbouring numbers become unlike ones.
+/// The finaliser of SplitMix64 (Steele, Lea and Flood, 2014): it makes neighbouring numbers unlike each
+/// other.
 fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

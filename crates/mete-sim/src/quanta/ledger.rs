@@ -1,6 +1,6 @@
-//! Exact service-time errors in constant time a decision.
+//! Exact service-time errors in constant time for each decision.
 
-use mete_policy::{ClientId, Nanoseconds, Share};
+use mete_policy::{ClientId, Nanoseconds};
 
 use super::{QUANTUM_NS, Shares};
 
@@ -28,7 +28,7 @@ impl Errors {
         self.in_units(self.highest)
     }
 
-    /// The extremes of both.
+    /// The extremes of both together.
     fn and(self, other: &Errors) -> Errors {
         let (lowest, highest) = (self.lowest.min(other.lowest), self.highest.max(other.highest));
         Errors { lowest, highest, ..self }
@@ -47,28 +47,29 @@ struct Account {
     highest: i64,
 }
 
-/// What each client received. All products fit: [`Shares::cycles_ns`] refuses schedules whose length
-/// times the sum of shares does not.
+/// What each client received. All products fit into 64 bits: [`Shares::cycles_ns`] refuses a schedule whose
+/// length times the sum of shares does not fit.
 pub(super) struct Ledger {
     accounts: Vec<Account>,
     total: i64,
 }
 
-/// What a ledger says at the end of its schedule.
+/// The errors at the end of a schedule.
 pub(super) struct Balance {
     /// The extremes of each client.
     pub clients: Vec<Errors>,
-    /// Of all of them.
+    /// The extremes of all clients together.
     pub errors: Errors,
-    /// Whether all have exactly their share.
+    /// Whether all clients have exactly their shares.
     pub is_even: bool,
 }
 
 impl Ledger {
     pub(super) fn new(shares: &Shares) -> Ledger {
-        let account =
-            |share: &Share| Account { share: share.get().into(), received_ns: 0, lowest: 0, highest: 0 };
-        let accounts = shares.as_slice().iter().map(account).collect();
+        let shares_of_clients = shares.as_slice().iter().map(|share| i64::from(share.get()));
+        let accounts =
+            shares_of_clients.map(|share| Account { share, received_ns: 0, lowest: 0, highest: 0 });
+        let accounts = accounts.collect();
         Ledger { accounts, total: shares.total() as i64 }
     }
 
@@ -76,6 +77,7 @@ impl Ledger {
     #[inline]
     pub(super) fn serve(&mut self, client: ClientId, now: Nanoseconds, ran_ns: Nanoseconds) -> bool {
         let Some(account) = self.accounts.get_mut(client as usize) else { return false };
+        // While a client waits its error falls, so it is lowest just before its turn.
         let before = account.error(self.total, now as i64);
         account.received_ns += ran_ns as i64;
         let after = before + ran_ns as i64 * (self.total - account.share);
@@ -86,25 +88,24 @@ impl Ledger {
 
     /// The schedule ends.
     pub(super) fn close(self, now: Nanoseconds) -> Balance {
-        let total = self.total;
-        let last = |account: &Account| account.error(total, now as i64);
-        let closed = |account: &Account| Errors {
-            lowest: account.lowest.min(last(account)),
+        let (total, now) = (self.total, now as i64);
+        let clients = self.accounts.iter().map(|account| Errors {
+            lowest: account.lowest.min(account.error(total, now)),
             highest: account.highest,
             total: total as u64,
-        };
-        let clients: Vec<Errors> = self.accounts.iter().map(closed).collect();
+        });
+        let clients: Vec<Errors> = clients.collect();
         let none = Errors { lowest: 0, highest: 0, total: total as u64 };
         Balance {
             errors: clients.iter().fold(none, |all, client| all.and(client)),
-            is_even: self.accounts.iter().all(|account| last(account) == 0),
+            is_even: self.accounts.iter().all(|account| account.error(total, now) == 0),
             clients,
         }
     }
 }
 
 impl Account {
-    /// W × T − S × t.
+    /// The client's error times the sum of shares: W × T − S × t.
     #[inline]
     fn error(&self, total: i64, now: i64) -> i64 {
         self.received_ns * total - self.share * now

@@ -5,14 +5,14 @@
 //!   seed, number of clients, sum of shares ──▶ shares ──▶ policy: pick, ran, pick, ran, … ──▶ errors
 //! ```
 //!
-//! The *service-time error* of a client at time t is E = W − S/T × t: the service W that it had, less
-//! its share S of the sum T of all shares. Here it is an integer, E × T, in nanoseconds: nothing is
-//! rounded. A decision costs the same whatever the number of clients, because the error of a client
-//! that waits falls evenly. It is least just before the client runs and largest when it stops, and
-//! nobody else's need be looked at; those that wait when the schedule ends are looked at then.
+//! The *service-time error* of a client at time t is E = W − S/T × t: the service W that it had, minus its
+//! share S of the sum T of all shares. Here it is an integer, E × T, in nanoseconds: nothing is rounded. The
+//! cost of a decision does not depend on the number of clients, because the error of a waiting client falls
+//! evenly. It is lowest just before the client runs and highest when it stops, so no other client has to be
+//! looked at. Clients that wait when the schedule ends are looked at then.
 //!
-//! A *scheduling cycle* is T quanta (§3.1). Within it a policy of exact shares serves each client for S
-//! quanta, so that the schedule repeats, and its extremes with it.
+//! A *scheduling cycle* is T quanta (§3.1). Within it a policy with exact shares serves each client for S
+//! quanta, so the schedule repeats, and its extremes repeat with it.
 //!
 //! ```
 //! use mete_policy::{RoundRobin, Share};
@@ -42,10 +42,10 @@ pub const QUANTUM_NS: Nanoseconds = Setup::for_clients(1).quantum_ns;
 /// Why a schedule cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QuantaError {
-    /// Shares cannot be given to nobody.
+    /// There must be a client to give shares to.
     #[error("a schedule needs one client at least")]
     NoClients,
-    /// Every client has a share of one at least.
+    /// Every client has a share of at least one.
     #[error(
         "{clients} clients cannot have shares that add up to {total}: the sum must be {clients} or more, \
          and at most {most}"
@@ -55,7 +55,7 @@ pub enum QuantaError {
         clients: u32,
         /// What their shares should add up to.
         total: u64,
-        /// The largest sum of so many shares.
+        /// The largest sum of the shares of this number of clients.
         most: u64,
     },
     /// The products of service and shares do not fit 64 bits.
@@ -66,9 +66,9 @@ pub enum QuantaError {
         /// How many scheduling cycles were asked for.
         cycles: u32,
     },
-    /// A policy broke the interface's promise to pick somebody where everybody is ready.
+    /// A policy broke its promise to pick a client when all clients are ready.
     #[error(
-        "the policy {policy} picked nobody, or a client that does not exist, though all {clients} are ready"
+        "the policy {policy} picked no client, or one that does not exist, though all {clients} are ready"
     )]
     Idle {
         /// The policy's name.
@@ -78,12 +78,12 @@ pub enum QuantaError {
     },
 }
 
-/// What came of one schedule.
+/// The result of one schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The extremes of all clients' service-time errors.
     pub errors: Errors,
-    /// The extremes of each client's own.
+    /// The extremes of each client.
     pub clients: Vec<Errors>,
     /// How often the policy picked a client.
     pub decisions: u64,
@@ -91,8 +91,8 @@ pub struct Outcome {
     pub repeats: bool,
 }
 
-/// Runs so many scheduling cycles of a policy that has no clients yet and was made for
-/// [`Shares::setup`]. Client n has the n-th share, and all are ready from the beginning.
+/// Runs this number of scheduling cycles of a policy that has no clients yet and was made for
+/// [`Shares::setup`]. Client n has the n-th share, and all clients are ready from the beginning.
 ///
 /// # Errors
 ///
@@ -104,15 +104,15 @@ pub fn run<P: Policy>(policy: &mut P, shares: &Shares, cycles: u32) -> Result<Ou
 /// A client's turn on the processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
-    /// Who ran.
+    /// The client that ran.
     pub client: ClientId,
-    /// From when.
+    /// When it began.
     pub from_ns: Nanoseconds,
-    /// For how long.
+    /// How long it ran.
     pub ran_ns: Nanoseconds,
 }
 
-/// As [`run`], and tells of each turn.
+/// As [`run`], and reports each turn to `each`.
 ///
 /// # Errors
 ///
@@ -131,6 +131,7 @@ pub fn watch<P: Policy>(
     while now < end {
         let idle = QuantaError::Idle { policy: policy.name(), clients: shares.clients() };
         let Some(decision) = policy.pick(0, now) else { return Err(idle) };
+        // The last slice is cut off at the end of the schedule.
         let slice = decision.slice_ns.clamp(1, end - now);
         let (ran_ns, stop) = match tick_ns {
             None if slice < decision.slice_ns => (slice, Stop::Preempted),
@@ -154,12 +155,12 @@ fn admit(policy: &mut impl Policy, shares: &Shares) {
         policy.add(client, 0, share, 0);
     }
     for client in 0..shares.clients() {
-        // Nobody runs yet who could give way.
+        // No client runs yet that could give way.
         let _ = policy.wake(client, 0);
     }
 }
 
-/// A slice with the periodic interrupt in it: how long it lasted, and why it ended.
+/// A slice with the periodic interrupt in it: how long it lasts, and why it ends.
 fn ticked<P: Policy>(
     policy: &mut P,
     from: Nanoseconds,
@@ -167,6 +168,7 @@ fn ticked<P: Policy>(
     tick: Nanoseconds,
 ) -> (Nanoseconds, Stop) {
     let end = from + slice;
+    // The policy's tick is due at multiples of its period, not at distances from the slice's beginning.
     let mut next = (from / tick + 1) * tick;
     while next <= end {
         if policy.tick(0, next) {

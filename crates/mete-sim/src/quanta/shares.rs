@@ -6,7 +6,7 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 
 use super::{QUANTUM_NS, QuantaError};
 
-/// One share for each client; never empty.
+/// One share for each client. It is never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shares {
     shares: Vec<Share>,
@@ -27,15 +27,16 @@ impl Shares {
         Ok(Shares { shares, total })
     }
 
-    /// Random shares that add up to `total`: uniform numbers, scaled so that their sum is what is left
-    /// when everybody has a share of one (VTRR paper, §5.1). The same seed gives the same shares on every
+    /// Random shares that add up to `total`: uniform numbers, scaled so that their sum is what is left when
+    /// every client has a share of one (VTRR paper, §5.1). The same seed gives the same shares on every
     /// machine.
     ///
     /// # Errors
     ///
-    /// [`QuantaError::NoClients`], and [`QuantaError::Sum`] if so many shares cannot have that sum.
+    /// [`QuantaError::NoClients`], and [`QuantaError::Sum`] if the shares of this number of clients cannot
+    /// have that sum.
     pub fn random(clients: u32, total: u64, seed: u64) -> Result<Shares, QuantaError> {
-        // No share exceeds the sum's excess plus one, so this bound keeps each of them in its range.
+        // No share exceeds the sum's excess plus one, so this bound keeps each share in its range.
         let most = u64::from(clients) + u64::from(Share::MAX.get()) - 1;
         if clients == 0 {
             return Err(QuantaError::NoClients);
@@ -44,6 +45,7 @@ impl Shares {
             return Err(QuantaError::Sum { clients, total, most });
         }
         let mut random = Pcg64Mcg::seed_from_u64(seed);
+        // At least 1, so that the weights have a sum to divide by.
         let weights: Vec<u64> = (0..clients).map(|_| 1 + u64::from(random.next_u32())).collect();
         Shares::new(scaled(&weights, total - u64::from(clients)))
     }
@@ -66,31 +68,34 @@ impl Shares {
         self.total
     }
 
-    /// What a policy for these clients is made for: one processor, one domain, quanta of [`QUANTUM_NS`].
+    /// What a policy for these clients has to be made for: one processor, one domain, quanta of
+    /// [`QUANTUM_NS`].
     #[must_use]
     pub fn setup(&self, seed: u64) -> Setup {
         Setup { quantum_ns: QUANTUM_NS, seed, ..Setup::for_clients(self.clients()) }
     }
 
-    /// The length of so many scheduling cycles, if errors over it are exact in 64 bits.
+    /// The length of this number of scheduling cycles, if errors over it are exact in 64 bits.
     pub(super) fn cycles_ns(&self, cycles: u32) -> Result<Nanoseconds, QuantaError> {
-        let length = QUANTUM_NS.checked_mul(self.total).and_then(|ns| ns.checked_mul(cycles.into()));
-        let fits = |ns: &u64| ns.checked_mul(self.total).is_some_and(|most| most <= i64::MAX as u64);
-        length.filter(fits).ok_or(QuantaError::TooLong { total: self.total, cycles })
+        let length_ns = QUANTUM_NS.checked_mul(self.total).and_then(|ns| ns.checked_mul(cycles.into()));
+        // An error is at most the length times the sum of shares.
+        let most =
+            length_ns.and_then(|ns| ns.checked_mul(self.total)).filter(|&most| most <= i64::MAX as u64);
+        length_ns.filter(|_| most.is_some()).ok_or(QuantaError::TooLong { total: self.total, cycles })
     }
 }
 
-/// Shares of one and, on top, parts of `excess` in proportion to the weights. Each part is what its
-/// weight adds to the running sum, rounded down, so the parts add up to `excess` exactly.
+/// Shares of one and, on top, parts of `excess` in proportion to the weights. Each part is what its weight
+/// adds to the running sum, rounded down, so the parts add up to exactly `excess`.
 fn scaled(weights: &[u64], excess: u64) -> Vec<Share> {
     let sum: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
     let (mut so_far, mut given) = (0u128, 0u32);
-    let part = |weight: &u64| {
-        so_far += u128::from(*weight);
+    let shares = weights.iter().map(|&weight| {
+        so_far += u128::from(weight);
         let until_here = (so_far * u128::from(excess) / sum) as u32;
         let part = until_here - given;
         given = until_here;
         Share::new(1 + part).unwrap_or(Share::MAX)
-    };
-    weights.iter().map(part).collect()
+    });
+    shares.collect()
 }

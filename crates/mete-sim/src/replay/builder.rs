@@ -1,8 +1,9 @@
-//! From events to scripts: who ran when, and what that was of each thread's own progress.
+//! From events to scripts: which thread ran when, and how that relates to each thread's own progress.
 //!
-//! Recorders lose switches, and some kernels never record those of some threads. So a thread's time on a
-//! processor is its work only from one event that says that it runs there to the next that agrees. Where the
-//! next one names somebody else, a switch between them is missing, and the time between is nobody's.
+//! Recorders lose switches, and some kernels never record the switches of some threads. So a thread's time on
+//! a processor counts as its work only from an event that says that it runs there to the next event that
+//! agrees. If the next event names another thread, a switch between them is missing, and the time between
+//! them is no thread's work.
 //!
 //! ```text
 //!   A enters      A wakes X          C leaves         events of one processor
@@ -12,33 +13,33 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::machine::{From, Machine};
+use super::machine::{Machine, WakeSource};
 use super::recording::{Action, Recording, Script, Step};
 use super::stamps::Stamp;
 use super::text::{Event, Pid};
 
-/// Where a thread is while its script is being written.
+/// What is known of a thread while its script is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// Runs on this processor, whose [`Seat`] says so too.
+enum ThreadState {
+    /// It runs on this processor, whose [`Seat`] says so, too.
     Running(u32),
-    /// Could run since then.
+    /// It could run, since then.
     Ready {
         since: u64,
-        /// If it was woken: on which processor that was decided; nobody knows of some recordings.
+        /// `Some` if it was woken: the processor on which that was decided, which some recordings do not say.
         woken: Option<Option<u32>>,
     },
-    /// Waits since then; its newest step is still to learn for what.
+    /// It waits since then. What for is still to be learned, and belongs into its newest step.
     Blocked(u64),
-    /// Has left its processor unseen, after then; whether it could have gone on is not known.
+    /// It left its processor unseen, after then. Whether it could have gone on is not known.
     Unseen(u64),
     Ended,
 }
 
 struct Thread {
     script: Script,
-    state: State,
-    /// Processor time since its last step.
+    state: ThreadState,
+    /// Its processor time since its last step.
     since_step_ns: u64,
     /// Since when it has its processor.
     entered_ns: u64,
@@ -52,20 +53,21 @@ impl Thread {
 
     fn block(&mut self, now_ns: u64) {
         self.step(Action::Await);
-        self.state = State::Blocked(now_ns);
+        self.state = ThreadState::Blocked(now_ns);
     }
 }
 
 /// What is known of a processor since the first event that was seen there.
 #[derive(Clone, Copy)]
 struct Seat {
-    /// Who is believed to run there; nobody knows once a thread is seen elsewhere that has not left.
+    /// The thread that is believed to run there. `None` once that thread is seen elsewhere although it has
+    /// not left.
     who: Option<Pid>,
-    /// The last event that agreed with it.
+    /// The time of the last event that agreed with it.
     certain_ns: u64,
 }
 
-/// What is known of the thread that leaves, where another one comes.
+/// What is known of the thread that leaves when another one comes.
 #[derive(Clone, Copy)]
 struct Left {
     /// Since when it was there.
@@ -74,7 +76,7 @@ struct Left {
     is_runnable: bool,
 }
 
-/// Takes events in the order of time, which begins with the first.
+/// Takes events in the order of time; the first is at time 0.
 pub(super) struct Builder {
     threads: Vec<Thread>,
     by_pid: HashMap<Pid, usize>,
@@ -84,9 +86,9 @@ pub(super) struct Builder {
     uncertain_ns: u64,
     machine: Machine,
     busy_ns: BTreeMap<u32, u64>,
-    /// Since when processors are idle that are.
+    /// Since when each idle processor is idle.
     idle_since: HashMap<u32, u64>,
-    /// Wake-ups are taken where they are caused if the recording has such events at all.
+    /// Wake-ups are taken where they are caused, if the recording has such events at all.
     at_cause: bool,
 }
 
@@ -124,6 +126,7 @@ impl Builder {
                 next_priority,
                 ..
             } => {
+                // The leaving thread's work is settled before the next thread enters.
                 self.seen(*processor, *previous, previous_name);
                 let left = self.left(*processor, *previous, *runnable);
                 self.leave(*previous, *runnable, *ended);
@@ -159,7 +162,8 @@ impl Builder {
         Left { entered_ns, is_idle: pid == 0, is_runnable: pid != 0 && is_runnable }
     }
 
-    /// An event says who runs on its processor: the time since the last one that agrees was its work.
+    /// An event says which thread runs on its processor: the time since the last event that agrees was that
+    /// thread's work.
     fn seen(&mut self, processor: u32, pid: Pid, name: &str) {
         match self.seats.get(&processor).copied() {
             None => self.seen_first(processor, pid, name),
@@ -176,11 +180,11 @@ impl Builder {
         self.sit(processor, pid);
     }
 
-    /// Whom the first event of a processor finds there has been there from the beginning, unless it has been
-    /// mentioned elsewhere before: recorders begin with one processor after the other.
+    /// The first event of a processor shows a thread there. It has been there from the beginning, unless it
+    /// was mentioned elsewhere before: recorders begin with one processor after another.
     fn seen_first(&mut self, processor: u32, pid: Pid, name: &str) {
         if pid != 0 && !self.by_pid.contains_key(&pid) {
-            self.thread(pid, name, State::Running(processor));
+            self.thread(pid, name, ThreadState::Running(processor));
             self.work(processor, pid, 0);
         } else if pid != 0 {
             self.uncertain_ns += self.last_ns;
@@ -192,7 +196,7 @@ impl Builder {
         self.seats.insert(processor, Seat { who: Some(pid), certain_ns: self.last_ns });
     }
 
-    /// Time since then was this thread's work; pid 0 does none.
+    /// The time since then was this thread's work. Thread 0, the idle task, does none.
     fn work(&mut self, processor: u32, pid: Pid, since_ns: u64) {
         if let Some(&index) = self.by_pid.get(&pid) {
             let ns = self.last_ns - since_ns;
@@ -203,43 +207,47 @@ impl Builder {
 
     fn left_unseen(&mut self, pid: Pid, after_ns: u64) {
         if let Some(&index) = self.by_pid.get(&pid) {
-            self.threads[index].state = State::Unseen(after_ns);
+            self.threads[index].state = ThreadState::Unseen(after_ns);
         }
     }
 
-    /// It runs there now, and nobody knows since when.
+    /// The thread runs there now, and it is not known since when.
     fn came_unseen(&mut self, processor: u32, pid: Pid, name: &str) {
         if pid == 0 {
             return;
         }
-        // A number that was free again is another thread's, which has slept until now.
+        // A number that was free again belongs to another thread, which has slept until now.
         let state = if self.forget_ended(pid) {
-            State::Blocked(0)
+            ThreadState::Blocked(0)
         } else {
-            State::Ready { since: self.last_ns, woken: None }
+            ThreadState::Ready { since: self.last_ns, woken: None }
         };
         let index = self.thread(pid, name, state);
         match self.threads[index].state {
             // Its wake-up is missing: it is taken to have come now, from outside.
-            State::Blocked(since) => {
+            ThreadState::Blocked(since) => {
                 self.gaps += 1;
                 end_of_wait(&mut self.threads[index], Action::Sleep { ns: self.last_ns - since });
             }
-            // It has left that processor unseen, and who followed it there is not known.
-            State::Running(elsewhere) if elsewhere != processor => {
+            // It left that processor unseen, and it is not known which thread followed it there.
+            ThreadState::Running(elsewhere) if elsewhere != processor => {
                 self.gaps += 1;
                 self.seats.entry(elsewhere).and_modify(|seat| seat.who = None);
             }
-            State::Running(_) | State::Ready { .. } | State::Unseen(_) | State::Ended => {}
+            ThreadState::Running(_)
+            | ThreadState::Ready { .. }
+            | ThreadState::Unseen(_)
+            | ThreadState::Ended => {}
         }
-        self.threads[index].state = State::Running(processor);
+        self.threads[index].state = ThreadState::Running(processor);
     }
 
-    /// The thread of that number; `state` is what it must have been in if this is its first mention.
-    fn thread(&mut self, pid: Pid, name: &str, state: State) -> usize {
+    /// The thread with that number. `state` is the state that it must have been in if this is its first
+    /// mention.
+    fn thread(&mut self, pid: Pid, name: &str, state: ThreadState) -> usize {
         let index = *self.by_pid.entry(pid).or_insert_with(|| {
             let mut steps = Vec::new();
-            if let State::Blocked(_) = state {
+            if let ThreadState::Blocked(_) = state {
                 steps.push(Step { compute_ns: 0, action: Action::Await });
             }
             let script = Script { pid, steps, ..Script::default() };
@@ -252,21 +260,22 @@ impl Builder {
         index
     }
 
-    /// The next mention of that number is a new thread's, if its last bearer has ended.
+    /// If the thread with that number has ended, its next mention belongs to a new thread.
     fn forget_ended(&mut self, pid: Pid) -> bool {
-        let ended = self.by_pid.get(&pid).is_some_and(|&index| self.threads[index].state == State::Ended);
+        let ended =
+            self.by_pid.get(&pid).is_some_and(|&index| self.threads[index].state == ThreadState::Ended);
         ended && self.by_pid.remove(&pid).is_some()
     }
 
-    /// Who was [`Builder::seen`] leaves its processor.
+    /// The thread that was [`Builder::seen`] leaves its processor.
     fn leave(&mut self, pid: Pid, runnable: bool, ended: bool) {
         let Some(&index) = self.by_pid.get(&pid).filter(|_| pid != 0) else { return };
         let thread = &mut self.threads[index];
         if ended {
             thread.step(Action::End);
-            thread.state = State::Ended;
+            thread.state = ThreadState::Ended;
         } else if runnable {
-            thread.state = State::Ready { since: self.last_ns, woken: None };
+            thread.state = ThreadState::Ready { since: self.last_ns, woken: None };
         } else {
             thread.block(self.last_ns);
         }
@@ -279,12 +288,14 @@ impl Builder {
         let now_ns = self.last_ns;
         if let Some(&index) = self.by_pid.get(&pid) {
             let thread = &mut self.threads[index];
-            if let State::Ready { since, woken } = thread.state {
+            if let ThreadState::Ready { since, woken } = thread.state {
                 if woken.is_some() {
                     thread.script.waits_ns.push(now_ns - since);
                 }
                 let was_there = left.entered_ns <= since;
-                let from = woken.map(|place| From::remote(place.is_some_and(|place| place != processor)));
+                let from =
+                    woken.map(|place| WakeSource::remote(place.is_some_and(|place| place != processor)));
+                // Only a wake-up while the present occupant was already there can be what made it leave.
                 match from {
                     Some(from) if left.is_idle && was_there => {
                         self.machine.came_to_idle(from, now_ns - since);
@@ -305,25 +316,27 @@ impl Builder {
     fn wake(&mut self, waker: Option<Pid>, pid: Pid, name: &str, is_new: bool, from: Option<u32>) {
         let now = self.last_ns;
         self.forget_ended(pid);
-        let index = self.thread(pid, name, State::Blocked(0));
-        if let State::Unseen(after) = self.threads[index].state {
-            // Who is woken had blocked.
+        let index = self.thread(pid, name, ThreadState::Blocked(0));
+        if let ThreadState::Unseen(after) = self.threads[index].state {
+            // A thread that is woken had blocked.
             self.threads[index].block(after);
         }
-        let State::Blocked(since) = self.threads[index].state else { return };
+        // A wake-up of a thread that does not wait changes nothing.
+        let ThreadState::Blocked(since) = self.threads[index].state else { return };
         let by_thread = waker.is_some_and(|waker| self.record_wake(waker, index));
         let wait = if by_thread { Action::Await } else { Action::Sleep { ns: now - since } };
         let thread = &mut self.threads[index];
         end_of_wait(thread, wait);
         thread.script.is_new |= is_new;
-        thread.state = State::Ready { since: now, woken: Some(from) };
+        thread.state = ThreadState::Ready { since: now, woken: Some(from) };
     }
 
-    /// Writes the wake-up into the waker's script; not when the waker is not known to run.
+    /// Writes the wake-up into the waker's script. Returns false if the waker is not known to run.
     fn record_wake(&mut self, waker: Pid, woken: usize) -> bool {
         let Some(&index) = self.by_pid.get(&waker) else { return false };
-        let State::Running(processor) = self.threads[index].state else { return false };
+        let ThreadState::Running(processor) = self.threads[index].state else { return false };
         if let Some(seat) = self.seats.get(&processor).copied() {
+            // The step's computing includes the time up to this event.
             self.work(processor, waker, seat.certain_ns);
             self.sit(processor, waker);
         }
@@ -333,6 +346,7 @@ impl Builder {
 
     pub(super) fn finish(mut self) -> Recording {
         let seats = std::mem::take(&mut self.seats);
+        // The time from each processor's last event to the end of the recording.
         for (&processor, seat) in &seats {
             match seat.who {
                 Some(pid) => self.work(processor, pid, seat.certain_ns),
@@ -355,8 +369,8 @@ impl Builder {
 }
 
 fn end_of_script(thread: &mut Thread) {
-    // It never woke again: to wait for nobody is to have ended.
-    if let State::Blocked(_) = thread.state {
+    // It never woke again. A wait that never ends is replayed as the thread's end.
+    if let ThreadState::Blocked(_) = thread.state {
         end_of_wait(thread, Action::End);
     }
     if thread.script.steps.last().is_none_or(|step| step.action != Action::End) {
@@ -364,7 +378,7 @@ fn end_of_script(thread: &mut Thread) {
     }
 }
 
-/// Says what the newest step, which blocked, has waited for.
+/// Says what the newest step, which blocked, waited for.
 fn end_of_wait(thread: &mut Thread, action: Action) {
     if let Some(step) = thread.script.steps.last_mut() {
         step.action = action;

@@ -1,25 +1,26 @@
-//! Linux's own scheduler as a policy, to run a recording again under what it was recorded under: EEVDF as the
-//! kernel has it since 6.12, with a queue for each processor.
+//! Linux's own scheduler as a policy, so that a recording can run again under the scheduler that it was
+//! recorded under: EEVDF as the kernel has it since 6.12, with a queue for each processor.
 //!
 //! ```text
 //!   wake ──▶ place: idle processors first ──▶ that processor's queue ──▶ takes it at once, or waits for the tick
 //!   idle ──▶ pull: from the longest queue         tick ──▶ slice over? ──▶ earliest eligible virtual deadline
 //! ```
 //!
-//! Source: `kernel/sched/fair.c` of Linux 6.12 to 6.18, by its behaviour; its names stand at what they name.
+//! Source: `kernel/sched/fair.c` of Linux 6.12 to 6.18, by its behaviour. The kernel's names stand with what
+//! they name.
 //!
 //! | | |
 //! |---|---|
 //! | slice | `sysctl_sched_base_slice`, seen to be over at a tick or a wake-up |
 //! | wake-up | takes the processor if its deadline is the earliest eligible one, and the running thread is not eligible or has had the slice that it was given (`RUN_TO_PARITY`) |
 //! | a thread that blocks ahead of the others | stays in the queue until they have caught up (`DELAY_DEQUEUE`, `DELAY_ZERO`) |
-//! | place | an idle processor: where it ran, else another one; none idle: where it ran, or its waker's that has less load |
-//! | balance | a processor that becomes idle takes a thread, one that is idle at a tick is given one, and each looks at the others at times |
+//! | place | an idle processor: where the thread ran, otherwise another; if none is idle: where it ran, or the waker's if that has less load |
+//! | balance | a processor that becomes idle takes a thread; one that is idle at a tick is given one; each compares its load with the others' at times |
 //! | real time | above all others, by priority |
 //!
-//! Not in it: groups (cgroups and sessions share as one), `sched_setaffinity`, `SCHED_BATCH`, `SCHED_IDLE` and deadlines,
-//! load that fades (a thread's load is its mean over the recording), caches and domains of processors. A decision is linear in
-//! the threads of a queue.
+//! Not included: groups (cgroups and sessions share as one), `sched_setaffinity`, `SCHED_BATCH`, `SCHED_IDLE`
+//! and deadlines; load that fades (a thread's load is its mean over the recording); caches and domains of
+//! processors. The time for a decision is linear in the number of threads in a queue.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -28,29 +29,29 @@ use mete_policy::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, P
 
 use super::recording::{NICE_0, Recording, Script};
 
-/// What the kernel of the recorded machine is built and set to.
+/// How the kernel of the recorded machine is built and set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// From tick to tick.
+    /// The time from tick to tick.
     pub tick_ns: Nanoseconds,
-    /// What a thread is given at a time (`base_slice_ns`).
+    /// The time that a thread is given at once (`base_slice_ns`).
     pub slice_ns: Nanoseconds,
     /// How many processors there are.
     pub processors: ProcessorId,
 }
 
-/// What most distributions build Linux with (HZ=250).
+/// The tick of the kernels that most distributions build (HZ=250).
 const USUAL_TICK_NS: Nanoseconds = 4_000_000;
 /// `sysctl_sched_base_slice` for one processor: since Linux 6.15, and before.
 const SLICES_NS: [Nanoseconds; 2] = [700_000, 750_000];
-/// A queue's load is looked at again after this for each processor (`sd_init`: an interval of so many milliseconds
-/// as the domain has processors), times [`BUSY_FACTOR`] on a processor that is busy.
+/// A processor compares its queue's load with the others' after this time for each processor (`sd_init`: an
+/// interval of as many milliseconds as the domain has processors), times [`BUSY_FACTOR`] if it is busy.
 const BALANCE_NS: Nanoseconds = 1_000_000;
 /// `busy_factor` of the kernel's scheduling domains.
 const BUSY_FACTOR: Nanoseconds = 16;
-/// A thread that ran so recently is not moved (`sysctl_sched_migration_cost`).
+/// A thread that ran within this time is not moved (`sysctl_sched_migration_cost`).
 const CACHE_HOT_NS: Nanoseconds = 500_000;
-/// By how much less loaded, in percent, the waker's processor must be (half of `imbalance_pct` 117).
+/// The waker's processor must be less loaded by this percentage (half of `imbalance_pct` 117).
 const AFFINE_PERCENT: i64 = 108;
 /// The weight of nice 0 (`NICE_0_LOAD`).
 const NICE_0_WEIGHT: i64 = 1024;
@@ -58,7 +59,8 @@ const NICE_0_WEIGHT: i64 = 1024;
 const NICE_STEP: f64 = 1.25;
 
 impl Kernel {
-    /// As far as the recording tells: the tick by its ends of slices, the slice by its kernel's name.
+    /// What the recording tells of the kernel: the tick by the ends of its slices, the slice by the kernel's
+    /// name.
     #[must_use]
     pub fn of(recording: &Recording, processors: ProcessorId) -> Kernel {
         let is_older = recording.machine.kernel.as_deref().and_then(version).is_some_and(|of| of < (6, 15));
@@ -76,35 +78,35 @@ fn version(kernel: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// By whom each client was woken last: the model tells, the policy asks.
+/// The thread that woke each client last. The model writes it, the policy reads it.
 pub(super) type Wakers = Rc<[Cell<Option<ClientId>>]>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum TaskState {
     Absent,
     Blocked,
-    /// Blocked and still in its queue, because it is ahead of the others.
+    /// It has blocked and is still in its queue, because it is ahead of the others.
     Delayed,
     Ready,
     Running,
 }
 
 struct Task {
-    state: State,
-    /// Lower is more urgent; `None` for those who share.
+    state: TaskState,
+    /// Its real-time priority, lower is more urgent; `None` for threads that share by weight.
     real_time: Option<i32>,
     weight: i64,
-    /// What it makes its processor's load, on average.
+    /// What it adds to its processor's load, on average.
     load: i64,
     only: Option<usize>,
-    /// Where it runs, waits, or ran last.
+    /// The processor where it runs, waits, or ran last.
     place: usize,
     is_new: bool,
     vruntime: i64,
     deadline: i64,
     /// How far it was behind the others' mean when it left.
     lag: i64,
-    /// Up to where it keeps the processor (`vprot`).
+    /// Up to this virtual time it keeps the processor (`vprot`).
     protected: i64,
     left_ns: Nanoseconds,
 }
@@ -113,11 +115,12 @@ struct Task {
 struct Queue {
     current: Option<ClientId>,
     picked_ns: Nanoseconds,
-    /// The virtual time at which the current one was picked.
+    /// The virtual time at which the current thread was picked.
     picked: i64,
     ready: Vec<ClientId>,
     load: i64,
-    /// It has just lost its thread, or others have seen at a tick that it is idle: it may take one of theirs.
+    /// Whether it may take a thread from another queue: it has just lost its own, or another processor has
+    /// seen at a tick that this one is idle.
     may_pull: bool,
     balanced_ns: Nanoseconds,
     failed: u32,
@@ -154,28 +157,30 @@ impl Linux {
 
     fn is_idle(&self, processor: usize) -> bool {
         let queue = &self.queues[processor];
-        queue.current.is_none() && !queue.ready.iter().any(|&client| self.task(client).state == State::Ready)
+        queue.current.is_none()
+            && !queue.ready.iter().any(|&client| self.task(client).state == TaskState::Ready)
     }
 
-    /// Those who share and compete there.
+    /// The threads that share by weight and compete there.
     fn competing(&self, processor: usize) -> impl Iterator<Item = &Task> {
         let queue = &self.queues[processor];
         let all = queue.ready.iter().chain(&queue.current);
         all.map(|&client| self.task(client)).filter(|task| task.real_time.is_none())
     }
 
-    /// `avg_vruntime`, and the weight that it is of.
+    /// `avg_vruntime`, and the sum of the weights behind it.
     fn mean(&self, processor: usize) -> (i64, i64) {
         let Some(base) = self.competing(processor).next().map(|task| task.vruntime) else { return (0, 0) };
         let (mut sum, mut weight) = (0i128, 0i64);
         for task in self.competing(processor) {
+            // Relative to one of them, so that the products stay small.
             sum += i128::from(task.vruntime.saturating_sub(base)) * i128::from(task.weight);
             weight += task.weight;
         }
         (base.saturating_add(sum.div_euclid(i128::from(weight.max(1))) as i64), weight)
     }
 
-    /// `update_curr`; whether the current one should give way.
+    /// `update_curr`; whether the current thread should give way.
     fn update(&mut self, processor: usize, now: Nanoseconds) -> bool {
         let queue = &self.queues[processor];
         let Some(client) = queue.current.filter(|&client| self.task(client).real_time.is_none()) else {
@@ -183,12 +188,13 @@ impl Linux {
         };
         let (picked, ran_ns) = (queue.picked, now.saturating_sub(queue.picked_ns));
         let is_over = self.has_run_to(client, picked, ran_ns);
-        let task = self.task(client);
-        let is_protected = task.vruntime < task.protected;
+        let is_protected = self.task(client).is_protected();
+        // A thread alone keeps its processor, even when its slice is over.
         self.competing(processor).nth(1).is_some() && (is_over || !is_protected)
     }
 
-    /// A virtual time later than when it was picked; whether its slice is over (`update_deadline`).
+    /// Sets a thread's virtual time to `ran_ns` after it was picked; whether its slice is over
+    /// (`update_deadline`).
     fn has_run_to(&mut self, client: ClientId, picked: i64, ran_ns: Nanoseconds) -> bool {
         let slice = self.slice(client);
         let task = self.task_mut(client);
@@ -205,9 +211,10 @@ impl Linux {
         let (mean, others) = self.mean(processor);
         let slice = self.slice(client);
         let task = self.task_mut(client);
+        // The thread itself moves the mean when it joins, so its lag is scaled to be the same afterwards.
         let lag = if others > 0 { task.lag * (others + task.weight) / others } else { 0 };
         task.vruntime = mean.saturating_sub(lag);
-        // Who is new comes when the others are, on average, halfway through theirs.
+        // A new thread comes when the others are, on average, halfway through their slices.
         let first = if std::mem::take(&mut task.is_new) { slice / 2 } else { slice };
         task.deadline = task.vruntime.saturating_add(first);
     }
@@ -225,7 +232,7 @@ impl Linux {
         self.queues[place].ready.retain(|&other| other != client);
     }
 
-    /// How far it is behind the others there (`update_entity_lag`).
+    /// How far it is behind the other threads in its queue (`update_entity_lag`).
     fn lag_of(&self, client: ClientId) -> i64 {
         let task = self.task(client);
         let limit = task.virtual_ns((2 * self.kernel.slice_ns).max(self.kernel.tick_ns));
@@ -233,19 +240,20 @@ impl Linux {
         mean.saturating_sub(task.vruntime).clamp(-limit, limit)
     }
 
-    /// `pick_eevdf`; the one that runs competes unless it may not go on.
+    /// `pick_eevdf`. The running thread competes if it is eligible; with `may_protect` it may win by its
+    /// protection.
     fn earliest(&self, processor: usize, may_protect: bool) -> Option<ClientId> {
         let queue = &self.queues[processor];
         let (mean, _) = self.mean(processor);
-        let shares = |client: &&ClientId| self.task(**client).real_time.is_none();
-        let current = queue.current.filter(|client| shares(&client) && self.task(*client).vruntime <= mean);
-        let is_protected =
-            |client: &ClientId| self.task(*client).vruntime < self.task(*client).protected && may_protect;
-        if let Some(current) = current.filter(is_protected) {
+        let is_eligible = |client: &ClientId| {
+            let task = self.task(*client);
+            task.real_time.is_none() && task.vruntime <= mean
+        };
+        let current = queue.current.filter(is_eligible);
+        if may_protect && let Some(current) = current.filter(|&current| self.task(current).is_protected()) {
             return Some(current);
         }
-        let eligible =
-            queue.ready.iter().filter(shares).filter(|&&client| self.task(client).vruntime <= mean);
+        let eligible = queue.ready.iter().filter(|client| is_eligible(client));
         let best = eligible.min_by_key(|&&client| self.task(client).deadline).copied();
         match (best, current) {
             (Some(best), Some(current)) if self.task(current).deadline < self.task(best).deadline => {
@@ -261,27 +269,28 @@ impl Linux {
         urgent.min_by_key(|&client| self.task(client).real_time)
     }
 
-    /// Whom to run there, of its own queue. Who is delayed and would be next has slept long enough.
+    /// The thread to run next, from this processor's own queue. A delayed thread that would be next has slept
+    /// long enough.
     fn next(&mut self, processor: usize) -> Option<ClientId> {
         if let Some(urgent) = self.most_urgent(processor) {
             return Some(urgent);
         }
         loop {
-            let any = || self.queues[processor].ready.first().copied();
-            let best = self.earliest(processor, false).or_else(any)?;
-            if self.task(best).state != State::Delayed {
+            let first = self.queues[processor].ready.first().copied();
+            let best = self.earliest(processor, false).or(first)?;
+            if self.task(best).state != TaskState::Delayed {
                 return Some(best);
             }
             self.leave(best);
         }
     }
 
-    /// A blocked one is no longer in its queue.
+    /// A blocked thread leaves its queue.
     fn leave(&mut self, client: ClientId) {
-        // It is owed nothing for time in which it was only kept for what it owed.
+        // It was only kept in the queue for what it owed, so it gains nothing by that time.
         self.task_mut(client).lag = self.lag_of(client).min(0);
         self.take_out(client);
-        self.task_mut(client).state = State::Blocked;
+        self.task_mut(client).state = TaskState::Blocked;
     }
 
     /// `select_task_rq_fair`.
@@ -291,15 +300,16 @@ impl Linux {
             return only;
         }
         let waker = self.wakers.get(client as usize).and_then(Cell::get);
-        let waker = waker.map(|waker| self.task(waker)).filter(|waker| waker.state == State::Running);
+        let waker = waker.map(|waker| self.task(waker)).filter(|waker| waker.state == TaskState::Running);
         match waker {
+            // A new thread is woken by its parent.
             Some(parent) if task.is_new => self.least_loaded(parent.place),
             Some(waker) => self.near_idle(self.near(task, waker), task.place),
             None => self.near_idle(task.place, task.place),
         }
     }
 
-    /// `wake_affine`: the waker's processor or the one where it ran last.
+    /// `wake_affine`: the waker's processor, or the processor where the thread ran last.
     fn near(&self, task: &Task, waker: &Task) -> usize {
         let (here, last) = (waker.place, task.place);
         let is_kept = waker.only.is_some() && here == last && self.queues[here].ready.is_empty();
@@ -318,21 +328,20 @@ impl Linux {
         [target, last].into_iter().chain(around).find(|&place| self.is_idle(place)).unwrap_or(target)
     }
 
-    /// Where a new thread begins: the parent's processor, unless another has fewer to run.
+    /// Where a new thread begins: the parent's processor, unless another one has fewer threads to run.
     fn least_loaded(&self, here: usize) -> usize {
-        let running = |&place: &usize| self.running(place);
-        let least = (0..self.queues.len()).min_by_key(running).unwrap_or(here);
-        if running(&least) < running(&here) { least } else { here }
+        let least = (0..self.queues.len()).min_by_key(|&place| self.running(place)).unwrap_or(here);
+        if self.running(least) < self.running(here) { least } else { here }
     }
 
-    /// How many can run there.
+    /// How many threads can run there.
     fn running(&self, processor: usize) -> usize {
         let queue = &self.queues[processor];
-        let ready = queue.ready.iter().filter(|&&client| self.task(client).state == State::Ready);
+        let ready = queue.ready.iter().filter(|&&client| self.task(client).state == TaskState::Ready);
         ready.count() + usize::from(queue.current.is_some())
     }
 
-    /// Whether the one that was just put there takes the processor (`wakeup_preempt`).
+    /// Whether the thread that was just put there takes the processor (`wakeup_preempt`).
     fn takes(&self, processor: usize, client: ClientId) -> bool {
         let Some(current) = self.queues[processor].current else { return false };
         match (self.task(client).real_time, self.task(current).real_time) {
@@ -343,23 +352,21 @@ impl Linux {
         }
     }
 
-    /// Takes a thread from another queue: those that do not run, may come, and whose caches are cold.
+    /// Takes a thread from the longest other queue: one that does not run, may move, and whose caches are
+    /// cold.
     fn pull(&mut self, to: usize, now: Nanoseconds) -> bool {
         let busiest =
             (0..self.queues.len()).filter(|&from| from != to).max_by_key(|&from| self.running(from));
         let Some(from) = busiest.filter(|&from| self.running(from) >= 2) else { return false };
-        let may_come = |client: &&ClientId| {
-            let task = self.task(**client);
-            let is_cold = now.saturating_sub(task.left_ns) >= CACHE_HOT_NS;
-            task.state == State::Ready && task.only.is_none() && is_cold
-        };
-        let Some(client) = self.queues[from].ready.iter().find(may_come).copied() else { return false };
+        let mut ready = self.queues[from].ready.iter().copied();
+        let Some(client) = ready.find(|&client| self.task(client).may_move(now)) else { return false };
+        // The mean that the thread's lag is measured against has to be the present one.
         self.update(from, now);
         self.migrate(client, to, now);
         true
     }
 
-    /// With its lag and what is left of its slice (`PLACE_LAG`, `PLACE_REL_DEADLINE`).
+    /// Moves a thread with its lag and what is left of its slice (`PLACE_LAG`, `PLACE_REL_DEADLINE`).
     fn migrate(&mut self, client: ClientId, to: usize, now: Nanoseconds) {
         let lag = self.lag_of(client);
         let task = self.task_mut(client);
@@ -373,7 +380,8 @@ impl Linux {
         self.push(to, client);
     }
 
-    /// `sched_balance_rq` now and then: evens out queues that differ by two, and by one the second time.
+    /// `sched_balance_rq`, now and then: evens out queues that differ by two threads, or by one at the second
+    /// attempt.
     fn balance(&mut self, processor: usize, now: Nanoseconds) -> bool {
         let every_ns = BALANCE_NS * BUSY_FACTOR * Nanoseconds::from(self.kernel.processors);
         if now.saturating_sub(self.queues[processor].balanced_ns) < every_ns {
@@ -391,21 +399,33 @@ impl Linux {
 }
 
 impl Task {
+    /// Whether it keeps its processor from others that are eligible, too.
+    fn is_protected(&self) -> bool {
+        self.vruntime < self.protected
+    }
+
+    fn may_move(&self, now: Nanoseconds) -> bool {
+        let is_cold = now.saturating_sub(self.left_ns) >= CACHE_HOT_NS;
+        self.state == TaskState::Ready && self.only.is_none() && is_cold
+    }
+
+    /// A real time in the thread's virtual time.
     fn virtual_ns(&self, ns: Nanoseconds) -> i64 {
         (i128::from(ns) * i128::from(NICE_0_WEIGHT) / i128::from(self.weight.max(1)))
             .min(i128::from(i64::MAX / 4)) as i64
     }
 }
 
-/// A recorded thread.
+/// A recorded thread as a task of this scheduler.
 fn task(script: &Script, recording: &Recording, processors: usize) -> Task {
     let nice = script.priority.clamp(100, 139) - NICE_0;
     let weight = (NICE_0_WEIGHT as f64 / libm::pow(NICE_STEP, nice.into())).round() as i64;
+    // The mean over the recording stands for the load that the kernel measures.
     let part = script.service_ns() as f64 / recording.duration_ns.max(1) as f64;
     let first = script.processors.iter().min_by_key(|&(_, &at_ns)| at_ns).map_or(0, |(&place, _)| place);
     let first = first as usize % processors;
     Task {
-        state: State::Absent,
+        state: TaskState::Absent,
         real_time: Some(script.priority).filter(|&priority| priority < 100),
         weight: weight.max(1),
         load: (weight as f64 * part) as i64,
@@ -420,7 +440,8 @@ fn task(script: &Script, recording: &Recording, processors: usize) -> Task {
     }
 }
 
-/// The kernel's threads of one processor are called by it: `ksoftirqd/1`, `kworker/1:0H`.
+/// Whether a thread belongs to one processor. Such threads of the kernel have its number in their names:
+/// `ksoftirqd/1`, `kworker/1:0H`.
 fn is_bound(script: &Script) -> bool {
     let mut places = script.processors.keys();
     let (Some(place), None) = (places.next(), places.next()) else { return false };
@@ -435,21 +456,21 @@ impl Policy for Linux {
     }
 
     fn add(&mut self, client: ClientId, _domain: DomainIndex, _share: Share, _now: Nanoseconds) {
-        self.task_mut(client).state = State::Blocked;
+        self.task_mut(client).state = TaskState::Blocked;
     }
 
     fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
         self.take_out(client);
-        self.task_mut(client).state = State::Absent;
+        self.task_mut(client).state = TaskState::Absent;
     }
 
     fn set_share(&mut self, _client: ClientId, _share: Share, _now: Nanoseconds) {}
 
     fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
         let was_delayed = match self.task(client).state {
-            State::Delayed => true,
-            State::Blocked => false,
-            State::Absent | State::Ready | State::Running => return None,
+            TaskState::Delayed => true,
+            TaskState::Blocked => false,
+            TaskState::Absent | TaskState::Ready | TaskState::Running => return None,
         };
         let to = if was_delayed { self.task(client).place } else { self.choose(client) };
         let is_over = self.update(to, now);
@@ -457,11 +478,12 @@ impl Policy for Linux {
             self.place(to, client);
             self.push(to, client);
         } else if self.lag_of(client) > 0 {
+            // The others have caught up with it while it was delayed, so it is placed anew.
             self.leave(client);
             self.place(to, client);
             self.push(to, client);
         }
-        self.task_mut(client).state = State::Ready;
+        self.task_mut(client).state = TaskState::Ready;
         (self.takes(to, client) || is_over).then_some(to as ProcessorId)
     }
 
@@ -478,16 +500,17 @@ impl Policy for Linux {
         let client = client?;
         self.take_out(client);
         let task = self.task_mut(client);
-        task.state = State::Running;
+        task.state = TaskState::Running;
         task.protected = task.deadline;
         let picked = task.vruntime;
         let queue = &mut self.queues[here];
         (queue.current, queue.picked_ns, queue.picked) = (Some(client), now, picked);
+        // Its slice ends at a tick, and not by the host's clock.
         Some(Decision { client, slice_ns: Nanoseconds::MAX / 4, grant: Grant::Share })
     }
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
-        if self.task(client).state != State::Running {
+        if self.task(client).state != TaskState::Running {
             return;
         }
         let place = self.task(client).place;
@@ -500,12 +523,13 @@ impl Policy for Linux {
         let task = self.task_mut(client);
         task.left_ns = now;
         task.state = match stop {
-            Stop::Blocked if lag < 0 && !is_real_time => State::Delayed,
-            Stop::Blocked => State::Blocked,
-            _ => State::Ready,
+            // It is ahead of the others, so it owes them time.
+            Stop::Blocked if lag < 0 && !is_real_time => TaskState::Delayed,
+            Stop::Blocked => TaskState::Blocked,
+            _ => TaskState::Ready,
         };
         task.lag = lag;
-        if task.state != State::Blocked {
+        if task.state != TaskState::Blocked {
             self.queues[place].ready.push(client);
         }
     }
@@ -521,7 +545,7 @@ impl Policy for Linux {
         if self.running(here) >= 2
             && let Some(idle) = (0..self.queues.len()).find(|&place| self.is_idle(place))
         {
-            // `nohz_balancer_kick`
+            // As `nohz_balancer_kick`: the busy processor tells an idle one.
             self.queues[idle].may_pull = true;
         }
         is_over
@@ -537,7 +561,7 @@ mod tests {
     const MS: Nanoseconds = 1_000_000;
     const KERNEL: Kernel = Kernel { tick_ns: 4 * MS, slice_ns: 3 * MS, processors: 1 };
 
-    /// A thread of this priority that computed this part of the time, in percent, on processor 0.
+    /// A thread of this priority that computed for this percentage of the time, on processor 0.
     fn thread((priority, percent): (i32, u64)) -> Script {
         let steps = vec![Step { compute_ns: percent * MS, action: Action::Await }];
         Script { priority, steps, processors: [(0, 0)].into(), ..Script::default() }
@@ -566,7 +590,7 @@ mod tests {
 
     #[test]
     fn new_1_of_threads_that_are_entitled_alike_the_one_with_the_earliest_deadline_runs() {
-        // By nice values: the more a thread weighs, the sooner it is to have had its slice.
+        // By nice values: the more a thread weighs, the sooner it should have had its slice.
         let mut linux = asleep(1, &[(120, 0), (110, 0), (115, 0)]);
         for client in 0..3 {
             assert_eq!(linux.wake(client, 0), None, "nobody runs who could make way");
@@ -615,12 +639,12 @@ mod tests {
         let _ = linux.wake(1, 0);
         assert_eq!(picked(&mut linux, 0, 0), Some(0));
         linux.ran(0, 5 * MS, Stop::Blocked, 5 * MS);
-        assert!(linux.task(0).state == State::Delayed, "it is kept until the other one has caught up");
+        assert!(linux.task(0).state == TaskState::Delayed, "it is kept until the other one has caught up");
         assert_eq!(picked(&mut linux, 0, 5 * MS), Some(1));
         assert!(linux.tick(0, 17 * MS), "its slice is over");
         linux.ran(1, 12 * MS, Stop::Preempted, 17 * MS);
         assert_eq!(picked(&mut linux, 0, 17 * MS), Some(1));
-        assert!(linux.task(0).state == State::Blocked);
+        assert!(linux.task(0).state == TaskState::Blocked);
         assert_eq!(linux.wake(0, 18 * MS), None);
     }
 

@@ -7,18 +7,19 @@
 //!         rows.rs
 //! ```
 //!
-//! Under Linux's own policy (`linux.rs`), with what `machine.rs` reads of the machine from the recording, a replay says how far it
-//! is from what was recorded.
+//! A replay under Linux's own policy (`linux.rs`), with what `machine.rs` reads of the machine from the
+//! recording, says how far replays are from what was recorded.
 //!
-//! A recorded schedule says when tasks ran, and that is the policy's work, not theirs. What is theirs,
-//! and is replayed, is what each computed between blocking and blocking, whom it woke at which point of
-//! its own progress, and how long it waited for things outside the recorded tasks.
+//! A recorded schedule says when tasks ran. That is the work of the policy, not of the tasks, and it is not
+//! replayed. Replayed are: what each task computed from blocking to blocking, which task it woke at which
+//! point of its own progress, and how long it waited for things outside the recorded tasks.
 
 mod builder;
 mod linux;
 mod machine;
 mod model;
 mod outcome;
+mod reading;
 mod recording;
 mod rows;
 mod stamps;
@@ -28,5 +29,6 @@ pub use linux::Kernel;
 pub use machine::Machine;
 pub use model::{Replay, Signal};
 pub use outcome::{Outcome, RunError, Settings, Under, all_waits, as_recorded, run};
-pub use recording::{Action, Recording, RecordingError, Script, Step};
+pub use reading::RecordingError;
+pub use recording::{Action, Recording, Script, Step};
 pub use text::{Event, LineError, Pid, Seen, parse_line};

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use mete_policy::{ClientId, Nanoseconds, Policy, Share};
 
 use super::linux::Wakers;
-use super::machine::{From, Machine};
+use super::machine::{Machine, WakeSource};
 use super::recording::{Action, Recording, Script, Step as Recorded};
 use crate::host::{Hardware, Host};
 use crate::metrics::Latencies;
@@ -14,12 +14,12 @@ use crate::model::{Context, Model, Reaction, Step};
 use crate::random::Stream;
 use crate::recorder::Recorder;
 
-/// What a recorded thread is sent.
+/// The signals that a recorded thread gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Another recorded thread wakes it.
     Woken,
-    /// What it waited for outside has taken its time.
+    /// Its wait for something outside the recorded threads is over.
     WaitIsOver,
 }
 
@@ -35,15 +35,15 @@ struct Progress {
     step: usize,
     left_ns: Nanoseconds,
     waiting: Waiting,
-    /// Wake-ups that came before it waited for them: under another policy a waker may be earlier.
+    /// Wake-ups that came before it waited for them. Under another policy a waker may be earlier.
     early: u32,
-    /// If it was woken and does not run yet: when.
+    /// When it was woken, if it was and does not run yet.
     woken_ns: Option<Nanoseconds>,
-    /// From each wake-up to running.
+    /// The times from each wake-up to running.
     waits: Latencies,
 }
 
-/// A thread at its beginning. One that begins with waiting does not run for that.
+/// A thread at its beginning. A thread that begins with a wait does not run for that.
 fn start(script: &Script) -> Progress {
     let first = script.steps.first().copied();
     let waiting = match first {
@@ -63,8 +63,8 @@ fn start(script: &Script) -> Progress {
 
 /// The threads of a recording, each a client whose number is its script's index.
 ///
-/// It ends: each wait for a thread is matched by one wake-up in another script, and what woke whom
-/// cannot be a circle, because it once happened.
+/// A replay ends: each wait for a thread is matched by one wake-up in another script, and threads cannot wake
+/// each other in a circle, because it all happened once.
 pub struct Replay<'a> {
     scripts: &'a [Script],
     progress: Vec<Progress>,
@@ -74,7 +74,7 @@ pub struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    /// All threads at their beginning. What wake-ups cost is drawn from the recording by this seed.
+    /// All threads at their beginning. The costs of wake-ups are drawn from the recording with this seed.
     #[must_use]
     pub fn new(recording: &'a Recording, seed: u64) -> Replay<'a> {
         Replay {
@@ -86,12 +86,12 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// By whom each thread was woken last, also while it runs.
+    /// The thread that woke each thread last, also while that runs.
     pub(super) fn wakers(&self) -> Wakers {
         Rc::clone(&self.wakers)
     }
 
-    /// A host that is about to run them; the threads have equal shares.
+    /// A host that is about to run them. The threads have equal shares.
     pub fn host<P: Policy, R: Recorder>(
         self,
         hardware: Hardware,
@@ -117,7 +117,7 @@ impl<'a> Replay<'a> {
         host
     }
 
-    /// From each wake-up of each thread to its running.
+    /// The times from each wake-up of each thread to its running.
     pub(super) fn waits(&self) -> impl Iterator<Item = &Latencies> {
         self.progress.iter().map(|progress| &progress.waits)
     }
@@ -141,7 +141,7 @@ impl<'a> Replay<'a> {
         self.progress[index].left_ns = self.recorded(client).map_or(0, |step| step.compute_ns);
     }
 
-    /// What follows when the step's computing is done.
+    /// Carries out what follows when the step's computing is done.
     fn act(&mut self, client: ClientId, action: Action, context: &mut Context<'_, Self>) -> Step {
         let progress = &mut self.progress[client as usize];
         match action {
@@ -158,7 +158,9 @@ impl<'a> Replay<'a> {
                 progress.waiting = Waiting::ForThread;
                 return Step::Block;
             }
+            // The wake-up has come already.
             Action::Await => progress.early -= 1,
+            // The step is passed, so that the thread counts as done.
             Action::End => {
                 self.go_on(client);
                 return Step::Exit;
@@ -191,12 +193,14 @@ impl Model for Replay<'_> {
         match (progress.waiting, signal) {
             (Waiting::ForThread, Signal::Woken) | (Waiting::ForOutside, Signal::WaitIsOver) => {
                 progress.woken_ns = Some(context.now_ns);
+                // A timer or a device has woken it, not a recorded thread.
                 if signal == Signal::WaitIsOver {
                     self.wakers[client as usize].set(None);
                 }
                 self.go_on(client);
                 Reaction::Wake
             }
+            // The waker may be earlier than it was in the recording; the thread then finds the wake-up later.
             _ => {
                 progress.early += u32::from(signal == Signal::Woken);
                 Reaction::Pending
@@ -208,16 +212,16 @@ impl Model for Replay<'_> {
         self.wakers[client as usize].get()
     }
 
-    /// A processor that nobody uses has to be woken itself.
+    /// Only a woken thread finds a processor that has to leave its idle state first.
     fn start_ns(&mut self, client: ClientId, is_remote: bool) -> Nanoseconds {
         match self.progress[client as usize].woken_ns {
-            Some(_) => self.machine.draw_idle_ns(From::remote(is_remote), &mut self.starts),
+            Some(_) => self.machine.draw_idle_ns(WakeSource::remote(is_remote), &mut self.starts),
             None => 0,
         }
     }
 
     fn make_way_ns(&mut self, _client: ClientId, is_remote: bool) -> Nanoseconds {
-        self.machine.draw_make_way_ns(From::remote(is_remote), &mut self.starts)
+        self.machine.draw_make_way_ns(WakeSource::remote(is_remote), &mut self.starts)
     }
 
     fn dispatched(&mut self, client: ClientId, context: &mut Context<'_, Self>) {

@@ -4,23 +4,23 @@ use mete_policy::{ClientId, Entry, Nanoseconds, Policy, ProcessorId, Setup, Shar
 
 use super::linux::{Kernel, Linux};
 use super::model::Replay;
-use super::recording::Recording;
+use super::recording::{Recording, Script};
+use crate::client_report::ClientReport;
 use crate::host::{Hardware, Host, Stalled};
 use crate::metrics::{Fluid, Latencies};
 use crate::recorder::Recorder;
-use crate::report::ClientReport;
 use crate::watch::Watch;
 
 /// How a recording is run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How many processors there are; [`Recording::processors`] for as many as there were.
+    /// How many processors there are; [`Recording::processors`] is the number on the recorded machine.
     pub processors: ProcessorId,
     /// The policy's quantum, in nanoseconds.
     pub quantum_ns: Nanoseconds,
     /// What a context switch costs, in nanoseconds.
     pub switch_ns: Nanoseconds,
-    /// Where randomised policies begin.
+    /// The seed of randomised policies.
     pub seed: u64,
 }
 
@@ -37,7 +37,7 @@ pub struct Outcome {
     pub threads: Vec<ClientReport>,
 }
 
-/// All threads' waits from waking to running, together.
+/// The waits of all threads, from waking to running, together.
 #[must_use]
 pub fn all_waits<'a>(threads: impl IntoIterator<Item = &'a ClientReport>) -> Latencies {
     let mut all = Latencies::default();
@@ -45,24 +45,25 @@ pub fn all_waits<'a>(threads: impl IntoIterator<Item = &'a ClientReport>) -> Lat
     all
 }
 
-/// What the recording itself says of the same figures: waits from waking to running, and work.
+/// The same figures as the recording itself has them: waits from waking to running, and work.
 #[must_use]
 pub fn as_recorded(recording: &Recording) -> Vec<ClientReport> {
-    let of = |script: &super::Script| {
-        let mut waits = Latencies::default();
-        script.waits_ns.iter().for_each(|&wait_ns| waits.record(wait_ns));
-        ClientReport {
-            name: script.name.clone(),
-            ran_ns: script.service_ns(),
-            wakes: script.waits_ns.len() as u64,
-            wake_to_run: (waits.count() > 0).then_some(waits),
-            ..ClientReport::default()
-        }
-    };
-    recording.scripts.iter().map(of).collect()
+    recording.scripts.iter().map(script_as_recorded).collect()
 }
 
-/// More decisions than this are not simulated: ten days of work in quanta of 10 ms.
+fn script_as_recorded(script: &Script) -> ClientReport {
+    let mut waits = Latencies::default();
+    script.waits_ns.iter().for_each(|&wait_ns| waits.record(wait_ns));
+    ClientReport {
+        name: script.name.clone(),
+        ran_ns: script.service_ns(),
+        wakes: script.waits_ns.len() as u64,
+        wake_to_run: (waits.count() > 0).then_some(waits),
+        ..ClientReport::default()
+    }
+}
+
+/// More decisions than this are not simulated. It is ten days of work in quanta of 10 ms.
 const MOST_DECISIONS: u64 = 100_000_000;
 
 /// Why a recording cannot be run again.
@@ -77,16 +78,16 @@ pub enum RunError {
          at most: name a longer --quantum", duration_ns / 1_000_000_000
     )]
     TooLong {
-        /// How long the recording is, or the work in it, in nanoseconds.
+        /// How long the recording, or the work in it, is in nanoseconds.
         duration_ns: u64,
-        /// The quantum, or the policy's tick where that is shorter.
+        /// The quantum, or the policy's tick if that is shorter.
         quantum_ns: u64,
         /// How many decisions there would be at least.
         decisions: u64,
     },
 }
 
-/// Whether it can be run in sensible time.
+/// Checks whether it can be run in reasonable time.
 fn check_length(recording: &Recording, quantum_ns: u64) -> Result<(), RunError> {
     let duration_ns = recording.work_ns().max(recording.duration_ns);
     let decisions = duration_ns / quantum_ns.max(1);
@@ -96,7 +97,7 @@ fn check_length(recording: &Recording, quantum_ns: u64) -> Result<(), RunError> 
     Ok(())
 }
 
-/// What a recording is run again under.
+/// The scheduler under which a recording is run again.
 #[derive(Clone, Copy)]
 pub enum Under {
     /// Linux's own scheduler, with a kernel of this build.
@@ -118,6 +119,7 @@ pub fn run(recording: &Recording, under: Under, settings: Settings) -> Result<Ou
         seed: settings.seed,
         ..Setup::for_clients(clients as u32)
     };
+    // The model comes first, because Linux's scheduler shares its list of wakers.
     let model = Replay::new(recording, settings.seed);
     let policy: Box<dyn Policy> = match under {
         Under::Linux(kernel) => {
@@ -125,6 +127,7 @@ pub fn run(recording: &Recording, under: Under, settings: Settings) -> Result<Ou
         }
         Under::Policy(entry) => (entry.make)(&setup),
     };
+    // Linux's scheduler ends slices at ticks, so its tick limits the number of decisions, not a quantum.
     let slices_ns = if let Under::Linux(_) = under { Nanoseconds::MAX } else { setup.quantum_ns };
     check_length(recording, policy.tick_ns().unwrap_or(Nanoseconds::MAX).min(slices_ns))?;
     let hardware =
@@ -134,7 +137,7 @@ pub fn run(recording: &Recording, under: Under, settings: Settings) -> Result<Ou
     let mut host = model.host(hardware, policy, (watch, End::default()));
     run_to_the_end(&mut host, clients, recording.duration_ns)?;
     let ran: Vec<_> = (0..clients).map(|client| host.ran_ns(client as ClientId)).collect();
-    // From waking to running, with what that costs the machine.
+    // From waking to running, including the recorded costs of the machine.
     let waits: Vec<_> =
         host.model().waits().map(|waits| (waits.count() > 0).then(|| waits.clone())).collect();
     let busy_ns = host.times().map(|times| times.run_ns).collect();
@@ -149,14 +152,14 @@ pub fn run(recording: &Recording, under: Under, settings: Settings) -> Result<Ou
     Ok(Outcome { policy: name, end_ns: end.0, busy_ns, threads: threads.collect() })
 }
 
-/// Equal shares for all.
+/// The ideal server: equal shares for all.
 fn fluid(clients: usize, processors: ProcessorId) -> Fluid {
     let mut fluid = Fluid::new(processors);
     (0..clients).for_each(|_| fluid.add(0, Share::ONE));
     fluid
 }
 
-/// In stretches, because nobody can say beforehand how long it takes.
+/// Runs in stretches, because it cannot be known beforehand how long the run takes.
 fn run_to_the_end<P: Policy, R: Recorder>(
     host: &mut Host<P, Replay<'_>, R>,
     clients: usize,
@@ -168,7 +171,7 @@ fn run_to_the_end<P: Policy, R: Recorder>(
     Ok(())
 }
 
-/// When the last client was over.
+/// The time when the last client exited.
 #[derive(Default)]
 struct End(Nanoseconds);
 

@@ -1,8 +1,8 @@
 //! The trace of a simulated run as a recorded schedule.
 //!
-//! Who left a processor for want of anything to do is not in the rows; it is who wakes before it runs
-//! again. Wakers are those that notify ([`event::IPC_SEND`]) at the instant of a wake-up; other wake-ups
-//! are taken for events from outside, as a timer's.
+//! The rows do not say whether a client left its processor because it had nothing to do. It did if it wakes
+//! before it runs again. The waker is a client that notifies it ([`event::IPC_SEND`]) at the instant of the
+//! wake-up. Other wake-ups count as events from outside, such as a timer's.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -13,52 +13,52 @@ use crate::trace::{Trace, event};
 
 /// What happens on one processor, in order.
 #[derive(Clone, Copy)]
-enum Step {
+enum LaneStep {
     Enter(Pid),
     Leave(Pid),
     Wake(Pid),
     Notify { from: Pid, to: Pid },
 }
 
-type Lane = VecDeque<(u64, Step)>;
+type Lane = VecDeque<(u64, LaneStep)>;
 
 /// The events of a trace in the order of time.
 pub(super) fn events(trace: &Trace<'_>) -> Vec<Event> {
-    // Those that are in the rows: a garbled file may say anything of their number.
+    // The processors are those in the rows: the header of a damaged file may claim any number of them.
     let mut lanes: BTreeMap<usize, Lane> = BTreeMap::new();
     for (processor, row) in trace.rows() {
         lanes.entry(processor).or_default().extend(steps(&row).into_iter().flatten());
     }
     let mut lanes: Vec<Lane> = lanes.into_values().collect();
     for lane in &mut lanes {
-        // A turn is one row at its end; its beginning belongs before what happened meanwhile.
+        // A turn has one row, at its end; its beginning belongs before what happened in between.
         lane.make_contiguous().sort_by_key(|&(at_ns, _)| at_ns);
     }
     Merge { trace, lanes, running: HashSet::new(), notified: HashMap::new() }.events()
 }
 
-fn steps(row: &Row) -> [Option<(u64, Step)>; 2] {
+fn steps(row: &Row) -> [Option<(u64, LaneStep)>; 2] {
     let (Some(of), Some(domain), Some(at_ns)) = (row.event, row.domain, row.stamp) else { return [None; 2] };
     let (who, ran_ns) = (Pid::from(domain), row.counter.unwrap_or(0));
     match of {
         event::SERVICE_TIME if domain != 0 => {
-            [Some((at_ns.saturating_sub(ran_ns), Step::Enter(who))), Some((at_ns, Step::Leave(who)))]
+            [Some((at_ns.saturating_sub(ran_ns), LaneStep::Enter(who))), Some((at_ns, LaneStep::Leave(who)))]
         }
-        event::WAKE => [Some((at_ns, Step::Wake(who))), None],
+        event::WAKE => [Some((at_ns, LaneStep::Wake(who))), None],
         event::IPC_SEND => {
             let to = Pid::from(row.correspondent.unwrap_or_default());
-            [Some((at_ns, Step::Notify { from: who, to })), None]
+            [Some((at_ns, LaneStep::Notify { from: who, to })), None]
         }
         _ => [None; 2],
     }
 }
 
-/// Brings the processors' steps together by their stamps.
+/// Merges the processors' steps by their stamps.
 struct Merge<'a, 't> {
     trace: &'a Trace<'t>,
     lanes: Vec<Lane>,
     running: HashSet<Pid>,
-    /// By whom and when somebody was notified last.
+    /// The client that last notified each client, and when.
     notified: HashMap<Pid, (Pid, u64)>,
 }
 
@@ -74,34 +74,39 @@ impl Merge<'_, '_> {
         events
     }
 
-    /// Of one instant, first what can be: nobody runs twice, and nobody wakes who runs.
+    /// The lane whose step comes next. Of the steps of one instant, the first possible one is taken: no
+    /// client runs twice at once, and no running client wakes.
     fn next_lane(&self) -> Option<usize> {
         let heads = || self.lanes.iter().enumerate().filter_map(|(lane, steps)| Some((lane, steps.front()?)));
         let now_ns = heads().map(|(_, (at_ns, _))| *at_ns).min()?;
         let mut at_once = heads().filter(|(_, (at_ns, _))| *at_ns == now_ns);
-        let can_be = |step: &Step| match step {
-            Step::Enter(who) | Step::Wake(who) => !self.running.contains(who),
-            Step::Leave(_) | Step::Notify { .. } => true,
-        };
         let (first, _) = at_once.clone().next()?;
-        Some(at_once.find(|(_, (_, step))| can_be(step)).map_or(first, |(lane, _)| lane))
+        Some(at_once.find(|(_, (_, step))| self.is_possible(step)).map_or(first, |(lane, _)| lane))
     }
 
-    fn take(&mut self, processor: u32, at_ns: u64, step: Step) -> Option<Event> {
+    fn is_possible(&self, step: &LaneStep) -> bool {
         match step {
-            Step::Enter(who) => {
+            LaneStep::Enter(who) | LaneStep::Wake(who) => !self.running.contains(who),
+            LaneStep::Leave(_) | LaneStep::Notify { .. } => true,
+        }
+    }
+
+    fn take(&mut self, processor: u32, at_ns: u64, step: LaneStep) -> Option<Event> {
+        match step {
+            LaneStep::Enter(who) => {
                 self.running.insert(who);
                 Some(self.switch(processor, at_ns, 0, who))
             }
-            Step::Leave(who) => {
+            LaneStep::Leave(who) => {
                 self.running.remove(&who);
                 Some(self.switch(processor, at_ns, who, 0))
             }
-            Step::Notify { from, to } => {
+            LaneStep::Notify { from, to } => {
                 self.notified.insert(to, (from, at_ns));
                 None
             }
-            Step::Wake(pid) => {
+            LaneStep::Wake(pid) => {
+                // An older notification is not the cause of this wake-up.
                 let notified = self.notified.remove(&pid).filter(|&(_, then_ns)| then_ns == at_ns);
                 let waker = notified.map(|(from, _)| from);
                 let seen = None;
@@ -139,8 +144,9 @@ impl Merge<'_, '_> {
     }
 }
 
-/// Who leaves and wakes before it runs again has blocked.
+/// Marks as blocked each client that leaves and then wakes before it runs again.
 fn say_who_blocks(events: &mut [Event]) {
+    // Backwards, because what a client does next decides.
     let mut wakes_next: HashMap<Pid, bool> = HashMap::new();
     for event in events.iter_mut().rev() {
         match event {

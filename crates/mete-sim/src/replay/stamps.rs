@@ -1,22 +1,22 @@
 //! Which time stamps of a recording are believed.
 //!
-//! Events stand in the order in which they happened, and their stamps should rise with it. One that is wrong,
-//! from a damaged file or a clock that jumped, contradicts its neighbours: the stamps that are believed are the
-//! largest number of them that rise. An event with another stamp happened when the one before it did.
+//! Events are in the order in which they happened, so their stamps should rise. A wrong stamp, from a damaged
+//! file or a clock that jumped, contradicts its neighbours. The stamps that are believed are the largest set
+//! of them that rises. An event with another stamp is taken to have happened when the event before it did.
 //!
 //! ```text
 //!   stamps    100  110  9999999  120  130        100  110  [two years]  130
 //!   believed  100  110    (110)  120  130        100  110        then   110
 //! ```
 //!
-//! The first or the last stamp may be far off and still rise. So silence that no recorder of a whole machine can
-//! have seen is left out too.
+//! The first or the last stamp may be far off and still fit into a rising order. So a silence that is too
+//! long for any recorder of a whole machine is left out, too.
 
-/// Nothing happened for longer than this: one of the two stamps is wrong. The kernel's own threads run several
-/// times a minute on a machine that has nothing to do.
+/// After a longer silence than this, one of the two stamps is wrong: the kernel's own threads run several
+/// times a minute, even on an idle machine.
 const MOST_SILENT_NS: u64 = 3_600_000_000_000;
 
-/// When the next event happened, by what is believed of the recording.
+/// When an event happened, by the stamps that are believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// In nanoseconds since the first event.
@@ -25,11 +25,11 @@ pub(super) struct Stamp {
     pub(super) is_believed: bool,
 }
 
-/// One for each stamp; an event without one happened when the one before it did.
+/// One for each stamp. An event without a stamp happened when the event before it did.
 pub(super) fn believed(stamps: &[Option<u64>]) -> Vec<Stamp> {
     let rises = rising(stamps);
     let (mut at_ns, mut before) = (0, None);
-    let of = |(stamp, rises): (&Option<u64>, bool)| {
+    let stamps = stamps.iter().zip(rises).map(|(stamp, rises)| {
         let Some(stamp) = *stamp else { return Stamp { at_ns, is_believed: true } };
         if !rises {
             return Stamp { at_ns, is_believed: false };
@@ -40,13 +40,14 @@ pub(super) fn believed(stamps: &[Option<u64>]) -> Vec<Stamp> {
             at_ns = u64::saturating_add(at_ns, silent_ns);
         }
         Stamp { at_ns, is_believed }
-    };
-    stamps.iter().zip(rises).map(of).collect()
+    });
+    stamps.collect()
 }
 
-/// Which of them are the longest sequence that never falls.
+/// Which of the stamps belong to the longest sequence that never falls.
 fn rising(stamps: &[Option<u64>]) -> Vec<bool> {
-    // For each length, where the sequence of that length ends that ends lowest; and who stands before whom.
+    // For each length, the place of the lowest end of a sequence of that length; and for each stamp, its
+    // predecessor in the sequence that ends with it.
     let mut ends: Vec<usize> = Vec::new();
     let mut before = vec![None; stamps.len()];
     for (place, stamp) in stamps.iter().enumerate().filter(|(_, stamp)| stamp.is_some()) {

@@ -9,53 +9,53 @@
 
 use thiserror::Error;
 
-/// A thread's number in the recording; 0 is the idle task of whichever processor.
+/// A thread's number in the recording; 0 is the idle task of every processor.
 pub type Pid = u32;
 
-/// Who ran on a processor when something happened there.
+/// The thread that ran on a processor when something happened there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Where.
+    /// The processor.
     pub processor: u32,
-    /// Who, also where an interrupt came between.
+    /// The thread. It is also named if an interrupt came in between.
     pub pid: Pid,
     /// Its name.
     pub name: String,
 }
 
-/// What one line says.
+/// What a line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// One thread left a processor and another took it.
     Switch {
         /// When, in nanoseconds of the recording's clock.
         at_ns: u64,
-        /// Where.
+        /// The processor.
         processor: u32,
-        /// Who left.
+        /// The thread that left.
         previous: Pid,
         /// Its name.
         previous_name: String,
-        /// Whether who left could have gone on (state `R`).
+        /// Whether the thread that left could have gone on (state `R`).
         runnable: bool,
-        /// Whether who left has ended (states `X` and `Z`).
+        /// Whether the thread that left has ended (states `X` and `Z`).
         ended: bool,
-        /// Who runs now.
+        /// The thread that runs now.
         next: Pid,
         /// Its name.
         next_name: String,
-        /// Its priority as the kernel counts: 120 is nice 0, below 100 is real time.
+        /// Its priority as the kernel counts it: 120 is nice 0, below 100 is real time.
         next_priority: Option<i32>,
     },
     /// A thread was woken.
     Wake {
-        /// When.
+        /// When, in nanoseconds of the recording's clock.
         at_ns: u64,
-        /// Who ran where the wake-up came from; `None` where the line does not say so.
+        /// The thread that ran where the wake-up came from; `None` if the line does not say it.
         seen: Option<Seen>,
-        /// Who woke it; `None` for an interrupt, where the line says so.
+        /// The thread that woke it; `None` for an interrupt, if the line says so.
         waker: Option<Pid>,
-        /// Who was woken.
+        /// The thread that was woken.
         pid: Pid,
         /// Its name.
         name: String,
@@ -63,7 +63,8 @@ pub enum Event {
         priority: Option<i32>,
         /// Whether it is the first wake-up of a new thread.
         new: bool,
-        /// Whether it was seen where it was caused (`sched_waking`) or where it took effect (`sched_wakeup`).
+        /// Whether the event is from where the wake-up was caused (`sched_waking`) or from where it took
+        /// effect (`sched_wakeup`).
         at_cause: bool,
     },
     /// The recorder says that events are missing.
@@ -92,12 +93,12 @@ pub enum LineError {
     Fields(&'static str),
 }
 
-/// Reads a line. `Ok(None)`: a comment, an empty line, or an event that a replay needs nothing of.
+/// Reads a line. `Ok(None)`: a comment, an empty line, or an event that a replay does not need.
 ///
 /// # Errors
 ///
-/// When the line is a `sched_switch`, `sched_waking`, `sched_wakeup` or `sched_wakeup_new` event that
-/// cannot be understood.
+/// The line is a `sched_switch`, `sched_waking`, `sched_wakeup` or `sched_wakeup_new` event that cannot be
+/// understood.
 pub fn parse_line(line: &str) -> Result<Option<Event>, LineError> {
     if line.starts_with("CPU:") && line.contains("[LOST ") || line.contains("PERF_RECORD_LOST") {
         return Ok(Some(Event::Lost));
@@ -116,12 +117,12 @@ pub fn parse_line(line: &str) -> Result<Option<Event>, LineError> {
 
 const EVENTS: [&str; 4] = ["sched_switch", "sched_waking", "sched_wakeup", "sched_wakeup_new"];
 
-/// What stands before the event's name, the name, and what stands behind it.
+/// The text before the event's name, the name, and the text behind it.
 fn split_at_event(line: &str) -> Option<(&str, &'static str, &str)> {
     if line.trim_start().starts_with('#') {
         return None;
     }
-    // A thread may be called like an event: the first name with a colon behind it is the event's.
+    // A thread may have an event's name: the first name with a colon behind it is the event's.
     let (start, name) = EVENTS.iter().filter_map(|&name| place_of(line, name)).min()?;
     let head = line[..start].trim_end().trim_end_matches("sched:").trim_end();
     Some((head, name, line[start + name.len() + 1..].trim()))
@@ -133,7 +134,7 @@ fn place_of(line: &str, name: &'static str) -> Option<(usize, &'static str)> {
 }
 
 struct Head<'a> {
-    /// `None` where perf prints -1, of a thread that is about to end.
+    /// `None` where perf prints -1: for a thread that is about to end.
     pid: Option<Pid>,
     name: &'a str,
     processor: u32,
@@ -163,9 +164,11 @@ fn parse_head(head: &str) -> Option<Head<'_>> {
 
 /// `NAME PID`, `NAME PID/TID`, `NAME-PID`.
 fn name_and_number(thread: &str) -> Option<(&str, Option<Pid>)> {
+    // Behind a blank or a slash, -1 is perf's mark; behind a name, it is ftrace's form of thread 1.
     if let Some(name) = thread.strip_suffix("-1").filter(|name| name.ends_with([' ', '/'])) {
         return Some((name.trim(), None));
     }
+    // The number is behind the last blank, hyphen or slash: a name may contain all of them.
     let number = thread.rsplit(|c: char| c.is_whitespace() || c == '-' || c == '/').next()?;
     let name = match &thread[..thread.len() - number.len()] {
         process if process.ends_with('/') => process.rsplit_once(char::is_whitespace)?.0,
@@ -174,13 +177,13 @@ fn name_and_number(thread: &str) -> Option<(&str, Option<Pid>)> {
     Some((name.trim(), Some(number.parse().ok()?)))
 }
 
-/// The third of ftrace's flags says `h` in a hard interrupt, `s` in a soft one, `H` in the one on top of
-/// the other, `z` and `Z` in one that cannot be masked. perf prints no flags.
+/// The third of ftrace's flags is `h` in a hard interrupt, `s` in a soft one, `H` in a hard one on top of a
+/// soft one, `z` and `Z` in one that cannot be masked. perf prints no flags.
 fn in_interrupt(flags: &str) -> bool {
     matches!(flags.as_bytes().get(2), Some(b'h' | b'H' | b's' | b'z' | b'Z'))
 }
 
-/// Seconds with a decimal fraction of any length, in nanoseconds.
+/// Seconds with a decimal fraction of up to nine digits, in nanoseconds.
 fn nanoseconds(stamp: &str) -> Option<u64> {
     let (seconds, fraction) = stamp.split_once('.')?;
     if fraction.is_empty() || fraction.len() > 9 {
@@ -193,6 +196,7 @@ fn nanoseconds(stamp: &str) -> Option<u64> {
 
 fn switch(head: &Head<'_>, fields: &str) -> Option<Event> {
     let (previous, next) = fields.split_once(" ==> ")?;
+    // From the right, because a thread's name may contain what separates the fields.
     let (previous_name, pid, state) = match previous.strip_prefix("prev_comm=") {
         Some(named) => {
             let (name, rest) = named.rsplit_once(" prev_pid=")?;
@@ -309,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn new_1_who_ran_where_a_wake_up_came_from_is_read_from_every_text_form() {
+    fn new_1_the_thread_that_ran_where_a_wake_up_came_from_is_read_from_every_text_form() {
         let fields = "comm=echo pid=42 prio=120 target_cpu=000";
         let seen = |pid| Some(Seen { processor: 3, pid, name: "my hog".into() });
         for (head, expected) in [

@@ -2,30 +2,13 @@
 
 use mete_policy::BvtSettings;
 use mete_policy::bvt::Warp;
-use serde::Deserialize;
-use toml::Spanned;
 
-use super::check::{NS_PER_MS, Names, ns};
 use super::error::Fault;
+use super::names::Names;
+use super::table::{BvtTable, WarpTable};
+use super::value::{NS_PER_MS, ns};
 
-/// The keys, all of them optional.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct BvtTable {
-    allowance_ms: Option<Spanned<f64>>,
-    warp: Option<WarpTable>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WarpTable {
-    domain: Spanned<String>,
-    warp_ms: Spanned<f64>,
-    limit_ms: Spanned<f64>,
-    rest_ms: Spanned<f64>,
-}
-
-/// What the policy starts with, with the keys of the table.
+/// The policy's settings: the table's keys over the defaults.
 pub(super) fn settings(table: &BvtTable, names: &Names) -> Result<BvtSettings, Fault> {
     let usual = BvtSettings::default();
     let allowance_ns = match &table.allowance_ms {

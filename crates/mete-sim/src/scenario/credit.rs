@@ -1,15 +1,15 @@
 //! The settings of the credit scheduler in a scenario: `[policy.credit]`.
 //!
-//! Each key replaces what `credit` (Xen's, nothing of TAVS) or `credit-tavs` (everything) starts with,
-//! so that the parts can be switched on and off one by one. What each means, and the papers' values,
-//! stand at [`CreditSettings`].
+//! Each key replaces a setting of `credit` (Xen's, nothing of TAVS) or of `credit-tavs` (everything of TAVS),
+//! so that the parts of TAVS can be switched on and off one by one. [`CreditSettings`] says what each setting
+//! means and gives the papers' values.
 
 use mete_policy::{CreditSettings, Nanoseconds, TavsSettings};
 use serde::Deserialize;
 
 use super::value::whole;
 
-/// The keys, all of them optional.
+/// The table's keys, all of them optional.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct CreditTable {
@@ -120,7 +120,7 @@ fn within<N: Copy + PartialOrd + std::fmt::Display>(
     }
 }
 
-/// Both are sizes: the negative is taken from the belief.
+/// Both kinds of evidence are sizes: the policy subtracts the negative one from the belief.
 fn evidence(key: &str, size: Option<i16>, otherwise: i16) -> Result<i16, String> {
     within(key, size, otherwise, 0, i16::MAX)
 }

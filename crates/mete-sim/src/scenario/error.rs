@@ -5,7 +5,7 @@ use std::ops::Range;
 /// Why a scenario cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioError {
-    /// The file is not what a scenario looks like.
+    /// The text is not a scenario.
     #[error("{file}, line {line}: {what}")]
     Wrong {
         /// The file, or the name of the scenario that comes with the program.
@@ -23,10 +23,10 @@ pub enum ScenarioError {
         /// The system's answer.
         reason: String,
     },
-    /// There is neither such a file nor such a scenario.
+    /// There is no file and no shipped scenario of that name.
     #[error("there is no scenario {name:?}: give a file, or one of {known}")]
     Unknown {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
         /// The scenarios that come with the program.
         known: String,
@@ -34,14 +34,14 @@ pub enum ScenarioError {
     /// A setting from the command line does not fit.
     #[error("--set {setting}: {what}")]
     Setting {
-        /// As it was given.
+        /// The setting as it was given.
         setting: String,
         /// What is wrong with it.
         what: String,
     },
 }
 
-/// Something wrong at a place in the text.
+/// A mistake, and its place in the text.
 pub(super) struct Fault {
     pub span: Range<usize>,
     pub what: String,
@@ -52,7 +52,7 @@ impl Fault {
         Fault { span, what: what.into() }
     }
 
-    /// With the line in which it stands.
+    /// The error for the user, with the number of the line.
     pub(super) fn in_file(self, file: &str, text: &str) -> ScenarioError {
         let before = text.get(..self.span.start.min(text.len())).unwrap_or(text);
         let line = 1 + before.matches('\n').count();

@@ -6,13 +6,14 @@
 //!                   --set
 //! ```
 //!
-//! A [`Scenario`] is right as a whole: what cannot be run is not one.
+//! A [`Scenario`] is right as a whole: a text that cannot be run makes no scenario.
 
 mod bvt;
 mod check;
 mod credit;
 mod devices;
 mod error;
+mod names;
 mod overrides;
 mod ports;
 mod shipped;
@@ -45,12 +46,25 @@ use table::ScenarioTable;
 pub struct Domain {
     /// Its name.
     pub name: String,
-    /// The domain that it is in; 0 is the root.
+    /// The domain that contains it; 0 is the root.
     pub parent: DomainIndex,
-    /// Its share of what the parent has.
+    /// Its share of what its parent has.
     pub share: Share,
-    /// What TAVS takes for a short run in this domain, unless it is the policy's own.
+    /// The longest run that TAVS takes for a short one in this domain; `None`: the policy's own.
     pub io_threshold_ns: Option<Nanoseconds>,
+}
+
+impl Domain {
+    /// Adds the domain of a guest that names none: a domain of its own, as virtual machines have.
+    fn add_own(
+        name: &str,
+        share: Share,
+        io_threshold_ns: Option<Nanoseconds>,
+        domains: &mut Vec<Domain>,
+    ) -> DomainIndex {
+        domains.push(Domain { name: name.to_owned(), parent: 0, share, io_threshold_ns });
+        domains.len() as DomainIndex
+    }
 }
 
 /// A client.
@@ -58,20 +72,20 @@ pub struct Domain {
 pub struct Client {
     /// Its name.
     pub name: String,
-    /// The domain that it is in; 0 is the root.
+    /// The domain that contains it; 0 is the root.
     pub domain: DomainIndex,
     /// Its share.
     pub share: Share,
     /// When it starts.
     pub start_ns: Nanoseconds,
-    body: Body,
+    body: ClientPlan,
 }
 
 #[derive(Clone, Debug)]
-enum Body {
+enum ClientPlan {
     Task(Arc<Program>),
     Guest(GuestPlan),
-    /// A virtual processor of the guest with this number, not its first.
+    /// A virtual processor of the guest whose first client has this number, other than that first one.
     Vcpu {
         of: ClientId,
     },
@@ -103,7 +117,7 @@ struct GuestTask {
     program: Arc<Program>,
 }
 
-/// A share changes during the run.
+/// A change of a share during the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
     at_ns: Nanoseconds,
@@ -113,15 +127,15 @@ struct Change {
 /// A host and its load, checked. See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What it is, in one line.
+    /// A description in one line.
     pub about: String,
-    /// How long it runs, the warm-up included.
+    /// How long the run is, including the warm-up.
     pub duration_ns: Nanoseconds,
-    /// How much of its beginning is not measured.
+    /// How much of the beginning is not measured.
     pub warm_up_ns: Nanoseconds,
-    /// Who is ready without running for longer than this starves.
+    /// A client that is ready without running for longer than this starves.
     pub starvation_ns: Nanoseconds,
-    /// Where all random numbers begin, unless another is asked for.
+    /// The seed of all random numbers, unless another is asked for.
     pub seed: u64,
     /// The host.
     pub hardware: Hardware,
@@ -131,7 +145,7 @@ pub struct Scenario {
     pub quantum_ns: Nanoseconds,
     credit: CreditTable,
     bvt: BvtSettings,
-    /// The domains from number 1 on; 0 is the root and stands for itself.
+    /// The domains from number 1 on; 0 is the root, which is not in the list.
     pub domains: Vec<Domain>,
     /// The clients, by number.
     pub clients: Vec<Client>,
@@ -143,8 +157,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The scenario in a file, or the one of that name that comes with the program; with settings, each
-    /// `key=value` by dotted path, applied in their order.
+    /// The scenario in a file, or the shipped scenario of that name, with settings applied in their order.
+    /// Each setting is `key=value`, the key a dotted path.
     ///
     /// # Errors
     ///
@@ -162,12 +176,13 @@ impl Scenario {
         Scenario::parse(name, &text, settings)
     }
 
-    /// The scenario in this text; `file` is what errors call it.
+    /// The scenario in this text. Errors use `file` as its name.
     ///
     /// # Errors
     ///
     /// As [`Scenario::load`].
     pub fn parse(file: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
+        // Without the settings first: a mistake in the file is reported with its line.
         let plain = Scenario::read(text).map_err(|fault| fault.in_file(file, text))?;
         overrides::apply(text, settings)?.map_or(Ok(plain), Ok)
     }
@@ -177,7 +192,7 @@ impl Scenario {
         check::scenario(table)
     }
 
-    /// What a policy for this scenario is made for.
+    /// What a policy for this scenario has to be made for.
     #[must_use]
     pub fn setup(&self, seed: u64) -> Setup {
         Setup {
@@ -189,7 +204,7 @@ impl Scenario {
         }
     }
 
-    /// The policy of that name, made for this scenario; `None` if there is none of that name.
+    /// A policy by its name, made for this scenario; `None` if no policy has that name.
     #[must_use]
     pub fn policy(&self, name: &str, seed: u64) -> Option<Box<dyn Policy + Send>> {
         let setup = self.setup(seed);
@@ -201,7 +216,7 @@ impl Scenario {
         }
     }
 
-    /// The credit scheduler with the scenario's settings over `base`.
+    /// The credit scheduler, with the scenario's settings over `base`.
     #[must_use]
     pub fn credit(&self, setup: &Setup, base: CreditSettings) -> Credit {
         // They were tried over every base when the scenario was checked.
@@ -219,6 +234,7 @@ impl Scenario {
         for (index, domain) in self.domains.iter().enumerate() {
             policy.add_domain(index as DomainIndex + 1, domain.parent, domain.share);
         }
+        // The policy knows all domains now, so that clients can be added to them.
         let mut host = Host::new(self.hardware, policy, self.scene(seed), recorder);
         for (number, client) in self.clients.iter().enumerate() {
             host.add(number as ClientId, client.domain, client.share, client.start_ns);
@@ -240,15 +256,15 @@ impl Scenario {
         let mut scene = Scene::new(io, self.locks);
         for client in &self.clients {
             match &client.body {
-                Body::Task(program) => {
+                ClientPlan::Task(program) => {
                     scene.add_task(Arc::clone(program), Stream::new(seed, &client.name));
                 }
-                Body::Guest(plan) => {
+                ClientPlan::Guest(plan) => {
                     scene.add_guest(plan.guest(seed));
                 }
-                // The guest brings its virtual processors with it.
-                Body::Vcpu { .. } => {}
-                Body::Driver(costs) => {
+                // They come with their guest.
+                ClientPlan::Vcpu { .. } => {}
+                ClientPlan::Driver(costs) => {
                     scene.add_driver(*costs);
                 }
             }
@@ -256,14 +272,14 @@ impl Scenario {
         scene
     }
 
-    /// The names of the tasks inside a client, or inside the guest whose virtual processor it is; none where
-    /// the client is a task itself.
+    /// The names of the tasks inside a client, or inside the guest whose virtual processor it is. There are
+    /// none if the client is a task itself.
     pub fn guest_tasks(&self, client: ClientId) -> impl Iterator<Item = &str> {
         let tasks = self.plan(client).map_or(&[][..], |plan| plan.tasks.as_slice());
         tasks.iter().map(|task| task.name.as_str())
     }
 
-    /// What a client is called: a guest's virtual processors by the guest's name.
+    /// The name of a client. A guest's virtual processors have the guest's name.
     #[must_use]
     pub fn called(&self, client: ClientId) -> Option<&str> {
         let own = self.clients.get(client as usize).map(|client| client.name.as_str());
@@ -272,9 +288,9 @@ impl Scenario {
 
     fn plan(&self, client: ClientId) -> Option<&GuestPlan> {
         match &self.clients.get(client as usize)?.body {
-            Body::Guest(plan) => Some(plan),
-            Body::Vcpu { of } => self.plan(*of),
-            Body::Task(_) | Body::Driver(_) => None,
+            ClientPlan::Guest(plan) => Some(plan),
+            ClientPlan::Vcpu { of } => self.plan(*of),
+            ClientPlan::Task(_) | ClientPlan::Driver(_) => None,
         }
     }
 }
@@ -296,7 +312,7 @@ impl GuestPlan {
     }
 }
 
-/// What the reader of the file says, with the line in question: that names the key.
+/// The TOML reader's error, with the line that it is about: that line names the key.
 fn unread(text: &str, error: &toml::de::Error) -> Fault {
     let span = error.span().unwrap_or(0..0);
     let line = text.get(span.start..).and_then(|rest| {
@@ -309,18 +325,18 @@ fn unread(text: &str, error: &toml::de::Error) -> Fault {
     Fault::new(span, quoted.map_or(message.clone(), |line| format!("`{line}`: {message}")))
 }
 
-/// The key whose value begins there.
+/// The key whose value begins at this place.
 fn key_before(text: &str, value: usize) -> &str {
     let before = text.get(..value).unwrap_or("").trim_end();
     let key = before.strip_suffix('=').unwrap_or("").trim_end();
     key.rsplit(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap_or("")
 }
 
-/// Keys that have less room than their types.
+/// Keys whose range is smaller than their type's.
 const RANGES: [(&str, &str); 2] =
     [("share", "a whole number, 1 to 1048576"), ("processors", "a whole number, 1 to 4096")];
 
-/// The types of Rust that keys have, and what a person may write for them.
+/// Rust's names of the keys' types, and what a person may write for them.
 const TYPES: [(&str, &str); 10] = [
     ("u8", "a whole number, 0 to 255"),
     ("u16", "a whole number, 0 to 65535"),
@@ -334,7 +350,7 @@ const TYPES: [(&str, &str); 10] = [
     ("a sequence", "a list: [ … ]"),
 ];
 
-/// The reader's message with ranges instead of the names of types.
+/// The reader's message with ranges in the place of type names.
 fn in_words(key: &str, message: &str) -> String {
     let message =
         message.replace(" as i128", "").replace(" as u128", "").replace("unknown variant", "there is no");

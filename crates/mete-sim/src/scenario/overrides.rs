@@ -1,14 +1,15 @@
 //! Settings from the command line: `key=value`, the key a dotted path.
 //!
-//! A part of the path names a key of a table, or an element of a list by its `name` or its number from
-//! 0: `host.processors=2`, `task.encoder.share=5`.
+//! A part of the path names a key of a table, or an element of a list by its `name` or by its number from 0:
+//! `host.processors=2`, `task.encoder.share=5`.
 
 use toml::{Table, Value};
 
 use super::{Scenario, ScenarioError};
 
-/// The scenario after all settings; `None` without any. `text` is a scenario as it stands.
+/// The scenario after all settings; `None` if there are none. `text` is the scenario without them.
 pub(super) fn apply(text: &str, settings: &[String]) -> Result<Option<Scenario>, ScenarioError> {
+    // Read again after each setting, so that an error names the setting that caused it.
     let mut table: Table = text.parse().unwrap_or_default();
     let mut scenario = None;
     for setting in settings {
@@ -41,6 +42,7 @@ fn element<'a>(list: &'a mut [Value], key: &str, which: Option<&str>) -> Result<
     let names = list.iter().filter_map(name).map(str::to_owned).collect::<Vec<_>>().join(", ");
     let which = which.ok_or_else(|| format!("{key} is a list: name one of it, as in {key}.NAME.share"))?;
     let place = list.iter().position(|value| name(value) == Some(which));
+    // A name takes precedence over a number.
     let place = place.or_else(|| which.parse().ok());
     let found = place.and_then(|place| list.get_mut(place)).and_then(Value::as_table_mut);
     found.ok_or_else(|| format!("there is no {which:?} in {key}; there are {names}"))
@@ -50,7 +52,7 @@ fn name(value: &Value) -> Option<&str> {
     value.get("name")?.as_str()
 }
 
-/// As TOML reads it; what it cannot read is a string, so that names need no quotes.
+/// The value as TOML reads it. A text that TOML cannot read is a string, so that names need no quotes.
 fn value(text: &str) -> Value {
     let read = format!("value = {text}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
     read.unwrap_or_else(|| Value::String(text.to_owned()))

@@ -1,5 +1,5 @@
-//! Which ports programs send to and receive on. A packet to a port on which nobody receives is thrown
-//! away, and a task that receives what nobody sends waits for ever: both are mistakes.
+//! Which ports programs send to and receive on. A packet to a port on which no task receives is thrown away,
+//! and a task that receives what is never sent waits for ever: both are mistakes.
 
 use std::ops::Range;
 
@@ -7,58 +7,58 @@ use mete_policy::ClientId;
 
 use super::error::Fault;
 
-/// Something that the programs of these clients do with a port.
-struct Use {
+/// What the programs of these clients do with a port.
+struct PortUse {
     whose: Range<ClientId>,
     port: u16,
     span: Range<usize>,
 }
 
-/// Something is sent to a client's port.
-struct Sent {
+/// A message to a client's port.
+struct PortMessage {
     to: ClientId,
     port: u16,
     span: Range<usize>,
 }
 
-/// All that a scenario says of ports.
+/// All uses of ports in a scenario.
 #[derive(Default)]
 pub(super) struct Ports {
     whose: Range<ClientId>,
-    received: Vec<Use>,
+    received: Vec<PortUse>,
     /// Ports to which answers come.
-    asked_from: Vec<Use>,
-    sent: Vec<Sent>,
+    asked_from: Vec<PortUse>,
+    sent: Vec<PortMessage>,
 }
 
 impl Ports {
-    /// Programs that are read from now on are those of so many clients, from the first on.
+    /// The programs that are read from now on are those of `count` clients from `first` on.
     pub(super) fn of(&mut self, first: usize, count: u32) {
         let first = first as ClientId;
         self.whose = first..first.saturating_add(count);
     }
 
-    /// Somebody receives there; the answer is the port.
+    /// A program receives on this port, which is also the result.
     pub(super) fn receive(&mut self, port: u16, span: Range<usize>) -> u16 {
-        self.received.push(Use { whose: self.whose.clone(), port, span });
+        self.received.push(PortUse { whose: self.whose.clone(), port, span });
         port
     }
 
     pub(super) fn ask_from(&mut self, port: u16, span: Range<usize>) {
-        self.asked_from.push(Use { whose: self.whose.clone(), port, span });
+        self.asked_from.push(PortUse { whose: self.whose.clone(), port, span });
     }
 
     pub(super) fn send(&mut self, to: ClientId, port: u16, span: Range<usize>) {
-        self.sent.push(Sent { to, port, span });
+        self.sent.push(PortMessage { to, port, span });
     }
 
-    /// Every end has another.
+    /// Checks that every message has a receiver and every receiver a sender.
     pub(super) fn check(&self) -> Result<(), Fault> {
         self.sent.iter().try_for_each(|sent| self.is_heard(sent))?;
         self.received.iter().try_for_each(|received| self.is_served(received))
     }
 
-    fn is_heard(&self, sent: &Sent) -> Result<(), Fault> {
+    fn is_heard(&self, sent: &PortMessage) -> Result<(), Fault> {
         let heard = self.received.iter().filter(|received| received.whose.contains(&sent.to));
         let mut ports: Vec<u16> = heard.map(|received| received.port).collect();
         if ports.contains(&sent.port) {
@@ -72,9 +72,10 @@ impl Ports {
         Err(Fault::new(sent.span.clone(), what))
     }
 
-    fn is_served(&self, received: &Use) -> Result<(), Fault> {
-        let Use { whose, port, span } = received;
+    fn is_served(&self, received: &PortUse) -> Result<(), Fault> {
+        let PortUse { whose, port, span } = received;
         let is_sent = self.sent.iter().any(|sent| sent.port == *port && whose.contains(&sent.to));
+        // An answer comes to the client that asked, so its own programs have to receive it.
         let is_answered = self.asked_from.iter().any(|asked| asked.port == *port && asked.whose == *whose);
         if is_sent || is_answered {
             return Ok(());

@@ -1,11 +1,11 @@
 //! The scenarios that come with the program.
 
-/// A scenario that can be asked for by name.
+/// A scenario that can be asked for by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Shipped {
-    /// Its name: the file's, without its ending.
+    /// Its name: the file's, without the extension.
     pub name: &'static str,
-    /// The file.
+    /// The text of the file.
     pub text: &'static str,
 }
 

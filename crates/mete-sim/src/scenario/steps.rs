@@ -6,16 +6,16 @@ use std::sync::Arc;
 use mete_policy::ClientId;
 use toml::Spanned;
 
-use super::check::{NS_PER_MS, NS_PER_US, Names};
 use super::error::Fault;
+use super::names::Names;
 use super::table::StepTable;
-use super::value::Varying;
+use super::value::{NS_PER_MS, NS_PER_US, Varying};
 use crate::random::Distribution;
 use crate::scene::{Op, Program};
 
 const BYTES_PER_KB: f64 = 1024.0;
 
-/// The program of a task; names that it uses must exist, except those of locks.
+/// The program of a task. Every name that it uses must exist, except the names of locks.
 pub(super) fn program(
     task: &Spanned<String>,
     times: Option<u64>,
@@ -36,7 +36,7 @@ pub(super) fn program(
     }
     if !program.keeps_spin_locks_briefly() {
         return fault(format!(
-            "program: between spin_lock and its unlock, that of {name:?} may compute, repeat and be done, and nothing else: whoever else wants the lock burns its time"
+            "program: between spin_lock and its unlock, that of {name:?} may compute, repeat and be done, and nothing else: a task that waits for the lock uses processor time meanwhile"
         ));
     }
     Ok(Arc::new(program))
@@ -47,7 +47,7 @@ fn push(program: &mut Program, steps: &[Spanned<StepTable>], names: &mut Names) 
 }
 
 fn push_one(program: &mut Program, step: &Spanned<StepTable>, names: &mut Names) -> Result<(), Fault> {
-    let at = At(step.span());
+    let at = StepPlace(step.span());
     let span = step.span();
     let op = match step.get_ref() {
         StepTable::ComputeMs(length) => Op::Compute(at.number("compute_ms", length, NS_PER_MS)?),
@@ -81,10 +81,10 @@ fn push_one(program: &mut Program, step: &Spanned<StepTable>, names: &mut Names)
     Ok(())
 }
 
-/// Where a step stands.
-struct At(Range<usize>);
+/// The place of a step in the text.
+struct StepPlace(Range<usize>);
 
-impl At {
+impl StepPlace {
     fn number(&self, key: &str, value: &Varying, per_unit: f64) -> Result<Distribution, Fault> {
         value.distribution(per_unit).map_err(|what| Fault::new(self.0.clone(), format!("{key}: {what}")))
     }
@@ -104,7 +104,7 @@ impl At {
     fn send(&self, to: &Spanned<String>, port: u16, bytes: &Varying, names: &mut Names) -> Result<Op, Fault> {
         let to = names.clients.find("to", to)? as ClientId;
         names.ports.send(to, port, self.0.clone());
-        // Whoever replies replies to the port that it came from.
+        // A reply comes to the port that the message came from.
         names.ports.ask_from(port, self.0.clone());
         Ok(Op::Send { to, port, bytes: self.number("bytes", bytes, 1.0)? })
     }

@@ -1,14 +1,12 @@
-//! A scenario as it is written: the tables and keys of the file, none of them optional to know.
+//! A scenario as it is written: the tables and keys of the file, all in one place.
 //!
-//! Every table refuses keys that it does not have. Names that refer to something carry their place in
-//! the file, so that a wrong one can be pointed at.
+//! Every table refuses keys that it does not have. A name that refers to something carries its place in the
+//! file, so that an error can point at it.
 
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::bvt::BvtTable;
 use super::credit::CreditTable;
-use super::devices::{DriverTable, NetworkTable, RemoteTable};
 use super::value::Varying;
 use crate::host::Payer;
 
@@ -43,12 +41,12 @@ pub(super) struct ScenarioTable {
     pub change: Vec<ChangeTable>,
 }
 
-/// A tenth of a second: what people begin to notice.
+/// A tenth of a second: people begin to notice a delay of this length.
 fn starvation_ms() -> Spanned<f64> {
     Spanned::new(0..0, 100.0)
 }
 
-pub(super) fn no_time() -> Spanned<f64> {
+fn no_time() -> Spanned<f64> {
     Spanned::new(0..0, 0.0)
 }
 
@@ -102,7 +100,7 @@ pub(super) struct DomainTable {
     pub parent: Option<Spanned<String>>,
 }
 
-pub(super) fn one() -> Spanned<u32> {
+fn one() -> Spanned<u32> {
     Spanned::new(0..0, 1)
 }
 
@@ -211,4 +209,129 @@ pub(super) struct ChangeTable {
     pub client: Option<Spanned<String>>,
     pub domain: Option<Spanned<String>>,
     pub share: Spanned<u32>,
+}
+
+/// `[policy.bvt]`: all keys are optional.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct BvtTable {
+    pub allowance_ms: Option<Spanned<f64>>,
+    pub warp: Option<WarpTable>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WarpTable {
+    pub domain: Spanned<String>,
+    pub warp_ms: Spanned<f64>,
+    pub limit_ms: Spanned<f64>,
+    pub rest_ms: Spanned<f64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct NetworkTable {
+    pub delay_us: Spanned<f64>,
+    pub mbit_per_s: Spanned<f64>,
+    pub header_bytes: u64,
+    pub segment_bytes: u64,
+}
+
+impl Default for NetworkTable {
+    fn default() -> Self {
+        NetworkTable { delay_us: no_time(), mbit_per_s: no_time(), header_bytes: 0, segment_bytes: 0 }
+    }
+}
+
+/// Which of their sent packets are reported to guests.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(untagged, expecting = "true, false, or a number of packets")]
+pub(super) enum TellTable {
+    Middle(bool),
+    After(u64),
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct DriverTable {
+    pub name: Spanned<String>,
+    pub share: Spanned<u32>,
+    pub receive_us: Option<Spanned<f64>>,
+    pub transmit_us: Option<Spanned<f64>>,
+    pub request_us: Option<Spanned<f64>>,
+    pub complete_us: Option<Spanned<f64>>,
+    pub batch: Option<Spanned<u32>>,
+    pub tell_sent: TellTable,
+    pub receive_ring: u32,
+}
+
+impl Default for DriverTable {
+    fn default() -> Self {
+        DriverTable {
+            name: Spanned::new(0..0, "driver".into()),
+            share: one(),
+            receive_us: None,
+            transmit_us: None,
+            request_us: None,
+            complete_us: None,
+            batch: None,
+            tell_sent: TellTable::Middle(false),
+            receive_ring: 0,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RemoteTable {
+    pub name: Spanned<String>,
+    #[serde(default = "one")]
+    pub count: Spanned<u32>,
+    pub asks: Option<AsksTable>,
+    pub sends: Option<SendsTable>,
+    pub serves: Option<ServesTable>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AsksTable {
+    pub to: Spanned<String>,
+    pub port: u16,
+    pub bytes: Varying,
+    pub think_ms: Varying,
+    pub acknowledge_ms: Option<Spanned<f64>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SendsTable {
+    pub to: Spanned<String>,
+    pub port: u16,
+    /// Without it, the stream lasts for the whole run.
+    pub mib: Option<Spanned<f64>>,
+    #[serde(default = "window")]
+    pub window: Spanned<u64>,
+    #[serde(default = "patience")]
+    pub patience_ms: Spanned<f64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ServesTable {
+    pub kib: Varying,
+    pub think_ms: Varying,
+    #[serde(default = "window")]
+    pub window: Spanned<u64>,
+    #[serde(default = "patience")]
+    pub patience_ms: Spanned<f64>,
+}
+
+/// What TCP allows to be under way without window scaling: 64 KiB, in segments of 1460 bytes.
+fn window() -> Spanned<u64> {
+    Spanned::new(0..0, 44)
+}
+
+/// Linux's least timeout (`TCP_RTO_MIN`).
+fn patience() -> Spanned<f64> {
+    Spanned::new(0..0, 200.0)
 }

@@ -1,12 +1,18 @@
-//! Numbers in a scenario: a fixed one, or how it varies; with the unit that its key names.
+//! The numbers of a scenario: fixed or random, in the unit that the key names.
 
 use std::fmt;
 
+use mete_policy::Nanoseconds;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use toml::Spanned;
 
+use super::error::Fault;
 use crate::random::Distribution;
+
+pub(super) const NS_PER_MS: f64 = 1e6;
+pub(super) const NS_PER_US: f64 = 1e3;
 
 /// A number as it is written, in its key's unit: `5`, `0.5`, or a table that says how it varies.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,7 +31,7 @@ pub(super) enum Shape {
     Pareto { least: f64, shape: f64 },
 }
 
-/// Two numbers. An array would take more of them and leave the others out without a word.
+/// Two numbers. Not an array, because that would accept more of them and ignore the others silently.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Vec<f64>")]
 pub(super) struct Pair(f64, f64);
@@ -42,7 +48,8 @@ impl TryFrom<Vec<f64>> for Pair {
 }
 
 impl Varying {
-    /// In whole units, of which `per_unit` make one of the key's. An error says what is wrong.
+    /// The distribution in whole smaller units, of which `per_unit` make one of the key's. An error says what
+    /// is wrong.
     pub(super) fn distribution(self, per_unit: f64) -> Result<Distribution, String> {
         let whole = |number| whole(number, per_unit);
         Ok(match self {
@@ -69,10 +76,11 @@ impl Varying {
     }
 }
 
-/// A number of the key's units in whole smaller ones.
+/// A number of the key's units as a whole number of smaller ones.
 pub(super) fn whole(number: f64, per_unit: f64) -> Result<u64, String> {
     const MOST: f64 = (1u64 << 60) as f64;
     let scaled = libm::round(number * per_unit);
+    // A value that is not a number is in no range.
     if (0.0..=MOST).contains(&scaled) {
         Ok(scaled as u64)
     } else {
@@ -80,7 +88,16 @@ pub(super) fn whole(number: f64, per_unit: f64) -> Result<u64, String> {
     }
 }
 
-/// With its digits, unless nobody would count them.
+/// A time in nanoseconds, or another number in whole small units, of which `per_unit` make one of the key's.
+/// An error names the key.
+pub(super) fn ns(key: &str, value: &Spanned<f64>, per_unit: f64) -> Result<Nanoseconds, Fault> {
+    // A time's key ends in its unit, as in `start_ms`.
+    let unit = key.rsplit_once('_').map_or("", |(_, unit)| unit);
+    whole(*value.get_ref(), per_unit)
+        .map_err(|what| Fault::new(value.span(), format!("{key}: {what} {unit}")))
+}
+
+/// A number with all its digits, unless there are too many to read.
 fn readable(number: f64) -> String {
     if number.abs() < 1e18 { number.to_string() } else { format!("{number:e}") }
 }

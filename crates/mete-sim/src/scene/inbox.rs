@@ -1,23 +1,24 @@
-//! What has come for the tasks of one client: packets by port, and who waits for which read.
+//! What has come for the tasks of one client: packets by port, and which task waits for which read.
 
 use std::collections::VecDeque;
 
 use mete_policy::{Nanoseconds, RequestId};
 
-use super::io::{Kind, Packet, Read};
+use super::packet::{Kind, Packet};
+use super::read::Read;
 use super::tcp::{Arrival, Receiver};
 
 struct Port {
     port: u16,
     packets: VecDeque<Packet>,
-    /// Streams that come there.
+    /// The streams that arrive there.
     streams: Vec<Receiver>,
-    /// It is going to be asked what it has not acknowledged.
+    /// A check for unsent acknowledgements is scheduled.
     is_timed: bool,
 }
 
 impl Port {
-    /// The stream that a packet is of, which begins if it is the first.
+    /// The stream that a packet belongs to; its first packet begins it.
     fn stream(&mut self, packet: Packet) -> &mut Receiver {
         let at = self.streams.iter().position(|stream| stream.is_from(packet.from)).unwrap_or_else(|| {
             self.streams.push(Receiver::new(packet));
@@ -26,7 +27,8 @@ impl Port {
         &mut self.streams[at]
     }
 
-    /// Keeps a segment; whether there is something to take, and what has to be sent back at once.
+    /// Keeps a segment. The result says whether a task can take something, and what has to be sent back at
+    /// once.
     fn put_segment(
         &mut self,
         packet: Packet,
@@ -34,9 +36,10 @@ impl Port {
         stamp_ns: Nanoseconds,
         now_ns: Nanoseconds,
     ) -> (bool, Option<Packet>) {
+        // Taken out, because the stream is a part of the port as well.
         let mut packets = std::mem::take(&mut self.packets);
-        let ready = |packet| packets.push_back(packet);
-        let arrival = self.stream(packet).arrive(packet, number, stamp_ns, now_ns, ready);
+        let arrival =
+            self.stream(packet).arrive(packet, number, stamp_ns, now_ns, |packet| packets.push_back(packet));
         self.packets = packets;
         match arrival {
             Arrival::InOrder => (true, None),
@@ -44,27 +47,27 @@ impl Port {
         }
     }
 
-    /// When the first of its streams has to acknowledge what it has not.
+    /// When the first of its streams has to acknowledge what it has not acknowledged.
     fn due_ns(&self) -> Option<Nanoseconds> {
         self.streams.iter().filter_map(Receiver::due_ns).min()
     }
 }
 
-/// What a packet brings about.
+/// What the arrival of a packet leads to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Arrived {
     /// A task can take it.
     pub is_heard: bool,
-    /// It has to be answered so at once.
+    /// What has to be sent back at once.
     pub acknowledgement: Option<Packet>,
-    /// The port wants to be asked then what it has not acknowledged.
+    /// When to check for acknowledgements of the port that have not been sent.
     pub ask_at_ns: Option<Nanoseconds>,
 }
 
 /// A client's packets and outstanding reads.
 #[derive(Default)]
 pub(super) struct Inbox {
-    /// The ports that somebody listens on; few, so they are searched one by one.
+    /// The ports that a task listens on. They are few, so they are searched one by one.
     ports: Vec<Port>,
     /// Which task waits for which request.
     requests: Vec<Option<u16>>,
@@ -74,7 +77,7 @@ pub(super) struct Inbox {
     /// Reads that wait until fewer are under way.
     deferred: VecDeque<Read>,
     dropped: u64,
-    /// How many packets of its own tasks a port holds; 0: any number.
+    /// How many packets of the client's own tasks a port holds; 0: any number.
     port_packets: usize,
 }
 
@@ -100,15 +103,15 @@ impl Inbox {
         }
     }
 
-    /// Packets for ports that nobody listens on; they are thrown away.
+    /// How many packets came for ports that no task listens on. They are thrown away.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Keeps a packet until a task takes it, if somebody listens there.
+    /// Keeps a packet until a task takes it, if a task listens on the port.
     pub(super) fn put(&mut self, port: u16, packet: Packet, now_ns: Nanoseconds) -> Arrived {
         if let Kind::Acknowledgement(_) | Kind::Received = packet.kind {
-            // The kernel's own business: no task is woken.
+            // These packets concern only the kernel: no task is woken.
             return Arrived::default();
         }
         let Some(known) = self.ports.iter_mut().find(|known| known.port == port) else {
@@ -121,18 +124,20 @@ impl Inbox {
         };
         let (is_heard, acknowledgement) = known.put_segment(packet, number, stamp_ns, now_ns);
         let ask_at_ns = if known.is_timed { None } else { known.due_ns() };
+        // One scheduled check is enough: if something is left then, it schedules the next one.
         known.is_timed |= ask_at_ns.is_some();
         Arrived { is_heard, acknowledgement, ask_at_ns }
     }
 
-    /// The time has come to ask what a port has not acknowledged: whether that has waited long enough, and
-    /// otherwise when to ask again.
+    /// Checks a port for acknowledgements that have not been sent: whether one has waited long enough, and
+    /// otherwise when to check again.
     pub(super) fn owes(&mut self, port: u16, now_ns: Nanoseconds) -> (bool, Option<Nanoseconds>) {
         let Some(known) = self.ports.iter_mut().find(|known| known.port == port) else {
             return (false, None);
         };
         let due_ns = known.due_ns();
         let is_due = due_ns.is_some_and(|due_ns| due_ns <= now_ns);
+        // If something is due, no check is scheduled: the next segment to come schedules one.
         known.is_timed = due_ns.is_some() && !is_due;
         (is_due, due_ns.filter(|_| !is_due))
     }
@@ -140,11 +145,12 @@ impl Inbox {
     /// The next acknowledgement that has waited long enough at a port.
     pub(super) fn overdue(&mut self, port: u16, now_ns: Nanoseconds) -> Option<Packet> {
         let known = self.ports.iter_mut().find(|known| known.port == port)?;
-        let is_due = |stream: &&mut Receiver| stream.due_ns().is_some_and(|due_ns| due_ns <= now_ns);
-        Some(known.streams.iter_mut().find(is_due)?.acknowledgement(now_ns))
+        let mut streams = known.streams.iter_mut();
+        let overdue = streams.find(|stream| stream.due_ns().is_some_and(|due_ns| due_ns <= now_ns))?;
+        Some(overdue.acknowledgement(now_ns))
     }
 
-    /// From now on a port holds so many packets of the client's own tasks; 0: any number.
+    /// From now on a port holds at most this number of packets of the client's own tasks; 0: any number.
     pub(super) fn set_port_packets(&mut self, packets: usize) {
         self.port_packets = packets;
     }
@@ -154,8 +160,10 @@ impl Inbox {
         self.port_packets > 0 && self.held(port) >= self.port_packets
     }
 
-    /// Taking the last packet has made it so empty that those who wait may send again.
+    /// Whether taking the last packet has emptied the port far enough that the tasks that wait may send
+    /// again.
     pub(super) fn has_room_again(&self, port: u16) -> bool {
+        // Exactly a quarter, not at most: the waiting tasks are woken once on the way down.
         self.port_packets > 0 && self.held(port) == self.port_packets / 4
     }
 
@@ -168,7 +176,7 @@ impl Inbox {
         self.ports.iter_mut().find(|known| known.port == port)?.packets.pop_front()
     }
 
-    /// The acknowledgement that is due for a packet that was taken.
+    /// The acknowledgement that is due for a packet that a task has taken, if one is due.
     pub(super) fn acknowledge(&mut self, port: u16, packet: Packet, now_ns: Nanoseconds) -> Option<Packet> {
         let Kind::Segment { .. } = packet.kind else { return None };
         self.ports.iter_mut().find(|known| known.port == port)?.stream(packet).take(packet, now_ns)
@@ -176,6 +184,7 @@ impl Inbox {
 
     /// A free request number, for a read by `task`.
     pub(super) fn request(&mut self, task: u16) -> RequestId {
+        // The lowest free number, so that there are as few as reads at one time.
         let free = self.requests.iter().position(Option::is_none).unwrap_or(self.requests.len());
         if free == self.requests.len() {
             self.requests.push(None);
@@ -184,12 +193,12 @@ impl Inbox {
         free as RequestId
     }
 
-    /// From now on so many reads may be under way; 0: any number.
+    /// From now on at most this number of reads may be under way; 0: any number.
     pub(super) fn set_read_depth(&mut self, depth: usize) {
         self.read_depth = depth;
     }
 
-    /// A read that may go to the disk now; otherwise it waits.
+    /// Returns the read if it may go to the disk now; otherwise keeps it until another is complete.
     pub(super) fn admit(&mut self, read: Read) -> Option<Read> {
         if self.has_enough_reads() {
             self.deferred.push_back(read);
@@ -210,7 +219,7 @@ impl Inbox {
         read
     }
 
-    /// The task that waited for a read; its request number is free again.
+    /// The task that waited for a read. The request number is free again.
     pub(super) fn complete(&mut self, request: RequestId) -> Option<u16> {
         let task = self.requests.get_mut(usize::from(request))?.take()?;
         self.under_way = self.under_way.saturating_sub(1);

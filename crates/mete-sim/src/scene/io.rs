@@ -1,85 +1,17 @@
-//! What clients reach the world by: disks, the network, and the driver between, if there is one.
+//! The devices through which clients reach the world: disks, the network, and the driver if there is one.
 
 use mete_policy::{ClientId, Nanoseconds, Observation, RequestId};
 
-use super::driver::{Action, Driver, DriverCosts, Job};
-use super::remote::{Machine, Remote};
-use super::task::Who;
-use super::tcp::{Acknowledgement, Troubles};
+use super::driver::{Driver, DriverAction, DriverCosts, DriverJob};
+use super::packet::{Kind, Packet, Peer};
+use super::read::{Read, Who};
+use super::remote::{Remote, RemoteMachine};
+use super::tcp::Troubles;
 use super::{Event, Scene, Signal};
 use crate::model::{Context, Step};
 use crate::random::{Distribution, Stream};
 
-/// One end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Peer {
-    /// A port of a client.
-    Client {
-        /// The client.
-        client: ClientId,
-        /// Its port.
-        port: u16,
-    },
-    /// A remote machine, by its number.
-    Remote(u16),
-}
-
-/// What a packet is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A message, or a piece of one.
-    Message {
-        /// It is the message's last.
-        is_last: bool,
-    },
-    /// A message has come: a packet of TCP's own.
-    Received,
-    /// A segment of a stream, which its receiver acknowledges.
-    Segment {
-        /// Its number in the stream.
-        number: u64,
-        /// When it was sent.
-        stamp_ns: Nanoseconds,
-        /// It is the last of what was asked for.
-        is_last: bool,
-    },
-    /// What has come of a stream.
-    Acknowledgement(Acknowledgement),
-}
-
-/// A packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet {
-    /// Who sent it.
-    pub from: Peer,
-    /// Who is to get it.
-    pub to: Peer,
-    /// How long it is, without headers.
-    pub bytes: u64,
-    /// When it was sent; answers and streams carry the time of what they answer.
-    pub sent_ns: Nanoseconds,
-    /// What it is.
-    pub kind: Kind,
-}
-
-impl Packet {
-    /// A message back to where this one came from, sent when this one was: so both ways are counted.
-    pub(super) fn answer(self, bytes: u64) -> Packet {
-        Packet { from: self.to, to: self.from, bytes, kind: Kind::Message { is_last: true }, ..self }
-    }
-
-    /// A packet of TCP's own back to where this one came from.
-    pub(super) fn control(self, kind: Kind) -> Packet {
-        Packet { from: self.to, to: self.from, bytes: 0, kind, ..self }
-    }
-
-    /// Nothing more follows of the same message or stream.
-    pub(super) fn is_last(&self) -> bool {
-        matches!(self.kind, Kind::Message { is_last: true } | Kind::Segment { is_last: true, .. })
-    }
-}
-
-/// How long `bytes` take at a rate, rounded up; nothing at the rate 0, which means at once.
+/// How long `bytes` take at a rate, rounded up. The rate 0 means at once.
 pub(super) fn transfer_ns(bytes: u64, bytes_per_s: u64) -> Nanoseconds {
     if bytes_per_s == 0 {
         return 0;
@@ -88,45 +20,32 @@ pub(super) fn transfer_ns(bytes: u64, bytes_per_s: u64) -> Nanoseconds {
     u64::try_from(ns).unwrap_or(u64::MAX)
 }
 
-/// A device that serves one after the other.
+/// A device that serves one job after another.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Line {
     free_ns: Nanoseconds,
 }
 
 impl Line {
-    /// When a job of this length that comes now is done.
+    /// When a job of this length is done if it arrives now.
     pub(super) fn serve(&mut self, now_ns: Nanoseconds, length_ns: Nanoseconds) -> Nanoseconds {
         self.free_ns = self.free_ns.max(now_ns).saturating_add(length_ns);
         self.free_ns
     }
 }
 
-/// A disk: reads take a positioning time and a transfer, one after the other.
+/// A disk. It serves one read after another; a read takes a positioning time and a transfer time.
 #[derive(Clone, Debug)]
 pub struct Disk {
-    /// How long it takes to get to the data, in nanoseconds; a read that goes on where the last one
-    /// ended needs none.
+    /// How long positioning takes, in nanoseconds. A read that goes on where the last one ended needs no
+    /// positioning.
     pub seek: Distribution,
-    /// How fast data comes then; 0: at once.
+    /// How fast data is transferred after positioning; 0: at once.
     pub bytes_per_s: u64,
 }
 
-/// A read from a disk.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Read {
-    pub(super) who: Who,
-    /// Which client asks for it and gets the answer: of a guest's virtual processors, the one that sends it.
-    pub(super) on: ClientId,
-    pub(super) request: RequestId,
-    pub(super) disk: usize,
-    pub(super) bytes: u64,
-    /// It goes on where this task's last read from the disk ended.
-    pub(super) goes_on: bool,
-}
-
-/// The network: packets take a time to be sent, one after the other in each direction, and a delay.
-/// One direction leads out of the host, and from client to client where no driver is between; the other
+/// The network. Packets are sent one after another in each direction; each then travels for a delay. One
+/// direction leads out of the host, and from client to client where there is no driver. The other direction
 /// leads in from remote machines.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Network {
@@ -134,27 +53,28 @@ pub struct Network {
     pub delay_ns: Nanoseconds,
     /// How fast packets are sent; 0: at once.
     pub bytes_per_s: u64,
-    /// What each packet takes on the wire besides its bytes. With TCP over Ethernet that is 78: 20 each
-    /// for IP and TCP, 18 of Ethernet, 20 for its preamble and gap.
+    /// What each packet takes on the wire in addition to its bytes. With TCP over Ethernet that is 78: 20
+    /// each for IP and TCP, 18 for Ethernet, 20 for Ethernet's preamble and gap.
     pub header_bytes: u64,
-    /// What is longer goes as several packets; 0: nothing is too long, and streams come in pieces of 1460,
-    /// as over Ethernet.
+    /// A longer message is sent as several packets. 0: no message is too long, and streams are sent in pieces
+    /// of 1460 bytes, as over Ethernet.
     pub segment_bytes: u64,
 }
 
-/// A message goes as so many packets at most, each as long as that takes.
+/// A message is sent as at most this number of packets; its packets are as long as that requires.
 const MOST_PACKETS: u64 = 1 << 16;
-/// What a segment of a stream has where nothing is too long: as over Ethernet.
+/// The length of a stream's segments where no message is too long: as over Ethernet.
 const SEGMENT_BYTES: u64 = 1460;
 
 impl Network {
-    /// How long the packets of a message are.
+    /// How long the packets of a message are at most.
     fn packet_bytes(&self, message_bytes: u64) -> u64 {
         let usual = if self.segment_bytes == 0 { u64::MAX } else { self.segment_bytes };
+        // A very long message gets longer packets, so that it does not become millions of events.
         usual.max(message_bytes.div_ceil(MOST_PACKETS))
     }
 
-    /// How long the segments of a stream are.
+    /// How long the segments of a stream are at most.
     fn segment_bytes(&self) -> u64 {
         if self.segment_bytes == 0 { SEGMENT_BYTES } else { self.segment_bytes }
     }
@@ -165,13 +85,24 @@ struct Drive {
     disk: Disk,
     line: Line,
     stream: Stream,
-    /// Whose read left the head where it is.
+    /// The task whose read left the head where it is.
     last: Option<Who>,
 }
 
 impl Drive {
-    /// When a read that comes now is done.
+    /// Each disk draws from a stream of its own.
+    fn new(number: usize, disk: Disk, seed: u64) -> Drive {
+        Drive {
+            disk,
+            line: Line::default(),
+            stream: Stream::new(seed, &format!("disk {number}")),
+            last: None,
+        }
+    }
+
+    /// When a read that arrives now is done.
     fn serve(&mut self, read: &Read, now_ns: Nanoseconds) -> Nanoseconds {
+        // The head stays where the last read ended, so only the same task's read can go on there.
         let is_there = read.goes_on && self.last.replace(read.who) == Some(read.who);
         self.last = Some(read.who);
         let seek_ns = if is_there { 0 } else { self.disk.seek.sample(&mut self.stream) };
@@ -179,29 +110,23 @@ impl Drive {
     }
 }
 
-/// All devices, remote machines and the driver.
+/// All devices, the remote machines and the driver.
 pub struct Io {
     disks: Vec<Drive>,
     network: Network,
     link_out: Line,
     link_in: Line,
-    remotes: Vec<Machine>,
+    remotes: Vec<RemoteMachine>,
     driver: Option<Driver>,
     seed: u64,
 }
 
 impl Io {
-    /// These devices, without a driver and remote machines; `seed` is the run's.
+    /// These devices, without a driver or remote machines; `seed` is the run's.
     #[must_use]
     pub fn new(disks: Vec<Disk>, network: Network, seed: u64) -> Io {
-        let drive = |(number, disk)| Drive {
-            disk,
-            line: Line::default(),
-            stream: Stream::new(seed, &format!("disk {number}")),
-            last: None,
-        };
         Io {
-            disks: disks.into_iter().enumerate().map(drive).collect(),
+            disks: (0..).zip(disks).map(|(number, disk)| Drive::new(number, disk, seed)).collect(),
             network,
             link_out: Line::default(),
             link_in: Line::default(),
@@ -211,48 +136,51 @@ impl Io {
         }
     }
 
-    /// Adds a remote machine and answers its number, counted from 0.
+    /// Adds a remote machine and returns its number, counted from 0.
     pub fn add_remote(&mut self, remote: Remote) -> u16 {
         let number = self.remotes.len() as u16;
         let stream = Stream::new(self.seed, &format!("remote {number}"));
-        self.remotes.push(Machine::new(number, remote, stream));
+        self.remotes.push(RemoteMachine::new(number, remote, stream));
         number
     }
 
-    /// From now on this client stands between all others and the devices.
+    /// Makes a client the driver: from now on it stands between all other clients and the devices.
     pub(super) fn set_driver(&mut self, client: ClientId, costs: DriverCosts) {
         self.driver = Some(Driver::new(client, costs));
     }
 
-    /// Lets the host know the driver, and remote machines begin.
+    /// Reports the driver to the host and lets the remote machines begin.
     pub(super) fn start(&mut self, context: &mut Context<'_, Scene>) {
         if let Some(driver) = &self.driver {
             context.observe(Observation::Driver { client: driver.client() });
         }
+        // The policy knows the driver before any machine sends.
         for machine in &mut self.remotes {
             machine.start(context);
         }
     }
 
-    /// A client reads from a disk; it gets [`Signal::Read`] when the data are there.
+    /// A client reads from a disk. It gets [`Signal::Read`] when the data are there.
     pub(super) fn read(&mut self, read: Read, context: &mut Context<'_, Scene>) {
         let client = read.on;
         context.observe(Observation::BlockRead { client, request: read.request });
+        // The driver's own reads do not go through its rings.
         match self.driver.as_mut().filter(|driver| driver.client() != client) {
-            Some(driver) => driver.ask(client, Job::Request(read), context),
+            Some(driver) => driver.ask(client, DriverJob::Request(read), context),
             None => self.position(read, context),
         }
     }
 
-    /// The disk gets a read.
+    /// A read reaches the disk.
     fn position(&mut self, read: Read, context: &mut Context<'_, Scene>) {
         let Some(drive) = self.disks.get_mut(read.disk) else { return };
         let done_ns = drive.serve(&read, context.now_ns());
         let done = Event::ReadDone { client: read.on, request: read.request };
+        // A line's answer is never before the present, so the difference cannot be negative.
         context.after(done_ns - context.now_ns(), done);
     }
 
-    /// The disk has read.
+    /// A disk has completed a read.
     pub(super) fn read_done(
         &mut self,
         client: ClientId,
@@ -260,25 +188,28 @@ impl Io {
         context: &mut Context<'_, Scene>,
     ) {
         match self.driver.as_mut().filter(|driver| driver.client() != client) {
-            Some(driver) => driver.interrupt(Job::Complete(client, request), context),
+            Some(driver) => driver.interrupt(DriverJob::Complete(client, request), context),
             None => context.notify(client, Signal::Read { request }),
         }
     }
 
-    /// A client sends a message, through the driver if it has one. Of a guest's virtual processors, `on` is
-    /// the one that does.
+    /// A client sends a message, through the driver if there is one and the client is not the driver. For a
+    /// guest, `on` is the virtual processor that sends.
     pub(super) fn send(&mut self, on: ClientId, message: Packet, context: &mut Context<'_, Scene>) {
         let through_driver = self.driver.as_ref().is_some_and(|driver| driver.client() != on);
+        // Each packet is a job of its own, so the driver's time is charged packet by packet.
         self.cut(message, |io, packet| match &mut io.driver {
-            Some(driver) if through_driver => driver.ask(on, Job::Transmit(on, packet), context),
+            Some(driver) if through_driver => driver.ask(on, DriverJob::Transmit(on, packet), context),
             _ => io.transmit(packet, context),
         });
     }
 
-    /// A message in as many packets as it takes.
+    /// Cuts a message into packets and passes each to `each`.
     fn cut(&mut self, message: Packet, mut each: impl FnMut(&mut Io, Packet)) {
         let most_bytes = self.network.packet_bytes(message.bytes);
         let mut left_bytes = message.bytes;
+        // A loop that tests at its end, because an empty message, such as an acknowledgement, is one packet,
+        // too.
         loop {
             let bytes = left_bytes.min(most_bytes);
             left_bytes -= bytes;
@@ -293,10 +224,11 @@ impl Io {
         }
     }
 
-    /// A packet goes on the wire.
+    /// A packet goes onto the wire.
     pub(super) fn transmit(&mut self, packet: Packet, context: &mut Context<'_, Scene>) {
         let length_ns =
             transfer_ns(packet.bytes.saturating_add(self.network.header_bytes), self.network.bytes_per_s);
+        // By the sender: what clients send each other without a driver shares the way out.
         let line = match packet.from {
             Peer::Client { .. } => &mut self.link_out,
             Peer::Remote(_) => &mut self.link_in,
@@ -305,7 +237,7 @@ impl Io {
         context.after(arrives_ns - context.now_ns(), Event::Arrive(packet));
     }
 
-    /// A packet has arrived.
+    /// A packet has arrived at its receiver's machine.
     pub(super) fn arrive(&mut self, packet: Packet, context: &mut Context<'_, Scene>) {
         match packet.to {
             Peer::Client { client, port } => match &mut self.driver {
@@ -315,13 +247,14 @@ impl Io {
             Peer::Remote(number) => {
                 if let Some(machine) = self.remotes.get_mut(usize::from(number)) {
                     machine.take(packet, context);
+                    // An acknowledgement may have made room for segments, or have shown that some are lost.
                     self.send_segments(number, context);
                 }
             }
         }
     }
 
-    /// A remote machine has thought.
+    /// A remote machine's think time is over.
     pub(super) fn thought(&mut self, number: u16, context: &mut Context<'_, Scene>) {
         let Some(machine) = self.remotes.get_mut(usize::from(number)) else { return };
         if let Some(message) = machine.thought(context.now_ns()) {
@@ -340,6 +273,7 @@ impl Io {
 
     fn send_segments(&mut self, number: u16, context: &mut Context<'_, Scene>) {
         let (most_bytes, now_ns) = (self.network.segment_bytes(), context.now_ns());
+        // The machine is looked up each time, because sending needs all devices.
         while let Some(packet) =
             self.remotes.get_mut(usize::from(number)).and_then(|machine| machine.segment(most_bytes, now_ns))
         {
@@ -350,21 +284,21 @@ impl Io {
         }
     }
 
-    /// What the senders of streams have had to do besides sending, and how many packets the driver's
+    /// What the senders of streams had to do in addition to sending, and how many packets the driver's
     /// network card had no room for.
     #[must_use]
     pub fn troubles(&self) -> (Troubles, u64) {
         let mut all = Troubles::default();
-        self.remotes.iter().flat_map(Machine::troubles).for_each(|one| all.add(one));
+        self.remotes.iter().flat_map(RemoteMachine::troubles).for_each(|one| all.add(one));
         (all, self.driver.as_ref().map_or(0, Driver::lost))
     }
 
-    /// The driver runs: what it does next.
+    /// The driver has the processor: what it does next.
     pub(super) fn drive(&mut self, context: &mut Context<'_, Scene>) -> Step {
         let Some(driver) = &mut self.driver else { return Step::Block };
         match driver.next(context) {
-            Action::Step(step) => step,
-            Action::Finish(job) => {
+            DriverAction::Step(step) => step,
+            DriverAction::Finish(job) => {
                 self.finish(job, context);
                 Step::Continue
             }
@@ -384,25 +318,29 @@ impl Io {
         }
     }
 
-    /// What a job of the driver's brings about.
-    fn finish(&mut self, job: Job, context: &mut Context<'_, Scene>) {
+    /// Carries out what a finished job of the driver leads to.
+    fn finish(&mut self, job: DriverJob, context: &mut Context<'_, Scene>) {
         match job {
-            Job::Request(read) => self.position(read, context),
-            Job::Transmit(client, packet) => {
+            DriverJob::Request(read) => self.position(read, context),
+            DriverJob::Transmit(client, packet) => {
                 match packet.to {
                     Peer::Remote(_) => self.transmit(packet, context),
+                    // Between two guests the driver is the network: the packet needs no wire, only the way up
+                    // through the driver.
                     Peer::Client { .. } => self.arrive(packet, context),
                 }
                 if let Some(driver) = &mut self.driver {
+                    // The packet has left the guest's memory, which the guest may use again once it hears of
+                    // that.
                     driver.sent(client, packet);
                 }
             }
-            Job::Receive(packet) => {
+            DriverJob::Receive(packet) => {
                 if let (Peer::Client { client, port }, Some(driver)) = (packet.to, &mut self.driver) {
                     driver.answer(client, Signal::Packet { port, packet });
                 }
             }
-            Job::Complete(client, request) => {
+            DriverJob::Complete(client, request) => {
                 if let Some(driver) = &mut self.driver {
                     driver.answer(client, Signal::Read { request });
                 }

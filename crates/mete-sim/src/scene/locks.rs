@@ -1,17 +1,17 @@
-//! Locks between tasks. Who waits for one sleeps and has it in turn; or spins, and then has it who is
-//! the first to run and find it free.
+//! Locks between tasks. A task that waits for a lock either sleeps and gets the lock in turn, or it spins;
+//! then the first task that runs and finds the lock free has it.
 
 use std::collections::VecDeque;
 
 use mete_policy::ClientId;
 
-use super::task::Who;
+use super::read::Who;
 
 #[derive(Default)]
 struct Lock {
     holder: Option<Who>,
     waiting: VecDeque<Who>,
-    /// The clients on which tasks spin.
+    /// The clients on which tasks spin, in the order in which they began.
     spinning: Vec<ClientId>,
 }
 
@@ -24,7 +24,8 @@ impl Locks {
         Locks((0..locks).map(|_| Lock::default()).collect())
     }
 
-    /// Whether `who` has the lock now; if not, it is in the queue. A task that holds it already goes on.
+    /// Whether `who` has the lock now; if not, it is in the queue. A task that already holds the lock goes
+    /// on.
     pub(super) fn take(&mut self, lock: usize, who: Who) -> bool {
         let lock = self.lock(lock);
         match lock.holder {
@@ -45,6 +46,7 @@ impl Locks {
         let is_free = lock.holder.is_none_or(|holder| holder == who);
         if is_free {
             lock.holder = Some(who);
+            // It spins no longer, so a release need not tell its client.
             lock.spinning.retain(|&client| client != on);
         } else if !lock.spinning.contains(&on) {
             lock.spinning.push(on);
@@ -52,8 +54,8 @@ impl Locks {
         is_free
     }
 
-    /// Leaves the lock to whoever finds it free; the answer is where others spin, those first who came
-    /// first.
+    /// Frees the lock for the first task that finds it free. The answer is where others spin, in the order in
+    /// which they began.
     pub(super) fn release(&mut self, lock: usize, who: Who) -> &[ClientId] {
         let lock = self.lock(lock);
         if lock.holder == Some(who) {
@@ -64,17 +66,21 @@ impl Locks {
 
     fn lock(&mut self, lock: usize) -> &mut Lock {
         if self.0.len() <= lock {
+            // A guest's locks exist from their first use on.
             self.0.resize_with(lock + 1, Lock::default);
         }
         &mut self.0[lock]
     }
 
-    /// Hands the lock on; the answer is who holds it now. Nothing happens if `who` does not hold it.
+    /// Hands the lock on. The answer is the task that holds it now. Nothing happens if `who` does not hold
+    /// it.
     pub(super) fn hand_on(&mut self, lock: usize, who: Who) -> Option<Who> {
         let lock = self.0.get_mut(lock)?;
+        // Checked by task, so that a program that unlocks too often takes no lock from another.
         if lock.holder != Some(who) {
             return None;
         }
+        // The next task in the queue holds it at once, so that no other task can take it in between.
         lock.holder = lock.waiting.pop_front();
         lock.holder
     }
@@ -99,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spin_lock_goes_to_whoever_tries_when_it_is_free() {
+    fn a_spin_lock_goes_to_the_first_task_that_tries_when_it_is_free() {
         let mut locks = Locks::default();
         assert!(locks.try_take(0, A, 0) && !locks.try_take(0, B, 1) && !locks.try_take(0, C, 2));
         assert!(!locks.try_take(0, B, 1), "it may try as often as it likes");

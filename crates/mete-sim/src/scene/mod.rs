@@ -1,13 +1,13 @@
-//! What a scenario puts on a host: tasks, guest kernels, devices. The [`Model`] of most runs.
+//! What a scenario puts on a host: tasks, guest kernels, devices. It is the [`Model`] of most runs.
 //!
 //! ```text
-//!   client ── Body ─┬─ Single: one task
-//!                   ├─ Driver: does input and output for the others
-//!                   └─ Guest: a kernel with a scheduler of its own over many tasks
-//!                        │
-//!              Task: a Program, where it stands, what it waits for
-//!                        │ read, send, lock
-//!                      World: disks, network, driver's rings, remote machines, locks
+//!   client ── ClientBody ─┬─ Single: one task
+//!                         ├─ Driver: does input and output for the others
+//!                         └─ Guest: a kernel with a scheduler of its own over many tasks
+//!                              │
+//!                    Task: a Program, its position in it, what it waits for
+//!                              │ read, send, lock
+//!                            World: disks, network, driver's rings, remote machines, locks
 //! ```
 
 mod driver;
@@ -15,7 +15,9 @@ pub mod guest;
 mod inbox;
 mod io;
 mod locks;
+mod packet;
 mod program;
+mod read;
 mod remote;
 mod send_ring;
 mod single;
@@ -31,17 +33,19 @@ use crate::random::Stream;
 pub use driver::DriverCosts;
 use guest::Guest;
 use inbox::Inbox;
-pub use io::{Disk, Io, Kind, Network, Packet, Peer};
+pub use io::{Disk, Io, Network};
 use locks::Locks;
+pub use packet::{Acknowledgement, Kind, Packet, Peer, Run};
 pub use program::{Op, Program};
+pub use read::Who;
 pub use remote::Remote;
 pub use send_ring::TellSent;
 use single::Single;
+pub use task::Awaited;
 use task::Task;
-pub use task::{Awaited, Who};
-pub use tcp::{Acknowledgement, Run, Troubles};
+pub use tcp::Troubles;
 
-/// What clients are sent.
+/// The signals that clients get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// A task's sleep is over.
@@ -51,35 +55,36 @@ pub enum Signal {
     },
     /// A read is complete.
     Read {
-        /// Which.
+        /// The read's number.
         request: RequestId,
     },
-    /// A packet has come.
+    /// A packet has come from a device.
     Packet {
-        /// To which port.
+        /// The port that it is for.
         port: u16,
         /// The packet.
         packet: Packet,
     },
-    /// One of its own tasks has sent a packet, which neither a device nor the host sees.
+    /// One of the client's own tasks has sent it a packet, which neither a device nor the host sees.
     Local {
-        /// To which port.
+        /// The port that it is for.
         port: u16,
         /// The packet.
         packet: Packet,
     },
-    /// One of its own tasks has made room at a port that was full.
+    /// One of the client's own tasks has made room at a port that was full.
     Room {
-        /// Which.
+        /// The port.
         port: u16,
     },
-    /// There is something to do: for the driver, or for a virtual processor whose guest's other one says so.
+    /// There is something to do: for the driver, or for a virtual processor that another one of its guest has
+    /// found a task for.
     Kick,
     /// The driver has sent packets.
     Sent,
-    /// Something of a stream has waited for its acknowledgement.
+    /// Something of a stream has waited too long for its acknowledgement.
     Unacknowledged {
-        /// At which port.
+        /// The port where the stream arrives.
         port: u16,
     },
     /// A task has got the lock that it waits for.
@@ -87,47 +92,47 @@ pub enum Signal {
         /// The task.
         task: u16,
     },
-    /// A lock is free for which one of its tasks spins.
+    /// A lock is free for which one of the client's tasks spins.
     Released,
 }
 
-/// What the world sends to itself.
+/// The events that the world sends to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A packet is where it was sent to.
+    /// A packet has arrived at its receiver's machine.
     Arrive(Packet),
-    /// A disk has read.
+    /// A disk has completed a read.
     ReadDone {
-        /// For whom.
+        /// The client that reads.
         client: ClientId,
-        /// Which request.
+        /// The read's number.
         request: RequestId,
     },
-    /// A remote machine has thought.
+    /// A remote machine's think time is over.
     Thought(u16),
-    /// A remote machine's kernel acknowledges what came.
+    /// A remote machine's kernel sends this acknowledgement.
     Acknowledge(Packet),
     /// A remote machine's timers may have run out.
     Timer(u16),
-    /// A client's kernel looks what it has not acknowledged.
+    /// A client's kernel checks for acknowledgements that it has not sent.
     Unacknowledged {
-        /// Whose.
+        /// The client.
         client: ClientId,
-        /// At which port.
+        /// The port that it checks.
         port: u16,
     },
     /// A client's share changes.
     SetShare {
-        /// Whose.
+        /// The client.
         client: ClientId,
-        /// To what.
+        /// Its new share.
         share: Share,
     },
     /// A domain's share changes.
     SetDomainShare {
-        /// Whose.
+        /// The domain.
         domain: DomainIndex,
-        /// To what.
+        /// Its new share.
         share: Share,
     },
 }
@@ -138,18 +143,18 @@ pub(crate) struct World {
     locks: Locks,
 }
 
-enum Body {
+enum ClientBody {
     Single(Single),
     Guest(Guest),
-    /// A virtual processor of this guest, not its first.
+    /// A virtual processor of the guest with this number, other than its first.
     Sibling(ClientId),
-    /// Its rings are shared memory, so they are in the [`World`].
+    /// The driver's rings are shared memory, so they are in the [`World`].
     Driver,
 }
 
 /// The bodies of all clients, and the world around them.
 pub struct Scene {
-    bodies: Vec<Body>,
+    bodies: Vec<ClientBody>,
     world: World,
 }
 
@@ -160,44 +165,49 @@ impl Scene {
         Scene { bodies: Vec::new(), world: World { io, locks: Locks::new(locks) } }
     }
 
-    /// Adds a client that is one task; clients are numbered in the order in which they are added.
+    /// Adds a client that is one task. Clients are numbered in the order in which they are added.
     pub fn add_task(&mut self, program: Arc<Program>, stream: Stream) -> ClientId {
         let ports: Vec<_> = program.ports().collect();
-        self.add(Body::Single(Single::new(Task::new(program, stream), ports)))
+        self.add(ClientBody::Single(Single::new(Task::new(program, stream), ports)))
     }
 
-    /// Adds a guest, whose virtual processors are clients with numbers one after another, and answers the
-    /// first. Packets come to that one; the answer to a read, and a task's timer, to the one that asked.
+    /// Adds a guest, whose virtual processors are clients with consecutive numbers, and returns the first
+    /// number. Packets come to the first virtual processor; the answer to a read, and a task's timer, come to
+    /// the one that asked.
     pub fn add_guest(&mut self, mut guest: Guest) -> ClientId {
         let (first, vcpus) = (self.bodies.len() as ClientId, guest.vcpus());
         guest.begin_at(first);
-        self.add(Body::Guest(guest));
+        self.add(ClientBody::Guest(guest));
+        // The siblings only refer to the guest at its first number.
         for _ in 1..vcpus {
-            self.add(Body::Sibling(first));
+            self.add(ClientBody::Sibling(first));
         }
         first
     }
 
-    /// Adds a client that does input and output for all others from now on; a later one takes its place.
+    /// Adds a client that does input and output for all others from now on. A driver that is added later
+    /// takes its place.
     pub fn add_driver(&mut self, costs: DriverCosts) -> ClientId {
-        let client = self.add(Body::Driver);
+        let client = self.add(ClientBody::Driver);
         self.world.io.set_driver(client, costs);
         client
     }
 
-    /// Lets the host know the driver, and remote machines begin: to be called by
-    /// [`Host::prepare`](crate::Host::prepare) when all clients are added.
+    /// Reports the driver to the host and lets the remote machines begin.
+    /// [`Host::prepare`](crate::Host::prepare) has to call it when all clients are added.
     pub fn start(&mut self, context: &mut Context<'_, Scene>) {
         self.world.io.start(context);
     }
 
-    /// A client's kernel looks what it has not acknowledged, and gets a signal if that has waited too long.
+    /// A client's kernel checks a port for acknowledgements that it has not sent. It gets a signal if one has
+    /// waited too long.
     fn unacknowledged(&mut self, client: ClientId, port: u16, context: &mut Context<'_, Scene>) {
         let now_ns = context.now_ns();
         let inbox = match self.bodies.get_mut(client as usize) {
-            Some(Body::Single(single)) => single.inbox(),
-            Some(Body::Guest(guest)) => guest.inbox(),
-            Some(Body::Sibling(_) | Body::Driver) | None => return,
+            Some(ClientBody::Single(single)) => single.inbox(),
+            Some(ClientBody::Guest(guest)) => guest.inbox(),
+            // Packets come only to a guest's first virtual processor.
+            Some(ClientBody::Sibling(_) | ClientBody::Driver) | None => return,
         };
         match inbox.owes(port, now_ns) {
             (true, _) => context.notify(client, Signal::Unacknowledged { port }),
@@ -206,14 +216,14 @@ impl Scene {
         }
     }
 
-    /// What the senders of streams have had to do besides sending, and how many packets the driver's
+    /// What the senders of streams had to do in addition to sending, and how many packets the driver's
     /// network card had no room for.
     #[must_use]
     pub fn troubles(&self) -> (Troubles, u64) {
         self.world.io.troubles()
     }
 
-    fn add(&mut self, body: Body) -> ClientId {
+    fn add(&mut self, body: ClientBody) -> ClientId {
         self.bodies.push(body);
         (self.bodies.len() - 1) as ClientId
     }
@@ -222,63 +232,64 @@ impl Scene {
     #[must_use]
     pub fn guest(&self, client: ClientId) -> Option<&Guest> {
         match self.bodies.get(client as usize)? {
-            Body::Guest(guest) => Some(guest),
-            Body::Sibling(first) => self.guest(*first),
-            Body::Single(_) | Body::Driver => None,
+            ClientBody::Guest(guest) => Some(guest),
+            ClientBody::Sibling(first) => self.guest(*first),
+            ClientBody::Single(_) | ClientBody::Driver => None,
         }
     }
 
-    /// The tasks of a client that wait for what others have to do: their numbers, for what, since when.
+    /// The tasks of a client that wait for what others have to do: the task's number, what it waits for, and
+    /// since when.
     pub fn awaited(&self, client: ClientId) -> Vec<(u16, Awaited, Nanoseconds)> {
         match self.bodies.get(client as usize) {
-            Some(Body::Single(single)) => {
+            Some(ClientBody::Single(single)) => {
                 single.awaited().map(|(awaited, since_ns)| (0, awaited, since_ns)).into_iter().collect()
             }
-            Some(Body::Guest(guest)) => guest.awaited().collect(),
-            Some(Body::Sibling(_) | Body::Driver) | None => Vec::new(),
+            Some(ClientBody::Guest(guest)) => guest.awaited().collect(),
+            Some(ClientBody::Sibling(_) | ClientBody::Driver) | None => Vec::new(),
         }
     }
 
-    /// How long a client has turned in circles for spin locks.
+    /// How long a client has spun for locks.
     #[must_use]
     pub fn spun_ns(&self, client: ClientId) -> Nanoseconds {
         match self.bodies.get(client as usize) {
-            Some(Body::Single(single)) => single.spun_ns(),
-            Some(Body::Guest(_) | Body::Sibling(_)) => {
+            Some(ClientBody::Single(single)) => single.spun_ns(),
+            Some(ClientBody::Guest(_) | ClientBody::Sibling(_)) => {
                 self.guest(client).map_or(0, |guest| guest.spun_ns(client))
             }
-            Some(Body::Driver) | None => 0,
+            Some(ClientBody::Driver) | None => 0,
         }
     }
 
-    /// How many packets a client has thrown away because nobody listened on their ports.
+    /// How many packets a client has thrown away because no task listened on their ports.
     #[must_use]
     pub fn dropped(&self, client: ClientId) -> u64 {
         self.bodies.get(client as usize).map_or(0, |body| match body {
-            Body::Single(single) => single.dropped(),
-            Body::Guest(guest) => guest.dropped(),
-            Body::Sibling(_) | Body::Driver => 0,
+            ClientBody::Single(single) => single.dropped(),
+            ClientBody::Guest(guest) => guest.dropped(),
+            ClientBody::Sibling(_) | ClientBody::Driver => 0,
         })
     }
 }
 
-/// A client's kernel is going to look what it has not acknowledged at a port.
+/// Schedules the next check of a port for acknowledgements that have not been sent.
 fn ask_at(client: ClientId, port: u16, at_ns: Nanoseconds, context: &mut Context<'_, Scene>) {
     let event = Event::Unacknowledged { client, port };
     context.after(at_ns.saturating_sub(context.now_ns()), event);
 }
 
-/// The guest whose first virtual processor that is.
-fn guest_at(bodies: &mut [Body], first: ClientId) -> Option<&mut Guest> {
+/// The guest whose first virtual processor is `first`.
+fn guest_at(bodies: &mut [ClientBody], first: ClientId) -> Option<&mut Guest> {
     match bodies.get_mut(first as usize) {
-        Some(Body::Guest(guest)) => Some(guest),
+        Some(ClientBody::Guest(guest)) => Some(guest),
         _ => None,
     }
 }
 
 impl World {
-    /// A packet has come for a client: what follows at once. Whether a task can take it. `on` is the client
-    /// that sends what has to be sent.
+    /// Handles a packet that has come for a client; `on` is the client that sends what has to be sent back.
+    /// The result says whether a task can take something.
     fn put(
         &mut self,
         on: ClientId,
@@ -311,36 +322,38 @@ impl Model for Scene {
     fn next(&mut self, client: ClientId, context: &mut Context<'_, Self>) -> Step {
         let Scene { bodies, world } = self;
         match &mut bodies[client as usize] {
-            Body::Single(single) => single.next(client, world, context),
-            Body::Guest(guest) => guest.next(client, world, context),
-            &mut Body::Sibling(first) => {
+            ClientBody::Single(single) => single.next(client, world, context),
+            ClientBody::Guest(guest) => guest.next(client, world, context),
+            // A sibling always names a guest; the other answers are never used.
+            &mut ClientBody::Sibling(first) => {
                 guest_at(bodies, first).map_or(Step::Exit, |guest| guest.next(client, world, context))
             }
-            Body::Driver => world.io.drive(context),
+            ClientBody::Driver => world.io.drive(context),
         }
     }
 
     fn advance(&mut self, client: ClientId, ran_ns: Nanoseconds) {
         match &mut self.bodies[client as usize] {
-            Body::Single(single) => single.advance(ran_ns),
-            Body::Guest(guest) => guest.advance(client, ran_ns),
-            &mut Body::Sibling(first) => {
+            ClientBody::Single(single) => single.advance(ran_ns),
+            ClientBody::Guest(guest) => guest.advance(client, ran_ns),
+            &mut ClientBody::Sibling(first) => {
                 if let Some(guest) = guest_at(&mut self.bodies, first) {
                     guest.advance(client, ran_ns);
                 }
             }
-            Body::Driver => self.world.io.driver_advance(ran_ns),
+            ClientBody::Driver => self.world.io.driver_advance(ran_ns),
         }
     }
 
     fn deliver(&mut self, client: ClientId, signal: Signal, context: &mut Context<'_, Self>) -> Reaction {
         let now_ns = context.now_ns();
         match &mut self.bodies[client as usize] {
-            Body::Single(single) => single.deliver(client, signal, &mut self.world, context),
-            Body::Guest(guest) => guest.deliver(client, signal, now_ns),
-            &mut Body::Sibling(first) => guest_at(&mut self.bodies, first)
+            ClientBody::Single(single) => single.deliver(client, signal, &mut self.world, context),
+            ClientBody::Guest(guest) => guest.deliver(client, signal, now_ns),
+            &mut ClientBody::Sibling(first) => guest_at(&mut self.bodies, first)
                 .map_or(Reaction::Pending, |guest| guest.deliver(client, signal, now_ns)),
-            Body::Driver => Reaction::Wake,
+            // The driver looks at its rings after any signal.
+            ClientBody::Driver => Reaction::Wake,
         }
     }
 
@@ -359,11 +372,11 @@ impl Model for Scene {
 
     fn seen(&self, client: ClientId, signal: Signal) -> Option<mete_policy::Event> {
         match (self.bodies.get(client as usize)?, signal) {
-            (Body::Single(_), _)
+            (ClientBody::Single(_), _)
             | (_, Signal::Granted { .. } | Signal::Local { .. } | Signal::Room { .. } | Signal::Released) => {
                 None
             }
-            (Body::Driver, _)
+            (ClientBody::Driver, _)
             | (_, Signal::Kick | Signal::Sent | Signal::Timer { .. } | Signal::Unacknowledged { .. }) => {
                 Some(mete_policy::Event::Other)
             }

@@ -9,19 +9,19 @@ pub enum Op {
     Compute(Distribution),
     /// Wait for this long, in nanoseconds.
     Sleep(Distribution),
-    /// Read so many bytes from a disk and wait for them.
+    /// Read from a disk and wait for the data.
     Read {
         /// The disk's number.
         disk: usize,
-        /// How many.
+        /// How many bytes.
         bytes: Distribution,
     },
-    /// The same, going on where this task's last read ended: the disk need not get there, unless it has
-    /// served another since.
+    /// Read from a disk where this task's last read ended. The disk needs no positioning unless it has served
+    /// another task since.
     ReadOn {
         /// The disk's number.
         disk: usize,
-        /// How many.
+        /// How many bytes.
         bytes: Distribution,
     },
     /// Ask a remote machine; its answer comes to this port.
@@ -45,36 +45,36 @@ pub enum Op {
         /// The port.
         port: u16,
     },
-    /// Send so many bytes to whom the last packet came from.
+    /// Send bytes to the sender of the last packet.
     Reply {
-        /// How many.
+        /// How many bytes.
         bytes: Distribution,
     },
-    /// Send so many bytes to a client's port.
+    /// Send bytes to a client's port.
     Send {
         /// The client.
         to: mete_policy::ClientId,
         /// The port.
         port: u16,
-        /// How many.
+        /// How many bytes.
         bytes: Distribution,
     },
-    /// Take a lock, waiting for it in turn.
+    /// Take a lock; sleep until it is this task's turn.
     Lock(usize),
-    /// Take a lock, turning in circles until it is free. Whoever holds it or spins keeps its virtual
-    /// processor from other tasks; only the host takes that away.
+    /// Take a lock; spin until it is free. A task that holds the lock or spins keeps its virtual processor
+    /// from the guest's other tasks; only the host takes the processor away.
     SpinLock(usize),
-    /// Hand a lock on; nothing happens if another holds it.
+    /// Hand a lock on; nothing happens if another task holds it.
     Unlock(usize),
-    /// Give way, staying runnable.
+    /// Give way and stay runnable.
     Yield,
-    /// Go back to instruction `start` until that has been done `times` times.
+    /// Go back to instruction `start` until the body has run `times` times.
     Repeat {
         /// Where the loop's body begins.
         start: usize,
         /// How often the body runs.
         times: u64,
-        /// Which of the task's counters counts.
+        /// Which of the task's counters counts the rounds.
         counter: usize,
     },
     /// One unit of work is done.
@@ -88,7 +88,7 @@ pub enum Op {
 pub struct Program {
     ops: Vec<Op>,
     counters: usize,
-    /// How often the whole runs; `None` for ever.
+    /// How often the whole program runs; `None`: for ever.
     times: Option<u64>,
 }
 
@@ -104,11 +104,11 @@ impl Program {
         self.ops.push(op);
     }
 
-    /// Appends what `body` appends, to be done `times` times.
+    /// Appends the instructions that `body` appends, to be done `times` times.
     ///
     /// # Errors
     ///
-    /// What `body` fails with.
+    /// The error of `body`.
     pub fn repeat<E>(
         &mut self,
         times: u64,
@@ -121,18 +121,19 @@ impl Program {
         Ok(())
     }
 
-    /// Whether every way through the program takes time, or may.
+    /// Whether every way through the program takes time, or may take time.
     #[must_use]
     pub fn takes_time(&self) -> bool {
         self.ops.iter().any(|op| match op {
             Op::Compute(length) | Op::Sleep(length) => !length.is_zero(),
             Op::Read { .. } | Op::ReadOn { .. } | Op::Receive { .. } | Op::ReceiveAll { .. } => true,
+            // All others may be done at one instant.
             _ => false,
         })
     }
 
-    /// Whether the program only computes, and counts what is done, while it holds a spin lock; and unlocks
-    /// each before the next and before its end.
+    /// Whether the program, while it holds a spin lock, only computes and counts what is done, and unlocks
+    /// each lock before it takes the next and before it ends.
     #[must_use]
     pub fn keeps_spin_locks_briefly(&self) -> bool {
         let mut held = None;
@@ -140,7 +141,8 @@ impl Program {
             match (op, held) {
                 (&Op::SpinLock(lock), None) => held = Some((lock, at)),
                 (Op::Unlock(lock), Some((of, _))) if *lock == of => held = None,
-                // A loop that is left with the lock in hand and began without it.
+                // A loop that ends with the lock in hand and began without it would take the lock a second
+                // time.
                 (Op::Repeat { start, .. }, Some((_, since))) if *start <= since => return false,
                 (Op::Compute(_) | Op::Done | Op::Repeat { .. }, _) | (_, None) => {}
                 _ => return false,

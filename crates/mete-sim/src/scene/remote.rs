@@ -1,9 +1,9 @@
-//! Remote machines: clients with think time, senders of streams, servers. They have processors of their
-//! own, so what they compute takes no time here.
+//! Remote machines: clients with think time, senders of streams, servers. They have processors of their own,
+//! so their computing takes no time on this host.
 
 use mete_policy::{ClientId, Nanoseconds};
 
-use super::io::{Kind, Packet, Peer};
+use super::packet::{Kind, Packet, Peer};
 use super::tcp::{Sender, Troubles};
 use super::{Event, Scene};
 use crate::model::Context;
@@ -16,25 +16,26 @@ use crate::recorder::Note;
 pub enum Remote {
     /// It asks a client, waits for the answer, thinks, and asks again.
     Asks {
-        /// Whom.
+        /// The client that it asks.
         to: ClientId,
-        /// At which port.
+        /// The client's port.
         port: u16,
         /// How much it sends, in bytes.
         bytes: Distribution,
         /// How long it thinks before each question, in nanoseconds.
         think: Distribution,
-        /// `Some`: over TCP. Then its kernel acknowledges an answer by a packet of its own, in nanoseconds
-        /// after it came, unless the next question, which does so, too, is earlier.
+        /// `Some`: the connection is over TCP. The remote machine's kernel then acknowledges an answer by a
+        /// packet of its own this number of nanoseconds after the answer came, unless the next question is
+        /// earlier. A question acknowledges the answer, too.
         acknowledge_ns: Option<Nanoseconds>,
     },
-    /// It sends a client a stream.
+    /// It sends a stream to a client.
     Sends {
-        /// To whom.
+        /// The client that it sends to.
         to: ClientId,
-        /// To which port.
+        /// The client's port.
         port: u16,
-        /// How much, in bytes; [`LONGEST_NS`](crate::random::LONGEST_NS) lasts for any run.
+        /// How much it sends, in bytes; [`LONGEST_NS`](crate::random::LONGEST_NS) lasts for any run.
         bytes: u64,
         /// How many segments its receiver has room for.
         window: u64,
@@ -43,7 +44,7 @@ pub enum Remote {
     },
     /// It answers requests with a stream.
     Serves {
-        /// How much, in bytes; at least 1 is sent.
+        /// How much it answers, in bytes; at least 1 byte is sent.
         bytes: Distribution,
         /// How long it takes until the answer begins, in nanoseconds.
         think: Distribution,
@@ -55,23 +56,23 @@ pub enum Remote {
 }
 
 /// A remote machine and what it has under way.
-pub(super) struct Machine {
+pub(super) struct RemoteMachine {
     number: u16,
     remote: Remote,
     stream: Stream,
     senders: Vec<Sender>,
-    /// When it is next asked about its timers.
+    /// When it is next asked about its timers, and what cancels that.
     timer: Option<(Nanoseconds, Ticket)>,
-    /// Requests that it thinks about.
+    /// Requests that it has not begun to answer, oldest first.
     requests: Vec<Packet>,
 }
 
-impl Machine {
-    pub(super) fn new(number: u16, remote: Remote, stream: Stream) -> Machine {
-        Machine { number, remote, stream, senders: Vec::new(), timer: None, requests: Vec::new() }
+impl RemoteMachine {
+    pub(super) fn new(number: u16, remote: Remote, stream: Stream) -> RemoteMachine {
+        RemoteMachine { number, remote, stream, senders: Vec::new(), timer: None, requests: Vec::new() }
     }
 
-    /// It begins: a client thinks, a sender sends at once.
+    /// It begins: a client thinks, a sender sends at once, a server waits.
     pub(super) fn start(&mut self, context: &mut Context<'_, Scene>) {
         match self.remote {
             Remote::Asks { think, .. } => {
@@ -84,7 +85,7 @@ impl Machine {
         }
     }
 
-    /// It has thought: what it sends then, if that is one packet.
+    /// Its think time is over. The answer is what it sends then, if that is one packet.
     pub(super) fn thought(&mut self, now_ns: Nanoseconds) -> Option<Packet> {
         match self.remote {
             Remote::Asks { to, port, bytes, .. } => {
@@ -99,6 +100,7 @@ impl Machine {
             }
             Remote::Serves { bytes, window, patience_ns, .. } => {
                 if !self.requests.is_empty() {
+                    // In the order in which they came, even if a later request's think time was shorter.
                     let request = self.requests.remove(0);
                     let bytes = bytes.sample(&mut self.stream);
                     self.sender(request.from, window, patience_ns).answer(bytes, request.sent_ns);
@@ -124,6 +126,7 @@ impl Machine {
                 let took_ns = context.now_ns().saturating_sub(packet.sent_ns);
                 context.note(Note::Response { client: to, port, took_ns });
                 let thinks_ns = self.think(think, context);
+                // A later acknowledgement is left out: the question that ends the think time carries it.
                 if let Some(after_ns) = acknowledge_ns.filter(|&after_ns| after_ns < thinks_ns) {
                     context.after(after_ns, Event::Acknowledge(packet.control(Kind::Received)));
                 }
@@ -136,26 +139,28 @@ impl Machine {
         }
     }
 
-    /// The next segment that may go, whoever it is for.
+    /// The next segment that may go, to any of its receivers.
     pub(super) fn segment(&mut self, segment_bytes: u64, now_ns: Nanoseconds) -> Option<Packet> {
         let from = Peer::Remote(self.number);
         self.senders.iter_mut().find_map(|sender| sender.segment(from, segment_bytes, now_ns))
     }
 
-    /// Its senders look whether they have waited too long.
+    /// Its senders check whether they have waited too long.
     pub(super) fn timer(&mut self, now_ns: Nanoseconds) {
         self.timer = None;
         self.senders.iter_mut().for_each(|sender| sender.look_at_timer(now_ns));
     }
 
-    /// Has itself asked when the first of its senders will have waited too long. It is not asked anew when
-    /// that is later than before, as it is after most acknowledgements, but looks again then.
+    /// Asks to be called when the first of its senders will have waited too long. If that time is later than
+    /// the time that is already set, as it is after most acknowledgements, nothing is changed: the early call
+    /// finds nothing due and sets the timer again.
     pub(super) fn set_timer(&mut self, context: &mut Context<'_, Scene>) {
         let Some(due_ns) = self.senders.iter().filter_map(Sender::due_ns).min() else { return };
         if self.timer.is_some_and(|(timer_ns, _)| timer_ns <= due_ns) {
             return;
         }
         if let Some((_, ticket)) = self.timer {
+            // The new time is earlier than the one that is set.
             context.cancel(ticket);
         }
         let ticket = context.after(due_ns.saturating_sub(context.now_ns()), Event::Timer(self.number));
@@ -166,7 +171,7 @@ impl Machine {
         self.senders.iter().map(Sender::troubles)
     }
 
-    /// The sender to a port: there is one for the whole run.
+    /// The sender to a port. There is one for the whole run.
     fn sender(&mut self, to: Peer, window: u64, patience_ns: Nanoseconds) -> &mut Sender {
         let at = self.senders.iter().position(|sender| sender.is_to(to)).unwrap_or_else(|| {
             self.senders.push(Sender::new(to, window, patience_ns));
@@ -175,7 +180,7 @@ impl Machine {
         &mut self.senders[at]
     }
 
-    /// How long it thinks, from now on.
+    /// Begins to think; the answer is how long that takes.
     fn think(&mut self, think: Distribution, context: &mut Context<'_, Scene>) -> Nanoseconds {
         let thinks_ns = think.sample(&mut self.stream);
         context.after(thinks_ns, Event::Thought(self.number));

@@ -1,23 +1,25 @@
-//! A guest's ring of packets to send, as far as it hears what became of them.
+//! A guest's ring of packets to send, as far as the guest hears what became of them.
 //!
-//! The guest has to give back the memory of what is sent, so the driver answers each packet; and the guest
-//! says in the ring by which answer it wants an event. It looks at each event and after each packet that it
-//! puts in.
+//! The guest has to give back the memory of packets that are sent, so the driver answers each packet. The
+//! guest says in the ring which answer shall raise an event. It looks at the ring at each event and after
+//! each packet that it puts in.
 
-/// By which answer a guest wants an event.
+/// Which answer shall raise an event in the guest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TellSent {
-    /// By none.
+    /// None.
     #[default]
     Never,
-    /// By that in the middle of all that is under way when it looks, so that it hears of at least one, and
-    /// of few of many. So does Xen's network frontend of Linux 2.6.18 (`network_tx_buf_gc`: `rsp_event`).
+    /// The one in the middle of all packets that are under way when the guest looks. So the guest hears of at
+    /// least one packet, and of few if there are many. Xen's network frontend of Linux 2.6.18 does so
+    /// (`network_tx_buf_gc`: `rsp_event`).
     Middle,
-    /// By the so many-th from when it looks. So do the free drivers for Windows (GPLPV): by the 64th.
+    /// The n-th answer from the moment when the guest looks. The free drivers for Windows (GPLPV) use the
+    /// 64th.
     After(u64),
 }
 
-/// Counts what a guest has asked to be sent, what was, and when it wants to hear of it.
+/// Counts the packets that a guest has asked to be sent, those that were sent, and which one raises an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendRing {
     asked: u64,
@@ -38,16 +40,18 @@ impl SendRing {
         self.look(tell);
     }
 
-    /// A packet is sent. `true`: the guest wants to hear of that.
+    /// A packet is sent. `true`: it raises an event.
     pub(super) fn sent(&mut self) -> bool {
         self.sent += 1;
+        // Equal, not greater: an event is raised once, until the guest looks again.
         self.sent == self.tell_at
     }
 
-    /// The guest looks at its ring, which it does at every event of its network device.
+    /// The guest looks at its ring, as it does at every event of its network device.
     pub(super) fn look(&mut self, tell: TellSent) {
         let ahead = match tell {
             TellSent::Never => return,
+            // At least one ahead, so that the guest hears of something.
             TellSent::Middle => self.asked.saturating_sub(self.sent) / 2 + 1,
             TellSent::After(packets) => packets.max(1),
         };

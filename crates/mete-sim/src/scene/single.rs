@@ -3,7 +3,8 @@
 use mete_policy::{ClientId, Nanoseconds};
 
 use super::inbox::Inbox;
-use super::task::{AtHand, Awaited, Task, Turn, Wait, Who};
+use super::read::Who;
+use super::task::{AtHand, Awaited, Task, Turn, Wait};
 use super::{Scene, Signal, World};
 use crate::model::{Context, Reaction, Step};
 
@@ -26,6 +27,7 @@ impl Single {
         world: &mut World,
         context: &mut Context<'_, Scene>,
     ) -> Step {
+        // A signal that wakes the client need not be the one that the task waits for.
         if self.wait.is_some() {
             return Step::Block;
         }
@@ -33,6 +35,7 @@ impl Single {
         let mut at_hand = AtHand { on: client, inbox, locks, io, context };
         match self.task.next(Who { client, task: 0 }, &mut at_hand) {
             Turn::Compute => Step::Compute(self.task.left_ns()),
+            // Without end: only a signal or the policy ends the spinning.
             Turn::Spin => Step::Compute(Nanoseconds::MAX),
             Turn::Act => Step::Continue,
             Turn::Wait(wait) => {

@@ -1,33 +1,19 @@
-//! A task: a program, how far it has come, and what it waits for.
+//! A task: a program, its position in it, and what it waits for.
 
 use std::sync::Arc;
 
 use mete_policy::{ClientId, Nanoseconds};
 
 use super::inbox::Inbox;
-use super::io::{Io, Kind, Packet, Peer, Read};
+use super::io::Io;
 use super::locks::Locks;
+use super::packet::{Kind, Packet, Peer};
 use super::program::{Op, Program};
+use super::read::{Read, Who};
 use super::{Scene, Signal};
 use crate::model::Context;
 use crate::random::{Distribution, Stream};
 use crate::recorder::Note;
-
-/// Which task of which client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Who {
-    /// The client; of a guest with several virtual processors the first, wherever the task runs.
-    pub client: ClientId,
-    /// The task's number in it; 0 where the client is the task.
-    pub task: u16,
-}
-
-impl Who {
-    /// Whether that is a port of its own client.
-    fn is_at(self, peer: Peer) -> bool {
-        matches!(peer, Peer::Client { client, .. } if client == self.client)
-    }
-}
 
 /// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,17 +25,17 @@ pub(super) enum Wait {
     Lock,
 }
 
-/// What a task waits for that another has to do: it may wait for ever.
+/// What a task waits for that another has to do. It may wait for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// A packet.
     Packet {
-        /// To this port.
+        /// The port that it is sent to.
         port: u16,
     },
-    /// Room at a port of its own client's.
+    /// Room at a port of the task's own client.
     Room {
-        /// At this one.
+        /// The port.
         port: u16,
     },
     /// A lock.
@@ -57,7 +43,7 @@ pub enum Awaited {
 }
 
 impl Wait {
-    /// `None`: it comes by itself.
+    /// `None`: it comes without anything that another task or machine has to do.
     pub(super) fn awaited(self) -> Option<Awaited> {
         match self {
             Wait::Timer | Wait::Read => None,
@@ -76,15 +62,15 @@ pub(super) enum Turn {
     /// It acted on others, and goes on.
     Act,
     Wait(Wait),
-    /// It turns in circles until a lock is free; whoever hands that on has it asked again.
+    /// It spins until a lock is free; the task that unlocks has it asked again.
     Spin,
     Yield,
     Exit,
 }
 
-/// What a task has at hand while it runs.
+/// What a task can use while it runs.
 pub(super) struct AtHand<'a, 'c> {
-    /// The client that it runs on: of a guest's virtual processors, the one that it is on now.
+    /// The client that it runs on. Of a guest's virtual processors it is the one that the task is on now.
     pub(super) on: ClientId,
     pub(super) inbox: &'a mut Inbox,
     pub(super) locks: &'a mut Locks,
@@ -93,7 +79,7 @@ pub(super) struct AtHand<'a, 'c> {
 }
 
 impl AtHand<'_, '_> {
-    /// Sends a message; one to the task's own client stays inside.
+    /// Sends a message. A message to the task's own client stays inside.
     fn send(&mut self, who: Who, message: Packet) {
         match message.to {
             Peer::Client { port, .. } if who.is_at(message.to) => {
@@ -104,7 +90,7 @@ impl AtHand<'_, '_> {
     }
 }
 
-/// After so many steps that concern nobody else the host is asked, which sees to it that time goes on.
+/// After this number of steps that concern only the task, the host is asked; it makes sure that time goes on.
 const STEPS_OF_ITS_OWN: u32 = 100;
 
 pub(super) struct Task {
@@ -114,7 +100,7 @@ pub(super) struct Task {
     rounds: u64,
     stream: Stream,
     left_ns: Nanoseconds,
-    /// Whom the last packet came from.
+    /// The last packet that it took: it says where a reply goes.
     peer: Option<Packet>,
     /// The spin lock that it holds or wants.
     spin: Option<usize>,
@@ -146,18 +132,19 @@ impl Task {
         self.left_ns = self.left_ns.saturating_sub(ran_ns);
     }
 
-    /// It turns in circles until a lock is free.
+    /// Whether it spins until a lock is free.
     pub(super) fn is_spinning(&self) -> bool {
         self.is_spinning
     }
 
-    /// It holds a spin lock or waits for one, so that no kernel takes the processor from it.
+    /// Whether it holds a spin lock or waits for one: then no guest kernel takes the processor from it.
     pub(super) fn is_atomic(&self) -> bool {
         self.spin.is_some()
     }
 
-    /// Goes on from where the task stands, up to what takes time or concerns others.
+    /// Goes on from the present position, up to a step that takes time or concerns others.
     pub(super) fn next(&mut self, who: Who, at_hand: &mut AtHand<'_, '_>) -> Turn {
+        // A second handle, because instructions change the task while the program is read.
         let program = Arc::clone(&self.program);
         for _ in 0..STEPS_OF_ITS_OWN {
             if self.left_ns > 0 {
@@ -174,6 +161,7 @@ impl Task {
                 return turn;
             }
         }
+        // The task is asked again at the same instant, where the host counts the steps.
         Turn::Act
     }
 
@@ -183,7 +171,7 @@ impl Task {
         program.times().is_some_and(|times| self.rounds >= times).then_some(Turn::Exit)
     }
 
-    /// `None`: it concerned nobody else.
+    /// Carries out one instruction. `None`: it concerned only the task.
     fn carry_out(&mut self, op: &Op, who: Who, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
         match *op {
             Op::Compute(length) => self.left_ns = length.sample(&mut self.stream),
@@ -227,13 +215,14 @@ impl Task {
         if !self.is_spinning {
             return None;
         }
-        // It tries again whenever it is asked.
+        // The instruction is carried out again whenever the task is asked.
         self.at -= 1;
         Some(Turn::Spin)
     }
 
     fn unlock(&mut self, lock: usize, who: Who, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
         if self.spin == Some(lock) {
+            // The lock is left free: the first of the spinning tasks that the host runs takes it.
             self.spin = None;
             for &client in at_hand.locks.release(lock, who) {
                 at_hand.context.notify(client, Signal::Released);
@@ -241,7 +230,7 @@ impl Task {
             return Some(Turn::Act);
         }
         let next = at_hand.locks.hand_on(lock, who)?;
-        // Inside a guest it is the processor of who hands on that makes the next ready.
+        // Inside a guest, the virtual processor of the task that unlocks makes the next task ready.
         let to = if next.client == who.client { at_hand.on } else { next.client };
         at_hand.context.notify(to, Signal::Granted { task: next.task });
         Some(Turn::Act)
@@ -258,6 +247,7 @@ impl Task {
         let bytes = bytes.sample(&mut self.stream);
         let request = at_hand.inbox.request(who.task);
         let on = at_hand.on;
+        // A read that is not admitted is sent by the guest's kernel when another one is complete.
         if let Some(read) = at_hand.inbox.admit(Read { who, on, request, disk, bytes, goes_on }) {
             at_hand.io.read(read, at_hand.context);
         }
@@ -274,11 +264,12 @@ impl Task {
         at_hand: &mut AtHand<'_, '_>,
     ) -> Option<Turn> {
         if who.is_at(to) && at_hand.inbox.is_full(port) {
-            // It is asked for again once there is room.
+            // The instruction is carried out again once there is room.
             self.at -= 1;
             return Some(Turn::Wait(Wait::Room { port }));
         }
         let bytes = bytes.sample(&mut self.stream);
+        // The answer comes to the guest as a whole, wherever the task runs by then.
         let from = Peer::Client { client: who.client, port };
         let (sent_ns, kind) = (at_hand.context.now_ns(), Kind::Message { is_last: true });
         at_hand.send(who, Packet { from, to, bytes, sent_ns, kind });
@@ -287,7 +278,7 @@ impl Task {
 
     fn receive(&mut self, port: u16, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
         let Some(packet) = at_hand.inbox.take(port) else {
-            // It is asked for again once something has come.
+            // The instruction is carried out again once a packet has come.
             self.at -= 1;
             return Some(Turn::Wait(Wait::Packet { port }));
         };
@@ -317,6 +308,8 @@ impl Task {
                 let took_ns = at_hand.context.now_ns().saturating_sub(packet.sent_ns);
                 at_hand.context.note(Note::Response { client: who.client, port, took_ns });
             }
+            // More packets of the message follow: the instruction is carried out again after this one's
+            // computing.
             _ => self.at -= 1,
         }
         turn
@@ -327,6 +320,7 @@ impl Task {
         if self.counters[counter] < times {
             self.at = start;
         } else {
+            // Ready for the next time that the loop is entered.
             self.counters[counter] = 0;
         }
     }

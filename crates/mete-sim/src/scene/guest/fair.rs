@@ -1,42 +1,43 @@
-//! Least virtual run time first: each task's own time runs the slower the larger its weight.
+//! Least virtual run time first: the larger a task's weight, the slower its virtual time runs.
 //!
-//! In the manner of Linux's completely fair scheduler (2.6.23 on): a task that wakes is placed at most
-//! half a latency behind the others, so that sleeping earns a little and hoarding nothing; it preempts
-//! if it is behind the present one by more than a granularity.
+//! This follows Linux's completely fair scheduler (2.6.23 on). A task that wakes is placed at most half a
+//! latency behind the others, so that a sleeper gains a little and cannot save up more. It preempts the
+//! present task if it is behind it by more than a granularity.
 
 use mete_policy::Nanoseconds;
 
-use super::kernel::Scheduler;
+use super::scheduler::Scheduler;
 
-/// The weight in which virtual time runs as real time does.
+/// The weight with which virtual time runs as fast as real time.
 const UNIT_WEIGHT: u64 = 1024;
 
 #[derive(Clone, Copy)]
-struct State {
+struct FairTask {
     weight: u64,
     virtual_ns: u64,
 }
 
-/// Least virtual run time first, in the manner of Linux's completely fair scheduler (2.6.23 on).
+/// Least virtual run time first, as in Linux's completely fair scheduler (2.6.23 on).
 #[derive(Clone)]
 pub struct Fair {
-    /// Within which every task runs once, if there are not too many.
+    /// The time in which every task runs once, if there are not too many tasks.
     latency_ns: Nanoseconds,
-    /// No slice is shorter.
+    /// The shortest slice.
     least_ns: Nanoseconds,
-    tasks: Vec<State>,
-    /// Never goes back.
+    tasks: Vec<FairTask>,
+    /// The virtual run time of the last task chosen, or of an earlier one if that was larger: it never goes
+    /// back.
     least_virtual_ns: u64,
 }
 
 impl Fair {
-    /// A scheduler under which every task runs once in `latency_ns`, for `least_ns` at least.
+    /// A scheduler under which every task runs once in `latency_ns`, but for at least `least_ns` at a time.
     #[must_use]
     pub fn new(latency_ns: Nanoseconds, least_ns: Nanoseconds) -> Fair {
         Fair { latency_ns, least_ns, tasks: Vec::new(), least_virtual_ns: 0 }
     }
 
-    /// Takes a task over with its place relative to the others.
+    /// Takes a task over and keeps its distance to the least virtual run time.
     pub(super) fn take_over(&mut self, task: usize, from: &Fair) {
         let ahead_ns = from.tasks[task].virtual_ns.saturating_add(self.least_virtual_ns);
         self.tasks[task].virtual_ns = ahead_ns.saturating_sub(from.least_virtual_ns);
@@ -48,6 +49,7 @@ impl Fair {
     }
 
     fn virtual_length(&self, task: usize, ns: Nanoseconds) -> u64 {
+        // In 128 bits, because a time multiplied by the unit may not fit into 64.
         let length = u128::from(ns) * u128::from(UNIT_WEIGHT) / u128::from(self.tasks[task].weight);
         u64::try_from(length).unwrap_or(u64::MAX)
     }
@@ -61,12 +63,13 @@ fn weight(nice: i32) -> u64 {
 
 impl Scheduler for Fair {
     fn add(&mut self, nice: i32) {
-        self.tasks.push(State { weight: weight(nice), virtual_ns: self.least_virtual_ns });
+        self.tasks.push(FairTask { weight: weight(nice), virtual_ns: self.least_virtual_ns });
     }
 
     fn woke(&mut self, task: usize, _slept_ns: Nanoseconds, current: Option<usize>) -> bool {
         let earliest = self.least_virtual_ns.saturating_sub(self.latency_ns / 2);
         let state = &mut self.tasks[task];
+        // After a short sleep the task keeps its own virtual time.
         state.virtual_ns = state.virtual_ns.max(earliest);
         let woken_ns = state.virtual_ns;
         let granularity_ns = self.virtual_length(task, self.least_ns);

@@ -1,4 +1,4 @@
-//! A guest: a kernel with a scheduler of its own on one virtual processor or several.
+//! A guest: a kernel with a scheduler of its own, on one or several virtual processors.
 //!
 //! ```text
 //!   signal ──▶ pending ──▶ interrupt: makes tasks ready ──▶ choose ──▶ task switch ──▶ task runs
@@ -6,21 +6,22 @@
 //!                                                    seen by the host as TaskSwitch
 //! ```
 //!
-//! The kernel is unmodified (TAVS paper, §3.2): the host sees that it loads another address space, that
-//! it asks for blocks, and that it idles, which blocks the virtual processor (§2.1). Idling keeps the
-//! last task's address space, so a task that is followed by itself is no switch.
+//! The kernel is unmodified (TAVS paper, §3.2). The host sees that the kernel loads another address space,
+//! that it asks for blocks, and that it idles, which blocks the virtual processor (§2.1). An idle kernel
+//! keeps the last task's address space, so a task that is followed by itself makes no switch.
 //!
-//! Each virtual processor is a client of the host's policy and has a run queue of its own; who is in which
-//! is decided in `balance.rs`. Packets come to the first one, which makes the task ready that waits and
-//! interrupts the virtual processor that it runs on if that is another; timers and the answers to reads
-//! come to the one that asked, packets between tasks of the guest to the one that sends them. A task that
-//! holds a spin lock or waits for one keeps its virtual processor from other tasks, as in a kernel, so that
-//! only the host can take the processor from a lock's holder.
+//! Each virtual processor is a client of the host's policy and has a run queue of its own; `balance.rs`
+//! decides which task is in which. Packets come to the first virtual processor. It makes the waiting task
+//! ready, and interrupts the virtual processor on which that task runs if that is another one. Timers and the
+//! answers to reads come to the virtual processor that asked; packets between tasks of the guest come to the
+//! one that sends them. A task that holds a spin lock or waits for one keeps its virtual processor from other
+//! tasks, as in a kernel. So only the host can take the processor from the holder of a spin lock.
 
 mod balance;
 mod fair;
 mod kernel;
 mod priority;
+mod scheduler;
 mod vcpu;
 
 use std::sync::Arc;
@@ -28,10 +29,10 @@ use std::sync::Arc;
 use mete_policy::{ClientId, Nanoseconds, Observation};
 
 use super::inbox::Inbox;
-use super::io::Read;
 use super::locks::Locks;
 use super::program::Program;
-use super::task::{AtHand, Awaited, Task, Turn, Wait, Who};
+use super::read::{Read, Who};
+use super::task::{AtHand, Awaited, Task, Turn, Wait};
 use super::{Scene, Signal, World};
 use crate::model::{Context, Reaction, Step};
 use crate::random::Stream;
@@ -43,12 +44,12 @@ use vcpu::Vcpu;
 
 struct GuestTask {
     task: Task,
-    /// `None`: it is ready, or runs.
+    /// `None`: the task is ready or runs.
     wait: Option<Wait>,
-    /// In the run queue of which virtual processor it is, or was last.
+    /// The virtual processor in whose run queue the task is, or was last.
     home: usize,
     slept_from_ns: Nanoseconds,
-    /// A task that is preempted keeps what it has left; 0: it gets a new slice.
+    /// What is left of its slice. A task that is preempted keeps that; at 0 it gets a new slice.
     slice_left_ns: Nanoseconds,
     ran_ns: Nanoseconds,
 }
@@ -57,13 +58,13 @@ struct GuestTask {
 pub struct Guest {
     costs: KernelCosts,
     vcpus: Vec<Vcpu>,
-    /// The first virtual processor's number as a client; the others follow.
+    /// The first virtual processor's number as a client; the others have the numbers after it.
     first: ClientId,
     tasks: Vec<GuestTask>,
-    /// How many tasks are not over.
+    /// How many tasks have not exited.
     left: usize,
     inbox: Inbox,
-    /// Locks between its own tasks.
+    /// The locks between the guest's own tasks.
     locks: Locks,
 }
 
@@ -74,7 +75,7 @@ impl Guest {
         Guest::with_vcpus(1, kernel, costs)
     }
 
-    /// A guest without tasks on so many virtual processors, at least one. Each has a run queue like
+    /// A guest without tasks on this number of virtual processors, at least one. Each has a run queue like
     /// `kernel`.
     #[must_use]
     pub fn with_vcpus(vcpus: usize, kernel: Kernel, costs: KernelCosts) -> Guest {
@@ -89,11 +90,12 @@ impl Guest {
         }
     }
 
-    /// Adds a task, ready from the guest's first moment on; niceness is cut to −20 to 19. Tasks begin on
+    /// Adds a task, ready from the guest's first moment on. Niceness is limited to −20 to 19. Tasks begin on
     /// one virtual processor after another.
     pub fn add_task(&mut self, program: Arc<Program>, nice: i32, stream: Stream) {
         let home = self.tasks.len() % self.vcpus.len();
         for (at, vcpu) in self.vcpus.iter_mut().enumerate() {
+            // Every run queue knows every task, so that one can take a task over from another by its number.
             vcpu.kernel.scheduler().add(nice.clamp(-20, 19));
             vcpu.ready.push(at == home);
         }
@@ -103,19 +105,21 @@ impl Guest {
         self.left += 1;
     }
 
-    /// Lets the kernel send so many reads at a time; the others wait until one is complete. 1 is what a
-    /// scheduler does that serves one reader at a time, such as Linux's CFQ; 0, at first, any number.
+    /// Lets the kernel send at most this number of reads at a time; the others wait until one is complete. 1
+    /// is what a scheduler does that serves one reader at a time, such as Linux's CFQ. The default, 0, allows
+    /// any number.
     pub fn set_read_depth(&mut self, depth: usize) {
         self.inbox.set_read_depth(depth);
     }
 
-    /// Lets a port hold so many packets that the guest's own tasks send there; 0, at first, any number. Who
-    /// would send more waits until three quarters have been taken, as with Linux's local sockets.
+    /// Lets a port hold at most this number of packets from the guest's own tasks. A task that would send
+    /// more waits until three quarters of them have been taken, as with Linux's local sockets. The default,
+    /// 0, allows any number.
     pub fn set_port_packets(&mut self, packets: usize) {
         self.inbox.set_port_packets(packets);
     }
 
-    /// How many virtual processors it has.
+    /// How many virtual processors the guest has.
     #[must_use]
     pub fn vcpus(&self) -> usize {
         self.vcpus.len()
@@ -133,12 +137,12 @@ impl Guest {
         self.vcpus.iter().map(|vcpu| vcpu.switches).sum()
     }
 
-    /// How long tasks turned in circles for spin locks on the virtual processor that is this client.
+    /// How long tasks spun for locks on the virtual processor that is this client.
     pub(super) fn spun_ns(&self, client: ClientId) -> Nanoseconds {
         self.vcpus.get(self.at(client)).map_or(0, |vcpu| vcpu.spun_ns)
     }
 
-    /// Its first virtual processor is that client.
+    /// Sets the client that the first virtual processor is.
     pub(super) fn begin_at(&mut self, first: ClientId) {
         self.first = first;
     }
@@ -151,13 +155,13 @@ impl Guest {
         self.inbox.dropped()
     }
 
-    /// Which tasks wait for what others have to do, and since when.
+    /// The tasks that wait for what others have to do: the task's number, what it waits for, and since when.
     pub(super) fn awaited(&self) -> impl Iterator<Item = (u16, Awaited, Nanoseconds)> {
         let tasks = (0..).zip(&self.tasks);
         tasks.filter_map(|(number, task)| Some((number, task.wait?.awaited()?, task.slept_from_ns)))
     }
 
-    /// Which of its virtual processors that client is.
+    /// The index of the virtual processor that is this client.
     fn at(&self, client: ClientId) -> usize {
         (client - self.first) as usize
     }
@@ -167,7 +171,7 @@ impl Guest {
     }
 
     pub(super) fn deliver(&mut self, client: ClientId, signal: Signal, now_ns: Nanoseconds) -> Reaction {
-        // That a lock is free is no event: who spins sees it in its memory.
+        // A free lock raises no event: the tasks that spin see it in their memory.
         if signal != Signal::Released {
             let at = self.at(client);
             self.vcpus[at].pending.push_back((signal, now_ns));
@@ -178,6 +182,7 @@ impl Guest {
     pub(super) fn advance(&mut self, client: ClientId, ran_ns: Nanoseconds) {
         let at = self.at(client);
         let vcpu = &mut self.vcpus[at];
+        // The kernel's own work comes before any task's.
         let of_kernel_ns = ran_ns.min(vcpu.kernel_left_ns);
         vcpu.kernel_left_ns -= of_kernel_ns;
         let of_task_ns = ran_ns - of_kernel_ns;
@@ -198,6 +203,7 @@ impl Guest {
         world: &mut World,
         context: &mut Context<'_, Scene>,
     ) -> Step {
+        // The last task has exited on another virtual processor.
         if self.left == 0 {
             return Step::Exit;
         }
@@ -207,6 +213,7 @@ impl Guest {
             return Step::Compute(self.vcpus[at].kernel_left_ns);
         }
         self.balance(at, context.now_ns());
+        // While its task holds a spin lock or waits for one, the kernel keeps to that task.
         if !self.is_atomic(at) {
             self.end_slice(at);
             if self.vcpus[at].must_choose
@@ -221,7 +228,8 @@ impl Guest {
         }
     }
 
-    /// Takes what is pending: tasks become ready, and may take the processor from the present one.
+    /// Takes the pending signals. They make tasks ready, and these may take the processor from the present
+    /// task.
     fn interrupt(&mut self, at: usize, world: &mut World, context: &mut Context<'_, Scene>) {
         while let Some((signal, came_ns)) = self.vcpus[at].pending.pop_front() {
             self.work(at, self.cost_ns(signal));
@@ -232,7 +240,7 @@ impl Guest {
                 world.io.look(self.first);
             }
             let task = self.whom(at, signal, world, context);
-            // The kernel sends what has waited while the task runs that was interrupted.
+            // The kernel sends a deferred read while the interrupted task runs.
             if let Some(read) = self.inbox.admit_deferred() {
                 world.io.read(Read { on: self.client(at), ..read }, context);
             }
@@ -242,7 +250,7 @@ impl Guest {
         }
     }
 
-    /// What taking a signal costs the kernel. What the guest's tasks send each other is no interrupt.
+    /// What taking a signal costs the kernel. A message between the guest's own tasks is no interrupt.
     fn cost_ns(&self, signal: Signal) -> Nanoseconds {
         match signal {
             Signal::Local { .. } | Signal::Room { .. } => 0,
@@ -251,13 +259,13 @@ impl Guest {
         }
     }
 
-    /// Gives the kernel so much to do before any task.
+    /// Gives the kernel this much to do before any task runs.
     fn work(&mut self, at: usize, length_ns: Nanoseconds) {
         let vcpu = &mut self.vcpus[at];
         vcpu.kernel_left_ns = vcpu.kernel_left_ns.saturating_add(length_ns);
     }
 
-    /// Which task a signal wakes.
+    /// The task that a signal wakes.
     fn whom(
         &mut self,
         at: usize,
@@ -276,21 +284,25 @@ impl Guest {
             Signal::Read { request } => self.inbox.complete(request).map(usize::from),
             Signal::Packet { port, packet } | Signal::Local { port, packet } => {
                 let is_heard = world.put(on, &mut self.inbox, (port, packet), context);
-                let waits = |task: &GuestTask| task.wait == Some(Wait::Packet { port });
-                if is_heard { self.tasks.iter().position(waits) } else { None }
+                if is_heard { self.waiting_for(Wait::Packet { port }) } else { None }
             }
         }
     }
 
-    /// Makes all ready that wait for room at a port.
+    /// The first task that waits for this.
+    fn waiting_for(&self, wait: Wait) -> Option<usize> {
+        self.tasks.iter().position(|task| task.wait == Some(wait))
+    }
+
+    /// Makes all tasks ready that wait for room at a port.
     fn wake_senders(&mut self, at: usize, port: u16, came_ns: Nanoseconds, context: &mut Context<'_, Scene>) {
-        let waits = |task: &GuestTask| task.wait == Some(Wait::Room { port });
-        while let Some(task) = self.tasks.iter().position(waits) {
+        // Each wake-up clears the task's wait, so the search ends.
+        while let Some(task) = self.waiting_for(Wait::Room { port }) {
             self.wake(at, task, came_ns, context);
         }
     }
 
-    /// Makes a task ready for which something has come to the virtual processor `at`.
+    /// Makes a task ready because something has come for it to the virtual processor `at`.
     fn wake(&mut self, at: usize, task: usize, came_ns: Nanoseconds, context: &mut Context<'_, Scene>) {
         let now_ns = context.now_ns();
         let slept_ns = now_ns.saturating_sub(self.tasks[task].slept_from_ns);
@@ -300,8 +312,11 @@ impl Guest {
         let vcpu = &mut self.vcpus[to];
         vcpu.ready[task] = true;
         let preempts = vcpu.kernel.scheduler().woke(task, slept_ns, vcpu.current);
+        // An idle virtual processor has to choose, even if the scheduler names no task to preempt.
         let is_due = preempts || vcpu.current.is_none();
         vcpu.must_choose |= is_due;
+        // The virtual processor `at` runs its kernel now and chooses afterwards; another one has to be
+        // interrupted.
         if is_due && to != at {
             context.notify(self.client(to), Signal::Kick);
         }
@@ -309,7 +324,7 @@ impl Guest {
         context.note(Note::TaskWoke { client, task: task as u16, pending_ns });
     }
 
-    /// Its task must not be taken from it by the kernel.
+    /// Whether the kernel must not take the virtual processor from the present task.
     fn is_atomic(&self, at: usize) -> bool {
         self.vcpus[at].current.is_some_and(|current| self.tasks[current].task.is_atomic())
     }
@@ -323,8 +338,9 @@ impl Guest {
         }
     }
 
-    /// Chooses a task; `Some` if the host has to hear of it, or the switch takes time.
+    /// Chooses a task. `Some` if the host has to learn of it, or if the switch takes time.
     fn choose(&mut self, at: usize, context: &mut Context<'_, Scene>) -> Option<Step> {
+        // Before a virtual processor idles, it takes over a task that waits elsewhere.
         if self.vcpus.len() > 1 && self.vcpus[at].load() == 0 {
             self.pull(at, 1);
         }
@@ -335,8 +351,10 @@ impl Guest {
         if self.tasks[chosen].slice_left_ns == 0 {
             let load = vcpu.load();
             let slice_ns = vcpu.kernel.scheduler().slice_ns(chosen, load);
+            // At least 1, because 0 means that a new slice is due.
             self.tasks[chosen].slice_left_ns = slice_ns.max(1);
         }
+        // The same address space is loaded: neither the host nor the clock notices.
         if vcpu.loaded.replace(chosen) == Some(chosen) {
             return None;
         }
@@ -353,6 +371,8 @@ impl Guest {
         world: &mut World,
         context: &mut Context<'_, Scene>,
     ) -> Step {
+        // The task's client is the guest's first, wherever it runs, so that its locks and ports stay the
+        // same.
         let who = Who { client: self.first, task: current as u16 };
         let (on, now_ns) = (self.client(at), context.now_ns());
         let task = &mut self.tasks[current];
@@ -367,6 +387,7 @@ impl Guest {
                 self.leave(at, current, now_ns)
             }
             Turn::Yield => {
+                // As if the slice were over: the scheduler chooses again.
                 task.slice_left_ns = 0;
                 Step::Continue
             }
@@ -381,10 +402,12 @@ impl Guest {
     /// How long a task computes until its kernel has something to decide.
     fn burst_ns(&self, at: usize, current: usize, now_ns: Nanoseconds) -> Nanoseconds {
         let GuestTask { task, slice_left_ns, .. } = &self.tasks[current];
+        // The end of a slice takes no processor from a task with a spin lock.
         let left_ns = if task.is_atomic() { task.left_ns() } else { task.left_ns().min(*slice_left_ns) };
         if self.vcpus.len() == 1 {
             return left_ns;
         }
+        // At least 1 ns, so that time goes on when balancing is overdue.
         left_ns.min(self.vcpus[at].balances_at_ns.saturating_sub(now_ns).max(1))
     }
 
@@ -397,11 +420,12 @@ impl Guest {
         Step::Continue
     }
 
-    /// A task is over, and with the last one the guest on all its virtual processors.
+    /// A task has exited. With the last one the guest ends on all its virtual processors.
     fn exit(&mut self, at: usize, current: usize, context: &mut Context<'_, Scene>) -> Step {
         if self.left > 0 {
             return self.leave(at, current, context.now_ns());
         }
+        // A kick makes the others ask, and they answer that they exit.
         for other in (0..self.vcpus.len()).filter(|other| *other != at) {
             context.notify(self.client(other), Signal::Kick);
         }

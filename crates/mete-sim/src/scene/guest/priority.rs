@@ -1,37 +1,38 @@
-//! Priorities with a bonus for who sleeps much: a task that woke for an event preempts one that
+//! Priorities with a bonus for tasks that sleep much: a task that woke for an event preempts one that
 //! computes (TAVS paper, §3.3: the first criterion).
 //!
-//! In the manner of Linux 2.6's O(1) scheduler: a task has a static priority, 100 (best) to 139. The
-//! longer it has slept of late, at most a second counted, the better is its dynamic priority, by up to
-//! five; the more it has run, the worse, by up to five. Sleep counts the more, the worse the priority
-//! is, and running the less, the better it is, so that a task soon stands where it belongs. Who has
-//! used up its slice waits until all others have, unless it sleeps so much that it is interactive.
+//! This follows Linux 2.6's O(1) scheduler. A task has a static priority, 100 (best) to 139. The longer it
+//! has slept of late, with at most a second counted, the better its dynamic priority is, by up to five. The
+//! more it has run, the worse its dynamic priority is, by up to five. Sleep counts more the worse the
+//! priority is, and running counts less the better it is, so that a task soon reaches the priority that suits
+//! it. A task that has used up its slice waits until all others have used up theirs, unless it sleeps so much
+//! that it is interactive.
 
 use mete_policy::Nanoseconds;
 
-use super::kernel::Scheduler;
+use super::scheduler::Scheduler;
 
 /// At most this much sleep counts.
 const MOST_SLEEP_NS: Nanoseconds = 1_000_000_000;
 /// Steps of the bonus, from the worst to the best.
 const STEPS: u64 = 10;
-/// A bonus from which a task counts as interactive.
+/// From this bonus on a task counts as interactive.
 const INTERACTIVE_BONUS: i32 = 2;
 /// The priority of a task of niceness 0.
 const NEUTRAL: i32 = 120;
 
 #[derive(Clone, Copy)]
-struct State {
+struct PriorityTask {
     static_priority: i32,
     sleep_ns: Nanoseconds,
-    /// It has used up its slice and waits for the others to do so.
+    /// It has used up its slice and waits until the others have used up theirs.
     is_expired: bool,
-    /// Its place among tasks of its priority.
+    /// Its place among the tasks of its priority.
     place: u64,
 }
 
-impl State {
-    /// 0 for who never sleeps, up to [`STEPS`].
+impl PriorityTask {
+    /// 0 for a task that never sleeps, up to [`STEPS`].
     fn step(&self) -> u64 {
         self.sleep_ns.min(MOST_SLEEP_NS) * STEPS / MOST_SLEEP_NS
     }
@@ -46,11 +47,11 @@ impl State {
     }
 }
 
-/// Priorities with a bonus for who sleeps much, in the manner of Linux 2.6's O(1) scheduler.
+/// Priorities with a bonus for tasks that sleep much, as in Linux 2.6's O(1) scheduler.
 #[derive(Clone)]
 pub struct Priority {
     slice_ns: Nanoseconds,
-    tasks: Vec<State>,
+    tasks: Vec<PriorityTask>,
     next_place: u64,
 }
 
@@ -66,13 +67,13 @@ impl Priority {
         self.next_place
     }
 
-    /// Takes a task over with its bonus, behind the others of its priority.
+    /// Takes a task over with its bonus, behind the other tasks of its priority.
     pub(super) fn take_over(&mut self, task: usize, from: &Priority) {
         let place = self.take_place();
-        self.tasks[task] = State { place, ..from.tasks[task] };
+        self.tasks[task] = PriorityTask { place, ..from.tasks[task] };
     }
 
-    fn best(&self, is_candidate: impl Fn(usize, &State) -> bool) -> Option<usize> {
+    fn best(&self, is_candidate: impl Fn(usize, &PriorityTask) -> bool) -> Option<usize> {
         let candidates = self.tasks.iter().enumerate();
         let candidates = candidates.filter(|(task, state)| is_candidate(*task, state));
         candidates.min_by_key(|(_, state)| (state.priority(), state.place)).map(|(task, _)| task)
@@ -82,12 +83,18 @@ impl Priority {
 impl Scheduler for Priority {
     fn add(&mut self, nice: i32) {
         let place = self.take_place();
-        self.tasks.push(State { static_priority: NEUTRAL + nice, sleep_ns: 0, is_expired: false, place });
+        self.tasks.push(PriorityTask {
+            static_priority: NEUTRAL + nice,
+            sleep_ns: 0,
+            is_expired: false,
+            place,
+        });
     }
 
     fn woke(&mut self, task: usize, slept_ns: Nanoseconds, current: Option<usize>) -> bool {
         let place = self.take_place();
         let state = &mut self.tasks[task];
+        // At least 1, so that sleep counts even with the full bonus.
         let counts_ns = slept_ns.saturating_mul((STEPS - state.step()).max(1));
         state.sleep_ns = state.sleep_ns.saturating_add(counts_ns).min(MOST_SLEEP_NS);
         state.place = place;
@@ -97,6 +104,7 @@ impl Scheduler for Priority {
 
     fn choose(&mut self, ready: &[bool]) -> Option<usize> {
         self.best(|task, state| ready[task] && !state.is_expired).or_else(|| {
+            // All tasks that are ready have used up their slices: a new round begins.
             self.tasks.iter_mut().for_each(|state| state.is_expired = false);
             self.best(|task, _| ready[task])
         })
@@ -104,6 +112,7 @@ impl Scheduler for Priority {
 
     fn spare(&self, ready: &[bool], current: Option<usize>) -> Option<usize> {
         let is_spare = |task| ready[task] && current != Some(task);
+        // In the same order as `choose`, but without beginning a new round.
         let first = self.best(|task, state| is_spare(task) && !state.is_expired);
         first.or_else(|| self.best(|task, _| is_spare(task)))
     }
@@ -114,6 +123,7 @@ impl Scheduler for Priority {
 
     fn ran(&mut self, task: usize, ran_ns: Nanoseconds) {
         let state = &mut self.tasks[task];
+        // The larger the bonus is, the more slowly running uses it up.
         state.sleep_ns = state.sleep_ns.saturating_sub(ran_ns / state.step().max(1));
     }
 
@@ -121,6 +131,7 @@ impl Scheduler for Priority {
         let place = self.take_place();
         let state = &mut self.tasks[task];
         state.place = place;
+        // A task that sleeps much stays among those that have not used up their slices.
         state.is_expired = state.bonus() < INTERACTIVE_BONUS;
     }
 }

@@ -1,4 +1,4 @@
-//! A virtual processor of a guest: its run queue, who runs, what has come for it.
+//! A virtual processor of a guest: its run queue, the task that runs, and the signals that have come for it.
 
 use std::collections::VecDeque;
 
@@ -10,20 +10,20 @@ use crate::scene::Signal;
 /// One virtual processor.
 pub(super) struct Vcpu {
     pub(super) kernel: Kernel,
-    /// The tasks in its run queue, the one that runs included.
+    /// The tasks in its run queue, including the one that runs.
     pub(super) ready: Vec<bool>,
-    /// Signals that the kernel has not taken, with the time of their arrival.
+    /// Signals that the kernel has not taken, each with the time of its arrival.
     pub(super) pending: VecDeque<(Signal, Nanoseconds)>,
     /// Work of the kernel itself that comes before any task.
     pub(super) kernel_left_ns: Nanoseconds,
     pub(super) current: Option<usize>,
-    /// Whose address space is loaded.
+    /// The task whose address space is loaded.
     pub(super) loaded: Option<usize>,
     pub(super) must_choose: bool,
-    /// When it looks next whether others have more to do.
+    /// When it next checks whether others have more to do.
     pub(super) balances_at_ns: Nanoseconds,
     pub(super) switches: u64,
-    /// How long its tasks turned in circles for spin locks.
+    /// How long its tasks spun for locks.
     pub(super) spun_ns: Nanoseconds,
 }
 
@@ -48,12 +48,12 @@ impl Vcpu {
         self.ready.iter().filter(|ready| **ready).count()
     }
 
-    /// How many of them wait for the one that runs, or for the host to let any run.
+    /// How many of these tasks wait for the one that runs, or for the host to let the virtual processor run.
     pub(super) fn waiting(&self) -> usize {
         self.load() - usize::from(self.current.is_some())
     }
 
-    /// Its kernel has nothing to run.
+    /// Whether its kernel has nothing to run.
     pub(super) fn is_idle(&self) -> bool {
         self.current.is_none() && !self.ready.contains(&true)
     }

@@ -1,47 +1,47 @@
-//! What became of each segment that is under way, as far as its sender knows (RFC 6675).
+//! What became of each segment under way, as far as its sender knows (RFC 6675).
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::{MOST_RUNS, Run};
+use super::super::packet::{MOST_RUNS, Run};
 
-/// A segment counts as lost when so many above it have come (RFC 6675, §4: `DupThresh`).
+/// A segment counts as lost when this number of segments above it have come (RFC 6675, §4: `DupThresh`).
 const PROOFS: usize = 3;
 
 /// What its sender knows of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum SegmentState {
     /// It is under way, for the first time or again.
     Sent,
-    /// It has come, before others that have not.
+    /// It has come before others that have not.
     Held,
-    /// It is not under way any more.
+    /// It is no longer under way.
     Lost,
 }
 
 /// The segments from the first that is not acknowledged to the last that was sent.
 ///
-/// Whatever an acknowledgement says is taken up in steps that grow with what is new in it, not with what is
-/// under way: a window may be long.
+/// The work for an acknowledgement grows with what is new in it, not with what is under way, because a window
+/// may be long.
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard<S> {
-    segments: VecDeque<(S, State)>,
-    /// The first one's number.
+    segments: VecDeque<(S, SegmentState)>,
+    /// The number of the first segment.
     first: u64,
     held: u64,
     lost: u64,
-    /// Up to there losses have been looked for; nothing before it is judged again.
+    /// Losses have been looked for up to here; no segment before it is judged again.
     judged: u64,
-    /// Nothing before it is lost.
+    /// No segment before it is lost.
     maybe_lost: u64,
-    /// The runs that the last acknowledgement named, as numbers.
+    /// The runs that the last acknowledgement named, as segment numbers.
     known: [Range<u64>; MOST_RUNS],
-    /// The highest that are held, highest first, counted from 1; 0: none.
+    /// The highest segments that are held, highest first, counted from 1; 0: none.
     highest: [u64; PROOFS],
 }
 
 impl<S: Copy> Scoreboard<S> {
-    /// With room for so many.
+    /// A scoreboard with room for this number of segments.
     pub(super) fn new(segments: usize) -> Scoreboard<S> {
         Scoreboard {
             segments: VecDeque::with_capacity(segments),
@@ -55,17 +55,17 @@ impl<S: Copy> Scoreboard<S> {
         }
     }
 
-    /// The number of the first that is not acknowledged.
+    /// The number of the first segment that is not acknowledged.
     pub(super) fn first(&self) -> u64 {
         self.first
     }
 
-    /// The number of the next that is new.
+    /// The number of the next new segment.
     pub(super) fn end(&self) -> u64 {
         self.first + self.segments.len() as u64
     }
 
-    /// How many are neither acknowledged nor given up.
+    /// How many segments are neither acknowledged nor given up.
     pub(super) fn under_way(&self) -> u64 {
         self.segments.len() as u64 - self.held - self.lost
     }
@@ -74,21 +74,21 @@ impl<S: Copy> Scoreboard<S> {
         self.segments.is_empty()
     }
 
-    /// A new one is sent.
+    /// A new segment is sent.
     pub(super) fn send(&mut self, segment: S) {
-        self.segments.push_back((segment, State::Sent));
+        self.segments.push_back((segment, SegmentState::Sent));
     }
 
-    /// The first that was lost is sent again: its number, and what it is.
+    /// The first lost segment is sent again. The answer is its number and what it carries.
     pub(super) fn send_again(&mut self) -> Option<(u64, S)> {
         if self.lost == 0 {
             return None;
         }
         for number in self.maybe_lost.max(self.first)..self.end() {
             let (segment, state) = self.at(number)?;
-            if *state == State::Lost {
+            if *state == SegmentState::Lost {
                 let segment = *segment;
-                *state = State::Sent;
+                *state = SegmentState::Sent;
                 self.lost -= 1;
                 self.maybe_lost = number + 1;
                 return Some((number, segment));
@@ -97,27 +97,29 @@ impl<S: Copy> Scoreboard<S> {
         None
     }
 
-    /// All before this one have come.
+    /// All segments before `next` have come.
     pub(super) fn acknowledge(&mut self, next: u64) {
         while self.first < next {
             match self.segments.pop_front() {
-                Some((_, State::Held)) => self.held -= 1,
-                Some((_, State::Lost)) => self.lost -= 1,
-                Some((_, State::Sent)) => {}
+                Some((_, SegmentState::Held)) => self.held -= 1,
+                Some((_, SegmentState::Lost)) => self.lost -= 1,
+                Some((_, SegmentState::Sent)) => {}
                 None => return,
             }
             self.first += 1;
         }
     }
 
-    /// These have come before the one that an acknowledgement asks for next has.
+    /// These segments have come, although the segment `next` that the acknowledgement asks for has not.
     pub(super) fn hold(&mut self, next: u64, runs: &[Run; MOST_RUNS]) {
         let named = runs.map(|run| {
             let from = next.saturating_add(u64::from(run.offset));
+            // A receiver cannot hold what was not sent: the run ends with the board at the latest.
             from..from.saturating_add(u64::from(run.length)).min(self.end())
         });
         let known = std::mem::replace(&mut self.known, named.clone());
         for run in named {
+            // A run that begins in a known one was counted up to that one's end.
             let begins_known = known.iter().find(|old| old.contains(&run.start));
             let new = begins_known.map_or(run.start, |old| old.end)..run.end;
             new.for_each(|number| self.hold_one(number));
@@ -126,12 +128,13 @@ impl<S: Copy> Scoreboard<S> {
 
     fn hold_one(&mut self, number: u64) {
         let Some((_, state)) = self.at(number) else { return };
-        match std::mem::replace(state, State::Held) {
-            State::Held => return,
-            State::Lost => self.lost -= 1,
-            State::Sent => {}
+        match std::mem::replace(state, SegmentState::Held) {
+            SegmentState::Held => return,
+            SegmentState::Lost => self.lost -= 1,
+            SegmentState::Sent => {}
         }
         self.held += 1;
+        // The place of a number that is not yet among the highest; none if it is below them all.
         let place = self.highest.iter().position(|&other| other < number + 1);
         if let Some(place) = place {
             self.highest[place..].rotate_right(1);
@@ -139,9 +142,10 @@ impl<S: Copy> Scoreboard<S> {
         }
     }
 
-    /// Gives up those that enough others have overtaken; whether there are any that were not known.
+    /// Gives up the segments that enough others have overtaken. The result says whether any of them was not
+    /// known to be lost.
     pub(super) fn find_lost(&mut self) -> bool {
-        // Counted from 1, so that none is below all.
+        // The entries count from 1, so that 0 means that fewer than [`PROOFS`] have come.
         let below = self.highest[PROOFS - 1].saturating_sub(1);
         let before = self.lost;
         for number in self.judged.max(self.first)..below.min(self.end()) {
@@ -151,30 +155,32 @@ impl<S: Copy> Scoreboard<S> {
         self.lost > before
     }
 
-    /// Gives up all that have not come.
+    /// Gives up all segments that have not come.
     pub(super) fn lose_all(&mut self) {
         (self.first..self.end()).for_each(|number| self.give_up(number));
         self.judged = self.end();
     }
 
-    /// Those that were given up are under way after all.
+    /// The segments that were given up are under way after all.
     pub(super) fn find_all(&mut self) {
         for (_, state) in &mut self.segments {
-            if *state == State::Lost {
-                *state = State::Sent;
+            if *state == SegmentState::Lost {
+                *state = SegmentState::Sent;
             }
         }
+        // They may be given up again, so all are judged anew.
         (self.lost, self.judged) = (0, self.first);
     }
 
     fn give_up(&mut self, number: u64) {
-        let Some((_, state @ State::Sent)) = self.at(number) else { return };
-        *state = State::Lost;
+        // A segment that has come, or is given up already, stays what it is.
+        let Some((_, state @ SegmentState::Sent)) = self.at(number) else { return };
+        *state = SegmentState::Lost;
         self.lost += 1;
         self.maybe_lost = self.maybe_lost.min(number);
     }
 
-    fn at(&mut self, number: u64) -> Option<&mut (S, State)> {
+    fn at(&mut self, number: u64) -> Option<&mut (S, SegmentState)> {
         self.segments.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
 }
@@ -227,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_outside_of_what_was_sent_are_nothing() {
+    fn runs_outside_of_what_was_sent_are_ignored() {
         let mut board = sent(2);
         board.hold(board.first(), &runs(&[(1, u32::MAX), (u32::MAX, u32::MAX)]));
         assert_eq!(board.under_way(), 1);

@@ -1,24 +1,24 @@
 //! The sender of a stream: what may be under way, and what is sent again.
 //!
-//! It begins with 3 segments (RFC 3390, for segments of 1460 bytes) and one more for each acknowledgement up
-//! to the threshold, then one more a round trip (RFC 5681, §3.1), never more than the receiver has room for.
-//! What three others have overtaken is sent again and the window halved, once for all that was under way
-//! (RFC 6675). When the timer runs out, everything that has not come counts as lost and the window is one
-//! segment; if an acknowledgement shows then that the first segment had only been slow, all that is taken
-//! back (RFC 3522, RFC 4015), as Linux does.
+//! It begins with 3 segments (RFC 3390, for segments of 1460 bytes). It adds one for each acknowledgement up
+//! to the threshold, and from then on one for each round trip (RFC 5681, §3.1), but never has more under way
+//! than the receiver has room for. A segment that three others have overtaken is sent again, and the window
+//! is halved once for all that was under way then (RFC 6675). When the timer runs out, every segment that has
+//! not come counts as lost and the window is one segment. If an acknowledgement then shows that the first
+//! segment was only slow, the sender takes all that back (RFC 3522, RFC 4015), as Linux does.
 
 use std::collections::VecDeque;
 
 use mete_policy::Nanoseconds;
 
-use super::super::io::{Kind, Packet, Peer};
+use super::super::packet::{Acknowledgement, Kind, MOST_RUNS, Packet, Peer, Run};
 use super::scoreboard::Scoreboard;
 use super::timer::Timer;
-use super::{Acknowledgement, MOST_RUNS, Run};
 
-/// How many segments go at first (RFC 3390).
+/// How many segments are sent at first (RFC 3390).
 const FIRST_SEGMENTS: u64 = 3;
-/// For so many segments there is room from the beginning; a longer window takes it when it needs it.
+/// There is room for this number of segments from the beginning; a longer window allocates when it needs
+/// more.
 const ROOM: u64 = 1024;
 /// The window is never halved to less (RFC 5681, §3.1).
 const LEAST_SEGMENTS: u64 = 2;
@@ -26,7 +26,7 @@ const LEAST_SEGMENTS: u64 = 2;
 /// Something to send.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
-    /// When it was asked for; every segment carries it.
+    /// When it was asked for; every segment carries this time.
     asked_ns: Nanoseconds,
     left_bytes: u64,
 }
@@ -39,23 +39,24 @@ struct Segment {
     is_last: bool,
 }
 
-/// Why segments are being sent again, until all that was under way then is acknowledged.
+/// Why segments are sent again. It holds until all that was under way at its beginning is acknowledged.
 #[derive(Clone, Copy, Debug)]
 enum Recovery {
-    /// Others have come before them.
+    /// Later segments have come before them.
     Overtaken { until: u64 },
-    /// Nothing came for too long, since then; what held before.
+    /// No acknowledgement came for too long, since `since_ns`. `allowed` and `threshold` are what held
+    /// before.
     Silence { until: u64, since_ns: Nanoseconds, allowed: u64, threshold: u64 },
 }
 
-/// What a sender has had to do besides sending.
+/// What a sender had to do in addition to sending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Troubles {
-    /// Segments sent again.
+    /// How many segments were sent again.
     pub sent_again: u64,
     /// How often the timer ran out.
     pub ran_out: u64,
-    /// How often it should not have.
+    /// How often the timer ran out although the segment was only slow.
     pub in_vain: u64,
 }
 
@@ -73,12 +74,15 @@ pub(crate) struct Sender {
     to: Peer,
     answers: VecDeque<Answer>,
     board: Scoreboard<Segment>,
-    /// How many the receiver has room for, and so the first that it has none for.
+    /// How many segments the receiver has room for.
     window: u64,
+    /// The first segment that the receiver has no room for.
     edge: u64,
-    /// How many may be under way, from how many on that grows by one a round trip, and how far that is.
+    /// How many segments may be under way.
     allowed: u64,
+    /// From this number on, `allowed` grows by one a round trip.
     threshold: u64,
+    /// Acknowledgements since `allowed` last grew beyond the threshold.
     grown: u64,
     recovery: Option<Recovery>,
     timer: Timer,
@@ -87,8 +91,8 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// A sender to a receiver with room for `window` segments, at least 2, because every second one is
-    /// acknowledged. Its timer adds at least `least_ns` to the round trip.
+    /// A sender to a receiver with room for `window` segments. The window is at least 2, because every second
+    /// segment is acknowledged. The timer adds at least `least_ns` to the round trip.
     pub(crate) fn new(to: Peer, window: u64, least_ns: Nanoseconds) -> Sender {
         let window = window.max(LEAST_SEGMENTS);
         Sender {
@@ -107,7 +111,7 @@ impl Sender {
         }
     }
 
-    /// Whether it sends there.
+    /// Whether it sends to that port.
     pub(crate) fn is_to(&self, to: Peer) -> bool {
         self.to == to
     }
@@ -116,8 +120,8 @@ impl Sender {
         self.troubles
     }
 
-    /// Sends so many bytes, at least 1, after all others. After a pause it begins slowly again, as if it
-    /// were a new connection.
+    /// Sends this number of bytes, at least 1, after all others. After a pause it begins slowly again, as a
+    /// new connection does.
     pub(crate) fn answer(&mut self, bytes: u64, asked_ns: Nanoseconds) {
         if self.answers.is_empty() && self.board.is_empty() {
             (self.allowed, self.threshold) = (FIRST_SEGMENTS.min(self.window), self.window);
@@ -126,11 +130,12 @@ impl Sender {
         self.answers.push_back(Answer { asked_ns, left_bytes: bytes.max(1) });
     }
 
-    /// The next segment, of at most `segment_bytes`, if one may go now.
+    /// The next segment, of at most `segment_bytes`, if one may be sent now.
     pub(crate) fn segment(&mut self, from: Peer, segment_bytes: u64, now_ns: Nanoseconds) -> Option<Packet> {
         if self.board.under_way() >= self.allowed {
             return None;
         }
+        // A lost segment comes before a new one: the receiver waits for it.
         let (number, segment) = self.lost_segment().or_else(|| self.new_segment(segment_bytes))?;
         self.due_ns.get_or_insert(now_ns.saturating_add(self.timer.wait_ns()));
         let Segment { bytes, asked_ns, is_last } = segment;
@@ -146,6 +151,7 @@ impl Sender {
 
     fn new_segment(&mut self, segment_bytes: u64) -> Option<(u64, Segment)> {
         let number = self.board.end();
+        // Beyond the edge the receiver has no room.
         let answer = self.answers.front_mut().filter(|_| number < self.edge)?;
         let bytes = answer.left_bytes.min(segment_bytes.max(1));
         answer.left_bytes -= bytes;
@@ -157,9 +163,11 @@ impl Sender {
         Some((number, segment))
     }
 
-    /// The receiver has said something.
+    /// An acknowledgement has come.
     pub(crate) fn acknowledged(&mut self, told: Acknowledgement, now_ns: Nanoseconds) {
+        // Never back, because an older acknowledgement may come later.
         self.edge = self.edge.max(told.taken.saturating_add(self.window));
+        // An acknowledgement that is older than the board, or beyond it, says nothing.
         if !(self.board.first()..=self.board.end()).contains(&told.next) {
             return;
         }
@@ -169,7 +177,7 @@ impl Sender {
         self.heed(told.next, &told.held);
     }
 
-    /// The timer has run out, if it has: otherwise nothing.
+    /// Does nothing unless the timer has run out.
     pub(crate) fn look_at_timer(&mut self, now_ns: Nanoseconds) {
         if self.due_ns.is_none_or(|due_ns| due_ns > now_ns) {
             return;
@@ -178,6 +186,8 @@ impl Sender {
         self.timer.ran_out();
         let until = self.board.end();
         self.recovery = Some(match self.recovery {
+            // A timer that runs out again keeps what held before the first time, so that all of it can be
+            // taken back.
             Some(Recovery::Silence { since_ns, allowed, threshold, .. }) => {
                 Recovery::Silence { until, since_ns, allowed, threshold }
             }
@@ -188,6 +198,7 @@ impl Sender {
             }
         });
         (self.allowed, self.grown) = (1, 0);
+        // Nothing counts as under way now, so the one segment that the window allows may go.
         self.board.lose_all();
         self.due_ns = Some(now_ns.saturating_add(self.timer.wait_ns()));
     }
@@ -197,12 +208,14 @@ impl Sender {
         self.due_ns
     }
 
-    /// All before `next` have come.
+    /// All segments before `next` have come.
     fn go_on(&mut self, next: u64, echo_ns: Nanoseconds, now_ns: Nanoseconds) {
         self.board.acknowledge(next);
         self.timer.sample(now_ns.saturating_sub(echo_ns));
         self.due_ns = (!self.board.is_empty()).then(|| now_ns.saturating_add(self.timer.wait_ns()));
         match self.recovery {
+            // The echo is from before the silence: the first transmission has arrived, so the timer ran out
+            // too early.
             Some(Recovery::Silence { since_ns, allowed, threshold, .. }) if echo_ns < since_ns => {
                 self.troubles.in_vain += 1;
                 (self.allowed, self.threshold, self.recovery) = (allowed, threshold, None);
@@ -212,14 +225,16 @@ impl Sender {
                 self.recovery = None;
                 self.grow();
             }
+            // The window stays as it is until the recovery is over.
             Some(Recovery::Overtaken { .. }) => {}
             Some(Recovery::Silence { .. }) | None => self.grow(),
         }
     }
 
-    /// More may be under way (RFC 5681, §3.1).
+    /// More segments may be under way (RFC 5681, §3.1).
     fn grow(&mut self) {
         if self.allowed >= self.threshold {
+            // Beyond the threshold it takes a window of acknowledgements to grow by one.
             self.grown += 1;
             if self.grown < self.allowed {
                 return;
@@ -229,9 +244,10 @@ impl Sender {
         self.allowed = (self.allowed + 1).min(self.window);
     }
 
-    /// Some have come before others.
+    /// Some segments have come before others.
     fn heed(&mut self, next: u64, held: &[Run; MOST_RUNS]) {
         self.board.hold(next, held);
+        // Once in a recovery: what is lost until its end has the same cause.
         if self.board.find_lost() && self.recovery.is_none() {
             self.threshold = (self.allowed / 2).max(LEAST_SEGMENTS);
             (self.allowed, self.grown) = (self.threshold, 0);
@@ -248,24 +264,27 @@ mod tests {
     const HERE: Peer = Peer::Remote(0);
     const THERE: Peer = Peer::Client { client: 1, port: 7 };
 
-    /// A sender of very much.
+    /// A sender that has more to send than any test takes.
     fn sender(window: u64) -> Sender {
         let mut sender = Sender::new(THERE, window, 200 * MS);
         sender.answer(u64::MAX, 0);
         sender
     }
 
-    /// Sends what may go, and answers its numbers.
+    /// Sends all that may be sent, and returns the segments' numbers.
     fn send(sender: &mut Sender, now_ns: Nanoseconds) -> Vec<u64> {
         let packets = std::iter::from_fn(|| sender.segment(HERE, 1460, now_ns));
-        let number = |packet: Packet| match packet.kind {
-            Kind::Segment { number, .. } => number,
-            other => panic!("{other:?}"),
-        };
         packets.map(number).collect()
     }
 
-    /// The receiver has everything before `next`, holds these besides, and its task has taken all that it can.
+    fn number(packet: Packet) -> u64 {
+        match packet.kind {
+            Kind::Segment { number, .. } => number,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The receiver has every segment before `next` and holds these runs; its task has taken all that it can.
     fn told(next: u64, echo_ns: Nanoseconds, held: &[(u32, u32)]) -> Acknowledgement {
         let mut runs = [Run::default(); MOST_RUNS];
         for (run, &(offset, length)) in runs.iter_mut().zip(held) {
@@ -311,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn after_silence_it_begins_with_one_and_takes_that_back_if_it_was_in_vain() {
+    fn after_silence_it_begins_with_one_and_takes_that_back_if_it_was_needless() {
         for (echo_ns, in_vain, allowed) in [(0, 1, 8), (3_001 * MS, 0, 2)] {
             let mut sender = sender(100);
             sender.allowed = 8;
@@ -328,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_after_a_pause_begins_slowly_and_one_that_makes_no_sense_is_nothing() {
+    fn an_answer_after_a_pause_begins_slowly_and_a_senseless_acknowledgement_is_ignored() {
         let mut sender = Sender::new(THERE, 44, 200 * MS);
         sender.answer(1460 * 10, 0);
         let mut next = 0;

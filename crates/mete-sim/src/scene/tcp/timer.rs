@@ -3,7 +3,8 @@
 use mete_policy::Nanoseconds;
 
 const NS_PER_S: Nanoseconds = 1_000_000_000;
-/// Before anything has been measured (RFC 2988, §2.1, which held when the papers were written).
+/// The wait before a round trip has been measured (RFC 2988, §2.1, which was in force when the papers were
+/// written).
 const FIRST_NS: Nanoseconds = 3 * NS_PER_S;
 /// The longest wait, Linux's `TCP_RTO_MAX`; RFC 6298, §2.5 demands at least 60 s.
 const LONGEST_NS: Nanoseconds = 120 * NS_PER_S;
@@ -15,7 +16,7 @@ pub(super) struct Timer {
     least_ns: Nanoseconds,
     smoothed_ns: Option<Nanoseconds>,
     variation_ns: Nanoseconds,
-    /// How often it has run out in a row.
+    /// How often in a row it has run out.
     backoff: u32,
 }
 
@@ -24,13 +25,15 @@ impl Timer {
         Timer { least_ns, smoothed_ns: None, variation_ns: 0, backoff: 0 }
     }
 
-    /// A segment has been acknowledged so long after it was sent (§2.2, §2.3).
+    /// A segment has been acknowledged this long after it was sent (§2.2, §2.3).
     pub(super) fn sample(&mut self, took_ns: Nanoseconds) {
+        // A measured round trip ends the backing off (RFC 6298, §5.7).
         self.backoff = 0;
         let Some(smoothed_ns) = self.smoothed_ns else {
             (self.smoothed_ns, self.variation_ns) = (Some(took_ns), took_ns / 2);
             return;
         };
+        // The variation comes first, because it is measured against the old mean (RFC 6298, §2.3).
         let off_ns = smoothed_ns.abs_diff(took_ns);
         self.variation_ns = self.variation_ns - self.variation_ns / 4 + off_ns / 4;
         self.smoothed_ns = Some(smoothed_ns - smoothed_ns / 8 + took_ns / 8);
@@ -41,8 +44,8 @@ impl Timer {
         self.backoff = self.backoff.saturating_add(1);
     }
 
-    /// How long to wait now: the round trip and four times its variation, of which at least so much, as
-    /// Linux has it.
+    /// How long to wait now: the round trip and four times its variation. As in Linux, the added part is at
+    /// least the sender's least.
     pub(super) fn wait_ns(&self) -> Nanoseconds {
         let once_ns = self.smoothed_ns.map_or(FIRST_NS, |smoothed_ns| {
             smoothed_ns.saturating_add(self.variation_ns.saturating_mul(4).max(self.least_ns))
