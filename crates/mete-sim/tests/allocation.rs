@@ -1,4 +1,4 @@
-//! In the long run a machine allocates nothing: it has grown as far as it has to.
+//! After a while a run allocates nothing: the machine has grown as far as it has to.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -12,7 +12,7 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: passes every call on to the system's allocator; the count is a thread's own and needs no
+// SAFETY: it passes every call on to the system's allocator. The count belongs to one thread and needs no
 // allocation.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -30,10 +30,10 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Everything that may be long for a while gets so within the first half of the run; a queue that is
-/// longer than ever once in the second half is allowed its growth, a decision is not.
+/// Every queue reaches its usual length within the first half of the run. A queue that becomes longer than
+/// ever in the second half may grow once; a decision may not allocate.
 #[test]
-fn a_run_allocates_next_to_nothing_whatever_it_does_and_whoever_decides() {
+fn a_run_allocates_next_to_nothing_in_any_scenario_under_any_policy() {
     for name in [
         "shares-3-2-1",
         "mix",

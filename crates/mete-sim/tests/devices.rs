@@ -1,4 +1,4 @@
-//! The driver domain, disks, the network and remote machines: when what happens, and what the host sees.
+//! The driver domain, disks, the network and remote machines: when things happen, and what the host sees.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ const DRIVER: ClientId = 0;
 const GUEST: ClientId = 1;
 const OTHER: ClientId = 2;
 const PORT: u16 = 7;
-/// Linux's.
+/// Linux's least timeout.
 const PATIENCE_NS: Nanoseconds = 200 * MS;
 
 #[derive(Default)]
@@ -70,7 +70,7 @@ const ETHERNET: Network =
 
 type Devices = Host<RoundRobin, Scene, Seen>;
 
-/// A driver and guests with one task each, on a processor each, so that nobody waits for one.
+/// A driver and guests with one task each. Each has a processor of its own, so that no client waits for one.
 fn host(network: Network, costs: DriverCosts, remotes: &[Remote], tasks: &[Arc<Program>]) -> Devices {
     let mut io = Io::new(vec![disk()], network, 1);
     for &remote in remotes {
@@ -94,7 +94,7 @@ fn host(network: Network, costs: DriverCosts, remotes: &[Remote], tasks: &[Arc<P
     host
 }
 
-/// 10 µs for each kind of work, so much in a batch.
+/// 10 µs for each kind of work, and this number of jobs in a batch.
 fn batches_of(batch: u32) -> DriverCosts {
     DriverCosts { batch, ..DriverCosts::default() }
 }
@@ -106,7 +106,7 @@ fn a_read_goes_through_the_driver_both_ways_and_the_host_sees_each_step() {
     host.run_until(S).expect("time goes on");
     let driver_time = Observation::DriverTime { driver: DRIVER, client: GUEST, used_ns: 10 * US };
     let kick = Observation::EventPending { client: DRIVER, event: Event::Other };
-    // 10 µs of the driver, 5 ms to get there, 1 ms of data, 10 µs of the driver.
+    // 10 µs of the driver, 5 ms of positioning, 1 ms of data, 10 µs of the driver.
     assert_eq!(
         host.recorder().observed,
         [
@@ -145,7 +145,7 @@ fn a_read_that_goes_on_needs_no_positioning_unless_another_was_there() {
     assert!(in_turn > Some(8 * 6 * MS), "each moves the other's head: {in_turn:?}");
 }
 
-/// What TAVS's inspection window is for (TAVS paper, section 3.5.1): another task runs when it is sent.
+/// What TAVS's inspection window is for (TAVS paper, section 3.5.1): another task runs when the read is sent.
 #[test]
 fn tavs_5_a_kernel_that_serves_one_reader_at_a_time_sends_the_next_read_when_one_is_complete() {
     let reader = || program(None, &[Op::Read { disk: 0, bytes: fixed(100_000) }, Op::Done]);
@@ -183,7 +183,8 @@ fn packets_take_their_time_on_the_wire_one_after_the_other() {
 
 #[test]
 fn a_batch_notifies_each_guest_once_and_is_cut_where_the_driver_is_told_to() {
-    // Each asks with a message of 3 packets, and the wire is at once: 6 stand in the queue.
+    // Each remote machine asks with a message of 3 packets, and the wire takes no time: 6 jobs stand in the
+    // queue.
     let at_once = Network { segment_bytes: 1460, ..Network::default() };
     let asks =
         |to| Remote::Asks { to, port: PORT, bytes: fixed(3 * 1460), think: fixed(0), acknowledge_ns: None };
@@ -223,9 +224,9 @@ fn a_stream_is_clocked_by_its_acknowledgements_and_fills_the_link() {
         host.run_until(10 * S).expect("time goes on");
         host.recorder().done * 1460 * 8 / 10 / 1_000_000
     };
-    // Of 1538 bytes on the wire 1460 are the stream's.
+    // Of 1538 bytes on the wire, 1460 are the stream's.
     assert_eq!(mbit_per_s(ETHERNET, 44), 94);
-    // 10 ms each way: 44 segments in 20.2 ms are 25.4 Mbit/s, half as many half of that.
+    // 10 ms each way: 44 segments in 20.2 ms are 25.4 Mbit/s, and half of them are half of that.
     let far = Network { delay_ns: 10 * MS, ..ETHERNET };
     assert_eq!((mbit_per_s(far, 44), mbit_per_s(far, 22)), (25, 12));
 }
@@ -246,7 +247,7 @@ fn a_stream_has_no_more_under_way_than_its_window() {
 }
 
 #[test]
-fn a_page_comes_in_segments_and_its_time_is_measured_at_who_asked() {
+fn a_page_comes_in_segments_and_its_time_is_measured_where_it_was_asked_for() {
     let browser = program(
         Some(3),
         &[
@@ -277,7 +278,8 @@ fn a_remote_client_thinks_asks_and_waits_and_long_answers_come_whole() {
     let mut host = host(ETHERNET, batches_of(64), &[asks], &[server]);
     host.run_until(S).expect("time goes on");
     let took_ns = host.recorder().responses_ns.first().copied();
-    // 118 bytes there; 3000 in 3 packets back, the first two full; 10 µs of the driver for each packet.
+    // 118 bytes to the guest; 3000 bytes back in 3 packets, the first two full; 10 µs of the driver for each
+    // packet.
     let back_ns = 2 * 1538 * 80 + (80 + 78) * 80;
     assert_eq!(took_ns, Some(118 * 80 + 10 * US + 100 * US + 10 * US + back_ns));
     assert_eq!(host.recorder().responses_ns.len(), 19, "one each 50.5 ms");
@@ -298,7 +300,7 @@ fn without_a_driver_devices_serve_clients_at_once() {
     assert_eq!(done, [6 * MS]);
 }
 
-/// Xen's network frontend asks to hear of the packet in the middle of those under way when it looks.
+/// Xen's network frontend asks for an event by the packet in the middle of those under way when it looks.
 #[test]
 fn tavs_6_a_guest_hears_that_a_packet_is_sent_if_the_driver_tells() {
     for tell_sent in [TellSent::Never, TellSent::Middle, TellSent::After(1), TellSent::After(2)] {

@@ -1,11 +1,11 @@
-//! `docs/scenarios.md` and the reader of scenario files say the same.
+//! `docs/scenarios.md` and the reader of scenario files agree.
 
 use mete_sim::Scenario;
 
 const DOCUMENT: &str = include_str!("../../../docs/scenarios.md");
 const LEAST: &str = "about = \"\"\nduration_ms = 1\n[[task]]\nname = \"t\"\nprogram = [{ compute_ms = 1 }]\n";
 
-/// What the refusal of a key that does not exist names as allowed.
+/// The keys that the refusal of an unknown key names as allowed.
 fn allowed(text: &str) -> Vec<String> {
     let refused = Scenario::parse("x.toml", text, &[]).expect_err("no table has such a key").to_string();
     let behind = refused.rsplit_once("available keys:").or_else(|| refused.rsplit_once(" expected"));

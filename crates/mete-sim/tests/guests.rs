@@ -179,7 +179,7 @@ fn a_lock_inside_one_guest_is_none_inside_another() {
 }
 
 #[test]
-fn packets_between_tasks_of_a_guest_are_seen_by_nobody_else_and_wait_for_room() {
+fn packets_between_tasks_of_a_guest_are_not_seen_outside_and_wait_for_room() {
     let text = r#"
         about = "a guest that talks to itself"
         duration_ms = 100

@@ -6,7 +6,7 @@ use mete_sim::{Context, Hardware, Host, Model, Payer, Reaction, Recorder, Step};
 
 const MS: Nanoseconds = 1_000_000;
 
-/// Computes and sleeps by turns; lengths come from its stream. A sleep of 0 never ends a burst.
+/// Computes and sleeps by turns; its stream gives the lengths. With a longest sleep of 0 it never sleeps.
 struct Sleeper {
     stream: Stream,
     longest_burst_ns: Nanoseconds,
@@ -57,7 +57,7 @@ fn sleeper(seed: u64, client: u32, longest_burst_ns: u64, longest_sleep_ns: u64)
     Sleeper { stream, longest_burst_ns, longest_sleep_ns, left_ns: 0, is_asleep: false, ran_ns: 0 }
 }
 
-/// Every line of a run, as text: equal texts are equal runs.
+/// Every line of a run as text: equal texts mean equal runs.
 #[derive(Default)]
 struct Lines(Vec<String>);
 
@@ -71,7 +71,7 @@ impl Recorder for Lines {
     }
 }
 
-/// A host with clients of all kinds under the policy with that place in the catalog.
+/// A host with clients of all kinds, under the policy with this index in the catalog.
 fn mixed(policy: usize, seed: u64, hardware: Hardware) -> Host<impl mete_policy::Policy, Sleepers, Lines> {
     let clients = 7;
     let setup = Setup { processors: hardware.processors, seed, ..Setup::for_clients(clients) };
@@ -111,7 +111,7 @@ fn round_robin_deals_slices_in_turn_and_switches_cost_what_the_hardware_says() {
 }
 
 #[test]
-fn who_pays_for_a_switch_is_told_it_as_time_that_it_ran() {
+fn a_client_that_pays_for_a_switch_is_charged_it_as_time_that_it_ran() {
     let setup = Setup::for_clients(2);
     let sleepers = Sleepers(vec![sleeper(0, 0, u64::MAX >> 1, 0), sleeper(0, 1, u64::MAX >> 1, 0)]);
     let paid = Hardware { payer: Payer::Incoming, ..hardware(1) };
@@ -168,7 +168,7 @@ fn stopping_in_the_middle_changes_nothing() {
     assert_eq!(whole.into_recorder().0, pieces.into_recorder().0);
 }
 
-/// Asks for nothing and takes no time.
+/// A model that asks for nothing and takes no time.
 struct Restless;
 
 impl Model for Restless {

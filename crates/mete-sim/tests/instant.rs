@@ -13,7 +13,7 @@ const MS: Nanoseconds = 1_000_000;
 /// Every call, with its time in ms.
 type Calls = Rc<RefCell<Vec<String>>>;
 
-/// Round robin that asks for ticks as long as its slices, and notes what it is asked and told.
+/// Round robin with ticks as long as its slices. It notes all calls.
 struct Scribe {
     policy: RoundRobin,
     calls: Calls,
@@ -83,7 +83,7 @@ fn new_1_all_wake_ups_of_the_first_instant_come_before_its_first_pick() {
     assert_eq!(calls, ["0 wake 0", "0 wake 1", "0 wake 2", "0 pick 0"]);
 }
 
-/// Both slices end at 10 ms, a sleep does, and ticks fall there.
+/// At 10 ms both slices end, a sleep ends, and ticks are due.
 #[test]
 fn new_1_ticks_come_before_wake_ups_these_before_ends_of_slices_and_picks_last() {
     let calls = calls(
@@ -95,7 +95,7 @@ fn new_1_ticks_come_before_wake_ups_these_before_ends_of_slices_and_picks_last()
     assert_eq!(at_ten, ["tick 0", "tick 1", "wake 2", "ran 0", "ran 1", "pick 0", "pick 1"]);
 }
 
-/// What each client got, under a policy, of hogs with these shares.
+/// What each of these hogs got under a policy, by their shares.
 fn hogs(policy: &str, settings: &str, switch_us: u32, shares: &[u32]) -> Result<Vec<f64>, Stalled> {
     let mut text = format!(
         "about = \"\"\nduration_ms = 120_000\nhost = {{ switch_us = {switch_us} }}\n[policy.credit]\n{settings}\n"
@@ -111,14 +111,15 @@ fn hogs(policy: &str, settings: &str, switch_us: u32, shares: &[u32]) -> Result<
     Ok(report.clients.iter().map(|client| client.got / all).collect())
 }
 
-/// Slices are as long as three ticks, so that every slice's end falls on a tick, and every accounting on an
-/// end of a slice: who is picked then must be picked by what that accounting has said.
+/// Slices are as long as three ticks, so the end of every slice falls on a tick, and every accounting falls
+/// on the end of a slice. The client that is picked then must be picked by the result of that accounting.
 #[test]
 fn tavs_1_two_hogs_get_their_weights_parts_where_slices_end_on_ticks() {
     for (policy, settings) in [("credit", ""), ("credit", "precise_accounting = true"), ("credit-tavs", "")] {
         for weight in [1, 2, 3, 4, 6, 8, 12, 16] {
             let part = 1.0 / f64::from(1 + weight);
-            // With switches, slices drift against ticks, and clipping takes from whoever has saved up.
+            // With switches, slices drift against ticks, and clipping takes credit from clients that have
+            // saved it up.
             for (switch_us, most_off) in [(0, 0.001), (5, 0.001), (50, 0.01), (200, 0.01)] {
                 let got = hogs(policy, settings, switch_us, &[256, 256 * weight]).expect("time goes on");
                 let off = (got[0] - part).abs();
@@ -128,7 +129,7 @@ fn tavs_1_two_hogs_get_their_weights_parts_where_slices_end_on_ticks() {
     }
 }
 
-/// 12 quanta, two cycles: each has exactly its share, whoever stands first in the file.
+/// 12 quanta, two cycles: each client has exactly its share, in any order in the file.
 #[test]
 fn vtrr_2_clients_that_all_wake_at_the_first_instant_have_their_shares_at_each_cycles_end() {
     for shares in [[1, 2, 3], [3, 2, 1], [2, 3, 1]] {
@@ -149,7 +150,8 @@ fn vtrr_2_clients_that_all_wake_at_the_first_instant_have_their_shares_at_each_c
     }
 }
 
-/// Two wake at one instant while worse ones run on both processors: both run at once, not one of them.
+/// Two clients wake at one instant while less urgent ones run on both processors: both run at once, not only
+/// one.
 #[test]
 fn tavs_1_two_that_wake_at_one_instant_take_two_processors() {
     let text = "about = \"\"\nduration_ms = 26\nhost = { processors = 2 }\n\

@@ -1,11 +1,11 @@
-//! Whatever the scenario and whatever the policy: what a machine never does.
+//! What holds for every scenario under every policy.
 
 use mete_policy::{CATALOG, ClientId, Grant, Nanoseconds, ProcessorId, Stop};
 use mete_sim::trace::Writer;
 use mete_sim::{Recorder, Scenario, report};
 use proptest::prelude::*;
 
-/// A step of a program; some wait for what others do, so that all may end up waiting.
+/// A step of a program. Some steps wait for other tasks, so that all tasks may end up waiting.
 fn step() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => (0u32..30_000).prop_map(|us| format!("{{ compute_us = {us} }}")),
@@ -28,21 +28,21 @@ fn step() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Every program computes in the end, so that time goes on.
+/// Every program ends with computing, so that time goes on.
 fn program() -> impl Strategy<Value = String> {
     (prop::collection::vec(step(), 0..5), 1u32..4_000).prop_map(|(steps, us)| {
         format!("[{}, {{ compute_us = {us} }}]", steps.join(", ")).replace("[, ", "[")
     })
 }
 
-/// Packets go to these: all that is sent is received, though perhaps late, and all that is received is
-/// sent by somebody, though perhaps only once.
+/// The tasks that packets are sent to. Every packet is received, though perhaps late, and every port that a
+/// task receives on is sent to, though perhaps only once.
 const RECEIVERS: usize = 2;
 
 fn task(number: usize) -> impl Strategy<Value = String> {
     let times =
         prop_oneof![3 => Just(String::new()), 1 => (1u32..20).prop_map(|times| format!("times = {times}\n"))];
-    // The largest that can be multiplied by 6, for guests with two and with three virtual processors.
+    // The largest share that can be multiplied by 6, for guests with two and with three virtual processors.
     let share = prop_oneof![4 => 1u32..20, 1 => Just((1u32 << 20) / 6)];
     (program(), share, 0u32..50, 0u32..3, times).prop_map(move |(program, share, start_ms, domain, times)| {
         let receive = "[{ receive = { port = 7 } }, { reply = { bytes = 10 } }, ";
@@ -73,7 +73,8 @@ fn guest(number: usize) -> impl Strategy<Value = String> {
     })
 }
 
-/// A driver domain or none, a remote machine that asks, one that sends, and always one that serves.
+/// A driver domain or none, perhaps a remote machine that asks and one that sends, and always one that
+/// serves.
 fn devices() -> impl Strategy<Value = String> {
     let driver = prop_oneof![
         Just(String::new()),
@@ -127,7 +128,7 @@ enum State {
     Over,
 }
 
-/// Follows each client's life, and looks for processors that idle while somebody is ready.
+/// Follows each client's life, and looks for processors that idle while a client is ready.
 struct Checker {
     policy: &'static str,
     clients: Vec<State>,

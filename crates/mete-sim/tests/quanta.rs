@@ -1,4 +1,4 @@
-//! The simulator of proportional shares: its books are exact, and the same on any number of threads.
+//! The simulator of proportional shares: its results are exact, and the same on any number of threads.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -17,7 +17,7 @@ fn shares(weights: &[u32]) -> Shares {
     Shares::new(shares.collect()).expect("there are clients")
 }
 
-/// The order of clients is written down beforehand; each turn is one quantum.
+/// A policy with a given order of clients; each turn is one quantum.
 struct Script {
     turns: Vec<ClientId>,
     next: usize,
@@ -54,8 +54,8 @@ impl Policy for Script {
     fn ran(&mut self, _: ClientId, _: Nanoseconds, _: Stop, _: Nanoseconds) {}
 }
 
-/// Every client's error at each moment when somebody starts or stops, from the definition (VTRR paper,
-/// §2.1): each client's extremes, times the sum of shares.
+/// The extremes of every client's error, times the sum of shares, from the definition (VTRR paper, §2.1): the
+/// errors at each moment when a client starts or stops.
 fn naive(shares: &Shares, turns: &[Turn]) -> Vec<(i128, i128)> {
     let total = i128::from(shares.total());
     let mut received = vec![0i128; shares.clients() as usize];
@@ -76,7 +76,7 @@ fn naive(shares: &Shares, turns: &[Turn]) -> Vec<(i128, i128)> {
     extremes
 }
 
-/// What the simulator's books say, in the same form: each client's extremes, and those of all.
+/// The simulator's results in the same form: the extremes of each client, and of all.
 fn kept(outcome: &Outcome) -> (Vec<(i128, i128)>, (i128, i128)) {
     let pair = |errors: &Errors| (i128::from(errors.lowest), i128::from(errors.highest));
     (outcome.clients.iter().map(pair).collect(), pair(&outcome.errors))
@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn vtrr_4_random_shares_have_the_sum_and_leave_nobody_out(
+    fn vtrr_4_random_shares_have_the_sum_and_leave_no_client_out(
         clients in 1u32..200, excess in 0u64..20_000, seed: u64,
     ) {
         let total = u64::from(clients) + excess;
@@ -133,8 +133,8 @@ proptest! {
     }
 }
 
-/// Shares 3, 2 and 1 in the order A A A B B C. A is furthest ahead after its third quantum: 3 − 3/6 × 3
-/// = 1.5. Furthest behind is B before its first: 0 − 2/6 × 3 = −1; C before its own is at −5/6.
+/// Shares 3, 2 and 1 in the order A A A B B C. A is furthest ahead after its third quantum: 3 − 3/6 × 3 =
+/// 1.5. B is furthest behind before its first: 0 − 2/6 × 3 = −1. C is at −5/6 before its own.
 #[test]
 fn vtrr_4_weighted_round_robin_of_three_two_one_is_off_by_1_behind_and_1_5_ahead() {
     let shares = shares(&[3, 2, 1]);
@@ -143,7 +143,7 @@ fn vtrr_4_weighted_round_robin_of_three_two_one_is_off_by_1_behind_and_1_5_ahead
     assert!(outcome.repeats);
 }
 
-/// Ten times the shares, ten times the error (VTRR paper, §2.1).
+/// Ten times the shares give ten times the error (VTRR paper, §2.1).
 #[test]
 fn vtrr_4_the_error_of_weighted_round_robin_grows_with_the_shares() {
     let order: Vec<ClientId> = [(0, 30), (1, 20), (2, 10)].into_iter().flat_map(turns_of).collect();
@@ -162,7 +162,7 @@ fn vtrr_4_a_client_alone_is_never_off() {
 }
 
 #[test]
-fn vtrr_4_a_schedule_that_leaves_somebody_out_does_not_repeat() {
+fn vtrr_4_a_schedule_that_leaves_a_client_out_does_not_repeat() {
     let outcome = run(&mut Script::new(&[0]), &shares(&[1, 1]), 1).expect("it runs");
     assert!(!outcome.repeats);
     assert_eq!((outcome.errors.lowest_tu(), outcome.errors.highest_tu()), (-1.0, 1.0));
@@ -178,7 +178,7 @@ fn vtrr_4_a_slice_beyond_the_cycle_is_cut_at_its_end() {
 }
 
 #[test]
-fn vtrr_4_a_policy_that_picks_nobody_or_a_stranger_is_named() {
+fn vtrr_4_a_policy_that_picks_no_client_or_an_unknown_one_is_named() {
     for script in [Script::new(&[]), Script::new(&[9])] {
         let error = run(&mut { script }, &shares(&[1, 1]), 1).expect_err("it must not go on");
         assert_eq!(error, QuantaError::Idle { policy: "script", clients: 2 });
@@ -209,7 +209,7 @@ fn found(threads: usize) -> Vec<u8> {
     };
     let threads = NonZeroUsize::new(threads).expect("some");
     let tallies: Vec<Tally> =
-        in_parallel(jobs.len(), threads, run, || ControlFlow::Continue(())).expect("nobody stops it");
+        in_parallel(jobs.len(), threads, run, || ControlFlow::Continue(())).expect("it is not stopped");
     format!("{tallies:?}").into_bytes()
 }
 

@@ -8,7 +8,7 @@ fn read(text: &str) -> Recording {
     Recording::read(text.as_bytes()).unwrap()
 }
 
-/// Three threads on one processor: a asks, b answers, c computes when it may.
+/// Three threads on one processor: a asks, b answers, c computes when it can.
 const CONVERSATION: &str = "\
 a-1 [000] d..2. 0.000100: sched_waking: comm=b pid=2 prio=120 target_cpu=000
 a-1 [000] d..2. 0.000150: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120

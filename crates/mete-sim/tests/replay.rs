@@ -1,4 +1,4 @@
-//! A recorded schedule run again under other policies (NEW-1).
+//! A recorded schedule, run again under other policies (NEW-1).
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -125,7 +125,7 @@ fn new_1_a_file_of_nothing_is_refused_after_its_first_bytes() {
     assert!(refused.to_string().starts_with("line 1 is longer than 65536 bytes"), "{refused}");
 }
 
-/// Any events, in any order: threads that run twice, wake themselves, never leave.
+/// Any events, in any order: threads that run twice at once, wake themselves, or never leave.
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let (pid, processor) = (0u32..6, 0u32..3);
     let switch = (pid.clone(), pid.clone(), processor, 0u64..2000, any::<(bool, bool)>()).prop_map(
@@ -177,7 +177,7 @@ proptest! {
     }
 }
 
-/// What each domain of a trace ran, by its rows.
+/// How long each domain of a trace ran, by its rows.
 fn ran_ns(trace: &trace::Trace<'_>) -> Vec<u64> {
     let mut ran_ns = vec![0; trace.domains.len()];
     for (_, row) in trace.rows().filter(|(_, row)| row.event == Some(trace::event::SERVICE_TIME)) {
@@ -235,9 +235,9 @@ fn new_1_a_trace_that_is_cut_off_or_empty_is_refused() {
 }
 
 #[test]
-fn new_1_a_missing_switch_is_nobodys_work_and_its_time_is_said_to_be_uncertain() {
+fn new_1_a_missing_switch_is_no_threads_work_and_its_time_counts_as_uncertain() {
     let recording = Recording::read(include_str!("data/perf-sched-missing-switches.txt").as_bytes()).unwrap();
-    // The worker leaves processor 0 unseen after 4 ms, and processor 1 unseen after it came there at 12 ms.
+    // The worker leaves processor 0 unseen after 4 ms, and processor 1 unseen after coming there at 12 ms.
     assert_eq!((recording.gaps, recording.uncertain_ns), (2, (6 + 6) * 1_000_000));
     assert_eq!((recording.processors, recording.duration_ns), (2, 30_000_000));
     let mut work: Vec<_> = recording
@@ -250,7 +250,7 @@ fn new_1_a_missing_switch_is_nobodys_work_and_its_time_is_said_to_be_uncertain()
 }
 
 #[test]
-fn new_1_what_perf_recorded_is_refused_with_the_command_that_prints_it() {
+fn new_1_perfs_own_file_is_refused_with_the_command_that_prints_it() {
     for begin in [&b"PERFILE2h\0\0\0\xff"[..], b"2ELIFREP"] {
         let error = Recording::read(begin).unwrap_err();
         assert!(error.to_string().contains("perf sched script --ns -i FILE > schedule.txt"), "{error}");
@@ -277,7 +277,7 @@ const THREADS: usize = 6;
 const PROCESSORS: usize = 3;
 
 impl History {
-    /// Of such moves, from idle processors to idle processors.
+    /// The history of these moves. All processors are idle at its beginning and at its end.
     fn of(moves: &[(usize, usize, u64, u8)]) -> History {
         let mut history = History {
             processors: vec![0; PROCESSORS],
@@ -338,7 +338,7 @@ impl History {
         }
     }
 
-    /// All but the deleted ones; how a processor begins and ends is always kept.
+    /// All events except the deleted ones. The first and the last event of each processor are always kept.
     fn recorded(&self, is_deleted: &[bool]) -> Vec<Event> {
         let last = self.events.len() - PROCESSORS;
         let is_kept = |nth: usize| nth < PROCESSORS || nth >= last || !is_deleted[nth % is_deleted.len()];
@@ -351,8 +351,8 @@ impl History {
     }
 }
 
-/// Time on a processor between two events that agree though switches between them are deleted: nothing in the
-/// recording tells that. By the thread that seems to have run.
+/// Time on a processor between two events that agree although switches between them are deleted: nothing in
+/// the recording shows that. It is given by the thread that seems to have run.
 fn hidden_ns(history: &History, recorded: &[Event]) -> [u64; THREADS] {
     let mut hidden = [0; THREADS];
     for processor in 0..PROCESSORS as u32 {
@@ -382,7 +382,7 @@ fn hidden_ns(history: &History, recorded: &[Event]) -> [u64; THREADS] {
 
 proptest! {
     #[test]
-    fn new_1_no_thread_is_given_work_that_it_did_not_do_whatever_the_recorder_has_lost(
+    fn new_1_no_thread_is_given_work_that_it_did_not_do_with_any_loss_of_the_recorder(
         moves in prop::collection::vec((0..PROCESSORS, 0..THREADS, 1u64..100, 0u8..4), 0..80),
         is_deleted in prop::collection::vec(prop::bool::weighted(0.2), 1..60),
     ) {
@@ -404,8 +404,8 @@ proptest! {
     }
 }
 
-/// A thread that wakes every 10 ms and computes for 50 us, beside one that always computes: as Linux schedules them,
-/// the woken one has the processor after 2 us.
+/// A thread that wakes every 10 ms and computes for 50 us, beside one that always computes. As under Linux,
+/// the woken thread has the processor after 2 us.
 fn sleeper_beside_hog() -> Recording {
     let mut text = String::new();
     let switch = |at_us: u64, from: u32, state: char, to: u32| {

@@ -1,4 +1,4 @@
-//! Scenario files: the shipped ones run, and what is wrong in one is said with its line and key.
+//! Scenario files: the shipped ones run, and a mistake in a file is reported with its line and key.
 
 use mete_policy::CATALOG;
 use mete_sim::scenario::SHIPPED;
@@ -114,9 +114,9 @@ fn a_value_of_the_wrong_kind_or_out_of_range_is_named_with_its_line() {
     }
 }
 
-/// A slice of nothing would end at once, over and over, and time would not go on.
+/// A slice of length 0 would end at once, over and over, and time would not go on.
 #[test]
-fn what_a_guests_kernel_cannot_have_is_refused() {
+fn settings_that_a_guests_kernel_cannot_have_are_refused() {
     let guest = |table: &str, task: &str| {
         failure(&format!(
             "{SMALL}[[guest]]\nname = \"g\"\n{table}\n[[guest.task]]\nname = \"t\"\n{task}\nprogram = [\"yield\", {{ compute_ms = 1 }}]\n"
@@ -215,7 +215,7 @@ fn a_setting_that_fits_nothing_is_an_error_and_never_ignored() {
         let found = setting(wrong).expect_err("it fits nothing");
         assert!(found.starts_with(&format!("--set {wrong}: ")) && found.contains(expected), "{found}");
     }
-    // Keys below something that is no list of tables fail, too.
+    // A key below something that is not a list of tables fails, too.
     assert!(setting("task=3").is_err());
 }
 
@@ -226,7 +226,7 @@ fn a_scenario_that_is_neither_file_nor_shipped_is_answered_with_the_shipped_ones
 }
 
 #[test]
-fn another_client_shifts_nobody_elses_random_numbers() {
+fn another_client_does_not_shift_the_random_numbers_of_the_others() {
     let bursts = |text: &str| {
         let scenario = Scenario::parse("x.toml", text, &["host.processors=4".into()]).expect("it is right");
         let (report, ()) = report::run(&scenario, "rr", 1, ()).expect("it is known").expect("time goes on");
@@ -243,7 +243,7 @@ fn shares_can_change_while_a_scenario_runs() {
     let scenario = Scenario::parse("x.toml", &text.replace("{ sleep_ms = { exponential = 2 } }, ", ""), &[]);
     let scenario = scenario.expect("it is right");
     let (report, ()) = report::run(&scenario, "stride", 1, ()).expect("it is known").expect("time goes on");
-    // Half a second at 3 to 1, half a second at 3 to 30.
+    // Half a second at 3 to 1, and half a second at 3 to 30.
     let expected_ns = 125_000_000 + 454_545_454;
     assert!(report.clients[1].ran_ns.abs_diff(expected_ns) < 30_000_000, "{}", report.clients[1].ran_ns);
 }
@@ -277,12 +277,13 @@ fn when_all_wait_for_ever_processors_idle_and_the_run_ends() {
 }
 
 #[test]
-fn a_share_larger_than_all_others_together_leaves_the_processor_busy_and_nobody_out() {
+fn a_share_larger_than_all_others_together_leaves_the_processor_busy_and_no_client_out() {
     let text =
         SMALL.replace("share = 3", "share = 1048576").replace("{ sleep_ms = { exponential = 2 } }, ", "");
     under_every_policy(&text.replace("duration_ms = 1000", "duration_ms = 60_000"), |policy, report| {
         assert_eq!(report.times.run_ns, 60_000_000_000, "{policy}");
-        // A cycle of shares, a round or a drawing may be longer than the run; the larger has its part of it.
+        // A cycle of shares, a round or a drawing may be longer than the run; the larger share still has its
+        // part of it.
         let others = ["rr", "goodness", "fair-share", "credit", "credit-tavs"];
         let least = if others.contains(&policy) { 0.49 } else { 0.99 };
         assert!(report.clients[0].got > least, "{policy}: {}", report.clients[0].got);
@@ -300,7 +301,7 @@ fn a_million_clients_take_their_first_steps() {
     assert!(failure(&more).contains("count: at most 1048576, not 1048577"));
 }
 
-/// The scenario's host is the TAVS paper's; `tavs_host.rs` has the paper's promises.
+/// The scenario's host is the TAVS paper's; `tavs_host.rs` tests the paper's claims.
 #[test]
 fn tavs_8_the_shipped_host_answers_late_under_credit_and_at_once_under_tavs() {
     let scenario = Scenario::load("tavs-host", &["duration_ms=30000".to_owned()]).expect("it is right");
@@ -315,7 +316,7 @@ fn tavs_8_the_shipped_host_answers_late_under_credit_and_at_once_under_tavs() {
 }
 
 #[test]
-fn what_is_wrong_with_a_driver_or_a_remote_machine_is_said() {
+fn mistakes_in_a_driver_or_a_remote_machine_are_reported() {
     let with = |table: &str| failure(&format!("{SMALL}{table}\n"));
     for (table, expected) in [
         ("[driver]\nbatch = 0", "line 16: batch: 1 or more, not 0"),
@@ -345,7 +346,7 @@ fn what_is_wrong_with_a_driver_or_a_remote_machine_is_said() {
 }
 
 proptest! {
-    /// A text that is garbled is refused or is a scenario, and its settings too.
+    /// A damaged text is refused or is a scenario; the same holds for its settings.
     #[test]
     fn no_text_and_no_setting_makes_the_reader_panic(
         which in 0..SHIPPED.len(),
@@ -365,7 +366,7 @@ proptest! {
     }
 }
 
-/// One takes two locks in one order, the other in the other.
+/// One task takes two locks in one order, another task takes them in the other order.
 #[test]
 fn a_deadlock_is_named_at_the_end_of_a_run_in_a_guest_as_well() {
     let take = |first: &str, second: &str| {
@@ -391,7 +392,7 @@ fn a_deadlock_is_named_at_the_end_of_a_run_in_a_guest_as_well() {
 }
 
 #[test]
-fn ports_on_which_nobody_receives_or_to_which_nobody_sends_are_named() {
+fn ports_without_a_receiver_or_without_a_sender_are_named() {
     let send = failure(&SMALL.replace("\"done\"", "{ send = { to = \"b\", port = 1, bytes = 4 } }"));
     assert_eq!(
         send,

@@ -1,4 +1,4 @@
-//! Service-time errors of simulated runs: against the fluid server computed naively, and against the
+//! Service-time errors of simulated runs: compared with the fluid server computed naively, and with the
 //! papers' simulator.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
@@ -117,14 +117,15 @@ proptest! {
         prop_assert!((due_ns - naive.due_ns.iter().sum::<f64>()).abs() < 8.0);
     }
 
-    /// Always ready, one processor: then the fluid server serves S/T of the time, as the papers have it.
-    /// Policies whose schedule does not depend on whether all come before the first is picked.
+    /// Clients that are always ready, on one processor: then the fluid server serves S/T of the time, as in
+    /// the papers. The policies are those whose schedule does not depend on whether all clients come before
+    /// the first one is picked.
     #[test]
     fn vtrr_4_errors_of_clients_that_are_always_ready_are_the_papers(
         weights in prop::collection::btree_set(1u32..12, 1..7),
         policy in prop::sample::select(vec!["wfq", "stride", "wrr", "drr", "rr"]),
     ) {
-        // The simulated machine picks its first as soon as that is awake: let it be the largest alone.
+        // The simulated machine picks its first client as soon as that is awake, so the largest comes first.
         let weights: Vec<u32> = weights.into_iter().rev().collect();
         let shares = Shares::new(weights.iter().map(|&weight| share(weight)).collect()).unwrap();
         let mut papers = (by_name(policy).unwrap().make)(&shares.setup(1));
@@ -195,7 +196,7 @@ fn vtrr_4_errors_under_every_policy_are_the_papers_formula() {
         let (report, mut turns) = report::run(&scenario, entry.name, 1, turns).unwrap().unwrap();
         let total = turns.total;
         for (number, client) in (0..).zip(&report.clients) {
-            // Who runs at the end has not stopped yet, so its service is the report's.
+            // A client that runs at the end has not stopped yet, so its service is taken from the report.
             turns.had_ns[number as usize] = i128::from(client.ran_ns);
             turns.note(number, report.measured_ns);
             let (lowest, highest) = turns.extremes[number as usize];
@@ -240,10 +241,10 @@ fn what_switches_take_lowers_the_errors_of_all_unless_a_client_pays() {
 }
 
 #[test]
-fn who_is_ready_beyond_the_limit_starves_and_the_limit_is_the_scenarios() {
+fn a_client_that_is_ready_beyond_the_scenarios_limit_starves() {
     let text = TWO.replace("duration_ms = 1000\n", "duration_ms = 1000\nstarvation_ms = 9\n");
     let report = report_of(&text, "rr");
-    // Turns of 10 ms: 50 waits of 10 ms for the second, one fewer for the first, and 1 ms of each is too long.
+    // Turns of 10 ms: 50 waits of 10 ms for each, and 1 ms of each wait is too long.
     let starved: Vec<_> = report.clients.iter().map(|client| (client.starved, client.starved_ns)).collect();
     assert_eq!(starved, [(50, 50_000_000), (50, 50_000_000)]);
     assert!(report_of(TWO, "rr").clients.iter().all(|client| (client.starved, client.starved_ns) == (0, 0)));

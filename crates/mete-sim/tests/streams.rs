@@ -1,9 +1,9 @@
-//! Streams in the manner of TCP: everything arrives, once and in order, whatever is lost or late.
+//! Streams in the manner of TCP: everything arrives, once and in order, even if packets are lost or late.
 
 use mete_sim::{Report, Scenario, report};
 use proptest::prelude::*;
 
-/// A stream of 1 MiB to a guest behind a driver, beside hogs; `KEYS` are replaced.
+/// A stream of 1 MiB to a guest behind a driver, beside hogs. Settings replace its keys.
 const STREAM: &str = r#"
 about = "a stream"
 duration_ms = 600_000
@@ -69,8 +69,8 @@ fn what_a_full_network_card_loses_is_sent_again_and_taken_once() {
 }
 
 #[test]
-fn a_receiver_that_is_kept_waiting_is_sent_to_again_in_vain() {
-    // Each of the hogs has a second.
+fn segments_are_sent_again_needlessly_to_a_receiver_that_is_kept_waiting() {
+    // Each of the hogs has a second at a time.
     let settings = ["guest.hog.count=2", "policy.quantum_ms=1000"];
     let report = run(&settings, "rr");
     let senders = report.network.senders;
@@ -96,7 +96,7 @@ fn a_stream_on_a_network_without_a_longest_packet_comes_in_pieces() {
 }
 
 #[test]
-fn a_window_of_a_hundred_thousand_segments_that_loses_many_is_done_with() {
+fn a_stream_with_a_window_of_a_hundred_thousand_segments_that_loses_many_comes_to_its_end() {
     let settings = [
         "network.mbit_per_s=0",
         "driver.receive_ring=3000",
@@ -117,14 +117,14 @@ fn a_message_goes_as_65536_packets_at_most() {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
     let scenario = Scenario::parse("stream", &text, &settings).unwrap_or_else(|problem| panic!("{problem}"));
     let report = report::run(&scenario, "credit", 1, ()).expect("time goes on").expect("it is known").0;
-    assert_eq!(taken(&report), 1 << 16, "of the first question, which nobody answers");
+    assert_eq!(taken(&report), 1 << 16, "of the first question, which has no answer");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_lost_and_late_a_stream_arrives_whole_and_once(
+    fn a_stream_arrives_whole_and_once_with_any_loss_and_delay(
         ring in 1u32..64,
         window in 2u64..300,
         receive_us in 1u32..600,

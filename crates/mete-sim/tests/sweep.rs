@@ -1,4 +1,4 @@
-//! A sweep's results are in the order of its combinations and the same on any number of threads.
+//! A sweep's results are in the order of its combinations, and the same on any number of threads.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ fn sweep(policies: &[&str], varied: &[&str]) -> Sweep {
 
 fn run(sweep: &Sweep, threads: usize) -> Vec<Cell> {
     let threads = NonZeroUsize::new(threads).expect("some");
-    sweep.run(threads, || ControlFlow::Continue(()), || ()).expect("nobody stops it").expect("it runs")
+    sweep.run(threads, || ControlFlow::Continue(()), || ()).expect("it is not stopped").expect("it runs")
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_sweep_that_is_stopped_has_no_cells() {
 
 #[test]
 fn a_run_is_stopped_within_a_few_thousand_events_and_not_only_at_its_end() {
-    // So long that no machine would come to its end.
+    // A run that is too long for any machine to end.
     let long = ["duration_ms=1e11".to_owned()];
     let sweep = Sweep::new("mix", &long, &[], &[], 0..1).expect("a scenario");
     let asked = AtomicUsize::new(0);

@@ -1,5 +1,5 @@
-//! The paper's host (TAVS paper, §5): a driver domain, a domain that echoes and computes, and five that
-//! compute, under the credit scheduler with and without the TAVS parts.
+//! The paper's host (TAVS paper, §5): a driver domain, a domain that echoes and computes, and five domains
+//! that compute, under the credit scheduler with and without the parts of TAVS.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const S: Nanoseconds = 1_000 * MS;
 
 const DRIVER: ClientId = 0;
 const MIXED: ClientId = 1;
-/// The mixed guest's tasks: the I/O-bound one, and one that computes.
+/// The mixed guest's tasks: the I/O-bound one, and the one that computes.
 const IO: u16 = 0;
 const CPU: u16 = 1;
 const PORT: u16 = 7;
@@ -59,7 +59,7 @@ fn guest(tasks: &[Arc<Program>], name: &str) -> Guest {
     guest
 }
 
-/// 100 Mbit/s, 0.1 ms to the other side, and a disk of 7200 turns.
+/// 100 Mbit/s, 0.1 ms to the other side, and a disk with 7200 turns a minute.
 fn io() -> Io {
     let network =
         Network { delay_ns: 100 * US, bytes_per_s: 12_500_000, header_bytes: 78, segment_bytes: 1460 };
@@ -96,7 +96,7 @@ fn host(settings: CreditSettings, remote: Option<Remote>, mixed: &[Arc<Program>]
     host
 }
 
-/// Figure 10: 40 bytes, a think time of 100 to 1000 ms.
+/// Figure 10: 40 bytes, and a think time of 100 to 1000 ms.
 fn echo_client() -> Remote {
     let (bytes, think) = (Distribution::Fixed(40), Distribution::Uniform(100 * MS, 1000 * MS));
     Remote::Asks { to: MIXED, port: PORT, bytes, think, acknowledge_ns: None }
@@ -107,7 +107,8 @@ fn echo_server() -> Arc<Program> {
     program(&[Op::Receive { port: PORT }, compute, Op::Reply { bytes: Distribution::Fixed(40) }])
 }
 
-/// As iperf: a stream as long as the run, with as much under way as TCP allows without scaling, 64 KiB.
+/// As iperf: a stream as long as the run, with as much under way as TCP allows without window scaling, 64
+/// KiB.
 fn endless_stream() -> Remote {
     Remote::Sends { to: MIXED, port: PORT, bytes: LONGEST_NS, window: 44, patience_ns: 200 * MS }
 }
@@ -116,8 +117,8 @@ fn stream_reader() -> Arc<Program> {
     program(&[Op::Receive { port: PORT }, Op::Compute(Distribution::Fixed(5 * US)), Op::Done])
 }
 
-/// Figure 10 excludes the driver's inheritance and keeps whom it preempts in place, both for the baseline
-/// and for TAVS.
+/// Figure 10 leaves out the driver's inheritance, and keeps a preempted domain in its place, both for the
+/// baseline and for TAVS.
 fn figure_10(tavs: TavsSettings) -> CreditSettings {
     CreditSettings { tavs: TavsSettings { keep_on_run_queue: true, ..tavs }, ..CreditSettings::BASELINE }
 }
@@ -133,7 +134,7 @@ fn mean(values: &[Nanoseconds]) -> Nanoseconds {
 }
 
 #[test]
-fn tavs_8_figure_10_the_baselines_latency_grows_to_150_ms_and_tavs_is_near_nought_after_inferring() {
+fn tavs_8_figure_10_the_baselines_latency_grows_to_150_ms_and_tavs_is_near_zero_after_inferring() {
     let latencies = |tavs| {
         let mut host = host(figure_10(tavs), Some(echo_client()), &[echo_server(), hog()], 5);
         host.run_until(10 * S).expect("time goes on");
@@ -145,7 +146,7 @@ fn tavs_8_figure_10_the_baselines_latency_grows_to_150_ms_and_tavs_is_near_nough
         (pending_ns, host)
     };
     let (baseline_ns, _) = latencies(TavsSettings::OFF);
-    // A turn of each of the five is 150 ms; one that has earned credit meanwhile may have another.
+    // A turn of each of the five is 150 ms; a domain that has earned credit meanwhile may have another.
     let largest_ns = baseline_ns[baseline_ns.len() - 1];
     assert!((120 * MS..=180 * MS).contains(&largest_ns), "{largest_ns}");
     assert!((50 * MS..=90 * MS).contains(&mean(&baseline_ns)), "{}", mean(&baseline_ns));
@@ -202,7 +203,8 @@ fn tavs_8_table_1_mixed_domains_answer_as_fast_as_those_that_only_answer() {
     assert!(mean_ms("credit", "echo") < 6.0, "who only answers is boosted when it wakes");
 }
 
-/// A stream from outside to one domain, with so many hogs beside it; Mbit/s that its task takes.
+/// A stream from outside to one domain, with this number of hogs beside it. The result is the Mbit/s that its
+/// task takes.
 fn stream_mbit_per_s(tavs: TavsSettings, hogs: u32) -> u64 {
     let settings = CreditSettings { tavs, ..CreditSettings::BASELINE };
     let mut host = host(settings, Some(endless_stream()), &[stream_reader()], hogs);
@@ -264,7 +266,7 @@ fn tavs_4_figure_11_a_larger_pbratio_lets_more_through_and_takes_no_share() {
         let mut host = host(figure_10(tavs), Some(endless_stream()), &[stream_reader(), hog()], 5);
         host.run_until(30 * S).expect("time goes on");
         let (mixed_ns, hog_ns) = (host.ran_ns(MIXED), host.ran_ns(MIXED + 1));
-        // Without a bound on boosting it has somewhat more than the others.
+        // Without a bound on boosting it gets slightly more than the others.
         assert!(mixed_ns.abs_diff(hog_ns) < hog_ns / 5, "at {boost_ratio}: {mixed_ns} and {hog_ns}");
         (host.recorder().done, host.ran_ns(DRIVER))
     };
@@ -273,7 +275,7 @@ fn tavs_4_figure_11_a_larger_pbratio_lets_more_through_and_takes_no_share() {
     assert!(all.0 > 2 * little.0, "{little:?}, {all:?}");
 }
 
-/// The interface's contract holds with drivers and several processors, whatever the policy.
+/// Every policy keeps the interface's contract with drivers and several processors.
 #[test]
 fn new_1_every_policy_serves_the_papers_hosts_on_one_processor_and_on_three() {
     for shipped in mete_sim::scenario::SHIPPED.iter().filter(|shipped| shipped.name.starts_with("tavs-")) {

@@ -1,6 +1,6 @@
-//! The machine against queueing theory: what is known in closed form comes out.
+//! The machine against queueing theory: it reproduces what is known in closed form.
 //!
-//! Runs are repeatable, so a figure within its margin stays there; the margins are some three standard
+//! Runs are repeatable, so a figure within its margin stays within it. The margins are about three standard
 //! errors of runs of this length.
 
 use mete_policy::CATALOG;
@@ -11,13 +11,14 @@ fn run(text: &str, policy: &str) -> Report {
     report::run(&scenario, policy, 1, ()).expect("it is in the catalog").expect("time goes on").0
 }
 
-/// How many of `processors` are busy on average, if `clients` think and compute for exponential times,
-/// computing `load` of what they think (the machine repairman's model, M/M/c//N). It holds for every
-/// policy that conserves work and does not know how long a computation will be.
+/// How many of `processors` are busy on average, if `clients` think and compute for exponential times, and
+/// compute for `load` times as long as they think (the machine repairman's model, M/M/c//N). It holds for
+/// every policy that conserves work and does not know how long a computation will be.
 fn busy(processors: u32, clients: u32, load: f64) -> f64 {
     let mut weights = vec![1.0];
     for n in 1..=clients {
-        // From n − 1 to n of them computing: those who think come, as many as can be served go.
+        // From n − 1 to n computing clients: each client that thinks may come, and as many as are served may
+        // go.
         let coming = f64::from(clients - n + 1) * load;
         weights.push(weights[n as usize - 1] * coming / f64::from(n.min(processors)));
     }
@@ -47,8 +48,8 @@ fn processors_are_as_busy_as_theory_says_under_every_policy() {
     }
 }
 
-/// One asks at random times, one answers each in turn: a busy time of the second lasts 1/(μ − λ) on
-/// average, however the service times are spread (M/G/1).
+/// One task asks at random times, another answers the questions in turn. A busy time of the second lasts 1/(μ
+/// − λ) on average, for any distribution of service times (M/G/1).
 #[test]
 fn a_servers_busy_times_are_as_long_as_theory_says() {
     for service in ["{ exponential = 10 }", "10", "{ uniform = [5, 15] }"] {

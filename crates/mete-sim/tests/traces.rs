@@ -7,7 +7,7 @@ use mete_sim::trace::{ReadError, Writer, event, read};
 use mete_sim::{Report, Scenario, all_processors, in_parallel, report};
 use proptest::prelude::*;
 
-/// A trace of a shipped scenario, cut to two seconds without warm-up.
+/// A trace of a shipped scenario, shortened to two seconds without warm-up.
 fn trace(scenario: &str, policy: &str, seed: u64) -> (Report, Vec<u8>) {
     let settings = ["warm_up_ms=0".to_owned(), "duration_ms=2000".to_owned()];
     let scenario = Scenario::load(scenario, &settings).expect("it is right");
@@ -29,14 +29,14 @@ fn a_seed_gives_the_same_bytes_under_every_policy_on_any_number_of_threads() {
     assert_ne!(trace("mix", "vtrr", 1).1, trace("mix", "vtrr", 2).1);
 }
 
-/// FNV-1a: enough to tell traces apart.
+/// FNV-1a: good enough to tell traces apart.
 fn hash(bytes: &[u8]) -> u64 {
     let mixed = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, mixed)
 }
 
-/// The figure is that of the first machine on which this ran; it changes when the scenario, the policy
-/// or the machine's order of events does, and only then.
+/// The digest was taken on the first machine on which this test ran. It changes only when the scenario, the
+/// policy or the machine's order of events changes.
 #[test]
 fn a_seed_gives_the_same_bytes_on_every_machine() {
     assert_eq!(format!("{:016x}", hash(&trace("mix", "rr", 1).1)), "bc63a28f48968d82");
@@ -55,7 +55,7 @@ fn every_row_of_service_time_together_is_what_the_report_says() {
             }
         }
         for (client, ran_ns) in report.clients.iter().zip(&ran_ns[1..]) {
-            // Who runs when the run ends has not stopped yet.
+            // A client that runs when the run ends has no row for that yet.
             let missing_ns = client.ran_ns - ran_ns;
             assert!(missing_ns <= 100_000_000, "{scenario}: {} lacks {missing_ns}", client.name);
         }
@@ -84,7 +84,7 @@ fn rows_of_a_processor_are_in_order_and_each_switch_goes_on_where_the_last_ended
 }
 
 #[test]
-fn what_is_no_trace_is_refused() {
+fn bytes_that_are_no_trace_are_refused() {
     let (_, bytes) = trace("mix", "rr", 1);
     assert_eq!(read(b"METESIM2"), Err(ReadError::Foreign));
     assert_eq!(read(b""), Err(ReadError::Foreign));
@@ -107,7 +107,7 @@ proptest! {
         for bytes in [&bytes, &begun, &whole] {
             let rows = read(bytes).map_or(0, |trace| trace.rows().count());
             prop_assert!(rows <= bytes.len() / 32);
-            // Nor do they make a recording panic; whether it is one is not asked.
+            // They do not make a recording panic either; whether it is accepted does not matter here.
             drop(Recording::read(&bytes[..]));
         }
     }

@@ -1,4 +1,5 @@
-//! Guests with several virtual processors: where tasks run, whose share it is, what preempted locks cost.
+//! Guests with several virtual processors: where tasks run, how the share is divided, what preempted lock
+//! holders cost.
 
 use mete_policy::{CATALOG, ClientId, Event, Grant, Nanoseconds, Observation, Policy, ProcessorId, Stop};
 use mete_sim::scenario::Scenario;
@@ -16,12 +17,12 @@ fn failure(text: &str) -> String {
     Scenario::parse("x.toml", text, &[]).expect_err("it is wrong").to_string()
 }
 
-/// A host with so many processors, and what runs on it.
+/// A host with this number of processors, and what runs on it.
 fn head(duration_ms: u64, processors: u32, rest: &str) -> String {
     format!("about = \"\"\nduration_ms = {duration_ms}\nhost = {{ processors = {processors} }}\n{rest}")
 }
 
-/// A guest with tasks as `(name, rest of its table)`.
+/// A guest with these tasks, each as `(name, rest of its table)`.
 fn guest(name: &str, vcpus: u32, kernel: &str, tasks: &[(&str, &str)]) -> String {
     let tasks = tasks
         .iter()
@@ -38,7 +39,7 @@ fn run(text: &str, policy: &str) -> Report {
     run.expect("time goes on").0
 }
 
-/// Everything that was seen and noted, with its time.
+/// Everything that was observed and noted, with its time.
 #[derive(Default)]
 struct Seen {
     observed: Vec<(Observation, Nanoseconds)>,
@@ -111,14 +112,15 @@ fn the_service_of_virtual_processors_is_that_of_their_tasks_under_every_policy()
     }
 }
 
-/// Where each task of the first guest is: on a virtual processor that runs or that the host has preempted.
+/// Where each task of the first guest is: on a virtual processor that runs, or on one that the host has
+/// preempted.
 #[derive(Default)]
 struct Whereabouts {
     now_ns: Nanoseconds,
     is_dispatched: [bool; VCPUS],
     /// The task whose address space is loaded.
     loaded: [Option<u16>; VCPUS],
-    /// It has run that task since it had nothing to do.
+    /// It has run that task since it was last idle.
     is_in_use: [bool; VCPUS],
     /// How often a task was on another virtual processor than before.
     moves: usize,
@@ -172,7 +174,8 @@ impl Recorder for Whereabouts {
 
     fn noted(&mut self, note: Note, now_ns: Nanoseconds) {
         self.pass(now_ns);
-        // Who wakes was nowhere, even if the virtual processor where it was has not been told so since.
+        // A task that wakes was on no virtual processor, even if the one where it ran has not been told
+        // since.
         if let Note::TaskWoke { client: 0..3, task, .. } = note {
             (0..VCPUS).filter(|at| self.loaded[*at] == Some(task)).for_each(|at| self.is_in_use[at] = false);
         }
@@ -196,7 +199,7 @@ fn no_task_is_on_two_virtual_processors_at_once() {
 
 #[test]
 fn a_guest_alone_leaves_a_processor_idle_only_when_fewer_tasks_are_left_than_it_has() {
-    // Two of every three tasks begin on virtual processors that have done sooner than the others.
+    // Two of every three tasks begin on virtual processors that are done sooner than the others.
     let lengths = [90, 10, 20, 80, 30, 5, 70, 1, 2];
     let tasks: Vec<_> = lengths
         .iter()
@@ -236,7 +239,8 @@ fn a_task_that_wakes_runs_at_once_if_a_virtual_processor_is_idle() {
         let mut host = host(&head(1_000, 2, &guest("g", 2, kernel, &tasks)), "rr");
         host.run_until(1_000 * MS).expect("time goes on");
         let ran = ran_ns(&host, 3);
-        // A program is told of its progress at the end of its step. Were they on one, the hog had 100 ms less.
+        // A program is told of its progress at the end of its step. On one virtual processor the hog would
+        // have 100 ms less.
         assert!(ran[0] >= 993 * MS, "with {kernel}, the hog never waits: {ran:?}");
         assert!(ran[2] >= 98 * MS, "{ran:?} with {kernel}");
     }
@@ -263,7 +267,7 @@ fn a_packet_comes_to_the_first_virtual_processor_which_interrupts_the_one_where_
         let interrupt = Observation::EventPending { client: 1, event: Event::Other };
         assert!(seen.observed.contains(&(interrupt, came_ns)), "and tells the second one");
     }
-    // Its virtual processor keeps its address space when it idles, so one switch is all that is seen.
+    // Its virtual processor keeps its address space when it idles, so only one switch is seen.
     let switches =
         seen.observed.iter().filter(|(what, _)| matches!(what, Observation::TaskSwitch { client: 1, .. }));
     assert_eq!(switches.count(), 1);
@@ -271,7 +275,7 @@ fn a_packet_comes_to_the_first_virtual_processor_which_interrupts_the_one_where_
 
 #[test]
 fn busy_virtual_processors_share_what_there_is_to_do() {
-    // Three of four begin on the first virtual processor, as every second one there is over soon.
+    // Three of four begin on the first virtual processor, because every second task soon exits.
     let tasks = [
         ("a", "program = [{ compute_ms = 3 }]"),
         ("once-1", "times = 1\nprogram = [{ compute_ms = 1 }]"),
@@ -290,7 +294,7 @@ fn busy_virtual_processors_share_what_there_is_to_do() {
     }
 }
 
-/// What each of these clients together had of all processor time.
+/// What these clients together had of all processor time.
 fn part(report: &Report, clients: std::ops::Range<usize>) -> f64 {
     report.clients[clients].iter().map(|client| client.got).sum()
 }
@@ -334,36 +338,37 @@ fn ran_and_spun(report: &Report) -> Vec<(Nanoseconds, Nanoseconds)> {
 }
 
 #[test]
-fn who_spins_for_a_lock_whose_holder_is_preempted_burns_its_whole_slice() {
-    // On one processor the first is preempted after 10 ms, 2 ms into its third turn with the lock. The
-    // second spins for all of its 10 ms.
+fn a_task_that_spins_for_a_lock_whose_holder_is_preempted_burns_its_whole_slice() {
+    // On one processor the first is preempted after 10 ms, 2 ms into its third turn with the lock. The second
+    // spins for all of its 10 ms.
     let one = lockers("spin_lock", 1);
     assert_eq!(ran_and_spun(&one), [(12 * MS, 0), (10 * MS, 10 * MS)]);
     assert_eq!(one.clients[0].done, 2);
-    // Who sleeps for it leaves its processor to the holder.
+    // A task that sleeps for the lock leaves its processor to the holder.
     let asleep = lockers("lock", 1);
     assert!(ran_and_spun(&asleep).iter().all(|(_, spun_ns)| *spun_ns == 0));
     assert_eq!(asleep.clients[0].done, 5);
-    // With a processor for each they take turns: each spins for 2 of 6 ms, and the second for the first 3.
+    // With a processor each they take turns: each spins for 2 of 6 ms, and the second spins for the first 3
+    // ms, too.
     let two = lockers("spin_lock", 2);
     assert_eq!(ran_and_spun(&two), [(22 * MS, 6 * MS), (22 * MS, 9 * MS)]);
 }
 
 #[test]
 fn a_guests_kernel_takes_no_processor_from_the_holder_of_a_spin_lock() {
-    // One virtual processor: with slices shorter than the lock is held, nobody ever has to spin.
+    // One virtual processor: even with slices shorter than the lock is held, no task ever has to spin.
     let program =
         "count = 3\nprogram = [{ spin_lock = \"l\" }, { compute_ms = 3 }, { unlock = \"l\" }, \"done\"]";
     for kernel in ["{ priority = { slice_ms = 1 } }", "{ fair = { latency_ms = 2, least_ms = 1 } }"] {
         let report = run(&head(300, 1, &guest("g", 1, kernel, &[("t", program)])), "rr");
-        // Three may have done their work and not said so yet.
+        // Three tasks may have done their work and not reported it yet.
         let (spun_ns, done) = (report.clients[0].spun_ns, report.clients[0].done);
         assert!(spun_ns == 0 && (97..=99).contains(&done), "{spun_ns}, {done} with {kernel}");
     }
 }
 
 #[test]
-fn what_is_wrong_with_virtual_processors_and_spin_locks_is_said() {
+fn mistakes_with_virtual_processors_and_spin_locks_are_reported() {
     let text = head(10, 1, &guest("g", 2, KERNELS[0], &[HOG]));
     assert_eq!(failure(&text.replace("vcpus = 2", "vcpus = 0")), "x.toml, line 6: vcpus: 1 to 32, not 0");
     assert_eq!(failure(&text.replace("vcpus = 2", "vcpus = 33")), "x.toml, line 6: vcpus: 1 to 32, not 33");
@@ -412,11 +417,11 @@ fn tavs_gains_nothing_for_a_task_that_has_a_virtual_processor_to_itself() {
         let response = clients.find_map(|client| client.response.as_ref()).expect("it answers");
         (response.mean_ns().expect("it answers") / 1e6, evidence.map_or(0, |(_, count)| *count))
     };
-    // The server shares its virtual processor with a hog: switches between the two give it away.
+    // The server shares its virtual processor with a hog: the switches between the two give it away.
     let (shared_ms, evidence) = mean_ms(1, "credit-tavs");
     assert!(shared_ms < 1.0 && evidence > 0, "{shared_ms}, {evidence}");
-    // Its kernel moves it to the one that is idle, where it is followed by nobody but itself. Packets come to
-    // the other one, which runs the hog.
+    // The guest's kernel moves it to the idle virtual processor, where it is followed only by itself. Packets
+    // come to the other one, which runs the hog.
     let (own_ms, evidence) = mean_ms(2, "credit-tavs");
     assert_eq!((own_ms, evidence), (mean_ms(2, "credit").0, 0));
     assert!(own_ms > 10.0, "{own_ms}");
