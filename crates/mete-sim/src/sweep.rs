@@ -43,7 +43,7 @@ impl FromStr for Varied {
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SweepError {
     /// What should vary was not written as a key and values.
-    #[error("{0:?} says nothing to vary; write a key of the scenario and its values: host.switch_us=0,5,50")]
+    #[error("{0:?} names nothing to vary; write a key of the scenario and its values: host.switch_us=0,5,50")]
     Varied(String),
     /// A value does not fit.
     #[error("--vary {setting}: {what}")]

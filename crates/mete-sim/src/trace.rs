@@ -309,7 +309,7 @@ pub struct Trace<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// They do not begin as a trace does.
-    #[error("this is no trace of a simulated run: it does not begin with METESIM1")]
+    #[error("this is not a trace of a simulated run: it does not begin with METESIM1")]
     Foreign,
     /// They end in the middle of something.
     #[error("the trace ends in the middle, at byte {at}: was it written to the end?")]

@@ -207,7 +207,7 @@ fn a_setting_that_fits_nothing_is_an_error_and_never_ignored() {
         ("host.processor=3", "unknown field `processor`"),
         ("hosts.processors=3", "unknown field `hosts`"),
         ("task.c.share=3", "there is no \"c\" in task; there are a, b"),
-        ("task.share=3", "task is a list: name one of it"),
+        ("task.share=3", "task is a list: name one of its elements"),
         ("about.x=3", "about is a value"),
         ("host.processors", "it takes key=value"),
         ("task.a.share=0", "share: 1 to 1048576, not 0"),
@@ -399,7 +399,7 @@ fn ports_without_a_receiver_or_without_a_sender_are_named() {
         "x.toml, line 10: port: no task of its receiver receives on 1; allowed: it receives on none"
     );
     let receive = failure(&SMALL.replace("\"done\"", "{ receive = { port = 8 } }"));
-    assert!(receive.starts_with("x.toml, line 10: port: nothing comes to 8: "), "{receive}");
+    assert!(receive.starts_with("x.toml, line 10: port: no packet comes to 8: "), "{receive}");
     let both = SMALL
         .replace("\"done\"", "{ send = { to = \"b\", port = 2, bytes = 4 } }")
         .replace("{ compute_ms = 50 }", "{ receive = { port = 3 } }");

@@ -36,14 +36,14 @@ pub enum RecordingError {
         source: LineError,
     },
     /// No recorder writes a line of this length.
-    #[error("line {line} is longer than {LONGEST_LINE} bytes: it is no text of recorded events")]
+    #[error("line {line} is longer than {LONGEST_LINE} bytes: this is not a text of recorded events")]
     LongLine {
         /// The line's number, from 1.
         line: usize,
     },
     /// The file is what `perf record` wrote, before it was printed.
     #[error(
-        "it is what perf recorded, not the text of it: print it with `perf sched script --ns -i FILE > schedule.txt` \
+        "this is perf's own file, not its text: print it with `perf sched script --ns -i FILE > schedule.txt` \
          and replay that"
     )]
     PerfData,
@@ -63,7 +63,7 @@ pub enum RecordingError {
 
 impl Recording {
     /// Reads the text of `perf sched script`, `perf script` or an ftrace `trace` file, or the
-    /// [trace](crate::trace) of a simulated run, which it knows by its first bytes.
+    /// [trace] of a simulated run, which it knows by its first bytes.
     ///
     /// # Errors
     ///

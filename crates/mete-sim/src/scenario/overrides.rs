@@ -31,7 +31,7 @@ fn set(table: &mut Table, setting: &str) -> Result<(), String> {
         at = match value {
             Value::Table(table) => table,
             Value::Array(list) => element(list, key, keys.next())?,
-            _ => return Err(format!("{key} is a value; nothing is inside it")),
+            _ => return Err(format!("{key} is a value, not a table")),
         };
     }
     at.insert(last.to_owned(), value(text.trim()));
@@ -40,7 +40,8 @@ fn set(table: &mut Table, setting: &str) -> Result<(), String> {
 
 fn element<'a>(list: &'a mut [Value], key: &str, which: Option<&str>) -> Result<&'a mut Table, String> {
     let names = list.iter().filter_map(name).map(str::to_owned).collect::<Vec<_>>().join(", ");
-    let which = which.ok_or_else(|| format!("{key} is a list: name one of it, as in {key}.NAME.share"))?;
+    let which =
+        which.ok_or_else(|| format!("{key} is a list: name one of its elements, as in {key}.NAME.share"))?;
     let place = list.iter().position(|value| name(value) == Some(which));
     // A name takes precedence over a number.
     let place = place.or_else(|| which.parse().ok());

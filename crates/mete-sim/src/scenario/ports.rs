@@ -81,7 +81,7 @@ impl Ports {
             return Ok(());
         }
         let what = format!(
-            "port: nothing comes to {port}: no task and no [[remote]] sends there, and nothing is requested from it"
+            "port: no packet comes to {port}: no task and no [[remote]] sends there, and no task asks from it"
         );
         Err(Fault::new(span.clone(), what))
     }

@@ -239,7 +239,7 @@ impl Guest {
             if let Signal::Packet { .. } | Signal::Sent = signal {
                 world.io.look(self.first);
             }
-            let task = self.whom(at, signal, world, context);
+            let task = self.woken_task(at, signal, world, context);
             // The kernel sends a deferred read while the interrupted task runs.
             if let Some(read) = self.inbox.admit_deferred() {
                 world.io.read(Read { on: self.client(at), ..read }, context);
@@ -266,7 +266,7 @@ impl Guest {
     }
 
     /// The task that a signal wakes.
-    fn whom(
+    fn woken_task(
         &mut self,
         at: usize,
         signal: Signal,
