@@ -158,7 +158,8 @@ impl Recorder for Watch {
         } else if let Some(woke_ns) = watched.woke_ns.take() {
             watched.report.wake_to_block.get_or_insert_default().record(now_ns - woke_ns);
         }
-        // The turn is over, so the service is complete; the fluid server stops serving the client only afterwards.
+        // The turn is over, so the service is complete; only afterwards the fluid server stops serving the
+        // client.
         self.note_error(client, now_ns);
         if stop == Stop::Blocked {
             self.fluid.deactivate(client, now_ns);

@@ -404,7 +404,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
     fn attend_next(&mut self) {
         let first = self.todo.peek().map(|&Reverse((stage, _))| stage);
         if self.is_fill_due && first.is_none_or(|stage| stage == Stage::Pick) {
-            // Only after all questions and preemptions, because each may make a processor idle or a client ready.
+            // Only after all questions and preemptions: each may make a processor idle or a client ready.
             return self.fill();
         }
         if let Some(Reverse((stage, index))) = self.todo.pop()

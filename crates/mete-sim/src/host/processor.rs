@@ -197,7 +197,7 @@ impl<P: Policy, M: Model, R: Recorder> Host<P, M, R> {
             Phase::Switching => self.begin(index),
             Phase::Running => {
                 self.advance(index);
-                // A burst that ends with its slice is asked first: the client may block or go on at this instant.
+                // If burst and slice end together, the client is asked first: it may block or exit now.
                 if self.now_ns >= self.processors[index].burst_end_ns {
                     self.ask(index);
                 } else {

@@ -117,7 +117,8 @@ fn of_source(times_ns: &[Vec<u64>; 2], from: WakeSource) -> &[u64] {
 fn in_step(at_ns: &[u64], period_ns: u64) -> f64 {
     let (mut x, mut y) = (0.0, 0.0);
     for at_ns in at_ns {
-        // The times as directions on a circle of one period: the length of their mean says how well they agree.
+        // The times as directions on a circle of one period: the length of their mean says how well they
+        // agree.
         let angle = (at_ns % period_ns) as f64 / period_ns as f64 * std::f64::consts::TAU;
         x += libm::cos(angle);
         y += libm::sin(angle);

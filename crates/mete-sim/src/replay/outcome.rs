@@ -74,8 +74,8 @@ pub enum RunError {
     Stalled(#[from] Stalled),
     /// The recording is too long for its quanta.
     #[error(
-        "a recording of {} s in quanta of {quantum_ns} ns takes {decisions} decisions, and {MOST_DECISIONS} are simulated \
-         at most: name a longer --quantum", duration_ns / 1_000_000_000
+        "a recording of {} s in quanta of {quantum_ns} ns takes {decisions} decisions, and {MOST_DECISIONS} are \
+         simulated at most: name a longer --quantum", duration_ns / 1_000_000_000
     )]
     TooLong {
         /// How long the recording, or the work in it, is in nanoseconds.

@@ -31,12 +31,14 @@ pub(super) fn program(
     let name = task.get_ref();
     if !program.takes_time() {
         return fault(format!(
-            "program: that of {name:?} takes no time, so it would never end; it has to compute, sleep, read or receive"
+            "program: that of {name:?} takes no time, so it would never end; it has to compute, sleep, read or \
+             receive"
         ));
     }
     if !program.keeps_spin_locks_briefly() {
         return fault(format!(
-            "program: between spin_lock and its unlock, that of {name:?} may compute, repeat and be done, and nothing else: a task that waits for the lock uses processor time meanwhile"
+            "program: between spin_lock and its unlock, that of {name:?} may compute, repeat and be done, and \
+             nothing else: a task that spins for the lock uses up processor time meanwhile"
         ));
     }
     Ok(Arc::new(program))

@@ -1,4 +1,5 @@
-//! A scenario as it is written: the tables and keys of the file, all in one place.
+//! A scenario as it is written: the tables and keys of the file, except those of `[policy.credit]`, which are
+//! in `credit.rs`.
 //!
 //! Every table refuses keys that it does not have. A name that refers to something carries its place in the
 //! file, so that an error can point at it.

@@ -27,7 +27,8 @@ pub(super) fn unit(guests: &[GuestTable]) -> Result<u32, Fault> {
         // Divided first, because the product of the two may not fit.
         unit = (unit / divisor(unit, vcpus)).saturating_mul(vcpus);
         if unit > Share::MAX.get() {
-            let what = "vcpus: no share can be divided by all guests' numbers of them; take numbers that divide each other";
+            let what = "vcpus: no share can be divided by all guests' numbers of them; take numbers that divide \
+                        each other";
             return Err(Fault::new(guest.vcpus.span(), what));
         }
     }
