@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn log_16_what_is_undone_is_undone_once_and_half_a_record_does_not_count() {
+    fn log_16_a_change_is_undone_once_and_half_a_record_does_not_count() {
         let mut journal = Journal::without_name().unwrap();
         journal.append(record(1)).unwrap();
         journal.file.write_all_at(&record(2).to_bytes()[..100], journal.end).unwrap();

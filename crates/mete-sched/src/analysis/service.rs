@@ -183,7 +183,7 @@ mod tests {
         let mut service = Service::new(1, 4);
         service.pass(0, IDLE, 2, 1000, 1000);
         service.settle(21_000);
-        assert_eq!(service.total_ns(2), 20_000, "nobody has said that it has left");
+        assert_eq!(service.total_ns(2), 20_000, "no row says that it has left");
         // It left at 1300, which was not reported; the one that came then has left at 21,500.
         service.pass(0, 2, 3, 300, 1300);
         service.pass(0, 3, IDLE, 20_200, 21_500);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn log_16_what_passes_while_nothing_is_logged_is_charged_to_nobody() {
+    fn log_16_time_while_nothing_is_logged_is_charged_to_no_domain() {
         let mut service = Service::new(1, 4);
         service.pass(0, 3, 2, 10, 1000);
         service.settle(1500);

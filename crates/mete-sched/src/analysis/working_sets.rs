@@ -90,7 +90,7 @@ mod tests {
         traffic.end_period(&[]);
         let mut sets = WorkingSets::new(9);
         sets.derive(&traffic);
-        assert_eq!(sets.groups(), [vec![2, 3, 4], vec![5, 6]], "12 of 312 and 3 at all connect nobody");
+        assert_eq!(sets.groups(), [vec![2, 3, 4], vec![5, 6]], "12 of 312, or 3 in all, connect no domains");
         assert_eq!((sets.group_of(4), sets.group_of(7)), (2, 7));
     }
 
