@@ -109,8 +109,8 @@ impl Configuration {
         events: &[EventUse],
         domains: usize,
     ) -> Result<(), PlanError> {
-        // One register is the null file's, and each event needs at least one.
         let domains = domains.min(shape.domains());
+        // One register is the null file's, and each event needs at least one.
         let (mut registers, mut room) = (shape.files() - 1 - events.len(), shape.data_bytes() as u64);
         let (mut totals, mut others) = (Vec::new(), Vec::new());
         for event in events {

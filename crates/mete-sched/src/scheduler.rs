@@ -166,7 +166,7 @@ const STOCK_COSTS_AT_MOST: u64 = 100;
 
 /// Whether and when the sources have to take stock again.
 #[derive(Clone, Copy, Debug, Default)]
-struct Stock {
+struct StockDue {
     is_due: bool,
     not_before_ns: u64,
 }
@@ -178,7 +178,7 @@ struct Placement {
 }
 
 /// A component that is read.
-struct Taken {
+struct TakenComponent {
     label: String,
     path: PathBuf,
 }
@@ -190,9 +190,9 @@ pub struct Scheduler {
     analysis: Analysis,
     discovery: Option<Discovery<ComponentSource>>,
     trust: Arc<Trust>,
-    components: Vec<Taken>,
+    components: Vec<TakenComponent>,
     placement: Option<Placement>,
-    stock: Stock,
+    stock: StockDue,
     ticker: Ticker,
     notices: Vec<Notice>,
     polls: u64,
@@ -208,31 +208,31 @@ pub struct Scheduler {
 
 /// What exists before anything else at a start. The scheduler takes precedence already for loading, which would take
 /// seconds on a full machine.
-struct Begun {
+struct BegunStart {
     notices: Vec<Notice>,
     used_before_ns: u64,
     precedence: Precedence,
 }
 
-impl Begun {
-    fn now() -> Begun {
-        Begun { notices: Vec::new(), used_before_ns: thread_time_ns(), precedence: Precedence::take() }
+impl BegunStart {
+    fn now() -> BegunStart {
+        BegunStart { notices: Vec::new(), used_before_ns: thread_time_ns(), precedence: Precedence::take() }
     }
 }
 
-/// The domains with their members.
-struct Members {
+/// The domains, with the members that were found at the start.
+struct DomainMembers {
     domains: Domains,
     /// Users whom a selector names.
     selected: Vec<u32>,
 }
 
-impl Members {
+impl DomainMembers {
     fn find(
         settings: &Settings,
         specs: Vec<DomainSpec>,
         notices: &mut Vec<Notice>,
-    ) -> Result<Members, DomainError> {
+    ) -> Result<DomainMembers, DomainError> {
         let selected = specs.iter().flat_map(DomainSpec::users).collect();
         let mut domains = Domains::new(specs)?;
         if let Some(by) = settings.divide {
@@ -242,7 +242,7 @@ impl Members {
         if !settings.may_be_empty {
             notices.extend(domains.check_matches()?.into_iter().map(Notice::Empty));
         }
-        Ok(Members { domains, selected })
+        Ok(DomainMembers { domains, selected })
     }
 }
 
@@ -254,8 +254,8 @@ impl Scheduler {
     ///
     /// [`SchedulerError`]. Nothing is attached or changed then.
     pub fn start(settings: Settings, specs: Vec<DomainSpec>) -> Result<Scheduler, SchedulerError> {
-        let mut begun = Begun::now();
-        let members = Members::find(&settings, specs, &mut begun.notices)?;
+        let mut begun = BegunStart::now();
+        let members = DomainMembers::find(&settings, specs, &mut begun.notices)?;
         let kernel = start_kernel(&settings, &mut begun.notices)?;
         Scheduler::begin(settings, members, kernel, begun)
     }
@@ -270,17 +270,17 @@ impl Scheduler {
         settings: Settings,
         specs: impl FnOnce() -> Vec<DomainSpec>,
     ) -> Result<Scheduler, SchedulerError> {
-        let mut begun = Begun::now();
+        let mut begun = BegunStart::now();
         let kernel = start_kernel(&settings, &mut begun.notices)?;
-        let members = Members::find(&settings, specs(), &mut begun.notices)?;
+        let members = DomainMembers::find(&settings, specs(), &mut begun.notices)?;
         Scheduler::begin(settings, members, kernel, begun)
     }
 
     fn begin(
         settings: Settings,
-        members: Members,
+        members: DomainMembers,
         kernel: Option<KernelSource>,
-        begun: Begun,
+        begun: BegunStart,
     ) -> Result<Scheduler, SchedulerError> {
         let processors = kernel.as_ref().map_or_else(configured_processors, Source::processors);
         let mut scheduler = Scheduler::new(settings, members, processors, begun)?;
@@ -303,12 +303,12 @@ impl Scheduler {
     /// A scheduler that reads nothing yet. The search for components has begun.
     fn new(
         settings: Settings,
-        members: Members,
+        members: DomainMembers,
         processors: usize,
-        begun: Begun,
+        begun: BegunStart,
     ) -> Result<Scheduler, SchedulerError> {
-        let Members { domains, selected } = members;
-        let Begun { mut notices, used_before_ns, precedence } = begun;
+        let DomainMembers { domains, selected } = members;
+        let BegunStart { mut notices, used_before_ns, precedence } = begun;
         let all = 0..domains.len() as DomainId;
         let roles: Vec<_> = all.clone().map(|domain| domains.role(domain)).collect();
         let drivers = all.filter(|&domain| domains.role(domain) == Some(Role::Driver)).collect();
@@ -332,7 +332,7 @@ impl Scheduler {
             discovery,
             trust,
             components: Vec::new(),
-            stock: Stock::default(),
+            stock: StockDue::default(),
             ticker: Ticker::new(settings.poll),
             settings,
             domains,
@@ -565,7 +565,7 @@ impl Scheduler {
         }
         let took_ns = monotonic_ns().saturating_sub(now_ns);
         // A pause that is a multiple of the effort bounds the share of the time.
-        self.stock = Stock { is_due: false, not_before_ns: now_ns + took_ns * STOCK_COSTS_AT_MOST };
+        self.stock = StockDue { is_due: false, not_before_ns: now_ns + took_ns * STOCK_COSTS_AT_MOST };
     }
 
     fn look_at_processes(&mut self) {
@@ -649,7 +649,7 @@ impl Scheduler {
         let (label, path) = (source.label().to_owned(), source.path().to_owned());
         // The search must know that the component was let go, or it would never offer it again.
         self.read(Box::new(source)).inspect_err(|_| self.let_go(&path))?;
-        self.components.push(Taken { label: label.clone(), path });
+        self.components.push(TakenComponent { label: label.clone(), path });
         Ok(label)
     }
 
@@ -661,7 +661,7 @@ impl Scheduler {
 
     fn note_ended(&mut self) {
         let (analysis, notices, discovery) = (&self.analysis, &mut self.notices, &self.discovery);
-        self.components.retain(|Taken { label, path }| {
+        self.components.retain(|TakenComponent { label, path }| {
             // By path and not by label: a process may have several components of one name.
             let is_read = analysis.sources().any(|source| source.found_at() == Some(path));
             if !is_read {

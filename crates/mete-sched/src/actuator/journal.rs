@@ -32,7 +32,7 @@ const NAMESPACE: std::ops::Range<usize> = 48..56;
 const BEGIN: std::ops::Range<usize> = 56..64;
 /// The extension of the names of journals.
 const EXTENSION: &str = "masks";
-/// How often a file is tried to be made. Another program may remove the directory just before the file is put into it.
+/// How often to try to make a file. Another program may remove the directory just before the file is put into it.
 const TRIES: u32 = 10;
 
 /// See the [module](self).

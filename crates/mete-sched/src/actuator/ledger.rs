@@ -228,8 +228,8 @@ impl Ledger {
         let present = Mask::of_thread(thread).ok()?;
         let parent = self.ancestor(process, present)?;
         let found = Process::read_thread(process.pid, thread)?;
-        // A thread with an entry was restored already; one that is older than its ancestor's entry inherited nothing
-        // from it; one with the original mask needs nothing.
+        // A thread with an entry was restored already. A thread that is older than that ancestor inherited nothing from
+        // it. A thread with the original mask needs nothing.
         if self.entry(&found).is_some() || found.start < parent.start || parent.original == present {
             return None;
         }

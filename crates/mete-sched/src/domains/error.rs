@@ -55,7 +55,7 @@ pub enum DomainError {
     Value {
         /// What was written.
         text: String,
-        /// What belongs there.
+        /// What should stand there.
         expected: String,
     },
     /// There is no such user.
@@ -98,7 +98,7 @@ pub enum DomainError {
     Nobody {
         /// The selectors of all domains.
         selectors: String,
-        /// How many processes do not tell this user which program they run, where a selector asks for that.
+        /// The number of processes whose programs this user may not see, if a selector asks for programs.
         unread: usize,
     },
     /// The selected processes belong to an earlier domain.
@@ -123,7 +123,7 @@ pub struct Empty {
     pub name: String,
     /// The selectors of the processes that would belong to it.
     pub selectors: String,
-    /// How many processes do not tell this user which program they run, where a selector asks for that.
+    /// The number of processes whose programs this user may not see, if a selector asks for programs.
     pub unread: usize,
 }
 

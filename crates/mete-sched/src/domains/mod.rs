@@ -12,8 +12,8 @@
 //!
 //! To scan `/proc` costs milliseconds on a large machine. So a [scan](Domains::scan) first looks whether anything has
 //! begun since the last scan, and then reads only what is new. A process is read a second time at the next scan,
-//! because between fork and exec it still has its parent's name. All processes are read again every
-//! [`FULL_SCAN_EVERY`] scans.
+//! because between fork and exec it still has its parent's name. At every 16th scan, all
+//! processes are read again.
 
 mod error;
 pub mod groups;
@@ -265,7 +265,7 @@ impl Domains {
     /// Names a domain after a text, with a number behind it if another domain has that name.
     fn name_domain(&mut self, domain: DomainId, text: String) {
         let candidates = std::iter::once(text.clone()).chain((2..).map(|nth| format!("{text}_{nth}")));
-        // One candidate more than there are domains: at least one of them is free, unless the text is empty.
+        // One candidate more than there are domains: so at least one of them is free.
         let name = candidates
             .take(MAX_DOMAINS + 1)
             .find(|name| !name.is_empty() && self.by_name(name).is_none())

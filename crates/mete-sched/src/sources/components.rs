@@ -214,7 +214,7 @@ impl Source for ComponentSource {
     }
 
     fn attend(&mut self) -> Result<(), SourceError> {
-        // Its limits were chosen for another user, so it must be taken anew.
+        // It was taken as a component of a user who may say everything, and has another user now.
         if !self.standing.is_up_to_date() {
             self.has_failed = true;
             return Err(SourceError::Changed { label: self.label.clone() });

@@ -238,7 +238,7 @@ impl Standing {
             return told.into_iter().collect();
         }
         limits.claims.speak_for(self.own);
-        // "other" comes first: a component there must not become the owner of a domain.
+        // The domain comes first, so that a component in "other" is recorded as the owner of nothing.
         let is_driver = self.own != OTHER && trust.admit_driver(self.own, user);
         let has_turned = std::mem::replace(&mut limits.claims.all_told, is_driver) != is_driver;
         // A component that has become a driver, or is one no longer, must be told about every process anew.
