@@ -1,7 +1,7 @@
 //! The processes that the tests of this crate observe.
 //!
 //! * `pin PROCESSOR PID…` places processes, prints `placed N`, and waits. A line with a processor on its input makes
-//!   it place them anew. Any other line makes it panic. At the end of its input, it ends in order.
+//!   it place them anew. Any other line makes it panic. At the end of its input, it ends as it should.
 //! * `recover` puts back what schedulers have left behind that were killed together with their watchers.
 //! * `wait` prints `here` and waits. Each line on its input makes it start one thread and one child, which wait, too,
 //!   and print `here` again. It ends with its input.

@@ -396,7 +396,7 @@ fn log_6_without_the_kernel_programs_that_appear_beside_a_component_have_domains
         reads(&scheduler, &driver)
     });
     let later = common::waiting_as("mete-appears");
-    eventually("who appears has a domain", || {
+    eventually("a program that appears has a domain", || {
         scheduler.tick();
         scheduler.domains().by_name("mete-appears") == Some(scheduler.domains().domain_of(later.pid()))
     });

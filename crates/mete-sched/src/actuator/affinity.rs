@@ -18,12 +18,12 @@ use crate::domains::process::{self, Process};
 /// What this actuator enforces, and how closely.
 pub const ENFORCES: &str = "\
 affinity: the threads of a placed domain run on its processor and on no other, from the moment the call returns; \
-threads and processes that they start inherit it. It reserves nothing: others may run there, too, and it gives no \
-share of the processor. A thread's own mask is respected and put back at the end, also after a crash or kill -9; if \
-the two processes that put masks back are killed at the same moment, the next start of this program by the same user \
-puts it back. A process may keep the placed mask if it was started, and its starter has ended, within a second before a \
-kill -9. What is put back is a mask of the thread's own, even if it had none before and ran wherever its cpuset let it: \
-if that cpuset is widened later, the thread does not follow.";
+threads and processes that they start inherit it. It reserves nothing: other threads may run there, too, and it \
+gives no share of the processor. A thread's own mask is respected and put back at the end, also after a crash or \
+kill -9; if the two processes that put masks back are killed at the same moment, the next start of this program by \
+the same user puts it back. A process may keep the placed mask if it was started, and its starter has ended, within \
+a second before a kill -9. What is put back is a mask of the thread's own, even if it had none before and ran \
+wherever its cpuset let it: if that cpuset is widened later, the thread does not follow.";
 
 /// The number of passes over a process that starts threads while it is being placed.
 const MAX_PASSES: usize = 16;

@@ -191,7 +191,8 @@ impl Analysis {
     /// Ends a period and derives from it what a policy asks for. Allocates nothing.
     pub fn end_period(&mut self, now_ns: u64) -> Period<'_> {
         let length_ns = now_ns.saturating_sub(self.period_began_ns).max(1);
-        // The order matters: roles of drivers decide what is a transaction, transactions decide who is a client.
+        // The order matters: the roles of drivers decide which dealings are transactions, and these decide which
+        // domains are clients.
         self.find_drivers();
         let findings = &mut self.findings;
         findings.service.end_period();
