@@ -1,5 +1,5 @@
-//! What components know to have missed, beyond the rows that they wrote. Sources report it, and the analysis sums it up, so
-//! it is in a module below both.
+//! What components know to have missed, beyond the rows that they wrote. Sources report it, and the analysis sums it
+//! up, so it is in a module below both.
 
 use serde::Serialize;
 
