@@ -234,7 +234,7 @@ fn without_root_it_is_said_why_the_kernel_is_not_logged() {
 #[test]
 fn without_root_it_is_said_first_what_would_be_wrong_for_root_too() {
     for (domain, wrong) in [
-        ("gone=pid:2147483647", "no process is there for pid:2147483647"),
+        ("gone=pid:2147483647", "there is no process for pid:2147483647"),
         ("none=comm:no-such-program", "nothing that runs now matches comm:no-such-program"),
     ] {
         for arguments in [&["log"][..], &["record", "--schema", "scheduler", "-o", "/nowhere/trace"]] {

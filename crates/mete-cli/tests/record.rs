@@ -459,7 +459,7 @@ fn klog_8_domains_of_a_recording_have_names_and_their_processes_events() {
     assert_eq!(names, serde_json::json!(["other", "idle", "later", "mine"]));
     let alone = ["--domain", "gone=pid:2147483647"];
     let refused = mete(&[&schema[..], &alone].concat()).assert().code(1);
-    assert!(self::said(&refused).contains("no process is there for pid:2147483647"));
+    assert!(self::said(&refused).contains("there is no process for pid:2147483647"));
 }
 
 /// Writes over the buffers that it has inherited.

@@ -1,4 +1,4 @@
-//! The program's side: two keepers, and a thread that replaces one that has ended.
+//! The program's side: two keepers, and a thread that replaces a keeper that has ended.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read};
@@ -17,51 +17,51 @@ use rustix::time::Timespec;
 
 use crate::{READY, Role, Stage};
 
-/// How long a keeper may take to say that it is there, and to end: more than it was seen to take on a machine with
-/// hundreds of busy processes, where ten seconds were not enough.
+/// How long a keeper may take to report that it is there, and to end. This is more than keepers were seen to take on
+/// a machine with hundreds of busy processes, where ten seconds were not enough.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// When a keeper that could not be started is tried again.
+/// How long to wait before another try, after a keeper could not be started.
 const RETRY: Duration = Duration::from_millis(200);
-/// How often this process looks which keepers have ended where the kernel does not let it wait for that: poll takes no
+/// How often this process looks which keepers have ended, if the kernel does not let it wait for that. Poll takes no
 /// more files than the limit of descriptors, which the user or root may lower at any time.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// The longest first line of a keeper.
+/// The length of the longest first line of a keeper.
 const LONGEST_WORD: usize = 200;
 
-/// Two keepers at their posts. Dropped, it dismisses them: they see the end of the program.
+/// Two keepers at work. When this is dropped, they are dismissed: they see the end of the program.
 #[derive(Debug)]
 pub struct Keepers {
-    /// Whose end is the program's end. Nothing but this process has it.
+    /// The end of this pipe is the end of the program for the keepers. No other process has this side of it.
     pipe: Option<OwnedFd>,
-    /// Whose end wakes the thread.
+    /// The end of this pipe wakes the thread.
     wake: Option<OwnedFd>,
     thread: Option<JoinHandle<()>>,
-    present: Arc<Present>,
+    present: Arc<PresentKeepers>,
 }
 
-/// Who is there, for the threads that ask.
+/// How many keepers are there, for the threads that ask.
 #[derive(Debug, Default)]
-struct Present {
-    count: Mutex<Count>,
+struct PresentKeepers {
+    count: Mutex<KeeperCount>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Count {
+struct KeeperCount {
     keepers: usize,
-    /// Why the last one that was tried could not be started, if it could not.
+    /// The reason why the last keeper could not be started; `None` if it could.
     why: Option<String>,
-    /// Whether it is theirs to undo.
+    /// Whether the keepers have to undo what must be undone.
     is_left: bool,
 }
 
 impl Keepers {
-    /// Starts both; they are there when this returns. `program` says how this program is started, `files` and `words`
-    /// are what they find in their [`Duty`](crate::Duty).
+    /// Starts both keepers. They are there when this returns. `program` returns the command that starts this program;
+    /// `files` and `words` are what the keepers find in their [`Duty`](crate::Duty).
     ///
     /// # Errors
     ///
-    /// Why one of them cannot be started; none is left then.
+    /// The reason why one of them cannot be started. No keeper is left then.
     pub fn start(
         role: &'static Role,
         program: impl Fn() -> Command + Send + 'static,
@@ -69,13 +69,15 @@ impl Keepers {
         words: Vec<OsString>,
     ) -> io::Result<Keepers> {
         let (input, pipe) = pipe_with(PipeFlags::CLOEXEC)?;
+        // Does not block: the thread only looks whether this pipe has ended.
         let (woken, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        let order = Order { role, program: Box::new(program), files, words, input };
-        let present = Arc::new(Present::default());
+        let order = KeeperOrder { role, program: Box::new(program), files, words, input };
+        let present = Arc::new(PresentKeepers::default());
         let first = order.start(Stage::First)?;
         let second = match order.start(Stage::ToStartSecond) {
             Ok(second) => second,
             Err(error) => {
+                // The end of the pipe ends the first keeper, too, unless it is stopped.
                 drop(pipe);
                 first.end();
                 return Err(error);
@@ -83,21 +85,23 @@ impl Keepers {
         };
         present.lock().keepers = 2;
         let posts = [Ok(first), Ok(second)];
-        let watch = Watch { order, posts, leaving: Vec::new(), present: present.clone() };
+        let watch = KeeperWatch { order, posts, leaving: Vec::new(), present: present.clone() };
         let mut keepers = Keepers { pipe: Some(pipe), wake: Some(wake), thread: None, present };
         let thread = thread::Builder::new().name("mete-keepers".into());
         keepers.thread = Some(thread.spawn(move || watch.run(&woken))?);
         Ok(keepers)
     }
 
-    /// Waits until at least one keeper is there; as a rule it is.
+    /// Waits until at least one keeper is there. Usually, one is.
     ///
     /// # Errors
     ///
-    /// Why there is none: as soon as none can be started, and after `limit` at the latest.
+    /// The reason why there is none. This returns as soon as none can be started, and after `limit` at the latest.
     pub fn wait_for_one(&self, limit: Duration) -> io::Result<()> {
-        let has_none = |count: &mut Count| count.keepers == 0 && count.why.is_none();
-        let waited = self.present.changed.wait_timeout_while(self.present.lock(), limit, has_none);
+        let waited = self.present.changed.wait_timeout_while(self.present.lock(), limit, |count| {
+            // A reason ends the wait: the next try comes only after a while.
+            count.keepers == 0 && count.why.is_none()
+        });
         let (count, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if count.keepers > 0 {
             return Ok(());
@@ -106,17 +110,18 @@ impl Keepers {
         Err(io::Error::other(why))
     }
 
-    /// Leaves it to them: they see the end of the program and undo. Waits for that, though not for ever.
+    /// Leaves the undoing to the keepers: they see the end of the program and undo. Waits for that, but not for ever.
     pub fn leave(&mut self) {
         self.present.note(|count| count.is_left = true);
         self.dismiss();
     }
 
-    /// Ends both, after what they are there for was undone.
+    /// Ends both keepers, after what they are there for was undone.
     pub fn dismiss(&mut self) {
+        // Together: the thread ends by `wake`, the keepers by `pipe`.
         drop((self.pipe.take(), self.wake.take()));
         if let Some(thread) = self.thread.take() {
-            // It does not panic; if it did, the end of the pipe would still reach the keepers.
+            // The thread does not panic. If it did, the end of the pipe would still reach the keepers.
             let _ = thread.join();
         }
     }
@@ -128,20 +133,21 @@ impl Drop for Keepers {
     }
 }
 
-impl Present {
-    /// Nothing that holds the lock can leave the count half changed.
-    fn lock(&self) -> MutexGuard<'_, Count> {
+impl PresentKeepers {
+    /// The count. A panic of a thread that held the lock is of no consequence, because no change leaves the count
+    /// half done.
+    fn lock(&self) -> MutexGuard<'_, KeeperCount> {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, change: impl FnOnce(&mut Count)) {
+    fn note(&self, change: impl FnOnce(&mut KeeperCount)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
 }
 
 /// How keepers are started.
-struct Order {
+struct KeeperOrder {
     role: &'static Role,
     program: Box<dyn Fn() -> Command + Send>,
     files: Vec<OwnedFd>,
@@ -150,8 +156,8 @@ struct Order {
     input: OwnedFd,
 }
 
-impl Order {
-    /// Starts one and hears that it is there.
+impl KeeperOrder {
+    /// Starts a keeper, and waits until it has reported that it is there.
     fn start(&self, stage: Stage) -> io::Result<Keeper> {
         let mut child = self.command(stage)?.spawn()?;
         let output = child.stdout.take().ok_or(ErrorKind::BrokenPipe)?;
@@ -162,7 +168,7 @@ impl Order {
                 Ok(keeper)
             }
             Err(error) => {
-                // What was started is no keeper.
+                // The process that was started is no keeper.
                 let _ = keeper.child.kill();
                 let _ = keeper.child.wait();
                 Err(error)
@@ -176,19 +182,19 @@ impl Order {
         command.arg(self.role.argument).arg(stage.word()).arg(numbers.len().to_string());
         command.args(numbers.iter().map(RawFd::to_string)).args(&self.words);
         command.stdin(self.input.try_clone()?).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
-        // Probes in there are for other uses of the program: a keeper is no component for anyone to find.
+        // Probes in this program are for other uses of it. A keeper is no component that a scheduler should find.
         command.env("METE_PROBES", "off");
-        // SAFETY: system calls alone, which touch no memory of the parent's.
+        // SAFETY: `set_apart` makes only system calls, which touch no memory of the parent.
         unsafe { command.pre_exec(move || set_apart(&numbers)) };
         Ok(command)
     }
 }
 
-/// In the child: a session of its own, and the files that it inherits.
+/// In the child, before exec: gives it a session of its own, and the files that it inherits.
 fn set_apart(numbers: &[RawFd]) -> io::Result<()> {
     rustix::process::setsid()?;
     for &number in numbers {
-        // SAFETY: the parent's own files, open in its copy too.
+        // SAFETY: the descriptors are the parent's own files, and they are open in the child's copy, too.
         rustix::io::fcntl_setfd(unsafe { BorrowedFd::borrow_raw(number) }, FdFlags::empty())?;
     }
     Ok(())
@@ -196,15 +202,16 @@ fn set_apart(numbers: &[RawFd]) -> io::Result<()> {
 
 /// A keeper while it is there.
 struct Keeper {
-    /// Ends with it.
+    /// Ends with the keeper.
     output: ChildStdout,
     /// The keeper, or its parent.
     child: Child,
+    /// The keeper itself, if its number was certain.
     handle: Option<OwnedFd>,
 }
 
 impl Keeper {
-    /// Its first line, which says its number; another program would not say so.
+    /// Reads the keeper's first line, which says the number of its process. Another program would not say so.
     fn hear(&mut self) -> io::Result<Option<u32>> {
         let deadline = Instant::now() + PATIENCE;
         let mut line = Vec::new();
@@ -213,6 +220,7 @@ impl Keeper {
             if !is_ready(&self.output, PollFlags::IN, deadline)? {
                 return Err(io::Error::new(ErrorKind::TimedOut, "the program that was started says nothing"));
             }
+            // Letter by letter, so that nothing behind the line is read.
             match self.output.read(&mut letter) {
                 Ok(0) => break,
                 Ok(_) if letter == *b"\n" => break,
@@ -228,17 +236,18 @@ impl Keeper {
         }
     }
 
-    /// A handle of the process that said this number, as long as it cannot have ended and left the number to another
-    /// one.
+    /// Takes a handle of the process that said this number, unless the keeper may have ended and the number may
+    /// belong to another process.
     fn identify(&mut self, pid: Option<u32>) {
         let Some(pid) = pid.and_then(|pid| Pid::from_raw(pid.try_into().ok()?)) else { return };
         self.handle = pidfd_open(pid, PidfdFlags::empty()).ok();
+        // The order matters: if the keeper has not ended now, the handle above was opened while it had its number.
         if self.has_ended(Instant::now()) {
             self.handle = None;
         }
     }
 
-    /// Whether its output has ended, or does so until then.
+    /// Whether the keeper's output has ended, or ends before the deadline.
     fn has_ended(&self, deadline: Instant) -> bool {
         loop {
             if is_at_end(&self.output) {
@@ -254,75 +263,87 @@ impl Keeper {
 
     fn signal(&self, signal: Signal) {
         if let Some(handle) = &self.handle {
-            // Refused only if it has ended.
+            // An error means that the process has ended.
             let _ = pidfd_send_signal(handle, signal);
         }
     }
 
-    /// Ends it. The pipe has ended already, which one that is stopped does not see.
+    /// Ends the keeper. The pipe has ended already, but a keeper that is stopped does not see that.
     fn end(mut self) {
         self.signal(Signal::KILL);
         self.has_ended(Instant::now() + PATIENCE);
-        // Its parent has nothing else to do, and may be stopped. No other part of this program waits for it.
+        // The keeper's parent has nothing else to do, and may be stopped. No other part of this program waits for it.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The thread's own.
-struct Watch {
-    order: Order,
-    /// The keepers, or when to try again.
+/// What the thread owns.
+struct KeeperWatch {
+    order: KeeperOrder,
+    /// The keepers. In the place of one that has ended: when to try to start another one.
     posts: [Result<Keeper, Instant>; 2],
-    /// What was started as keepers that have ended, until it has ended too: the parent of one may be stopped.
+    /// The processes that were started for keepers that have ended. Some have not ended yet: the parent of a keeper
+    /// may be stopped.
     leaving: Vec<Child>,
-    present: Arc<Present>,
+    present: Arc<PresentKeepers>,
 }
 
-impl Watch {
+impl KeeperWatch {
     fn run(mut self, woken: &OwnedFd) {
         while !self.wait(woken) {
-            for (post, stage) in self.posts.iter_mut().zip([Stage::First, Stage::ToStartSecond]) {
-                if post.as_ref().is_ok_and(|keeper| keeper.has_ended(Instant::now())) {
-                    self.present.note(|count| count.keepers -= 1);
-                    let ended = std::mem::replace(post, Err(Instant::now()));
-                    self.leaving.extend(ended.map(|keeper| keeper.child));
-                }
-                if let Err(when) = post
-                    && *when <= Instant::now()
-                {
-                    match self.order.start(stage) {
-                        Ok(keeper) => {
-                            *post = Ok(keeper);
-                            self.present.note(|count| (count.keepers, count.why) = (count.keepers + 1, None));
-                        }
-                        Err(error) => {
-                            *post = Err(Instant::now() + RETRY);
-                            self.present.note(|count| count.why = Some(error.to_string()));
-                        }
-                    }
-                }
-            }
+            self.replace_ended(0, Stage::First);
+            self.replace_ended(1, Stage::ToStartSecond);
             self.leaving.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         }
+        self.end_all();
+    }
+
+    /// Notes the end of a keeper, and starts another one as soon as it is time.
+    fn replace_ended(&mut self, nth: usize, stage: Stage) {
+        let post = &mut self.posts[nth];
+        if post.as_ref().is_ok_and(|keeper| keeper.has_ended(Instant::now())) {
+            self.present.note(|count| count.keepers -= 1);
+            let ended = std::mem::replace(post, Err(Instant::now()));
+            self.leaving.extend(ended.map(|keeper| keeper.child));
+        }
+        let Err(when) = post else { return };
+        if *when > Instant::now() {
+            return;
+        }
+        match self.order.start(stage) {
+            Ok(keeper) => {
+                *post = Ok(keeper);
+                self.present.note(|count| (count.keepers, count.why) = (count.keepers + 1, None));
+            }
+            Err(error) => {
+                *post = Err(Instant::now() + RETRY);
+                self.present.note(|count| count.why = Some(error.to_string()));
+            }
+        }
+    }
+
+    /// Ends everything that was started. If the undoing was left to the keepers, waits for it first.
+    fn end_all(self) {
         for mut child in self.leaving {
-            // Refused only if it has ended.
+            // An error means that the process has ended.
             let _ = child.kill();
             let _ = child.wait();
         }
         let is_left = self.present.lock().is_left;
         if is_left {
-            // One that is stopped, perhaps with the lock that the other one waits for, goes on and undoes it.
+            // A keeper may be stopped while it holds the lock that the other one waits for. Now it goes on and undoes.
             self.posts.iter().flatten().for_each(|keeper| keeper.signal(Signal::CONT));
         }
         for keeper in self.posts.into_iter().flatten() {
+            // A keeper that still undoes after this time is not killed: it may yet succeed.
             if !is_left || keeper.has_ended(Instant::now() + PATIENCE) {
                 keeper.end();
             }
         }
     }
 
-    /// Waits until something is to be done; whether it is to end.
+    /// Waits until there is something to do. Returns whether the thread should end.
     fn wait(&self, woken: &OwnedFd) -> bool {
         let mut files = vec![PollFd::new(woken, PollFlags::empty())];
         files.extend(
@@ -331,7 +352,7 @@ impl Watch {
         let next = self.posts.iter().filter_map(|post| post.as_ref().err()).min();
         let timeout = next.map(|when| timespec(when.saturating_duration_since(Instant::now())));
         match poll(&mut files, timeout.as_ref()) {
-            // Interrupted, it looks once more.
+            // After an interruption, the caller looks at everything once more.
             Ok(_) | Err(Errno::INTR) => !files[0].revents().is_empty(),
             Err(_) => {
                 thread::sleep(LOOK_AGAIN);
@@ -341,13 +362,13 @@ impl Watch {
     }
 }
 
-/// Whether nothing can come any more from a pipe that does not block. What comes is thrown away: keepers say nothing
+/// Whether nothing more can come from a pipe that does not block. What does come is thrown away: keepers say nothing
 /// after their first line.
 fn is_at_end(pipe: impl AsFd) -> bool {
     rustix::io::read(pipe, &mut [0]) == Ok(0)
 }
 
-/// Whether something of this, or its end, has come to a file until then.
+/// Whether one of these events, or the end, comes to a file before the deadline.
 fn is_ready(file: impl AsFd, flags: PollFlags, deadline: Instant) -> io::Result<bool> {
     loop {
         let timeout = timespec(deadline.saturating_duration_since(Instant::now()));

@@ -1,8 +1,8 @@
-//! Mounting: by the kernel's own calls where this user may, by fusermount3 otherwise.
+//! Mounting: by the kernel's own calls if this user may, else by fusermount3.
 //!
-//! Where this user may, the mount is there before it has a place: it is made without one, so that its descriptor can be
-//! given to the keepers, and is put into its place last. If this process is killed before, the mount ends with its
-//! descriptors.
+//! If this user may mount, the mount exists before it has a place. It is made without a place, so that its descriptor
+//! can be given to the keepers, and is put into its place last. If this process is killed before that, the mount ends
+//! with its descriptors.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -20,22 +20,23 @@ use rustix::mount::{
 };
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use crate::mounts::{Root, Source};
+use crate::mounts::{MountSource, Root};
 
 pub(crate) const DEVICE: &str = "/dev/fuse";
-/// A directory that its owner alone may look into.
+/// The mode of the root: a directory that only its owner may look into.
 const ROOT_MODE: &str = "40700";
 
-/// A mount that is in no place yet, with the device by which it is served.
-pub(crate) struct Placeless {
+/// A mount that has no place yet, with the device by which it is served.
+pub(crate) struct UnplacedMount {
     pub device: OwnedFd,
     pub root: Root,
 }
 
-/// Makes one; `None` if this user may not mount.
-pub(crate) fn placeless(source: Source) -> io::Result<Option<Placeless>> {
+/// Makes a mount without a place; `None` if this user may not mount.
+pub(crate) fn unplaced(source: MountSource) -> io::Result<Option<UnplacedMount>> {
     let context = match fsopen("fuse", FsOpenFlags::FSOPEN_CLOEXEC) {
         Ok(context) => context,
+        // A kernel without these calls, or a filter that hides them: fusermount3 may know another way.
         Err(Errno::PERM | Errno::NOSYS) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
@@ -45,7 +46,7 @@ pub(crate) fn placeless(source: Source) -> io::Result<Option<Placeless>> {
         ("source", source.text()),
         ("fd", device.as_raw_fd().to_string()),
         ("rootmode", ROOT_MODE.to_owned()),
-        // The kernel lets no other user in, not even root.
+        // Without `allow_other`, the kernel lets no other user in, not even root.
         ("user_id", user.as_raw().to_string()),
         ("group_id", group.as_raw().to_string()),
     ];
@@ -61,7 +62,7 @@ pub(crate) fn placeless(source: Source) -> io::Result<Option<Placeless>> {
         | MountAttrFlags::MOUNT_ATTR_NODEV
         | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     let root = Root::new(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?);
-    Ok(Some(Placeless { device, root }))
+    Ok(Some(UnplacedMount { device, root }))
 }
 
 /// Puts a mount into its place.
@@ -70,20 +71,21 @@ pub(crate) fn put(root: &Root, place: BorrowedFd<'_>) -> io::Result<()> {
     Ok(move_mount(root, "", place, "", flags)?)
 }
 
-/// Has fusermount3 mount; the device by which it is served.
-pub(crate) fn by_helper(path: &Path, source: Source) -> io::Result<OwnedFd> {
+/// Has fusermount3 mount. Returns the device by which the mount is served.
+pub(crate) fn by_helper(path: &Path, source: MountSource) -> io::Result<OwnedFd> {
     let (ours, theirs) = UnixStream::pair()?;
     let mut helper = Command::new("fusermount3");
     helper.arg("-o").arg(format!("fsname={},nosuid,nodev,noexec", source.text())).arg("--").arg(path);
     helper.env("_FUSE_COMMFD", theirs.as_raw_fd().to_string());
     helper.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let number = theirs.as_raw_fd();
-    // SAFETY: one system call, on the parent's own file, open in its copy too.
+    // SAFETY: the closure makes one system call, on the parent's own file, which is open in the child's copy, too.
     unsafe {
         helper
             .pre_exec(move || Ok(rustix::io::fcntl_setfd(BorrowedFd::borrow_raw(number), FdFlags::empty())?))
     };
     let helper = helper.spawn()?;
+    // Now the helper alone has the other side, so its end ends the wait below.
     drop(theirs);
     let device = receive(&ours);
     let ended = helper.wait_with_output()?;

@@ -1,7 +1,7 @@
 //! The directory that a tree is mounted on.
 //!
-//! It is known by its descriptor from the moment on in which it is found or made: what is made is not looked up by its
-//! path again, where another user may have put a link.
+//! From the moment in which it is found or made, it is known by its descriptor. A directory that was made is not
+//! looked up by its path again, because another user may have put a link there.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -19,24 +19,24 @@ use crate::error::MountError;
 use crate::mounts;
 use crate::notes::Note;
 
-/// A directory, and no access to what is in it.
+/// Opens a directory without access to what is in it.
 pub(crate) const FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// A directory to mount on.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    /// Without links and dots.
+    /// The path, without links and dots.
     pub path: PathBuf,
-    /// The directory, also when something is mounted on it.
+    /// The directory itself, even if something is mounted on it.
     pub place: OwnedFd,
-    /// How many were made for this and are to be removed, from it upwards.
+    /// The number of directories that were made for the tree and must be removed, from this one upwards.
     pub made: usize,
-    /// By which they are removed if nobody else does it.
+    /// The note by which they are removed if no other process does it.
     pub note: Note,
 }
 
 impl Directory {
-    /// Makes it if it does not exist, with a note in `notes`; otherwise it must be empty.
+    /// Makes the directory if it does not exist, with a note in `notes`. If it exists, it must be empty.
     pub(crate) fn prepare(path: &Path, notes: Option<&Path>) -> Result<Directory, MountError> {
         let failed = |what| move |source| MountError::Directory { what, path: path.to_owned(), source };
         refuse_taken(path)?;
@@ -57,7 +57,7 @@ impl Directory {
         }
     }
 
-    /// Removes what was made.
+    /// Removes the directories that were made.
     pub(crate) fn remove(&self) {
         if let Ok(place) = self.place.try_clone() {
             remove(place, self.made);
@@ -66,20 +66,23 @@ impl Directory {
     }
 }
 
-/// The directory, how many were made for it, and the note of them.
+/// Makes what is missing of a path. Returns the directory, the number of directories that were made, and the note of
+/// them.
 fn make(path: &Path, notes: Option<&Path>) -> io::Result<(OwnedFd, usize, Note)> {
+    // An empty part stands for the current directory.
     let there = path.ancestors().find(|part| part.as_os_str().is_empty() || part.exists());
     let there = there.filter(|part| !part.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut place = rustix::fs::open(there, FLAGS, Mode::empty())?;
     let mut made = 0;
     let missing = path.strip_prefix(there).unwrap_or(path);
     let names = missing.components().filter(|part| matches!(part, Component::Normal(_)));
+    // The note comes first: if this process is killed between two directories, they are noted already.
     let note = Note::write(notes, &path_of(&place)?.join(missing), names.count());
     for part in missing.components() {
         let next = match part {
             Component::Normal(name) => make_one(place.as_fd(), name),
             Component::CurDir => continue,
-            // What does not exist leads nowhere.
+            // `..` behind a directory that does not exist leads nowhere.
             _ => Err(Errno::NOENT),
         };
         match next {
@@ -99,7 +102,7 @@ fn make(path: &Path, notes: Option<&Path>) -> io::Result<(OwnedFd, usize, Note)>
 fn make_one(above: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd> {
     rustix::fs::mkdirat(above, name, Mode::RWXU)?;
     let made = rustix::fs::openat(above, name, FLAGS | OFlags::NOFOLLOW, Mode::empty())?;
-    // Another user who may write here may have put something else in its place meanwhile.
+    // Another user who may write here may have put another directory in its place meanwhile.
     let is_own = rustix::fs::fstat(&made)?.st_uid == rustix::process::geteuid().as_raw();
     if is_own { Ok(made) } else { Err(Errno::ACCESS) }
 }
@@ -107,35 +110,35 @@ fn make_one(above: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd> 
 fn is_empty(place: &OwnedFd) -> io::Result<bool> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = rustix::fs::openat(place, ".", flags, Mode::empty())?;
-    let is_dot = |name: &[u8]| matches!(name, b"." | b"..");
     for entry in Dir::new(open)? {
-        if !is_dot(entry?.file_name().to_bytes()) {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// Where it is now.
+/// The present path of a directory.
 fn path_of(place: impl AsFd) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/self/fd/{}", place.as_fd().as_raw_fd()))
 }
 
-/// Removes a directory and so many above it as were made with it, as far as they are empty. Each is found from the one
-/// below, and it goes only if it is the one that its name leads to.
+/// Removes a directory and those above it that were made with it (`made` in all), as far as they are empty. Each
+/// directory is found from the one below it, and is removed only if its name still leads to it.
 pub(crate) fn remove(place: OwnedFd, made: usize) {
     let mut place = place;
     for _ in 0..made {
-        // Another process may have removed it, and have been killed before it came to the next one.
+        // Another process may have removed this directory, and may have been killed before it came to the next one.
         match remove_one(place.as_fd()).or_else(|error| above_removed(place.as_fd()).ok_or(error)) {
             Ok(above) => place = above,
-            // It is in use.
+            // The directory is in use.
             Err(_) => return,
         }
     }
 }
 
-/// The same as soon as nothing is mounted on it, or not at all if that is not before `is_over`.
+/// Removes as [`remove`] does, as soon as nothing is mounted on the directory. Removes nothing if that is not before
+/// `is_over`.
 pub(crate) fn remove_when_free(place: &OwnedFd, made: usize, is_over: &AtomicBool) {
     const PAUSE: Duration = Duration::from_micros(50);
     while made > 0 && !is_over.load(Ordering::Acquire) {
@@ -146,11 +149,13 @@ pub(crate) fn remove_when_free(place: &OwnedFd, made: usize, is_over: &AtomicBoo
     }
 }
 
+/// Removes one directory, and returns the directory that it was in.
 fn remove_one(place: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let path = path_of(place)?;
     let name = path.file_name().ok_or(io::ErrorKind::NotFound)?;
     let above = rustix::fs::openat(place, "..", FLAGS, Mode::empty())?;
     let there = rustix::fs::statat(&above, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    // By this name, there may be another directory now, which must stay.
     if identity(&there) != identity(&rustix::fs::fstat(place)?) {
         return Err(io::ErrorKind::NotFound.into());
     }
@@ -158,8 +163,9 @@ fn remove_one(place: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Ok(above)
 }
 
-/// What a directory was in that has been removed.
+/// The directory in which a directory was that has been removed.
 fn above_removed(place: BorrowedFd<'_>) -> Option<OwnedFd> {
+    // A removed directory has no links left, but still knows the directory above it.
     let is_removed = rustix::fs::fstat(place).is_ok_and(|found| found.st_nlink == 0);
     is_removed.then(|| rustix::fs::openat(place, "..", FLAGS, Mode::empty()).ok()).flatten()
 }
@@ -168,7 +174,8 @@ fn identity(found: &Stat) -> (u64, u64) {
     (found.st_dev, found.st_ino)
 }
 
-/// The path as the mount table has it. A tree whose process has ended cannot be looked at; what it is in can be.
+/// The path as it stands in the mount table. A tree whose process has ended cannot be looked at, but the directory
+/// that it is in can.
 fn place_in_table(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let parent = absolute.parent().and_then(|parent| parent.canonicalize().ok());
@@ -178,7 +185,8 @@ fn place_in_table(path: &Path) -> PathBuf {
     }
 }
 
-/// Another tree is there. What has been left by a process of this user that was killed together with its keepers goes.
+/// An error if another tree is there. First removes trees that a process of this user has left that was killed
+/// together with its keepers.
 fn refuse_taken(path: &Path) -> Result<(), MountError> {
     mounts::recover(&[]);
     let place = place_in_table(path);

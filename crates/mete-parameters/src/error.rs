@@ -1,4 +1,4 @@
-//! Why there is no tree.
+//! The reasons why no tree was mounted.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,47 +6,47 @@ use std::path::PathBuf;
 /// Why no tree was mounted.
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
-    /// The kernel has no FUSE, or this container does not.
+    /// There is no FUSE in this kernel or this container.
     #[error(
         "there is no /dev/fuse here, so parameters cannot be files: modprobe fuse, or pass /dev/fuse into the container"
     )]
     NoFuse,
-    /// The directory cannot be had.
+    /// The directory cannot be made, found or read.
     #[error("cannot {what} {path}: {source}", path = path.display())]
     Directory {
-        /// What was tried.
+        /// The action that failed.
         what: &'static str,
-        /// On which directory.
+        /// The directory.
         path: PathBuf,
         /// The system's answer.
         source: io::Error,
     },
-    /// Files that are there would be hidden.
+    /// The directory contains files, which would be hidden.
     #[error("{path} is not empty, and what is in it would be hidden; name a directory that is empty or does not exist", path = .0.display())]
     NotEmpty(PathBuf),
-    /// Another tree is there.
+    /// Another tree is mounted there.
     #[error("the parameters of process {pid} are at {path} already; name another directory", path = path.display())]
     Taken {
-        /// Where.
+        /// Where it is mounted.
         path: PathBuf,
-        /// Whose.
+        /// The process that it belongs to.
         pid: u32,
     },
-    /// The kernel or fusermount3 refused.
+    /// The kernel or fusermount3 refused to mount.
     #[error("cannot mount at {path}: {source}; without root, this needs fusermount3 (package fuse3)", path = path.display())]
     Mount {
-        /// Where.
+        /// Where it was to be mounted.
         path: PathBuf,
-        /// The answer.
+        /// The answer of the kernel or of fusermount3.
         source: io::Error,
     },
-    /// Nobody would take the tree away.
+    /// No keeper can be started, so no process would take the tree away.
     #[error("cannot start the process that would take the parameters away if this one were killed: {source}")]
     NoKeeper {
-        /// What came instead.
+        /// Why it cannot be started.
         source: io::Error,
     },
-    /// Two files of one name, or one that is a directory.
+    /// Two files have the same name, or a file has the name of a directory.
     #[error("two parameters would be the file {0:?}")]
     SameName(String),
 }

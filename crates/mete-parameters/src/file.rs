@@ -1,20 +1,20 @@
-//! What the files are, and what stands behind them.
+//! The files of a tree, and the values behind them.
 
 use rustix::io::Errno;
 
-/// Which way a file's value goes.
+/// Whether a file's value can be read, set, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// It can be read and set.
     Both,
     /// It can be read.
     Read,
-    /// It can be set: a request more than a value.
+    /// It can be set. It is more a request than a value.
     Write,
 }
 
 impl Access {
-    /// Permissions of the file: the owner's only.
+    /// The permissions of the file, which only its owner has.
     pub(crate) fn mode(self) -> u16 {
         match self {
             Access::Both => 0o600,
@@ -37,39 +37,39 @@ impl Access {
 pub struct File {
     /// Its path in the tree: `enable`, `benchmarks/SCHEDIN`.
     pub path: String,
-    /// Which way it goes.
+    /// Whether it can be read, set, or both.
     pub access: Access,
 }
 
 impl File {
-    /// A file.
+    /// A file with this path.
     pub fn new(path: impl Into<String>, access: Access) -> File {
         File { path: path.into(), access }
     }
 }
 
-/// Why a value is not read or set. The system call fails with the number; the sentence is for whoever keeps it, since
-/// a system call has no room for one.
+/// Why a value is not read or set. The system call fails with the number. The sentence is for a program that keeps a
+/// record of it, because a system call has no room for a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What the system call fails with.
+    /// The error number of the system call.
     pub errno: Errno,
     /// What is wrong, for people.
     pub why: String,
 }
 
 impl Refusal {
-    /// The value makes no sense there: EINVAL.
+    /// The file cannot have this value: EINVAL.
     pub fn value(why: impl Into<String>) -> Refusal {
         Refusal { errno: Errno::INVAL, why: why.into() }
     }
 
-    /// What is asked cannot be done now: EBUSY.
+    /// The request cannot be carried out now: EBUSY.
     pub fn busy(why: impl Into<String>) -> Refusal {
         Refusal { errno: Errno::BUSY, why: why.into() }
     }
 
-    /// It was tried and failed: EIO.
+    /// The request was tried and failed: EIO.
     pub fn failed(why: impl Into<String>) -> Refusal {
         Refusal { errno: Errno::IO, why: why.into() }
     }
@@ -80,20 +80,20 @@ impl Refusal {
     }
 }
 
-/// What stands behind the files. Calls come from the session's thread, one at a time; the process that reads or
-/// writes waits as long as they take.
+/// The values behind the files. Calls come from the session's thread, one at a time. The process that reads or writes
+/// a file waits as long as a call takes.
 pub trait Store: Send + Sync + 'static {
-    /// The text of a file, with its line break.
+    /// The text of a file, including its line break.
     ///
     /// # Errors
     ///
     /// [`Refusal`], with which the reader's system call fails.
     fn read(&self, path: &str) -> Result<String, Refusal>;
 
-    /// Sets a value: what was written, without surrounding white space.
+    /// Sets a value to what was written, without surrounding white space.
     ///
     /// # Errors
     ///
-    /// [`Refusal`], with which the writer's system call fails; nothing has changed then.
+    /// [`Refusal`], with which the writer's system call fails. Nothing has changed then.
     fn write(&self, path: &str, value: &str) -> Result<(), Refusal>;
 }

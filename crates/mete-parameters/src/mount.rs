@@ -14,34 +14,36 @@ use crate::directory::Directory;
 use crate::error::MountError;
 use crate::file::{File, Store};
 use crate::keeper;
-use crate::mounts::{self, Root, Source};
+use crate::mounts::{self, MountSource, Root};
 use crate::serve::Server;
 use crate::tree::Tree;
 
-/// Whether this machine has FUSE at all.
+/// Whether FUSE is available here.
 pub fn is_possible() -> bool {
     Path::new(DEVICE).exists()
 }
 
-/// A tree while it is mounted. Dropped, it is unmounted, and its directory is removed if it was made for it.
+/// A tree while it is mounted. When this is dropped, the tree is unmounted, and its directory is removed if it was
+/// made for the tree.
 ///
-/// A program has one tree at a time: it goes by the process's number in the mount table.
+/// A program has at most one tree at a time, because the mount table identifies it by the number of the process.
 #[derive(Debug)]
 pub struct Mounted {
     directory: Directory,
-    source: Source,
-    /// `None` where fusermount3 mounts, until it has.
+    source: MountSource,
+    /// `None` while fusermount3 has not mounted the tree yet.
     root: Option<Root>,
     keepers: Keepers,
 }
 
 impl Mounted {
-    /// Mounts a tree of these files on a directory, which is made, or must be empty. `keeper` is how this program is
-    /// started, as [`keeper::this_program`](crate::keeper::this_program) says.
+    /// Mounts a tree of these files on a directory. The directory must be empty; if it does not exist, it is made.
+    /// `keeper` returns the command that starts this program, like
+    /// [`keeper::this_program`](crate::keeper::this_program).
     ///
     /// # Errors
     ///
-    /// [`MountError`]; nothing is mounted then, and no directory is left.
+    /// [`MountError`]. Nothing is mounted then, and no directory is left behind.
     pub fn new(
         at: &Path,
         files: Vec<File>,
@@ -51,8 +53,9 @@ impl Mounted {
         Mounted::with_notes(None, at, files, store, keeper)
     }
 
-    /// The same with a note of the directories that are made, in a directory of this user's alone: with it,
-    /// [`recover`](crate::recover) removes them if this program and its keepers are killed before they do.
+    /// Like [`Mounted::new`], with a note of the directories that are made. The note is in a directory that belongs
+    /// to this user alone. By the note, [`recover`](crate::recover) removes the directories if this program and its
+    /// keepers are killed before they do.
     ///
     /// # Errors
     ///
@@ -69,13 +72,15 @@ impl Mounted {
         }
         let server = Server::new(Tree::new(&files)?, store);
         let directory = Directory::prepare(at, notes)?;
-        let source = Source::own(directory.made);
-        let failed = |source| MountError::Mount { path: directory.path.clone(), source };
-        let placeless = attach::placeless(source).map_err(failed).inspect_err(|_| directory.remove())?;
-        let (device, root) = placeless.map_or((None, None), |it| (Some(it.device), Some(it.root)));
+        let source = MountSource::own(directory.made);
+        let unplaced = attach::unplaced(source)
+            .map_err(|source| MountError::Mount { path: directory.path.clone(), source })
+            .inspect_err(|_| directory.remove())?;
+        let (device, root) = unplaced.map_or((None, None), |it| (Some(it.device), Some(it.root)));
+        // Before the mount has a place: from then on, it must never outlive this process.
         let keepers = keeper::start(keeper, &directory, source, root.as_ref());
         let keepers = keepers.inspect_err(|_| directory.remove())?;
-        // Dropped on failure, it takes away whatever there is by then.
+        // If this is dropped on a failure below, it takes away whatever exists by then.
         let mut mounted = Mounted { directory, source, root, keepers };
         match device {
             Some(device) => mounted.put(device, server),
@@ -85,16 +90,18 @@ impl Mounted {
         Ok(mounted)
     }
 
-    /// It is served before it is in its place.
+    /// Serves the mount and puts it into its place, in this order: a process that finds it there must get an answer.
     fn put(&self, device: OwnedFd, server: Server<impl Store>) -> io::Result<()> {
         serve(device, server)?;
         self.root.as_ref().map_or(Ok(()), |root| attach::put(root, self.directory.place.as_fd()))
     }
 
+    /// Has fusermount3 mount the tree, and serves it.
     fn have_put(&mut self, server: Server<impl Store>) -> io::Result<()> {
         let device = attach::by_helper(&self.directory.path, self.source)?;
         serve(device, server)?;
         let root = Root::at(&self.directory.path)?;
+        // Another user may have mounted something on it in between.
         if !root.is_of(self.source) {
             return Err(io::Error::other("another mount is in its place"));
         }
@@ -102,17 +109,18 @@ impl Mounted {
         Ok(())
     }
 
-    /// Where it is.
+    /// The path of the tree's directory.
     pub fn path(&self) -> &PathBuf {
         &self.directory.path
     }
 }
 
-/// The session's thread ends when the kernel has let go of the last file that a process has open, or with this process.
+/// Serves a mount in a thread of its own. The thread ends when the kernel has let go of the last file that a process
+/// has open, or with this process.
 fn serve(device: OwnedFd, server: Server<impl Store>) -> io::Result<()> {
     let session = Session::from_fd(server, device, SessionACL::Owner, Config::default())?;
     let thread = thread::Builder::new().name("mete-parameters".into());
-    // Its own end is unmounting, which is no failure.
+    // The session ends when the tree is unmounted, which is no failure.
     thread.spawn(move || drop(session.run()))?;
     Ok(())
 }

@@ -1,9 +1,10 @@
-//! Trees in the mount table: which there are, and taking them away.
+//! Trees in the mount table: how to find them, and how to take them away.
 //!
-//! What a mount is called and where it is can be chosen by every user: an ordinary one mounts a tree with the name of
-//! root's, and puts a link in the place of a directory above it. So neither is believed. A tree is one of ours if the
-//! kernel says that this user has mounted it ([`Found::user`]), and it is known by its number in the mount table. It is
-//! taken away through a descriptor of its own root ([`Root`]), which leads to this mount and to no other.
+//! Every user can choose the name and the place of a mount. For example, an ordinary user can mount a tree with the
+//! name of root's tree, and put a link in the place of a directory above it. So neither the name nor the place is
+//! believed. A tree is ours if the kernel says that this user has mounted it ([`Found::user`]). It is identified by
+//! its number in the mount table. It is taken away through a descriptor of its own root ([`Root`]), which leads to
+//! this mount and to no other.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,69 +20,70 @@ use rustix::mount::UnmountFlags;
 
 use crate::{directory, notes};
 
-/// What a tree's entry in the mount table begins with.
+/// The beginning of a tree's entry in the mount table.
 const SOURCE: &str = "mete:";
-/// Mounts that may lie on a tree's root, one on the other.
+/// The largest number of mounts that may lie on a tree's root, one on the other.
 const MAX_COVERS: usize = 16;
 
 /// A tree that is mounted by this user or by root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Where, when the table was read.
+    /// Where the tree was when the mount table was read.
     pub path: PathBuf,
     /// The number of the process whose values it has.
     pub pid: u32,
-    /// The user who mounted it, as the kernel has it: the only one whom it lets in.
+    /// The user who mounted the tree, as the kernel has it. The kernel lets no other user in.
     pub user: u32,
-    /// Its number in the mount table.
+    /// The tree's number in the mount table.
     mount: u64,
-    source: Source,
+    source: MountSource,
 }
 
-/// By which a process's tree goes in the mount table.
+/// The name of a process's tree in the mount table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct MountSource {
     pid: u32,
-    /// When the process began: with its number, its identity.
+    /// When the process began. Together with its number, this identifies the process.
     start: u64,
-    /// How many directories were made for it, from its own upwards.
+    /// The number of directories that were made for the tree, from its own directory upwards.
     pub made: usize,
-    /// The namespace of processes in which it has that number.
+    /// The namespace in which the process has this number.
     pub namespace: u64,
 }
 
-impl Source {
-    /// This process's.
-    pub(crate) fn own(made: usize) -> Source {
+impl MountSource {
+    /// The name of this process's tree.
+    pub(crate) fn own(made: usize) -> MountSource {
         let pid = std::process::id();
-        Source { pid, start: start_of(pid).unwrap_or(0), made, namespace: own_namespace() }
+        MountSource { pid, start: start_of(pid).unwrap_or(0), made, namespace: own_namespace() }
     }
 
     pub(crate) fn text(self) -> String {
         format!("{SOURCE}{}:{}:{}:{}", self.pid, self.start, self.made, self.namespace)
     }
 
-    pub(crate) fn parse(text: &str) -> Option<Source> {
+    pub(crate) fn parse(text: &str) -> Option<MountSource> {
         let mut fields = text.strip_prefix(SOURCE)?.split(':');
         let mut number = || fields.next()?.parse::<u64>().ok();
         let (pid, start, made, namespace) = (number()?, number()?, number()?, number()?);
-        let source = Source { pid: pid.try_into().ok()?, start, made: made.try_into().ok()?, namespace };
+        let source = MountSource { pid: pid.try_into().ok()?, start, made: made.try_into().ok()?, namespace };
         fields.next().is_none().then_some(source)
     }
 
-    /// By which a process goes in the names of files.
+    /// The name of the process in the names of files.
     pub(crate) fn name(self) -> String {
         format!("{}-{}", self.pid, self.start)
     }
 
-    /// The process of such a name.
-    pub(crate) fn named(name: &str, made: usize, namespace: u64) -> Option<Source> {
+    /// The process with such a name.
+    pub(crate) fn named(name: &str, made: usize, namespace: u64) -> Option<MountSource> {
         let (pid, start) = name.split_once('-')?;
-        Some(Source { pid: pid.parse().ok()?, start: start.parse().ok()?, made, namespace })
+        Some(MountSource { pid: pid.parse().ok()?, start: start.parse().ok()?, made, namespace })
     }
 
-    /// Whether its process may live. One that has ended is not there, whether or not its parent has taken note of that.
-    /// Of other namespaces, as a container's or that of the machine around it, nothing is known here.
+    /// Whether its process may be alive. A process that has ended is not, even if its parent has not waited for it.
+    /// Nothing is known here about the processes of other namespaces, such as a container's or those of the machine
+    /// around a container.
     pub(crate) fn is_alive(self) -> bool {
         self.namespace != own_namespace() || start_of(self.pid) == Some(self.start)
     }
@@ -95,58 +97,61 @@ pub(crate) fn own_namespace() -> u64 {
 /// When a process began, in ticks since boot; `None` if it has ended.
 fn start_of(pid: u32) -> Option<u64> {
     let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name before the last parenthesis may have all kinds of bytes.
+    // The name may contain all kinds of bytes, even parentheses, so it ends at the last parenthesis.
     let behind = text.iter().rposition(|byte| *byte == b')')?;
     let mut fields = std::str::from_utf8(text.get(behind + 2..)?).ok()?.split(' ');
     let state = fields.next()?;
+    // The state is field 3, the start is field 22.
     let start = fields.nth(18)?.parse().ok()?;
     (!matches!(state, "Z" | "X")).then_some(start)
 }
 
-/// The trees that this user or root has mounted, as far as this process's mount namespace shows them. Only the user who
-/// mounted one gets in.
+/// The trees that this user or root has mounted, as far as this process's mount namespace shows them. Only the user
+/// who mounted a tree may look into it.
 ///
 /// # Errors
 ///
-/// Whatever the system answers if it shows no mount table.
+/// The error of the system, if it shows no mount table.
 pub fn found() -> io::Result<Vec<Found>> {
     let own = rustix::process::getuid().as_raw();
     Ok(all()?.into_iter().filter(|found| [0, own].contains(&found.user)).collect())
 }
 
-/// Whatever looks like one, of all users.
+/// Every entry that looks like a tree, of all users.
 fn all() -> io::Result<Vec<Found>> {
     let table = fs::read("/proc/self/mountinfo")?;
     Ok(table.split(|byte| *byte == b'\n').filter_map(entry).collect())
 }
 
-/// Those that this user has mounted.
+/// The trees that this user has mounted.
 fn own() -> impl Iterator<Item = Found> {
     let own = rustix::process::getuid().as_raw();
     all().unwrap_or_default().into_iter().filter(move |found| found.user == own)
 }
 
-/// `36 35 0:41 / /run/x rw,nosuid - fuse mete:1234:5678:1:9 rw,user_id=0,group_id=0`, where optional fields stand before
-/// the dash.
+/// Reads one line of the mount table, such as `36 35 0:41 / /run/x rw,nosuid - fuse mete:1234:5678:1:9
+/// rw,user_id=0,group_id=0`. Optional fields stand before the dash.
 fn entry(line: &[u8]) -> Option<Found> {
     let mut fields = line.split(|byte| *byte == b' ');
     let mount = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
     let path = fields.nth(3)?;
     let mut behind = fields.skip_while(|field| *field != b"-").skip(1);
     let (kind, source, options) = (behind.next()?, behind.next()?, behind.next()?);
-    let source = Source::parse(std::str::from_utf8(source).ok()?)?;
+    let source = MountSource::parse(std::str::from_utf8(source).ok()?)?;
     let path = PathBuf::from(OsString::from_vec(unescaped(path)));
     (kind == b"fuse").then_some(Found { path, pid: source.pid, user: user(options)?, mount, source })
 }
 
-/// Who has mounted it. The kernel sets that, and lets nobody but root name another user; the option stands there once.
+/// The user who mounted an entry. The kernel sets this option, and lets only root name another user. It stands there
+/// once.
 fn user(options: &[u8]) -> Option<u32> {
     let mut users = options.split(|byte| *byte == b',').filter_map(|option| option.strip_prefix(b"user_id="));
     let user = std::str::from_utf8(users.next()?).ok()?.parse().ok()?;
+    // With two of them, it is not certain which one the kernel set.
     users.next().is_none().then_some(user)
 }
 
-/// White space and backslashes stand in the table as a backslash and three octal digits.
+/// The text of a field. White space and backslashes stand in the table as a backslash and three octal digits.
 fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -160,35 +165,36 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
 }
 
 impl Found {
-    /// A descriptor of the tree's root, whatever is at its path by now.
+    /// A descriptor of the tree's root, even if something else is at its path by now.
     ///
     /// # Errors
     ///
-    /// The system's answer; that it is not found, if something else is at its path.
+    /// The error of the system; `NotFound` if something else is at the tree's path.
     pub fn open(&self) -> io::Result<Root> {
         let root = Root::at(&self.path)?;
         if root.mount()? == self.mount { Ok(root) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 
-    /// Whether the process whose values it has lives.
+    /// Whether the process whose values the tree has is alive.
     pub fn is_alive(&self) -> bool {
         self.source.is_alive()
     }
 
-    /// Takes it away, with the directories that were made for it.
+    /// Takes the tree away, with the directories that were made for it.
     fn take_away(&self) -> io::Result<()> {
         let root = self.open()?;
-        // The directory that it is in, from below: not what is now at that path.
+        // The directory that the tree is in, found from below: another directory may be at that path now.
         let above = rustix::fs::openat(&root, "..", directory::FLAGS, Mode::empty())?;
         root.take_away(self.source);
         let Some(name) = self.path.file_name() else { return Ok(()) };
+        // Opened after the unmounting: before, the name leads to the tree and not to the directory under it.
         let covered = rustix::fs::openat(&above, name, directory::FLAGS | OFlags::NOFOLLOW, Mode::empty())?;
         directory::remove(covered, self.source.made);
         Ok(())
     }
 }
 
-/// A descriptor of the root of a mounted tree. As long as it is there, the mount's number belongs to no other one.
+/// A descriptor of the root of a mounted tree. As long as it is open, the mount's number belongs to no other mount.
 #[derive(Debug)]
 pub struct Root(OwnedFd);
 
@@ -197,7 +203,7 @@ impl Root {
         Root(root)
     }
 
-    /// What is mounted at a path, or the directory there.
+    /// The root of what is mounted at a path, or the directory there.
     pub(crate) fn at(path: &Path) -> io::Result<Root> {
         Ok(Root(rustix::fs::open(path, directory::FLAGS | OFlags::NOFOLLOW, Mode::empty())?))
     }
@@ -206,28 +212,27 @@ impl Root {
         self.0.try_clone()
     }
 
-    /// By which programs of this process find it, wherever it is.
+    /// A path by which programs that this process starts find the root, wherever it is.
     pub fn path(&self) -> PathBuf {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
 
-    /// The number of its mount. It is asked of the descriptor; the file system, whose process may have ended, has no
-    /// say.
+    /// The number of its mount. The descriptor says it, and not the file system, whose process may have ended.
     pub(crate) fn mount(&self) -> io::Result<u64> {
         let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", self.0.as_raw_fd()))?;
         let number = text.lines().find_map(|line| line.strip_prefix("mnt_id:"));
         number.and_then(|number| number.trim().parse().ok()).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Unmounts it, if it is mounted. A process that has a file of it open keeps that file, and no process finds the
-    /// tree any more. What has been mounted on its root goes with it, as what has been mounted below does.
-    pub(crate) fn take_away(&self, source: Source) {
+    /// Unmounts the tree, if it is mounted. A process that has a file of it open keeps that file, but no process
+    /// finds the tree any more. What has been mounted on its root, or below, is unmounted with it.
+    pub(crate) fn take_away(&self, source: MountSource) {
         for _ in 0..MAX_COVERS {
             let Some(found) = self.found() else { return };
             if found.source != source {
                 return;
             }
-            // The link leads to the root of this mount, so it is to be followed.
+            // The link leads to the root of this mount, so the call must follow it.
             if rustix::mount::unmount(self.path(), UnmountFlags::DETACH).is_err() {
                 unmount_by_helper(&found);
                 return;
@@ -235,12 +240,12 @@ impl Root {
         }
     }
 
-    /// Whether it is the root of the tree that this user has mounted in this name.
-    pub(crate) fn is_of(&self, source: Source) -> bool {
+    /// Whether it is the root of the tree that this user has mounted with this name.
+    pub(crate) fn is_of(&self, source: MountSource) -> bool {
         self.found().is_some_and(|found| found.source == source)
     }
 
-    /// Its entry among this user's.
+    /// Its entry among the trees of this user.
     fn found(&self) -> Option<Found> {
         let mount = self.mount().ok()?;
         own().find(|found| found.mount == mount)
@@ -253,16 +258,17 @@ impl AsFd for Root {
     }
 }
 
-/// A user who may not unmount has not mounted: fusermount3 did, and unmounts what this user has mounted, and nothing
-/// else. That it is not there is said by the mount that stays.
+/// Has fusermount3 unmount a tree. A user who may not unmount did not mount the tree: fusermount3 did. It unmounts
+/// what this user has mounted, and nothing else. If fusermount3 is missing, that is not reported here, but the mount
+/// stays.
 fn unmount_by_helper(found: &Found) {
     let mut helper = Command::new("fusermount3");
     helper.args(["-u", "-z", "-q", "--"]).arg(&found.path);
     let _ = helper.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
 }
 
-/// Takes the trees of a process of this user away, wherever they are.
-pub(crate) fn take_away(source: Source) {
+/// Takes away the trees of a process of this user, wherever they are.
+pub(crate) fn take_away(source: MountSource) {
     for found in own().filter(|found| found.source == source) {
         if let Ok(root) = found.open() {
             root.take_away(source);
@@ -270,8 +276,9 @@ pub(crate) fn take_away(source: Source) {
     }
 }
 
-/// Takes away what recorders of this user have left that were killed together with their keepers, or before they had
-/// any: trees, and directories of which there are notes in one of these directories. Answers where trees were.
+/// Takes away what programs of this user have left behind that were killed together with their keepers, or before
+/// they had any: trees, and directories of which there are notes in one of these directories. Returns where trees
+/// were.
 pub fn recover(notes: &[PathBuf]) -> Vec<PathBuf> {
     let left = own().filter(|found| !found.is_alive());
     let trees = left.filter(|found| found.take_away().is_ok()).map(|found| found.path).collect();
@@ -315,15 +322,15 @@ mod tests {
 
     #[test]
     fn klog_4_a_process_is_known_by_its_number_and_its_beginning() {
-        let own = Source::own(2);
-        assert_eq!(Source::parse(&own.text()), Some(own));
-        assert!(own.is_alive() && !Source { start: own.start + 1, ..own }.is_alive());
+        let own = MountSource::own(2);
+        assert_eq!(MountSource::parse(&own.text()), Some(own));
+        assert!(own.is_alive() && !MountSource { start: own.start + 1, ..own }.is_alive());
     }
 
     #[test]
     fn klog_4_what_runs_in_another_namespace_of_processes_is_not_taken_for_ended() {
-        let own = Source::own(2);
-        let other = Source { namespace: own.namespace + 1, start: own.start + 1, ..own };
+        let own = MountSource::own(2);
+        let other = MountSource { namespace: own.namespace + 1, start: own.start + 1, ..own };
         assert!(own.namespace != 0 && other.is_alive());
     }
 }

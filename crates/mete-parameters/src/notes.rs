@@ -1,9 +1,9 @@
-//! Notes of directories that are made for a tree, so that they can be removed by the next start of a program of the
-//! same user, where this one and its keepers are killed before they are.
+//! Notes of directories that are made for a tree. By a note, the next start of a program of the same user can remove
+//! the directories, if this program and its keepers are killed before they do.
 //!
-//! A note is there before the directories are, and goes after them. It lies in a directory of this user's alone, is
-//! called after the process, and tells its namespace of processes, how many directories there are, and the path of the
-//! deepest, up to a byte of zero:
+//! A note is written before the directories are made, and is removed after them. It lies in a directory that belongs
+//! to this user alone. It is named after the process. It contains the process's namespace, the number of directories,
+//! and the path of the deepest one, which a zero byte ends:
 //!
 //! ```text
 //!   4711-815.directories:   "4026531836 2 /run/above/tree\0"
@@ -19,20 +19,20 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
 use crate::directory;
-use crate::mounts::{self, Source};
+use crate::mounts::{self, MountSource};
 
-/// What their names end with.
+/// The extension of the names of notes.
 const EXTENSION: &str = "directories";
-/// The longest one: a path, and three numbers.
+/// The size of the longest note: a path, and three numbers.
 const MOST_BYTES: u64 = 8192;
 
-/// What ends the path, so that a part of one is not taken for it: no path has such a byte.
+/// Ends the path, so that a part of a note is not mistaken for a shorter path. No path contains this byte.
 const END: u8 = 0;
 
-/// A note; dropped, it stays.
+/// A note. It stays when this is dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Note {
-    /// `None` where none could be written: then such directories may stay.
+    /// `None` if no note could be written. Then such directories may stay.
     path: Option<PathBuf>,
 }
 
@@ -40,11 +40,11 @@ impl Note {
     /// Notes that the directory at this path, and the others above it that are missing, are about to be made.
     pub(crate) fn write(notes: Option<&Path>, path: &Path, made: usize) -> Note {
         let Some(notes) = notes.filter(|_| made > 0) else { return Note::default() };
-        let source = Source::own(made);
+        let source = MountSource::own(made);
         let note = notes.join(format!("{}.{EXTENSION}", source.name()));
         let text = [format!("{} {made} ", source.namespace).as_bytes(), path.as_os_str().as_bytes(), &[END]]
             .concat();
-        // Of a process that has ended, of a namespace with the same numbers; or half of one.
+        // A note with this name is that of an ended process of a namespace with the same numbers, or half a note.
         let _ = fs::remove_file(&note);
         let written = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&note);
         let written = written.and_then(|mut file| file.write_all(&text));
@@ -58,45 +58,47 @@ impl Note {
         }
     }
 
-    /// For a keeper.
+    /// The word by which a keeper gets the note.
     pub(crate) fn word(&self) -> OsString {
         self.path.clone().unwrap_or_default().into()
     }
 
-    /// A keeper's, as the program gave it.
+    /// A keeper's note, from the word that the program gave to it.
     pub(crate) fn given(word: &OsStr) -> Note {
         Note { path: (!word.is_empty()).then(|| word.into()) }
     }
 
-    /// What it tells of is removed.
+    /// Removes the note, after the directories that it names.
     pub(crate) fn remove(&self) {
         if let Some(path) = &self.path {
-            // Another one may have done that.
+            // An error is of no consequence: another process may have removed it.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// Removes the directories of which there are notes here, of processes that have ended. Notes are not believed where
-/// another user could have written them.
+/// Removes the directories that are noted here by processes that have ended. Notes are not believed if another user
+/// could have written them.
 pub(crate) fn remove_all_left(notes: &Path) {
     let own = rustix::process::geteuid().as_raw();
-    let is_safe = |found: fs::Metadata| found.is_dir() && found.uid() == own && found.mode() & 0o022 == 0;
-    if !fs::symlink_metadata(notes).is_ok_and(is_safe) {
+    // The directory itself and not what a link points to: another user may have made the link.
+    let Ok(found) = fs::symlink_metadata(notes) else { return };
+    if !found.is_dir() || found.uid() != own || found.mode() & 0o022 != 0 {
         return;
     }
     let entries = fs::read_dir(notes).into_iter().flatten().flatten().map(|entry| entry.path());
     for note in entries.filter(|path| path.extension() == Some(OsStr::new(EXTENSION))) {
         if let Some((source, path)) = left(&note) {
-            // Missing, or in use by others: nothing more can be done about it.
+            // An error means that they are missing, or that other processes use them. Nothing more can be done then.
             let _ = remove_made(&path, source.made);
             Note { path: Some(note) }.remove();
         }
     }
 }
 
-/// What a note tells, if its process has ended. One that was not written to its end tells of nothing that was made.
-fn left(note: &Path) -> Option<(Source, PathBuf)> {
+/// What a note says, if its process has ended. A note that was not written to its end says nothing: no directory was
+/// made.
+fn left(note: &Path) -> Option<(MountSource, PathBuf)> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(note).ok()?;
     let found = file.metadata().ok()?;
@@ -110,7 +112,7 @@ fn left(note: &Path) -> Option<(Source, PathBuf)> {
     let mut number = || std::str::from_utf8(fields.next()?).ok()?.parse::<u64>().ok();
     let (namespace, made) = (number(), number());
     let name = note.file_stem()?.to_str()?;
-    let source = Source::named(
+    let source = MountSource::named(
         name,
         made.unwrap_or(0).try_into().ok()?,
         namespace.unwrap_or(mounts::own_namespace()),
@@ -120,10 +122,11 @@ fn left(note: &Path) -> Option<(Source, PathBuf)> {
     (!source.is_alive()).then_some((source, path))
 }
 
-/// The path had no links when it was noted. Where it has some now, others have made them.
+/// Removes the directories of a note. Their path had no links when it was noted. If it has any now, other users have
+/// made them.
 fn remove_made(path: &Path, made: usize) -> io::Result<()> {
     let mut path = path;
-    // What is missing was removed, or not made any more.
+    // A directory that is missing was removed, or was never made.
     for left in (1..=made).rev() {
         match rustix::fs::openat2(CWD, path, directory::FLAGS, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
             Ok(place) => {
@@ -143,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    /// As of a process that has ended, with a note that its keepers would have.
+    /// Leaves the note of a process that has ended, as its keepers would have it.
     fn killed(place: &Path, tree: &Path, made: usize) {
         let notes = place.join("notes");
         let _ = fs::DirBuilder::new().mode(0o700).create(&notes);

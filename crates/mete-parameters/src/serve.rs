@@ -1,6 +1,6 @@
-//! The file system: requests of the kernel, answered from the tree and the store.
+//! The file system: answers the kernel's requests from the tree and the store.
 //!
-//! A file has no size until it is read, as in `/proc`; nothing is cached. A value is what one system call writes.
+//! A file has no size until it is read, as in `/proc`. Nothing is cached. A value is what one system call writes.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -15,9 +15,9 @@ use fuser::{
 };
 
 use crate::file::{Access, Refusal, Store};
-use crate::tree::{Kind, Node, ROOT, Tree};
+use crate::tree::{Node, NodeKind, ROOT, Tree};
 
-/// Nothing is remembered by the kernel.
+/// How long the kernel may remember an answer: not at all.
 const TTL: Duration = Duration::ZERO;
 /// The longest value that can be written, in bytes.
 const MAX_VALUE_BYTES: usize = 4096;
@@ -27,7 +27,8 @@ pub(crate) struct Server<S> {
     store: S,
     since: SystemTime,
     next_handle: AtomicU64,
-    /// What each open file was read as at its beginning: a reader in small steps sees one text.
+    /// The text of each open file, as it was when the file was read from its beginning: a program that reads in small
+    /// steps sees one text.
     texts: Mutex<HashMap<u64, String>>,
 }
 
@@ -44,15 +45,15 @@ impl<S: Store> Server<S> {
     fn file(&self, number: INodeNo) -> Result<(&str, Access), Errno> {
         let node = self.node(number)?;
         match node.kind {
-            Kind::File(access) => Ok((&node.path, access)),
-            Kind::Directory => Err(Errno::EISDIR),
+            NodeKind::File(access) => Ok((&node.path, access)),
+            NodeKind::Directory => Err(Errno::EISDIR),
         }
     }
 
     fn attributes(&self, number: u64, node: &Node) -> FileAttr {
         let (kind, perm, nlink) = match node.kind {
-            Kind::Directory => (FileType::Directory, 0o700, 2),
-            Kind::File(access) => (FileType::RegularFile, access.mode(), 1),
+            NodeKind::Directory => (FileType::Directory, 0o700, 2),
+            NodeKind::File(access) => (FileType::RegularFile, access.mode(), 1),
         };
         FileAttr {
             ino: INodeNo(number),
@@ -73,7 +74,8 @@ impl<S: Store> Server<S> {
         }
     }
 
-    /// Root is above the permissions of files, and no value is.
+    /// Checks the access itself, because the permissions of files do not hold for root. A file without a value cannot
+    /// be read by root either.
     fn may_open(&self, number: INodeNo, flags: OpenFlags) -> Result<(), Errno> {
         let (_, access) = self.file(number)?;
         let (reads, writes) = match flags.acc_mode() {
@@ -88,6 +90,7 @@ impl<S: Store> Server<S> {
     fn text(&self, number: INodeNo, handle: FileHandle, offset: u64) -> Result<String, Errno> {
         let (path, _) = self.file(number)?;
         let mut texts = self.texts();
+        // Only at the beginning: the value may change between two steps of a reader.
         if offset == 0 {
             let text = self.store.read(path).map_err(number_of)?;
             texts.insert(handle.0, text);
@@ -95,7 +98,8 @@ impl<S: Store> Server<S> {
         Ok(texts.get(&handle.0).cloned().unwrap_or_default())
     }
 
-    /// Each write is a whole value, wherever in the file it is: a program may write one after the other.
+    /// Sets a value. Each write is a whole value, at whatever offset in the file: a program may write one value after
+    /// the other.
     fn set(&self, number: INodeNo, data: &[u8]) -> Result<u32, Errno> {
         let (path, _) = self.file(number)?;
         if data.len() > MAX_VALUE_BYTES {
@@ -106,7 +110,8 @@ impl<S: Store> Server<S> {
         Ok(data.len() as u32)
     }
 
-    /// No code that holds the lock can leave the texts half changed.
+    /// The texts. A panic of code that held the lock is of no consequence, because no change leaves the texts half
+    /// done.
     fn texts(&self) -> MutexGuard<'_, HashMap<u64, String>> {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -135,7 +140,7 @@ impl<S: Store> Filesystem for Server<S> {
         attr(self.node(number).map(|node| self.attributes(number.0, node)), reply);
     }
 
-    /// A shell truncates what it redirects into. There is nothing else to be set.
+    /// A shell truncates a file into which it redirects output. There is nothing else that can be set.
     fn setattr(
         &self,
         _request: &Request,
@@ -162,14 +167,16 @@ impl<S: Store> Filesystem for Server<S> {
     fn open(&self, _request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         match self.may_open(number, flags) {
             Ok(()) => {
+                // Relaxed: the numbers only have to differ.
                 let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
+                // Direct, because a file without a size would otherwise be read as empty.
                 reply.opened(FileHandle(handle), FopenFlags::FOPEN_DIRECT_IO);
             }
             Err(error) => reply.error(error),
         }
     }
 
-    /// What a shell redirects into and is not there is mistyped.
+    /// If a shell redirects into a file that does not exist, its name is mistyped.
     fn mknod(
         &self,
         _request: &Request,
@@ -183,7 +190,7 @@ impl<S: Store> Filesystem for Server<S> {
         reply.error(Errno::ENOENT);
     }
 
-    /// The tree is as it is, here and below.
+    /// The tree cannot be changed, neither here nor in the functions below.
     fn mkdir(
         &self,
         _request: &Request,
@@ -230,6 +237,7 @@ impl<S: Store> Filesystem for Server<S> {
     ) {
         match self.text(number, handle, offset) {
             Ok(text) => {
+                // A text that has become shorter, or an offset behind its end, gives an empty answer.
                 let rest = text.as_bytes().get(offset as usize..).unwrap_or_default();
                 reply.data(&rest[..rest.len().min(size as usize)]);
             }
@@ -288,14 +296,16 @@ impl<S: Store> Filesystem for Server<S> {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        let Ok(Node { parent, kind: Kind::Directory, .. }) = self.node(number) else {
+        let Ok(Node { parent, kind: NodeKind::Directory, .. }) = self.node(number) else {
             return reply.error(Errno::ENOTDIR);
         };
-        let own = [(number.0.max(ROOT), Kind::Directory, "."), (*parent, Kind::Directory, "..")];
+        let own = [(number.0.max(ROOT), NodeKind::Directory, "."), (*parent, NodeKind::Directory, "..")];
         let below =
             self.tree.children(number.0).map(|(number, node)| (number, node.kind, node.name.as_str()));
+        // The offset of an entry is where to go on behind it, so entries count from 1.
         for (next, (number, kind, name)) in (1..).zip(own.into_iter().chain(below)).skip(offset as usize) {
-            let kind = if kind == Kind::Directory { FileType::Directory } else { FileType::RegularFile };
+            let kind = if kind == NodeKind::Directory { FileType::Directory } else { FileType::RegularFile };
+            // The answer is full. The kernel asks again from this offset on.
             if reply.add(INodeNo(number), next, kind, name) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Trees are taken away, whoever of the program and its keepers is killed, and when (KLOG-4).
+//! Trees are taken away, whichever of the program and its keepers are killed, and at whatever moment (KLOG-4).
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -15,7 +15,7 @@ use rustix::mount::{MountPropagationFlags, mount_change};
 
 const SUBJECT: &str = env!("CARGO_BIN_EXE_mete-parameters-subject");
 
-/// Where trees are mounted, and where it is noted what was made for them.
+/// Where trees are mounted, and where the directories that were made for them are noted.
 struct Place {
     trees: tempfile::TempDir,
     notes: tempfile::TempDir,
@@ -76,7 +76,8 @@ impl Victim for Program {
     }
 }
 
-/// Gives this thread, and what it starts, a table of mounts in which no other program looks for what was left.
+/// Gives this thread, and what it starts, a mount table of its own, in which no other program looks for trees that
+/// were left.
 fn have_own_mounts() {
     // SAFETY: no memory is passed. Files stay open, and threads that were there before keep what they have.
     assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNS) }, 0, "{}", std::io::Error::last_os_error());

@@ -1,4 +1,4 @@
-//! A mounted tree, as those see it who read and write its files (KLOG-4).
+//! A mounted tree, from the side of the programs that read and write its files (KLOG-4).
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mete_parameters::{Access, File as Parameter, MountError, Mounted, Refusal, Store, found, is_possible};
 
-/// A process has one tree at a time.
+/// Held by the test that has the tree: a process has one tree at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Counts how often it is read, and remembers what is written.
@@ -44,7 +44,8 @@ struct Tree {
 }
 
 impl Tree {
-    /// Mounts one, if that can be here. Its keeper only waits: who drops a tree unmounts it himself.
+    /// Mounts a tree, if that is possible here. Its keeper only waits: a program that drops its tree unmounts it by
+    /// itself.
     fn mount() -> Option<Tree> {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let (place, store) = (tempfile::tempdir().unwrap(), Counting::default());
@@ -76,7 +77,7 @@ impl Tree {
 }
 
 #[test]
-fn klog_4_who_reads_in_small_steps_sees_one_text() {
+fn klog_4_a_program_that_reads_in_small_steps_sees_one_text() {
     let Some(tree) = Tree::mount() else { return };
     let mut open = File::open(tree.path("below/both")).unwrap();
     let mut text = String::new();
@@ -88,7 +89,7 @@ fn klog_4_who_reads_in_small_steps_sees_one_text() {
     assert_eq!(
         fs::read_to_string(tree.path("out")).unwrap(),
         "out 00000001\n",
-        "a new one for the next reader"
+        "a new text for the next reader"
     );
 }
 
@@ -104,14 +105,14 @@ fn klog_4_a_write_is_a_value_and_a_refusal_an_error() {
     let error = |value: &[u8]| fs::write(tree.path("both"), value).unwrap_err().raw_os_error();
     assert_eq!([error(b"wrong"), error(&[0xff]), error(&[b'1'; 5000])], [Some(libc::EINVAL); 3]);
     for refused in [File::open(tree.path("in")), OpenOptions::new().write(true).open(tree.path("out"))] {
-        assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::EACCES), "also of root");
+        assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::EACCES), "even for root");
     }
     assert!(fs::write(tree.path("new"), "1").is_err() && fs::remove_file(tree.path("both")).is_err());
     assert_eq!(tree.store.written.lock().unwrap().len(), 3);
 }
 
 #[test]
-fn klog_4_a_dropped_tree_is_gone_though_a_file_of_it_is_open() {
+fn klog_4_a_dropped_tree_is_gone_even_if_a_file_of_it_is_open() {
     let Some(mut tree) = Tree::mount() else { return };
     let mut names: Vec<_> =
         fs::read_dir(tree.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -121,11 +122,11 @@ fn klog_4_a_dropped_tree_is_gone_though_a_file_of_it_is_open() {
     let _open = File::open(tree.path("both")).unwrap();
     assert!(is_found());
     drop(tree.mounted.take());
-    assert!(!is_found() && tree.place.path().read_dir().unwrap().next().is_none(), "what was made is gone");
+    assert!(!is_found() && tree.place.path().read_dir().unwrap().next().is_none(), "no directory is left");
 }
 
 #[test]
-fn klog_4_nothing_is_mounted_without_somebody_who_would_take_it_away() {
+fn klog_4_nothing_is_mounted_without_a_keeper_that_would_take_it_away() {
     if !is_possible() {
         return eprintln!("SKIPPED: there is no /dev/fuse");
     }
@@ -140,7 +141,7 @@ fn klog_4_nothing_is_mounted_without_somebody_who_would_take_it_away() {
 }
 
 #[test]
-fn klog_4_what_is_in_the_tree_is_not_for_its_users_to_change() {
+fn klog_4_users_cannot_change_which_files_a_tree_has() {
     let Some(tree) = Tree::mount() else { return };
     let refused = [
         fs::create_dir(tree.path("new")),

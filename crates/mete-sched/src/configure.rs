@@ -1,5 +1,5 @@
-//! Configuring the logs: which log files a source gets, and which event of which domain goes to
-//! which (LOG-5, LOG-7; thesis §4.5.1).
+//! Configuring the logs: which log files a source gets, and to which file each event of each domain goes (LOG-5,
+//! LOG-7; thesis §4.5.1).
 
 use mete_log::{Control, DomainId, Entries, FileId, FileSpec, Plan, PlanError, Shape, Stamp};
 
@@ -8,55 +8,56 @@ use crate::sources::{EventUse, Meaning, Source, SourceError};
 /// How events are spread over log files (LOG-7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
-    /// One file for each event, all domains in it; of what is wanted as a sum, one file of totals for
-    /// each domain instead, of which no row can be lost: the newest one has everything.
+    /// One file for each event, with all domains in it. For an event that is wanted as a sum, one file of totals for
+    /// each domain instead. No row of it can be lost, because the newest row contains everything.
     #[default]
     PerEvent,
-    /// One file for each domain, all events in it: the papers' domain-local buffers. A domain that
-    /// floods its file costs no other domain a row.
+    /// One file for each domain, with all events in it: the papers' domain-local buffers. A domain that floods its
+    /// file costs no other domain a row.
     PerDomain,
 }
 
-/// The largest file; 65,536 rows in 20 ms are 3 million a second on one processor, or 300,000 a second
-/// for a reader that comes 0.2 s late.
+/// Rows of the largest file. 65,536 rows in 20 ms are 3 million a second on one processor, or 300,000 a second for a
+/// reader that is 0.2 s late.
 const MAX_ROWS: u32 = 65_536;
-/// Rows of a file of totals. One of them can be read, and one is being written.
+/// Rows of a file of totals. One of them can be read while the other one is written.
 const TOTAL_ROWS: u32 = 2;
-/// The smallest file that is worth reading.
+/// Rows of the smallest file that is worth reading.
 const MIN_ROWS: u32 = 16;
 /// Rows of the run-queue file: 20 ms at 10,000 Hz.
 const RUN_QUEUE_ROWS: u32 = 256;
-/// Who did what to whom; the three share a word.
+/// Which domain did what to which domain; the three entries share a word.
 const WHO: Entries = Entries::EVENT.and(Entries::DOMAIN).and(Entries::CORRESPONDENT);
 
-/// One log file as the reader knows it.
+/// A log file from the reader's side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFile {
-    /// Its number.
+    /// The file's number.
     pub file: FileId,
-    /// Its control word.
+    /// The file's control word.
     pub control: Control,
-    /// What people call it: the event's name or `domain N`. The domains' files of totals of one event
-    /// have one name.
+    /// What people call it: the event's name or `domain N`. The domains' files with the totals of one event have the
+    /// same name.
     pub name: String,
-    /// Whether the newest row has everything: the others need not be read.
+    /// Whether the newest row contains everything, so that the others need not be read.
     pub is_total: bool,
-    /// Whether its rows are wake-ups of one word: only how often each is there is asked.
+    /// Whether its rows are wake-ups of one word each. Then only the number of equal rows is needed.
     pub is_counted: bool,
 }
 
-/// A source's logs as configured.
+/// The configured logs of a source.
 #[derive(Clone, Debug)]
 pub struct Configuration {
     plan: Plan,
+    /// The stamp of totals of service time.
     service_stamp: Stamp,
     /// The files, without the null file.
     pub files: Vec<LogFile>,
 }
 
 impl Configuration {
-    /// Lays out the logs of these events for domains 0 to `domains`, exclusive. Totals of service time are
-    /// stamped as told, by a clock that this component has.
+    /// Lays out the logs of these events for the domains from 0 up to and without `domains`. Totals of service time
+    /// get `service_stamp`, which must be of a clock that this component has.
     ///
     /// # Errors
     ///
@@ -81,7 +82,7 @@ impl Configuration {
         Ok(configuration)
     }
 
-    /// The same for a source, whose areas are then programmed. Its producers may run meanwhile.
+    /// Lays out the logs of a source and programs its areas. Its producers may run at the same time.
     ///
     /// # Errors
     ///
@@ -91,17 +92,17 @@ impl Configuration {
         domains: usize,
         layout: Layout,
     ) -> Result<Configuration, SourceError> {
-        let failed = |error| SourceError::Plan { label: source.label().to_owned(), source: error };
+        // A run queue's clock is cheaper where there is one.
         let stamp = source.run_queue_offset_ns().map_or(Stamp::Hardware, |_| Stamp::RunQueue);
-        let configuration =
-            Configuration::new(source.shape(), source.events(), domains, layout, stamp).map_err(failed)?;
+        let configuration = Configuration::new(source.shape(), source.events(), domains, layout, stamp)
+            .map_err(|error| SourceError::Plan { label: source.label().to_owned(), source: error })?;
         for processor in 0..source.processors() {
             configuration.plan.apply(source.area(processor));
         }
         Ok(configuration)
     }
 
-    /// Totals as long as there are registers for one file of each domain; then rows.
+    /// Events get totals as long as there are registers for one file of each domain. After that, they get rows.
     fn add_event_files(
         &mut self,
         shape: Shape,
@@ -109,6 +110,7 @@ impl Configuration {
         domains: usize,
     ) -> Result<(), PlanError> {
         let domains = domains.min(shape.domains());
+        // One register is the null file's, and each event needs at least one.
         let (mut registers, mut room) = (shape.files() - 1 - events.len(), shape.data_bytes() as u64);
         let (mut totals, mut others) = (Vec::new(), Vec::new());
         for event in events {
@@ -147,6 +149,7 @@ impl Configuration {
         events: &[EventUse],
         domains: usize,
     ) -> Result<(), PlanError> {
+        // As many files as there are registers; domains beyond them have the null file, which takes no row.
         let domains = domains.min(shape.domains()).min(shape.files() - 1);
         let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows: MAX_ROWS };
         let specs = fit(vec![spec; domains], shape.data_bytes() as u64);
@@ -167,12 +170,12 @@ impl Configuration {
     }
 }
 
-/// What a file of totals holds: sums of what counts as a sum, and the newest of what counts as it is
-/// now. `None` where each row counts.
+/// What a file of totals contains: the sum, for an event that is wanted as a sum; the newest value, for an event
+/// whose present value is wanted. `None` for an event of which each row counts.
 fn total_of(meaning: Meaning, service_stamp: Stamp) -> Option<FileSpec> {
     let with_counter = WHO.and(Entries::COUNTER);
     let (stamp, add) = match meaning {
-        // The stamp says when the present phase began, whose end is not logged yet.
+        // The stamp says when the present phase began. The end of that phase is not logged yet.
         Meaning::ServiceTime => (service_stamp, true),
         // The stamp says which of several processors' rows is the newest.
         Meaning::Memory => (Stamp::Hardware, false),
@@ -182,7 +185,8 @@ fn total_of(meaning: Meaning, service_stamp: Stamp) -> Option<FileSpec> {
     Some(FileSpec { entries: with_counter, stamp, add, rows: TOTAL_ROWS })
 }
 
-/// What a file of one event holds. A wake-up needs no counter, a value needs to be the newest.
+/// What a file of one event contains. A wake-up needs no counter. A value needs a stamp, which says which one is the
+/// newest.
 fn spec_of(meaning: Meaning) -> FileSpec {
     let with_counter = WHO.and(Entries::COUNTER);
     let (entries, stamp, rows) = match meaning {
@@ -196,7 +200,7 @@ fn spec_of(meaning: Meaning) -> FileSpec {
     FileSpec { entries, stamp, add: false, rows }
 }
 
-/// Halves all files until they fit.
+/// Halves the rows of all files until the files fit, or until none can be smaller.
 fn fit(mut specs: Vec<FileSpec>, room: u64) -> Vec<FileSpec> {
     while specs.iter().map(bytes).sum::<u64>() > room && specs.iter().any(|spec| spec.rows > MIN_ROWS) {
         specs.iter_mut().for_each(|spec| spec.rows = (spec.rows / 2).max(MIN_ROWS));
@@ -204,6 +208,7 @@ fn fit(mut specs: Vec<FileSpec>, room: u64) -> Vec<FileSpec> {
     specs
 }
 
+/// The bytes of a file's buffer. Buffers begin at cache lines of 64 bytes.
 fn bytes(spec: &FileSpec) -> u64 {
     let rows_log2 = spec.rows.trailing_zeros() as u8;
     Control::new(spec.entries, spec.stamp, spec.add, rows_log2, 0).ring_bytes().next_multiple_of(64)

@@ -1,13 +1,12 @@
 //! The user-level scheduler: from logs to analysis, policy and actuator (LOG-16).
 //!
-//! The facility below it logs; this crate configures what is logged, reads it in place, finds out
-//! what a policy wants to know, asks the policy, and acts. It holds no policy of its own: those are
-//! `mete-policy`'s.
+//! The facility below this crate logs. This crate configures what is logged, reads the logs in place, derives from them
+//! what a policy needs, asks the policy, and acts. It holds no policy: all policies live in `mete-policy`.
 //!
 //! ```text
-//!   sources        kernel, user-level components, regions: what is logged, and by whom
-//!   domains        names, selectors, who belongs to which domain now
-//!   configure      which log files there are
+//!   sources        kernel, user-level components, regions: what each of them logs
+//!   domains        names and selectors; which process belongs to which domain now
+//!   configure      which log files each source gets
 //!      │
 //!      ▼
 //!   analysis ──▶ mete_policy::Affinity ──▶ actuator
@@ -16,10 +15,10 @@
 //!
 //! Principles:
 //!
-//! 1. **Polling is cheap enough to leave on.** A poll looks at one index for each log file, reads
-//!    what is new in place, and allocates nothing.
-//! 2. **Loss is said.** Every [`Report`] carries its [completeness](analysis::Completeness).
-//! 3. **Whatever is changed is put back**, however the scheduler ends ([`actuator`]).
+//! 1. **Polling is cheap enough to leave on.** A poll looks at one index for each log file, reads what is new in
+//!    place, and allocates nothing.
+//! 2. **Loss is reported.** Every [`Report`] carries a statement of its [completeness](analysis::Completeness).
+//! 3. **Every change is undone**, however the scheduler ends ([`actuator`]).
 //!
 //! ```no_run
 //! use std::sync::atomic::AtomicBool;
@@ -27,7 +26,7 @@
 //! use mete_sched::{Report, Scheduler, Settings, actuator::watcher};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // First of all in `main`: this program may have been started to put masks back.
+//! // The first call in `main`: the scheduler may have started this program as a watcher, to put masks back.
 //! watcher::take_over_if_asked();
 //! let domains = ["web=comm:nginx", "db=user:postgres"].map(str::parse).into_iter().collect::<Result<_, _>>()?;
 //! let settings = Settings { policy: Some(mete_policy::affinity::Settings::default()), ..Settings::default() };
@@ -43,8 +42,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! "The thesis" and "the short paper" are the work on event logging for resource scheduling that
-//! the facility implements; sections are cited where something is implemented.
+//! "The thesis" and "the short paper" are the work on event logging for resource scheduling that the facility
+//! implements. Code that implements a part of them cites the section.
 
 #![cfg(target_os = "linux")]
 
@@ -54,6 +53,7 @@ pub mod busiest;
 pub mod configure;
 pub mod domains;
 pub mod interval;
+mod missed;
 pub mod other_programs;
 pub mod precedence;
 pub mod report;

@@ -1,4 +1,4 @@
-//! What was found out, by name: for tables and for `--json`.
+//! What the scheduler found out, with names: for tables and for `--json`.
 
 use mete_log::DomainId;
 use mete_policy::{Permille, Role};
@@ -9,7 +9,7 @@ use crate::domains::{Domains, IDLE};
 use crate::scheduler::{Cost, Scheduler};
 use crate::sources::Meaning;
 
-/// The whole of it, since the scheduler began.
+/// Everything that was found out since the scheduler began.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// Every domain, "other" and "idle" included.
@@ -41,11 +41,11 @@ pub struct DomainReport {
     pub service_ns: Vec<u64>,
     /// The share of one processor that it used in the last period, in thousandths.
     pub demand: Permille,
-    /// The processor that it was on most recently.
+    /// The processor on which it was most recently.
     pub last_processor: Option<usize>,
-    /// The processor that it is on mostly.
+    /// The processor on which it mostly is.
     pub processor: Option<usize>,
-    /// Where the policy has put it.
+    /// The processor on which the policy has placed it.
     pub placed: Option<usize>,
     /// Wake-ups that it sent, by receiver.
     pub sent: Vec<Dealing>,
@@ -60,28 +60,28 @@ pub struct DomainReport {
 /// How often one domain dealt with another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Dealing {
-    /// Whose table this stands in: the client's, the sender's or the receiver's name.
+    /// The domain whose table this stands in: the client's, the sender's or the receiver's name.
     pub domain: String,
-    /// The other one's: the driver's, the receiver's or the sender's name.
+    /// The other domain: the driver's, the receiver's or the sender's name.
     pub correspondent: String,
-    /// How often.
+    /// The number of dealings.
     pub count: u64,
 }
 
-/// One event in one domain. Lengths of phases are in ticks of the processor's counter.
+/// One event in one domain. The lengths of phases are in ticks of the processor's counter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EventReport {
     /// Its name.
     pub name: String,
     /// `counter`, `access`, `phase` or `sample`.
     pub kind: &'static str,
-    /// Rows.
+    /// The number of rows.
     pub rows: u64,
     /// The sum of their counters.
     pub sum: u64,
     /// The counter of the newest row.
     pub last: u64,
-    /// Of a phase, how its lengths are spread.
+    /// How the lengths are spread, if the event is a phase.
     #[serde(skip)]
     pub phase: Option<Phase>,
 }
@@ -91,29 +91,29 @@ pub struct EventReport {
 pub struct Phase {
     /// In ticks of the processor's counter.
     pub lengths: Lengths,
-    /// How long a tick is; `None` if the clocks have not been compared long enough.
+    /// The length of a tick; `None` if the clocks have not been compared long enough.
     pub ns_per_tick: Option<f64>,
 }
 
 impl Phase {
-    /// So many ticks in nanoseconds.
+    /// This number of ticks in nanoseconds.
     pub fn ns(&self, ticks: f64) -> Option<f64> {
         Some(ticks * self.ns_per_tick?)
     }
 
-    /// A quantile of the lengths in nanoseconds, off by 1/64 at most.
+    /// A quantile of the lengths in nanoseconds. It is off by at most 1/64.
     pub fn quantile_ns(&self, part: f64) -> Option<f64> {
         self.ns(self.lengths.quantile(part)?)
     }
 }
 
 impl EventReport {
-    /// Of a phase, how often it was counted: a row may stand for several.
+    /// For a phase, the number of phases, because a row may stand for several. Otherwise, the number of rows.
     pub fn count(&self) -> u64 {
         self.phase.as_ref().map_or(self.rows, |phase| phase.lengths.count())
     }
 
-    /// The mean length of a phase in nanoseconds, exact but for the clock's rate.
+    /// The mean length of a phase in nanoseconds. It is exact, apart from the clock's rate.
     pub fn mean_ns(&self) -> Option<f64> {
         let count = Some(self.count()).filter(|count| *count > 0)?;
         self.phase.as_ref()?.ns(self.sum as f64 / count as f64)
@@ -127,22 +127,21 @@ pub struct ProcessorReport {
     pub processor: usize,
     /// How much of it was in use in the last period, in thousandths; `None` if that is not known.
     pub utilisation: Option<Permille>,
-    /// The mean length of its run queue of late, in thousandths of a task.
+    /// The recent mean length of its run queue, in thousandths of a task.
     pub queue: Option<Permille>,
     /// Mean lengths of its run queue at past polls, newest first.
     pub queue_history: Vec<Permille>,
 }
 
 impl Report {
-    /// What a scheduler has found out so far. To be called by the thread that polls.
+    /// What a scheduler has found out so far. The thread that polls must call this: the cost is that thread's time.
     pub fn of(scheduler: &Scheduler) -> Report {
         let (analysis, domains) = (scheduler.analysis(), scheduler.domains());
         let findings = analysis.findings();
         let all = 0..domains.len() as DomainId;
-        let name = |domain: &DomainId| domains.name(*domain).to_owned();
         let working_sets = findings.working_sets.groups();
         Report {
-            // A domain without a name has not been given out.
+            // A domain without a name has not been given out yet.
             domains: all
                 .clone()
                 .filter(|domain| !domains.name(*domain).is_empty())
@@ -155,7 +154,10 @@ impl Report {
                 .clone()
                 .flat_map(|client| transactions(findings, domains, analysis.period().roles, client))
                 .collect(),
-            working_sets: working_sets.iter().map(|set| set.iter().map(name).collect()).collect(),
+            working_sets: working_sets
+                .iter()
+                .map(|set| set.iter().map(|&domain| domains.name(domain).to_owned()).collect())
+                .collect(),
             sources: analysis.sources().map(|source| source.label().to_owned()).collect(),
             completeness: completeness(scheduler),
             cost: scheduler.cost(),
@@ -163,7 +165,7 @@ impl Report {
     }
 }
 
-/// With what the search of `/proc` found late.
+/// The statement of the analysis, with what the search of `/proc` found late.
 fn completeness(scheduler: &Scheduler) -> Completeness {
     let mut statement = scheduler.analysis().completeness();
     let late = scheduler.domains().late();
@@ -181,6 +183,7 @@ fn domain_report(scheduler: &Scheduler, domain: DomainId) -> DomainReport {
     DomainReport {
         name: domains.name(domain).to_owned(),
         role: role_name(period.roles.get(number).copied().unwrap_or_default()),
+        // The idle tasks are no processes, although they are bound to this domain.
         processes: if domain == IDLE { 0 } else { domains.members(domain).count() },
         service_ns: (0..period.queue.len()).map(|processor| used.get(processor, number)).collect(),
         demand: period.demand.get(number).copied().unwrap_or(0),
@@ -226,9 +229,9 @@ fn dealings(table: &Matrix, domains: &Domains, domain: DomainId) -> Vec<Dealing>
 }
 
 fn transactions(findings: &Findings, domains: &Domains, roles: &[Role], client: DomainId) -> Vec<Dealing> {
-    let is_driver =
-        |domain: &DomainId| roles.get(usize::from(*domain)) == Some(&Role::Driver) && *domain != client;
-    let drivers = (0..domains.len() as DomainId).filter(is_driver);
+    // A driver is no client of its own.
+    let drivers = (0..domains.len() as DomainId)
+        .filter(|&domain| roles.get(usize::from(domain)) == Some(&Role::Driver) && domain != client);
     drivers
         .filter_map(|driver| {
             dealing(domains, client, driver, findings.traffic.total_transactions(client, driver))
@@ -239,7 +242,8 @@ fn transactions(findings: &Findings, domains: &Domains, roles: &[Role], client: 
 fn memory(findings: &Findings, domain: DomainId) -> Option<u64> {
     let tally = findings.tallies.iter().find(|tally| tally.meaning == Meaning::Memory)?;
     let memory = tally.of(domain);
-    // The kernel's sums are signed: two processors may log a little more given back than was taken.
+    // The kernel's sums are signed: of two processors, one may log that memory was given back a little before the
+    // other one logs that it was taken.
     (memory.rows > 0).then(|| (memory.last as i64).max(0) as u64)
 }
 

@@ -3,13 +3,14 @@
 //! ```text
 //!   every 20 ms    poll the logs                                   Analysis::poll
 //!   every 100 ms   derive, decide, act                             Affinity (policy) → Affinity (actuator)
-//!   every second   who has come, who has gone?                     Domains::scan
+//!   every second   find processes that have come or gone           Domains::scan
 //! ```
 //!
-//! Everything happens in the caller's thread, but for the [search](Discovery) for components, each of
-//! which could hold it up. Only what happens every second may allocate or look at `/proc`, and moving
-//! somebody or taking a component, which is rare. Nothing in here waits for another process, but for a
-//! fifth of a second where both watchers were killed just before somebody is moved.
+//! Everything happens in the caller's thread, except for the [search](Discovery) for components, because any
+//! component could hold the search up. Two kinds of work may allocate or look at `/proc`: what is due every second,
+//! and what is rare (moving a process, taking a component). Nothing in this module waits for another process, with
+//! one exception: if both watchers were killed just before a process is to be moved, the move waits for at most a
+//! fifth of a second.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -34,42 +35,42 @@ use crate::precedence::Precedence;
 use crate::sources::{ComponentSource, Discovery, KernelSource, Source, SourceError, Trust, Unavailable};
 use crate::ticker::Ticker;
 
-/// How long a start waits for components that are there: those that answer do so within a moment, and the others come
-/// when they come.
+/// How long a start waits for components that are there already. Components that answer at all do so within a moment;
+/// the others are taken when they answer.
 const WAIT_AT_START: Duration = Duration::from_millis(100);
-/// Components that are taken at one poll at most: each takes time to lay out its logs.
+/// The largest number of components that are taken at one poll. To lay out the logs of each takes time.
 const TAKEN_AT_ONCE: usize = 2;
 
-/// What a scheduler is to do.
+/// What a scheduler should do.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How often the logs are polled. The papers' 20 ms.
+    /// The time between two polls of the logs. The papers use 20 ms.
     pub poll: Duration,
-    /// How many polls make a period, at whose end the policy is asked. 5, so every 100 ms.
+    /// The number of polls in a period. The policy is asked at the end of each period: with 5 polls, every 100 ms.
     pub polls_in_period: u32,
-    /// How often membership and components are looked at. A second; less to find components that
-    /// live briefly.
+    /// The time between two looks at processes and components: one second, or less to find components that live only
+    /// briefly.
     pub housekeeping: Duration,
     /// How the logs are laid out.
     pub layout: Layout,
-    /// What the kernel is to log; nothing, to do without the kernel component.
+    /// What the kernel should log. If it is empty, the kernel component is not used.
     pub kernel: Vec<Characteristic>,
-    /// Whether there is to be an error if the kernel component cannot be loaded; else the
-    /// components' own logs have to do.
+    /// Whether it is an error if the kernel component cannot be loaded. If it is none, the logs of the components have
+    /// to do.
     pub needs_kernel: bool,
-    /// Whether user-level components are looked for.
+    /// Whether the scheduler looks for user-level components.
     pub components: bool,
-    /// The only directory in which they are looked for; `None` for wherever this user may look.
+    /// The only directory in which it looks for them; `None` for every directory that this user may look into.
     pub component_directory: Option<PathBuf>,
-    /// Whose components are looked for, beside the own ones and those of users who have a process in a domain or are
-    /// selected for one.
+    /// The users whose components the scheduler looks for. It always looks for this user's components and for those of
+    /// users who have a process in a domain or are selected for a domain.
     pub component_users: Users,
-    /// Whether all domains may be empty at first, and nothing is to be said of it. Else somebody must
-    /// be in one, and each that is empty is a [`Notice::Empty`].
+    /// Whether all domains may be empty at first, without a notice. If not, at least one domain must have a member, and
+    /// each domain that is empty causes a [`Notice::Empty`].
     pub may_be_empty: bool,
-    /// By what processes that no selector selects have domains of their own, if they have.
+    /// The property by which processes that no selector selects are divided into domains; `None` for no division.
     pub divide: Option<DivideBy>,
-    /// The constants of the affinity policy; `None` to look on and do nothing.
+    /// The constants of the affinity policy; `None` to observe only and move nothing.
     pub policy: Option<policy::affinity::Settings>,
     /// Whether what the policy decides is carried out. Else each decision is a [`Notice::WouldMove`].
     pub acts: bool,
@@ -99,77 +100,78 @@ impl Default for Settings {
 /// Why a scheduler cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum SchedulerError {
-    /// The domains.
+    /// The domains cannot be set up.
     #[error(transparent)]
     Domain(#[from] DomainError),
-    /// The kernel component.
+    /// The kernel component cannot be loaded.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// A source.
+    /// A source cannot be used.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The actuator.
+    /// The actuator cannot be started.
     #[error(transparent)]
     Actuator(#[from] ActuatorError),
 }
 
-/// Something that a user may want to know of.
+/// A fact that the user may want to know.
 #[derive(Debug)]
 pub enum Notice {
-    /// The kernel component is not there; the components' own logs have to do.
+    /// The kernel component is not there. The logs of the components have to do.
     NoKernel(KernelError),
-    /// User-level components cannot be looked for.
+    /// The scheduler cannot look for user-level components.
     NoDiscovery(io::Error),
     /// A characteristic is not logged.
     Unavailable(Unavailable),
-    /// Nobody is in a domain so far.
+    /// A domain has no members so far.
     Empty(Empty),
     /// A component is read from now on.
     Component(String),
     /// A component has ended.
     Ended(String),
-    /// A component cannot be read, or not be told of a process.
+    /// A component cannot be read, or cannot be told about a process.
     Refused(SourceError),
-    /// A domain was moved: so many of its threads changed.
+    /// A domain was moved. The number counts its threads that changed.
     Moved(Move, usize),
     /// A domain would be moved by a scheduler that [acts](Settings::acts).
     WouldMove(Move),
     /// A domain could not be moved.
     NotMoved(Move, ActuatorError),
-    /// A process that has come to a placed domain could not be put beside it.
+    /// A process that has come to a placed domain could not be moved to the domain's processor.
     NotFollowed(u32, ActuatorError),
-    /// If this process and both that watch it are killed at the same moment, nothing is put back, for this reason.
+    /// If this process and both of its watchers are killed at the same moment, nothing is put back. The text is the
+    /// reason.
     NotForTheNextStart(String),
 }
 
 /// What the scheduler itself has cost so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Cost {
-    /// Processor time that its thread took to start: mostly the kernel's verifier.
+    /// Processor time that the scheduler's thread took to start, in nanoseconds: most of it is the kernel's verifier.
     pub start_ns: u64,
-    /// Processor time of its thread since then, in nanoseconds.
+    /// Processor time of the scheduler's thread since the start, in nanoseconds.
     pub used_ns: u64,
-    /// Time that has passed, in nanoseconds.
+    /// Time that has passed since the start, pauses left out, in nanoseconds.
     pub passed_ns: u64,
-    /// Polls.
+    /// The number of polls.
     pub polls: u64,
-    /// Polls that were left out because the ones before took too long.
+    /// The number of polls that were left out because earlier polls took too long.
     pub missed: u64,
 }
 
 /// How a scheduler has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// What was put back; `None` if nothing could have been changed.
+    /// What was put back; `None` if the scheduler had no actuator and so could not change anything.
     pub restored: Option<Restored>,
 }
 
-/// At most this part of the time goes into taking stock, however many processes come and go.
+/// Divisor: taking stock uses at most this fraction of the time, however many processes come and go.
 const STOCK_COSTS_AT_MOST: u64 = 100;
 
-/// When the sources are to take stock again.
+/// Whether and when the sources have to take stock again.
 #[derive(Clone, Copy, Debug, Default)]
-struct Stock {
+struct StockDue {
     is_due: bool,
     not_before_ns: u64,
 }
@@ -182,60 +184,61 @@ struct Placement {
 }
 
 /// A component that is read.
-struct Taken {
+struct TakenComponent {
     label: String,
     path: PathBuf,
 }
 
-/// A scheduler at work. Dropped, it puts back what it changed. See the [module](self).
+/// A scheduler at work. When it is dropped, it puts back what it changed. See the [module](self).
 pub struct Scheduler {
     settings: Settings,
     domains: Domains,
     analysis: Analysis,
     discovery: Option<Discovery<ComponentSource>>,
     trust: Arc<Trust>,
-    components: Vec<Taken>,
+    components: Vec<TakenComponent>,
     placement: Option<Placement>,
-    stock: Stock,
+    stock: StockDue,
     ticker: Ticker,
     notices: Vec<Notice>,
     polls: u64,
     began_ns: u64,
-    /// Since when it pauses, if it does.
+    /// When the present pause began; `None` if the scheduler does not pause.
     paused_ns: Option<u64>,
-    /// The clocks at the beginning.
+    /// The clocks at the beginning, to find out the length of a tick.
     anchor: Anchor,
     used_before_ns: u64,
     start_ns: u64,
     _precedence: Precedence,
 }
 
-/// What a start begins with. Loading takes precedence, too: on a full machine it would take seconds.
-struct Begun {
+/// What exists before anything else at a start. The scheduler takes precedence already for loading, which would take
+/// seconds on a full machine.
+struct BegunStart {
     notices: Vec<Notice>,
     used_before_ns: u64,
     precedence: Precedence,
 }
 
-impl Begun {
-    fn now() -> Begun {
-        Begun { notices: Vec::new(), used_before_ns: thread_time_ns(), precedence: Precedence::take() }
+impl BegunStart {
+    fn now() -> BegunStart {
+        BegunStart { notices: Vec::new(), used_before_ns: thread_time_ns(), precedence: Precedence::take() }
     }
 }
 
-/// The domains and who is in them.
-struct Members {
+/// The domains, with the members that were found at the start.
+struct DomainMembers {
     domains: Domains,
-    /// Users who are selected as such.
+    /// Users whom a selector names.
     selected: Vec<u32>,
 }
 
-impl Members {
+impl DomainMembers {
     fn find(
         settings: &Settings,
         specs: Vec<DomainSpec>,
         notices: &mut Vec<Notice>,
-    ) -> Result<Members, DomainError> {
+    ) -> Result<DomainMembers, DomainError> {
         let selected = specs.iter().flat_map(DomainSpec::users).collect();
         let mut domains = Domains::new(specs)?;
         if let Some(by) = settings.divide {
@@ -245,25 +248,26 @@ impl Members {
         if !settings.may_be_empty {
             notices.extend(domains.check_matches()?.into_iter().map(Notice::Empty));
         }
-        Ok(Members { domains, selected })
+        Ok(DomainMembers { domains, selected })
     }
 }
 
 impl Scheduler {
-    /// Finds the domains' processes, starts the logs, and takes the components that are there. The
-    /// thread that calls this is the one that polls.
+    /// Finds the domains' processes, starts the logs, and takes the components that are there. The thread that calls
+    /// this must be the one that polls.
     ///
     /// # Errors
     ///
-    /// [`SchedulerError`]; nothing is attached or changed then.
+    /// [`SchedulerError`]. Nothing is attached or changed then.
     pub fn start(settings: Settings, specs: Vec<DomainSpec>) -> Result<Scheduler, SchedulerError> {
-        let mut begun = Begun::now();
-        let members = Members::find(&settings, specs, &mut begun.notices)?;
+        let mut begun = BegunStart::now();
+        let members = DomainMembers::find(&settings, specs, &mut begun.notices)?;
         let kernel = start_kernel(&settings, &mut begun.notices)?;
         Scheduler::begin(settings, members, kernel, begun)
     }
 
-    /// The same for domains that are chosen once the kernel component is loaded, which takes a while.
+    /// Like [`Scheduler::start`], for domains that are chosen after the kernel component is loaded: loading takes a
+    /// while.
     ///
     /// # Errors
     ///
@@ -272,24 +276,24 @@ impl Scheduler {
         settings: Settings,
         specs: impl FnOnce() -> Vec<DomainSpec>,
     ) -> Result<Scheduler, SchedulerError> {
-        let mut begun = Begun::now();
+        let mut begun = BegunStart::now();
         let kernel = start_kernel(&settings, &mut begun.notices)?;
-        let members = Members::find(&settings, specs(), &mut begun.notices)?;
+        let members = DomainMembers::find(&settings, specs(), &mut begun.notices)?;
         Scheduler::begin(settings, members, kernel, begun)
     }
 
     fn begin(
         settings: Settings,
-        members: Members,
+        members: DomainMembers,
         kernel: Option<KernelSource>,
-        begun: Begun,
+        begun: BegunStart,
     ) -> Result<Scheduler, SchedulerError> {
         let processors = kernel.as_ref().map_or_else(configured_processors, Source::processors);
         let mut scheduler = Scheduler::new(settings, members, processors, begun)?;
         if let Some(kernel) = kernel {
             scheduler.read(Box::new(kernel))?;
-            // What has begun since the first look, before the kernel bound processes by itself; twice, because a
-            // process may have become another program between a look and its binding.
+            // Processes may have begun after the first look and before the kernel bound processes by itself. Two looks
+            // are needed, because a process may become another program between a look and its binding.
             scheduler.look_at_processes();
             scheduler.look_at_processes();
         }
@@ -297,20 +301,20 @@ impl Scheduler {
         scheduler.take_first_components();
         scheduler.start_ns = thread_time_ns().saturating_sub(scheduler.used_before_ns);
         scheduler.began_ns = monotonic_ns();
-        // What passed until now is no part of the beat.
+        // The time that the start took is no part of the beat.
         scheduler.ticker.begin_anew();
         Ok(scheduler)
     }
 
-    /// Reads nothing yet; the search for components has begun.
+    /// A scheduler that reads nothing yet. The search for components has begun.
     fn new(
         settings: Settings,
-        members: Members,
+        members: DomainMembers,
         processors: usize,
-        begun: Begun,
+        begun: BegunStart,
     ) -> Result<Scheduler, SchedulerError> {
-        let Members { domains, selected } = members;
-        let Begun { mut notices, used_before_ns, precedence } = begun;
+        let DomainMembers { domains, selected } = members;
+        let BegunStart { mut notices, used_before_ns, precedence } = begun;
         let all = 0..domains.len() as DomainId;
         let roles: Vec<_> = all.clone().map(|domain| domains.role(domain)).collect();
         let drivers = all.filter(|&domain| domains.role(domain) == Some(Role::Driver)).collect();
@@ -325,6 +329,7 @@ impl Scheduler {
             .then(|| start_discovery(&settings, processors, &trust, selected, &mut notices))
             .flatten();
         if let Some(discovery) = &discovery {
+            // The processes that are there already, so that the search begins with their users' directories.
             discovery.follow(domains.present().collect());
         }
         let now_ns = monotonic_ns();
@@ -333,7 +338,7 @@ impl Scheduler {
             discovery,
             trust,
             components: Vec::new(),
-            stock: Stock::default(),
+            stock: StockDue::default(),
             ticker: Ticker::new(settings.poll),
             settings,
             domains,
@@ -349,13 +354,15 @@ impl Scheduler {
         })
     }
 
-    /// Reads another source from now on.
+    /// Reads one more source from now on.
     ///
     /// # Errors
     ///
-    /// [`SourceError`] if its logs cannot be laid out or it cannot be told who belongs where.
+    /// [`SourceError`] if the source's logs cannot be laid out, or if it cannot be told which processes belong where.
     pub fn read(&mut self, mut source: Box<dyn Source>) -> Result<(), SourceError> {
+        // Numbers of processes may have been given out again since the last look.
         self.trust.look_anew();
+        // The rules come before the bindings: a process that begins in between is bound by the kernel.
         if source.select(&self.domains.rules(), self.domains.division().as_ref())? {
             self.domains.hand_over();
         }
@@ -365,15 +372,16 @@ impl Scheduler {
         for change in self.domains.present() {
             source.bind(change)?;
         }
+        // Last, because this has the source log: its first rows are in their domains.
         self.analysis.add(source)
     }
 
-    /// Polls until `stop` is true. `each` sees the scheduler after every poll.
+    /// Polls until `stop` is true. `each` is called with the scheduler after every poll.
     pub fn run(&mut self, stop: &AtomicBool, each: impl FnMut(&mut Scheduler)) {
         self.run_with_end(None, stop, each);
     }
 
-    /// The same with one more poll at `end`, between two beats.
+    /// Like [`Scheduler::run`], with one more poll at `end`, between two beats.
     pub fn run_with_end(
         &mut self,
         end: Option<Instant>,
@@ -385,6 +393,7 @@ impl Scheduler {
         let mut end_ns = until_end.map(|until| monotonic_ns().saturating_add(until));
         while !stop.load(Ordering::Relaxed) {
             if self.ticker.wait_or(end_ns) {
+                // A moment in the past would end every further wait at once.
                 end_ns = end_ns.filter(|&end| monotonic_ns() < end);
                 self.tick();
                 each(self);
@@ -392,11 +401,12 @@ impl Scheduler {
         }
     }
 
-    /// One poll, and what else is due. [`Scheduler::run`] calls this in time.
+    /// Polls once, and does whatever else is due. [`Scheduler::run`] calls this in time.
     pub fn tick(&mut self) {
         let now_ns = monotonic_ns();
         self.analysis.poll(now_ns);
         self.polls += 1;
+        // After the poll, so that the time that this takes does not delay the reading of rows.
         self.take_components();
         if self.polls.is_multiple_of(u64::from(self.settings.polls_in_period.max(1))) {
             self.end_period(now_ns);
@@ -406,57 +416,58 @@ impl Scheduler {
         }
     }
 
-    /// One poll and a look at the processes, due or not, before results are read: a process that has just ended is in no
-    /// domain any more.
+    /// One poll and a look at the processes, whether it is due or not. To be called before results are read, so that a process
+    /// that has just ended is in no domain any more.
     pub fn tick_before_results(&mut self) {
         self.tick();
         self.domains.expect_change();
         self.keep_house(monotonic_ns());
     }
 
-    /// Logs nothing from now on, until [`Scheduler::resume`]: what logs in the kernel is detached, and probes are off. What
-    /// follows processes to their domains stays attached. To be polled no more meanwhile.
+    /// Logs nothing from now on, until [`Scheduler::resume`]: what logs in the kernel is detached, and probes are off.
+    /// What follows processes to their domains stays attached. The caller must not poll during the pause.
     ///
     /// # Errors
     ///
-    /// [`SourceError`] if a source cannot be told; the others pause.
+    /// [`SourceError`] if a source cannot be told. The other sources pause.
     pub fn pause(&mut self) -> Result<(), SourceError> {
         let told = self.tell_all(|source| source.pause());
         let now_ns = monotonic_ns();
         self.analysis.pause(now_ns);
+        // A second call during a pause does not shorten the pause.
         self.paused_ns.get_or_insert(now_ns);
         told
     }
 
-    /// Logs what it logged before [`Scheduler::pause`], without laying anything out anew. The pause counts as no time at
-    /// all, in periods and in the [cost](Scheduler::cost).
+    /// Logs again what was logged before [`Scheduler::pause`]. No log file is laid out anew. The pause counts as no
+    /// time at all, neither in periods nor in the [cost](Scheduler::cost).
     ///
     /// # Errors
     ///
-    /// [`SourceError`] if a source cannot go on; the others log.
+    /// [`SourceError`] if a source cannot go on. The other sources log.
     pub fn resume(&mut self) -> Result<(), SourceError> {
         self.resume_those(|_| true)
     }
 
-    /// The same, but only sources with a label that is wanted ([`KERNEL`](crate::sources::KERNEL), or a program and its process) log again.
+    /// Like [`Scheduler::resume`], but only sources with a wanted label log again. A label is
+    /// [`KERNEL`](crate::sources::KERNEL), or a program and its process.
     ///
     /// # Errors
     ///
     /// As [`Scheduler::resume`].
     pub fn resume_those(&mut self, is_wanted: impl Fn(&str) -> bool) -> Result<(), SourceError> {
-        let resume =
-            |source: &mut dyn Source| if is_wanted(source.label()) { source.resume() } else { Ok(()) };
-        let told = self.tell_all(resume);
+        let told = self.tell_all(|source| if is_wanted(source.label()) { source.resume() } else { Ok(()) });
         if let Some(paused_ns) = self.paused_ns.take() {
             let passed_ns = monotonic_ns().saturating_sub(paused_ns);
             self.analysis.resume(passed_ns);
+            // Moved by the pause, so that the cost counts no time of it.
             self.began_ns += passed_ns;
         }
         self.ticker.begin_anew();
         told
     }
 
-    /// What has happened since this was called last.
+    /// The notices since the last call.
     pub fn notices(&mut self) -> impl Iterator<Item = Notice> {
         self.notices.drain(..)
     }
@@ -471,24 +482,24 @@ impl Scheduler {
         &self.analysis
     }
 
-    /// The analysis, to ask for the completeness of an interval.
+    /// The analysis, with which the caller can ask for the completeness of an interval.
     pub fn analysis_mut(&mut self) -> &mut Analysis {
         &mut self.analysis
     }
 
-    /// Where the policy has put a domain.
+    /// The processor on which the policy has placed a domain.
     pub fn placed(&self, domain: DomainId) -> Option<usize> {
         let placement = self.placement.as_ref().filter(|placement| placement.actuator.is_some())?;
         placement.policy.placed(domain).map(usize::from)
     }
 
-    /// How long a tick of the processors' counter is, by which programs tell lengths of phases: as it was since the beginning.
-    /// `None` before the clocks have moved.
+    /// The length of a tick of the processors' counter in nanoseconds, measured since the beginning. Programs log the
+    /// lengths of phases in such ticks. `None` before the clocks have moved.
     pub fn ns_per_tick(&self) -> Option<f64> {
         Calibration::between(self.anchor, Anchor::now()).map(|calibration| calibration.duration_ns(1))
     }
 
-    /// What the scheduler has cost so far. To be called by the thread that polls.
+    /// What the scheduler has cost so far. The thread that polls must call this: the cost is that thread's time.
     pub fn cost(&self) -> Cost {
         Cost {
             start_ns: self.start_ns,
@@ -499,17 +510,18 @@ impl Scheduler {
         }
     }
 
-    /// Ends: stops logging and puts back what was changed.
+    /// Ends the scheduler: stops logging and puts back what was changed.
     pub fn finish(self) -> Ended {
         let actuator = self.placement.and_then(|placement| placement.actuator);
         Ended { restored: actuator.map(actuator::Affinity::finish) }
     }
 
-    /// Tells every source, and answers what the first one said that failed.
+    /// Tells every source, and returns the first failure.
     fn tell_all(
         &mut self,
         tell: impl FnMut(&mut dyn Source) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
+        // `fold` goes on after a failure, so that every source is told; `and` keeps the first failure.
         self.analysis.sources_mut().map(tell).fold(Ok(()), Result::and)
     }
 
@@ -537,6 +549,7 @@ impl Scheduler {
             match actuator.place(proposal.domain, &members, usize::from(proposal.to)) {
                 Ok(threads) => self.notices.push(Notice::Moved(proposal, threads)),
                 Err(error) => {
+                    // The policy counts on its moves, so it has to know that this domain is where it was.
                     policy.refused(proposal);
                     self.notices.push(Notice::NotMoved(proposal, error));
                 }
@@ -546,17 +559,20 @@ impl Scheduler {
 
     fn keep_house(&mut self, now_ns: u64) {
         self.look_at_processes();
+        // After the look: stock is due when the look has bound a process.
         self.take_stock(now_ns);
         for source in self.analysis.sources_mut() {
             if let Err(error) = source.attend() {
                 self.notices.push(Notice::Refused(error));
             }
         }
+        // After the sources have attended: that is how a source finds out that its component has ended.
         self.analysis.drop_ended(now_ns);
         self.note_ended();
     }
 
-    /// What processes that were bound meanwhile hold is theirs, also if they do nothing.
+    /// Has the sources take stock, so that what newly bound processes hold already counts for their domains, even if
+    /// these processes do nothing.
     fn take_stock(&mut self, now_ns: u64) {
         if !self.stock.is_due || now_ns < self.stock.not_before_ns {
             return;
@@ -567,16 +583,18 @@ impl Scheduler {
             }
         }
         let took_ns = monotonic_ns().saturating_sub(now_ns);
-        self.stock = Stock { is_due: false, not_before_ns: now_ns + took_ns * STOCK_COSTS_AT_MOST };
+        // A pause that is a multiple of the effort bounds the share of the time.
+        self.stock = StockDue { is_due: false, not_before_ns: now_ns + took_ns * STOCK_COSTS_AT_MOST };
     }
 
     fn look_at_processes(&mut self) {
         let analysis = &self.analysis;
+        // Names first: the scan below may find processes in domains that the kernel has given out meanwhile.
         for (kind, domain) in analysis.sources().flat_map(Source::kinds) {
             self.domains.name_kind(kind, domain);
         }
-        let bound = |pid| analysis.sources().find_map(|source| source.bound(pid));
-        let changes = self.domains.scan_beside(bound).to_vec();
+        let changes =
+            self.domains.scan_beside(|pid| analysis.sources().find_map(|source| source.bound(pid))).to_vec();
         self.stock.is_due |= changes.iter().any(|change| change.is_alive);
         self.trust.look_anew();
         for &change in &changes {
@@ -595,6 +613,7 @@ impl Scheduler {
     }
 
     fn follow(&mut self, change: Change) {
+        // A source that has bound the process by itself since this look knows better than the look.
         let seen = self.domains.seen(change.pid);
         for source in self.analysis.sources_mut() {
             if let Err(error) = source.rebind(change, seen) {
@@ -606,9 +625,11 @@ impl Scheduler {
         }
     }
 
-    /// A process that has come to a placed domain goes to its processor; one that has left goes free.
+    /// Moves a process that has come to a placed domain to the domain's processor. Frees a process that has left a
+    /// placed domain.
     fn place_beside(&mut self, change: Change) {
         let Some(Placement { policy, actuator: Some(actuator) }) = &mut self.placement else { return };
+        // Processes in no domain are never moved.
         let placed = |domain| policy.placed(domain).filter(|_| domain != OTHER);
         match (placed(change.from), placed(change.to)) {
             (_, Some(processor)) => {
@@ -621,7 +642,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether there are components that may still answer.
+    /// Whether some components that were found may still answer.
     pub fn is_looking(&self) -> bool {
         self.discovery.as_ref().is_some_and(|discovery| !discovery.is_settled())
     }
@@ -645,8 +666,9 @@ impl Scheduler {
 
     fn read_component(&mut self, source: ComponentSource) -> Result<String, SourceError> {
         let (label, path) = (source.label().to_owned(), source.path().to_owned());
+        // The search must know that the component was let go, or it would never offer it again.
         self.read(Box::new(source)).inspect_err(|_| self.let_go(&path))?;
-        self.components.push(Taken { label: label.clone(), path });
+        self.components.push(TakenComponent { label: label.clone(), path });
         Ok(label)
     }
 
@@ -658,7 +680,8 @@ impl Scheduler {
 
     fn note_ended(&mut self) {
         let (analysis, notices, discovery) = (&self.analysis, &mut self.notices, &self.discovery);
-        self.components.retain(|Taken { label, path }| {
+        self.components.retain(|TakenComponent { label, path }| {
+            // By path and not by label: a process may have several components of one name.
             let is_read = analysis.sources().any(|source| source.found_at() == Some(path));
             if !is_read {
                 notices.push(Notice::Ended(label.clone()));

@@ -1,4 +1,4 @@
-//! The poll's beat: absolute deadlines, so that the time a poll takes does not add up.
+//! The beat of the polls: absolute deadlines, so that the time that a poll takes does not add up.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ pub struct Ticker {
 }
 
 impl Ticker {
-    /// A beat of this period, a tenth of a millisecond at least.
+    /// A beat of this period, which is at least a tenth of a millisecond.
     pub fn new(period: Duration) -> Ticker {
         let period_ns = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX / 4).max(100_000);
         Ticker { period_ns, next_ns: monotonic_ns() + period_ns, missed: 0 }
     }
 
-    /// The next beat is a period from now; what passed until now is no part of the beat.
+    /// Begins the beat again: the next beat is one period from now. The time until now is no part of the beat.
     pub fn begin_anew(&mut self) {
         self.next_ns = monotonic_ns() + self.period_ns;
     }
@@ -31,29 +31,32 @@ impl Ticker {
         Duration::from_nanos(self.period_ns)
     }
 
-    /// Beats that were let pass because the ones before took too long.
+    /// The number of beats that were left out because the work before them took too long.
     pub fn missed(&self) -> u64 {
         self.missed
     }
 
-    /// Waits for the next beat, or for a signal; answers whether the beat has come.
+    /// Waits for the next beat, or for a signal. Returns whether the beat has come.
     pub fn wait(&mut self) -> bool {
         self.wait_or(None)
     }
 
-    /// The same, or for a moment of the monotonic clock that comes before the beat. The beat comes in any case.
+    /// Like [`wait`](Ticker::wait), but also returns (with `true`) at a moment of the monotonic clock, if that moment
+    /// is before the beat. The beat itself does not move.
     pub fn wait_or(&mut self, moment_ns: Option<u64>) -> bool {
         let until_ns = self.next_ns.min(moment_ns.unwrap_or(u64::MAX));
         let until = Timespec {
             tv_sec: (until_ns / 1_000_000_000) as i64,
             tv_nsec: (until_ns % 1_000_000_000) as i64,
         };
+        // The one error that a valid deadline can cause: a signal interrupted the wait.
         if clock_nanosleep_absolute(ClockId::Monotonic, &until).is_err() {
             return false;
         }
         if until_ns < self.next_ns {
             return true;
         }
+        // Beats that have passed meanwhile are counted and left out: the next deadline lies ahead, in the old rhythm.
         let late = monotonic_ns().saturating_sub(self.next_ns) / self.period_ns;
         self.missed += late;
         self.next_ns += (late + 1) * self.period_ns;

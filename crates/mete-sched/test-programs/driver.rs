@@ -1,6 +1,6 @@
-//! A driver with a probe, for the tests of this crate: `mete-sched-driver SOCKET` answers requests of
-//! one byte, says `here` once it listens, and ends with its input. With `DOMAIN CORRESPONDENT` behind the socket it
-//! reports requests that nobody has made, in the name of that domain.
+//! A driver with a probe, for the tests of this crate. `mete-sched-driver SOCKET` answers requests of one byte,
+//! prints `here` when it listens, and ends with its input. With `DOMAIN CORRESPONDENT` behind the socket, it reports
+//! requests that no client has made, in the name of that domain.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -14,7 +14,7 @@ event! {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // A session of its own, as the parts of the demo have it and for their reason.
+    // A session of its own, like the parts of the demo, and for the same reason.
     let _ = rustix::process::setsid();
     let socket = std::env::args().nth(1).ok_or("where?")?;
     let listener = UnixListener::bind(socket)?;

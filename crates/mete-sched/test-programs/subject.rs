@@ -1,14 +1,14 @@
 //! The processes that the tests of this crate observe.
 //!
-//! * `pin PROCESSOR PID…` places processes, says `placed N`, and waits: a line with a processor on
-//!   its input places them anew, any other makes it panic, the end of its input ends it in order.
-//! * `recover` puts back what schedulers have left that were killed together with their watchers.
-//! * `wait` says `here` and waits. Each line on its input makes it start one thread and one child
-//!   that waits, too, and say `here` again. It ends with its input.
-//! * `ask SOCKET` says `here` and asks the driver there without end. It ends with its input.
-//! * `schedule KERNEL DOMAIN…` runs the scheduler with the affinity policy, with the kernel component
-//!   (`kernel`) or without (`alone`), and says `here`. For each line on its input it prints a report,
-//!   and at the end of its input what was put back.
+//! * `pin PROCESSOR PID…` places processes, prints `placed N`, and waits. A line with a processor on its input makes
+//!   it place them anew. Any other line makes it panic. At the end of its input, it ends as it should.
+//! * `recover` puts back what schedulers have left behind that were killed together with their watchers.
+//! * `wait` prints `here` and waits. Each line on its input makes it start one thread and one child, which wait, too,
+//!   and print `here` again. It ends with its input.
+//! * `ask SOCKET` prints `here` and sends requests to the driver there without end. It ends with its input.
+//! * `schedule KERNEL DOMAIN…` runs the scheduler with the affinity policy, with the kernel component (`kernel`) or
+//!   without (`alone`), and prints `here`. For each line on its input it prints a report, and at the end of its input
+//!   what was put back.
 
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -84,7 +84,7 @@ fn end_with_input() {
 }
 
 fn ask(socket: &str) -> Outcome {
-    // A session of its own, as the parts of the demo have it and for their reason.
+    // A session of its own, like the parts of the demo, and for the same reason.
     let _ = rustix::process::setsid();
     let mut server = UnixStream::connect(socket)?;
     end_with_input();
@@ -126,7 +126,7 @@ fn tell(scheduler: &mut Scheduler, wanted: &AtomicU32) {
     if wanted.load(Ordering::Relaxed) > 0 {
         wanted.fetch_sub(1, Ordering::Relaxed);
         let report = serde_json::to_string(&Report::of(scheduler));
-        // Whoever asked may be gone.
+        // An error means that the client is gone.
         let _ = report.map(|report| say(&report));
     }
 }

@@ -75,7 +75,7 @@ impl Bench {
 fn log_16_rows_become_load_affinity_demand_and_transactions() {
     for layout in BOTH {
         let mut bench = Bench::new(layout);
-        // Processor 0: the driver for 40 of 100 ms, then idle. Processor 1: the client all along.
+        // Processor 0 has the driver for 40 of 100 ms, and is then idle. Processor 1 has the client all the time.
         bench.log(0, 40_000_000, SERVICE, DRIVER, IDLE, 40_000_000);
         bench.log(1, 1_000_000, SERVICE, IDLE, CLIENT, 1_000_000);
         for _ in 0..30 {
@@ -135,7 +135,7 @@ fn log_16_the_newest_of_all_processors_is_a_domain_s_memory() {
 }
 
 #[test]
-fn log_8_a_row_that_stands_for_several_occurrences_counts_as_many() {
+fn log_8_a_row_that_stands_for_several_occurrences_counts_that_number() {
     for layout in BOTH {
         let events = vec![EventUse::new(SENT, "ipc sent", Meaning::Sent).with_threshold(3)];
         let mut bench = Bench::with(layout, events);
@@ -201,7 +201,7 @@ fn log_10_no_sum_loses_anything_however_late_the_reader_is() {
     let faults = tally("page-faults").of(DRIVER);
     assert_eq!((faults.rows, faults.sum), (rows, 5 * rows));
     assert_eq!(tally("page-faults").of(CLIENT).rows, 0);
-    // A second look adds what came meanwhile and nothing else.
+    // A second look adds what came in between, and nothing else.
     bench.log(1, rows + 1, COUNTER, DRIVER, CLIENT, 7);
     bench.analysis.poll(rows + 1);
     let findings = bench.analysis.findings();
@@ -238,13 +238,13 @@ fn log_10_the_statement_of_an_interval_leaves_out_what_came_before() {
     assert_eq!(bench.analysis.interval_completeness().files[0].rows, 1);
 }
 
-/// What a component answers.
+/// What a component reports as missed.
 struct Answers {
     is_alive: bool,
     missed: Option<Missed>,
 }
 
-/// A component that can end, and says what it has missed.
+/// A component that can end, and that reports what it has missed.
 struct Mortal {
     inner: RegionSource,
     answers: Arc<Mutex<Answers>>,
@@ -327,7 +327,7 @@ fn log_10_what_never_became_a_row_is_in_the_statement() {
 }
 
 #[test]
-fn log_16_a_component_that_ends_is_read_to_its_last_row_and_one_of_its_name_goes_on() {
+fn log_16_a_component_that_ends_is_read_to_its_last_row_and_another_with_its_name_continues_its_counts() {
     let mut analysis = Analysis::new(2, vec![None; DOMAINS], Layout::PerEvent, 0);
     for so_far in 0..2 {
         let region = Arc::new(Region::create(Shape::COMPONENT, 2).unwrap());
@@ -369,7 +369,7 @@ fn interesting() -> impl Strategy<Value = u64> {
 
 proptest! {
     #[test]
-    fn log_11_no_words_of_a_component_and_no_clock_bring_the_analysis_down(
+    fn log_11_nothing_that_a_component_writes_and_no_clock_makes_the_analysis_fail(
         words in prop::collection::vec((0..400_000usize, interesting()), 0..200),
         rows in prop::collection::vec(
             (0..2usize, 0..40u16, interesting(), interesting(), interesting(), interesting()), 0..60),
@@ -385,7 +385,7 @@ proptest! {
             for &(at, word) in words.iter().skip(round * 20).take(20) {
                 let area = bench.region.area(at);
                 let words = area.shape().area_bytes() / 8;
-                // SAFETY: inside the area, aligned, and touched by atomics only.
+                // SAFETY: the address is inside the area and aligned, and the area is accessed only by atomics.
                 let word_at = unsafe { area.base().cast::<std::sync::atomic::AtomicU64>().add(at % words).as_ref() };
                 word_at.store(word, std::sync::atomic::Ordering::Relaxed);
                 area.register(at as u16).index.store(word, std::sync::atomic::Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Components that say nothing or stop hold up neither the poll nor its start and end (LOG-11, LOG-16).
+//! Components that do not answer or are stopped delay neither the poll nor its start and end (LOG-11, LOG-16).
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
 mod common;
@@ -30,21 +30,22 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFla
 
 /// The program of `test-programs/driver.rs`.
 const DRIVER: &str = env!("CARGO_BIN_EXE_mete-sched-driver");
-/// If each of the silent ones were waited for as long as a component may take to answer, once, that would take longer.
+/// A bound for a start. It would take longer to wait for each silent component as long as a component may take to
+/// answer.
 const GENEROUS: Duration = Duration::from_secs(25);
 const SILENT: usize = 30;
 /// A user who exists nowhere.
 const OTHER_USER: u32 = 64_001;
 
-/// A directory for sockets that goes with the test.
-struct Place(PathBuf);
+/// A directory for sockets that is removed at the end of the test.
+struct SocketDirectory(PathBuf);
 
-impl Place {
-    fn new(name: &str) -> Place {
+impl SocketDirectory {
+    fn new(name: &str) -> SocketDirectory {
         let path = std::env::temp_dir().join(format!("mete-components-{name}-{}", std::process::id()));
         fs::create_dir_all(path.join("run")).unwrap();
         fs::set_permissions(path.join("run"), fs::Permissions::from_mode(0o700)).unwrap();
-        Place(path)
+        SocketDirectory(path)
     }
 
     fn run(&self) -> PathBuf {
@@ -91,13 +92,13 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SocketDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A socket at which nobody answers.
+/// A socket at which no program answers.
 fn silent(path: &Path) -> OwnedFd {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
@@ -116,8 +117,8 @@ fn reads(scheduler: &Scheduler, driver: &Running) -> bool {
 }
 
 #[test]
-fn log_11_silent_sockets_and_a_stopped_program_hold_up_neither_polls_nor_start_nor_end() {
-    let place = Place::new("silent");
+fn log_11_silent_sockets_and_a_stopped_program_delay_neither_polls_nor_start_nor_end() {
+    let place = SocketDirectory::new("silent");
     let sockets: Vec<_> =
         (0..SILENT).map(|number| silent(&place.run().join(format!("{number}.sock")))).collect();
     let (stopped, driver) = (place.driver("stopped"), place.driver("driver"));
@@ -133,19 +134,19 @@ fn log_11_silent_sockets_and_a_stopped_program_hold_up_neither_polls_nor_start_n
     scheduler.finish();
     assert!(begin.elapsed() < GENEROUS, "{polls} polls took {:?}", begin.elapsed());
     let called = sockets.iter().filter(|socket| rustix::net::accept(socket).is_ok()).count();
-    assert_eq!(called, SILENT, "they were all tried");
+    assert_eq!(called, SILENT, "every socket was tried");
     stopped.signal(libc::SIGCONT);
 }
 
 #[test]
-fn log_11_a_component_that_takes_nothing_is_let_go_and_said_and_can_be_taken_once_it_goes_on() {
-    let place = Place::new("deaf");
+fn log_11_a_component_that_takes_no_request_is_let_go_and_reported_and_can_be_taken_once_it_goes_on() {
+    let place = SocketDirectory::new("deaf");
     let driver = place.driver("driver");
     let path = place.run().join(format!("{}.sock", driver.pid()));
     let mut source = ComponentSource::start(taken(&path), configured_processors(), &Arc::default()).unwrap();
     eventually("it logs", || source.settle().unwrap());
     driver.signal(libc::SIGSTOP);
-    // Its own process changes its domain, again and again.
+    // The component's own process changes its domain, again and again.
     let change = |to| Change { pid: driver.pid(), from: OTHER, to, is_alive: true, is_by_cgroup: false };
     let refused = (0..10_000).find_map(|round| source.bind(change(round % 2)).err()).unwrap();
     assert!(matches!(refused, SourceError::Component(AttachError::Deaf { .. })), "{refused}");
@@ -158,10 +159,10 @@ fn log_11_a_component_that_takes_nothing_is_let_go_and_said_and_can_be_taken_onc
     eventually("it takes what it is told", || source.settle().unwrap());
 }
 
-/// A program that does as components do, at several sockets of its own.
+/// A program that behaves as components do, at several sockets of its own.
 struct Several {
     listeners: Vec<OwnedFd>,
-    /// Of each listener, those that have called it and are answered.
+    /// For each listener, the schedulers that have called it and are answered.
     callers: Vec<Vec<OwnedFd>>,
 }
 
@@ -171,7 +172,7 @@ impl Several {
         Several { listeners: paths.iter().map(|path| silent(path)).collect(), callers }
     }
 
-    /// Introduces itself to those who call, and agrees to whatever it is told.
+    /// Introduces itself to the schedulers that call, and agrees to everything that it is told.
     fn answer(&mut self) {
         let say = |to: &OwnedFd, token, message| {
             let packet = Packet { token, message }.encode();
@@ -194,7 +195,7 @@ impl Several {
 
 #[test]
 fn log_11_one_of_several_components_of_a_process_that_hangs_up_is_called_again() {
-    let place = Place::new("several");
+    let place = SocketDirectory::new("several");
     let mut several = Several::at(&["1.sock", "1-1.sock"].map(|name| place.run().join(name)));
     let mut scheduler = Scheduler::start(place.settings(), Vec::new()).unwrap();
     let label = format!("several ({})", std::process::id());
@@ -213,7 +214,7 @@ fn log_11_one_of_several_components_of_a_process_that_hangs_up_is_called_again()
     assert_eq!(several.callers[1].len(), calls_of_other, "the other one goes on");
 }
 
-/// A component that never has done what it was told.
+/// A component that never does what it was told.
 struct Stuck(Component);
 
 impl Arrival for Stuck {
@@ -235,8 +236,8 @@ impl Arrival for Stuck {
 }
 
 #[test]
-fn log_11_a_component_that_does_not_begin_to_log_is_let_go_and_said_and_tried_again() {
-    let place = Place::new("stuck");
+fn log_11_a_component_that_does_not_begin_to_log_is_let_go_and_reported_and_tried_again() {
+    let place = SocketDirectory::new("stuck");
     let driver = place.driver("driver");
     let discovery = Discovery::<Stuck>::start(1, Some(&place.run()), Users::All, &Arc::default()).unwrap();
     for _ in 0..2 {
@@ -247,7 +248,7 @@ fn log_11_a_component_that_does_not_begin_to_log_is_let_go_and_said_and_tried_ag
     taken(&place.run().join(format!("{}.sock", driver.pid())));
 }
 
-/// What a source was asked.
+/// What a source was asked to do.
 #[derive(Default)]
 struct Asked {
     stocks: AtomicUsize,
@@ -292,7 +293,7 @@ impl Source for Mute {
 
 #[test]
 fn log_13_stock_is_taken_at_the_beginning_and_whenever_processes_have_come_to_a_domain() {
-    let place = Place::new("stock");
+    let place = SocketDirectory::new("stock");
     let settings = Settings { components: false, ..place.settings() };
     let name = "mete-stock";
     let mut scheduler = Scheduler::start(settings, vec![format!("a=comm:{name}").parse().unwrap()]).unwrap();
@@ -304,7 +305,7 @@ fn log_13_stock_is_taken_at_the_beginning_and_whenever_processes_have_come_to_a_
     assert_eq!(stocks(), 1);
     for expected in 2..4 {
         (0..100).for_each(|_| scheduler.tick());
-        assert_eq!(stocks(), expected - 1, "nobody has come");
+        assert_eq!(stocks(), expected - 1, "no process has come");
         let _member = common::waiting_as(name);
         eventually("it is taken again", || {
             scheduler.tick();
@@ -316,7 +317,7 @@ fn log_13_stock_is_taken_at_the_beginning_and_whenever_processes_have_come_to_a_
 #[test]
 fn log_2_a_component_that_pauses_logs_no_request_and_goes_on_with_every_one() {
     const REQUESTS: u64 = 100;
-    let place = Place::new("pausing");
+    let place = SocketDirectory::new("pausing");
     let driver = place.driver("driver");
     let mut client = UnixStream::connect(place.0.join("driver")).unwrap();
     let path = place.run().join(format!("{}.sock", driver.pid()));
@@ -324,7 +325,7 @@ fn log_2_a_component_that_pauses_logs_no_request_and_goes_on_with_every_one() {
     let mut analysis =
         Analysis::new(configured_processors(), vec![None; 3], Layout::PerEvent, monotonic_ns());
     analysis.add(Box::new(source)).unwrap();
-    // Rows that a number of requests make.
+    // The rows that a number of requests make.
     let mut rows_of = |analysis: &mut Analysis, requests: u64| {
         let rows =
             |analysis: &Analysis| analysis.completeness().files.iter().map(|file| file.rows).sum::<u64>();
@@ -349,7 +350,7 @@ fn log_2_a_component_that_pauses_logs_no_request_and_goes_on_with_every_one() {
 
 #[test]
 fn log_2_only_those_sources_log_again_that_are_wanted() {
-    let place = Place::new("resumed");
+    let place = SocketDirectory::new("resumed");
     let driver = place.driver("driver");
     let mut client = UnixStream::connect(place.0.join("driver")).unwrap();
     let mut scheduler = Scheduler::start(place.settings(), Vec::new()).unwrap();
@@ -373,7 +374,7 @@ fn log_2_only_those_sources_log_again_that_are_wanted() {
     eventually("it logs again", || logs_requests(&mut scheduler));
 }
 
-/// Takes a component, once no scheduler before has it any more.
+/// Takes a component, as soon as no earlier scheduler has it any more.
 fn taken(path: &Path) -> Component {
     let begin = Instant::now();
     loop {
@@ -386,7 +387,7 @@ fn taken(path: &Path) -> Component {
 
 #[test]
 fn log_6_without_the_kernel_programs_that_appear_beside_a_component_have_domains_of_their_own() {
-    let place = Place::new("divided");
+    let place = SocketDirectory::new("divided");
     let driver = place.driver("driver");
     let settings = Settings { divide: Some(DivideBy::Program), ..place.settings() };
     let mut scheduler = Scheduler::start(settings, Vec::new()).unwrap();
@@ -395,7 +396,7 @@ fn log_6_without_the_kernel_programs_that_appear_beside_a_component_have_domains
         reads(&scheduler, &driver)
     });
     let later = common::waiting_as("mete-appears");
-    eventually("who appears has a domain", || {
+    eventually("a program that appears has a domain", || {
         scheduler.tick();
         scheduler.domains().by_name("mete-appears") == Some(scheduler.domains().domain_of(later.pid()))
     });
@@ -409,7 +410,8 @@ fn is_root(test: &str) -> bool {
     is_root
 }
 
-/// Polls until a component has logged that much that counts or does not count; what counted of it, and what did not.
+/// Polls until a component has logged at least this number of rows that count, or that do not count. Returns both
+/// numbers.
 fn rows_of(scheduler: &mut Scheduler, component: &Running, at_least: u64) -> (u64, u64) {
     let label = format!("forger ({})", component.pid());
     let mut found = (0, 0);
@@ -432,13 +434,14 @@ fn log_6_rows_count_only_for_domains_that_their_component_may_speak_for() {
     const DRIVER: u16 = 3;
     let victim = Running::waiting();
     for is_member in [false, true] {
-        // In the name of another user's process; of its own about another user's, and about whoever is in no domain.
+        // In the name of another user's process; in its own name about another user's process; and about a process in
+        // no domain.
         for (name, own, correspondent, counts) in [
             ("for", VICTIM, DRIVER, false),
             ("about", DRIVER, VICTIM, false),
             ("itself", DRIVER, OTHER, is_member),
         ] {
-            let place = Place::new(&format!("forged-{name}-{is_member}"));
+            let place = SocketDirectory::new(&format!("forged-{name}-{is_member}"));
             let forger = place.forger(own, correspondent);
             let member = if is_member { forger.pid() } else { victim.pid() + (1 << 22) };
             let domains = [
@@ -450,7 +453,7 @@ fn log_6_rows_count_only_for_domains_that_their_component_may_speak_for() {
             let (counted, disregarded) = rows_of(&mut scheduler, &forger, 500);
             let traffic = &scheduler.analysis().findings().traffic;
             let reported = traffic.reported().total().cells().iter().sum::<u64>();
-            // Before it was told of its own domain, nothing that it said of itself counted.
+            // Before the component was told of its own domain, nothing that it said about itself counted.
             assert_eq!(
                 (counted > 0, reported > 0),
                 (counts, counts),
@@ -465,12 +468,12 @@ fn log_6_rows_count_only_for_domains_that_their_component_may_speak_for() {
 }
 
 #[test]
-fn log_6_a_driver_that_was_named_as_such_may_report_about_all() {
-    if !is_root("log_6_a_driver_that_was_named_as_such_may_report_about_all") {
+fn log_6_a_driver_that_was_named_as_such_may_report_about_all_domains() {
+    if !is_root("log_6_a_driver_that_was_named_as_such_may_report_about_all_domains") {
         return;
     }
     let victim = Running::waiting();
-    let place = Place::new("named");
+    let place = SocketDirectory::new("named");
     let forger = place.forger(3, 2);
     let client: DomainSpec = format!("client=pid:{}", victim.pid()).parse().unwrap();
     let driver: DomainSpec = format!("driver=pid:{}", forger.pid()).parse().unwrap();
@@ -492,13 +495,13 @@ fn log_6_components_are_looked_for_where_their_users_have_a_process_in_a_domain(
     if fs::create_dir(&directory).is_err() {
         return println!("SKIPPED: {TEST}: {} is in use", directory.display());
     }
-    let place = Place(directory.clone());
+    let place = SocketDirectory(directory.clone());
     fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
     std::os::unix::fs::chown(&directory, Some(OTHER_USER), Some(OTHER_USER)).unwrap();
     let socket = {
         let path = directory.join("1.sock");
         std::thread::spawn(move || {
-            // SAFETY: changes the rights of this thread alone, which ends here.
+            // SAFETY: this changes the rights of this thread alone, and the thread ends here.
             assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, -1, OTHER_USER, -1) }, 0);
             silent(&path)
         })

@@ -29,7 +29,7 @@ fn characteristics() -> Vec<Characteristic> {
     ]
 }
 
-/// Whether everything was seen of the domain.
+/// Whether every characteristic of the domain was found.
 fn has_all(findings: &Findings, processors: usize) -> bool {
     let tallied =
         |meaning| findings.tallies.iter().any(|tally| tally.meaning == meaning && tally.of(ONE).rows > 0);
@@ -50,11 +50,14 @@ fn log_13_every_characteristic_reaches_the_analysis_in_either_layout() {
         }
         let mut analysis = analysis_that_has_seen_all(source, layout, &mut both);
         let has_ended = bind(4_000_000, ONE);
-        assert!(analysis.sources_mut().next().unwrap().bind(has_ended).is_ok(), "who has ended is no error");
+        assert!(
+            analysis.sources_mut().next().unwrap().bind(has_ended).is_ok(),
+            "an ended process is no error"
+        );
     }
 }
 
-/// An analysis of this source that has found something of every characteristic, by what these processes did.
+/// An analysis of this source that has found something of every characteristic, from what these processes did.
 fn analysis_that_has_seen_all(source: KernelSource, layout: Layout, both: &mut [Running]) -> Analysis {
     let processors = source.processors();
     let mut analysis = Analysis::new(processors, vec![None; DOMAINS], layout, monotonic_ns());
@@ -72,7 +75,7 @@ fn analysis_that_has_seen_all(source: KernelSource, layout: Layout, both: &mut [
 }
 
 #[test]
-fn log_13_what_the_machine_cannot_count_is_said_and_the_rest_goes_on() {
+fn log_13_what_the_machine_cannot_count_is_reported_and_the_rest_is_logged() {
     let Some(kernel) = kernel() else { return };
     let wanted = [
         Characteristic::ServiceTime,
@@ -126,7 +129,7 @@ fn rows(analysis: &Analysis) -> u64 {
     analysis.completeness().files.iter().map(|file| file.rows).sum()
 }
 
-/// Groups come and go between the moment in which they are found and the one in which they are bound.
+/// A group may be removed between the moment in which it is found and the moment in which it is bound.
 #[test]
 fn log_6_a_control_group_that_was_removed_is_no_failure() {
     let Some(kernel) = kernel() else { return };

@@ -1,4 +1,5 @@
-//! Processor masks are put back, whoever of the scheduler and its watchers is killed, and when (LOG-16).
+//! Processor masks are put back, whichever of the scheduler and its watchers are killed, and at whatever moment
+//! (LOG-16).
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -22,7 +23,7 @@ struct Scheduler {
     journal: String,
 }
 
-/// Whom it places, and where journals are: no other program looks there.
+/// The processes that a scheduler places, and a directory for its journals where no other program looks.
 struct Client {
     running: Running,
     directory: TempDir,

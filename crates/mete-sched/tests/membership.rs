@@ -1,4 +1,4 @@
-//! Who belongs to which domain, on real processes and control groups (LOG-6).
+//! Which process belongs to which domain, with real processes and control groups (LOG-6).
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
 mod common;
@@ -12,7 +12,7 @@ fn domains(texts: &[String]) -> Domains {
     Domains::new(texts.iter().map(|text| text.parse().unwrap())).unwrap()
 }
 
-/// The user that files of this process belong to.
+/// The user to whom the files of this process belong.
 fn user() -> u32 {
     mete_sched::domains::process::user(std::process::id()).unwrap()
 }
@@ -23,7 +23,7 @@ fn log_6_processes_are_selected_by_number_name_program_user_and_parent() {
     one.tell("more");
     one.hear();
     let child = children(one.pid())[0].pid;
-    // Its name is cut to 15 bytes by the kernel; the child runs /proc/self/exe and so is called exe.
+    // The kernel cuts the subject's name to 15 bytes. The child runs /proc/self/exe, and so its name is exe.
     for (selector, selects_one, selects_child) in [
         (format!("pid:{}", one.pid()), true, true),
         (format!("pid:{child}"), false, true),
@@ -67,7 +67,7 @@ fn log_6_tasks_of_a_control_group_belong_to_its_domain_while_they_are_in_it() {
     let changes = domains.scan().to_vec();
     let entered = changes.iter().find(|change| change.pid == inside.pid()).unwrap();
     assert!(entered.is_by_cgroup && entered.to == FIRST + 1);
-    assert_eq!(domains.domain_of(chosen.pid()), FIRST, "its own selector goes first");
+    assert_eq!(domains.domain_of(chosen.pid()), FIRST, "its own selector takes precedence");
     fs::write(group.0.parent().unwrap().join("cgroup.procs"), inside.pid().to_string()).unwrap();
     let changes = domains.scan().to_vec();
     let left = changes.iter().find(|change| change.pid == inside.pid()).unwrap();

@@ -1,5 +1,5 @@
-//! The whole way on real processes: two drivers with probes on a processor each, and a client that
-//! talks to one of them (LOG-16).
+//! The whole way with real processes: two drivers with probes on a processor each, and a client that talks to one of
+//! them (LOG-16).
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
 mod common;
@@ -15,21 +15,21 @@ use serde_json::Value;
 /// The program of `test-programs/driver.rs`.
 const DRIVER: &str = env!("CARGO_BIN_EXE_mete-sched-driver");
 
-/// A directory for sockets that goes with the test.
-struct Place(PathBuf);
+/// A directory for sockets that is removed at the end of the test.
+struct SocketDirectory(PathBuf);
 
-impl Place {
-    fn new(name: &str) -> Place {
+impl SocketDirectory {
+    fn new(name: &str) -> SocketDirectory {
         let path = std::env::temp_dir().join(format!("mete-sched-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
-        Place(path)
+        SocketDirectory(path)
     }
 
     fn socket(&self, name: &str) -> String {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
-    /// A program whose components are found in this place only.
+    /// A program whose components are found in this directory only.
     fn start(&self, program: &str, arguments: &[&str]) -> Running {
         let mut command = Command::new(program);
         let mut running = Running::start(command.args(arguments).env("METE_RUNTIME_DIR", self.0.join("run")));
@@ -42,7 +42,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SocketDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -50,7 +50,7 @@ impl Drop for Place {
 
 /// Two drivers and a client of the second one.
 struct Workload {
-    place: Place,
+    place: SocketDirectory,
     drivers: [Running; 2],
     client: Running,
     processors: [usize; 2],
@@ -65,7 +65,7 @@ impl Workload {
             return None;
         };
         let processors = [first, second];
-        let place = Place::new(name);
+        let place = SocketDirectory::new(name);
         let drivers = ["a", "b"].map(|name| place.driver(name));
         for (driver, processor) in drivers.iter().zip(processors) {
             pin(driver, processor);
@@ -91,7 +91,7 @@ impl Workload {
     }
 }
 
-/// All threads: the one that waits for the end of the input is there already.
+/// Moves all threads of a process to a processor. The thread that waits for the end of the input is there already.
 fn pin(process: &Running, processor: usize) {
     for thread in mete_sched::domains::process::threads(process.pid()) {
         Mask::single(processor).unwrap().give_to(thread).unwrap();
@@ -181,7 +181,7 @@ fn log_16_components_may_come_while_the_scheduler_runs_and_go() {
 }
 
 #[test]
-fn log_16_a_component_that_is_stopped_holds_nobody_up_and_is_read_once_it_goes_on() {
+fn log_16_a_component_that_is_stopped_delays_nothing_and_is_read_once_it_goes_on() {
     let Some(workload) = Workload::start("stopped") else { return };
     workload.drivers[0].signal(libc::SIGSTOP);
     let mut scheduler = workload.scheduler("alone");
@@ -205,8 +205,8 @@ fn log_16_after_kill_9_the_mask_is_put_back_and_a_second_scheduler_takes_over() 
 }
 
 #[test]
-fn log_6_domains_that_nobody_is_in_end_the_scheduler_with_a_sentence() {
-    let place = Place::new("nobody");
+fn log_6_domains_without_members_end_the_scheduler_with_a_sentence() {
+    let place = SocketDirectory::new("nobody");
     let output = Command::new(SUBJECT)
         .args(["schedule", "alone", "none=comm:no-such-prog"])
         .env("METE_RUNTIME_DIR", place.0.join("run"))

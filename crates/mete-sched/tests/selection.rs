@@ -1,4 +1,4 @@
-//! The kernel and the search of `/proc` agree on who belongs to which domain (LOG-6).
+//! The kernel and the search of `/proc` agree on which process belongs to which domain (LOG-6).
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
 mod common;
@@ -20,7 +20,7 @@ fn domains(texts: &[String]) -> Domains {
     Domains::new(texts.iter().map(|text| text.parse().unwrap())).unwrap()
 }
 
-/// Begins as the scheduler does.
+/// Begins in the same order as the scheduler.
 fn start(domains: &mut Domains) -> Option<KernelSource> {
     let (mut source, _) = KernelSource::start(kernel()?, &[]).unwrap();
     source.select(&domains.rules(), None).unwrap();
@@ -38,12 +38,12 @@ fn look(domains: &mut Domains, source: &mut KernelSource) {
 }
 
 const NAMES: [&str; 5] = ["mete-a1", "mete-a2", "mete-b1", "mete-b2", "mete-nothing"];
-/// They select nobody above the tests, from whom these would inherit a domain.
+/// The selectors select no process above the tests, from which the tests' processes would inherit a domain.
 const PATTERNS: [&str; 2] = ["mete-a*", "mete*-?1"];
 const CHILDREN: u16 = FIRST + 2;
 const PROGRAM: u16 = FIRST + 3;
 
-/// What a process is, and where it belongs by the rules.
+/// What a process is, and the domain that it has by the rules.
 #[derive(Clone)]
 struct Model {
     name: &'static str,
@@ -61,9 +61,9 @@ impl Model {
     }
 }
 
-/// Renames itself, forks children that do the same, and in the end becomes another program or sleeps.
+/// Renames itself, forks children that do the same, and at the end becomes another program or sleeps.
 fn live(random: &mut Random, mut model: Model, depth: u32, tell: &mut File) -> ! {
-    // SAFETY: no memory is involved.
+    // SAFETY: no memory is passed.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::alarm(60);
@@ -73,14 +73,14 @@ fn live(random: &mut Random, mut model: Model, depth: u32, tell: &mut File) -> !
             let mut child = Model { is_child_of_root: depth == 0, ..model.clone() };
             child.apply();
             let seed = random.below(u64::MAX) | 1;
-            // SAFETY: this process has one thread; the child does not return.
+            // SAFETY: this process has one thread, and the child does not return.
             if unsafe { libc::fork() } == 0 {
                 live(&mut Random(seed), child, depth + 1, tell);
             }
         } else if depth > 0 {
             model.name = NAMES[random.below(NAMES.len() as u64) as usize];
             let name = CString::new(model.name).unwrap();
-            // SAFETY: a string that ends with zero.
+            // SAFETY: the string ends with a zero byte.
             unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
             model.apply();
         }
@@ -88,7 +88,7 @@ fn live(random: &mut Random, mut model: Model, depth: u32, tell: &mut File) -> !
     }
     let becomes_another = depth > 0 && random.below(3) == 0;
     if becomes_another {
-        // Its name selects nothing, its program does, its parent before it.
+        // Its name selects nothing. Its program selects a domain. Before that, it has its parent's domain.
         model.domain = if model.is_child_of_root { CHILDREN } else { PROGRAM };
     }
     let report = [u64::from(std::process::id()), u64::from(model.domain)].map(u64::to_ne_bytes).concat();
@@ -98,17 +98,17 @@ fn live(random: &mut Random, mut model: Model, depth: u32, tell: &mut File) -> !
         panic!("{error}");
     }
     loop {
-        // SAFETY: no memory is involved.
+        // SAFETY: no memory is passed.
         unsafe { libc::pause() };
     }
 }
 
-/// All below a process that is still there.
+/// All processes below a process that is still there.
 fn end(root: i32) {
     for child in common::children(root as u32) {
         end(child.pid as i32);
     }
-    // SAFETY: a descendant of this process, whose parent has not waited for it.
+    // SAFETY: the process is a descendant of this one, and its parent has not waited for it.
     unsafe {
         libc::kill(root, libc::SIGKILL);
         libc::waitpid(root, std::ptr::null_mut(), 0);
@@ -121,9 +121,9 @@ fn log_6_kernel_and_scan_agree_over_random_histories() {
     for seed in 1..=5_u64 {
         println!("seed {seed}");
         let mut pipe = [0; 2];
-        // SAFETY: two descriptors are written into an array of two.
+        // SAFETY: the call writes two descriptors into an array of two.
         assert_eq!(unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) }, 0);
-        // SAFETY: fresh descriptors that nothing else owns.
+        // SAFETY: the descriptors are new, and nothing else owns them.
         let [mut told, mut tell] = pipe.map(|fd| unsafe { File::from_raw_fd(fd) });
         let (mut go_read, go_write) = {
             let mut pipe = [0; 2];
@@ -132,7 +132,7 @@ fn log_6_kernel_and_scan_agree_over_random_histories() {
             // SAFETY: as above.
             pipe.map(|fd| unsafe { File::from_raw_fd(fd) }).into()
         };
-        // SAFETY: the child uses what was made before, and does not return.
+        // SAFETY: the child uses only what was made before, and does not return.
         let root = unsafe { libc::fork() };
         if root == 0 {
             drop(go_write);
@@ -154,11 +154,11 @@ fn log_6_kernel_and_scan_agree_over_random_histories() {
             }
             below(pid as u32)
         };
-        // Every process reports once, when it will change no more but by its exec.
+        // Every process reports once, when only its exec is still to come.
         eventually("all have reported", || {
             look(&mut domains, &mut source);
             let mut ready = libc::pollfd { fd: pipe[0], events: libc::POLLIN, revents: 0 };
-            // SAFETY: one structure, of which one is said.
+            // SAFETY: the call gets one structure, and is told that there is one.
             while unsafe { libc::poll(&raw mut ready, 1, 20) } == 1 {
                 let mut report = [0; 16];
                 told.read_exact(&mut report).unwrap();
@@ -203,7 +203,7 @@ fn log_6_a_process_that_begins_in_a_bound_control_group_stays_in_its_domain_when
         let here = Bound { domain: FIRST, is_by_cgroup: true };
         assert_eq!((source.bound(child), domains.domain_of(child)), (Some(here), FIRST));
     }
-    assert_eq!(domains.late().processes, 0, "nobody was bound late");
+    assert_eq!(domains.late().processes, 0, "no process was bound late");
 }
 
 #[test]

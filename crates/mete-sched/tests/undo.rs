@@ -1,5 +1,4 @@
-//! Whatever the affinity actuator changes is put back, however the scheduler ends (LOG-16, design
-//! decision D9).
+//! Every change of the affinity actuator is put back, however the scheduler ends (LOG-16, design decision D9).
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -18,7 +17,7 @@ use mete_keeper::{Keepers, Role};
 use mete_sched::actuator::{ActuatorError, Affinity, ENFORCES, Mask, Restored, watcher};
 use mete_sched::domains::process::{self, Process};
 
-/// Two processors that this test may use, or a word about why not.
+/// Two processors that this test may use. If there are none, prints why.
 fn two_processors() -> Option<(usize, usize, Mask)> {
     let own = Mask::of_thread(std::process::id()).unwrap();
     let mut processors = own.processors();
@@ -105,7 +104,7 @@ fn log_16_threads_and_processes_that_are_born_under_a_changed_mask_are_put_back_
     client.hear();
     let child = children(client.pid())[0].pid;
     assert!(all_have(child, single(first)) && all_have(client.pid(), single(first)), "they have inherited");
-    // Moved as well, the child counts with the mask that its parent had in the beginning.
+    // The child is moved as well, and must still get the mask that its parent had at the beginning.
     affinity.place(2, &[client.pid(), child], second).unwrap();
     client.tell("more");
     client.hear();
@@ -121,7 +120,7 @@ fn log_16_threads_and_processes_that_are_born_under_a_changed_mask_are_put_back_
 }
 
 #[test]
-fn log_16_a_mask_that_somebody_else_changes_meanwhile_is_left_alone() {
+fn log_16_a_mask_that_another_program_changes_meanwhile_is_left_alone() {
     let Some((first, second, _)) = two_processors() else { return };
     let client = Running::waiting();
     let mut affinity = start();
@@ -132,7 +131,7 @@ fn log_16_a_mask_that_somebody_else_changes_meanwhile_is_left_alone() {
 }
 
 #[test]
-fn log_16_the_next_start_puts_masks_back_though_the_watchers_of_a_killed_scheduler_are_stopped() {
+fn log_16_the_next_start_puts_masks_back_even_if_the_watchers_of_a_killed_scheduler_are_stopped() {
     let Some((first, _, own)) = two_processors() else { return };
     let client = Running::waiting();
     let place = std::env::temp_dir().join(format!("mete-undo-{}", std::process::id()));
@@ -151,7 +150,7 @@ fn log_16_the_next_start_puts_masks_back_though_the_watchers_of_a_killed_schedul
     assert!(watchers.len() >= 2);
     let signal = |signal| {
         for watcher in &watchers {
-            // SAFETY: no memory is passed; they live as long as they are stopped.
+            // SAFETY: no memory is passed. The watchers live as long as they are stopped.
             unsafe { libc::kill(watcher.pid as i32, signal) };
         }
     };
@@ -166,7 +165,7 @@ fn log_16_the_next_start_puts_masks_back_though_the_watchers_of_a_killed_schedul
 }
 
 #[test]
-fn log_16_masks_are_put_back_though_the_scheduler_has_no_descriptor_left_to_look_at_threads() {
+fn log_16_masks_are_put_back_even_if_the_scheduler_has_no_descriptor_left_to_look_at_threads() {
     let Some((first, _, own)) = two_processors() else { return };
     let client = Running::waiting();
     let mut scheduler = Running::subject(&["pin", &first.to_string(), &client.pid().to_string()]);
@@ -274,7 +273,7 @@ fn log_16_no_polite_signal_ends_a_watcher() {
 }
 
 #[test]
-fn log_16_where_no_watcher_can_be_started_any_more_that_is_said_at_once_and_one_that_can_is_found() {
+fn log_16_if_no_watcher_can_be_started_a_wait_fails_at_once_and_a_later_watcher_is_found() {
     static ROLE: Role = Role { argument: watcher::ARGUMENT, names: [c"mete-restore", c"mete-restore-2"] };
     let (is_there, file) = (Arc::new(AtomicBool::new(true)), memory_file());
     let program = {
@@ -285,10 +284,10 @@ fn log_16_where_no_watcher_can_be_started_any_more_that_is_said_at_once_and_one_
     let keepers =
         Keepers::start(&ROLE, program, vec![file], vec![String::new().into(), mark.into()]).unwrap();
     let all = || watchers_with(&format!("mete-test-{}", std::process::id()));
-    assert_eq!(all().len(), 3, "two, and the parent of the second one");
+    assert_eq!(all().len(), 3, "two watchers, and the parent of the second one");
     is_there.store(false, Ordering::Relaxed);
     let end_all = || all().into_iter().for_each(kill);
-    // Nobody waits a day for what cannot be.
+    // A day: the wait must fail by its own, and long before that.
     let day = Duration::from_secs(24 * 60 * 60);
     let mut refused = None;
     eventually("there is none", || {
@@ -302,7 +301,7 @@ fn log_16_where_no_watcher_can_be_started_any_more_that_is_said_at_once_and_one_
     eventually("both are", || all().len() == 3);
 }
 
-/// An empty one, which says that there is nothing to undo.
+/// An empty file, which says that there is nothing to undo.
 fn memory_file() -> OwnedFd {
     rustix::fs::memfd_create("mete-test", rustix::fs::MemfdFlags::CLOEXEC).unwrap()
 }
@@ -316,8 +315,8 @@ fn watchers_with(word: &str) -> Vec<u32> {
     process::processes().into_iter().filter(has_word).collect()
 }
 
-/// Both watchers of a scheduler: the second one is no child of anybody's, and has the journal open as the scheduler
-/// has.
+/// Both watchers of a scheduler. The second one is a child of neither the scheduler nor the test, but it has the
+/// journal open, as the scheduler has.
 fn watchers(scheduler: &Running) -> Vec<Process> {
     let Some(journal) = journal(scheduler.pid()) else { return Vec::new() };
     let all = process::processes().into_iter().filter_map(Process::read);
@@ -325,7 +324,7 @@ fn watchers(scheduler: &Running) -> Vec<Process> {
     of_it.filter(|process| open_files(process.pid).contains(&journal)).collect()
 }
 
-/// Device and number of a scheduler's journal, which has the names of the scheduler.
+/// The device and the inode number of a scheduler's journal, which is named after the scheduler.
 fn journal(scheduler: u32) -> Option<(u64, u64)> {
     let start = Process::read(scheduler)?.start;
     let path = mete_probe::directory::own().join(format!("{scheduler}-{start}.masks"));
@@ -349,7 +348,7 @@ fn has_ended(process: &Process) -> bool {
     Process::read(process.pid).is_none_or(|found| found.start != process.start)
 }
 
-/// Its session; 0 for that of a first process which never made one, so no `rustix::process::Pid`.
+/// The session of a process. It is 0 for a first process that never made one, so it is no `rustix::process::Pid`.
 fn session(pid: u32) -> libc::pid_t {
     // SAFETY: no memory is passed.
     let session = unsafe { libc::getsid(pid as libc::pid_t) };
@@ -394,7 +393,7 @@ fn log_16_a_scheduler_killed_at_any_moment_leaves_no_mask_changed_and_no_process
     let arguments = ["pin", &first.to_string(), &pids[0], &pids[1]];
     for round in 0..20 {
         let mut scheduler = Running::subject(&arguments);
-        // Some are killed before they have changed anything, some while they place back and forth.
+        // Some schedulers are killed before they have changed anything, some while they place back and forth.
         if round % 4 != 0 {
             assert_eq!(scheduler.hear(), "placed 4");
             for place in 0..random.below(40) {

@@ -1,9 +1,9 @@
 //! Kills of a program and its keepers in any order, for the tests of what keepers undo.
 //!
-//! `METE_KILLS` is the number of runs, `METE_KILLS_LONGEST_GAP_MS` the longest time between two kills, and
-//! `METE_KILLS_AT_ONCE` how many runs go on beside each other. What is undone is the same on every machine; how long
-//! that takes is not asked. `METE_KILLS_GRACE_MS` is how long one that was just being started may take to undo, before
-//! what is there counts as left. `scripts/vm/kills.sh` runs the long version.
+//! `METE_KILLS` is the number of runs. `METE_KILLS_LONGEST_GAP_MS` is the longest time between two kills.
+//! `METE_KILLS_AT_ONCE` is the number of runs that go on at the same time. `METE_KILLS_GRACE_MS` is the time that a
+//! keeper that was just being started has for undoing, before what is there counts as left. What is undone is the
+//! same on every machine; how long it takes is not tested. `scripts/vm/kills.sh` runs the long version.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -13,37 +13,37 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longer than anything takes on a busy machine that is emulated.
+/// Longer than anything takes on a busy, emulated machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A program that has changed something, with its keepers.
 pub trait Victim: Sized {
-    /// What outlasts a run: whom the program changes, say.
+    /// What is used by several runs: for example the processes that the program changes.
     type Place;
 
-    /// A place for the runs of one thread.
+    /// What the runs of one thread use.
     fn place() -> Self::Place;
 
-    /// Starts it; when this returns, something is changed.
+    /// Starts the program. When this returns, something is changed.
     fn start(place: &mut Self::Place) -> Self;
 
     /// The program, a child of this process.
     fn main(&self) -> u32;
 
-    /// A word that only the keepers of this program have among their arguments begins or ends so.
+    /// The beginning or end of a word that only the keepers of this program have among their arguments.
     fn mark(&self) -> String;
 
-    /// Whether nothing is left of what it changed.
+    /// Whether nothing that the program changed is left.
     fn is_undone(&self, place: &Self::Place) -> bool;
 
-    /// Undoes what is left as the next start of the program does.
+    /// Undoes what is left, as the next start of the program does.
     fn recover(&self, place: &Self::Place);
 
-    /// Removes what is documented to stay if all are killed while one of them undoes, and nothing else; whether there
-    /// was any.
+    /// Removes what is documented to stay if all three are killed while one of them undoes, and nothing else. Returns
+    /// whether there was anything.
     fn remove_traces(&self, place: &Self::Place) -> bool;
 
-    /// Takes note of its end.
+    /// Waits for the program's end.
     fn bury(self);
 }
 
@@ -52,22 +52,22 @@ pub trait Victim: Sized {
 pub struct Tally {
     pub runs: AtomicUsize,
     pub kills: AtomicUsize,
-    /// Runs in which all were killed before one of them could undo anything, and the next start did.
+    /// Runs in which all were killed before any of them could undo anything, so that the next start did.
     pub by_next_start: AtomicUsize,
-    /// Those of them in which something was left that no next start knows of.
+    /// Those of these runs in which something was left that no next start knows of.
     pub traces: AtomicUsize,
 }
 
-/// Whom a kill is for.
+/// The target of a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
     Main,
-    /// The nth of the keepers that are there, as they are found.
+    /// The keeper with this number among those that are there, in the order in which they are found.
     Keeper(usize),
     Keepers,
 }
 
-/// Runs as many as asked for, and says how they went.
+/// Makes as many runs as asked for, and reports how they went.
 pub fn kill_in_any_order<V: Victim>(name: &str) {
     let (runs, at_once) = (number("METE_KILLS", 30), number("METE_KILLS_AT_ONCE", 4));
     let longest = Duration::from_millis(number("METE_KILLS_LONGEST_GAP_MS", 200));
@@ -109,8 +109,8 @@ fn run<V: Victim>(place: &mut V::Place, random: &mut Random, longest: Duration, 
         pids.into_iter().for_each(kill);
     }
     let begin = Instant::now();
-    // The keepers first: they undo before they end. Only those that were found are looked at until they have ended: a look
-    // at all processes is dear.
+    // The keepers first, because they undo before they end. Only those that were found are looked at until they have
+    // ended: to look at all processes is expensive.
     let mark = victim.mark();
     let mut present = keepers(&mark);
     while !present.is_empty() {
@@ -119,13 +119,13 @@ fn run<V: Victim>(place: &mut V::Place, random: &mut Random, longest: Duration, 
         }
         present = keepers(&mark);
     }
-    // One that was just being started does not look like one yet.
+    // A keeper that was just being started does not look like one yet.
     let last = Instant::now() + Duration::from_millis(number("METE_KILLS_GRACE_MS", 5000));
     while !victim.is_undone(place) && Instant::now() < last {
         wait(begin, &plan, "a late keeper is done");
     }
     if !victim.is_undone(place) {
-        // One keeper is enough to undo everything, so it takes the kill of all.
+        // One keeper is enough to undo everything, so this can only happen if all were killed.
         let has_all = plan.iter().any(|(target, _)| *target == Target::Keepers) || plan.len() > 2;
         assert!(has_all, "left by {plan:?}");
         victim.recover(place);
@@ -136,7 +136,7 @@ fn run<V: Victim>(place: &mut V::Place, random: &mut Random, longest: Duration, 
         if Instant::now() >= last && victim.remove_traces(place) {
             tally.traces.fetch_add(1, Ordering::Relaxed);
         }
-        // The next start of another run may be at it.
+        // The next start in another run may be undoing it.
         wait(begin, &plan, "the next start is done");
     }
     victim.bury();
@@ -144,7 +144,7 @@ fn run<V: Victim>(place: &mut V::Place, random: &mut Random, longest: Duration, 
     progress(tally);
 }
 
-/// A line now and then, for runs that take hours.
+/// Prints a line now and then, for runs that take hours.
 fn progress(tally: &Tally) {
     static LAST: Mutex<Option<Instant>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -154,21 +154,21 @@ fn progress(tally: &Tally) {
     }
 }
 
-/// Looks less often the longer it takes: many runs that look would leave no processor to the keepers.
+/// Waits, and looks less often the longer it takes: many runs that look would leave no processor to the keepers.
 fn wait(begin: Instant, plan: &[(Target, Duration)], what: &str) {
     let waited = begin.elapsed();
-    assert!(waited < PATIENCE, "waited in vain until {what}: {plan:?}");
+    assert!(waited < PATIENCE, "did not happen in time: {what}: {plan:?}");
     thread::sleep((waited / 8).clamp(Duration::from_millis(2), Duration::from_millis(250)));
 }
 
-/// The processes that have such a word among their arguments and have not ended.
+/// The processes that have such a word among their arguments, and have not ended.
 pub fn keepers(mark: &str) -> Vec<u32> {
     let names = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.file_name());
     let pids = names.filter_map(|name| name.to_str()?.parse().ok());
     pids.filter(|pid| is_keeper(*pid, mark)).collect()
 }
 
-/// The arguments of one that has ended are gone.
+/// Whether a process is such a keeper. A process that has ended has no arguments any more.
 fn is_keeper(pid: u32, mark: &str) -> bool {
     let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let mut words = arguments.split(|byte| *byte == 0).skip(1);
@@ -180,7 +180,8 @@ fn is_marked(word: &[u8], mark: &str) -> bool {
 }
 
 fn kill(pid: u32) {
-    // SAFETY: no memory is passed. A child that was not waited for, or found under its number a moment ago.
+    // SAFETY: no memory is passed. The process is a child that was not waited for, or was found under its number a
+    // moment ago.
     unsafe { libc::kill(pid as i32, libc::SIGKILL) };
 }
 
@@ -194,8 +195,8 @@ impl Random {
         self.0 % limit
     }
 
-    /// None at all for one of three; else as often within a tenth of a millisecond to a whole one as within ten seconds
-    /// to a hundred.
+    /// A pause: none at all for one of three. The other pauses are spread evenly over the orders of magnitude, from a
+    /// tenth of a millisecond to the longest.
     fn gap(&mut self, longest: Duration) -> Duration {
         let shortest = Duration::from_micros(100);
         if self.below(3) == 0 || longest <= shortest {
@@ -205,7 +206,7 @@ impl Random {
         shortest.mul_f64((span * self.below(1 << 20) as f64 / (1u64 << 20) as f64).exp())
     }
 
-    /// The program is among those that are killed; some of its keepers are, before or after it.
+    /// A plan in which the program is killed, and some of its keepers before or after it.
     fn plan(&mut self, longest: Duration) -> Vec<(Target, Duration)> {
         let others: &[Target] = match self.below(6) {
             0 => &[],

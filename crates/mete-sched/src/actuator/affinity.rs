@@ -18,42 +18,42 @@ use crate::domains::process::{self, Process};
 /// What this actuator enforces, and how closely.
 pub const ENFORCES: &str = "\
 affinity: the threads of a placed domain run on its processor and on no other, from the moment the call returns; \
-threads and processes that they start inherit it. It reserves nothing: others may run there, too, and it gives no \
-share of the processor. A thread's own mask is respected and put back at the end, also after a crash or kill -9; if \
-the two processes that see to that are killed at the same moment, the next start of this program by the same user puts it back. A \
-process whose starter has ended may keep the placed mask if both happened within a second before a kill -9. What is \
-put back is a mask of the thread's own, also where it had none and ran wherever its cpuset let it: if that cpuset is \
-widened later, the thread does not follow.";
+threads and processes that they start inherit it. It reserves nothing: other threads may run there, too, and it \
+gives no share of the processor. A thread's own mask is respected and put back at the end, also after a crash or \
+kill -9; if the two processes that put masks back are killed at the same moment, the next start of this program by \
+the same user puts it back. A process may keep the placed mask if it was started, and its starter has ended, within \
+a second before a kill -9. What is put back is a mask of the thread's own, even if it had none before and ran \
+wherever its cpuset let it: if that cpuset is widened later, the thread does not follow.";
 
-/// Passes over a process that starts threads while it is being placed.
+/// The number of passes over a process that starts threads while it is being placed.
 const MAX_PASSES: usize = 16;
 
-/// How long a watcher may take to be there again after both were killed. The logs are not read meanwhile; they have room
-/// for that.
+/// How long a placement waits for a new watcher after both were killed. The logs are not read meanwhile; they have
+/// room for the rows of that time.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// The journal is rewritten when it has this many records, and twice as many as are needed.
+/// The journal is rewritten when it has at least this number of records, and twice the number that is needed.
 const MIN_REWRITTEN: usize = 4096;
 
-/// The affinity actuator. Dropped, it puts back what it changed.
+/// The affinity actuator. When it is dropped, it puts back what it changed.
 #[derive(Debug)]
 pub struct Affinity {
     watchers: Keepers,
     book: Book,
-    /// Why the next start of this program could put nothing back, if it could not.
+    /// The reason why the next start of this program could put nothing back; `None` if it could.
     unnamed: Option<io::Error>,
     is_over: bool,
 }
 
-/// What was changed, twice: here, and in the file that outlives this process.
+/// The changes, noted twice: in this process, and in the file that outlives it.
 #[derive(Debug)]
 struct Book {
     journal: Journal,
     ledger: Ledger,
-    /// Records at which the journal is rewritten next.
+    /// The number of records at which the journal is rewritten next.
     rewrite_at: usize,
 }
 
-/// A thread on its way to a processor.
+/// A thread that is to be moved to a processor.
 struct Moving {
     record: Record,
     name: String,
@@ -61,7 +61,7 @@ struct Moving {
 }
 
 impl Affinity {
-    /// Starts the watchers, [this program](watcher::this_program) again.
+    /// Starts the watchers. They run [this program](watcher::this_program) again.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Affinity {
         Affinity::start_with(watcher::this_program)
     }
 
-    /// Starts another program as the watchers; its `main` calls [`watcher::take_over_if_asked`].
+    /// Starts the watchers with another program, whose `main` must call [`watcher::take_over_if_asked`].
     ///
     /// # Errors
     ///
@@ -81,18 +81,19 @@ impl Affinity {
         Ok(Affinity { watchers, book: Book::new(journal), unnamed, is_over: false })
     }
 
-    /// Why masks stay as they are if this process and both that watch it are killed at the same moment: what is to be
-    /// put back could not be noted in a file that the next start of this program would find. `None` where it is noted.
+    /// The reason why masks stay as they are if this process and both of its watchers are killed at the same moment:
+    /// what must be put back could not be noted in a file that the next start of this program would find. `None` if
+    /// it is noted.
     pub fn unnamed(&self) -> Option<&io::Error> {
         self.unnamed.as_ref()
     }
 
-    /// Has all threads of these processes, which belong to `domain`, run on one processor. Processes
-    /// that have ended are left out. Answers how many threads changed.
+    /// Moves all threads of these processes, which belong to `domain`, to one processor. Processes that have ended
+    /// are left out. Returns how many threads changed.
     ///
     /// # Errors
     ///
-    /// [`ActuatorError`]; then no thread runs elsewhere than before.
+    /// [`ActuatorError`]. In that case, every thread may run where it could run before.
     pub fn place(
         &mut self,
         domain: DomainId,
@@ -100,8 +101,8 @@ impl Affinity {
         processor: usize,
     ) -> Result<usize, ActuatorError> {
         let target = Mask::single(processor).ok_or(ActuatorError::NoProcessor { processor })?;
-        let gone = |source| ActuatorError::WatcherGone { source };
-        self.watchers.wait_for_one(PATIENCE).map_err(gone)?;
+        // Before the first change: a change without a watcher might never be undone.
+        self.watchers.wait_for_one(PATIENCE).map_err(|source| ActuatorError::WatcherGone { source })?;
         let mut changed: Vec<Moving> = Vec::new();
         let placed = self.place_all(domain, processes, target, processor, &mut changed);
         match placed {
@@ -113,8 +114,8 @@ impl Affinity {
         }
     }
 
-    /// Passes over the processes until one finds all their threads on the processor: what starts during a pass may have
-    /// inherited the mask of a thread that was not yet moved.
+    /// Passes over the processes until all of their threads are on the processor. A thread that starts during a pass
+    /// may have inherited the mask of a thread that was not yet moved.
     fn place_all(
         &mut self,
         domain: DomainId,
@@ -129,6 +130,7 @@ impl Affinity {
                 return Ok(());
             }
         }
+        // The last pass may have moved the last thread.
         let moving = self.all_moving(domain, processes, target, processor)?;
         match moving.first() {
             None => Ok(()),
@@ -138,12 +140,12 @@ impl Affinity {
         }
     }
 
-    /// Gives the threads of a process, which has left its domain, their own masks back.
+    /// Gives the threads of a process that has left its domain their own masks back.
     pub fn release(&self, process: u32) {
         self.book.ledger.release(process);
     }
 
-    /// Puts everything back and says how that went.
+    /// Puts everything back, and reports how that went.
     pub fn finish(mut self) -> Restored {
         self.put_back()
     }
@@ -151,8 +153,9 @@ impl Affinity {
     fn put_back(&mut self) -> Restored {
         self.is_over = true;
         let Book { journal, ledger, .. } = &self.book;
-        // Without its file, what this process remembers has to do.
+        // If the file cannot be used, the ledger of this process has to do.
         let restored = journal.undo().unwrap_or_else(|_| Some(ledger.restore())).unwrap_or_default();
+        // What this process could not look at stays in the journal, and the watchers have to undo it.
         if restored.left > 0 {
             self.watchers.leave();
         } else {
@@ -161,7 +164,7 @@ impl Affinity {
         restored
     }
 
-    /// The threads that do not run where they should, none of which may forbid it.
+    /// The threads that run elsewhere. An error if a process or one of these threads forbids the move.
     fn all_moving(
         &self,
         domain: DomainId,
@@ -188,7 +191,7 @@ impl Affinity {
         Some(Moving { record, name: process::shown(&process.comm), present })
     }
 
-    /// Each change is told before it is made.
+    /// Moves the threads. Each change is noted before it is made. Returns how many threads changed.
     fn move_all(
         &mut self,
         moving: Vec<Moving>,
@@ -200,6 +203,7 @@ impl Affinity {
             self.book.note(moving.record).map_err(|source| ActuatorError::NotNoted { source })?;
             match moving.record.told.give_to(moving.record.thread) {
                 Ok(()) => changed.push(moving),
+                // The thread has ended.
                 Err(Errno::SRCH) => {}
                 Err(error) => return Err(refused(&moving, processor, error)),
             }
@@ -218,11 +222,13 @@ impl Book {
         if self.ledger.has(&record) {
             return Ok(());
         }
+        // The file first: what is not in it might not be undone.
         self.journal.append(record)?;
         self.ledger.note(record);
         if self.journal.records() >= self.rewrite_at {
             self.ledger.forget_ended();
             self.journal.rewrite(self.ledger.records())?;
+            // Twice what is left, so that the effort for each record stays the same on average.
             self.rewrite_at = MIN_REWRITTEN.max(2 * self.journal.records());
         }
         Ok(())
@@ -237,6 +243,7 @@ impl Drop for Affinity {
     }
 }
 
+/// An error if a process belongs to the kernel, or if the own mask of one of the threads lacks the processor.
 fn check_allowed(process: &Process, moving: &[Moving], processor: usize) -> Result<(), ActuatorError> {
     if process.is_kernel {
         return Err(ActuatorError::Kernel { name: process::shown(&process.comm), pid: process.pid });
@@ -259,8 +266,8 @@ fn refused(moving: &Moving, processor: usize, error: Errno) -> ActuatorError {
     ActuatorError::Refused { name: name.clone(), pid: record.pid, thread: record.thread, processor, source }
 }
 
-/// Back to where they were before this call. A thread that has ended meanwhile does not mind, and
-/// the watcher knows of all.
+/// Moves the threads back to where they were before this call. An error is of no consequence: the thread has ended,
+/// or its record is in the journal, and a watcher will try again.
 fn take_back(changed: &[Moving]) {
     for moving in changed {
         let _ = moving.present.give_to(moving.record.thread);
@@ -283,7 +290,7 @@ mod tests {
         let of_ended = |thread| Record { pid: thread, thread, start: u64::MAX, ..of_living(()) };
         book.note(of_living(())).unwrap();
         book.note(of_living(())).unwrap();
-        assert_eq!(book.journal.records(), 1, "the same once more changes nothing");
+        assert_eq!(book.journal.records(), 1, "a second note of the same change adds nothing");
         // Numbers that no thread has.
         for thread in (5_000_000..).take(3 * MIN_REWRITTEN) {
             book.note(of_ended(thread)).unwrap();

@@ -1,16 +1,16 @@
 //! The ledger as a file: what is written here is undone, whatever happens to the process that wrote it.
 //!
-//! The scheduler writes a [`Record`] before each change. The keepers have the same file open and read it when they are
-//! to undo. It lies in the directory of this user's components (`/run/mete` for root) and carries a lock as long as one
-//! of the three lives, so that the next start of the program can tell a [file that was left](undo_all_left) from one in
-//! use.
+//! The scheduler writes a [`Record`] before each change. The watchers have the same file open, and read it when they
+//! have to undo the changes. The file lies in the directory of this user's components (`/run/mete` for root). It
+//! carries a lock as long as one of the three processes lives. By this lock, the next start of the program can tell a
+//! [file that was left behind](undo_all_left) from a file in use.
 //!
 //! ```text
 //!   0     8        44    48          56     64                      begin
-//!   magic boot_id  zero  namespace   begin  records that count no more  records
+//!   magic boot_id  zero  namespace   begin  outdated records  records
 //! ```
 //!
-//! An empty file says that everything is undone.
+//! An empty file means that everything is undone.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -30,24 +30,24 @@ const HEADER_BYTES: u64 = 64;
 const BOOT: std::ops::Range<usize> = 8..44;
 const NAMESPACE: std::ops::Range<usize> = 48..56;
 const BEGIN: std::ops::Range<usize> = 56..64;
-/// What the names of journals end with.
+/// The extension of the names of journals.
 const EXTENSION: &str = "masks";
-/// The directory may be removed by another program just before a file is put into it.
+/// How often to try to make a file. Another program may remove the directory just before the file is put into it.
 const TRIES: u32 = 10;
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Journal {
     file: File,
-    /// `None` where no directory would have it: then it ends with the last of the three processes.
+    /// `None` if no directory would take the file. Then it ends with the last of the three processes.
     path: Option<PathBuf>,
-    /// Where the records begin, and where the next one goes.
+    /// The offset of the first record, and the offset of the next record to be written.
     begin: u64,
     end: u64,
 }
 
 impl Journal {
-    /// A new one, of this process, and where it has no name, the reason.
+    /// A new journal of this process. If it has no name, also the reason for that.
     pub fn create() -> io::Result<(Journal, Option<io::Error>)> {
         let mut why = None;
         for _ in 0..TRIES {
@@ -62,20 +62,22 @@ impl Journal {
         Ok((Journal::without_name()?, why))
     }
 
-    /// One that ends with the last process that has it open.
+    /// A journal that ends with the last process that has it open.
     pub fn without_name() -> io::Result<Journal> {
         let file = File::from(rustix::fs::memfd_create("mete-masks", MemfdFlags::CLOEXEC)?);
         prepare(&file)?;
         Ok(Journal { file, path: None, begin: HEADER_BYTES, end: HEADER_BYTES })
     }
 
-    /// It has its name once it has its lock: without one, it would be taken for left.
+    /// A file with a name. It gets its name only after its lock: without the lock, the next start of a program would
+    /// take it for one that was left behind.
     fn named() -> io::Result<(File, PathBuf)> {
         let directory = directory::own();
         directory::prepare(&directory)?;
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(&directory, flags, Mode::RUSR | Mode::WUSR)?);
         prepare(&file)?;
+        // The number and the start together are unique, so that a name never belongs to a journal that was left behind.
         let own = std::process::id();
         let start = Process::read(own).map_or(0, |process| process.start);
         let path = directory.join(format!("{own}-{start}.{EXTENSION}"));
@@ -83,58 +85,62 @@ impl Journal {
         Ok((file, path))
     }
 
-    /// A keeper's, as the scheduler left it to it.
+    /// The journal of a watcher, from the file that the scheduler has passed on.
     pub fn inherited(file: OwnedFd, path: &OsStr) -> Journal {
         let path = (!path.is_empty()).then(|| path.into());
         Journal { file: file.into(), path, begin: HEADER_BYTES, end: HEADER_BYTES }
     }
 
-    /// What a keeper needs to have the same one.
+    /// What a watcher needs to open the same journal.
     pub fn to_inherit(&self) -> io::Result<(OwnedFd, OsString)> {
         let path = self.path.clone().unwrap_or_default();
         Ok((self.file.try_clone()?.into(), path.into()))
     }
 
-    /// Notes a change to come. Once this returns, it will be undone. What was written of a record before an error does
-    /// not count: the next one takes its place.
+    /// Notes a change that is about to be made. After this returns, the change will be undone. If there is an error,
+    /// the part of the record that was written does not count: the next record takes its place.
     pub fn append(&mut self, record: Record) -> io::Result<()> {
         self.file.write_all_at(&record.to_bytes(), self.end)?;
         self.end += Record::BYTES as u64;
         Ok(())
     }
 
-    /// How many records it has.
+    /// The number of records.
     pub fn records(&self) -> usize {
         ((self.end - self.begin) / Record::BYTES as u64) as usize
     }
 
-    /// Has these records instead. A reader sees the old ones or the new ones, whenever this process is killed.
+    /// Replaces the records by these. A reader sees either the old or the new records, at whatever moment this
+    /// process is killed.
     pub fn rewrite(&mut self, records: impl Iterator<Item = Record>) -> io::Result<()> {
+        // The new records go behind the old ones; the one write of `begin` then switches over.
         let begin = self.end;
         records.into_iter().try_for_each(|record| self.append(record))?;
         self.file.write_all_at(&begin.to_le_bytes(), BEGIN.start as u64)?;
         self.begin = begin;
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        // It would only take more room.
+        // An error would only mean that the file takes more room.
         let _ = rustix::fs::fallocate(&self.file, flags, HEADER_BYTES, begin - HEADER_BYTES);
         Ok(())
     }
 
-    /// Undoes what is noted, unless it was undone; `None` then. Of several processes that call this, one does it at a
-    /// time.
+    /// Undoes what is noted, unless it was undone already; `None` then. If several processes call this, one works at
+    /// a time.
     ///
     /// # Errors
     ///
-    /// If the file cannot be locked or read.
+    /// An error if the file cannot be locked or read.
     pub fn undo(&self) -> io::Result<Option<Restored>> {
         self.undo_under(FlockOperation::LockExclusive)
     }
 
-    /// The lock is by process, not by open file: the three share that.
+    /// Undoes under a lock of this kind. It is a lock by process, because the three processes share the open file,
+    /// and with it a lock by open file.
     fn undo_under(&self, lock: FlockOperation) -> io::Result<Option<Restored>> {
         rustix::fs::fcntl_lock(&self.file, lock)?;
         let restored = self.undo_locked();
-        // Others may wait for it while this process waits for them. It ends with this process at the latest.
+        // Other processes may wait for the lock while this process waits for them. An error is of no consequence: the
+        // lock ends with this process at the latest.
         let _ = rustix::fs::fcntl_lock(&self.file, FlockOperation::Unlock);
         restored
     }
@@ -142,20 +148,21 @@ impl Journal {
     fn undo_locked(&self) -> io::Result<Option<Restored>> {
         let restored = self.read()?.map(|ledger| ledger.restore());
         if restored.is_some_and(|restored| restored.left > 0) {
-            // Another one has to do the rest, and finds it as it was.
+            // Another process has to undo the rest, and it needs the journal as it was.
             return Ok(restored);
         }
+        // Emptied before the name goes: the watchers have the file open, and must not undo it again.
         if restored.is_some() {
             self.file.set_len(0)?;
         }
         if let Some(path) = &self.path {
-            // Another one may have done that.
+            // An error is of no consequence: another process may have removed it.
             let _ = fs::remove_file(path);
         }
         Ok(restored)
     }
 
-    /// What it says; `None` if everything is undone.
+    /// The ledger that is noted; `None` if everything is undone.
     fn read(&self) -> io::Result<Option<Ledger>> {
         let length = self.file.metadata()?.len();
         if length < HEADER_BYTES {
@@ -167,7 +174,7 @@ impl Journal {
         let mut ledger = Ledger::default();
         let mut bytes = [0; Record::BYTES];
         for at in (begin..length).step_by(Record::BYTES) {
-            // An incomplete one at the end was not acted upon.
+            // An incomplete record at the end was never acted upon.
             if self.file.read_exact_at(&mut bytes, at).is_err() {
                 break;
             }
@@ -177,7 +184,7 @@ impl Journal {
     }
 }
 
-/// Writes the header, and takes the lock that says that somebody cares.
+/// Takes the lock that says that a process looks after the file, and writes the header.
 fn prepare(file: &File) -> io::Result<()> {
     rustix::fs::flock(file, FlockOperation::LockExclusive)?;
     file.write_all_at(&header()?, 0)
@@ -186,7 +193,7 @@ fn prepare(file: &File) -> io::Result<()> {
 fn header() -> io::Result<[u8; HEADER_BYTES as usize]> {
     let mut header = [0; HEADER_BYTES as usize];
     header[..8].copy_from_slice(MAGIC);
-    // Numbers of processes, and when they began, mean something within one boot and one namespace of processes.
+    // The numbers and starts of processes have a meaning only within one boot and one namespace of processes.
     let boot = fs::read("/proc/sys/kernel/random/boot_id")?;
     header[BOOT].copy_from_slice(boot.get(..BOOT.len()).ok_or(io::ErrorKind::InvalidData)?);
     header[NAMESPACE].copy_from_slice(&fs::metadata("/proc/self/ns/pid")?.ino().to_le_bytes());
@@ -198,25 +205,27 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
+/// A path to a file without a name, by which it can be linked to a name.
 fn nameless(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// Undoes what schedulers of this user have left that were killed together with their keepers; `None` if there is
-/// nothing of the kind.
+/// Undoes what schedulers of this user have left behind that were killed together with their watchers; `None` if
+/// nothing was left.
 pub(super) fn undo_all_left() -> Option<Restored> {
     let left = directory::all_own().into_iter().flat_map(|directory| left_in(&directory));
-    // One that is about to undo it need not be waited for: it may be stopped.
-    let undo = |journal: Journal| journal.undo_under(FlockOperation::NonBlockingLockExclusive).ok().flatten();
-    left.filter_map(undo).reduce(|sum, one| sum + one)
+    // Without waiting for the lock: the process that holds it undoes the same, and might be stopped.
+    left.filter_map(|journal| journal.undo_under(FlockOperation::NonBlockingLockExclusive).ok().flatten())
+        .reduce(|sum, restored| sum + restored)
 }
 
-/// The journals in a directory whose schedulers have ended. None in a directory that another user could have put
-/// some into.
+/// The journals in a directory whose schedulers have ended. There are none if another user could have put files into
+/// the directory.
 fn left_in(directory: &Path) -> Vec<Journal> {
     let own = rustix::process::geteuid().as_raw();
-    let is_safe = |found: fs::Metadata| found.is_dir() && found.uid() == own && found.mode() & 0o022 == 0;
-    if !fs::symlink_metadata(directory).is_ok_and(is_safe) {
+    // The directory itself and not what a link points to: another user may have made the link.
+    let Ok(found) = fs::symlink_metadata(directory) else { return Vec::new() };
+    if !found.is_dir() || found.uid() != own || found.mode() & 0o022 != 0 {
         return Vec::new();
     }
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -224,6 +233,7 @@ fn left_in(directory: &Path) -> Vec<Journal> {
     journals.filter_map(|path| left(path).ok().flatten()).collect()
 }
 
+/// The journal in a file, if its scheduler has ended.
 fn left(path: PathBuf) -> io::Result<Option<Journal>> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(&path, flags, Mode::empty())?);
@@ -231,31 +241,32 @@ fn left(path: PathBuf) -> io::Result<Option<Journal>> {
     if !found.is_file() || found.uid() != rustix::process::geteuid().as_raw() {
         return Ok(None);
     }
-    // Refused while one of its processes lives: the scheduler, or a keeper that was stopped.
+    // The lock is refused while one of its processes lives: the scheduler, or a watcher that was stopped.
     let is_deserted = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
     let (here, mut there) = (header()?, [0; HEADER_BYTES as usize]);
     if file.read_exact_at(&mut there, 0).is_err() {
         if !is_deserted {
             return Ok(None);
         }
-        // Undone, and killed before its name was removed.
+        // It was undone by a process that was killed before it removed the name.
         fs::remove_file(&path)?;
         return Ok(None);
     }
     if there[..8] != here[..8] || there[NAMESPACE] != here[NAMESPACE] {
-        // Of another version, or of a container.
+        // It belongs to another version, or to a container.
         return Ok(None);
     }
     if there[BOOT] != here[BOOT] {
-        // What it tells of ended with the machine.
+        // The processes that it names ended with the machine.
         fs::remove_file(&path)?;
         return Ok(None);
     }
+    // A watcher that was stopped holds the lock, but then the scheduler has ended all the same.
     let is_over = is_deserted || has_ended(&path);
     Ok(is_over.then_some(Journal { file, path: Some(path), begin: HEADER_BYTES, end: HEADER_BYTES }))
 }
 
-/// Whether the scheduler has ended that a journal of this namespace is called after.
+/// Whether the scheduler has ended after which a journal of this namespace is named.
 fn has_ended(path: &Path) -> bool {
     let name = path.file_stem().and_then(OsStr::to_str).and_then(|name| name.split_once('-'));
     let number = |text: &str| text.parse::<u64>().ok();
@@ -273,7 +284,7 @@ mod tests {
     use super::*;
     use crate::actuator::Mask;
 
-    /// Of threads that there are not.
+    /// A record of a thread that does not exist.
     fn record(thread: u32) -> Record {
         let (original, told) = (Mask::single(1).unwrap(), Mask::single(0).unwrap());
         Record { pid: thread, thread, start: u64::MAX, domain: 2, original, told }
@@ -284,16 +295,16 @@ mod tests {
     }
 
     /// A directory of a test's own.
-    struct Place(PathBuf);
+    struct JournalDirectory(PathBuf);
 
-    impl Place {
-        fn new(test: &str) -> Place {
+    impl JournalDirectory {
+        fn new(test: &str) -> JournalDirectory {
             let path = std::env::temp_dir().join(format!("mete-journal-{}-{test}", std::process::id()));
             fs::DirBuilder::new().mode(0o700).create(&path).unwrap();
-            Place(path)
+            JournalDirectory(path)
         }
 
-        /// A journal as a killed scheduler leaves it, but for some bytes of its header.
+        /// A journal as a killed scheduler leaves it, with some bytes of its header changed.
         fn leave(&self, name: &str, change: impl FnOnce(&mut [u8])) -> (PathBuf, File) {
             let path = self.0.join(name).with_extension(EXTENSION);
             let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
@@ -308,16 +319,16 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for JournalDirectory {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
     }
 
     #[test]
-    fn log_16_what_a_killed_scheduler_left_is_undone_where_its_numbers_mean_the_same_and_nobody_cares_for_it()
-    {
-        let place = Place::new("left");
+    fn log_16_what_a_killed_scheduler_left_is_undone_where_its_numbers_mean_the_same_and_no_process_looks_after_it()
+     {
+        let place = JournalDirectory::new("left");
         let (plain, _) = place.leave("plain", |_| ());
         let (boot, _) = place.leave("another-boot", |header| header[BOOT.start] ^= 1);
         let (namespace, _) = place.leave("another-namespace", |header| header[NAMESPACE.start] ^= 1);
@@ -332,12 +343,12 @@ mod tests {
         assert_eq!(place.left(), std::slice::from_ref(&plain));
         let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
         assert!([&plain, &namespace, &version, &in_use, &link].into_iter().all(is_there));
-        assert!(!is_there(&boot) && !is_there(&undone), "of these nothing is to be undone by anybody");
+        assert!(!is_there(&boot) && !is_there(&undone), "these contain nothing that any process must undo");
     }
 
     #[test]
     fn log_16_nothing_is_undone_that_another_user_may_have_written() {
-        let place = Place::new("others");
+        let place = JournalDirectory::new("others");
         let (left, _) = place.leave("left", |_| ());
         for (mode, is_believed) in [(0o770, false), (0o702, false), (0o755, true), (0o700, true)] {
             fs::set_permissions(&place.0, fs::Permissions::from_mode(mode)).unwrap();
@@ -355,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn log_16_a_journal_that_is_rewritten_tells_the_new_records_and_no_old_one() {
+    fn log_16_a_rewritten_journal_contains_the_new_records_and_no_old_record() {
         let mut journal = Journal::without_name().unwrap();
         (1..=9).for_each(|thread| journal.append(record(thread)).unwrap());
         assert_eq!((threads(&journal), journal.records()), ((1..=9).collect(), 9));
@@ -365,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn log_16_what_is_undone_is_undone_once_and_half_a_record_does_not_count() {
+    fn log_16_a_change_is_undone_once_and_half_a_record_does_not_count() {
         let mut journal = Journal::without_name().unwrap();
         journal.append(record(1)).unwrap();
         journal.file.write_all_at(&record(2).to_bytes()[..100], journal.end).unwrap();

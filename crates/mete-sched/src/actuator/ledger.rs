@@ -1,5 +1,5 @@
-//! What was changed, and how to put it back. Scheduler and watchers have the same ledger: the
-//! watchers' is built from the [`Record`]s that the scheduler writes before each change.
+//! What was changed, and how to put it back. The scheduler and its watchers have the same ledger: the watchers build
+//! theirs from the [`Record`]s that the scheduler writes before each change.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,22 @@ use rustix::io::Errno;
 use super::mask::Mask;
 use crate::domains::process::{self, CannotLook, Process};
 
-/// Passes over what may still be starting threads and processes meanwhile.
+/// The number of passes over processes that may start threads and processes meanwhile.
 const MAX_PASSES: usize = 16;
-/// Longest chain of parents that is followed.
+/// The length of the longest chain of parents that is followed.
 const MAX_ANCESTORS: usize = 64;
 
-/// One change to come.
+/// One change that is about to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub pid: u32,
     pub thread: u32,
-    /// When the thread began: with its number, its identity.
+    /// When the thread began. Together with its number, this identifies the thread.
     pub start: u64,
     pub domain: DomainId,
     /// The mask that its owner gave it.
     pub original: Mask,
-    /// The mask that it gets now.
+    /// The mask that it is about to get.
     pub told: Mask,
 }
 
@@ -44,6 +44,7 @@ impl Record {
 
     pub fn from_bytes(bytes: &[u8; Record::BYTES]) -> Record {
         let mask = |at: usize| bytes[at..].first_chunk().map(Mask::from_bytes).unwrap_or_default();
+        // The chunks have a fixed place in an array of a fixed length, so the fallbacks are never used.
         Record {
             pid: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
             thread: u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
@@ -57,27 +58,28 @@ impl Record {
 
 /// A thread whose mask was changed.
 #[derive(Clone, Debug)]
-struct Entry {
+struct LedgerEntry {
     pid: u32,
     start: u64,
     domain: DomainId,
     original: Mask,
-    /// Every mask that it was ever to get. If it has another one, somebody else has decided since.
+    /// Every mask that it was to get. If it has another mask, another program has changed its mask since.
     told: Vec<Mask>,
 }
 
-/// How putting back went, in threads.
+/// How putting back went, in numbers of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// Have their own mask again.
+    /// Threads that have their own mask again.
     pub restored: usize,
-    /// Have ended meanwhile.
+    /// Threads that have ended meanwhile.
     pub ended: usize,
-    /// Were given another mask by somebody else meanwhile, and keep it.
+    /// Threads to which another program gave another mask meanwhile. They keep it.
     pub left_alone: usize,
-    /// The kernel refused.
+    /// Threads whose mask the kernel refused to change.
     pub failed: usize,
-    /// This process had no means to look at them: they are left to its watchers, or to the next start of the program.
+    /// Threads that this process had no means to look at. They are left to its watchers, or to the next start of the
+    /// program.
     pub left: usize,
 }
 
@@ -95,17 +97,18 @@ impl std::ops::Add for Restored {
     }
 }
 
-/// All changes, by thread. See the [module](self).
+/// All changes, by number of the thread. See the [module](self).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
-    entries: BTreeMap<u32, Entry>,
+    entries: BTreeMap<u32, LedgerEntry>,
 }
 
 impl Ledger {
     pub fn note(&mut self, record: Record) {
         let Record { pid, thread, start, domain, original, told } = record;
-        let fresh = Entry { pid, start, domain, original, told: Vec::new() };
+        let fresh = LedgerEntry { pid, start, domain, original, told: Vec::new() };
         let entry = self.entries.entry(thread).or_insert_with(|| fresh.clone());
+        // The number has been given to another thread, so what was noted of the former one is void.
         if entry.start != start {
             *entry = fresh;
         }
@@ -115,7 +118,7 @@ impl Ledger {
         }
     }
 
-    /// Whether a record would change nothing.
+    /// Whether a record would change nothing in the ledger.
     pub fn has(&self, record: &Record) -> bool {
         self.entries.get(&record.thread).is_some_and(|entry| {
             (entry.pid, entry.start, entry.domain) == (record.pid, record.start, record.domain)
@@ -124,20 +127,21 @@ impl Ledger {
         })
     }
 
-    /// What it takes to build it again.
+    /// The records from which this ledger can be built again.
     pub fn records(&self) -> impl Iterator<Item = Record> {
         self.entries.iter().flat_map(|(&thread, entry)| {
-            let &Entry { pid, start, domain, original, .. } = entry;
+            let &LedgerEntry { pid, start, domain, original, .. } = entry;
             entry.told.iter().map(move |&told| Record { pid, thread, start, domain, original, told })
         })
     }
 
-    /// Forgets threads that have ended, except one for each kind: what was born of one that has ended is known by its
-    /// domain and mask.
+    /// Forgets threads that have ended, except for one thread of each kind. A thread that was started by one that has
+    /// ended is known by its domain and mask.
     pub fn forget_ended(&mut self) {
         let mut kept: Vec<(DomainId, Mask, Mask)> = Vec::new();
         self.entries.retain(|&thread, entry| {
             let found = Process::find_thread(entry.pid, thread);
+            // A thread that could not be looked at is kept, too.
             if !found.is_ok_and(|found| found.is_none_or(|found| found.start != entry.start)) {
                 return true;
             }
@@ -148,31 +152,32 @@ impl Ledger {
         });
     }
 
-    /// The mask that its owner gave a thread. A thread that was born under a changed mask never had
-    /// one of its own: it has inherited from its process, an ancestor, or whoever of its domain.
+    /// The mask that its owner gave a thread. A thread that was started under a changed mask never had a mask of its
+    /// own: it has inherited its mask from its process, an ancestor, or any thread of its domain.
     pub fn original(&self, process: &Process, thread: &Process, domain: DomainId, present: Mask) -> Mask {
         if let Some(entry) = self.entry(thread) {
             return if entry.told.contains(&present) { entry.original } else { present };
         }
-        let from_domain = || {
-            let mut entries = self.entries.values();
-            entries.find(|entry| {
-                entry.domain == domain && entry.told.contains(&present) && entry.start <= thread.start
-            })
-        };
-        let parent = self.ancestor(process, present).or_else(from_domain);
+        let parent =
+            self.ancestor(process, present).or_else(|| self.possible_parent(domain, present, thread.start));
         parent.map_or(present, |entry| entry.original)
     }
 
-    /// Gives the threads of a process their own masks back, as far as they still have ours.
+    /// A changed thread of this domain, with this mask, from which a thread may have inherited that began at `start`.
+    fn possible_parent(&self, domain: DomainId, present: Mask, start: u64) -> Option<&LedgerEntry> {
+        let mut entries = self.entries.values();
+        entries.find(|entry| entry.domain == domain && entry.told.contains(&present) && entry.start <= start)
+    }
+
+    /// Gives the threads of a process their own masks back, unless another program has changed them since.
     pub fn release(&self, pid: u32) {
         for (&thread, entry) in self.entries.iter().filter(|(_, entry)| entry.pid == pid) {
-            // What fails here is tried again in the end.
+            // A failure is of no consequence here: it is tried again at the end.
             let _ = self.restore_thread(thread, entry);
         }
     }
 
-    /// Puts everything back, threads and processes that were born meanwhile included.
+    /// Puts everything back, including threads and processes that were started meanwhile.
     pub fn restore(&self) -> Restored {
         let mut result = Restored::default();
         for (&thread, entry) in &self.entries {
@@ -185,12 +190,13 @@ impl Ledger {
             };
             *count += 1;
         }
+        // Until a pass finds nothing more: what a placed thread starts during a pass inherits its mask.
         for _ in 0..MAX_PASSES {
             match self.restore_born() {
                 Ok(0) => break,
                 Ok(born) => result.restored += born,
                 Err(CannotLook) => {
-                    // How many there are is not known.
+                    // The number of such threads is not known, so they count as 1.
                     result.left += 1;
                     break;
                 }
@@ -199,21 +205,15 @@ impl Ledger {
         result
     }
 
-    fn restore_thread(&self, thread: u32, entry: &Entry) -> Result<Result<bool, Errno>, CannotLook> {
-        // Without sight of itself this process would take all others for ended.
+    /// Puts a thread's own mask back. Returns whether it still had one of ours.
+    fn restore_thread(&self, thread: u32, entry: &LedgerEntry) -> Result<Result<bool, Errno>, CannotLook> {
+        // If this process could not even find itself, it would take all other processes for ended.
         process::check_sight()?;
         let found = Process::find_thread(entry.pid, thread)?.filter(|found| found.start == entry.start);
-        let restore = || {
-            let is_ours = entry.told.contains(&Mask::of_thread(thread)?);
-            if is_ours {
-                entry.original.give_to(thread)?;
-            }
-            Ok(is_ours)
-        };
-        Ok(found.map_or(Err(Errno::SRCH), |_| restore()))
+        Ok(found.map_or(Err(Errno::SRCH), |_| entry.put_back(thread)))
     }
 
-    /// One pass over all that were born from changed threads; how many were put right.
+    /// Makes one pass over all threads that were started by changed threads. Returns how many got another mask.
     fn restore_born(&self) -> Result<usize, CannotLook> {
         let mut fixed = 0;
         for process in process::all()? {
@@ -228,29 +228,43 @@ impl Ledger {
         let present = Mask::of_thread(thread).ok()?;
         let parent = self.ancestor(process, present)?;
         let found = Process::read_thread(process.pid, thread)?;
+        // A thread with an entry was restored already. A thread that is older than that ancestor inherited nothing from
+        // it. A thread with the original mask needs nothing.
         if self.entry(&found).is_some() || found.start < parent.start || parent.original == present {
             return None;
         }
         parent.original.give_to(thread).ok()
     }
 
-    fn entry(&self, thread: &Process) -> Option<&Entry> {
+    fn entry(&self, thread: &Process) -> Option<&LedgerEntry> {
         self.entries.get(&thread.pid).filter(|entry| entry.start == thread.start)
     }
 
-    /// The nearest changed thread above, itself included, that was told to have this mask.
-    fn ancestor(&self, process: &Process, present: Mask) -> Option<&Entry> {
+    /// The nearest changed thread with this mask among a process's own threads and those of its ancestors.
+    fn ancestor(&self, process: &Process, present: Mask) -> Option<&LedgerEntry> {
         let mut process = process.clone();
+        // Bounded, because parents change while the chain is followed.
         for _ in 0..MAX_ANCESTORS {
-            // A thread is not older than its process: older ones were another process of that number.
-            let of_process = |entry: &&Entry| entry.pid == process.pid && entry.start >= process.start;
-            let mut entries = self.entries.values().filter(of_process);
-            if let Some(entry) = entries.find(|entry| entry.told.contains(&present)) {
+            // A thread is never older than its process. Older entries are of another process that had the same number.
+            let entry = self.entries.values().find(|entry| {
+                entry.pid == process.pid && entry.start >= process.start && entry.told.contains(&present)
+            });
+            if let Some(entry) = entry {
                 return Some(entry);
             }
             process = Process::read(process.parent)?;
         }
         None
+    }
+}
+impl LedgerEntry {
+    /// Gives the thread its own mask back if it has one that the scheduler gave it. Returns whether it had.
+    fn put_back(&self, thread: u32) -> Result<bool, Errno> {
+        let is_ours = self.told.contains(&Mask::of_thread(thread)?);
+        if is_ours {
+            self.original.give_to(thread)?;
+        }
+        Ok(is_ours)
     }
 }
 

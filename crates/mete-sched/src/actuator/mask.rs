@@ -1,4 +1,4 @@
-//! Sets of processors, as threads carry them.
+//! Sets of processors, as the kernel keeps them for threads.
 
 use std::fmt;
 
@@ -13,24 +13,24 @@ const WORDS: usize = 16;
 pub struct Mask([u64; WORDS]);
 
 impl Mask {
-    /// How many processors there is room for.
+    /// The number of processors that a mask has room for.
     pub const PROCESSORS: usize = WORDS * 64;
-    /// Bytes of a mask.
+    /// The number of bytes of a mask.
     pub(super) const BYTES: usize = WORDS * 8;
 
-    /// One processor alone; `None` if there is no room for it.
+    /// The mask of one processor; `None` if a mask has no room for it.
     pub fn single(processor: usize) -> Option<Mask> {
         let mut mask = Mask::default();
         *mask.0.get_mut(processor / 64)? = 1 << (processor % 64);
         Some(mask)
     }
 
-    /// Whether a processor is in it.
+    /// Whether a processor is in the mask.
     pub fn has(&self, processor: usize) -> bool {
         self.0.get(processor / 64).is_some_and(|word| word >> (processor % 64) & 1 == 1)
     }
 
-    /// The processors in it.
+    /// The processors in the mask.
     pub fn processors(&self) -> impl Iterator<Item = usize> {
         (0..Mask::PROCESSORS).filter(|&processor| self.has(processor))
     }
@@ -81,7 +81,7 @@ impl Mask {
     }
 }
 
-/// Thread 0 would mean the caller.
+/// The number of a thread for a system call. Thread 0 is refused, because it would mean the caller.
 fn number(thread: u32) -> Result<Pid, Errno> {
     i32::try_from(thread).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)
 }

@@ -1,10 +1,10 @@
 //! How a decision takes effect (design decision D9). There is one actuator so far: [`Affinity`].
 //!
-//! An actuator is small and honest. It says what it [enforces](ENFORCES) and what it does not, it
-//! refuses what it cannot do, and whatever it changed is put back, however the scheduler ends:
+//! An actuator is small and honest. It says what it [enforces](ENFORCES) and what it does not, and it refuses what it
+//! cannot do. Whatever it changed is put back, however the scheduler ends:
 //!
 //! ```text
-//!   scheduler ── notes: thread, its own mask, the new one ──▶ journal (a file) ◀── two watchers (processes of their own)
+//!   scheduler ── notes: thread, its own mask, the new one ──▶ journal (a file) ◀── two watchers (separate processes)
 //!       │  then changes the mask                                 ▲                    │
 //!       ▼                                                        │                    │ the pipe closes: one of
 //!   ends, panics, is killed ─────────────────────────────────────┼──────────────────▶ │ them puts everything back
@@ -24,14 +24,14 @@ pub use affinity::{Affinity, ENFORCES};
 pub use ledger::Restored;
 pub use mask::Mask;
 
-/// Puts back what schedulers of this user have left that were killed together with both of their watchers; `None` if
-/// there is nothing of the kind. To be called at the start of every program that uses [`Affinity`]: it costs a look
+/// Puts back what schedulers of this user have left behind that were killed together with both of their watchers;
+/// `None` if nothing was left. Every program that uses [`Affinity`] must call this at its start. The cost is one look
 /// into a directory.
 pub fn recover() -> Option<Restored> {
     journal::undo_all_left()
 }
 
-/// Why a placement was not carried out. Nothing has changed then.
+/// Why a placement was not carried out. In that case, nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ActuatorError {
     /// The watchers cannot be started.
@@ -40,7 +40,7 @@ pub enum ActuatorError {
         /// Why.
         source: io::Error,
     },
-    /// The watchers have ended before their time.
+    /// The watchers have ended before the scheduler.
     #[error(
         "the processes that put processor masks back have ended, and no other one can be started ({source}); so no more are changed"
     )]
@@ -48,13 +48,13 @@ pub enum ActuatorError {
         /// Why no other one can be started.
         source: io::Error,
     },
-    /// What is to be put back cannot be noted.
+    /// What must be put back cannot be noted.
     #[error("cannot note which processor masks are to be put back: {source}; so no more are changed")]
     NotNoted {
         /// Why.
         source: io::Error,
     },
-    /// Kernel threads that belong to one processor.
+    /// The process is a kernel thread that belongs to one processor.
     #[error("{name} ({pid}) belongs to the kernel and cannot be moved")]
     Kernel {
         /// Its name.
@@ -62,7 +62,7 @@ pub enum ActuatorError {
         /// Its number.
         pid: u32,
     },
-    /// Its owner lets it run elsewhere only.
+    /// The owner of the thread lets it run only on other processors.
     #[error("thread {thread} of {name} ({pid}) may not run on processor {processor}: its own mask is {mask}")]
     Forbidden {
         /// The process's name.
@@ -71,12 +71,12 @@ pub enum ActuatorError {
         pid: u32,
         /// The thread.
         thread: u32,
-        /// Where it should have gone.
+        /// The processor to which it was to be moved.
         processor: usize,
-        /// Where it may run.
+        /// The processors on which it may run.
         mask: Box<Mask>,
     },
-    /// The kernel refuses.
+    /// The kernel refused the change.
     #[error("cannot move thread {thread} of {name} ({pid}) to processor {processor}: {source}")]
     Refused {
         /// The process's name.
@@ -85,12 +85,12 @@ pub enum ActuatorError {
         pid: u32,
         /// The thread.
         thread: u32,
-        /// Where it should have gone.
+        /// The processor to which it was to be moved.
         processor: usize,
         /// The kernel's answer.
         source: io::Error,
     },
-    /// A process starts threads faster than they can be moved.
+    /// The process starts threads faster than they can be moved.
     #[error(
         "cannot move all threads of {name} ({pid}) to processor {processor}: it starts new ones faster than they can be moved"
     )]
@@ -99,13 +99,13 @@ pub enum ActuatorError {
         name: String,
         /// Its number.
         pid: u32,
-        /// Where its threads should have gone.
+        /// The processor to which its threads were to be moved.
         processor: usize,
     },
     /// The processor does not exist.
     #[error("processor {processor} is out of range: masks have room for {}", Mask::PROCESSORS)]
     NoProcessor {
-        /// What was asked for.
+        /// The processor that was asked for.
         processor: usize,
     },
 }

@@ -1,9 +1,10 @@
-//! The watchers: two processes that outlive the scheduler by as much as it takes to put processor masks back.
+//! The watchers: two processes that outlive the scheduler only as long as it takes to put processor masks back.
 //!
-//! They are this program again, started with [`ARGUMENT`]: the program's `main` calls [`take_over_if_asked`] first.
-//! [`mete_keeper`] says how they are started, replaced and told of the scheduler's end; what they undo is in the
-//! journal, which the scheduler writes before each change. Killing the scheduler and both watchers within the moment
-//! that it takes to undo defeats them; what is left then is undone by [`recover`](super::recover).
+//! A watcher is this program again, started with [`ARGUMENT`]: the program's `main` calls [`take_over_if_asked`]
+//! first. [`mete_keeper`] documents how watchers are started, replaced, and informed of the scheduler's end. What
+//! they undo is in the journal, to which the scheduler writes before each change. There is one way to defeat the
+//! watchers: to kill the scheduler and both watchers within the moment that undoing takes. What is left then is
+//! undone by [`recover`](super::recover).
 
 use std::ffi::OsStr;
 use std::io;
@@ -19,8 +20,8 @@ pub const ARGUMENT: &str = "--restore-processor-masks";
 
 static ROLE: Role = Role { argument: ARGUMENT, names: [c"mete-restore", c"mete-restore-2"] };
 
-/// Becomes a watcher, and does not return, if this program was started as one. To be called first
-/// in `main` of a program that uses [`Affinity`](super::Affinity).
+/// Becomes a watcher, and does not return, if this program was started as one. `main` of a program that uses
+/// [`Affinity`](super::Affinity) must call this first.
 pub fn take_over_if_asked() {
     if let Some(duty) = mete_keeper::asked(&ROLE) {
         watch(duty);
@@ -28,24 +29,24 @@ pub fn take_over_if_asked() {
     }
 }
 
-/// This program as the watcher, also after its file was replaced.
+/// The command that starts this program as a watcher. It works after the program's file was replaced, too.
 pub fn this_program() -> Command {
     Command::new("/proc/self/exe")
 }
 
-/// The watcher's life.
+/// What a watcher does from its start to its end.
 fn watch(mut duty: Duty) {
-    // It logs nothing, so no scheduler shall find probes in it: least of all the one that started it,
-    // which would take it for something to read.
+    // A watcher logs nothing, so no scheduler should find probes in it. The scheduler that started it is the most
+    // important one: it would take the watcher for a component to read.
     mete_probe::withdraw();
     duty.wait();
     let Some(file) = duty.files.pop() else { return };
     let path = duty.words.first().map_or(OsStr::new(""), |path| path);
-    // The other one tries, too.
+    // An error is of no consequence: the other watcher tries, too.
     let _ = Journal::inherited(file, path).undo();
 }
 
-/// Starts both.
+/// Starts both watchers.
 pub(super) fn start(
     journal: &Journal,
     program: impl Fn() -> Command + Send + 'static,

@@ -1,5 +1,5 @@
-//! Loss is never silent (design decision D10): for each log file on each processor, what was read
-//! and what was not.
+//! Loss is never silent (design decision D10). The statement lists, for each log file on each processor, what was
+//! read and what was not.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -8,7 +8,9 @@ use std::fmt;
 use mete_log::{Poll, ReadError};
 use serde::Serialize;
 
-/// One log file on one processor.
+use crate::missed::Missed;
+
+/// The counts of one log file on one processor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FileCount {
     /// The component.
@@ -17,15 +19,17 @@ pub struct FileCount {
     pub file: String,
     /// The processor.
     pub processor: usize,
-    /// Rows that were read. Of totals, of which the newest row has everything, all that were written.
+    /// Rows that were read. For a file of totals: all rows that were written, because the newest row contains
+    /// everything.
     pub rows: u64,
     /// Rows that were overwritten before they could be read.
     pub overwritten: u64,
-    /// Rows that the producer had to refuse.
+    /// Rows that the producer could not write.
     pub refused: u64,
-    /// Polls in which the producer's side made no sense.
+    /// Polls at which the producer's part of the file made no sense.
     pub garbled: u64,
-    /// Rows, of those that were read, that do not count: they name domains that their component may not speak for.
+    /// Those of the rows that were read that do not count, because they name domains that their component may not
+    /// speak for.
     pub disregarded: u64,
 }
 
@@ -41,7 +45,7 @@ impl FileCount {
         }
     }
 
-    /// What was counted elsewhere of the same file: a component that was let go may have been taken again.
+    /// Adds the counts of another reading of the same file: a component that was let go may have been taken again.
     fn add(&mut self, other: &FileCount) {
         self.rows = self.rows.saturating_add(other.rows);
         self.overwritten = self.overwritten.saturating_add(other.overwritten);
@@ -60,87 +64,12 @@ impl FileCount {
     }
 }
 
-/// What components know to have missed, beyond the rows that they wrote.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Missed {
-    /// Runs of log handlers that the kernel left out, with the rows that they would have written.
-    pub runs: u64,
-    /// Address spaces that are missing from the sums of memory.
-    pub spaces: u64,
-    /// Context switches that the kernel did not report. No row is lost by them: service time is made
-    /// up for; what performance counters counted meanwhile is charged to nobody.
-    pub switches: u64,
-    /// Processes that were bound to their domain only some time after they came to belong to it.
-    pub late: u64,
-    /// The processor time that stands under another domain for that, at most, in nanoseconds.
-    pub late_ns: u64,
-}
-
-impl Missed {
-    /// Both together.
-    pub fn plus(self, other: Missed) -> Missed {
-        self.with(other, u64::saturating_add)
-    }
-
-    /// What was missed since `before`; `None` if either is not known.
-    pub fn since(now: Option<Missed>, before: Option<Missed>) -> Option<Missed> {
-        Some(now?.with(before?, u64::saturating_sub))
-    }
-
-    fn with(self, other: Missed, of: fn(u64, u64) -> u64) -> Missed {
-        Missed {
-            runs: of(self.runs, other.runs),
-            spaces: of(self.spaces, other.spaces),
-            switches: of(self.switches, other.switches),
-            late: of(self.late, other.late),
-            late_ns: of(self.late_ns, other.late_ns),
-        }
-    }
-
-    /// Nothing where nothing was missed.
-    fn lines(self) -> impl Iterator<Item = String> {
-        let Missed { runs, spaces, switches, late, late_ns } = self;
-        let lines = [
-            (
-                runs,
-                several(
-                    runs,
-                    "the kernel left out a run of a log handler",
-                    "the kernel left out # runs of log handlers",
-                ),
-            ),
-            (
-                spaces,
-                several(
-                    spaces,
-                    "1 address space is missing from the sums of memory",
-                    "# address spaces are missing from the sums of memory",
-                ),
-            ),
-            (
-                switches,
-                several(switches, "1 context switch", "# context switches")
-                    + " went unreported: service time is made up for, what counters counted meanwhile is not",
-            ),
-            (
-                late,
-                several(late, "1 process was", "# processes were")
-                    + &format!(
-                        " bound late: up to {} ms of processor time stand under another domain",
-                        late_ns.div_ceil(1_000_000)
-                    ),
-            ),
-        ];
-        lines.into_iter().filter_map(|(count, line)| (count > 0).then_some(line))
-    }
-}
-
-/// The statement for an interval: one entry for each file and processor that logged anything.
+/// The statement for an interval, with one entry for each file and processor that logged anything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Completeness {
     /// When the interval began, by the monotonic clock.
     pub from_ns: u64,
-    /// When it ended.
+    /// When the interval ended.
     pub to_ns: u64,
     /// The files.
     pub files: Vec<FileCount>,
@@ -151,12 +80,13 @@ pub struct Completeness {
 impl Completeness {
     /// Whether everything became a row, and every row of every file was read.
     pub fn is_complete(&self) -> bool {
+        // Unreported switches lose no row, so they do not count here.
         let has_all =
             self.missed.is_some_and(|missed| missed.runs == 0 && missed.spaces == 0 && missed.late == 0);
         has_all && self.files.iter().all(FileCount::is_complete)
     }
 
-    /// Components with rows that do not count, and how many.
+    /// The components with rows that do not count, and the number of such rows.
     fn disregarded(&self) -> BTreeMap<&str, u64> {
         let mut found: BTreeMap<&str, u64> = BTreeMap::new();
         for file in self.files.iter().filter(|file| file.disregarded > 0) {
@@ -171,8 +101,9 @@ impl Completeness {
     }
 }
 
-/// One for each file that has anything.
+/// One count for each file that has logged or lost anything.
 pub(super) fn by_file(counts: impl IntoIterator<Item = FileCount>) -> Vec<FileCount> {
+    // `places` says where in `files` a file's count is: the order of the first appearances is kept.
     let (mut files, mut places) = (Vec::<FileCount>::new(), BTreeMap::new());
     for count in counts.into_iter().filter(FileCount::has_anything) {
         let file = (count.source.clone(), count.file.clone(), count.processor);
@@ -212,13 +143,50 @@ impl fmt::Display for Completeness {
             write!(f, "\n  {source}: {rows}: it may not speak for the domains that they name")?;
         }
         match self.missed {
-            Some(missed) => missed.lines().try_for_each(|line| write!(f, "\n  {line}")),
+            Some(missed) => missed_lines(missed).try_for_each(|line| write!(f, "\n  {line}")),
             None => f.write_str("\n  what the kernel has missed cannot be found out"),
         }
     }
 }
 
-/// One of it, or the number in place of `#`.
+/// One line for each kind of what was missed; no line where nothing was missed.
+fn missed_lines(missed: Missed) -> impl Iterator<Item = String> {
+    let Missed { runs, spaces, switches, late, late_ns } = missed;
+    let lines = [
+        (
+            runs,
+            several(
+                runs,
+                "the kernel left out a run of a log handler",
+                "the kernel left out # runs of log handlers",
+            ),
+        ),
+        (
+            spaces,
+            several(
+                spaces,
+                "1 address space is missing from the sums of memory",
+                "# address spaces are missing from the sums of memory",
+            ),
+        ),
+        (
+            switches,
+            several(switches, "1 context switch", "# context switches")
+                + " went unreported: service time is made up for, what counters counted meanwhile is not",
+        ),
+        (
+            late,
+            several(late, "1 process was", "# processes were")
+                + &format!(
+                    " bound late: up to {} ms of processor time stand under another domain",
+                    late_ns.div_ceil(1_000_000)
+                ),
+        ),
+    ];
+    lines.into_iter().filter_map(|(count, line)| (count > 0).then_some(line))
+}
+
+/// The text for one, or the text for several with the number in place of `#`.
 fn several(number: u64, one: &str, many: &str) -> String {
     if number == 1 { one.to_owned() } else { many.replace('#', &number.to_string()) }
 }
@@ -247,7 +215,7 @@ mod tests {
         let nothing = Missed::default();
         let statement = |missed| Completeness { from_ns: 0, to_ns: 0, files: Vec::new(), missed };
         assert!(statement(Some(nothing)).is_complete());
-        // Service time is made up for them.
+        // Service time is made up for unreported switches.
         assert!(statement(Some(Missed { switches: 1, ..nothing })).is_complete());
         let missing =
             [Missed { runs: 1, ..nothing }, Missed { spaces: 1, ..nothing }, Missed { late: 1, ..nothing }];

@@ -1,16 +1,16 @@
-//! How lengths are spread: counts in buckets, as a histogram of high dynamic range has them. Lengths below 64 have a
-//! bucket each; above, each power of two has 32. So what is read from a bucket's middle is off by 1/64 at most, whatever the
-//! length, and a distribution has a fixed size.
+//! How lengths are spread: counts in buckets, as in a histogram with a high dynamic range. Each length below 64 has a
+//! bucket of its own. Above that, each power of two has 32 buckets. So the middle of a bucket differs from a length
+//! in it by at most 1/64, whatever the length, and a distribution has a fixed size.
 
-/// Lengths that have a bucket each.
+/// The number of lengths that have a bucket of their own.
 const EXACT: u64 = 64;
-/// Buckets in each power of two above.
+/// The number of buckets in each power of two above that.
 const IN_OCTAVE: usize = 32;
-/// All buckets, for lengths of 64 bits.
+/// The number of all buckets, for lengths of 64 bits.
 const BUCKETS: usize = EXACT as usize + (u64::BITS - EXACT.ilog2()) as usize * IN_OCTAVE;
 
-/// The distributions of one event in all domains. All memory is there from the beginning, and is zero; the kernel finds
-/// room for a domain's part when it is first written.
+/// The distributions of one event in all domains. All memory is reserved at the beginning and reads as zero. The
+/// kernel finds room for a domain's part when that part is first written.
 #[derive(Clone, Debug)]
 pub(super) struct AllLengths(Vec<u64>);
 
@@ -19,7 +19,7 @@ impl AllLengths {
         AllLengths(vec![0; domains * BUCKETS])
     }
 
-    /// One more length, or several of it. Nothing is allocated.
+    /// Adds a length this number of times. Allocates nothing.
     pub fn add(&mut self, domain: usize, length: u64, times: u64) {
         if let Some(count) = self.0.get_mut(domain * BUCKETS + bucket(length)) {
             *count = count.saturating_add(times);
@@ -32,29 +32,31 @@ impl AllLengths {
     }
 }
 
-/// How the lengths of one event in one domain are spread, in whatever unit they are in.
+/// How the lengths of one event in one domain are spread. They are in the unit in which they were added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lengths(Vec<(usize, u64)>);
 
 impl Lengths {
-    /// How many there are.
+    /// The number of lengths.
     pub fn count(&self) -> u64 {
         self.0.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
-    /// The least length that this part of all is not above, 0.99 for one that only one in a hundred is above; `None` if
-    /// there are none. It is off by 1/64 at most.
+    /// The least length that is not exceeded by this part of all lengths; `None` if there are none. With a part of
+    /// 0.99, one length in a hundred is larger. The result is off by at most 1/64.
     pub fn quantile(&self, part: f64) -> Option<f64> {
+        // At least the first length, also for a part of 0.
         let wanted = ((self.count() as f64 * part).ceil() as u64).max(1);
         let mut before = 0_u64;
         let holds_it = self.0.iter().find(|(_, count)| {
             before = before.saturating_add(*count);
             before >= wanted
         });
+        // Rounding in `f64` may ask for more lengths than there are; then the last bucket has the answer.
         holds_it.or(self.0.last()).map(|(bucket, _)| middle(*bucket))
     }
 
-    /// Those that have come since an earlier look.
+    /// The lengths that were added since an earlier look.
     pub fn since(&self, earlier: &Lengths) -> Lengths {
         let newly = self.0.iter().map(|&(bucket, count)| {
             let before = earlier.0.iter().find(|(other, _)| *other == bucket).map_or(0, |(_, count)| *count);
@@ -68,7 +70,7 @@ fn bucket(length: u64) -> usize {
     if length < EXACT {
         return length as usize;
     }
-    // So that what is left is from 32 to 63: the first six digits.
+    // The shift leaves a number from 32 to 63: the first six binary digits.
     let shift = length.ilog2() - IN_OCTAVE.ilog2();
     shift as usize * IN_OCTAVE + (length >> shift) as usize
 }
@@ -77,6 +79,7 @@ fn middle(bucket: usize) -> f64 {
     if (bucket as u64) < EXACT {
         return bucket as f64;
     }
+    // The inverse of `bucket`. The quotient is the shift plus one, because the number that is left begins at 32.
     let shift = (bucket / IN_OCTAVE - 1) as u32;
     let first = ((bucket % IN_OCTAVE + IN_OCTAVE) as u64) << shift;
     first as f64 + ((1_u64 << shift) - 1) as f64 / 2.0
@@ -86,7 +89,7 @@ fn middle(bucket: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Numbers that look random, the same ones each time.
+    /// Numbers that look random, and are the same ones each time.
     fn numbers() -> impl Iterator<Item = u64> {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         std::iter::repeat_with(move || {
@@ -99,7 +102,7 @@ mod tests {
 
     #[test]
     fn log_13_quantiles_are_those_of_a_sorted_list_within_a_sixty_fourth() {
-        // Of all sizes; all alike; two far apart; all of 64 bits; a few.
+        // In order: lengths of all sizes; equal lengths; two lengths far apart; lengths of 64 bits; a few; one.
         let of_all_sizes = numbers().zip(numbers().skip(7)).map(|(one, other)| one >> (other % 64));
         let lists: [Vec<u64>; 6] = [
             of_all_sizes.take(100_000).collect(),

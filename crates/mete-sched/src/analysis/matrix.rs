@@ -1,6 +1,6 @@
-//! Dense tables of counts: of the period that is running, of the last one, and in total.
+//! Dense tables of counts: of the period that is running, of the last period, and in total.
 
-/// Rows by columns.
+/// A table of rows and columns.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     columns: usize,
@@ -12,12 +12,12 @@ impl Matrix {
         Matrix { columns, cells: vec![0; rows * columns] }
     }
 
-    /// One cell; 0 outside of the table.
+    /// One cell; 0 outside the table.
     pub fn get(&self, row: usize, column: usize) -> u64 {
         self.row(row).get(column).copied().unwrap_or(0)
     }
 
-    /// One row; empty outside of the table.
+    /// One row; empty outside the table.
     pub fn row(&self, row: usize) -> &[u64] {
         let begin = row.saturating_mul(self.columns);
         self.cells.get(begin..begin.saturating_add(self.columns)).unwrap_or(&[])
@@ -29,10 +29,12 @@ impl Matrix {
     }
 
     pub(super) fn column(&self, column: usize) -> impl Iterator<Item = u64> {
+        // `max(1)`: a table without columns has no cells, but `step_by(0)` would panic.
         self.cells.iter().skip(column).step_by(self.columns.max(1)).copied()
     }
 
     pub(super) fn add(&mut self, row: usize, column: usize, count: u64) {
+        // A column that is too large would be a cell of the next row.
         debug_assert!(column < self.columns);
         if let Some(cell) = self.cells.get_mut(row * self.columns + column) {
             *cell = cell.saturating_add(count);
@@ -53,7 +55,7 @@ impl Matrix {
     }
 }
 
-/// Counts that go up, by period.
+/// Counts that only grow, by period.
 #[derive(Clone, Debug)]
 pub struct Counts {
     running: Matrix,
@@ -68,17 +70,17 @@ impl Counts {
         Counts { running: empty.clone(), period: empty.clone(), total: empty.clone(), recent: empty }
     }
 
-    /// Since the beginning, as of the last poll.
+    /// The counts since the beginning, as of the last poll.
     pub fn total(&self) -> &Matrix {
         &self.total
     }
 
-    /// In the last whole period.
+    /// The counts of the last whole period.
     pub fn period(&self) -> &Matrix {
         &self.period
     }
 
-    /// A history in which each period weighs half as much as the one after it.
+    /// A history, in which each period weighs half as much as the period after it.
     pub fn recent(&self) -> &Matrix {
         &self.recent
     }
@@ -88,13 +90,14 @@ impl Counts {
         self.total.add(row, column, count);
     }
 
-    /// Takes back what was added too much, from the running period as far as it was added in it.
+    /// Takes back what was charged too much. What was added in an earlier period is taken back from the total only.
     pub(super) fn take_back(&mut self, row: usize, column: usize, count: u64) {
         self.running.subtract(row, column, count);
         self.total.subtract(row, column, count);
     }
 
     pub(super) fn end_period(&mut self) {
+        // Swapped and cleared, so that the end of a period allocates nothing.
         std::mem::swap(&mut self.running, &mut self.period);
         self.running.cells.fill(0);
         for (recent, &period) in self.recent.cells.iter_mut().zip(&self.period.cells) {

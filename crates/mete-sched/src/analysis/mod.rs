@@ -6,9 +6,10 @@
 //!            memory, counters, loss                 working sets: a mete_policy::Period
 //! ```
 //!
-//! A poll looks at one index for each log file and processor, reads the rows behind those that have
-//! moved, in place, and allocates nothing. All tables are dense and made once.
+//! A poll looks at one index for each log file and processor. It reads the rows behind the indices that have moved, in
+//! place, and allocates nothing. All tables are dense and made once.
 
+// This module uses `sources`; `sources` does not use this module. What both need is in `missed`.
 pub mod completeness;
 pub mod lengths;
 pub mod matrix;
@@ -22,7 +23,8 @@ pub mod working_sets;
 use mete_log::{DomainId, NO_DOMAIN, Row};
 use mete_policy::{Period, Permille, ProcessorId, Role};
 
-pub use completeness::{Completeness, FileCount, Missed};
+pub use crate::missed::Missed;
+pub use completeness::{Completeness, FileCount};
 pub use lengths::Lengths;
 pub use matrix::{Counts, Matrix};
 pub use run_queue::RunQueues;
@@ -34,23 +36,23 @@ pub use working_sets::WorkingSets;
 use crate::configure::Layout;
 use crate::domains::FIRST;
 use crate::sources::{EventUse, Meaning, Source, SourceError};
-use stream::{Stream, Use};
+use stream::{RowUse, Stream};
 
 /// What the rows so far add up to.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// Who ran where, for how long.
+    /// Which domain ran where, for how long.
     pub service: Service,
     /// The run queues.
     pub queues: RunQueues,
-    /// Who deals with whom.
+    /// Which domain deals with which.
     pub traffic: Traffic,
-    /// Groups that want to run together.
+    /// Groups of domains that should run together.
     pub working_sets: WorkingSets,
     /// Everything else that was logged.
     pub tallies: Vec<Tally>,
-    /// Rows of user-level components, processor by domain: where a domain runs, for want of the
-    /// kernel's word.
+    /// Rows of user-level components, processor by domain. They say where a domain runs if the kernel component does
+    /// not.
     rows_seen: Counts,
 }
 
@@ -58,7 +60,7 @@ pub struct Findings {
 pub struct Analysis {
     streams: Vec<Stream>,
     ended: Vec<FileCount>,
-    /// Of those that have ended since the statement of an interval was asked for last.
+    /// The counts of sources that have ended since the statement of an interval was asked for last.
     interval_ended: Vec<FileCount>,
     findings: Findings,
     derived: Derived,
@@ -72,7 +74,7 @@ pub struct Analysis {
     polls: usize,
 }
 
-/// What a policy is told of the last period.
+/// What a policy learns about the last period.
 #[derive(Clone, Debug)]
 struct Derived {
     given_roles: Vec<Option<Role>>,
@@ -84,8 +86,8 @@ struct Derived {
 }
 
 impl Analysis {
-    /// An analysis of so many processors, and of one domain for each role; `None` for a role that is
-    /// to be found out. Time is the monotonic clock's throughout.
+    /// An analysis of this number of processors, and of one domain for each role. A role that is `None` is found out.
+    /// All times are those of the monotonic clock.
     pub fn new(processors: usize, roles: Vec<Option<Role>>, layout: Layout, now_ns: u64) -> Analysis {
         let domains = roles.len();
         let findings = Findings {
@@ -139,13 +141,14 @@ impl Analysis {
         self.streams.iter().map(Stream::source)
     }
 
-    /// The same, to bind processes.
+    /// Like [`Analysis::sources`], to bind processes.
     pub fn sources_mut(&mut self) -> impl Iterator<Item = &mut dyn Source> {
         self.streams.iter_mut().map(Stream::source_mut)
     }
 
-    /// Lets go of sources that have ended, after a last look at their rows. What they logged stays.
+    /// Lets go of sources that have ended, after a last look at their rows. What they logged stays in the findings.
     pub fn drop_ended(&mut self, now_ns: u64) {
+        // The usual case. It allocates nothing.
         if self.streams.iter().all(|stream| stream.source().is_alive()) {
             return;
         }
@@ -166,20 +169,21 @@ impl Analysis {
         for stream in &mut self.streams {
             stream.poll(|processor, meaning, row| findings.take(processor, meaning, row));
         }
+        // After all rows, so that only phases without a row that ends them are charged in advance.
         findings.service.settle(now_ns);
         findings.queues.end_poll();
         self.polled_ns = now_ns;
         self.polls += 1;
     }
 
-    /// Reads what was logged until now. What a domain does from now on is not known, nor charged, until
+    /// Reads what was logged until now. From now on, what the domains do is neither known nor charged, until
     /// [`Analysis::resume`].
     pub fn pause(&mut self, now_ns: u64) {
         self.poll(now_ns);
         self.findings.service.forget_now();
     }
 
-    /// The logs go on after this time, which counts for no period.
+    /// The logs go on after a pause of this length, which counts for no period.
     pub fn resume(&mut self, paused_ns: u64) {
         self.period_began_ns = self.period_began_ns.saturating_add(paused_ns);
     }
@@ -187,6 +191,8 @@ impl Analysis {
     /// Ends a period and derives from it what a policy asks for. Allocates nothing.
     pub fn end_period(&mut self, now_ns: u64) -> Period<'_> {
         let length_ns = now_ns.saturating_sub(self.period_began_ns).max(1);
+        // The order matters: the roles of drivers decide which dealings are transactions, and these decide which
+        // domains are clients.
         self.find_drivers();
         let findings = &mut self.findings;
         findings.service.end_period();
@@ -200,7 +206,7 @@ impl Analysis {
         self.period()
     }
 
-    /// What a policy is told of the last whole period.
+    /// What a policy learns about the last whole period.
     pub fn period(&self) -> Period<'_> {
         Period {
             roles: &self.derived.roles,
@@ -211,7 +217,7 @@ impl Analysis {
         }
     }
 
-    /// How much of a processor was in use in the last period, as far as it is known.
+    /// How much of a processor was in use in the last period; `None` if that is not known.
     pub fn utilisation(&self, processor: usize) -> Option<Permille> {
         self.derived.utilisation.get(processor).copied().flatten()
     }
@@ -232,7 +238,7 @@ impl Analysis {
         }
     }
 
-    /// What was read and lost since this was asked last.
+    /// What was read and lost since the last call.
     pub fn interval_completeness(&mut self) -> Completeness {
         let from_ns = std::mem::replace(&mut self.interval_began_ns, self.polled_ns);
         let ended = std::mem::take(&mut self.interval_ended);
@@ -243,23 +249,25 @@ impl Analysis {
         Completeness { from_ns, to_ns: self.polled_ns, files, missed: Missed::since(missed, before) }
     }
 
-    /// What all sources together know to have missed.
+    /// What all sources together know to have missed; `None` if one of them cannot find that out.
     fn missed(&self) -> Option<Missed> {
         self.sources().try_fold(Missed::default(), |sum, source| Some(sum.plus(source.missed()?)))
     }
 
-    /// A domain that reports transactions of others is a driver.
+    /// Gives each domain that reports transactions of others the role of a driver, unless its role was given.
     fn find_drivers(&mut self) {
         let traffic = &self.findings.traffic;
         let given = self.derived.given_roles.iter();
         for (domain, (role, given)) in self.derived.roles.iter_mut().zip(given).enumerate() {
             let found = if traffic.is_driver(domain as DomainId) { Role::Driver } else { Role::Bystander };
+            // "other" and "idle" are no domains that the user named: they get no role here.
             *role = given.unwrap_or(if domain < usize::from(FIRST) { Role::Bystander } else { found });
         }
     }
 }
 
-/// Events of one name and meaning are tallied together: a program that starts again goes on.
+/// The tally of an event. Events of one name and meaning are tallied together, so that a program that starts again
+/// continues its tally.
 fn tally_of(tallies: &mut Vec<Tally>, event: &EventUse, domains: usize) -> usize {
     let held = tallies.iter().position(|tally| tally.name == event.name && tally.meaning == event.meaning);
     held.unwrap_or_else(|| {
@@ -269,48 +277,58 @@ fn tally_of(tallies: &mut Vec<Tally>, event: &EventUse, domains: usize) -> usize
 }
 
 impl Derived {
-    /// Whoever else the user named is a client as long as it deals with a driver. A domain that only
-    /// computes is none, or its load would keep clients away.
+    /// Makes every other domain that the user named a client as long as it deals with a driver. A domain that only
+    /// computes is no client, or its load would keep clients away.
     fn find_clients(&mut self, traffic: &Traffic) {
         for domain in usize::from(FIRST)..self.roles.len() {
             let is_open = self.given_roles[domain].is_none() && self.roles[domain] == Role::Bystander;
-            let deals = |driver| self.roles[driver] == Role::Driver && traffic.deals_with(domain, driver);
-            if is_open && (usize::from(FIRST)..self.roles.len()).any(deals) {
+            if is_open && self.deals_with_a_driver(domain, traffic) {
                 self.roles[domain] = Role::Client;
             }
         }
     }
+    fn deals_with_a_driver(&self, domain: usize, traffic: &Traffic) -> bool {
+        (usize::from(FIRST)..self.roles.len())
+            .any(|driver| self.roles[driver] == Role::Driver && traffic.deals_with(domain, driver))
+    }
 
     fn follow(&mut self, findings: &Findings, length_ns: u64, polls: usize) {
-        let share =
-            |ns: u64| (u128::from(ns) * 1000 / u128::from(length_ns)).min(u128::from(u32::MAX)) as Permille;
         for domain in 0..self.roles.len() {
             self.processors[domain] = findings.processor_of(domain as DomainId).map(|p| p as ProcessorId);
-            self.demand[domain] = share(findings.service.period_ns(domain as DomainId));
+            self.demand[domain] = permille(findings.service.period_ns(domain as DomainId), length_ns);
         }
         for processor in 0..self.queue.len() {
-            self.utilisation[processor] = findings.service.busy_ns(processor).map(|ns| share(ns).min(1000));
-            // Without samples, a processor in use counts as one task.
+            // Time that was charged in advance may make the sum larger than the period.
+            let busy = findings.service.busy_ns(processor);
+            self.utilisation[processor] = busy.map(|ns| permille(ns, length_ns).min(1000));
+            // Without samples of the run queue, a processor in use counts as one task.
             let fallback = self.utilisation[processor].unwrap_or(0);
             self.queue[processor] = findings.queues.mean(processor, polls).unwrap_or(fallback);
         }
     }
 }
 
+/// A part of a period in thousandths. 128 bits, because 1000 times a sum of nanoseconds need not fit into 64.
+fn permille(ns: u64, length_ns: u64) -> Permille {
+    (u128::from(ns) * 1000 / u128::from(length_ns)).min(u128::from(u32::MAX)) as Permille
+}
+
 impl Findings {
-    /// The processor that a domain runs on, mostly: by service time, else by its own rows.
+    /// The processor that a domain mostly runs on: by service time, or, if there is none, by the domain's own rows.
     pub fn processor_of(&self, domain: DomainId) -> Option<usize> {
-        let by_rows = || {
-            let rows = self.rows_seen.recent().column(usize::from(domain)).enumerate();
-            rows.filter(|&(_, rows)| rows > 0).max_by_key(|&(_, rows)| rows).map(|(processor, _)| processor)
-        };
-        self.service.most_run(domain).or_else(by_rows)
+        self.service.most_run(domain).or_else(|| self.processor_by_rows(domain))
     }
 
-    fn take(&mut self, processor: usize, of: Use, row: Row) {
+    fn processor_by_rows(&self, domain: DomainId) -> Option<usize> {
+        let rows = self.rows_seen.recent().column(usize::from(domain)).enumerate();
+        rows.filter(|&(_, rows)| rows > 0).max_by_key(|&(_, rows)| rows).map(|(processor, _)| processor)
+    }
+
+    fn take(&mut self, processor: usize, of: RowUse, row: Row) {
         let domain = row.domain.unwrap_or_default();
         let other = row.correspondent.unwrap_or(NO_DOMAIN);
         let (counter, stamp) = (row.counter.unwrap_or(1), row.stamp.unwrap_or(0));
+        // A threshold makes one row of several wake-ups, and one row of the reader stands for all that are like it.
         let wake_ups = of.occurrences.saturating_mul(of.rows);
         match of.meaning {
             Meaning::ServiceTime => self.service.pass(processor, domain, other, counter, stamp),
@@ -330,15 +348,16 @@ impl Findings {
         }
     }
 
-    /// A row that a domain wrote itself.
-    fn take_own(&mut self, processor: usize, of: Use, domain: DomainId, counter: u64, stamp: u64) {
+    /// Takes a row that a domain's own process wrote.
+    fn take_own(&mut self, processor: usize, of: RowUse, domain: DomainId, counter: u64, stamp: u64) {
+        // A component may write any number there.
         if usize::from(domain) < self.traffic.domains() {
             self.rows_seen.add(processor, usize::from(domain), 1);
         }
         self.tally(of, domain, counter, stamp);
     }
 
-    fn tally(&mut self, of: Use, domain: DomainId, counter: u64, stamp: u64) {
+    fn tally(&mut self, of: RowUse, domain: DomainId, counter: u64, stamp: u64) {
         if let Some(tally) = self.tallies.get_mut(of.tally) {
             tally.add(domain, counter, of, stamp);
         }

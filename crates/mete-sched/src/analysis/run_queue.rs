@@ -2,10 +2,10 @@
 
 use mete_policy::Permille;
 
-/// Polls that are remembered: five seconds at 20 ms.
+/// The number of polls that are remembered: five seconds at 20 ms.
 pub const HISTORY: usize = 256;
 
-/// One processor's queue.
+/// The run queue of one processor. `sum` and `samples` are those of the poll that has not ended.
 #[derive(Clone, Debug)]
 struct Queue {
     history: [Permille; HISTORY],
@@ -14,7 +14,7 @@ struct Queue {
     samples: u64,
 }
 
-/// All run queues. Lengths are in thousandths of a task, the running one included.
+/// All run queues. Lengths are in thousandths of a task; the running task counts.
 #[derive(Clone, Debug)]
 pub struct RunQueues {
     queues: Vec<Queue>,
@@ -26,7 +26,7 @@ impl RunQueues {
         RunQueues { queues: vec![queue; processors] }
     }
 
-    /// The mean over the last so many polls that had samples; `None` if there was none.
+    /// The mean over the last `polls` polls that had samples; `None` if there was none.
     pub fn mean(&self, processor: usize, polls: usize) -> Option<Permille> {
         let (mut sum, mut count) = (0u64, 0u64);
         for length in self.history(processor).take(polls) {
@@ -46,7 +46,8 @@ impl RunQueues {
 
     pub(super) fn sample(&mut self, processor: usize, tasks: u64) {
         if let Some(queue) = self.queues.get_mut(processor) {
-            // More than a million tasks is no length but garbage.
+            // More than a million tasks cannot be a length, but must be garbage. The limit also keeps the sum from
+            // overflowing.
             queue.sum += tasks.min(1_000_000);
             queue.samples += 1;
         }
@@ -54,6 +55,7 @@ impl RunQueues {
 
     pub(super) fn end_poll(&mut self) {
         for queue in self.queues.iter_mut().filter(|queue| queue.samples > 0) {
+            // A ring: the newest mean overwrites the oldest.
             queue.history[queue.polls % HISTORY] = (queue.sum * 1000 / queue.samples) as Permille;
             queue.polls += 1;
             (queue.sum, queue.samples) = (0, 0);

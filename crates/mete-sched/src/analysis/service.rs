@@ -1,41 +1,41 @@
-//! Processor service time: who ran where, for how long, and who runs now (thesis §4.5.3, processor
+//! Processor service time: which domain ran where, for how long, and which domain runs now (thesis §4.5.3, processor
 //! affinity).
 //!
-//! A row is written when a domain leaves the processor, so a domain that does not leave is not
-//! heard of. But the row before says who came, and its stamp says when. What that phase has taken
-//! so far is charged at every poll, and the row that ends it is charged for the rest only. Where it
-//! took less, because the kernel did not report the switch that ended it, the difference is taken back.
+//! A row is written when a domain leaves the processor, so a domain that does not leave causes no row. But the row
+//! before it says which domain came, and its stamp says when. The analysis charges what that phase has taken so far
+//! at every poll. The row that ends the phase is then charged for the rest only. If the phase took less than was
+//! charged, because the kernel did not report the switch that ended it, the difference is taken back.
 
 use mete_log::DomainId;
 
 use super::matrix::Counts;
 use crate::domains::IDLE;
 
-/// A stamp so far ahead of the clock is garbage.
+/// A stamp that is further than this ahead of the clock is garbage.
 const MAX_AHEAD_NS: u64 = 1_000_000_000;
 
-/// What is known of the phase that a processor is in.
+/// What is known about the phase that a processor is in.
 #[derive(Clone, Debug)]
-struct Now {
-    /// Who came last, and when.
+struct RunningPhase {
+    /// The domain that came last, and when it came.
     newest: Option<(DomainId, u64)>,
-    /// How much each domain was charged in advance of the row that ends its phase. Mostly it is one domain; but rows of
-    /// later phases, of other domains, may be read before that row.
+    /// How much each domain was charged in advance of the row that ends its phase. Usually only one domain was. But
+    /// rows of later phases, of other domains, may be read before that row.
     advance_ns: Vec<u64>,
 }
 
-impl Now {
+impl RunningPhase {
     fn take_advance(&mut self, domain: DomainId) -> u64 {
         self.advance_ns.get_mut(usize::from(domain)).map_or(0, std::mem::take)
     }
 }
 
-/// The last time that a domain was seen on a processor.
+/// When and where a domain was last seen on a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Where.
+    /// The processor.
     pub processor: usize,
-    /// When, by the monotonic clock.
+    /// The time, by the monotonic clock.
     pub at_ns: u64,
 }
 
@@ -44,7 +44,9 @@ pub struct Seen {
 pub struct Service {
     /// Nanoseconds, processor by domain.
     used: Counts,
-    now: Vec<Now>,
+    /// By processor.
+    now: Vec<RunningPhase>,
+    /// By domain.
     last: Vec<Option<Seen>>,
     domains: usize,
 }
@@ -52,7 +54,7 @@ pub struct Service {
 impl Service {
     pub(super) fn new(processors: usize, domains: usize) -> Service {
         let used = Counts::new(processors, domains);
-        let now = vec![Now { newest: None, advance_ns: vec![0; domains] }; processors];
+        let now = vec![RunningPhase { newest: None, advance_ns: vec![0; domains] }; processors];
         Service { used, now, last: vec![None; domains], domains }
     }
 
@@ -71,50 +73,55 @@ impl Service {
         self.used.period().column(usize::from(domain)).fold(0, u64::saturating_add)
     }
 
-    /// Nanoseconds of a processor that were not idle in the last period; `None` if nothing at all
-    /// was heard of it.
+    /// The nanoseconds of a processor that were not idle in the last period; `None` if there was no row about it at
+    /// all.
     pub fn busy_ns(&self, processor: usize) -> Option<u64> {
         let row = self.used.period().row(processor);
         let all = row.iter().fold(0u64, |sum, &ns| sum.saturating_add(ns));
         (all > 0).then(|| all - row.get(usize::from(IDLE)).copied().unwrap_or(0))
     }
 
-    /// The processor that a domain was on most recently.
+    /// The processor on which a domain was most recently.
     pub fn last_seen(&self, domain: DomainId) -> Option<Seen> {
         self.last.get(usize::from(domain)).copied().flatten()
     }
 
-    /// The processor that a domain was on most, of late.
+    /// The processor on which a domain has recently run most.
     pub fn most_run(&self, domain: DomainId) -> Option<usize> {
         let of_processors = self.used.recent().column(usize::from(domain)).enumerate();
         let most = of_processors
             .filter(|&(_, ns)| ns > 0)
+            // Of several equal ones the first, so that the answer does not swing between them.
             .max_by_key(|&(processor, ns)| (ns, usize::MAX - processor));
         most.map(|(processor, _)| processor)
     }
 
-    /// A domain has left a processor to the next one. Of one domain, in the order of time; of
-    /// several, in any order: each may have a log file of its own.
+    /// Notes that a domain has left a processor to the next domain. Calls about one domain must be in the order of
+    /// time. Calls about several domains may be in any order, because each domain may have a log file of its own.
     pub(super) fn pass(&mut self, processor: usize, from: DomainId, to: DomainId, ns: u64, at_ns: u64) {
         let Some(now) = self.now.get_mut(processor) else { return };
         let advance = now.take_advance(from);
+        // A row of another file may be about an earlier phase, which says nothing about the present one.
         if now.newest.is_none_or(|(_, newest_ns)| newest_ns <= at_ns) {
             now.newest = Some((to, at_ns));
         }
+        // At most one of the two is not zero.
         self.charge(processor, from, ns.saturating_sub(advance));
         self.take_back(processor, from, advance.saturating_sub(ns));
         self.see(processor, from, at_ns);
         self.see(processor, to, at_ns);
     }
 
-    /// Charges the phases that go on in advance.
+    /// Charges phases that have not ended in advance.
     pub(super) fn settle(&mut self, now_ns: u64) {
         for processor in 0..self.now.len() {
             let now = &mut self.now[processor];
+            // A stamp of a far future would charge nothing until then, and would outlast every true stamp.
             now.newest.take_if(|(_, at_ns)| *at_ns > now_ns.saturating_add(MAX_AHEAD_NS));
             let Some((domain, began_ns)) = now.newest else { continue };
             let Some(advance_ns) = now.advance_ns.get_mut(usize::from(domain)) else { continue };
             let charged = *advance_ns;
+            // Never less than was charged: an advance is taken back by the row that ends the phase, and not here.
             let so_far = now_ns.saturating_sub(began_ns).max(charged);
             *advance_ns = so_far;
             self.charge(processor, domain, so_far - charged);
@@ -122,7 +129,7 @@ impl Service {
         }
     }
 
-    /// Who has the processors is not known from now on.
+    /// Forgets which domains run now.
     pub(super) fn forget_now(&mut self) {
         for now in &mut self.now {
             now.newest = None;
@@ -176,7 +183,7 @@ mod tests {
         let mut service = Service::new(1, 4);
         service.pass(0, IDLE, 2, 1000, 1000);
         service.settle(21_000);
-        assert_eq!(service.total_ns(2), 20_000, "nobody has said that it has left");
+        assert_eq!(service.total_ns(2), 20_000, "no row says that it has left");
         // It left at 1300, which was not reported; the one that came then has left at 21,500.
         service.pass(0, 2, 3, 300, 1300);
         service.pass(0, 3, IDLE, 20_200, 21_500);
@@ -212,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn log_16_what_passes_while_nothing_is_logged_is_charged_to_nobody() {
+    fn log_16_time_while_nothing_is_logged_is_charged_to_no_domain() {
         let mut service = Service::new(1, 4);
         service.pass(0, 3, 2, 10, 1000);
         service.settle(1500);

@@ -1,25 +1,26 @@
-//! What else was logged, by name and domain: performance counters, memory, and the events of
-//! user-level components.
+//! Everything else that was logged, by name and domain: performance counters, memory, and the events of user-level
+//! components.
 
 use mete_log::DomainId;
 
 use super::lengths::{AllLengths, Lengths};
-use super::stream::Use;
+use super::stream::RowUse;
 use crate::sources::Meaning;
 
 /// One event's rows in one domain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// Rows.
+    /// The number of rows.
     pub rows: u64,
     /// The sum of their counters.
     pub sum: u64,
-    /// The counter of the newest row; of totals, what it adds to the one that was read before.
+    /// The counter of the newest row. In a file of totals: what this row added to the row that was read before it.
     pub last: u64,
+    /// The stamp of the newest row.
     stamp: u64,
 }
 
-/// One event in all domains. Events of the same name are one, whichever component they come from.
+/// One event in all domains. Events of the same name are one event, from whichever component they come.
 #[derive(Clone, Debug)]
 pub struct Tally {
     /// What people call it.
@@ -27,7 +28,7 @@ pub struct Tally {
     /// What its rows say.
     pub meaning: Meaning,
     by_domain: Vec<Sum>,
-    /// Of phases.
+    /// How the lengths are spread, if the event is a phase.
     lengths: Option<AllLengths>,
 }
 
@@ -42,17 +43,18 @@ impl Tally {
         self.by_domain.get(usize::from(domain)).copied().unwrap_or_default()
     }
 
-    /// How long phases took in a domain, in ticks of the component's clock; `None` for what is no phase.
+    /// How long the phases in a domain took, in ticks of the component's clock; `None` if the event is no phase.
     pub fn lengths(&self, domain: DomainId) -> Option<Lengths> {
         self.lengths.as_ref().map(|all| all.of(domain.into()))
     }
 
-    /// One row, which stands for several where it is the newest of a file of totals; `stamp` tells which
-    /// one of several processors' is the newest.
-    pub(super) fn add(&mut self, domain: DomainId, counter: u64, of: Use, stamp: u64) {
+    /// Adds one row. The newest row of a file of totals stands for several rows. `stamp` says which of the rows of
+    /// several processors is the newest.
+    pub(super) fn add(&mut self, domain: DomainId, counter: u64, of: RowUse, stamp: u64) {
         if let Some(sum) = self.by_domain.get_mut(usize::from(domain)) {
             sum.rows = sum.rows.saturating_add(of.rows);
             sum.sum = sum.sum.saturating_add(counter.saturating_mul(of.occurrences));
+            // `>=`: rows without a stamp have 0, and then the last one read is the newest.
             if stamp >= sum.stamp {
                 (sum.last, sum.stamp) = (counter, stamp);
             }
@@ -67,7 +69,7 @@ impl Tally {
 mod tests {
     use super::*;
 
-    const ONE: Use = Use { meaning: Meaning::Memory, occurrences: 1, rows: 1, tally: 0 };
+    const ONE: RowUse = RowUse { meaning: Meaning::Memory, occurrences: 1, rows: 1, tally: 0 };
 
     #[test]
     fn log_16_the_newest_row_of_all_processors_tells_the_present_value() {

@@ -1,6 +1,5 @@
-//! Who deals with whom: IPC by the kernel's rows, and transactions by the drivers' own rows. From
-//! both comes the client-to-driver transaction matrix (thesis §5.3: two counter vectors for each
-//! driver).
+//! Which domain deals with which: IPC by the kernel's rows, and transactions by the drivers' own rows. The
+//! client-to-driver transaction matrix is made from both (thesis §5.3: two counter vectors for each driver).
 
 use mete_log::DomainId;
 use mete_policy::Role;
@@ -17,6 +16,7 @@ pub struct Traffic {
     received: Counts,
     /// Transactions that drivers report, driver by client.
     reported: Counts,
+    /// Transactions of the last period, client by driver.
     transactions: Matrix,
     domains: usize,
 }
@@ -47,19 +47,19 @@ impl Traffic {
         &self.reported
     }
 
-    /// Transactions of the last period, client by driver. What a driver reports itself goes before
-    /// what the kernel saw of it, because a busy driver takes requests without being woken.
+    /// Transactions of the last period, client by driver. What a driver reports itself takes precedence over what the
+    /// kernel saw of it, because a busy driver takes requests without being woken.
     pub fn transactions(&self) -> &Matrix {
         &self.transactions
     }
 
-    /// Transactions since the beginning between a client and a driver, found in the same way.
+    /// Transactions between a client and a driver since the beginning, found in the same way.
     pub fn total_transactions(&self, client: DomainId, driver: DomainId) -> u64 {
         let (client, driver) = (usize::from(client), usize::from(driver));
         self.dealings(Counts::total, client, driver)
     }
 
-    /// Whether a client has dealt with a driver of late.
+    /// Whether a client has recently dealt with a driver.
     pub fn deals_with(&self, client: usize, driver: usize) -> bool {
         self.dealings(Counts::recent, client, driver) > 0
     }
@@ -69,19 +69,22 @@ impl Traffic {
         self.reported.total().row(usize::from(domain)).iter().any(|&count| count > 0)
     }
 
-    /// How much two domains have dealt with each other of late, in either direction.
+    /// How much two domains have recently dealt with each other, in either direction.
     pub fn weight(&self, one: usize, other: usize) -> u64 {
-        let both =
-            |counts: &Counts| counts.recent().get(one, other).saturating_add(counts.recent().get(other, one));
-        // The two sides of a wake-up are one dealing; either may be switched off.
-        both(&self.sent).max(both(&self.received)).saturating_add(both(&self.reported))
+        // The two sides of a wake-up are one dealing, so the larger one counts; either may be switched off.
+        let woken =
+            recent_both_ways(&self.sent, one, other).max(recent_both_ways(&self.received, one, other));
+        woken.saturating_add(recent_both_ways(&self.reported, one, other))
     }
 
     /// The domain's correspondents by weight, heaviest first (thesis §4.5.3, domain locality).
     pub fn partners(&self, domain: DomainId) -> Vec<(DomainId, u64)> {
-        let weigh = |other: usize| (other as DomainId, self.weight(usize::from(domain), other));
         let others = (usize::from(FIRST)..self.domains).filter(|&other| other != usize::from(domain));
-        let mut partners: Vec<_> = others.map(weigh).filter(|(_, weight)| *weight > 0).collect();
+        let mut partners: Vec<_> = others
+            .map(|other| (other as DomainId, self.weight(usize::from(domain), other)))
+            .filter(|(_, weight)| *weight > 0)
+            .collect();
+        // By number where weights are equal, so that the order is always the same.
         partners.sort_by_key(|&(other, weight)| (std::cmp::Reverse(weight), other));
         partners
     }
@@ -110,6 +113,7 @@ impl Traffic {
         }
         for client in usize::from(FIRST)..self.domains {
             for driver in usize::from(FIRST)..self.domains {
+                // A driver is no client of its own, or what it does inside would count as transactions.
                 let is_driver = roles.get(driver) == Some(&Role::Driver) && client != driver;
                 let count = if is_driver { self.dealings(Counts::period, client, driver) } else { 0 };
                 self.transactions.set(client, driver, count);
@@ -121,17 +125,22 @@ impl Traffic {
         if self.is_driver(driver as DomainId) {
             return of(&self.reported).get(driver, client);
         }
-        // A request wakes the driver, an answer the client: the larger one counts the round trips.
+        // A request wakes the driver, an answer wakes the client. A wake-up may be missing where the other side was
+        // awake, so the larger number counts the round trips.
         let requests = of(&self.sent).get(client, driver).max(of(&self.received).get(driver, client));
         let answers = of(&self.sent).get(driver, client).max(of(&self.received).get(client, driver));
         requests.max(answers)
     }
 
-    /// A correspondent may be nobody, and rows may be garbled.
+    /// Both numbers as indices; `None` if one is out of range: a row may have no correspondent, or be garbled.
     fn both(&self, one: DomainId, other: DomainId) -> Option<(usize, usize)> {
         let (one, other) = (usize::from(one), usize::from(other));
         (one < self.domains && other < self.domains).then_some((one, other))
     }
+}
+
+fn recent_both_ways(counts: &Counts, one: usize, other: usize) -> u64 {
+    counts.recent().get(one, other).saturating_add(counts.recent().get(other, one))
 }
 
 #[cfg(test)]

@@ -1,24 +1,25 @@
-//! Domain working sets: groups of domains that deal with one another so much that they want to run
-//! together (thesis §4.5.3, with the transitive closure that it leaves out).
+//! Domain working sets: groups of domains that deal with one another so much that they should run together (thesis
+//! §4.5.3, with the transitive closure that it leaves out).
 //!
-//! Two domains are connected if what they deal with each other is a tenth of all that either of
-//! them deals with anybody; a group is what is connected, directly or through others.
+//! Two domains are connected if their dealings with each other are a tenth of all dealings of either of them. A group
+//! consists of domains that are connected, directly or through others.
 
 use mete_log::DomainId;
 
 use super::traffic::Traffic;
 use crate::domains::FIRST;
 
-/// Dealings below which nobody is connected: less is chance.
+/// Fewer dealings than this connect no domains: they are chance.
 const MIN_WEIGHT: u64 = 10;
-/// The share of a domain's dealings that connects, as a divisor.
+/// Divisor: the share of a domain's dealings that connects it.
 const MIN_SHARE: u64 = 10;
 
-/// Groups of domains, in memory that is made once.
+/// Groups of domains. Their memory is allocated once.
 #[derive(Clone, Debug)]
 pub struct WorkingSets {
-    /// The parent of each domain in its group's tree; a root is its own.
+    /// The parent of each domain in its group's tree. A root is its own parent.
     parents: Vec<DomainId>,
+    /// The weight of all dealings of each domain.
     sums: Vec<u64>,
 }
 
@@ -30,7 +31,7 @@ impl WorkingSets {
     /// The group of a domain, named by its member with the lowest number.
     pub fn group_of(&self, domain: DomainId) -> DomainId {
         let mut at = domain;
-        // Trees are flat after a derivation and never longer than there are domains.
+        // The bound: a path in a tree is never longer than there are domains. So this ends, whatever the tree.
         for _ in 0..self.parents.len() {
             match self.parents.get(usize::from(at)) {
                 Some(&parent) if parent != at => at = parent,
@@ -40,7 +41,7 @@ impl WorkingSets {
         at
     }
 
-    /// The groups of more than one domain.
+    /// The groups with more than one domain.
     pub fn groups(&self) -> Vec<Vec<DomainId>> {
         let all = FIRST..self.parents.len() as DomainId;
         let roots = all.clone().filter(|&domain| self.group_of(domain) == domain);
@@ -60,6 +61,7 @@ impl WorkingSets {
         for domain in all.clone() {
             for other in domain + 1..domains {
                 let weight = traffic.weight(domain, other);
+                // The smaller sum: a tenth of the dealings of either domain is enough.
                 let least = self.sums[domain].min(self.sums[other]) / MIN_SHARE;
                 if weight >= MIN_WEIGHT.max(least) {
                     self.join(domain as DomainId, other as DomainId);
@@ -70,6 +72,7 @@ impl WorkingSets {
 
     fn join(&mut self, one: DomainId, other: DomainId) {
         let (one, other) = (self.group_of(one), self.group_of(other));
+        // The lower number becomes the root, so that a group is named by its lowest member.
         self.parents[usize::from(one.max(other))] = one.min(other);
     }
 }
@@ -87,7 +90,7 @@ mod tests {
         traffic.end_period(&[]);
         let mut sets = WorkingSets::new(9);
         sets.derive(&traffic);
-        assert_eq!(sets.groups(), [vec![2, 3, 4], vec![5, 6]], "12 of 312 and 3 at all connect nobody");
+        assert_eq!(sets.groups(), [vec![2, 3, 4], vec![5, 6]], "12 of 312, or 3 in all, connect no domains");
         assert_eq!((sets.group_of(4), sets.group_of(7)), (2, 7));
     }
 

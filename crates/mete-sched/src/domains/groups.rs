@@ -1,5 +1,5 @@
-//! Control groups as selectors: directories, given themselves or as the path within their hierarchy that
-//! `/proc/PID/cgroup` shows, and patterns of them.
+//! Control groups as selectors: a directory, the path within the hierarchy that `/proc/PID/cgroup` shows, or a
+//! pattern of such paths.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -14,29 +14,29 @@ use super::DomainError;
 use super::selector::Selector;
 use super::{hint, process};
 
-/// The control groups that fit a pattern, now and later.
+/// The control groups that match a pattern, now and later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups {
     pattern: OsString,
     glob: Glob,
-    /// Where the pattern's paths begin.
+    /// The mount point at which the pattern's paths begin.
     mount: PathBuf,
 }
 
 impl Groups {
-    /// As it was written.
+    /// The pattern as the user wrote it.
     pub fn pattern(&self) -> &OsStr {
         &self.pattern
     }
 
-    /// Those that are there now.
+    /// The matching control groups that exist now.
     pub fn directories(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         self.collect(&self.mount.join(self.prefix()), &mut found);
         found
     }
 
-    /// The directory above everything that fits, below the mount.
+    /// The directory above every match, relative to the mount point.
     fn prefix(&self) -> PathBuf {
         let prefix = self.glob.prefix();
         let end = prefix.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
@@ -57,11 +57,12 @@ impl Groups {
     }
 }
 
+/// Reads the value of a `cgroup:` selector.
 pub(super) fn parse(value: &OsStr) -> Result<Selector, DomainError> {
     let glob = Glob::of_paths(value.as_bytes());
     let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mounts = cgroup_mounts(&mounts);
-    // A group's name may hold a star.
+    // A group's own name may contain a star, so an existing directory takes precedence over a pattern.
     let given = Path::new(value);
     let below = mounts.iter().map(|mount| mount.join(given.strip_prefix("/").unwrap_or(given)));
     if let Some(found) = std::iter::once(given.to_owned()).chain(below).find(|path| is_cgroup(path)) {
@@ -71,6 +72,7 @@ pub(super) fn parse(value: &OsStr) -> Result<Selector, DomainError> {
     if glob.literal().is_some() {
         return Err(none());
     }
+    // The user may have written the mount point, too. Then the pattern begins behind it.
     let bytes = value.as_bytes();
     let within = mounts.iter().find_map(|mount| {
         let rest = bytes.strip_prefix(mount.as_os_str().as_bytes())?;
@@ -83,31 +85,25 @@ pub(super) fn parse(value: &OsStr) -> Result<Selector, DomainError> {
         Groups { pattern: value.to_owned(), glob, mount }
     });
     let mut groups: Vec<_> = groups.filter(|groups| is_cgroup(&groups.mount.join(groups.prefix()))).collect();
-    // Where there are such groups already; else where there may be some later.
+    // A hierarchy with such groups takes precedence over one that may have some later.
     let found = groups.iter().position(|groups| !groups.directories().is_empty()).unwrap_or(0);
     if groups.is_empty() { Err(none()) } else { Ok(Selector::Cgroups(groups.swap_remove(found))) }
 }
 
-/// Groups with nearly this name, or with its last part elsewhere.
+/// A hint that names groups with nearly this name, or with its last part elsewhere.
 fn nearest_groups(path: &Path, mounts: &[PathBuf]) -> String {
     let Some(name) = path.file_name() else { return String::new() };
-    let all: Vec<OsString> = mounts
-        .iter()
-        .flat_map(|mount| {
-            let groups =
-                Groups { pattern: OsString::new(), glob: Glob::of_paths(b"/**"), mount: mount.clone() };
-            let inside = move |path: PathBuf| {
-                let inside = path.strip_prefix(mount).map(Path::to_owned).unwrap_or(path);
-                [OsStr::new("/"), inside.as_os_str()].join(OsStr::new(""))
-            };
-            groups.directories().into_iter().map(inside).collect::<Vec<_>>()
-        })
-        .collect();
-    let last = |path: &OsString| Path::new(path).file_name().unwrap_or_default().to_owned();
+    let mut all: Vec<OsString> = Vec::new();
+    for mount in mounts {
+        for path in all_below(mount).directories() {
+            let inside = path.strip_prefix(mount).unwrap_or(&path);
+            all.push([OsStr::new("/"), inside.as_os_str()].join(OsStr::new("")));
+        }
+    }
     let mut same: Vec<_> =
-        all.iter().filter(|path| last(path) == name).map(|path| process::shown(path)).collect();
+        all.iter().filter(|path| last_part(path) == name).map(|path| process::shown(path)).collect();
     if same.is_empty() {
-        let lasts: BTreeMap<OsString, &OsString> = all.iter().map(|path| (last(path), path)).collect();
+        let lasts: BTreeMap<&OsStr, &OsString> = all.iter().map(|path| (last_part(path), path)).collect();
         let near = hint::nearest(name.as_bytes(), lasts.keys().map(|name| name.as_bytes()));
         same = near
             .iter()
@@ -119,23 +115,29 @@ fn nearest_groups(path: &Path, mounts: &[PathBuf]) -> String {
     same.truncate(3);
     hint::did_you_mean(same)
 }
+fn last_part(path: &OsStr) -> &OsStr {
+    Path::new(path).file_name().unwrap_or_default()
+}
 
-/// Groups that have processes of their own, below the root of one hierarchy, with their paths in it: of version 2 if
-/// any process is in a group of it, else of the version 1 hierarchy with most groups in use.
+/// All groups of one hierarchy, apart from its root.
+fn all_below(mount: &Path) -> Groups {
+    Groups { pattern: OsString::new(), glob: Glob::of_paths(b"/**"), mount: mount.to_owned() }
+}
+
+/// The groups that have processes of their own, below the root of one hierarchy, with their paths in it. The
+/// hierarchy is that of version 2 if any process is in a group of it; else the version 1 hierarchy with the largest
+/// number of groups in use.
 pub(super) fn populated() -> Vec<(PathBuf, PathBuf)> {
     let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mut best: Vec<(PathBuf, PathBuf)> = Vec::new();
     for mount in cgroup_mounts(&mounts) {
-        let all = Groups { pattern: OsString::new(), glob: Glob::of_paths(b"/**"), mount: mount.clone() };
-        let has_processes =
-            |path: &PathBuf| fs::read(path.join("cgroup.procs")).is_ok_and(|text| !text.is_empty());
-        let found = all.directories().into_iter().filter(has_processes);
-        let found: Vec<_> = found
-            .map(|path| {
+        let mut found = Vec::new();
+        for path in all_below(&mount).directories() {
+            if fs::read(path.join("cgroup.procs")).is_ok_and(|text| !text.is_empty()) {
                 let name = Path::new("/").join(path.strip_prefix(&mount).unwrap_or(&path));
-                (path, name)
-            })
-            .collect();
+                found.push((path, name));
+            }
+        }
         let is_version_2 = mount.join("cgroup.controllers").exists();
         if is_version_2 && !found.is_empty() {
             return found;
@@ -151,20 +153,22 @@ pub(crate) fn is_cgroup(directory: &Path) -> bool {
     directory.join("cgroup.procs").is_file()
 }
 
-/// Where cgroups are mounted, version 2 first: there the kernel can be asked about all controllers.
+/// The mount points of control groups. Version 2 comes first: there the kernel can be asked about all controllers.
 fn cgroup_mounts(mountinfo: &[u8]) -> Vec<PathBuf> {
-    let of_kind = |kind: &'static [u8]| {
-        mountinfo.split(|&byte| byte == b'\n').filter_map(move |line| {
-            let end = line.windows(3).position(|three| three == b" - ")?;
-            let is_kind = line[end + 3..].split(|&byte| byte == b' ').next() == Some(kind);
-            let mount = line[..end].split(|&byte| byte == b' ').nth(4)?;
-            is_kind.then(|| PathBuf::from(OsString::from_vec(mount.to_vec())))
-        })
-    };
-    of_kind(b"cgroup2").chain(of_kind(b"cgroup")).collect()
+    mounts_of(mountinfo, b"cgroup2").chain(mounts_of(mountinfo, b"cgroup")).collect()
 }
 
-/// All processes in these control groups and below. Of nested ones the inner one counts.
+fn mounts_of(mountinfo: &[u8], kind: &'static [u8]) -> impl Iterator<Item = PathBuf> {
+    mountinfo.split(|&byte| byte == b'\n').filter_map(move |line| {
+        // A separator stands before the kind, because the number of fields before it varies.
+        let end = line.windows(3).position(|three| three == b" - ")?;
+        let is_kind = line[end + 3..].split(|&byte| byte == b' ').next() == Some(kind);
+        let mount = line[..end].split(|&byte| byte == b' ').nth(4)?;
+        is_kind.then(|| PathBuf::from(OsString::from_vec(mount.to_vec())))
+    })
+}
+
+/// All processes in these control groups and below them. If the groups are nested, the inner group counts.
 pub(super) fn members(groups: &BTreeMap<PathBuf, DomainId>) -> BTreeMap<u32, DomainId> {
     let mut members = BTreeMap::new();
     for (path, domain) in groups {
@@ -181,13 +185,14 @@ fn collect(
 ) {
     let text = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
     for pid in text.lines().filter_map(|line| line.parse().ok()) {
-        // In two hierarchies at once, the domain that is named first counts.
+        // For a process that is in groups of two hierarchies, the domain that was named first counts.
         let known = into.entry(pid).or_insert(domain);
         *known = domain.min(*known);
     }
     let below = fs::read_dir(directory).into_iter().flatten().flatten();
     let below =
         below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path());
+    // A group below with a domain of its own is visited as such.
     below.filter(|path| !groups.contains_key(path)).for_each(|path| collect(&path, domain, groups, into));
 }
 

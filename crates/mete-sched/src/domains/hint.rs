@@ -1,4 +1,4 @@
-//! What may have been meant by a selector that can never select anything.
+//! Hints about what the user may have meant with a selector that can never select anything.
 
 use std::env;
 use std::ffi::OsStr;
@@ -7,12 +7,12 @@ use std::path::Path;
 
 use super::process::shown;
 
-/// Names that differ by more than this part of their letters are not near.
+/// Divisor: a name is near if it differs by at most this part of its letters.
 const NEAR: usize = 3;
-/// As many as one reads.
+/// The largest number of names in a hint: as many as a user will read.
 const MOST: usize = 3;
 
-/// The names that are spelled most like this one.
+/// The names with the most similar spelling.
 pub(super) fn nearest<'a>(name: &[u8], names: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
     let limit = (name.len() / NEAR).clamp(1, 4);
     let distant = names.map(|other| (distance(name, other), other));
@@ -22,18 +22,20 @@ pub(super) fn nearest<'a>(name: &[u8], names: impl Iterator<Item = &'a [u8]>) ->
     near.into_iter().take(MOST).map(|(_, name)| shown(OsStr::from_bytes(name))).collect()
 }
 
-/// A part of a sentence, or nothing.
+/// The end of a sentence that suggests these names; empty if there are none.
 pub(super) fn did_you_mean(names: Vec<String>) -> String {
     if names.is_empty() { String::new() } else { format!("; did you mean {}?", names.join(" or ")) }
 }
 
-/// What is expected instead of a path that names no program.
+/// What was expected, for a path that names no program.
 pub(super) fn program(path: &OsStr) -> String {
     let expected = "the path of a program that exists, such as exe:/usr/bin/sleep";
     let path = Path::new(path);
     if path.components().count() == 1 && path.is_relative() {
-        let places = env::var_os("PATH").unwrap_or_default();
-        let found = env::split_paths(&places).map(|place| place.join(path)).find(|file| file.is_file());
+        // A name without a directory: the user may have meant the program that a shell would run.
+        let directories = env::var_os("PATH").unwrap_or_default();
+        let found =
+            env::split_paths(&directories).map(|directory| directory.join(path)).find(|file| file.is_file());
         if let Some(found) = found {
             return format!("the path of a program: exe:{}", shown(found.as_os_str()));
         }
@@ -46,8 +48,11 @@ pub(super) fn program(path: &OsStr) -> String {
     format!("{expected}{}", did_you_mean(near.collect()))
 }
 
-/// How many bytes must be changed, put in or taken out.
+/// The number of bytes that must be changed, inserted or removed to make one name of the other (Levenshtein's
+/// distance).
 fn distance(one: &[u8], other: &[u8]) -> usize {
+    // One row of the table of distances between beginnings of the names. The next row overwrites it; `diagonal` keeps
+    // the one value that is still needed.
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (nth, byte) in one.iter().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], nth + 1);

@@ -1,20 +1,22 @@
-//! Accounting domains by name, and who belongs to them (LOG-6, thesis §3.5).
+//! Accounting domains by name, and the processes that belong to them (LOG-6, thesis §3.5).
 //!
-//! Domain 0, "other", is everybody who was bound to none; domain 1, "idle", the processors' idle
-//! time. The user's domains follow. A process belongs to the first domain one of whose selectors
-//! selects it, else to its parent's at the time when it was first seen: the kernel lets children
-//! inherit in the same way.
+//! Domain 0, "other", has every process that was bound to no domain. Domain 1, "idle", is the idle time of the
+//! processors. The user's domains follow. A process belongs to the first domain with a selector that selects it. If
+//! there is none, it belongs to the domain that its parent had when the process was first seen: the kernel lets
+//! children inherit in the same way.
 //!
-//! The [kernel component](mete_kernel) follows the same [rules](Domains::rules) and binds processes at fork, at exec and
-//! when they are renamed: a process that lives for a millisecond is in no scan. A [scan beside it](Domains::scan_beside)
-//! takes over what the kernel has bound, and binds what it could not see: what was there before, and users that change
-//! without an exec. What a scan finds late is counted ([`Late`]).
+//! The [kernel component](mete_kernel) follows the same [rules](Domains::rules). It binds processes at fork, at exec
+//! and when they are renamed, because a process that lives for a millisecond is in no scan. A [scan beside
+//! it](Domains::scan_beside) takes over what the kernel has bound, and binds what the kernel could not see: processes
+//! that were there before, and users that change without an exec. What a scan finds late is counted ([`Late`]).
 //!
-//! Scanning `/proc` costs milliseconds on a large machine, so a [scan](Domains::scan) first looks
-//! whether anything has begun since the last one, and then reads only what is new. A process is
-//! read a second time at the next scan, because between fork and exec it still has its parent's
-//! name, and all are read again every so often.
+//! To scan `/proc` costs milliseconds on a large machine. So a [scan](Domains::scan) first looks whether anything has
+//! begun since the last scan, and then reads only what is new. A process is read a second time at the next scan,
+//! because between fork and exec it still has its parent's name. At every 16th scan, all
+//! processes are read again.
 
+mod empty;
+mod error;
 pub mod groups;
 mod hint;
 pub mod process;
@@ -22,7 +24,6 @@ pub mod selector;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -31,173 +32,33 @@ use mete_log::DomainId;
 use mete_policy::Role;
 use rustix::param::clock_ticks_per_second;
 
+pub use error::{DomainError, Empty};
 use process::Process;
 pub use selector::{DomainSpec, Pattern, Selector};
 
-/// Everybody who was bound to no domain.
+/// The domain of every process that was bound to no other domain.
 pub const OTHER: DomainId = 0;
-/// The processors' idle time.
+/// The domain of the processors' idle time.
 pub const IDLE: DomainId = 1;
 /// The first domain that a user can name.
 pub const FIRST: DomainId = 2;
-/// How many domains there can be, the two built-in ones included: one log file each, beside the null file.
+/// The largest number of domains, including the two built-in ones: each can have a log file, beside the null file.
 pub const MAX_DOMAINS: usize = 255;
 
-/// A process is looked at so often before it is left alone.
+/// How often a process is looked at before it is left alone.
 const LOOKS: u8 = 2;
-/// Every so many scans all processes are looked at again, for the sake of a late exec or setuid.
+/// After this number of scans, all processes are looked at again, because of execs and changes of users that come late.
 const FULL_SCAN_EVERY: u32 = 16;
-/// Longest chain of ancestors that is followed.
+/// The length of the longest chain of ancestors that is followed.
 const MAX_ANCESTORS: usize = 64;
 
-/// Why domains cannot be set up as asked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DomainError {
-    /// Not a domain at all.
-    #[error("{text:?} is no domain: write NAME=SELECTOR, for example web=comm:nginx")]
-    Form {
-        /// What was written.
-        text: String,
-    },
-    /// The name has letters that would be mistaken for something else.
-    #[error("{name:?} cannot be a domain's name: a name has letters, digits and any of - _ . / @")]
-    Name {
-        /// What was written.
-        name: String,
-    },
-    /// The name is a built-in domain's.
-    #[error(
-        "the domain name {name:?} is taken: \"other\" is whatever belongs to no domain, \"idle\" the idle time"
-    )]
-    Reserved {
-        /// The name.
-        name: String,
-    },
-    /// Two domains have the same name.
-    #[error(
-        "the domain {name:?} is there twice; give several selectors to one domain as {name}=SELECTOR,SELECTOR"
-    )]
-    Twice {
-        /// The name.
-        name: String,
-    },
-    /// More domains than log areas have room for.
-    #[error("{wanted} domains are too many: log areas have room for {}", MAX_DOMAINS - FIRST as usize)]
-    TooMany {
-        /// How many were given.
-        wanted: usize,
-    },
-    /// The kind of selector is unknown.
-    #[error(
-        "{text:?} selects nothing: write pid:NUMBER, comm:NAME, exe:PATH, cgroup:PATH, user:NAME or children:NUMBER"
-    )]
-    Selector {
-        /// What was written.
-        text: String,
-    },
-    /// The value does not fit the kind of selector.
-    #[error("{text:?} needs {expected}")]
-    Value {
-        /// What was written.
-        text: String,
-        /// What belongs there.
-        expected: String,
-    },
-    /// There is no such user.
-    #[error(
-        "there is no user {name:?} in /etc/passwd; a number works for users that are kept elsewhere{hint}"
-    )]
-    NoUser {
-        /// The name.
-        name: String,
-        /// What may have been meant.
-        hint: String,
-    },
-    /// There is no such control group.
-    #[error(
-        "there is no control group {}: give its directory, or its path as /proc/PID/cgroup shows it{hint}",
-        process::shown(path.as_os_str())
-    )]
-    NoCgroup {
-        /// What was written.
-        path: PathBuf,
-        /// What may have been meant.
-        hint: String,
-    },
-    /// Nobody is selected, and nobody can come: processes have their numbers for life.
-    #[error(
-        "the domain {name:?} is empty and stays so: no process is there for {selector}; ps -e -o pid,comm,user \
-         shows what runs"
-    )]
-    NoMatch {
-        /// The domain.
-        name: String,
-        /// The selector.
-        selector: String,
-    },
-    /// Nobody is in any domain.
-    #[error(
-        "no domain has anybody in it: nothing that runs now matches {selectors}; start it first, or see what \
-         runs with ps -e -o pid,comm,user{}", hidden(*unread)
-    )]
-    Nobody {
-        /// The selectors of all domains.
-        selectors: String,
-        /// How many processes do not tell this user which program they run, where a selector asks for that.
-        unread: usize,
-    },
-    /// Whoever is selected belongs to an earlier domain.
-    #[error(
-        "the domain {name:?} is empty: what matches {selector} belongs to {owner:?} already, because the domain \
-         that is named first goes first; name {name:?} first"
-    )]
-    AllTaken {
-        /// The domain.
-        name: String,
-        /// The selector.
-        selector: String,
-        /// The earlier domain.
-        owner: String,
-    },
-}
-
-/// A domain that nobody is in yet. Whoever matches later belongs to it from then on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Empty {
-    /// The domain.
-    pub name: String,
-    /// Who would belong to it.
-    pub selectors: String,
-    /// How many processes do not tell this user which program they run, where a selector asks for that.
-    pub unread: usize,
-}
-
-fn hidden(unread: usize) -> String {
-    match unread {
-        0 => String::new(),
-        _ => format!(
-            "; which programs {unread} of the processes run is not told to this user: root can see it"
-        ),
-    }
-}
-
-impl fmt::Display for Empty {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Empty { name, selectors, unread } = self;
-        write!(
-            f,
-            "the domain {name:?} is empty so far: nothing that runs now matches {selectors}; what starts later and \
-             matches belongs to it{}",
-            hidden(*unread)
-        )
-    }
-}
-
-/// A name that others chose with what a domain's name cannot hold replaced.
+/// A name that other users chose, where each letter that a domain's name cannot have is replaced.
 pub fn plain_name(name: &OsStr) -> String {
-    let replace =
-        |letter: char| if letter.is_alphanumeric() || "-_./@".contains(letter) { letter } else { '_' };
-    let name: String = name.to_string_lossy().chars().map(replace).collect();
+    let name: String = name
+        .to_string_lossy()
+        .chars()
+        .map(|letter| if selector::is_plain(letter) { letter } else { '_' })
+        .collect();
     if ["other", "idle"].contains(&name.as_str()) { format!("{name}_") } else { name }
 }
 
@@ -209,15 +70,19 @@ struct Domain {
     selectors: Vec<Selector>,
 }
 
-/// Why a process is in its domain. Its own binding, which its children inherit, goes before its control group's.
+/// Why a process is in its domain. A process's own binding, which its children inherit, takes precedence over that of
+/// its control group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
-    Selected,
-    Inherited,
+enum BoundBy {
+    /// A selector, or the process's kind.
+    Selector,
+    /// The binding of its parent.
+    Parent,
+    /// Its control group.
     Cgroup,
 }
 
-/// By what processes that no selector selects have domains of their own.
+/// The property by which processes that no selector selects are divided into domains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DivideBy {
     /// The control group.
@@ -231,30 +96,31 @@ pub enum DivideBy {
 /// Processes that a scan bound after the kernel had begun to bind them by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Late {
-    /// How many.
+    /// The number of processes.
     pub processes: u64,
-    /// The processor time that they had used since they were looked at before, at most: it stands under another domain.
+    /// The processor time that they had used since the look before: an upper bound. It stands under another domain.
     pub ran_ns: u64,
 }
 
-/// What is known of a process.
+/// What is known about a process.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownProcess {
     start: u64,
     parent: u32,
+    /// How often it was looked at since it began, or since it was doubted.
     looks: u8,
     domain: DomainId,
-    how: How,
-    /// As the kernel has it; `None` without the kernel component.
+    by: BoundBy,
+    /// How the kernel has bound it; `None` without the kernel component.
     bound: Option<Bound>,
-    /// Its processor time at this look and at the one before, in ticks.
+    /// Its processor time at the last look and at the look before, in ticks.
     ran: [u64; 2],
-    /// Its processor time at the look before the first one that found it bound otherwise than it should be, if the last
-    /// look did.
+    /// Set if the last look found that the kernel had bound it otherwise than it should be: its processor time at the
+    /// look before the first such look.
     doubted_since: Option<u64>,
 }
 
-/// Somebody has come to a domain or left it.
+/// A process has come to a domain or has left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The process.
@@ -263,9 +129,9 @@ pub struct Change {
     pub from: DomainId,
     /// Its domain now.
     pub to: DomainId,
-    /// Whether it is still there.
+    /// Whether the process is still there.
     pub is_alive: bool,
-    /// Whether it came or left with its control group, which the kernel follows itself.
+    /// Whether it came or left with its control group, which the kernel follows by itself.
     pub is_by_cgroup: bool,
 }
 
@@ -273,28 +139,33 @@ pub struct Change {
 #[derive(Clone, Debug)]
 pub struct Domains {
     domains: Vec<Domain>,
-    known: BTreeMap<u32, Known>,
+    known: BTreeMap<u32, KnownProcess>,
+    /// The number that was given to a process most recently, as of the last scan.
     newest: Option<u32>,
     scans: u32,
+    /// Whether a process must be looked at again, even if nothing has begun.
     has_young: bool,
     changes: Vec<Change>,
-    /// Control groups that are bound as such.
+    /// The control groups that are bound as such.
     groups: BTreeMap<PathBuf, DomainId>,
+    /// Those of them that the last scan found.
     new_groups: Vec<(PathBuf, DomainId)>,
+    /// Whether the kernel component is expected to bind processes.
     is_begun: bool,
     late: Late,
     divide: Option<DivideBy>,
+    /// The domains that were given out, by the kind of their processes.
     kinds: BTreeMap<ProcessKind, DomainId>,
-    /// The kernel component gives domains out.
+    /// Whether the kernel component gives domains out.
     is_handed_over: bool,
 }
 
 impl Domains {
-    /// The two built-in domains and these, without anybody in them yet.
+    /// The two built-in domains and these, all without members so far.
     ///
     /// # Errors
     ///
-    /// [`DomainError`] if a name is there twice or taken, or there are too many.
+    /// [`DomainError`] if a name is given twice or is taken, or if there are too many domains.
     pub fn new(specs: impl IntoIterator<Item = DomainSpec>) -> Result<Domains, DomainError> {
         let built_in = ["other", "idle"];
         let built_in =
@@ -326,28 +197,29 @@ impl Domains {
             is_handed_over: false,
         };
         domains.look_for_groups();
+        // Not new: a source that is added later gets all groups.
         domains.new_groups.clear();
         Ok(domains)
     }
 
-    /// What the kernel component is to bind by itself, in this order.
+    /// The rules by which the kernel component should bind processes by itself, in order of precedence.
     pub fn rules(&self) -> Vec<Rule> {
-        let of = |(number, domain): (usize, &Domain)| {
-            let selectors: Vec<_> = domain.selectors.iter().filter_map(Selector::rule).collect();
-            selectors.into_iter().map(move |selects| Rule { selects, domain: number as DomainId })
-        };
-        self.domains.iter().enumerate().flat_map(of).collect()
+        let mut rules = Vec::new();
+        for (domain, Domain { selectors, .. }) in (0..).zip(&self.domains) {
+            rules.extend(selectors.iter().filter_map(Selector::rule).map(|selects| Rule { selects, domain }));
+        }
+        rules
     }
 
-    /// Makes room for as many domains as there can be, which are given out as their processes appear.
+    /// Makes room for the largest number of domains. They are given out when their processes appear.
     pub fn divide(&mut self, by: DivideBy) {
         self.divide = Some(by);
         let free = Domain { name: String::new(), role: None, selectors: Vec::new() };
         self.domains.resize(MAX_DOMAINS, free);
     }
 
-    /// What a component goes on with that binds processes by itself. It gives domains out from
-    /// [`Domains::hand_over`] on.
+    /// What a component needs in order to divide processes into domains by itself. It gives domains out after
+    /// [`Domains::hand_over`].
     pub fn division(&self) -> Option<Division> {
         let by = match self.divide? {
             DivideBy::Cgroup => return None,
@@ -374,7 +246,7 @@ impl Domains {
         self.divide.is_some() && usize::from(self.free()) >= self.domains.len()
     }
 
-    /// The kernel has given a domain out.
+    /// Notes that the kernel has given a domain out.
     pub fn name_kind(&mut self, kind: ProcessKind, domain: DomainId) {
         if self.kinds.insert(kind, domain).is_none() {
             let text = match self.divide {
@@ -382,6 +254,7 @@ impl Domains {
                     selector::user_name(u32::from_ne_bytes([kind[0], kind[1], kind[2], kind[3]]))
                 }
                 _ => {
+                    // A shorter name than its field ends with a zero byte.
                     let end = kind.iter().position(|&byte| byte == 0).unwrap_or(kind.len());
                     plain_name(OsStr::from_bytes(&kind[..end]))
                 }
@@ -390,34 +263,39 @@ impl Domains {
         }
     }
 
+    /// Names a domain after a text, with a number behind it if another domain has that name.
     fn name_domain(&mut self, domain: DomainId, text: String) {
         let candidates = std::iter::once(text.clone()).chain((2..).map(|nth| format!("{text}_{nth}")));
-        let is_free = |name: &String| !name.is_empty() && self.by_name(name).is_none();
-        let name =
-            candidates.take(MAX_DOMAINS + 1).find(is_free).unwrap_or_else(|| format!("domain-{domain}"));
+        // One candidate more than there are domains: so at least one of them is free.
+        let name = candidates
+            .take(MAX_DOMAINS + 1)
+            .find(|name| !name.is_empty() && self.by_name(name).is_none())
+            .unwrap_or_else(|| format!("domain-{domain}"));
         if let Some(domain) = self.domains.get_mut(usize::from(domain)) {
             domain.name = name;
         }
     }
 
-    /// The domain of a process of this kind, if it has one of its own.
+    /// The domain of a process of this kind, if the kind has a domain. Gives one out if that is the task of a scan.
     fn of_kind(&mut self, process: &Process) -> Option<DomainId> {
         let kind = match self.divide? {
             DivideBy::Program => KindOf::program(process.comm.as_bytes()),
             DivideBy::User => KindOf::user(process::user(process.pid)?),
             DivideBy::Cgroup => return None,
         };
+        // Neither the kernel's threads nor the scheduler itself are divided into domains.
         if process.is_kernel || process.pid == std::process::id() {
             return None;
         }
         let free = self.free();
+        // After the hand-over, a scan would give out a domain that the kernel gives out at the same moment.
         if !self.kinds.contains_key(&kind) && !self.is_handed_over && usize::from(free) < self.domains.len() {
             self.name_kind(kind, free);
         }
         self.kinds.get(&kind).copied()
     }
 
-    /// From now on, the kernel component is expected to have bound whatever a scan finds.
+    /// From now on, the kernel component is expected to have bound every process that a scan finds.
     pub fn begin(&mut self) {
         self.is_begun = true;
     }
@@ -427,7 +305,7 @@ impl Domains {
         self.late
     }
 
-    /// How many domains there are, "other" and "idle" included.
+    /// The number of domains, including "other" and "idle".
     #[expect(clippy::len_without_is_empty, reason = "there are always two")]
     pub fn len(&self) -> usize {
         self.domains.len()
@@ -443,12 +321,12 @@ impl Domains {
         self.domains.iter().map(|domain| domain.name.as_str())
     }
 
-    /// The domain of that name.
+    /// The domain with this name.
     pub fn by_name(&self, name: &str) -> Option<DomainId> {
         self.domains.iter().position(|domain| domain.name == name).map(|number| number as DomainId)
     }
 
-    /// The role that the user gave a domain.
+    /// The role that the user gave to a domain.
     pub fn role(&self, domain: DomainId) -> Option<Role> {
         self.domains.get(usize::from(domain))?.role
     }
@@ -458,7 +336,7 @@ impl Domains {
         self.known.get(&pid).map_or(OTHER, |known| known.domain)
     }
 
-    /// Where the kernel component had a process when it was looked at last.
+    /// How the kernel component had bound a process when it was last looked at.
     pub fn seen(&self, pid: u32) -> Option<Bound> {
         self.known.get(&pid)?.bound
     }
@@ -468,33 +346,39 @@ impl Domains {
         self.known.iter().filter(move |(_, known)| known.domain == domain).map(|(&pid, _)| pid)
     }
 
-    /// All who belong to one of the user's domains, for a source that has just come.
+    /// All processes that belong to one of the user's domains, as changes for a source that was just added.
     pub fn present(&self) -> impl Iterator<Item = Change> {
         let bound = self.known.iter().filter(|(_, known)| known.domain >= FIRST);
         bound.map(|(&pid, known)| {
-            let is_by_cgroup = known.how == How::Cgroup;
+            let is_by_cgroup = known.by == BoundBy::Cgroup;
             Change { pid, from: OTHER, to: known.domain, is_alive: true, is_by_cgroup }
         })
     }
 
-    /// The domains into which any user can bring a process: by giving it a name, or by running a program.
+    /// The domains into which any user can bring a process: by giving the process a name, or by running a program.
     pub fn open(&self) -> Vec<DomainId> {
-        let is_open = |selector: &Selector| matches!(selector, Selector::Comm(_) | Selector::Program(_));
-        let open = (0..).zip(&self.domains).filter(|(_, domain)| domain.selectors.iter().any(is_open));
-        open.map(|(number, _)| number).collect()
+        let mut open = Vec::new();
+        for (number, domain) in (0..).zip(&self.domains) {
+            let mut selectors = domain.selectors.iter();
+            if selectors.any(|selector| matches!(selector, Selector::Comm(_) | Selector::Program(_))) {
+                open.push(number);
+            }
+        }
+        open
     }
 
-    /// Control groups that are bound as such, with their domain.
+    /// The control groups that are bound as such, with their domains.
     pub fn cgroups(&self) -> impl Iterator<Item = (&Path, DomainId)> {
         self.groups.iter().map(|(path, domain)| (path.as_path(), *domain))
     }
 
-    /// Those of them that the last scan found.
+    /// The control groups that the last scan found and bound as such, with their domains.
     pub fn new_cgroups(&self) -> impl Iterator<Item = (&Path, DomainId)> {
         self.new_groups.iter().map(|(path, domain)| (path.as_path(), *domain))
     }
 
-    /// A group that two domains name belongs to the first one.
+    /// Looks which of the selected control groups there are. A group that two domains name belongs to the first of
+    /// them.
     fn look_for_groups(&mut self) {
         self.new_groups.clear();
         self.groups.retain(|path, _| groups::is_cgroup(path));
@@ -516,13 +400,14 @@ impl Domains {
         }
     }
 
-    /// Each group that has processes of its own gets a domain, as long as there are any.
+    /// Gives a domain to each group that has processes of its own, as long as there are free domains.
     fn divide_groups(&mut self) {
         for (path, name) in groups::populated() {
             let free = self.free();
             if usize::from(free) >= self.domains.len() {
                 return;
             }
+            // Two groups can have the same path name in different hierarchies, so the directory is the key.
             if !self.groups.contains_key(&path) {
                 self.name_domain(free, plain_name(name.as_os_str()));
                 self.groups.insert(path.clone(), free);
@@ -535,91 +420,23 @@ impl Domains {
         if self.divide == Some(DivideBy::Cgroup) {
             return true;
         }
-        let is_group = |selector: &Selector| matches!(selector, Selector::Cgroup(_) | Selector::Cgroups(_));
-        self.domains.iter().any(|domain| domain.selectors.iter().any(is_group))
+        let mut selectors = self.domains.iter().flat_map(|domain| &domain.selectors);
+        selectors.any(|selector| matches!(selector, Selector::Cgroup(_) | Selector::Cgroups(_)))
     }
 
-    /// The domains that nobody is in yet. A selector of names, groups or users can come true at any
-    /// time, and a scan binds whoever makes it true.
-    ///
-    /// # Errors
-    ///
-    /// [`DomainError::NoMatch`] or [`DomainError::AllTaken`] names a domain that stays empty, and
-    /// [`DomainError::Nobody`] says that there is nobody in any: then something is mistyped, unless children of a process
-    /// are waited for that is there.
-    pub fn check_matches(&self) -> Result<Vec<Empty>, DomainError> {
-        let is_empty = |number: &DomainId| self.members(*number).next().is_none();
-        let empty: Vec<_> = (FIRST..self.len() as DomainId).filter(is_empty).collect();
-        empty.iter().try_for_each(|&number| self.check_can_fill(number))?;
-        let all = self.len() - usize::from(FIRST);
-        let has_parent = empty.iter().any(|&number| self.waits_for_children(number));
-        let empty: Vec<_> = empty.into_iter().map(|number| self.empty(number)).collect();
-        if all > 0 && empty.len() == all && !has_parent {
-            let selectors: Vec<_> = empty.into_iter().map(|empty| empty.selectors).collect();
-            let unread = (FIRST..self.len() as DomainId).map(|number| self.unread(number)).max().unwrap_or(0);
-            return Err(DomainError::Nobody { selectors: selectors.join(" or "), unread });
-        }
-        Ok(empty)
-    }
-
-    /// Whether a process that is there has only to start another one.
-    fn waits_for_children(&self, number: DomainId) -> bool {
-        let is_parent =
-            |selector: &Selector| matches!(selector, Selector::Children(_)) && selector.can_come_true();
-        self.domains[usize::from(number)].selectors.iter().any(is_parent)
-    }
-
-    fn empty(&self, number: DomainId) -> Empty {
-        let Domain { name, selectors, .. } = &self.domains[usize::from(number)];
-        let texts: Vec<_> = selectors.iter().map(Selector::to_string).collect();
-        Empty { name: name.clone(), selectors: texts.join(" or "), unread: self.unread(number) }
-    }
-
-    /// How many processes may belong to a domain by their program, which this user may not know.
-    fn unread(&self, number: DomainId) -> usize {
-        let selectors = &self.domains[usize::from(number)].selectors;
-        let asks = selectors.iter().any(|selector| matches!(selector, Selector::Program(_)));
-        // What is hidden from root, too, is no matter of privilege.
-        if !asks || rustix::process::geteuid().is_root() {
-            return 0;
-        }
-        self.known.keys().filter(|&&pid| process::hides_program(pid)).count()
-    }
-
-    fn check_can_fill(&self, number: DomainId) -> Result<(), DomainError> {
-        let Empty { name, selectors: selector, .. } = self.empty(number);
-        let selectors = &self.domains[usize::from(number)].selectors;
-        let in_cgroups = self.cgroup_members_of(number);
-        let is_selected = |pid: &u32| {
-            let selects = |process: Process| selectors.iter().any(|selector| selector.selects(&process));
-            in_cgroups.contains_key(pid) || Process::read(*pid).is_some_and(selects)
-        };
-        let taken = self.known.iter().find(|(pid, known)| known.domain >= FIRST && is_selected(pid));
-        match taken.map(|(_, known)| self.name(known.domain).to_owned()) {
-            Some(owner) => Err(DomainError::AllTaken { name, selector, owner }),
-            None if selectors.iter().any(Selector::can_come_true) => Ok(()),
-            None => Err(DomainError::NoMatch { name, selector }),
-        }
-    }
-
-    fn cgroup_members_of(&self, number: DomainId) -> BTreeMap<u32, DomainId> {
-        let mut members = groups::members(&self.groups);
-        members.retain(|_, domain| *domain == number);
-        members
-    }
-
-    /// Brings membership up to date and says what has changed. Costs one read of a small file as
-    /// long as nothing begins.
+    /// Brings membership up to date, and returns what has changed. The cost is one read of a small file, as long as
+    /// no process begins.
     pub fn scan(&mut self) -> &[Change] {
         self.scan_beside(|_| None)
     }
 
-    /// Has the next scan look for processes that have ended, though none has begun.
+    /// Has the next scan look for processes that have ended, although none has begun.
     pub fn expect_change(&mut self) {
         self.newest = None;
     }
 
-    /// The same as [`Domains::scan`] where the kernel component binds processes by itself: `bound` says how.
+    /// Like [`Domains::scan`], for use beside the kernel component, which binds processes by itself: `bound` returns
+    /// how it has bound one.
     pub fn scan_beside(&mut self, bound: impl Fn(u32) -> Option<Bound>) -> &[Change] {
         self.changes.clear();
         self.new_groups.clear();
@@ -627,7 +444,7 @@ impl Domains {
         let newest = process::newest();
         let is_full = self.scans.is_multiple_of(FULL_SCAN_EVERY) && self.has_patterns();
         let is_quiet = newest.is_some() && newest == self.newest && !self.has_young;
-        // Tasks move between cgroups without a new process.
+        // Tasks move between control groups without a new process.
         if is_quiet && !is_full && !self.has_groups() {
             return &self.changes;
         }
@@ -636,11 +453,12 @@ impl Domains {
         &self.changes
     }
 
-    /// What the last scan has changed.
+    /// The changes of the last scan.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
+    /// Whether the domain of a process can change without a new process.
     fn has_patterns(&self) -> bool {
         if self.divide.is_some() {
             return true;
@@ -649,15 +467,16 @@ impl Domains {
     }
 
     fn look_at_all(&mut self, is_full: bool, bound: &impl Fn(u32) -> Option<Bound>) {
-        // Who cannot be looked at has not ended.
+        // A process that cannot be looked at has not ended, so nothing is forgotten.
         let Ok(present) = process::all() else { return };
         self.forget_missing(&present.iter().copied().collect());
         let fresh: Vec<_> = present.into_iter().filter_map(|pid| self.look_at(pid, is_full, bound)).collect();
-        // Parents first where a number tells; where numbers have begun anew, the chain is followed.
+        // By number, so that parents usually come before their children. Where the numbers have begun again from the
+        // bottom, `inherited` follows the chain of ancestors.
         for process in &fresh {
             let of_kind = self.of_kind(process);
-            let (domain, how) = self.place(process, of_kind);
-            self.settle(process.pid, domain, how);
+            let (domain, by) = self.place(process, of_kind);
+            self.settle(process.pid, domain, by);
         }
         self.follow_cgroups();
         self.has_young = self.known.values().any(|known| known.looks < LOOKS);
@@ -669,114 +488,124 @@ impl Domains {
     }
 
     fn forget(&mut self, pid: u32) {
-        if let Some(Known { domain: from, .. }) =
+        if let Some(KnownProcess { domain: from, .. }) =
             self.known.remove(&pid).filter(|known| known.domain != OTHER)
         {
             self.changes.push(Change { pid, from, to: OTHER, is_alive: false, is_by_cgroup: false });
         }
     }
 
-    /// Reads a process if it is new, young or everybody's turn.
+    /// Reads a process if it is new or young, or if this scan reads all processes.
     fn look_at(&mut self, pid: u32, is_full: bool, bound: &impl Fn(u32) -> Option<Bound>) -> Option<Process> {
         let looks = self.known.get(&pid).map_or(0, |known| known.looks);
         if looks >= LOOKS && !is_full {
             return None;
         }
-        // Before it is read: what the kernel binds meanwhile is newer than what is read.
+        // The kernel is asked before the process is read: what the kernel binds in between is newer than what is read.
         let bound = bound(pid);
         let Some(process) = Process::find(pid).ok()? else {
             self.forget(pid);
             return None;
         };
+        // A process with another start has only the number in common with the former one.
         let before = self.known.get(&pid).filter(|known| known.start == process.start);
-        let (looks, domain, how, ran, doubted_since) = before
-            .map_or((0, OTHER, How::Inherited, 0, None), |known| {
-                (known.looks, known.domain, known.how, known.ran[0], known.doubted_since)
+        let (looks, domain, by, ran, doubted_since) = before
+            .map_or((0, OTHER, BoundBy::Parent, 0, None), |known| {
+                (known.looks, known.domain, known.by, known.ran[0], known.doubted_since)
             });
         let (start, parent, ran) = (process.start, process.parent, [process.ran, ran]);
         let looks = looks.saturating_add(1);
-        let known = Known { start, parent, looks, domain, how, bound, ran, doubted_since };
+        let known = KnownProcess { start, parent, looks, domain, by, bound, ran, doubted_since };
         self.known.insert(pid, known);
         Some(process)
     }
 
-    /// The domain of a process: by selector, else what it has, else an ancestor's.
-    fn place(&self, process: &Process, of_kind: Option<DomainId>) -> (DomainId, How) {
+    /// The domain of a process: the one that a selector or its kind gives it, else the one that it has, else an
+    /// ancestor's.
+    fn place(&self, process: &Process, of_kind: Option<DomainId>) -> (DomainId, BoundBy) {
         let own = process.pid == std::process::id();
         if let Some(domain) = self.selected(process, own).or(of_kind) {
-            return (domain, How::Selected);
+            return (domain, BoundBy::Selector);
         }
         match self.known.get(&process.pid) {
-            // The kernel has seen what it was before, and whose child.
-            Some(Known { bound: Some(bound), .. }) if bound.domain != OTHER && !bound.is_by_cgroup => {
-                (bound.domain, How::Inherited)
+            // The kernel has seen what the process was before, and which process started it.
+            Some(KnownProcess { bound: Some(bound), .. }) if bound.domain != OTHER && !bound.is_by_cgroup => {
+                (bound.domain, BoundBy::Parent)
             }
-            // What was selected once stays, as it does in the kernel.
-            Some(known) if known.domain != OTHER || own => (known.domain, known.how),
+            // A process that was selected once stays in its domain, as it does in the kernel.
+            Some(known) if known.domain != OTHER || own => (known.domain, known.by),
             _ => self.inherited(process.parent),
         }
     }
 
-    /// The scheduler itself is in a domain only if its number was given.
+    /// The first domain with a selector that selects a process. The scheduler itself is in a domain only if its
+    /// number was given.
     fn selected(&self, process: &Process, is_own: bool) -> Option<DomainId> {
-        let selects = |selector: &Selector| {
-            selector.selects(process) && (!is_own || matches!(selector, Selector::Pid(_)))
-        };
-        let found = self.domains.iter().position(|domain| domain.selectors.iter().any(selects));
+        let found = self.domains.iter().position(|domain| {
+            domain.selectors.iter().any(|selector| {
+                selector.selects(process) && (!is_own || matches!(selector, Selector::Pid(_)))
+            })
+        });
         found.map(|number| number as DomainId)
     }
 
-    fn inherited(&self, mut ancestor: u32) -> (DomainId, How) {
+    fn inherited(&self, mut ancestor: u32) -> (DomainId, BoundBy) {
+        // Bounded, because numbers that were given out again may make the chain a circle.
         for _ in 0..MAX_ANCESTORS {
             match self.known.get(&ancestor) {
-                // Control groups list their members themselves, children included.
-                Some(known) if known.domain != OTHER && known.how != How::Cgroup => {
-                    return (known.domain, How::Inherited);
+                // The binding of a control group is not inherited: groups list their members themselves, including
+                // children.
+                Some(known) if known.domain != OTHER && known.by != BoundBy::Cgroup => {
+                    return (known.domain, BoundBy::Parent);
                 }
                 Some(known) => ancestor = known.parent,
                 None => break,
             }
         }
-        (OTHER, How::Inherited)
+        (OTHER, BoundBy::Parent)
     }
 
-    /// Who is in a bound control group, and was not selected otherwise; and who has left it.
+    /// Binds processes that are in a bound control group and were not bound otherwise, and frees those that have left
+    /// their group.
     fn follow_cgroups(&mut self) {
         self.look_for_groups();
         let members = groups::members(&self.groups);
-        let has_left = |(pid, known): (&u32, &Known)| {
-            (known.how == How::Cgroup && !members.contains_key(pid)).then_some(*pid)
-        };
-        let left: Vec<_> = self.known.iter().filter_map(has_left).collect();
+        let by_cgroup = self.known.iter().filter(|(_, known)| known.by == BoundBy::Cgroup);
+        let left: Vec<_> = by_cgroup.map(|(&pid, _)| pid).filter(|pid| !members.contains_key(pid)).collect();
         for pid in left {
-            self.settle(pid, OTHER, How::Cgroup);
+            self.settle(pid, OTHER, BoundBy::Cgroup);
         }
         for (pid, domain) in members {
-            if self.known.get(&pid).is_some_and(|known| known.domain == OTHER || known.how == How::Cgroup) {
-                self.settle(pid, domain, How::Cgroup);
+            if self.known.get(&pid).is_some_and(|known| known.domain == OTHER || known.by == BoundBy::Cgroup)
+            {
+                self.settle(pid, domain, BoundBy::Cgroup);
             }
         }
     }
 
-    fn settle(&mut self, pid: u32, to: DomainId, how: How) {
+    /// Notes the domain of a process, and the change if there is one. A process that the kernel has bound otherwise
+    /// is doubted at first, and counts as late only if the next look finds the same.
+    fn settle(&mut self, pid: u32, to: DomainId, by: BoundBy) {
         let is_begun = self.is_begun;
         let Some(known) = self.known.get_mut(&pid) else { return };
-        let is_by_cgroup = how == How::Cgroup;
+        let is_by_cgroup = by == BoundBy::Cgroup;
         let is_told = is_by_cgroup || known.bound.is_none_or(|bound| fits(bound, to));
         if is_begun && !is_told && known.doubted_since.is_none() {
-            // In the middle of an exec, a process has its new file and name a moment before the kernel tells its programs.
+            // In the middle of an exec, a process has its new file and name a moment before the kernel tells its
+            // programs. So this look may be too early, and `looks` asks for another one.
             (known.doubted_since, known.looks) = (Some(known.ran[1]), 0);
             return;
         }
         let doubted_since = known.doubted_since.take();
         let before = std::mem::replace(&mut known.domain, to);
-        known.how = if to == OTHER { How::Inherited } else { how };
+        known.by = if to == OTHER { BoundBy::Parent } else { by };
+        // A process that the kernel has not bound as it should is a change for the sources, even if it is none here.
         if before != to || !is_told {
             self.changes.push(Change { pid, from: before, to, is_alive: true, is_by_cgroup });
         }
         if is_begun && !is_told {
             let tick_ns = 1_000_000_000 / clock_ticks_per_second().max(1);
-            // Less than a tick is none.
+            // A process that ran for less than a tick shows no tick, so one is added.
             let ticks = known.ran[0].saturating_sub(doubted_since.unwrap_or(known.ran[1])) + 1;
             self.late.processes += 1;
             self.late.ran_ns = self.late.ran_ns.saturating_add(ticks * tick_ns);
@@ -784,8 +613,8 @@ impl Domains {
     }
 }
 
-/// Whether the kernel has a process where a scan finds that it belongs. Where that is no domain of its own, its control groups
-/// may give it one, which the kernel follows by itself.
+/// Whether the kernel has bound a process as a scan finds that it should be. A process without a domain of its own
+/// may have one by its control groups, which the kernel follows by itself.
 fn fits(bound: Bound, to: DomainId) -> bool {
     if to == OTHER {
         bound.domain == OTHER || bound.is_by_cgroup
@@ -805,7 +634,7 @@ mod tests {
         texts.iter().map(|text| text.parse().unwrap()).collect()
     }
 
-    /// A process that is ended with the test, however it ends.
+    /// A process that ends with the test, in whatever way the test ends.
     struct Running(Child);
 
     impl Running {
@@ -820,7 +649,7 @@ mod tests {
 
     impl Drop for Running {
         fn drop(&mut self) {
-            // The shell waits for its input and goes when it ends.
+            // The shell waits for its input, and ends when the input ends.
             drop(self.0.stdin.take());
             let _ = self.0.wait();
         }
@@ -859,7 +688,7 @@ mod tests {
     }
 
     #[test]
-    fn log_6_beside_a_domain_with_somebody_in_it_one_that_can_fill_may_be_empty() {
+    fn log_6_beside_a_domain_with_members_one_that_can_fill_may_be_empty() {
         let shell = Running::shell("read x");
         let texts =
             [format!("here=pid:{}", shell.pid()), "later=comm:no-such-prog,user:4294967294".to_owned()];
@@ -879,7 +708,7 @@ mod tests {
     }
 
     #[test]
-    fn log_6_a_domain_whose_processes_an_earlier_one_has_is_told_which() {
+    fn log_6_for_a_domain_whose_processes_belong_to_an_earlier_one_the_error_names_that_one() {
         let shell = Running::shell("read x");
         let texts = ["a", "b"].map(|name| format!("{name}=pid:{}", shell.pid()));
         let mut domains = Domains::new(specs(&texts.each_ref().map(String::as_str))).unwrap();
@@ -905,7 +734,7 @@ mod tests {
         assert_eq!(domains.check_matches(), Ok(vec![]));
         let pid = shell.pid();
         drop(shell);
-        // Something begins, so the scan looks again.
+        // A process begins, so the scan looks again.
         drop(Running::shell("read x"));
         let gone: Vec<_> = domains.scan().to_vec();
         assert!(
@@ -950,7 +779,7 @@ mod tests {
     }
 
     #[test]
-    fn log_6_a_scan_leaves_to_the_kernel_whom_it_has_bound_by_a_control_group() {
+    fn log_6_a_scan_leaves_processes_to_the_kernel_that_it_has_bound_by_a_control_group() {
         let mut domains = Domains::new(specs(&["a=comm:no-such-prog", "b=comm:nor-this-one"])).unwrap();
         domains.begin();
         let shell = Running::shell("read x");
@@ -971,10 +800,10 @@ mod tests {
         let elsewhere = Bound { domain: OTHER, is_by_cgroup: false };
         let here = Bound { domain: FIRST, ..elsewhere };
         domains.scan_beside(|_| Some(elsewhere));
-        assert_eq!(domains.late(), Late::default(), "the kernel may be about to say so itself");
+        assert_eq!(domains.late(), Late::default(), "the kernel may be about to bind it by itself");
         let has_begun = Running::shell("read x");
         domains.scan_beside(|pid| Some(if pid == one.pid() { here } else { elsewhere }));
-        assert_eq!(domains.late().processes, 1, "the kernel has never said it of the second one");
+        assert_eq!(domains.late().processes, 1, "the kernel has never bound the second one");
         assert_eq!([&one, &two].map(|process| domains.domain_of(process.pid())), [FIRST; 2]);
         drop(has_begun);
     }

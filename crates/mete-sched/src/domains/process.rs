@@ -1,5 +1,5 @@
-//! What `/proc` says about processes and threads. Everything here may be gone the next moment, so
-//! absence is an answer and no error.
+//! What `/proc` says about processes and threads. Each of them may be gone the next moment, so absence is an answer
+//! and no error.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use mete_log::letters::is_hidden;
 
-/// Flag of kernel threads in `/proc/PID/stat`.
+/// The flag of kernel threads in `/proc/PID/stat`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// One process or thread, as its `stat` file describes it.
@@ -19,31 +19,32 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 pub struct Process {
     /// Its number.
     pub pid: u32,
-    /// Its name: 15 bytes at most, and any bytes but zero. The kernel cuts longer ones, also within a letter.
+    /// Its name: at most 15 bytes, of any value but zero. The kernel cuts longer names, even within a letter.
     pub comm: OsString,
     /// Its parent.
     pub parent: u32,
     /// Whether it belongs to the kernel.
     pub is_kernel: bool,
-    /// When it began, in ticks since boot: together with the pid, its identity.
+    /// When it began, in ticks since boot. Together with the number, this identifies the process.
     pub start: u64,
     /// The processor time of all its threads so far, in ticks.
     pub ran: u64,
 }
 
 impl Process {
-    /// A process. One that has ended is absent even while nobody takes note of its end: whoever
-    /// inherits orphans, as the first process of a container, may leave them as zombies for ever.
+    /// A process. A process that has ended is absent even while its parent has not waited for it: a process that
+    /// inherits orphans, such as the first process of a container, may leave them as zombies for ever.
     pub fn read(pid: u32) -> Option<Process> {
         Process::find(pid).ok().flatten()
     }
 
-    /// A thread of a process; absent as a process is.
+    /// A thread of a process. It is absent in the same cases as a process.
     pub fn read_thread(pid: u32, thread: u32) -> Option<Process> {
         Process::find_thread(pid, thread).ok().flatten()
     }
 
-    /// The same as [`Process::read`], for what must not take a process for ended that cannot be looked at now.
+    /// Like [`Process::read`], for callers that must not mistake a process that cannot be looked at now for one that
+    /// has ended.
     ///
     /// # Errors
     ///
@@ -53,7 +54,7 @@ impl Process {
         Ok(Stat::parse(&text).filter(Stat::is_process_there).and_then(|stat| stat.process()))
     }
 
-    /// The same of a thread.
+    /// Like [`Process::find`], for a thread.
     ///
     /// # Errors
     ///
@@ -64,8 +65,8 @@ impl Process {
     }
 }
 
-/// This process has no means to look at others: no descriptor, no memory, or `/proc` is not there. It says nothing of
-/// the others.
+/// This process has no means to look at other processes: it has no descriptor or memory left, or `/proc` is not
+/// there. This says nothing about the other processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no descriptor or memory left to look at processes, or /proc is not mounted")]
 pub struct CannotLook;
@@ -79,7 +80,7 @@ impl CannotLook {
     }
 }
 
-/// A file of `/proc`; `None` if it is gone or not for this user.
+/// A file of `/proc`; `None` if it is gone or this user may not read it.
 fn look(path: &str) -> Result<Option<Vec<u8>>, CannotLook> {
     match fs::read(path) {
         Ok(text) => Ok(Some(text)),
@@ -87,12 +88,13 @@ fn look(path: &str) -> Result<Option<Vec<u8>>, CannotLook> {
     }
 }
 
-/// Whether anything can be said of processes.
+/// An error if nothing can be found out about processes.
 ///
 /// # Errors
 ///
 /// [`CannotLook`]
 pub fn check_sight() -> Result<(), CannotLook> {
+    // This process is certainly there, so if it does not find itself, it cannot look.
     Process::find(std::process::id())?.map(drop).ok_or(CannotLook)
 }
 
@@ -100,30 +102,30 @@ pub fn check_sight() -> Result<(), CannotLook> {
 struct Stat<'a> {
     pid: &'a str,
     comm: &'a [u8],
-    /// From the state on, which is field 3.
-    rest: &'a str,
+    /// The fields from the state on, which is field 3.
+    fields: &'a str,
 }
 
 impl<'a> Stat<'a> {
-    /// The name is in parentheses and may hold some itself.
     fn parse(text: &'a [u8]) -> Option<Stat<'a>> {
+        // The name is in parentheses, and may contain parentheses itself. So it ends at the last one.
         let begin = text.windows(2).position(|pair| pair == b" (")?;
         let end = text.windows(2).rposition(|pair| pair == b") ")?;
         let comm = text.get(begin + 2..end)?;
-        let (pid, rest) = (str::from_utf8(&text[..begin]).ok()?, str::from_utf8(&text[end + 2..]).ok()?);
-        Some(Stat { pid, comm, rest })
+        let (pid, fields) = (str::from_utf8(&text[..begin]).ok()?, str::from_utf8(&text[end + 2..]).ok()?);
+        Some(Stat { pid, comm, fields })
     }
 
     fn field(&self, number: usize) -> Option<u64> {
-        self.rest.split(' ').nth(number - 3)?.parse().ok()
+        self.fields.split(' ').nth(number - 3)?.parse().ok()
     }
 
     fn has_ended(&self) -> bool {
-        self.rest.starts_with(['Z', 'X'])
+        self.fields.starts_with(['Z', 'X'])
     }
 
-    /// A program may go on when its first thread has ended.
     fn is_process_there(&self) -> bool {
+        // A program may go on after its first thread has ended.
         !self.has_ended() || self.field(20).is_some_and(|threads| threads > 1)
     }
 
@@ -134,18 +136,19 @@ impl<'a> Stat<'a> {
             parent: self.field(4)? as u32,
             is_kernel: self.field(9)? & KERNEL_THREAD != 0,
             start: self.field(22)?,
-            // In user mode and in the kernel.
+            // The time in user mode plus the time in the kernel.
             ran: self.field(14)?.saturating_add(self.field(15)?),
         })
     }
 }
 
-/// All processes.
+/// The numbers of all processes.
 pub fn processes() -> Vec<u32> {
     all().unwrap_or_default()
 }
 
-/// The same, for what must not take processes for ended that cannot be looked at now.
+/// Like [`processes`], for callers that must not mistake processes that cannot be looked at now for ones that have
+/// ended.
 ///
 /// # Errors
 ///
@@ -156,13 +159,13 @@ pub fn all() -> Result<Vec<u32>, CannotLook> {
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// All threads of a process.
+/// The numbers of all threads of a process.
 pub fn threads(pid: u32) -> Vec<u32> {
     numbers(&format!("/proc/{pid}/task"))
 }
 
-/// The program that a process runs: its path, also where another file or none has that path since. `None` for one of
-/// the kernel's own, and without the right to know.
+/// The path of the program that a process runs, even if another file, or none, has that path by now. `None` for a
+/// thread of the kernel, and if this user may not see it.
 pub fn program(pid: u32) -> Option<PathBuf> {
     const DELETED: &[u8] = b" (deleted)";
     let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
@@ -170,13 +173,14 @@ pub fn program(pid: u32) -> Option<PathBuf> {
     Some(bytes.strip_suffix(DELETED).map_or_else(|| path.clone(), |path| OsStr::from_bytes(path).into()))
 }
 
-/// Whether the program that a process runs is not told to this user.
+/// Whether this user may not see which program a process runs.
 pub fn hides_program(pid: u32) -> bool {
     fs::read_link(format!("/proc/{pid}/exe"))
         .is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
-/// Bytes that others chose, for people: what is no text, or would steer the terminal, is escaped.
+/// Bytes that other users chose, as text for people. Bytes that are no text, and letters that would control the
+/// terminal, are escaped.
 pub fn shown(bytes: &OsStr) -> String {
     let mut text = String::new();
     for chunk in bytes.as_bytes().utf8_chunks() {
@@ -187,21 +191,20 @@ pub fn shown(bytes: &OsStr) -> String {
             }
         }
         for byte in chunk.invalid() {
-            // Writing into a string does not fail.
+            // Writing into a string cannot fail.
             let _ = write!(text, "\\x{byte:02x}");
         }
     }
     text
 }
 
-/// The effective user of a process: the owner of its directory, which the kernel keeps so also for a process whose other
-/// files belong to root because it has given up rights.
+/// The effective user of a process: the owner of its directory. The kernel keeps this owner up to date even for a
+/// process that has given up rights, whose other files belong to root.
 pub fn user(pid: u32) -> Option<u32> {
     fs::metadata(format!("/proc/{pid}")).ok().map(|found| found.uid())
 }
 
-/// The number that was given to a process or thread most recently. As long as it stays the same,
-/// nothing new has begun.
+/// The number that was given to a process or thread most recently. As long as it stays the same, no process has begun.
 pub fn newest() -> Option<u32> {
     fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().nth(4)?.parse().ok()
 }
@@ -227,7 +230,7 @@ mod tests {
 
     #[test]
     fn log_6_a_name_that_is_no_text_is_read_byte_by_byte() {
-        // Eight letters of two bytes each, of which the kernel keeps seven and a half.
+        // Eight letters of two bytes each. The kernel keeps seven and a half of them.
         let name = &"сериализ".as_bytes()[..15];
         let text = [b"42 (", name, b") S 7 42 42 0 -1 4194304 0 0 0 0 30 12 0 0 20 0 1 0 9001 0 0"].concat();
         let process = Stat::parse(&text).unwrap().process().unwrap();
@@ -244,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_has_ended_is_gone_though_nobody_has_waited_for_it() {
+    fn a_process_that_has_ended_is_gone_although_its_parent_has_not_waited_for_it() {
         let mut child =
             std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         let pid = child.id();

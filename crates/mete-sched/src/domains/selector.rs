@@ -1,4 +1,4 @@
-//! How a user names a domain and says who belongs to it: `web=comm:nginx`.
+//! How a user names a domain and selects the processes that belong to it: `web=comm:nginx`.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -15,68 +15,65 @@ use super::groups::{self, Groups};
 use super::hint;
 use super::process::{self, Process, shown};
 
-/// The kernel cuts names of programs to this number of bytes, also within a letter.
+/// The number of bytes to which the kernel cuts names of programs, even within a letter.
 const COMM_BYTES: usize = 15;
 
-/// A name or a path, or a [pattern](Glob) of such, as the user wrote it.
+/// A name, a path, or a [pattern](Glob) of names or paths, as the user wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: OsString,
     glob: Glob,
 }
 
-/// Who belongs to a domain. Descendants of the processes that are selected belong to it, too.
+/// Selects processes for a domain. The descendants of the selected processes belong to the domain, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
     /// `pid:123`: one process.
     Pid(u32),
-    /// `comm:nginx` or `comm:nginx*`: processes of that name.
+    /// `comm:nginx` or `comm:nginx*`: processes with this name.
     Comm(Pattern),
     /// `exe:/usr/bin/x` or `exe:/opt/*/bin/x`: processes that run this program.
     Program(Pattern),
-    /// `cgroup:/path`: everything in a control group and below, of either version.
+    /// `cgroup:/path`: all processes in a control group and below it, of either version.
     Cgroup(PathBuf),
-    /// `cgroup:/path/*`: everything in these control groups and below, also in those that are made later.
+    /// `cgroup:/path/*`: all processes in these control groups and below them, even if the groups are made later.
     Cgroups(Groups),
     /// `user:www-data` or `user:33`: processes of a user.
     User {
-        /// As the user was given.
+        /// The user as it was given.
         name: String,
-        /// Its number.
+        /// The user's number.
         id: u32,
     },
-    /// `children:123`: descendants of a process, without itself.
+    /// `children:123`: the descendants of a process, without the process itself.
     Children(u32),
 }
 
 impl Selector {
-    /// Processes that have this very name.
+    /// Selects processes that have exactly this name.
     pub fn comm(name: &OsStr) -> Selector {
+        // The kernel keeps only the beginning of a longer name, so only that can match.
         let kept = &name.as_bytes()[..name.len().min(COMM_BYTES)];
         Selector::Comm(Pattern { text: name.to_owned(), glob: Glob::name(kept) })
     }
 
-    /// Reads a selector whose names and paths may be any bytes.
+    /// Reads a selector. Its names and paths may contain any bytes.
     ///
     /// # Errors
     ///
-    /// [`DomainError`] says what was expected, and why it can never select anything.
+    /// [`DomainError`] says what was expected, or why the selector can never select anything.
     pub fn parse(text: &OsStr) -> Result<Selector, DomainError> {
         let unknown = || DomainError::Selector { text: shown(text) };
         let bytes = text.as_bytes();
         let colon = bytes.iter().position(|&byte| byte == b':').ok_or_else(unknown)?;
         let value = OsStr::from_bytes(&bytes[colon + 1..]);
         let wrong = |expected: String| DomainError::Value { text: shown(text), expected };
-        let pid = || {
-            let pid = value.to_str().and_then(|value| value.parse().ok()).filter(|&pid| pid > 0);
-            pid.ok_or_else(|| wrong("a process number, such as pid:1234".into()))
-        };
         if value.is_empty() {
             return Err(wrong("something behind the colon".into()));
         }
         match &bytes[..colon] {
-            b"pid" => Ok(Selector::Pid(pid()?)),
-            b"children" => Ok(Selector::Children(pid()?)),
+            b"pid" => Ok(Selector::Pid(process_number(value).map_err(wrong)?)),
+            b"children" => Ok(Selector::Children(process_number(value).map_err(wrong)?)),
             b"comm" => comm(value).map_err(wrong),
             b"exe" => program(value).map_err(wrong),
             b"cgroup" => groups::parse(value),
@@ -85,14 +82,14 @@ impl Selector {
         }
     }
 
-    /// Whether a process is selected by itself, its ancestors aside. Control groups are not asked
-    /// here: they list their members themselves.
+    /// Whether the selector selects a process itself, apart from its ancestors. Selectors of control groups never do:
+    /// the groups list their members themselves.
     pub fn selects(&self, process: &Process) -> bool {
         match self {
             Selector::Pid(pid) => process.pid == *pid,
             Selector::Children(pid) => process.parent == *pid,
             Selector::Cgroup(_) | Selector::Cgroups(_) => false,
-            // A user's name or a program's is never meant to reach into the kernel.
+            // The name of a user or a program is never meant to select threads of the kernel.
             _ if process.is_kernel => false,
             Selector::Comm(name) => name.glob.matches(process.comm.as_bytes()),
             Selector::Program(path) => process::program(process.pid)
@@ -101,8 +98,8 @@ impl Selector {
         }
     }
 
-    /// The same for the kernel component, which knows processes from their first moment on; `None` for control
-    /// groups, which are bound as such.
+    /// The same selector for the kernel component, which knows processes from their first moment on. `None` for
+    /// control groups, which are bound as such.
     pub fn rule(&self) -> Option<Selects> {
         match self {
             Selector::Pid(pid) => Some(Selects::Process(*pid)),
@@ -114,8 +111,8 @@ impl Selector {
         }
     }
 
-    /// Whether it can select somebody later if it selects nobody now. The number of a process that
-    /// has ended goes to somebody else, who was not meant.
+    /// Whether the selector may select a process later if it selects none now. The number of a process that has ended
+    /// is given to another process, which was not meant.
     pub fn can_come_true(&self) -> bool {
         match self {
             Selector::Pid(_) => false,
@@ -124,7 +121,8 @@ impl Selector {
         }
     }
 
-    /// Whether what it selects can change without a new process: by exec or setuid.
+    /// Whether a process can come to be selected, or no longer be selected, without a new process: by exec or by a
+    /// change of its user.
     pub fn is_pattern(&self) -> bool {
         matches!(self, Selector::Comm(_) | Selector::Program(_) | Selector::User { .. })
     }
@@ -152,6 +150,11 @@ impl FromStr for Selector {
     }
 }
 
+fn process_number(value: &OsStr) -> Result<u32, String> {
+    let pid = value.to_str().and_then(|value| value.parse().ok()).filter(|&pid| pid > 0);
+    pid.ok_or_else(|| "a process number, such as pid:1234".into())
+}
+
 fn comm(value: &OsStr) -> Result<Selector, String> {
     let glob = Glob::of_names(value.as_bytes());
     if let Some(name) = glob.literal() {
@@ -176,7 +179,7 @@ fn comm(value: &OsStr) -> Result<Selector, String> {
 fn program(value: &OsStr) -> Result<Selector, String> {
     let glob = Glob::of_paths(value.as_bytes());
     let glob = match glob.literal() {
-        // /proc names programs by their real path.
+        // `/proc` names programs by their real paths.
         Some(path) => {
             let found = fs::canonicalize(OsStr::from_bytes(&path)).ok().filter(|path| path.is_file());
             let path = found.ok_or_else(|| hint::program(OsStr::from_bytes(&path)))?;
@@ -190,8 +193,8 @@ fn program(value: &OsStr) -> Result<Selector, String> {
     Ok(Selector::Program(Pattern { text: value.to_owned(), glob }))
 }
 
-/// A pattern of paths whose directory before the first star is the real one: links are not followed in patterns, and
-/// `/bin` is one.
+/// The pattern of paths with the real path of the directory before its first star. Links are not followed in
+/// patterns, and `/bin` may be a link.
 fn real_prefix(glob: &Glob) -> Result<Glob, String> {
     let prefix = glob.prefix();
     if !prefix.starts_with(b"/") {
@@ -218,7 +221,7 @@ pub fn user_id(name: &OsStr) -> Result<u32, DomainError> {
     if let Some(id) = name.to_str().and_then(|name| name.parse().ok()) {
         return Ok(id);
     }
-    // What stands beside the names may be in any encoding.
+    // The other fields may be in any encoding, so the lines are read as bytes.
     let users = fs::read("/etc/passwd").unwrap_or_default();
     find_user(&users, name.as_bytes()).ok_or_else(|| {
         let names =
@@ -228,7 +231,7 @@ pub fn user_id(name: &OsStr) -> Result<u32, DomainError> {
     })
 }
 
-/// The name of a user, or the number of one that has none here.
+/// The name of a user, or the number of a user that has no name here.
 pub(super) fn user_name(id: u32) -> String {
     let users = fs::read("/etc/passwd").unwrap_or_default();
     let mut lines = users.split(|&byte| byte == b'\n');
@@ -239,6 +242,11 @@ pub(super) fn user_name(id: u32) -> String {
         (number.parse() == Ok(id)).then(|| super::plain_name(OsStr::from_bytes(name)))
     });
     name.unwrap_or_else(|| id.to_string())
+}
+
+/// Whether a letter can be in a domain's name.
+pub(super) fn is_plain(letter: char) -> bool {
+    letter.is_alphanumeric() || "-_./@".contains(letter)
 }
 
 fn find_user(passwd: &[u8], name: &[u8]) -> Option<u32> {
@@ -252,15 +260,15 @@ fn find_user(passwd: &[u8], name: &[u8]) -> Option<u32> {
 pub struct DomainSpec {
     /// Its name.
     pub name: String,
-    /// Who belongs to it.
+    /// The selectors of the processes that belong to it.
     pub selectors: Vec<Selector>,
-    /// What it is to the affinity policy; `None` to find out from the logs: who reports transactions is a
-    /// driver, who deals with a driver a client.
+    /// Its role for the affinity policy. If it is `None`, the role is found out from the logs: a domain that reports
+    /// transactions is a driver, and a domain that deals with a driver is a client.
     pub role: Option<Role>,
 }
 
 impl DomainSpec {
-    /// Users whose processes are selected as such.
+    /// The users that selectors name.
     pub fn users(&self) -> impl Iterator<Item = u32> {
         self.selectors.iter().filter_map(|selector| match selector {
             Selector::User { id, .. } => Some(*id),
@@ -268,7 +276,7 @@ impl DomainSpec {
         })
     }
 
-    /// The same domain in this role.
+    /// The same domain with this role.
     pub fn with_role(mut self, role: Role) -> DomainSpec {
         self.role = Some(role);
         self
@@ -276,7 +284,7 @@ impl DomainSpec {
 }
 
 impl DomainSpec {
-    /// Reads a domain whose selectors may hold any bytes.
+    /// Reads a domain. Its selectors may contain any bytes.
     ///
     /// # Errors
     ///
@@ -285,7 +293,6 @@ impl DomainSpec {
         let bytes = text.as_bytes();
         let equals = bytes.iter().position(|&byte| byte == b'=');
         let equals = equals.ok_or_else(|| DomainError::Form { text: shown(text) })?;
-        let is_plain = |letter: char| letter.is_alphanumeric() || "-_./@".contains(letter);
         let name = str::from_utf8(&bytes[..equals]).ok();
         let name = name.filter(|name| !name.is_empty() && name.chars().all(is_plain));
         let name =

@@ -1,5 +1,6 @@
-//! User-level components as sources: taken, given memory, told who belongs where and what to log, and
-//! dropped when they end. They may start and stop at any time, so nothing here waits for one.
+//! User-level components as sources. A component is taken, is given memory, is told which processes belong where and
+//! what to log, and is dropped when it ends. Components may start and stop at any time, so nothing here waits for
+//! one.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -19,23 +20,24 @@ pub struct ComponentSource {
     component: Component,
     region: Arc<Region>,
     label: String,
-    /// What it logs, or will log once it begins.
+    /// What it logs, or will log after it begins.
     events: Vec<EventUse>,
-    /// Names of events that are off as long as it pauses.
+    /// The names of events that are off during a pause.
     paused: Vec<String>,
+    /// Whether its events are still to be enabled.
     begins_later: bool,
-    /// Whether it takes nothing any more or does not keep to the protocol, and so is let go.
+    /// Whether it no longer takes requests or does not keep to the protocol. Then it is let go.
     has_failed: bool,
     standing: Standing,
 }
 
 impl ComponentSource {
-    /// Gives a component memory. All of its events are on once it [begins](Source::begin). It takes both in its own
-    /// time: [`ComponentSource::settle`] tells.
+    /// Gives a component memory. All of its events are on after it [begins](Source::begin). The component takes both
+    /// in its own time; [`ComponentSource::settle`] says when it has.
     ///
     /// # Errors
     ///
-    /// [`SourceError`]; the component is let go then.
+    /// [`SourceError`]. The component is let go then.
     pub fn start(
         component: Component,
         processors: usize,
@@ -50,11 +52,11 @@ impl ComponentSource {
         Ok(source)
     }
 
-    /// Gives a component memory, of which somebody has laid out the areas; none of its events is on.
+    /// Gives a component memory whose areas the caller has laid out. None of its events is on.
     ///
     /// # Errors
     ///
-    /// [`SourceError`]; the component is let go then.
+    /// [`SourceError`]. The component is let go then.
     pub fn new(
         mut component: Component,
         region: Arc<Region>,
@@ -68,12 +70,12 @@ impl ComponentSource {
         Ok(ComponentSource { component, region, label, events, paused, begins_later, has_failed, standing })
     }
 
-    /// Has the events of these names logged, and no others. Does not wait until that is so:
-    /// [`ComponentSource::settle`] tells.
+    /// Has the events of these names logged, and no others. Does not wait for the component;
+    /// [`ComponentSource::settle`] says when it has switched them.
     ///
     /// # Errors
     ///
-    /// [`SourceError`] if it does not take requests; it is to be let go then.
+    /// [`SourceError`] if the component does not take requests. It must be let go then.
     pub fn switch(&mut self, is_wanted: impl Fn(&str) -> bool) -> Result<(), SourceError> {
         for EventInfo { id, name, kind } in self.component.events().to_vec() {
             let is_on = self.events.iter().any(|event| event.event == id);
@@ -94,12 +96,12 @@ impl ComponentSource {
         Ok(())
     }
 
-    /// Takes its answers so far; whether it has done all that it was told.
+    /// Takes the component's answers so far. Returns whether it has done everything that it was told.
     ///
     /// # Errors
     ///
-    /// [`SourceError`] for what it refused, or if it is to be let go. One that has ended is none:
-    /// [`Source::is_alive`] tells.
+    /// [`SourceError`] for what the component refused, or if it must be let go. A component that has ended is no
+    /// error; [`Source::is_alive`] reports that.
     pub fn settle(&mut self) -> Result<bool, SourceError> {
         let settled = self.component.settle();
         match settled {
@@ -109,13 +111,14 @@ impl ComponentSource {
         Ok(self.component.is_settled())
     }
 
-    /// Whether it has done all that it was told, as of the last [`ComponentSource::settle`].
+    /// Whether the component had done everything that it was told, as of the last [`ComponentSource::settle`].
     pub fn is_settled(&self) -> bool {
         self.component.is_settled()
     }
 
-    /// Notes whether it can still be talked to.
+    /// Notes whether the component still takes requests. One that has ended is no error: it is noticed as such.
     fn check(&mut self, told: Result<(), AttachError>) -> Result<(), SourceError> {
+        // Never reset: a component that has failed once may have lost a request.
         self.has_failed |= told.is_err();
         match told {
             Err(AttachError::Gone { .. }) => Ok(()),
@@ -123,12 +126,12 @@ impl ComponentSource {
         }
     }
 
-    /// Where it was found.
+    /// Where the component was found.
     pub fn path(&self) -> &Path {
         self.component.path()
     }
 
-    /// Its process.
+    /// The component's process.
     pub fn pid(&self) -> u32 {
         self.component.pid()
     }
@@ -143,7 +146,7 @@ fn meaning(kind: Kind) -> Meaning {
 }
 
 impl AsFd for ComponentSource {
-    /// Readable when it has answered, or has ended.
+    /// Readable when the component has answered or has ended.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.component.as_fd()
     }
@@ -170,7 +173,7 @@ impl Source for ComponentSource {
         &self.events
     }
 
-    /// Tells it what it may know of that.
+    /// Tells the component what it may know about the change.
     fn bind(&mut self, change: Change) -> Result<(), SourceError> {
         for told in self.standing.follow(change) {
             publish(&self.region, told)
@@ -183,8 +186,10 @@ impl Source for ComponentSource {
         Ok(())
     }
 
-    /// It carries out what it is told in that order, so it knows by then whose its process is.
+    /// The component carries out what it is told in order, so that by then it knows to which domain its process
+    /// belongs.
     fn begin(&mut self) -> Result<(), SourceError> {
+        // Taken, so that a second call does not enable the events again.
         if std::mem::take(&mut self.begins_later) {
             for event in self.events.clone() {
                 let told = self.component.tell_to_enable(event.event);
@@ -209,6 +214,7 @@ impl Source for ComponentSource {
     }
 
     fn attend(&mut self) -> Result<(), SourceError> {
+        // It was taken as a component of a user who may say everything, and has another user now.
         if !self.standing.is_up_to_date() {
             self.has_failed = true;
             return Err(SourceError::Changed { label: self.label.clone() });

@@ -1,8 +1,8 @@
-//! Looking for components beside whoever reads them (LOG-11, LOG-16).
+//! The search for components, in a thread beside the one that reads them (LOG-11, LOG-16).
 //!
-//! Any user can listen at a socket, be stopped, or fill a directory. So everything that has to do with
-//! components that are not taken yet happens in a thread of its own, which hands over those that are
-//! ready. Whoever reads them takes what has arrived and never waits.
+//! Any user can listen at a socket, stop a process, or fill a directory. So everything that concerns components that
+//! are not taken yet happens in a thread of its own. That thread hands over the components that are ready. The thread
+//! that reads them takes what has arrived and never waits.
 //!
 //! ```text
 //!   directories ──▶ Finder ──▶ introduced ──▶ given memory ──▶ arrivals ──▶ the thread that polls
@@ -30,27 +30,27 @@ use crate::domains::process;
 use crate::domains::{Change, OTHER};
 use crate::precedence::Precedence;
 
-/// A component that does not introduce itself, or carry out what it is told at first, within this time is stopped or
-/// broken. Nobody waits for it meanwhile. On a full machine the thread that answers was seen to wait several hundred
-/// milliseconds for its turn.
+/// The time within which a component must introduce itself and carry out what it is told at first. A component that
+/// takes longer is stopped or broken. No other component waits for it meanwhile. On a full machine, the thread that
+/// answers was seen to wait several hundred milliseconds for its turn.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Directories that come are found by looking, where they may come at all.
+/// How often the thread looks for new directories, where there may be new ones at all.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// All directories are read again, whether something has come or not.
+/// How often all directories are read again, whether anything in them was reported or not.
 const READ_ALL_EVERY: Duration = Duration::from_secs(10);
-/// The thread ends within this time, or by itself later.
+/// How long a drop waits for the thread to end. If the thread takes longer, it ends by itself later.
 const END_WITHIN: Duration = Duration::from_millis(50);
 
 /// What a component becomes before it is handed over.
 pub trait Arrival: Sized + Send + 'static {
-    /// Begins with a component that has introduced itself. There are that many processors.
+    /// Begins with a component that has introduced itself. The machine has this number of processors.
     ///
     /// # Errors
     ///
-    /// [`SourceError`]; the component is let go then.
+    /// [`SourceError`]. The component is let go then.
     fn begin(component: Component, processors: usize, trust: &Arc<Trust>) -> Result<Self, SourceError>;
 
-    /// Goes on without waiting; whether it can be handed over.
+    /// Goes on without waiting. Returns whether the component can be handed over.
     ///
     /// # Errors
     ///
@@ -60,11 +60,11 @@ pub trait Arrival: Sized + Send + 'static {
     /// Where the component was found.
     fn path(&self) -> &Path;
 
-    /// Readable when it can go on.
+    /// Readable when there is something for [`Arrival::advance`] to do.
     fn fd(&self) -> BorrowedFd<'_>;
 }
 
-/// A component as it is.
+/// A component that is handed over as it is.
 impl Arrival for Component {
     fn begin(
         component: Component,
@@ -87,7 +87,7 @@ impl Arrival for Component {
     }
 }
 
-/// A component that has memory for its logs, and logs once it has been told who belongs where.
+/// A component that has memory for its logs. It logs once it has been told which processes belong where.
 impl Arrival for ComponentSource {
     fn begin(
         component: Component,
@@ -99,8 +99,10 @@ impl Arrival for ComponentSource {
 
     fn advance(&mut self) -> Result<bool, SourceError> {
         let is_ready = self.settle()?;
-        let gone = || AttachError::Gone { path: self.path().to_owned() };
-        if self.is_alive() { Ok(is_ready) } else { Err(gone().into()) }
+        if self.is_alive() {
+            return Ok(is_ready);
+        }
+        Err(AttachError::Gone { path: self.path().to_owned() }.into())
     }
 
     fn path(&self) -> &Path {
@@ -112,7 +114,7 @@ impl Arrival for ComponentSource {
     }
 }
 
-/// See the [module](self). Dropped, it looks no longer; what it has handed over stays.
+/// See the [module](self). When this is dropped, the search ends; components that were handed over stay.
 #[derive(Debug)]
 pub struct Discovery<T> {
     arrivals: Receiver<Result<T, SourceError>>,
@@ -120,33 +122,36 @@ pub struct Discovery<T> {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the two threads share.
+/// What the thread that polls and the thread that looks share.
 #[derive(Debug)]
 struct Shared {
-    /// Readable when there is an order.
+    /// Readable when there is an order, or when the thread should end.
     wake: OwnedFd,
     orders: Mutex<Vec<Order>>,
+    /// Whether the thread should end.
     ends: AtomicBool,
+    /// Whether all components that were found have answered.
     is_settled: AtomicBool,
 }
 
-/// What the thread that looks is told.
+/// What the thread that polls tells the thread that looks.
 #[derive(Debug)]
 enum Order {
     /// Membership has changed.
     Follow(Vec<Change>),
-    /// A component that was handed over is not wanted any more.
+    /// A component that was handed over is no longer wanted.
     LetGo(PathBuf),
 }
 
 impl<T: Arrival> Discovery<T> {
-    /// Looks for components from now on, in one directory, or wherever this user may look: at the own ones, those of
-    /// `users`, and those of users to whom a [member](Discovery::follow) of a domain belongs. They get areas for that many
-    /// processors.
+    /// Looks for components from now on: in one directory, or wherever this user may look. Then it looks for this
+    /// user's components, those of `users`, and those of users who have a [member](Discovery::follow) of a domain.
+    /// The components get areas for this number of processors.
     ///
     /// # Errors
     ///
-    /// If the directory, or else this user's own, cannot be made or watched, or there can be no thread.
+    /// An error if the directory (or, without one, this user's own directory) cannot be made or watched, or if no
+    /// thread can be started.
     pub fn start(
         processors: usize,
         only: Option<&Path>,
@@ -166,7 +171,7 @@ impl<T: Arrival> Discovery<T> {
             finder,
             processors,
             trust: Arc::clone(trust),
-            whose: follows.then(|| Whose { asked: users, members: BTreeMap::new(), last: 0 }),
+            sought: follows.then(|| UsersSought { asked: users, members: BTreeMap::new(), last: 0 }),
             begun: Vec::new(),
             sender,
             shared: Arc::clone(&shared),
@@ -177,22 +182,22 @@ impl<T: Arrival> Discovery<T> {
         Ok(Discovery { arrivals, shared, thread: Some(thread) })
     }
 
-    /// The next component that is ready, or what has failed. Does not wait.
+    /// The next component that is ready, or the reason why one has failed. Does not wait.
     pub fn next(&self) -> Option<Result<T, SourceError>> {
         self.arrivals.try_recv().ok()
     }
 
-    /// The same, waiting for one.
+    /// Like [`Discovery::next`], but waits for a component for at most this time.
     pub fn next_within(&self, timeout: Duration) -> Option<Result<T, SourceError>> {
         self.arrivals.recv_timeout(timeout).ok()
     }
 
-    /// Those that are ready once everybody who is there has answered, or at the end of this time.
+    /// The components that are ready after every component that is there has answered, or at the end of this time.
     pub fn first(&self, timeout: Duration) -> Vec<Result<T, SourceError>> {
         const STEP: Duration = Duration::from_millis(1);
         let (end, mut found) = (Instant::now() + timeout, Vec::new());
         loop {
-            // Asked first: what is settled has arrived.
+            // This must come before the look at the arrivals: if the search is settled, everything has arrived.
             let is_settled = self.is_settled();
             match self.arrivals.recv_timeout(if is_settled { Duration::ZERO } else { STEP }) {
                 Ok(arrival) => found.push(arrival),
@@ -202,19 +207,20 @@ impl<T: Arrival> Discovery<T> {
         }
     }
 
-    /// Whether everybody who is there has answered, as far as is known.
+    /// Whether every component that is there has answered, as far as is known.
     pub fn is_settled(&self) -> bool {
+        // Acquire, with the Release of the thread that looks: what it sent before is in the channel.
         self.shared.is_settled.load(Ordering::Acquire)
     }
 
-    /// Whoever has come to a domain or left it. Components of their users are looked for.
+    /// Notes processes that have come to a domain or left it. The search includes components of their users.
     pub fn follow(&self, changes: Vec<Change>) {
         if !changes.is_empty() {
             self.order(Order::Follow(changes));
         }
     }
 
-    /// A component that was handed over has been let go; it may be found again after a while.
+    /// Notes that a component that was handed over has been let go. It may be found again after a while.
     pub fn let_go(&self, path: &Path) {
         self.order(Order::LetGo(path.to_owned()));
     }
@@ -232,7 +238,7 @@ impl<T> Drop for Discovery<T> {
         self.shared.ends.store(true, Ordering::Release);
         self.shared.wake();
         let Some(thread) = self.thread.take() else { return };
-        // It may be reading a directory that answers slowly, and nobody waits for that.
+        // The thread may be reading a directory that answers slowly. No program should wait for that.
         let end = Instant::now() + END_WITHIN;
         while !thread.is_finished() && Instant::now() < end {
             std::thread::sleep(Duration::from_micros(200));
@@ -242,11 +248,12 @@ impl<T> Drop for Discovery<T> {
 
 impl Shared {
     fn wake(&self) {
-        // If it is full already, it wakes as well.
+        // An error means that the counter is full. Then the thread wakes all the same.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 
     fn take_orders(&self) -> Vec<Order> {
+        // Read before the orders are taken: an order that comes in between wakes the thread once more.
         let _ = rustix::io::read(&self.wake, &mut [0; 8]);
         std::mem::take(&mut *self.orders.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -257,32 +264,33 @@ struct Seeker<T> {
     finder: Finder,
     processors: usize,
     trust: Arc<Trust>,
-    /// Whose directories are followed, if others' may be looked into at all.
-    whose: Option<Whose>,
-    begun: Vec<Begun<T>>,
+    /// The users whose directories are followed; `None` if the thread may not look into other users' directories.
+    sought: Option<UsersSought>,
+    begun: Vec<BegunArrival<T>>,
     sender: Sender<Result<T, SourceError>>,
     shared: Arc<Shared>,
     next_look: Instant,
     next_full: Instant,
 }
 
-/// Whose components are looked for.
-struct Whose {
-    /// Those that were asked for.
+/// The users whose components are looked for.
+struct UsersSought {
+    /// The users that were asked for.
     asked: Users,
-    /// Members of domains with their users.
-    members: BTreeMap<u32, Member>,
+    /// The members of domains, with their users.
+    members: BTreeMap<u32, MemberUser>,
     /// The member that was looked at last.
     last: u32,
 }
 
+/// The user of a member, and how often it was looked up.
 #[derive(Clone, Copy, Default)]
-struct Member {
+struct MemberUser {
     user: Option<u32>,
     looks: u8,
 }
 
-impl Whose {
+impl UsersSought {
     fn follow(&mut self, changes: &[Change]) {
         for change in changes {
             if change.is_alive && change.to != OTHER {
@@ -293,18 +301,21 @@ impl Whose {
         }
     }
 
-    /// Those whose components are to be looked for. Looks at new members, and at some others: users change.
+    /// The users whose components should be looked for now. Looks up the users of new members, and of a few others,
+    /// because a process may change its user.
     fn users(&mut self) -> Users {
+        /// Twice, because a process may change its user soon after its start.
         const LOOKS: u8 = 2;
         const OTHERS_AT_ONCE: usize = 8;
         let Users::These(asked) = &self.asked else { return Users::All };
+        // From behind the last one to the end, and from the beginning: each member has its turn.
         let behind =
             self.members.range(self.last.saturating_add(1)..).chain(self.members.range(..=self.last));
         let next: Vec<u32> = behind.map(|(&pid, _)| pid).take(OTHERS_AT_ONCE).collect();
         self.last = next.last().copied().unwrap_or(0);
         for (pid, member) in &mut self.members {
             if member.looks < LOOKS || next.contains(pid) {
-                *member = Member { user: process::user(*pid), looks: member.looks.saturating_add(1) };
+                *member = MemberUser { user: process::user(*pid), looks: member.looks.saturating_add(1) };
             }
         }
         Users::These(
@@ -313,15 +324,16 @@ impl Whose {
     }
 }
 
-/// A component that is given memory.
-struct Begun<T> {
+/// A component that has not yet done what it was told at first.
+struct BegunArrival<T> {
     arrival: T,
     deadline: Instant,
 }
 
 impl<T: Arrival> Seeker<T> {
     fn seek(mut self) {
-        // It does little, and a component that starts, or the end of the process, must not wait for its turn.
+        // The thread does little, and neither a component that starts nor the end of the process should wait for its
+        // turn.
         let _precedence = Precedence::take();
         while !self.shared.ends.load(Ordering::Acquire) {
             for order in self.shared.take_orders() {
@@ -330,6 +342,7 @@ impl<T: Arrival> Seeker<T> {
             self.look_in_time();
             self.step();
             let is_settled = self.finder.is_settled() && self.begun.is_empty();
+            // Release: everything that the steps above have sent is in the channel before this can be read.
             self.shared.is_settled.store(is_settled, Ordering::Release);
             self.wait();
         }
@@ -339,8 +352,8 @@ impl<T: Arrival> Seeker<T> {
         match order {
             Order::LetGo(path) => self.finder.let_go(&path),
             Order::Follow(changes) => {
-                if let Some(whose) = &mut self.whose {
-                    whose.follow(&changes);
+                if let Some(sought) = &mut self.sought {
+                    sought.follow(&changes);
                     self.next_look = Instant::now();
                 }
             }
@@ -354,15 +367,15 @@ impl<T: Arrival> Seeker<T> {
             self.next_full = now + READ_ALL_EVERY;
         }
         if now >= self.next_look {
-            if let Some(whose) = &mut self.whose {
-                self.finder.follow(&whose.users());
+            if let Some(sought) = &mut self.sought {
+                self.finder.follow(&sought.users());
             }
             self.next_look = now + LOOK_EVERY;
         }
     }
 
     fn step(&mut self) {
-        for found in self.finder.step(PATIENCE).into_iter().filter(|found| !is_meant_so(found)) {
+        for found in self.finder.step(PATIENCE).into_iter().filter(|found| !is_on_purpose(found)) {
             let begun = found.map_err(SourceError::from).and_then(|component| self.begin(component));
             if let Err(error) = begun {
                 self.tell(Err(error));
@@ -385,23 +398,24 @@ impl<T: Arrival> Seeker<T> {
         let path = component.path().to_owned();
         let arrival =
             T::begin(component, self.processors, &self.trust).inspect_err(|_| self.finder.let_go(&path))?;
-        self.begun.push(Begun { arrival, deadline: Instant::now() + PATIENCE });
+        self.begun.push(BegunArrival { arrival, deadline: Instant::now() + PATIENCE });
         Ok(())
     }
 
     fn fail(&mut self, arrival: &T, error: SourceError) {
+        // The finder may find the component again and try anew.
         self.finder.let_go(arrival.path());
         self.tell(Err(error));
     }
 
     fn tell(&self, arrival: Result<T, SourceError>) {
-        // Whoever wanted to know may be gone.
+        // An error means that the receiver is gone. The arrival is dropped then.
         let _ = self.sender.send(arrival);
     }
 
     fn wait(&mut self) {
         let now = Instant::now();
-        let next_look = self.whose.as_ref().map(|_| self.next_look);
+        let next_look = self.sought.as_ref().map(|_| self.next_look);
         let ends = self.begun.iter().map(|begun| begun.deadline);
         let next = ends.chain(next_look).fold(self.next_full, Instant::min);
         let others = self.begun.iter().map(|begun| begun.arrival.fd());
@@ -410,8 +424,9 @@ impl<T: Arrival> Seeker<T> {
     }
 }
 
-/// Another finder of this process may have it, and a program that reads its own probes does so on purpose.
-fn is_meant_so(found: &Result<Component, AttachError>) -> bool {
+/// Whether a component is read by another scheduler on purpose: another finder of this process may have it, and a
+/// program may read its own probes.
+fn is_on_purpose(found: &Result<Component, AttachError>) -> bool {
     matches!(found, Err(AttachError::Busy { pid, scheduler, .. }) if [std::process::id(), *pid].contains(scheduler))
 }
 
@@ -420,11 +435,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_another_scheduler_reads_is_worth_a_word() {
+    fn only_a_component_that_another_scheduler_reads_is_reported() {
         let own = std::process::id();
         let busy = |pid, scheduler| Err(AttachError::Busy { component: "x".into(), pid, scheduler });
-        assert!(is_meant_so(&busy(own + 1, own)), "read by us, through an earlier finder");
-        assert!(is_meant_so(&busy(own + 1, own + 1)), "reads itself");
-        assert!(!is_meant_so(&busy(own + 1, own + 2)), "read by somebody else");
+        assert!(is_on_purpose(&busy(own + 1, own)), "read by this process, through an earlier finder");
+        assert!(is_on_purpose(&busy(own + 1, own + 1)), "reads itself");
+        assert!(!is_on_purpose(&busy(own + 1, own + 2)), "read by another scheduler");
     }
 }

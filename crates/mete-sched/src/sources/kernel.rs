@@ -7,22 +7,24 @@ use mete_kernel::{Bound, Characteristic, Division, Kernel, KernelError, Principa
 use mete_log::{Area, DomainId, Shape};
 
 use super::{EventUse, Meaning, Source, SourceError};
-use crate::analysis::Missed;
 use crate::domains::{Change, IDLE};
+use crate::missed::Missed;
 
-/// What the running kernel is called among the sources. A program's label has the number of its process behind its name.
+/// The label of the running kernel among the sources. It cannot be confused with a program's label, which has the
+/// number of the program's process behind its name.
 pub const KERNEL: &str = "kernel";
 
-/// The running kernel, logging what was asked for. Dropped, it is as it was.
+/// The running kernel, which logs what was asked for. When this is dropped, the kernel is as it was before.
 pub struct KernelSource {
     kernel: Kernel,
     events: Vec<EventUse>,
-    /// What is logged, in the order in which it was enabled, which numbers the counters.
+    /// What is logged, in the order in which it was enabled. This order numbers the counters.
     logged: Vec<Characteristic>,
 }
 
-/// The tick that charges the running task, where the length of run queues is not asked for. Else a task that does not leave its
-/// processor would have no time, or at the end some from before the logging.
+/// The tick that charges the running task. It is used if the length of run queues is not asked for. Without it, a
+/// task that does not leave its processor would have no time, or would be charged at its end for time from before the
+/// logging began.
 const CHARGE: Characteristic = Characteristic::RunQueue { hertz: 100 };
 
 /// A characteristic that this machine does not log, and why.
@@ -36,16 +38,17 @@ pub struct Unavailable {
 }
 
 impl KernelSource {
-    /// Has the loaded kernel component log these characteristics. What this machine cannot log is
-    /// left out and said.
+    /// Has the loaded kernel component log these characteristics. What this machine cannot log is left out, and
+    /// returned with the reason.
     ///
     /// # Errors
     ///
-    /// [`KernelError`] if idle time cannot be told apart; nothing is logged then.
+    /// [`KernelError`] if idle time cannot be told apart. Nothing is logged then.
     pub fn start(
         mut kernel: Kernel,
         wanted: &[Characteristic],
     ) -> Result<(KernelSource, Vec<Unavailable>), KernelError> {
+        // Before anything is logged, so that no idle time counts for "other".
         kernel.bind(&Principal::Idle, IDLE)?;
         let (mut events, mut logged, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         for what in wanted {
@@ -61,9 +64,10 @@ impl KernelSource {
             && !logged.iter().any(|what| matches!(what, Characteristic::RunQueue { .. }))
         {
             match kernel.enable(&CHARGE) {
+                // `logged` and not `events`: it is switched with the others, and the analysis gets no rows of it.
                 Ok(_) => logged.push(CHARGE),
                 Err(source) => missing.push(Unavailable {
-                    what: "service time of who does not leave a processor".into(),
+                    what: "service time of tasks that do not leave a processor".into(),
                     source,
                 }),
             }
@@ -99,7 +103,7 @@ fn uses(what: &Characteristic, first: mete_log::EventId) -> Vec<EventUse> {
         Characteristic::Memory => of(Meaning::Memory),
         Characteristic::RunQueue { .. } => of(Meaning::RunQueue),
         Characteristic::Counter(_) => of(Meaning::Counter),
-        // The row of the receiver's side would say the same once more.
+        // One row for both sides: a row of the receiver's side would say the same once more.
         Characteristic::Ipc => of(Meaning::Woke),
     }
 }
@@ -126,8 +130,8 @@ impl Source for KernelSource {
     }
 
     fn bind(&mut self, change: Change) -> Result<(), SourceError> {
-        // The kernel overwrites the entry of a task that ended when its number is given out again.
-        // Control groups it follows itself, and a task's own binding would keep it from doing so.
+        // An ended task needs nothing: the kernel overwrites its entry when its number is given out again. The kernel
+        // follows control groups by itself, and a task's own binding would keep it from doing so.
         if !change.is_alive || change.is_by_cgroup {
             return Ok(());
         }
@@ -145,7 +149,7 @@ impl Source for KernelSource {
 
     fn bind_cgroup(&mut self, path: &Path, domain: DomainId) -> Result<(), SourceError> {
         match self.kernel.bind(&Principal::Cgroup(path.into()), domain) {
-            // It was there when its name was read.
+            // The control group was there when its name was read, and was removed since.
             Err(KernelError::Cgroup { source, .. }) if is_removed(&source) => Ok(()),
             other => Ok(other?),
         }
@@ -155,13 +159,15 @@ impl Source for KernelSource {
         Ok(self.kernel.take_stock()?)
     }
 
-    /// Detaches every program that logs. Those that follow forks, execs and control groups stay.
+    /// Detaches every program that logs. The programs that follow forks, execs and control groups stay attached.
     fn pause(&mut self) -> Result<(), SourceError> {
         Ok(self.logged.iter().try_for_each(|what| self.kernel.disable(what))?)
     }
 
     fn resume(&mut self) -> Result<(), SourceError> {
+        // In the same order as at first, which gives the counters the same numbers.
         self.logged.iter().try_for_each(|what| self.kernel.enable(what).map(drop))?;
+        // Memory may have changed during the pause without a row.
         self.take_stock()
     }
 
@@ -188,11 +194,13 @@ impl Source for KernelSource {
             runs: kernel.runs_missed().ok()?,
             spaces: kernel.spaces_missed().ok()?,
             switches: kernel.switches_missed().ok()?,
+            // The scheduler knows what is late; see `report`.
             ..Missed::default()
         })
     }
 }
 
+/// The result, where a task that has ended is no error.
 fn unless_ended(bound: Result<(), KernelError>) -> Result<(), SourceError> {
     match bound {
         Err(KernelError::Task { source, .. }) if has_ended(&source) => Ok(()),
@@ -201,7 +209,9 @@ fn unless_ended(bound: Result<(), KernelError>) -> Result<(), SourceError> {
 }
 
 fn is_removed(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ENODEV)
+    error.kind() == io::ErrorKind::NotFound
+        // ENODEV: the directory is still there, but the group is being removed.
+        || error.raw_os_error() == Some(libc::ENODEV)
 }
 
 fn has_ended(error: &io::Error) -> bool {

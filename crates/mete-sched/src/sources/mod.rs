@@ -1,5 +1,5 @@
-//! Where logs come from: the kernel component, user-level components, or a region that somebody
-//! else fills. The analysis sees them through one trait and does not care.
+//! Where logs come from: the kernel component, user-level components, or a region that another part of the program
+//! fills. The analysis reads all of them through one trait, [`Source`].
 
 pub mod components;
 pub mod discovery;
@@ -20,13 +20,13 @@ pub use kernel::{KERNEL, KernelSource, Unavailable};
 pub use region::RegionSource;
 pub use standing::{Claims, Trust};
 
-use crate::analysis::Missed;
 use crate::domains::Change;
+use crate::missed::Missed;
 
-/// What an event's rows say, and so what the analysis makes of them.
+/// What an event's rows say. It decides what the analysis makes of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// The domain ran for so many nanoseconds; the correspondent runs now.
+    /// The domain ran for this number of nanoseconds. The correspondent runs now.
     ServiceTime,
     /// The domain woke the correspondent.
     Sent,
@@ -34,17 +34,17 @@ pub enum Meaning {
     Received,
     /// The domain woke the correspondent, in one row for both sides.
     Woke,
-    /// So many bytes are resident for the domain now.
+    /// This number of bytes is resident for the domain now.
     Memory,
-    /// So many tasks are runnable on the row's processor.
+    /// This number of tasks is runnable on the row's processor.
     RunQueue,
-    /// A performance counter moved by so much while the domain ran.
+    /// A performance counter moved by this number while the domain ran.
     Counter,
-    /// The domain used something so often, for the correspondent if there is one: a transaction.
+    /// The domain used something this number of times: a transaction, for the correspondent if there is one.
     Access,
     /// The domain was in a phase of use, for the correspondent if there is one.
     Phase,
-    /// A value of the domain's own.
+    /// A value that the domain's process has chosen to log.
     Sample,
 }
 
@@ -57,7 +57,7 @@ pub struct EventUse {
     pub name: String,
     /// What its rows say.
     pub meaning: Meaning,
-    /// How many occurrences make one row; 1 for each.
+    /// How many occurrences make one row; 1 for a row of each occurrence.
     pub threshold: u32,
 }
 
@@ -67,14 +67,14 @@ impl EventUse {
         EventUse { event, name: name.into(), meaning, threshold: 1 }
     }
 
-    /// The same event, one row for so many occurrences (LOG-8).
+    /// The same event, with one row for this number of occurrences (LOG-8).
     pub fn with_threshold(mut self, threshold: u32) -> EventUse {
         self.threshold = threshold.max(1);
         self
     }
 }
 
-/// One component whose logs are read. It logs already, or as soon as it is told to [begin](Source::begin).
+/// One component whose logs are read. It logs already, or logs as soon as it is told to [begin](Source::begin).
 pub trait Source: Send {
     /// What people call it: `kernel`, or a program and its process.
     fn label(&self) -> &str;
@@ -82,13 +82,13 @@ pub trait Source: Send {
     /// The shape of its areas.
     fn shape(&self) -> Shape;
 
-    /// How many areas it has, one for each processor.
+    /// The number of its areas: one for each processor.
     fn processors(&self) -> usize;
 
     /// One of its areas.
     fn area(&self, processor: usize) -> Area<'_>;
 
-    /// What it logs.
+    /// The events that it logs.
     fn events(&self) -> &[EventUse];
 
     /// Tells it that a process belongs to another domain now.
@@ -98,7 +98,8 @@ pub trait Source: Send {
     /// [`SourceError`] if the component cannot be told. A process that has ended is no error.
     fn bind(&mut self, change: Change) -> Result<(), SourceError>;
 
-    /// The same, unless it has bound the process by itself since it was [`bound`](Source::bound) so.
+    /// Like [`Source::bind`], but changes nothing if the component has bound the process by itself since
+    /// [`Source::bound`] returned `_seen`.
     ///
     /// # Errors
     ///
@@ -107,17 +108,17 @@ pub trait Source: Send {
         self.bind(change)
     }
 
-    /// Binds the kernel's own principals, where the component knows them.
+    /// Binds a control group, if the component knows control groups.
     ///
     /// # Errors
     ///
-    /// As [`Source::bind`]; one that has been removed is none.
+    /// As [`Source::bind`]. A control group that has been removed is no error.
     fn bind_cgroup(&mut self, _path: &Path, _domain: DomainId) -> Result<(), SourceError> {
         Ok(())
     }
 
-    /// Begins to log. Called once its logs have been laid out and it has been told who belongs where, so that its first
-    /// rows are in their domains. Does not wait.
+    /// Begins to log. Called once the source's logs have been laid out and it has been told which processes belong
+    /// where, so that its first rows are in their domains. Does not wait.
     ///
     /// # Errors
     ///
@@ -126,8 +127,8 @@ pub trait Source: Send {
         Ok(())
     }
 
-    /// Logs what there is already, for what else would log only how it changes. Called when its logs have
-    /// been laid out, and again when processes have been bound.
+    /// Logs what exists already, for events that otherwise log only changes. Called when the logs have been laid out,
+    /// and again when processes have been bound.
     ///
     /// # Errors
     ///
@@ -136,8 +137,8 @@ pub trait Source: Send {
         Ok(())
     }
 
-    /// Has it log nothing, until it is [told to go on](Source::resume). Where processes belong it follows meanwhile.
-    /// Does nothing where somebody else has the source log.
+    /// Stops logging until the source is [told to go on](Source::resume). Meanwhile it still follows processes to
+    /// their domains. Does nothing if another part of the program decides when the source logs.
     ///
     /// # Errors
     ///
@@ -146,37 +147,38 @@ pub trait Source: Send {
         Ok(())
     }
 
-    /// Has it log again what it logged before it was [told to pause](Source::pause).
+    /// Logs again what the source logged before it was [told to pause](Source::pause).
     ///
     /// # Errors
     ///
-    /// [`SourceError`] if it cannot.
+    /// [`SourceError`] if it cannot go on.
     fn resume(&mut self) -> Result<(), SourceError> {
         Ok(())
     }
 
-    /// How far the monotonic clock is ahead of the run queues', in nanoseconds; `None` if it has no
-    /// [`Stamp::RunQueue`](mete_log::Stamp::RunQueue), which is cheaper than other stamps where it is there.
+    /// How far the monotonic clock is ahead of the run queues' clock, in nanoseconds. `None` if the source has no
+    /// [`Stamp::RunQueue`](mete_log::Stamp::RunQueue). Where it is there, that stamp is cheaper than others.
     fn run_queue_offset_ns(&self) -> Option<i64> {
         None
     }
 
-    /// What its rows may name to count; `None` for everything.
+    /// The domains that its rows must name in order to count; `None` for all domains.
     fn claims(&self) -> Option<&Claims> {
         None
     }
 
-    /// Takes its answers to what it was told. Does not wait.
+    /// Takes the component's answers to what it was told. Does not wait.
     ///
     /// # Errors
     ///
-    /// [`SourceError`] for what it refused or does not take. [`Source::is_alive`] tells whether it can still be read.
+    /// [`SourceError`] for what the component refused or does not accept. [`Source::is_alive`] says whether it can
+    /// still be read.
     fn attend(&mut self) -> Result<(), SourceError> {
         Ok(())
     }
 
-    /// Has it bind processes by itself as soon as these rules select them; whether the component can. One that can
-    /// gives out the domains of the division.
+    /// Has the component bind processes by itself as soon as these rules select them. Returns whether the component
+    /// can do that. If it can, it also gives out the domains of the division.
     ///
     /// # Errors
     ///
@@ -185,12 +187,12 @@ pub trait Source: Send {
         Ok(false)
     }
 
-    /// The domains of kinds of processes that it has given out.
+    /// The kinds of processes to which it has given out domains, with these domains.
     fn kinds(&self) -> Vec<(ProcessKind, DomainId)> {
         Vec::new()
     }
 
-    /// Where it has a process by itself; `None` if it binds none.
+    /// How the component itself has bound a process; `None` if it binds none.
     fn bound(&self, _pid: u32) -> Option<Bound> {
         None
     }
@@ -200,36 +202,37 @@ pub trait Source: Send {
         Some(Missed::default())
     }
 
-    /// Where it was found, if it was looked for. A process may have several components of one name.
+    /// Where the component was found, if the scheduler looked for it. This tells components apart: a process may have
+    /// several of one name.
     fn found_at(&self) -> Option<&Path> {
         None
     }
 
-    /// Whether it still runs. What it has logged can be read in any case.
+    /// Whether the component still runs. What it has logged can be read in any case.
     fn is_alive(&self) -> bool {
         true
     }
 }
 
-/// A source cannot be used as asked.
+/// Why a source cannot be used as asked.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// The kernel component says why.
+    /// The kernel component gives the reason.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// The connection to a component says why.
+    /// The connection to a component gives the reason.
     #[error(transparent)]
     Component(#[from] AttachError),
-    /// It has another user's rights than when it was taken.
+    /// The component has another user's rights than when it was taken.
     #[error("component {label} has another user now, so it is taken anew")]
     Changed {
         /// The component.
         label: String,
     },
-    /// No memory for its logs.
+    /// There is no memory for the component's logs.
     #[error(transparent)]
     Region(#[from] RegionError),
-    /// Its log area has no room for the log files.
+    /// The source's log area has no room for the log files.
     #[error("the log files of {label} cannot be laid out: {source}")]
     Plan {
         /// The source.
@@ -237,7 +240,7 @@ pub enum SourceError {
         /// Why.
         source: PlanError,
     },
-    /// Its table of processes is full.
+    /// The source's table of processes is full.
     #[error("{label}: {source}")]
     Bindings {
         /// The source.

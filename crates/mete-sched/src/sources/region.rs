@@ -1,4 +1,5 @@
-//! A region that somebody else fills: a test, a replay, a component reached by other means.
+//! A region that another part of the program fills: a test, a replay, or the owner of a component reached by other
+//! means.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ pub struct RegionSource {
 }
 
 impl RegionSource {
-    /// A source of what is logged into `region`.
+    /// A source that reads what is logged into `region`.
     pub fn new(label: impl Into<String>, region: Arc<Region>, events: Vec<EventUse>) -> RegionSource {
         RegionSource { label: label.into(), region, events }
     }
@@ -48,7 +49,7 @@ impl Source for RegionSource {
     }
 }
 
-/// Publishes where a process belongs in the region's table, for the component to look up.
+/// Publishes in the region's table to which domain a process belongs, so that the component can look it up.
 pub(super) fn publish(region: &Region, change: Change) -> Result<(), mete_log::bindings::BindingsFull> {
     let bindings = region.bindings();
     if change.is_alive && change.to != OTHER {

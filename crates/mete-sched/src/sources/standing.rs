@@ -1,13 +1,17 @@
-//! What a component may be told, and for whom its rows count (LOG-6, LOG-11).
+//! What a component is told, and for which domains its rows count (LOG-6, LOG-11).
 //!
-//! Rows say in whose domain and for which correspondent something happened, and any program can write what it likes. Where
-//! the scheduler acts for several users, a row must not move processes of others. So a component speaks for the domain that
-//! its own process is in, and about domains that it was told of. It is told of the processes of its own user, and no others;
-//! a driver that was named as such (`--driver`) is told of all, because whoever named it believes what it says of clients.
-//! Where a driver is selected by a name or a program, which any user's process can have, that holds for the user whose
-//! driver was there first; where there were several users at the beginning, for none of them.
-//! Root's components, and those of the user who runs the scheduler, could do by themselves whatever their rows bring about:
-//! they may say everything.
+//! A row says in which domain and for which correspondent something happened, and any program can write any row.
+//! Where the scheduler acts for several users, a row must not cause processes of other users to be moved. So a
+//! component speaks only for the domain that its own process is in, and only about domains that it was told of.
+//!
+//! A component is told of the processes of its own user, and of no others. There is one exception: a driver that was
+//! named as such (`--driver`) is told of all processes, because the user who named it believes what it says about
+//! clients. A driver may be selected by a name or a program, which any user's process can have. Then the exception
+//! holds for the user whose driver was there first. If drivers of several users were there at the beginning, it holds
+//! for none of them.
+//!
+//! The components of root, and of the user who runs the scheduler, may say everything: they could do by themselves
+//! whatever their rows bring about.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,73 +21,82 @@ use mete_log::{DomainId, NO_DOMAIN};
 use crate::domains::process;
 use crate::domains::{Change, OTHER};
 
-/// Domains that rows can name.
+/// The number of domains that rows can name.
 const DOMAINS: usize = 256;
-/// No user has this number, so nothing is theirs to speak for.
+/// No user has this number, so no process belongs to it and it speaks for nothing.
 const NO_USER: u32 = u32::MAX;
-/// A process may change its user soon after its start, and seldom later.
+/// The first checks are all made, because a process may change its user soon after its start. Later it seldom does.
 const EARLY_CHECKS: u32 = 8;
+/// After the first checks, one check in this number is made.
 const CHECK_EVERY: u32 = 16;
 
-/// What the standing of all components rests on.
+/// What the standing of all components is based on.
 #[derive(Debug, Default)]
 pub struct Trust {
     /// Domains that were named as drivers.
     drivers: Vec<DomainId>,
-    /// Those of them into which any user can bring a process, with the user who is believed.
-    owners: Mutex<BTreeMap<DomainId, Owner>>,
-    /// Users of processes that were looked up of late.
+    /// The domains into which any user can bring a process, with the user who is believed there.
+    owners: Mutex<BTreeMap<DomainId, DomainOwner>>,
+    /// The users of processes that were looked up recently.
     users: Mutex<BTreeMap<u32, Option<u32>>>,
 }
 
-/// Whose a driver is that is known by its name.
+/// The user who is believed in a domain that is selected by a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
-    /// None has come so far.
+enum DomainOwner {
+    /// No user has had a process there so far.
     Unknown,
-    /// The first user who came.
+    /// The first user with a process there.
     User(u32),
-    /// Several were there at the beginning, and nobody knows who was meant.
+    /// Several users had processes there at the beginning, so it is not known which user was meant.
     Several,
 }
 
 impl Trust {
-    /// These domains were named as drivers.
+    /// The trust where these domains were named as drivers.
     pub fn in_drivers(drivers: Vec<DomainId>) -> Trust {
         Trust { drivers, ..Trust::default() }
     }
 
-    /// Any user can bring a process into these domains: they are selected by name. `present` are members at the
-    /// beginning.
+    /// Adds the domains that are selected by name, into which any user can therefore bring a process. `present` are
+    /// members at the beginning.
     pub fn with_open(self, open: &[DomainId], present: impl Iterator<Item = (u32, DomainId)>) -> Trust {
-        let mut owners: BTreeMap<_, _> = open.iter().map(|&domain| (domain, Owner::Unknown)).collect();
+        let mut owners: BTreeMap<_, _> = open.iter().map(|&domain| (domain, DomainOwner::Unknown)).collect();
         for (pid, domain) in present {
-            // Root's may say everything in any case.
+            // Root's processes may say everything in any case, so they do not decide which user is believed.
             let user = self.user_of(pid).filter(|&user| user != 0);
             if let (Some(owner), Some(user)) = (owners.get_mut(&domain), user) {
                 *owner = match *owner {
-                    Owner::Unknown => Owner::User(user),
-                    Owner::User(first) if first == user => Owner::User(user),
-                    _ => Owner::Several,
+                    DomainOwner::Unknown => DomainOwner::User(user),
+                    DomainOwner::User(first) if first == user => DomainOwner::User(user),
+                    _ => DomainOwner::Several,
                 };
             }
         }
         Trust { owners: Mutex::new(owners), ..self }
     }
 
-    /// Whether what a component of this user in this domain says of others is believed.
-    fn is_driver(&self, domain: DomainId, user: u32) -> bool {
+    /// Decides whether a component of this user in this domain is believed as a driver. If the domain has no owner
+    /// yet, records this user as its owner: the first user who comes is believed from then on.
+    fn admit_driver(&self, domain: DomainId, user: u32) -> bool {
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        // A domain that is not in the table is not open to other users, so it needs no owner.
         let is_believed = owners.get_mut(&domain).is_none_or(|owner| {
-            if *owner == Owner::Unknown {
-                *owner = Owner::User(user);
+            if *owner == DomainOwner::Unknown {
+                *owner = DomainOwner::User(user);
             }
-            *owner == Owner::User(user)
+            *owner == DomainOwner::User(user)
         });
         is_believed && self.drivers.contains(&domain)
     }
 
-    /// Forgets whose processes are: they may have changed, and numbers may have been given out again.
+    /// Whether a process belongs to this user.
+    fn belongs(&self, pid: u32, user: u32) -> bool {
+        self.user_of(pid) == Some(user)
+    }
+
+    /// Forgets which process belongs to which user: processes may have changed their users, and numbers of processes
+    /// may have been given out again.
     pub fn look_anew(&self) {
         self.users().clear();
     }
@@ -100,22 +113,25 @@ impl Trust {
 /// The domains that rows of a component may name.
 #[derive(Clone, Debug)]
 pub struct Claims {
-    own: Recent,
-    told: Recent,
+    own: RecentDomains,
+    told: RecentDomains,
+    /// Whether the component is told of every process.
     all_told: bool,
 }
 
-/// A set of domains as of now, and what was in it until lately: rows of that time may still be unread.
+/// A set of domains as of now, with the domains that were in it until recently: rows from that time may still be
+/// unread.
 #[derive(Clone, Copy, Debug, Default)]
-struct Recent {
-    now: Set,
-    before: [Set; 2],
+struct RecentDomains {
+    now: DomainSet,
+    /// What has left the set: since the last aging, and between the last two.
+    before: [DomainSet; 2],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Set([u64; DOMAINS / 64]);
+struct DomainSet([u64; DOMAINS / 64]);
 
-impl Set {
+impl DomainSet {
     fn has(&self, domain: DomainId) -> bool {
         self.0.get(usize::from(domain) / 64).is_some_and(|word| word >> (domain % 64) & 1 != 0)
     }
@@ -127,7 +143,7 @@ impl Set {
     }
 }
 
-impl Recent {
+impl RecentDomains {
     fn has(&self, domain: DomainId) -> bool {
         self.now.has(domain) || self.before.iter().any(|set| set.has(domain))
     }
@@ -140,16 +156,20 @@ impl Recent {
     }
 
     fn age(&mut self) {
-        self.before = [Set::default(), self.before[0]];
+        // What has just left stays for one more round, so that its rows are surely read before it is forgotten.
+        self.before = [DomainSet::default(), self.before[0]];
     }
 }
 
 impl Claims {
-    /// Whether a row counts that names these.
+    /// Whether a row that names this domain and this correspondent counts.
     #[inline]
     pub fn allow(&self, domain: DomainId, correspondent: DomainId) -> bool {
-        let is_known = |domain| self.all_told || self.own.has(domain) || self.told.has(domain);
-        self.own.has(domain) && (correspondent == NO_DOMAIN || is_known(correspondent))
+        self.own.has(domain) && (correspondent == NO_DOMAIN || self.knows(correspondent))
+    }
+
+    fn knows(&self, domain: DomainId) -> bool {
+        self.all_told || self.own.has(domain) || self.told.has(domain)
     }
 }
 
@@ -161,32 +181,33 @@ pub struct Standing {
     own: DomainId,
     checks: u32,
     trust: Arc<Trust>,
-    limits: Option<Limits>,
+    /// `None` for a component that may say everything.
+    limits: Option<ComponentLimits>,
 }
 
-/// What a component has that may not say everything.
+/// What is kept about a component that may not say everything.
 #[derive(Debug)]
-struct Limits {
+struct ComponentLimits {
     claims: Claims,
-    /// Whoever belongs to a domain, told or not.
+    /// The processes that belong to a domain, whether the component was told of them or not.
     bound: BTreeMap<u32, DomainId>,
-    /// Whoever it was told of.
+    /// The processes that the component was told of.
     told: BTreeMap<u32, DomainId>,
-    /// How many of them there are, by domain.
+    /// The number of processes that it was told of, by domain.
     counts: Vec<u32>,
 }
 
 impl Standing {
-    /// That of a component at whose socket this process of this user listens.
+    /// The standing of a component at whose socket this process of this user listens.
     pub fn new(pid: u32, listener: u32, trust: Arc<Trust>) -> Standing {
-        // What root has started may have given its rights up since.
+        // A process that root has started may have given up root's rights since.
         let user = if listener == 0 { process::user(pid).unwrap_or(NO_USER) } else { listener };
         let may_say_all = user == 0 || user == rustix::process::geteuid().as_raw();
-        let limits = (!may_say_all).then(Limits::new);
+        let limits = (!may_say_all).then(ComponentLimits::new);
         Standing { pid, user, own: OTHER, checks: 0, trust, limits }
     }
 
-    /// What rows may name; `None` for everything.
+    /// The domains that rows may name; `None` for all domains.
     pub fn claims(&self) -> Option<&Claims> {
         self.limits.as_ref().map(|limits| &limits.claims)
     }
@@ -196,14 +217,15 @@ impl Standing {
         self.own
     }
 
-    /// What the component is to be told when this has changed.
+    /// Follows a change, and returns what the component must be told because of it.
     pub fn follow(&mut self, change: Change) -> Vec<Change> {
         let is_bound = change.is_alive && change.to != OTHER;
         if change.pid == self.pid {
-            // The number may be another user's by now.
-            let is_its = self.limits.is_none() || self.trust.user_of(self.pid) == Some(self.user);
+            // By now, the number may belong to another user's process.
+            let is_its = self.limits.is_none() || self.trust.belongs(self.pid, self.user);
             self.own = if is_bound && is_its { change.to } else { OTHER };
         }
+        let (trust, user) = (&self.trust, self.user);
         let Some(limits) = &mut self.limits else { return vec![change] };
         if is_bound {
             limits.bound.insert(change.pid, change.to);
@@ -212,48 +234,57 @@ impl Standing {
         }
         if change.pid != self.pid {
             let is_driver = limits.claims.all_told;
-            let may_know = |pid| is_driver || self.trust.user_of(pid) == Some(self.user);
-            return limits.tell(change.pid, may_know).into_iter().collect();
+            let told = limits.tell(change.pid, |pid| is_driver || trust.belongs(pid, user));
+            return told.into_iter().collect();
         }
         limits.claims.speak_for(self.own);
-        let is_driver = self.own != OTHER && self.trust.is_driver(self.own, self.user);
+        // The domain comes first, so that a component in "other" is recorded as the owner of nothing.
+        let is_driver = self.own != OTHER && trust.admit_driver(self.own, user);
         let has_turned = std::mem::replace(&mut limits.claims.all_told, is_driver) != is_driver;
+        // A component that has become a driver, or is one no longer, must be told about every process anew.
         let all: Vec<_> = if has_turned { limits.bound.keys().copied().collect() } else { vec![change.pid] };
-        let may_know = |pid| is_driver || self.trust.user_of(pid) == Some(self.user);
-        all.into_iter().filter_map(|pid| limits.tell(pid, may_know)).collect()
+        all.into_iter()
+            .filter_map(|pid| limits.tell(pid, |pid| is_driver || trust.belongs(pid, user)))
+            .collect()
     }
 
-    /// Some time has passed. Whether it is still what it was taken for: root's, for example.
+    /// Notes that some time has passed. Returns whether the component still is what it was taken for: for example
+    /// root's.
     pub fn is_up_to_date(&mut self) -> bool {
         if let Some(limits) = &mut self.limits {
             limits.claims.own.age();
             limits.claims.told.age();
+            // Limits hold whatever user the component's process has now.
             return true;
         }
         self.checks = self.checks.wrapping_add(1);
         let is_due = self.checks <= EARLY_CHECKS || self.checks.is_multiple_of(CHECK_EVERY);
+        // A process that has ended has no user; that is noticed elsewhere.
         !is_due || process::user(self.pid).is_none_or(|user| user == self.user)
     }
 }
 
 impl Claims {
+    /// Makes `own` the one domain that the component speaks for, apart from "other".
     fn speak_for(&mut self, own: DomainId) {
+        // "other" stays in the set: what belongs to no domain concerns no user.
         for domain in (0..DOMAINS as DomainId).filter(|&domain| domain != OTHER) {
             self.own.put(domain, domain == own);
         }
     }
 }
 
-impl Limits {
-    fn new() -> Limits {
-        let mut claims = Claims { own: Recent::default(), told: Recent::default(), all_told: false };
-        // What belongs to no domain concerns nobody.
+impl ComponentLimits {
+    fn new() -> ComponentLimits {
+        let (own, told) = (RecentDomains::default(), RecentDomains::default());
+        let mut claims = Claims { own, told, all_told: false };
+        // What belongs to no domain concerns no user.
         claims.own.put(OTHER, true);
         let (bound, told) = Default::default();
-        Limits { claims, bound, told, counts: vec![0; DOMAINS] }
+        ComponentLimits { claims, bound, told, counts: vec![0; DOMAINS] }
     }
 
-    /// What the component is to be told of a process, if that has changed.
+    /// What the component must be told about a process; `None` if nothing has changed for it.
     fn tell(&mut self, pid: u32, may_know: impl Fn(u32) -> bool) -> Option<Change> {
         let now = self.bound.get(&pid).copied().filter(|_| may_know(pid));
         let before = self.told.get(&pid).copied();
@@ -273,6 +304,7 @@ impl Limits {
     fn count(&mut self, domain: DomainId, one_more: bool) {
         let Some(count) = self.counts.get_mut(usize::from(domain)) else { return };
         *count = if one_more { count.saturating_add(1) } else { count.saturating_sub(1) };
+        // A domain stays known as long as the component knows of one process in it.
         self.claims.told.put(domain, *count > 0);
     }
 }
@@ -354,7 +386,7 @@ mod tests {
         let mut standing = Standing::new(5_000_001, OWN, trust(&[DRIVER]));
         assert_eq!(told(&mut standing, 3, VICTIM), []);
         assert_eq!(told(&mut standing, 1, DRIVER), [(1, DRIVER), (3, VICTIM)]);
-        assert_eq!(told(&mut standing, 4, VICTIM), [(4, VICTIM)], "who comes later, too");
+        assert_eq!(told(&mut standing, 4, VICTIM), [(4, VICTIM)], "a process that comes later, too");
         let claims = standing.claims().unwrap();
         assert!(claims.allow(DRIVER, VICTIM) && !claims.allow(VICTIM, DRIVER));
         assert_eq!(told(&mut standing, 1, CLIENT), [(1, CLIENT), (3, OTHER), (4, OTHER)]);
@@ -375,9 +407,9 @@ mod tests {
         let trust = open(&[1, 2]);
         assert!(tells(&trust, 1, OWN) && tells(&trust, 2, OWN) && !tells(&trust, 3, OTHERS));
         let trust = open(&[]);
-        assert!(tells(&trust, 3, OTHERS) && !tells(&trust, 1, OWN), "the first who comes");
+        assert!(tells(&trust, 3, OTHERS) && !tells(&trust, 1, OWN), "the first user who comes");
         let trust = open(&[1, 3]);
-        assert!(!tells(&trust, 1, OWN) && !tells(&trust, 3, OTHERS), "nobody knows who was meant");
+        assert!(!tells(&trust, 1, OWN) && !tells(&trust, 3, OTHERS), "it is not known which user was meant");
     }
 
     #[test]
@@ -423,6 +455,6 @@ mod tests {
         let own = rustix::process::geteuid().as_raw();
         assert_eq!((process::user(std::process::id()), process::user(5_000_001)), (Some(own), None));
         let standing = Standing::new(std::process::id(), own, Arc::default());
-        assert!(standing.claims().is_none(), "who runs the scheduler may say everything");
+        assert!(standing.claims().is_none(), "the user who runs the scheduler may say everything");
     }
 }

@@ -1,4 +1,4 @@
-//! What several tests need: processes that end with the test, and bounded waiting.
+//! What several tests need: processes that end with the test, and waits with a bound.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -19,7 +19,7 @@ pub const SUBJECT: &str = env!("CARGO_BIN_EXE_mete-sched-subject");
 pub struct Random(pub u64);
 
 impl Random {
-    /// Another one each time, whose seed is printed.
+    /// A new sequence each time. Its seed is printed.
     pub fn seeded() -> Random {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
         let seed = now.as_nanos() as u64 | 1;
@@ -35,7 +35,7 @@ impl Random {
     }
 }
 
-/// A process that is ended with the test, however it ends.
+/// A process that ends with the test, in whatever way the test ends.
 pub struct Running {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -53,7 +53,7 @@ impl Running {
         Running { child, output }
     }
 
-    /// A subject that waits, and has said so.
+    /// A subject that waits, and has reported that it is there.
     pub fn waiting() -> Running {
         let mut waiting = Running::subject(&["wait"]);
         assert_eq!(waiting.hear(), "here");
@@ -69,7 +69,7 @@ impl Running {
         writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    /// The next line that it says; empty at its end.
+    /// The next line that the process writes; empty at its end.
     pub fn hear(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
@@ -77,17 +77,17 @@ impl Running {
     }
 
     pub fn signal(&self, signal: libc::c_int) {
-        // SAFETY: a child of this process that was not waited for yet, so the number is its own.
+        // SAFETY: it is a child of this process that was not waited for yet, so the number is still its own.
         assert_eq!(unsafe { libc::kill(self.pid() as i32, signal) }, 0);
     }
 
-    /// Waits for its end after `kill -9`.
+    /// Kills the process with signal 9, and waits for its end.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Closes its input, and says what it said last.
+    /// Closes the process's input, and returns the last line that it wrote.
     pub fn end(mut self) -> String {
         drop(self.child.stdin.take());
         let last = self.hear();
@@ -104,7 +104,7 @@ impl Drop for Running {
     }
 }
 
-/// A subject that waits, whose program has this name.
+/// A subject that waits, and whose program has this name.
 pub fn waiting_as(name: &str) -> Running {
     let place = std::env::temp_dir().join(format!("mete-{name}-{}", std::process::id()));
     std::fs::create_dir(&place).unwrap();
@@ -120,18 +120,18 @@ pub fn children(parent: u32) -> Vec<Process> {
     processes().into_iter().filter_map(Process::read).filter(|process| process.parent == parent).collect()
 }
 
-/// Waits until something holds; it must within five minutes.
+/// Waits until a condition holds. It must hold within five minutes.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(300), "waited in vain: {what}");
+        assert!(begin.elapsed() < Duration::from_secs(300), "did not happen in time: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// The kernel component, or a word about why it cannot be used here.
+/// The kernel component. If it cannot be used here, prints why.
 pub fn kernel() -> Option<Kernel> {
-    // The kernel's verifier takes seconds of processor time, which would be minutes beside other load.
+    // The kernel's verifier takes seconds of processor time. Beside other load, that would be minutes.
     let _precedence = Precedence::take();
     match Kernel::load() {
         Ok(kernel) => Some(kernel),
@@ -147,16 +147,16 @@ pub fn kernel() -> Option<Kernel> {
     }
 }
 
-/// Says why a test does not run here.
+/// Prints why a test does not run here.
 pub fn skip(reason: &str) {
     println!("SKIPPED: {reason}");
 }
 
-/// A control group that goes with the test.
+/// A control group that is removed at the end of the test.
 pub struct Group(pub PathBuf);
 
 impl Group {
-    /// One of its own in some hierarchy, or a word about why not.
+    /// A new group in some hierarchy. If none can be made, prints why.
     pub fn make(name: &str) -> Option<Group> {
         let name = format!("mete-sched-{name}-{}", std::process::id());
         let mounts = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup"];
