@@ -1,8 +1,9 @@
-//! Letters that people do not see as what they are. Names of programs, threads, users, files and domains are chosen by
-//! others, and are shown on terminals.
+//! Letters that do not look like what they are. Other people choose the names of programs, threads, users,
+//! files and domains, and these names are shown on terminals.
 
-/// Whether a letter steers what shows it, changes the order in which its neighbours are shown, or shows nothing: control
-/// characters, format characters (Unicode's category Cf), separators of lines, and those that are empty by definition.
+/// Whether a letter controls the terminal, changes the order in which its neighbours are shown, or shows
+/// nothing. These are the control characters, the format characters (Unicode's category Cf), the separators
+/// of lines, and the letters that are empty by definition.
 pub fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
@@ -14,7 +15,7 @@ pub fn is_hidden(letter: char) -> bool {
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The letter, or `?` in its place if it is [hidden](is_hidden).
+/// The letter, or `?` instead if it is [hidden](is_hidden).
 pub fn shown(letter: char) -> char {
     if is_hidden(letter) { '?' } else { letter }
 }

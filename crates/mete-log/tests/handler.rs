@@ -1,4 +1,4 @@
-//! What the handler promises, row by row (LOG-4 to LOG-8).
+//! The handler's promises, row by row (LOG-4 to LOG-8).
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
