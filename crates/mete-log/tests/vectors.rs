@@ -230,7 +230,8 @@ fn log_4_both_handlers_agree_on_every_kind_of_file() {
     }
 }
 
-/// The file's rows overlap, so that each word that only one handler writes shows.
+/// The control word says that a row has one word, so rows of several words overlap, and each word that only
+/// one handler writes shows.
 #[test]
 fn log_11_a_time_source_that_there_is_not_is_none_to_both_handlers() {
     let control_of_the_first_file = 512 + 1;

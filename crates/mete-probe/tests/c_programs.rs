@@ -9,7 +9,7 @@ use common::{LIMIT, Log, Place, Subject, id, poll_all, until};
 use mete_log::{NO_DOMAIN, Row, Stamp};
 use mete_probe::attach::Component;
 
-/// Compilers and how they compile; those that are not installed are skipped, and said to be.
+/// Compilers and their options. Those that are not installed are skipped, with a message.
 const COMPILERS: [&[&str]; 6] = [
     &["gcc", "-xc", "-std=c11", "-Wpedantic"],
     &["gcc", "-xc", "-std=c11", "-O2", "-fPIE", "-pie", "-flto", "-Wl,--gc-sections", "-ffunction-sections"],
@@ -18,21 +18,21 @@ const COMPILERS: [&[&str]; 6] = [
     &["clang-19", "-xc", "-std=c11", "-O0"],
     &["clang++-19", "-xc++", "-std=c++17", "-O2"],
 ];
-/// What the Rust standard library needs of the system.
+/// The system's libraries that the Rust standard library needs.
 const SYSTEM_LIBRARIES: [&str; 5] = ["-lgcc_s", "-lpthread", "-ldl", "-lm", "-lc"];
 
 fn crate_path(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Where the libraries for C were built to, beside this test.
+/// A library for C, which was built beside this test.
 fn library(name: &str) -> Option<PathBuf> {
     let folder = std::env::current_exe().ok()?.parent()?.parent()?.to_owned();
     let found = folder.join(name);
     found.exists().then_some(found)
 }
 
-/// Compiles the C subject; `None`, with a word, where the compiler is missing.
+/// Compiles the C subject. `None`, with a message, if the compiler is missing.
 fn compile(place: &Place, compiler: &[&str], libraries: &[&str]) -> Option<PathBuf> {
     compile_file(place, "count", compiler, libraries)
 }
@@ -180,8 +180,8 @@ fn log_2_shared_objects_come_and_go_while_their_events_are_on() {
     subject.finish();
 }
 
-/// Unloads a plug-in that is built so while its event is on, has a thread end that has logged, and
-/// lets the scheduler go: all of that runs the library's code.
+/// Unloads a plug-in that is linked to these libraries while its event is on, then ends a thread that has
+/// logged, then disconnects the scheduler. Each step runs the library's code.
 fn assert_harmless_to_unload(place: &Place, libraries: &[&str]) {
     let host = compile_file(place, "unloader", &["cc", "-xc", "-O2"], &["-ldl", "-lpthread"]);
     let plugin = compile_file(place, "plugin", &["cc", "-xc", "-O2", "-fPIC", "-shared"], libraries);
@@ -262,5 +262,5 @@ fn log_2_a_c_program_built_for_it_runs_without_the_library() {
     let subject = Subject::start_command(&place, Command::new(program));
     let socket = subject.socket().to_owned();
     assert_eq!(subject.finish().len(), 1);
-    assert!(!socket.exists(), "there was nobody to make it");
+    assert!(!socket.exists(), "no library was there to make it");
 }

@@ -1,4 +1,4 @@
-//! Programs that do to their descriptors what daemons do (LOG-11).
+//! Programs that close their descriptors, as daemons do (LOG-11).
 
 mod common;
 
@@ -24,7 +24,7 @@ fn log_11_a_program_that_closes_all_descriptors_runs_unchanged() {
     let mut subject = Subject::start(&place, &["daemon"]);
     until(|| subject.socket().exists().then_some(()));
     order(&mut subject, "close");
-    // Whoever finds the socket that is left makes the listener look at its descriptors.
+    // A scheduler that connects to the socket that is left makes the listener look at its descriptors.
     until(|| {
         let found = Component::connect(subject.socket(), std::time::Duration::from_millis(50));
         assert!(found.is_err(), "its socket is closed");
@@ -68,7 +68,7 @@ fn log_11_a_program_that_closes_all_descriptors_while_it_is_read_runs_unchanged(
     component.provide(log.region.clone()).expect("provide");
     component.enable(0).expect("enable");
     order(&mut subject, "close");
-    assert!(component.disable(0).is_err(), "nobody answers");
+    assert!(component.disable(0).is_err(), "there is no answer");
     drop(component);
     until(|| (threads(&mut subject) == 1).then_some(()));
     order(&mut subject, "check");
@@ -83,7 +83,7 @@ fn log_11_a_program_that_is_started_without_standard_descriptors_writes_into_non
     let told = place.path().join("descriptors");
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"));
     command.arg("descriptors").arg(&told).env("METE_RUNTIME_DIR", place.path());
-    // SAFETY: closes descriptors and does nothing else.
+    // SAFETY: the child closes descriptors and does nothing else.
     unsafe { command.pre_exec(|| (0..3).try_for_each(|number| closed(libc::close(number)))) };
     assert!(command.status().expect("start the subject").success());
     let told = std::fs::read_to_string(told).expect("what it wrote");

@@ -1,4 +1,4 @@
-//! Either side may be killed at any moment; the other goes on (LOG-11).
+//! Either side can be killed at any moment; the other one continues (LOG-11).
 
 mod common;
 
@@ -9,7 +9,7 @@ use mete_log::Stamp;
 use mete_probe::attach::{AttachError, Component};
 use mete_probe::finder::Finder;
 
-/// The subject as a scheduler, reading another subject.
+/// A subject that is a scheduler and reads another subject.
 fn scheduler_of(place: &Place, subject: &Subject) -> Subject {
     until(|| subject.socket().exists().then_some(()));
     let mut scheduler =
@@ -74,14 +74,14 @@ fn log_11_a_killed_component_is_noticed_and_its_last_rows_are_read() {
         assert!(!component.is_alive());
         let number = id(&component, "number");
         let _ = poll_all(&mut readers, |_, row| assert_eq!(row.event, Some(number)));
-        assert_eq!(poll_all(&mut readers, |_, _| ()).rows, 0, "nobody writes any more");
+        assert_eq!(poll_all(&mut readers, |_, _| ()).rows, 0, "no process writes any more");
         assert!(component.disable(number).is_err());
         assert!(subject.socket().exists(), "a killed program cannot clean up");
     }
     let mut finder = Finder::in_directories(vec![place.path().to_owned()]).expect("a finder");
     assert!(finder.take_new(LIMIT).is_empty());
     let left = std::fs::read_dir(place.path()).expect("the sockets' directory").count();
-    assert_eq!(left, 0, "whoever looks for components cleans up");
+    assert_eq!(left, 0, "a process that looks for components cleans up");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn log_11_a_stopped_component_does_not_hold_up_the_scheduler() {
     signal(rustix::process::Signal::CONT);
     assert!(matches!(answer, Err(AttachError::Silent { .. })), "{answer:?}");
     drop(answer);
-    // What it was asked while it stood is forgotten; it can be taken as ever.
+    // What it was asked while it was stopped is forgotten. It can be taken as before.
     until(|| Component::connect(subject.socket(), LIMIT).ok());
 }
 

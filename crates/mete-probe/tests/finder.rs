@@ -1,4 +1,4 @@
-//! Programs that listen and say nothing, of any user and in any number, cost the others nothing (LOG-11).
+//! Programs that listen and send nothing, of any user and in any number, do not delay the others (LOG-11).
 
 mod common;
 
@@ -12,16 +12,17 @@ use mete_probe::finder::Finder;
 use mete_probe::wire::{Message, Name, Packet};
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 
-/// Users that exist nowhere.
+/// Users that do not exist.
 const OTHERS: [u32; 2] = [64_001, 64_002];
-/// Nobody waits for it in these tests.
+/// These tests never wait for its end.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A socket in a directory, at which a program of this user listens.
 fn listener(place: &Path, user: u32, number: usize) -> OwnedFd {
     let path: PathBuf = place.join(format!("{number}.sock"));
     let listen = move || {
-        // SAFETY: changes the rights of this thread alone, which ends below; the library's call would change them all.
+        // SAFETY: this changes the rights of this thread alone, which ends below. The library's call would
+        // change those of all threads.
         let changed = unsafe { libc::syscall(libc::SYS_setresuid, -1, user, -1) };
         assert_eq!(changed, 0);
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -38,7 +39,7 @@ fn belongs_to(place: &Place, user: u32) {
     std::os::unix::fs::chown(place.path(), Some(user), None).expect("another user's directory");
 }
 
-/// Connections that nobody has taken.
+/// The connections that the listener has not accepted yet.
 fn calls(listener: &OwnedFd) -> Vec<OwnedFd> {
     std::iter::from_fn(|| rustix::net::accept_with(listener, SocketFlags::CLOEXEC).ok()).collect()
 }
@@ -94,7 +95,7 @@ fn log_11_silent_sockets_of_one_user_leave_their_places_to_another() {
         assert!(step(&mut finder).is_empty());
     }
     let held: Vec<_> = silent.iter().flat_map(calls).collect();
-    assert_eq!(held.len(), 8, "of each user only so many are called at once");
+    assert_eq!(held.len(), 8, "of each user a limited number is called at once");
 
     let speaker = listener(places[1].path(), OTHERS[1], 1);
     let call = until(|| {
@@ -105,7 +106,7 @@ fn log_11_silent_sockets_of_one_user_leave_their_places_to_another() {
     let found = until(|| step(&mut finder).pop()).expect("taken");
     assert_eq!(found.user(), OTHERS[1]);
     drop(held);
-    // Those that hung up are followed by the next ones.
+    // After those that hung up, the next ones are called.
     until(|| {
         step(&mut finder);
         silent.iter().flat_map(calls).next()

@@ -34,7 +34,7 @@ fn log_12_rows_are_read_in_place_from_memory_that_the_scheduler_provided() {
     subject.finish();
 }
 
-/// The counters of the rows that an order brings about.
+/// The counters of the rows that some orders cause.
 fn rows_after(subject: &mut Subject, log: &Log, orders: &[&str]) -> Vec<u64> {
     let mut readers = log.readers();
     for order in orders {

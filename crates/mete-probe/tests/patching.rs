@@ -88,7 +88,7 @@ fn log_3_threads_run_through_probes_that_are_switched_all_the_time() {
         let mut component = take(&subject, &log);
         let mut readers = log.readers();
         let events = ["number", "phase", "value"].map(|name| id(&component, name));
-        let mut order = Order::new(events);
+        let mut order = RowOrder::new(events);
         for cycle in 0..4000 {
             component.enable(events[cycle % 3]).expect("enable");
             if cycle % 16 == 0 {
@@ -107,16 +107,16 @@ fn log_3_threads_run_through_probes_that_are_switched_all_the_time() {
     }
 }
 
-/// Checks that every row is one that some probe wrote, whole, and in each thread's order.
-struct Order {
+/// Checks that some probe wrote every row, that it is whole, and that it is in its thread's order.
+struct RowOrder {
     events: [EventId; 3],
     rows: u64,
     last: HashMap<(usize, u16, u16), u64>,
 }
 
-impl Order {
-    fn new(events: [EventId; 3]) -> Order {
-        Order { events, rows: 0, last: HashMap::new() }
+impl RowOrder {
+    fn new(events: [EventId; 3]) -> RowOrder {
+        RowOrder { events, rows: 0, last: HashMap::new() }
     }
 
     fn check(&mut self, readers: &mut [Reader<'_>]) {

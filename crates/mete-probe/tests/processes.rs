@@ -1,4 +1,4 @@
-//! Programs as they come: threads with domains, forks, no permission, probes passed on.
+//! Programs of many kinds: threads with domains, forks, no permission, probes that are passed on.
 
 mod common;
 
@@ -11,8 +11,8 @@ use mete_log::Stamp;
 use mete_probe::attach::{AttachError, Component};
 use mete_probe::wire::Refusal;
 
-/// Has the subject "domains" pass its probes after some order, and returns the domains that its
-/// main thread and a fresh thread were charged with.
+/// Has the subject "domains" pass its probes after an order. Returns the domains to which its main thread and
+/// a new thread were charged.
 fn domains_after(subject: &mut Subject, log: &Log, order: &str) -> (u16, u16) {
     let mut readers = log.readers();
     subject.say(order);
@@ -182,7 +182,7 @@ fn log_15_a_component_completes_another_ones_rows_and_passes_them_on() {
     let log = Log::new(8192, Stamp::None);
     component.provide(log.region.clone()).expect("provide");
     let mut readers = log.readers();
-    // Only once somebody reads the result does the middle one read the source.
+    // The middle one reads the source only once a scheduler reads the result.
     enable(&mut component, &["number"]);
     assert_eq!(middle.line(), "completing");
     assert_eq!(source.line(), "done");

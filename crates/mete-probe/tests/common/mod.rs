@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use mete_log::{Entries, EventId, FileSpec, Plan, Poll, Reader, Region, Row, Shape, Stamp};
 use mete_probe::attach::{AttachError, Component};
 
-/// Nothing here waits longer.
+/// Nothing here waits longer than this.
 pub const LIMIT: Duration = Duration::from_secs(300);
 
-/// A directory of sockets, removed when dropped.
+/// A directory of sockets. Dropped, it is removed.
 pub struct Place(PathBuf);
 
 impl Place {
@@ -69,7 +69,7 @@ impl Subject {
         &self.socket
     }
 
-    /// Takes it, once it listens and no scheduler before has it any more.
+    /// Takes the subject, once it listens and no earlier scheduler has it any more.
     pub fn connect(&self) -> Component {
         until(|| match Component::connect(&self.socket, LIMIT) {
             Ok(component) => Some(component),
@@ -78,7 +78,7 @@ impl Subject {
         })
     }
 
-    /// Says a line to it.
+    /// Writes a line to its input.
     pub fn say(&mut self, line: &str) {
         writeln!(self.input.as_mut().expect("open"), "{line}").expect("the subject's input");
     }
@@ -87,7 +87,7 @@ impl Subject {
         self.output.recv_timeout(LIMIT).expect("a line of the subject's output in time")
     }
 
-    /// Ends it gently and returns what it still had to say; it must have ended well.
+    /// Ends it gently and returns the rest of its output. It must end successfully.
     pub fn finish(mut self) -> Vec<String> {
         drop(self.input.take());
         let mut lines = Vec::new();
@@ -109,12 +109,12 @@ impl Subject {
     }
 }
 
-/// Reads along, so that waiting for a line can be limited.
+/// Reads the output in a thread, so that waiting for a line can be limited.
 fn lines_of(output: ChildStdout) -> Receiver<String> {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let lines = BufReader::new(output).lines().map_while(Result::ok);
-        // Whoever asked may be gone.
+        // The receiver may be gone.
         lines.map(|line| sender.send(line)).take_while(Result::is_ok).for_each(drop);
     });
     receiver
@@ -131,7 +131,7 @@ impl Drop for Subject {
     }
 }
 
-/// Tries until there is an answer, up to [`LIMIT`].
+/// Tries until there is an answer, for [`LIMIT`] at most.
 pub fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + LIMIT;
     loop {
@@ -143,7 +143,7 @@ pub fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A region for all processors, with one file of that many rows that every event goes to.
+/// A region for all processors, with one file of `rows` rows for all events.
 pub struct Log {
     pub region: Arc<Region>,
     pub plan: Plan,
