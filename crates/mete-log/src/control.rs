@@ -140,7 +140,7 @@ impl Control {
         if words == 0 {
             return Control(flags).with_plain();
         }
-        // One word makes a row of 1 word, two of 2, three of 4: so the logarithm is the number less one.
+        // Entries of one, two and three words make rows of 1, 2 and 4 words, whose logarithm is one less.
         let row = words as u64 - 1;
         let first = (offset as u64 / OFFSET_UNIT * (OFFSET_UNIT / 8)) & FIRST_BITS;
         let last = (1 << row << (rows_log2 & 31)) - 1;

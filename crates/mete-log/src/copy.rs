@@ -1,8 +1,8 @@
 //! Copying words out of shared memory while a producer can be writing them.
 //!
 //! A loop of atomic loads moves eight bytes at a time, which is a small part of the memory's speed. On x86-64
-//! the copy is the processor's own string move instead. It is opaque to the compiler, which so assumes
-//! nothing about the words. Words that change meanwhile can come out as a mixture of old and new; the reader
+//! the copy is the processor's own string move instead. It is opaque to the compiler, which therefore assumes
+//! nothing about the words. Words that change meanwhile can come out as a mixture of old and new. The reader
 //! finds that out by the index and drops the row.
 
 use core::sync::atomic::AtomicU64;

@@ -1,7 +1,5 @@
 //! The layout of a log area: where everything lies, in bytes. This file is the one definition.
-//! `include/mete_layout.h` says the same in C, and a test compares the two. S //!            slack
-//! 64 bytes that garbled control words may spoil -- //!            slack              64 bytes that a row may
-//! run into if its control word is garbled
+//! `include/mete_layout.h` says the same in C, and a test compares the two.
 //!
 //! ```text
 //!   0        header             one page
@@ -9,7 +7,7 @@
 //!            domain table       16 bytes per (domain, event), domain-major
 //!            (page boundary)
 //!            data               the log files' rows
-//!            slack              64 bytes that garbled control words may spoil
+//!            slack              64 bytes that a row may run into if its control word is garbled
 //!            (page boundary)
 //! ```
 

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn new_6_what_turns_others_around_or_cannot_be_seen_is_replaced() {
+    fn new_6_letters_that_reorder_text_or_are_invisible_are_replaced() {
         let replaced = "\u{202e}\u{2066}\u{2069}\u{200b}\u{200f}\u{feff}\u{61c}\u{ad}\u{e0041}\u{2028}\u{3164}\u{1b}\u{9b}\u{7f}\n";
         assert!(replaced.chars().all(|letter| shown(letter) == '?'));
         let kept = "make-j4 é Привет λόγος עברית العربية 漢字 한글 हिन्दी ไทย 🦀 …–“”";

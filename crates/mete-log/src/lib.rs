@@ -19,7 +19,7 @@
 //!
 //! 1. **No word in the area is trusted.** Whatever bits the area holds, the producer writes inside
 //!    the area or not at all, and the reader returns good rows or an error (LOG-11).
-//! 2. **The logging path takes no lock, writes no other processor's memory and makes no system
+//! 2. **The logging path takes no lock, writes to no other processor's memory and makes no system
 //!    call** (LOG-9). The row is written first; storing the index commits it.
 //! 3. **Loss is exact.** A file counts the rows that were ever written. The number of rows that a
 //!    reader could not get is the difference of two numbers (LOG-10, design decision D2).

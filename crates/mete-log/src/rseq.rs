@@ -13,9 +13,9 @@
 //! sequence it only compares what matters (the processor, the index, the control word), stamps, stores and
 //! commits.
 //!
-//! Both ways read the time stamp inside the sequence, so the stamps in a file never go back. Both mask
-//! everything that they derive from shared memory, so a garbled control word leads to some other place in the
-//! same data.
+//! Both ways read the time-stamp counter inside the sequence, so these stamps never go back in a file. Both
+//! mask everything that they derive from shared memory, so a garbled control word leads to some other place
+//! in the same data.
 
 use core::arch::asm;
 use core::ptr::NonNull;
@@ -313,7 +313,7 @@ unsafe fn processor(abi: *mut Abi) -> u32 {
     unsafe { (&raw const (*abi).processor_start).read_volatile() }
 }
 
-/// The parts that every sequence has. The labels: `3` is its descriptor, `21` its begin, `2` its end after
+/// The parts that every sequence has. The labels: `3` is its descriptor, `21` its start, `2` its end after
 /// the commit, `4` the place to which the kernel sends an aborted thread and where `$aborted` is executed.
 ///
 /// After the commit the descriptor is taken back. It would do no harm if it stayed, but the kernel would have

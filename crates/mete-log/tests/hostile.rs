@@ -53,7 +53,7 @@ fn shape() -> Shape {
 
 proptest! {
     #[test]
-    fn log_11_the_producer_stays_inside_its_area_whatever_stands_in_it(
+    fn log_11_the_producer_stays_inside_its_area_whatever_it_contains(
         garbage in prop::collection::vec((any::<prop::sample::Index>(), any::<u64>()), 1..64),
         calls in prop::collection::vec((any::<u16>(), any::<u16>(), any::<u16>(), any::<u64>()), 1..64),
     ) {
@@ -111,7 +111,7 @@ proptest! {
 
 /// The same from another thread, at full speed, on both sides at once.
 #[test]
-fn log_11_scribbling_while_rows_are_written_and_read_harms_nobody() {
+fn log_11_scribbling_while_rows_are_written_and_read_harms_neither_side() {
     let guarded = Guarded::new(shape());
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -19,7 +19,7 @@ fn small() -> Shape {
 }
 
 #[test]
-fn log_12_what_the_scheduler_provides_is_one_memory_for_both() {
+fn log_12_both_sides_share_the_memory_that_the_scheduler_provides() {
     let scheduler = Region::create(small(), 3).unwrap();
     let component = Region::attach(scheduler.fd().try_clone_to_owned().unwrap(), small(), 3).unwrap();
     for (processor, area) in component.areas().enumerate() {
@@ -68,7 +68,7 @@ fn log_everything(area: Area<'_>) {
 }
 
 #[test]
-fn log_9_a_producer_on_one_processor_writes_into_no_other_s_area() {
+fn log_9_a_producer_on_one_processor_writes_into_no_other_processors_area() {
     let region = Region::create(small(), 3).unwrap();
     region.bindings().bind(4711, 1).unwrap();
     for (entries, add) in [(Entries::ALL, false), (Entries::COUNTER, true)] {

@@ -104,7 +104,7 @@ fn both_write_the_same(spec: FileSpec, abi: *mut Abi) -> bool {
         let fast = unsafe { rseq::log(&target(&regions[1]), abi, &clock, record) };
         assert_eq!(portable, fast, "{record:?}");
     }
-    // The portable handler's busy word is free again, so the areas may not differ in anything.
+    // The portable handler's busy word is free again, so the areas must not differ at all.
     bytes(regions[0].area(0)) == bytes(regions[1].area(0))
 }
 

@@ -233,7 +233,7 @@ fn log_4_both_handlers_agree_on_every_kind_of_file() {
 /// The control word says that a row has one word, so rows of several words overlap, and each word that only
 /// one handler writes shows.
 #[test]
-fn log_11_a_time_source_that_there_is_not_is_none_to_both_handlers() {
+fn log_11_both_handlers_treat_an_unknown_time_source_as_none() {
     let control_of_the_first_file = 512 + 1;
     for source in 5..8u64 {
         let value = 0x9444_e6c3_58d5_8b20 | source << 12;

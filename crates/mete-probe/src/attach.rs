@@ -498,7 +498,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn log_11_name_of_a_program_steers_no_terminal() -> io::Result<()> {
+    fn log_11_the_name_of_a_program_controls_no_terminal() -> io::Result<()> {
         let own = std::process::id();
         let before = std::fs::read_to_string(format!("/proc/{own}/comm"))?;
         std::fs::write(format!("/proc/{own}/comm"), "r\u{1b}[31m\nX")?;

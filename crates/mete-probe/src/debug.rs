@@ -1,5 +1,5 @@
 //! Messages for people who look for a fault. A program with probes runs unchanged and silently, whatever goes
-//! wrong in this library; `METE_DEBUG=1` has it say what does.
+//! wrong in this library; with `METE_DEBUG=1` it reports what does.
 
 use std::sync::OnceLock;
 

@@ -117,6 +117,7 @@ mod tests {
         let number = descriptor.get().unwrap().as_raw_fd();
         // What a program does that closes all files and opens its own. In one call, so that other tests do
         // not get the number in between.
+        // SAFETY: `descriptor` allows for that.
         assert_eq!(unsafe { libc::dup2(null().as_raw_fd(), number) }, number);
         assert!(!descriptor.is_ours());
         assert_eq!(descriptor.get().unwrap_err().raw_os_error(), Some(libc::EBADF));

@@ -378,7 +378,7 @@ impl Finder {
     /// Whether one more component of a user may be called.
     fn has_room(&self, user: u32, loads: &BTreeMap<u32, UserLoad>) -> bool {
         let load = loads.get(&user).copied().unwrap_or_default();
-        // Its own components take no place of other users'.
+        // This user's components take no places of other users' components.
         if user == directory::user() {
             return load.called < MOST_OWN_CALLED;
         }
@@ -412,7 +412,7 @@ impl Finder {
         (outcome.is_ok() || is_first).then_some(outcome)
     }
 
-    /// Reads and drops the notices of changes: that there was one is all that counts.
+    /// Reads and drops the notices of changes: it only matters that there was one.
     fn drain_changes(&self) {
         let mut space = [core::mem::MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(&self.changes, &mut space);
@@ -432,7 +432,7 @@ impl KnownSocket {
         matches!(self.state, SocketState::Due(at) if at <= now)
     }
 
-    /// Notes a failure: the component is tried again later, each time after twice the time.
+    /// Notes a failure: the component is tried again later, each time after twice the last time.
     fn fail(&mut self, first: Duration) {
         let delay = first.saturating_mul(1 << self.failures.min(DOUBLINGS));
         self.failures = self.failures.saturating_add(1);
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn log_11_of_another_user_a_bounded_number_of_components_is_taken() {
+    fn log_11_a_limited_number_of_components_of_another_user_is_taken() {
         let (own, other) = (directory::user(), directory::user() + 1);
         let next = |users: &[_]| {
             let finder = finder_that_knows(users);
@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn log_11_that_a_component_does_not_answer_is_told_once() {
+    fn log_11_a_component_that_does_not_answer_is_reported_once() {
         let mut finder = finder_that_knows(&[(1, 0)]);
         let mut told = |error| finder.settle("/1/due".into(), Err(error)).is_some();
         let silent = || AttachError::Silent { component: "x".into(), limit: Duration::ZERO };

@@ -13,8 +13,8 @@ use crate::event::RawEvent;
 use crate::sequences;
 use crate::slot::{self, ThreadSlot};
 
-/// The shape of a component's areas. It is a constant, because the handler's time depends on such
-/// computations.
+/// The shape of a component's areas. It is a constant, because the handler spends its time on computing
+/// addresses from it.
 pub(crate) const SHAPE: Shape = Shape::COMPONENT;
 
 /// The log areas to which rows go. Once published, a value of this type lives for ever, and so does the range
@@ -22,7 +22,7 @@ pub(crate) const SHAPE: Shape = Shape::COMPONENT;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct LogAreas {
-    // First, so that the value's address is its address.
+    // First, so that its address is the value's own.
     #[cfg(target_arch = "x86_64")]
     target: mete_log::rseq::Target,
     base: NonNull<u8>,

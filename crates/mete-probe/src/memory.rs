@@ -52,7 +52,7 @@ pub fn domain_of_process(pid: u32) -> Option<DomainId> {
     if table.is_null() {
         return None;
     }
-    // SAFETY: the table is at the begin of a range, which is mapped for ever. Its words are atomic.
+    // SAFETY: the table comes first in a range, which is mapped for ever. Its words are atomic.
     let slots = unsafe { core::slice::from_raw_parts(table, SLOTS) };
     Bindings::new(slots).domain_of(pid)
 }
@@ -76,7 +76,7 @@ impl LogMemory {
         }
         // A thread on a processor without an area could only drop its rows.
         if (processors as usize) < configured_processors() {
-            debug::tell(|| format!("refused log memory for {processors} processors: there are more"));
+            debug::tell(|| format!("refused log memory for {processors} processors: this machine has more"));
             return false;
         }
         let Some(current) = self.range_for(processors) else { return false };

@@ -53,7 +53,7 @@ pub(crate) enum PatchError {
         source: io::Error,
     },
     /// The bytes at the site are neither the no-op nor the jump.
-    #[error("the probe at {address:#x} is not what was compiled there; left alone")]
+    #[error("the code at {address:#x} is not the probe that was compiled there, so it is left unchanged")]
     Foreign {
         /// The site's address.
         address: usize,

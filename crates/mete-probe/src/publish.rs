@@ -19,8 +19,9 @@ use crate::{debug, directory, fork, patch, residence, slot, state};
 /// Large enough for what the thread does, small enough not to be noticed.
 const STACK_BYTES: usize = 128 * 1024;
 
-/// A wait looks a file up by its number once, at its begin. If the program gives the number to a file of its
-/// own meanwhile, the wait can miss what happens afterwards, but for no longer than this.
+/// When something has happened, the kernel looks up by its number again the file that a thread waits for. If
+/// the program has given the number to a file of its own meanwhile, the wait misses what has happened, but
+/// for no longer than this.
 const LOOK_AGAIN: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 30, tv_nsec: 0 };
 
 static IS_STARTED: AtomicBool = AtomicBool::new(false);

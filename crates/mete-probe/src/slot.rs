@@ -53,7 +53,7 @@ static FIRST: SlotPiece = SlotPiece::new();
 /// The slot of a thread before its first event, and of a thread for which there was no memory for a slot.
 static NO_SLOT: ThreadSlot = ThreadSlot::new();
 
-/// The calling thread's slot. Before the thread's first event it is a slot that says nothing.
+/// The calling thread's slot; before its first event [`NO_SLOT`].
 #[inline(always)]
 pub(crate) fn present() -> &'static ThreadSlot {
     pointer::get()
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn log_11_a_first_event_needs_nothing_that_another_thread_may_be_amid_making() {
+    fn log_11_a_first_event_needs_nothing_that_another_thread_may_be_making() {
         // The key was made when the library was loaded, before any test.
         assert!(EXIT_KEY.get().is_some_and(|key| key.is_some()));
     }
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn log_6_binding_from_outside_and_inside_at_once_settles_on_the_outside() {
+    fn log_6_if_scheduler_and_program_bind_a_thread_at_once_the_scheduler_wins() {
         let _alone = ONE_AT_A_TIME.lock();
         let slot = mine();
         for round in 0..2000_u32 {

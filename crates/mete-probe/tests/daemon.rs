@@ -49,7 +49,7 @@ fn log_11_a_program_that_closes_all_descriptors_and_forks_runs_unchanged() {
 }
 
 #[test]
-fn log_11_a_program_forks_as_late_as_it_likes() {
+fn log_11_a_program_can_fork_until_its_end() {
     let place = Place::new("late");
     let mut subject = Subject::start(&place, &["forks"]);
     until(|| subject.socket().exists().then_some(()));

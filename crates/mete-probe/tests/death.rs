@@ -42,7 +42,7 @@ fn log_11_a_killed_scheduler_leaves_the_component_running_for_the_next_one() {
 }
 
 #[test]
-fn log_11_a_second_scheduler_is_told_who_has_the_component() {
+fn log_11_a_second_scheduler_learns_which_process_has_the_component() {
     let place = Place::new("busy");
     let subject = Subject::start(&place, &["count", "1"]);
     let scheduler = scheduler_of(&place, &subject);
@@ -112,7 +112,7 @@ fn is_stopped(pid: u32) -> bool {
 }
 
 #[test]
-fn log_12_components_that_come_later_are_found() {
+fn log_12_components_that_start_later_are_found() {
     let place = Place::new("finder");
     let first = Subject::start(&place, &["count", "1"]);
     until(|| first.socket().exists().then_some(()));

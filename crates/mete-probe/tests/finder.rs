@@ -114,8 +114,8 @@ fn log_11_silent_sockets_of_one_user_leave_their_places_to_another() {
 }
 
 #[test]
-fn log_11_what_listens_in_the_directory_of_another_user_is_left_alone() {
-    if !is_root("log_11_what_listens_in_the_directory_of_another_user_is_left_alone") {
+fn log_11_a_program_that_listens_in_another_users_directory_is_left_alone() {
+    if !is_root("log_11_a_program_that_listens_in_another_users_directory_is_left_alone") {
         return;
     }
     let place = Place::new("finder-misplaced");
@@ -166,7 +166,7 @@ fn log_11_neither_calling_nor_telling_a_component_waits_for_it() {
 }
 
 #[test]
-fn log_11_answers_are_taken_when_they_come_and_refusals_are_said() {
+fn log_11_answers_are_taken_when_they_arrive_and_refusals_are_reported() {
     let place = Place::new("finder-answers");
     let subject = Subject::start(&place, &["count", "1"]);
     let mut component = subject.connect();

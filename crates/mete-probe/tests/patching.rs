@@ -56,7 +56,7 @@ fn log_2_a_site_is_a_no_op_when_off_and_a_jump_when_on() {
 
 #[cfg(all(target_arch = "x86_64", not(feature = "flag-check")))]
 #[test]
-fn log_3_code_that_somebody_else_has_changed_is_left_alone_and_nothing_is_switched() {
+fn log_3_code_that_another_program_has_changed_is_left_alone_and_no_site_is_switched() {
     use mete_probe::attach::AttachError;
     use mete_probe::wire::Refusal;
 

@@ -34,7 +34,7 @@ fn enable(component: &mut Component, names: &[&str]) {
 }
 
 #[test]
-fn log_6_domains_come_from_the_scheduler_then_the_program_and_first_the_thread() {
+fn log_6_the_thread_precedes_the_process_and_the_scheduler_precedes_the_program() {
     let place = Place::new("domains");
     let mut subject = Subject::start(&place, &["domains"]);
     let thread: u32 = subject.line().parse().expect("a thread's number");
@@ -122,7 +122,7 @@ fn log_12_the_child_of_a_fork_is_a_component_of_its_own() {
 }
 
 #[test]
-fn log_11_what_a_program_that_has_withdrawn_forks_is_no_component() {
+fn log_11_the_children_of_a_program_that_has_withdrawn_are_no_components() {
     let place = Place::new("withdrawn");
     let mut subject = Subject::start(&place, &["withdrawn"]);
     assert_eq!(subject.line(), "0", "sockets");
@@ -159,7 +159,7 @@ fn log_11_a_program_that_cannot_publish_itself_runs_unchanged() {
 }
 
 #[test]
-fn log_12_debugging_tells_why_a_program_is_not_published() {
+fn log_12_debugging_shows_why_a_program_is_not_published() {
     let output = Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"))
         .args(["count", "1"])
         .env("METE_RUNTIME_DIR", "/dev/null/x")
@@ -172,7 +172,7 @@ fn log_12_debugging_tells_why_a_program_is_not_published() {
 }
 
 #[test]
-fn log_15_a_component_completes_another_ones_rows_and_passes_them_on() {
+fn log_15_a_component_completes_the_rows_of_another_one_and_passes_them_on() {
     const ROWS: u64 = 5000;
     let place = Place::new("recursive");
     let mut source = Subject::start(&place, &["numbers", "1", &ROWS.to_string()]);
