@@ -26,7 +26,7 @@ impl Clock for UserClock {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 pub fn ticks() -> u64 {
-    // SAFETY: RDTSC has no precondition; Linux leaves it to user space.
+    // SAFETY: RDTSC has no precondition; Linux allows it in user space.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 

@@ -37,13 +37,13 @@ pub struct FileSpec {
     pub rows: u32,
 }
 
-/// Why something cannot be planned.
+/// Why a file or a route cannot be planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// The number of rows of a ring must be a power of two.
     #[error("a log file of {rows} rows: the number must be a power of two, 2 at least")]
     Rows {
-        /// What was asked for.
+        /// The number asked for.
         rows: u32,
     },
     /// The area's data are full.
@@ -65,7 +65,7 @@ pub enum PlanError {
     /// The area has no such event.
     #[error("event {event} is out of range: the log area has room for {events}")]
     Event {
-        /// What was asked for.
+        /// The event asked for.
         event: EventId,
         /// Events in all.
         events: usize,
@@ -73,7 +73,7 @@ pub enum PlanError {
     /// The area has no such domain.
     #[error("domain {domain} is out of range: the log area has room for {domains}")]
     Domain {
-        /// What was asked for.
+        /// The domain asked for.
         domain: DomainId,
         /// Domains in all.
         domains: usize,
@@ -81,7 +81,7 @@ pub enum PlanError {
     /// A selector names no file of this plan.
     #[error("log file {file} is not in the plan, which has {files}, the null file included")]
     File {
-        /// What was asked for.
+        /// The file asked for.
         file: FileId,
         /// Files in the plan.
         files: usize,

@@ -31,15 +31,15 @@ pub enum RegionError {
     /// No processor, or more than the limit.
     #[error("a log region for {processors} processors: must be 1 to 4096")]
     Processors {
-        /// What was asked for.
+        /// The number asked for.
         processors: usize,
     },
     /// The kernel refused memory.
     #[error("cannot {what} a log region of {bytes} bytes: {source}")]
     System {
-        /// What was tried.
+        /// The step that was tried.
         what: &'static str,
-        /// How much.
+        /// The size of the region.
         bytes: usize,
         /// The kernel's answer.
         source: rustix::io::Errno,

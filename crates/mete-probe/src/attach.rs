@@ -58,7 +58,7 @@ pub enum AttachError {
     Silent {
         /// The component.
         component: String,
-        /// How long was waited.
+        /// The time that was waited.
         limit: Duration,
     },
     /// The component does not take the requests that are sent to it.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Log, Place, Subject, until};
+use common::{Log, SocketDirectory, Subject, until};
 use mete_log::Stamp;
 use mete_probe::attach::Component;
 
@@ -20,7 +20,7 @@ fn threads(subject: &mut Subject) -> u32 {
 
 #[test]
 fn log_11_a_program_that_closes_all_descriptors_runs_unchanged() {
-    let place = Place::new("closer");
+    let place = SocketDirectory::new("closer");
     let mut subject = Subject::start(&place, &["daemon"]);
     until(|| subject.socket().exists().then_some(()));
     order(&mut subject, "close");
@@ -38,7 +38,7 @@ fn log_11_a_program_that_closes_all_descriptors_runs_unchanged() {
 
 #[test]
 fn log_11_a_program_that_closes_all_descriptors_and_forks_runs_unchanged() {
-    let place = Place::new("closer-forks");
+    let place = SocketDirectory::new("closer-forks");
     let mut subject = Subject::start(&place, &["daemon"]);
     until(|| subject.socket().exists().then_some(()));
     order(&mut subject, "close");
@@ -50,7 +50,7 @@ fn log_11_a_program_that_closes_all_descriptors_and_forks_runs_unchanged() {
 
 #[test]
 fn log_11_a_program_can_fork_until_its_end() {
-    let place = Place::new("late");
+    let place = SocketDirectory::new("late");
     let mut subject = Subject::start(&place, &["forks"]);
     until(|| subject.socket().exists().then_some(()));
     for occasion in ["in a thread", "at a thread's end", "in the main thread", "at the end"] {
@@ -61,7 +61,7 @@ fn log_11_a_program_can_fork_until_its_end() {
 
 #[test]
 fn log_11_a_program_that_closes_all_descriptors_while_it_is_read_runs_unchanged() {
-    let place = Place::new("closer-read");
+    let place = SocketDirectory::new("closer-read");
     let mut subject = Subject::start(&place, &["daemon"]);
     let mut component = subject.connect();
     let log = Log::new(64, Stamp::None);
@@ -79,7 +79,7 @@ fn log_11_a_program_that_closes_all_descriptors_while_it_is_read_runs_unchanged(
 #[test]
 fn log_11_a_program_that_is_started_without_standard_descriptors_writes_into_none_of_the_probes() {
     use std::os::unix::process::CommandExt;
-    let place = Place::new("bare");
+    let place = SocketDirectory::new("bare");
     let told = place.path().join("descriptors");
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"));
     command.arg("descriptors").arg(&told).env("METE_RUNTIME_DIR", place.path());

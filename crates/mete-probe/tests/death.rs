@@ -4,13 +4,13 @@ mod common;
 
 use std::time::Duration;
 
-use common::{LIMIT, Log, Place, Subject, id, poll_all, until};
+use common::{LIMIT, Log, SocketDirectory, Subject, id, poll_all, until};
 use mete_log::Stamp;
 use mete_probe::attach::{AttachError, Component};
 use mete_probe::finder::Finder;
 
 /// A subject that is a scheduler and reads another subject.
-fn scheduler_of(place: &Place, subject: &Subject) -> Subject {
+fn scheduler_of(place: &SocketDirectory, subject: &Subject) -> Subject {
     until(|| subject.socket().exists().then_some(()));
     let mut scheduler =
         Subject::start(place, &["schedule", subject.socket().to_str().expect("a plain path")]);
@@ -20,7 +20,7 @@ fn scheduler_of(place: &Place, subject: &Subject) -> Subject {
 
 #[test]
 fn log_11_a_killed_scheduler_leaves_the_component_running_for_the_next_one() {
-    let place = Place::new("scheduler-killed");
+    let place = SocketDirectory::new("scheduler-killed");
     let mut subject = Subject::start(&place, &["count", "2"]);
     for round in 0..8 {
         let mut scheduler = scheduler_of(&place, &subject);
@@ -43,7 +43,7 @@ fn log_11_a_killed_scheduler_leaves_the_component_running_for_the_next_one() {
 
 #[test]
 fn log_11_a_second_scheduler_learns_which_process_has_the_component() {
-    let place = Place::new("busy");
+    let place = SocketDirectory::new("busy");
     let subject = Subject::start(&place, &["count", "1"]);
     let scheduler = scheduler_of(&place, &subject);
     match Component::connect(subject.socket(), LIMIT) {
@@ -59,7 +59,7 @@ fn log_11_a_second_scheduler_learns_which_process_has_the_component() {
 
 #[test]
 fn log_11_a_killed_component_is_noticed_and_its_last_rows_are_read() {
-    let place = Place::new("component-killed");
+    let place = SocketDirectory::new("component-killed");
     for round in 0..12 {
         let mut subject = Subject::start(&place, &["count", "3"]);
         let mut component = subject.connect();
@@ -86,7 +86,7 @@ fn log_11_a_killed_component_is_noticed_and_its_last_rows_are_read() {
 
 #[test]
 fn log_11_a_stopped_component_does_not_hold_up_the_scheduler() {
-    let place = Place::new("stopped");
+    let place = SocketDirectory::new("stopped");
     let subject = Subject::start(&place, &["count", "1"]);
     until(|| subject.socket().exists().then_some(()));
     let signal = |signal| {
@@ -113,7 +113,7 @@ fn is_stopped(pid: u32) -> bool {
 
 #[test]
 fn log_12_components_that_start_later_are_found() {
-    let place = Place::new("finder");
+    let place = SocketDirectory::new("finder");
     let first = Subject::start(&place, &["count", "1"]);
     until(|| first.socket().exists().then_some(()));
     let mut finder = Finder::in_directories(vec![place.path().to_owned()]).expect("a finder");

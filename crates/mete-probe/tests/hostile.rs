@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{LIMIT, Log, Place, Subject, poll_all, until};
+use common::{LIMIT, Log, SocketDirectory, Subject, poll_all, until};
 use mete_log::{Region, Shape, Stamp};
 use mete_probe::attach::{AttachError, Component};
 use mete_probe::wire::{Message, Name, PACKET_BYTES, Packet};
@@ -75,7 +75,7 @@ fn garbage() -> impl Strategy<Value = Vec<u8>> {
 
 #[test]
 fn log_11_garbled_requests_of_every_kind_and_length_are_answered_without_harm() {
-    let place = Place::new("garbled");
+    let place = SocketDirectory::new("garbled");
     let mut subject = Subject::start(&place, &["count", "1"]);
     until(|| subject.socket().exists().then_some(()));
     let socket = raw_connection(subject.socket());
@@ -96,7 +96,7 @@ fn log_11_garbled_requests_of_every_kind_and_length_are_answered_without_harm() 
 
 #[test]
 fn log_11_a_component_that_answers_garbage_harms_no_scheduler() {
-    let place = Place::new("fake");
+    let place = SocketDirectory::new("fake");
     let path = place.path().join("1.sock");
     let listener = raw_socket();
     rustix::net::bind(&listener, &SocketAddrUnix::new(&path).expect("a short path")).expect("bind");
@@ -148,7 +148,7 @@ fn drip(listener: &OwnedFd, first: &[Message], rest: &[Packet], last: Option<Mes
 #[test]
 fn log_11_a_component_that_answers_slowly_takes_no_more_time_than_it_is_given() {
     const PATIENCE: Duration = Duration::from_secs(3);
-    let place = Place::new("slow");
+    let place = SocketDirectory::new("slow");
     let path = place.path().join("1.sock");
     let listener = raw_socket();
     rustix::net::bind(&listener, &SocketAddrUnix::new(&path).expect("a short path")).expect("bind");
@@ -199,7 +199,7 @@ fn assert_memory_refused(subject: &Subject, shape: Shape, processors: u32, file:
 
 #[test]
 fn log_11_memory_that_could_change_under_the_component_is_refused() {
-    let place = Place::new("memory");
+    let place = SocketDirectory::new("memory");
     let mut subject = Subject::start(&place, &["count", "1"]);
     until(|| subject.socket().exists().then_some(()));
     let shape = Shape::COMPONENT;
@@ -238,7 +238,7 @@ fn memory_file(bytes: u64) -> OwnedFd {
 #[test]
 fn log_11_a_scheduler_that_scribbles_over_the_whole_region_harms_no_component() {
     for tunables in ["", "glibc.pthread.rseq=0"] {
-        let place = Place::new(&format!("scribble{}", tunables.len()));
+        let place = SocketDirectory::new(&format!("scribble{}", tunables.len()));
         let mut command = Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"));
         command.args(["count", "3"]).env("GLIBC_TUNABLES", tunables);
         let mut subject = Subject::start_command(&place, command);
@@ -290,7 +290,7 @@ fn scribble(region: &Region, how_long: Duration) {
 
 #[test]
 fn log_11_one_scheduler_after_the_other_at_full_speed() {
-    let place = Place::new("takeover");
+    let place = SocketDirectory::new("takeover");
     let subject = Subject::start(&place, &["count", "3"]);
     for _ in 0..100 {
         let mut component = subject.connect();
@@ -306,7 +306,7 @@ fn log_11_one_scheduler_after_the_other_at_full_speed() {
 /// Rows that its threads log on the other processors would be lost silently.
 #[test]
 fn log_9_memory_for_fewer_processors_than_there_are_is_refused() {
-    let place = Place::new("few");
+    let place = SocketDirectory::new("few");
     let subject = Subject::start(&place, &["count", "1"]);
     until(|| subject.socket().exists().then_some(()));
     let fewer = mete_probe::attach::configured_processors() - 1;

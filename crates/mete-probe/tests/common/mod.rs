@@ -16,15 +16,15 @@ use mete_probe::attach::{AttachError, Component};
 pub const LIMIT: Duration = Duration::from_secs(300);
 
 /// A directory of sockets. Dropped, it is removed.
-pub struct Place(PathBuf);
+pub struct SocketDirectory(PathBuf);
 
-impl Place {
-    pub fn new(name: &str) -> Place {
+impl SocketDirectory {
+    pub fn new(name: &str) -> SocketDirectory {
         let path = std::env::temp_dir().join(format!("mete-test-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a directory for the test");
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         std::fs::set_permissions(&path, mode).expect("the test's own directory");
-        Place(path)
+        SocketDirectory(path)
     }
 
     pub fn path(&self) -> &Path {
@@ -32,7 +32,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SocketDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -47,13 +47,13 @@ pub struct Subject {
 }
 
 impl Subject {
-    pub fn start(place: &Place, arguments: &[&str]) -> Subject {
+    pub fn start(place: &SocketDirectory, arguments: &[&str]) -> Subject {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"));
         command.args(arguments);
         Subject::start_command(place, command)
     }
 
-    pub fn start_command(place: &Place, mut command: Command) -> Subject {
+    pub fn start_command(place: &SocketDirectory, mut command: Command) -> Subject {
         command.env("METE_RUNTIME_DIR", place.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("start the subject");
         let (input, output) = (child.stdin.take(), lines_of(child.stdout.take().expect("piped")));
@@ -120,7 +120,7 @@ fn lines_of(output: ChildStdout) -> Receiver<String> {
     receiver
 }
 
-/// The number of an event in rows.
+/// The number that an event has in rows.
 pub fn id(component: &Component, name: &str) -> EventId {
     component.event(name).expect("published").id
 }
