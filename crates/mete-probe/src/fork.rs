@@ -6,7 +6,7 @@ use std::sync::MutexGuard;
 
 use crate::registry::{self, Registry};
 use crate::state::{self, ProcessState};
-use crate::{debug, domain, publish, slot};
+use crate::{debug, domain, listener, slot};
 
 type HeldLocks = (MutexGuard<'static, ProcessState>, MutexGuard<'static, Registry>);
 
@@ -64,5 +64,5 @@ unsafe extern "C" fn in_child() {
     domain::unbind_all();
     state.memory.detach();
     drop((state, registry));
-    publish::start_in_child();
+    listener::start_in_child();
 }

@@ -56,6 +56,7 @@ pub mod event;
 pub mod finder;
 mod fork;
 mod handler;
+mod listener;
 mod memory;
 mod patch;
 mod processors;
@@ -73,7 +74,7 @@ pub mod wire;
 
 pub use domain::{set_domain, set_process_domain};
 pub use event::{Event, Kind};
+pub use listener::withdraw;
 pub use memory::domain_of_process;
 pub use mete_log::{DomainId, EventId, NO_DOMAIN};
-pub use publish::withdraw;
 pub use registry::MAX_EVENTS;
