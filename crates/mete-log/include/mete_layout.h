@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
  * The layout of a log area, for C and BPF C. The definition is in src/layout.rs, src/control.rs and
- * src/row.rs beside this folder. A test compares every constant and runs the same calls through both
+ * src/row.rs, next to this folder. A test compares every constant and runs the same calls through both
  * handlers.
  *
  * The including file provides __u16, __u32 and __u64 (linux/types.h or vmlinux.h). Before it includes this

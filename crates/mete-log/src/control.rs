@@ -180,7 +180,7 @@ impl Control {
         Control(if frozen { self.0 | FROZEN_BIT } else { self.0 & !FROZEN_BIT }).with_plain()
     }
 
-    /// The entries beside the time stamp.
+    /// The entries other than the time stamp.
     pub const fn entries(self) -> Entries {
         Entries::from_bits((self.0 >> ENTRIES_SHIFT) as u8)
     }

@@ -91,7 +91,8 @@ fn route(area: Area<'_>, clock: &impl Clock, pair: &Pair, record: Record) -> Out
         return Outcome::Off;
     }
     if control.is_frozen() || !try_take(register) {
-        // Relaxed: a count on its own. By a locked instruction, because several threads can be refused at once.
+        // Relaxed: a count on its own. By a locked instruction, because several threads can be refused at
+        // once.
         register.lost.fetch_add(1, Ordering::Relaxed);
         return Outcome::Refused;
     }
@@ -188,7 +189,8 @@ pub(crate) fn counter(area: Area<'_>, control: Control, index: u64, record: Reco
     }
     // The counter is the second word of a row that has a first one, and else the first.
     let nth = usize::from(control.to_bits() & WHO_BITS != 0);
-    // Relaxed: the thread that has the file wrote it last, or the plan cleared it before it set the control word.
+    // Relaxed: the thread that has the file wrote it last, or the plan cleared it before it set the control
+    // word.
     let before = area.row_word(control.place(index.wrapping_sub(1)), nth).load(Ordering::Relaxed);
     before.wrapping_add(record.counter)
 }

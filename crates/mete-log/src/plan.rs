@@ -27,7 +27,7 @@ use crate::{DomainId, EventId, FileId};
 /// What a log file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSpec {
-    /// Entries beside the time stamp.
+    /// The entries other than the time stamp.
     pub entries: Entries,
     /// The time stamp's source.
     pub stamp: Stamp,

@@ -6,11 +6,10 @@
 //!
 //! * **A published row is complete.** The index is stored with release, after the row. A reader that acquires
 //!   the index sees the row.
-//! * **A reader notices a row that is half overwritten.** The writer's release fence stands between storing
-//!   the index for the row before and the first store of this row. Assume that a reader sees any of this
-//!   row's stores, then fences with acquire and reads the index. It reads at least the index of the row
-//!   before, and so knows that the old row's place was in use again. (A sequence lock rests on the same
-//!   argument.)
+//! * **A reader notices a row that is half overwritten.** The writer's release fence is between storing the
+//!   index for the row before and the first store of this row. Assume that a reader sees any of this row's
+//!   stores, then fences with acquire and reads the index. It reads at least the index of the row before, and
+//!   so knows that the old row's place was in use again. (A sequence lock rests on the same argument.)
 //!
 //! On x86 both fences cost nothing: stores are not reordered with stores, nor loads with loads.
 

@@ -165,7 +165,8 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
     unsafe {
         asm!(
             sequence!("jmp {general}",
-                // The processor's area.
+                // The processor's area. A thread that is not registered has a number below zero, which is out
+                // of range without its sign.
                 "mov {area:e}, [{abi} + 4]",
                 "cmp {area:e}, [{target} + {processors}]",
                 "jae {general}",
@@ -187,8 +188,9 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
                 "rdtsc",
                 "shl rdx, 32",
                 "lea {target}, [rax + rdx]",
-                // The row's place: its number shifted by the log2 of a row's words (`cl`), masked to the
-                // file, plus the file's first word, masked to the data.
+                // The row's place: its number shifted by the log2 of a row's words, masked to the file, plus
+                // the file's first word, masked to the data. `cl` has flags above the log2; the processor
+                // takes the count of a shift modulo 32.
                 "7: mov edx, [{area} + {pair} + {index}]",
                 "shl edx, cl",
                 "mov rax, rcx",
@@ -199,6 +201,7 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
                 "add eax, edx",
                 "and eax, {data_mask}",
                 "lea rax, [{area} + rax * 8 + {data}]",
+                // The row's words, those that the file has entries for.
                 "test ch, {who_bits}",
                 "jz 7f",
                 "mov [rax], {who}",
@@ -210,6 +213,7 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
                 "7: test ch, {hardware}",
                 "jz 8f",
                 "mov [rax], {target}",
+                // The commit.
                 "8: inc qword ptr [{area} + {pair} + {index}]",
                 "2:",
                 "mov qword ptr [{abi} + 8], 0",

@@ -2,7 +2,7 @@
 //!
 //! A program can close all its descriptors, as daemons do, and get the same number for a file of its own. So
 //! this module notes the file for which a descriptor was opened, and each use asks first whether the number
-//! still stands for it. (The library does not notice a program that closes the descriptor between the
+//! still means that file. (The library does not notice a program that closes the descriptor between the
 //! question and the use, because no system call does both.)
 
 use std::io;
@@ -41,7 +41,7 @@ impl FileNote {
         Ok(FileNote { number: file.as_raw_fd(), device: found.st_dev, inode: found.st_ino })
     }
 
-    /// Whether the number still stands for the same file.
+    /// Whether the number still means the same file.
     fn is_ours(self) -> bool {
         // SAFETY: the number is only used for a question that may fail.
         let file = unsafe { BorrowedFd::borrow_raw(self.number) };

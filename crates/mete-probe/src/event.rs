@@ -96,7 +96,8 @@ impl RawEvent {
     /// Whether the event is on. Where code is not patched, a probe tests this.
     #[inline(always)]
     pub fn is_enabled(&self) -> bool {
-        // Relaxed: a thread that sees a change late logs some rows less or more, into memory that stays mapped.
+        // Relaxed: a thread that sees a change late logs some rows less or more, into memory that stays
+        // mapped.
         self.enabled.load(Ordering::Relaxed)
     }
 

@@ -1,6 +1,6 @@
 //! The user-level component: probes in programs. They are off until a scheduler switches them on.
 //!
-//! A program declares [events](event!) and puts probes where they happen. So built, it runs unchanged: a
+//! A program declares [events](event!) and puts probes where they happen. It runs as it did before, because a
 //! probe that is off is one no-op. A scheduler that connects hands over memory for the logs, switches events
 //! on, and reads the rows in place; nothing is copied or sent.
 //!

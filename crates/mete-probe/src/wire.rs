@@ -62,7 +62,7 @@ impl Name {
     /// No name.
     pub const EMPTY: Name = Name([0; NAME_BYTES]);
 
-    /// The name from the beginning of a text. [Hidden](letters::is_hidden) letters are replaced, because
+    /// The name from the beginning of a text. Letters that are [hidden](letters::is_hidden) are replaced, because
     /// names are shown on terminals.
     pub fn new(text: &str) -> Name {
         let mut bytes = [0; NAME_BYTES];

@@ -24,7 +24,7 @@ impl Clock for SetClock {
     }
 }
 
-/// All 16 combinations of entries beside the time stamp.
+/// All 16 combinations of the entries other than the time stamp.
 pub fn all_entries() -> impl Iterator<Item = Entries> {
     (0..16).map(Entries::from_bits)
 }
