@@ -59,6 +59,7 @@ mod handler;
 mod listener;
 mod memory;
 mod patch;
+mod precedence;
 mod processors;
 mod publish;
 pub mod recursive;

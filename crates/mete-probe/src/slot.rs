@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use mete_log::DomainId;
 
-use crate::domain;
+use crate::precedence::{self, UNSET};
 #[cfg(target_arch = "x86_64")]
 use crate::sequences;
 
@@ -24,7 +24,7 @@ pub(crate) struct ThreadSlot {
     /// The thread's rseq structure. Null if it is not registered, or if the slot belongs to no thread yet.
     #[cfg(target_arch = "x86_64")]
     abi: AtomicPtr<mete_log::rseq::Abi>,
-    /// The domain that events are charged to, and the inputs that it comes from; see [`domain`].
+    /// The domain that events are charged to, and the inputs that it comes from; see [`precedence`].
     pub domain: AtomicU32,
     pub bound: AtomicU32,
     pub own: AtomicU32,
@@ -183,8 +183,8 @@ impl ThreadSlot {
             #[cfg(target_arch = "x86_64")]
             abi: AtomicPtr::new(ptr::null_mut()),
             domain: AtomicU32::new(0),
-            bound: AtomicU32::new(domain::UNSET),
-            own: AtomicU32::new(domain::UNSET),
+            bound: AtomicU32::new(UNSET),
+            own: AtomicU32::new(UNSET),
             owner: AtomicU32::new(FREE),
             inside: AtomicU32::new(0),
         }
@@ -203,6 +203,11 @@ impl ThreadSlot {
     pub fn domain(&self) -> DomainId {
         // Relaxed: a thread that sees a new binding late charges some more rows to the old domain.
         self.domain.load(Ordering::Relaxed) as DomainId
+    }
+
+    /// Sets the thread's domain to what its inputs say.
+    pub fn settle(&self) {
+        precedence::settle(&self.domain, &self.bound, &self.own);
     }
 
     /// Runs a portable handler, for whose end `memory` waits when a scheduler leaves.
@@ -246,9 +251,9 @@ impl ThreadSlot {
         // Relaxed: the last store releases it to the next owner.
         #[cfg(target_arch = "x86_64")]
         self.abi.store(ptr::null_mut(), Ordering::Relaxed);
-        // SeqCst, as all stores of a domain's inputs: see `domain::settle`.
-        self.bound.store(domain::UNSET, Ordering::SeqCst);
-        self.own.store(domain::UNSET, Ordering::SeqCst);
+        // SeqCst, as all stores of a domain's inputs: see `precedence`.
+        self.bound.store(UNSET, Ordering::SeqCst);
+        self.own.store(UNSET, Ordering::SeqCst);
         // Release: the next owner finds the slot reset.
         self.owner.store(FREE, Ordering::Release);
     }
@@ -270,7 +275,7 @@ fn take_free(owner: u32) -> Option<&'static ThreadSlot> {
     let mut piece = &FIRST;
     loop {
         if let Some(slot) = piece.slots.iter().find(|slot| slot.pass(FREE, owner)) {
-            domain::settle(slot);
+            slot.settle();
             return Some(slot);
         }
         piece = piece.next().or_else(|| grow(piece))?;
@@ -450,14 +455,14 @@ mod tests {
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     slot.bound.store(1000 + round, Ordering::SeqCst);
-                    domain::settle(slot);
+                    slot.settle();
                 });
                 crate::set_domain(5);
             });
             assert_eq!(u32::from(slot.domain()), 1000 + round);
-            slot.bound.store(domain::UNSET, Ordering::SeqCst);
+            slot.bound.store(UNSET, Ordering::SeqCst);
         }
-        domain::settle(slot);
+        slot.settle();
         assert_eq!(slot.domain(), 5);
     }
 }
