@@ -1,7 +1,7 @@
-//! The shared library stays loaded once it is.
+//! Has the shared library stay loaded once it is loaded.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // Its thread and its restartable sequences would run on in memory that is gone.
+    // Otherwise its thread and its restartable sequences would continue in memory that is gone.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
 }

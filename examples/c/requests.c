@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A server with probes: runs for some seconds, prints nothing.
+ * A server with probes. It runs for some seconds and prints nothing.
  *
  *	cc -O2 -Icrates/mete-probe/include examples/c/requests.c -lmete_probe -o requests
  *	./requests 5
@@ -16,7 +16,7 @@ METE_EVENT(queue_length, METE_SAMPLED);
 
 static const struct timespec the_work = { 0, 50000 };
 
-/* The domain at the other end is whatever the scheduler bound the client to. */
+/* Serves one client. The domain at the other end is the one that the scheduler bound the client to. */
 static void serve(uint32_t client, uint64_t waiting)
 {
 	struct mete_phase phase;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * The log handler in C, for eBPF programs: same calls in, same bytes out as src/handler.rs.
+ * The log handler in C, for eBPF programs: for the same calls it writes the same bytes as src/handler.rs.
  *
- * It runs on the processor that the area belongs to and is not preempted by another handler of
- * the same processor, or says so (mete_log_nested). The includer defines
+ * It runs on the processor that the area belongs to. Either no other handler of the same processor preempts
+ * it, or it says that one can (mete_log_nested). The including file defines
  *
  *	METE_CLOCK(source)	the time stamp of that source (METE_STAMP_HARDWARE, _TICK, _RUN_QUEUE);
  *				it may use `r`, the record at hand
  *
- * and may define METE_PUBLISH(p, v), a store with release semantics (the default is enough on x86),
- * METE_RECORD_EXTRA, members that its clock needs in a record, and METE_COUNTER(r), the counter of a
- * record, read behind the time stamp.
+ * and can define METE_PUBLISH(p, v), a store with release semantics (the default is enough on x86),
+ * METE_RECORD_EXTRA, members that its clock needs in a record, and METE_COUNTER(r), the counter of a record,
+ * which is read after the time stamp.
  */
 #ifndef METE_HANDLER_H
 #define METE_HANDLER_H
@@ -37,7 +37,7 @@
 
 #define METE_READ(x) (*(volatile __typeof__(x) *)&(x))
 
-/* What one occurrence says; correspondent METE_NO_DOMAIN where there is none. */
+/* One occurrence. The correspondent is METE_NO_DOMAIN if there is none. */
 struct mete_record {
 	__u16 event;
 	__u16 domain;
@@ -53,13 +53,13 @@ static __always_inline struct mete_pair *mete_pair_of(struct mete_area *area, __
 	return &area->pair[domain & (METE_DOMAINS - 1)][event & (METE_EVENTS - 1)];
 }
 
-/* Thesis 3.6.2: what stays inside a domain is not logged, unless the pair asks for it. */
+/* Thesis 3.6.2: an occurrence that stays inside its domain is not logged, unless the pair asks for it. */
 static __always_inline int mete_is_internal(const struct mete_pair *pair, const struct mete_record *r)
 {
 	return r->domain == r->correspondent && !(METE_READ(pair->flags) & METE_PAIR_KEEP_INTERNAL);
 }
 
-/* Counts one occurrence; true if it makes a row (thesis 4.3.5). */
+/* Counts one occurrence. True if it makes a row (thesis 4.3.5). */
 static __always_inline int mete_reaches_threshold(struct mete_pair *pair)
 {
 	__u32 threshold = METE_READ(pair->threshold);
@@ -88,14 +88,14 @@ static __always_inline __u64 mete_who(const struct mete_record *r)
 	return r->event | (__u64)r->domain << 16 | (__u64)r->correspondent << 32;
 }
 
-/* The word of the data at which row number `index` begins. Masked where it is used, not here. */
+/* The word of the data at which row number `index` begins. It is masked where it is used, not here. */
 static __always_inline __u64 mete_place(__u64 control, __u64 index)
 {
 	return (control >> METE_FIRST_SHIFT & METE_FIRST_MASK) +
 	       (index << (control & METE_ROW_MASK) & control >> METE_LAST_SHIFT);
 }
 
-/* The row at `place`. Its words may run over into the slack. */
+/* The row at `place`. Its words can run over into the slack. */
 #define METE_ROW(area, place) ((volatile __u64 *)&(area)->data[(place) & (METE_DATA_BYTES / 8 - 1)])
 
 static __always_inline void mete_refuse(struct mete_register *file)
@@ -103,13 +103,13 @@ static __always_inline void mete_refuse(struct mete_register *file)
 	__sync_fetch_and_add(&file->lost, 1);
 }
 
-/* One row into a file whose control word was read before. The clock comes first: a call in the middle
- * would push everything else out of the registers. */
+/* Writes one row into a file whose control word was read before. The clock is read first: a call in
+ * the middle would push everything else out of the registers. */
 static __always_inline void mete_put_row(struct mete_area *area, struct mete_register *file, __u64 control,
 					 const struct mete_record *r)
 {
 	__u32 given = (control & METE_STAMP_MASK) >> METE_STAMP_SHIFT;
-	/* A garbled word may name a source that there is not: the row has no stamp then. */
+	/* A garbled word can name a source that does not exist. The row has no stamp then. */
 	__u32 source = given > METE_STAMP_RUN_QUEUE ? 0 : given;
 	__u64 stamp = source ? mete_stamp(area, source, r) : 0;
 	__u64 index = METE_READ(file->index);
@@ -128,8 +128,8 @@ static __always_inline void mete_put_row(struct mete_area *area, struct mete_reg
 }
 
 /*
- * Routes and writes one row, threshold already passed. `can_nest`: another handler may interrupt
- * this one on the same processor; it will then find the file busy and count its row as lost.
+ * Routes and writes one row; the threshold was passed before. `can_nest`: another handler can interrupt this
+ * one on the same processor. That handler then finds the file busy and counts its row as lost.
  */
 static __always_inline void mete_write_row(struct mete_area *area, struct mete_pair *pair,
 					   const struct mete_record *r, int can_nest)
@@ -166,9 +166,9 @@ static __always_inline void mete_log(struct mete_area *area, const struct mete_r
 }
 
 /*
- * Entry and exit of a phase of use (thesis 4.3.5). The threshold is counted at the entry;
- * mete_enter says whether this phase is to be logged, so that what is costly to read need not be
- * read for nothing. The caller remembers the answer and calls mete_exit only for such a phase.
+ * Entry and exit of a phase of use (thesis 4.3.5). The threshold is counted at the entry. mete_enter answers
+ * whether this phase is to be logged, so that a costly value is read only if it is needed. The caller
+ * remembers the answer and calls mete_exit only for such a phase.
  */
 static __always_inline int mete_enter(struct mete_area *area, __u32 domain, __u32 event)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * The layout of a log area, for C and BPF C. The definition is src/layout.rs, src/control.rs and
- * src/row.rs beside this folder; a test compares every constant and runs the same calls through
- * both handlers.
+ * The layout of a log area, for C and BPF C. The definition is in src/layout.rs, src/control.rs and
+ * src/row.rs, next to this folder. A test compares every constant and runs the same calls through both
+ * handlers.
  *
- * The includer provides __u16, __u32, __u64 (linux/types.h or vmlinux.h) and, before including,
- * may set the shape: METE_FILES_LOG2, METE_DOMAINS_LOG2, METE_EVENTS_LOG2, METE_DATA_LOG2.
+ * The including file provides __u16, __u32 and __u64 (linux/types.h or vmlinux.h). Before it includes this
+ * file it can set the shape: METE_FILES_LOG2, METE_DOMAINS_LOG2, METE_EVENTS_LOG2, METE_DATA_LOG2.
  */
 #ifndef METE_LAYOUT_H
 #define METE_LAYOUT_H
@@ -32,7 +32,7 @@
 #define METE_ROW_MASK 31 /* log2 of the words of a row */
 #define METE_ENABLED (1ull << 5)
 #define METE_FROZEN (1ull << 6)
-#define METE_PLAIN (1ull << 7) /* follows from the others */
+#define METE_PLAIN (1ull << 7) /* follows from the other flags */
 #define METE_ENTRY_EVENT (1ull << 8)
 #define METE_ENTRY_DOMAIN (1ull << 9)
 #define METE_ENTRY_CORRESPONDENT (1ull << 10)
@@ -47,18 +47,18 @@
 #define METE_ADD (1ull << 15)
 #define METE_FIRST_SHIFT 16 /* the file's first word in the data, 24 bits */
 #define METE_FIRST_MASK 0xffffff
-#define METE_LAST_SHIFT 40 /* words of the file, less one */
+#define METE_LAST_SHIFT 40 /* the number of words of the file, minus one */
 
 struct mete_register {
-	__u64 index; /* rows ever written; storing it commits a row */
-	__u64 control; /* the scheduler's */
-	__u64 lost; /* rows refused: frozen, or in use by an interrupted writer */
-	__u32 busy; /* non-zero while an interruptible writer writes */
+	__u64 index; /* the number of rows ever written; storing it commits a row */
+	__u64 control; /* the scheduler writes it */
+	__u64 lost; /* the number of rows refused: the file was frozen, or in use by an interrupted writer */
+	__u32 busy; /* non-zero while an interruptible writer writes a row */
 	__u32 reserved[9];
 };
 
 struct mete_pair {
-	__u16 selector; /* log file of this (domain, event) */
+	__u16 selector; /* the log file of this (domain, event) */
 	__u16 flags; /* METE_PAIR_KEEP_INTERNAL */
 	__u32 threshold; /* occurrences that make one row */
 	__u32 count; /* occurrences since the last row */

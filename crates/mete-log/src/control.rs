@@ -1,43 +1,43 @@
-//! The control word: everything a producer needs to know about a log file, in one 64-bit word, so
-//! that a change takes effect between two rows and never within one (LOG-4, LOG-5).
+//! The control word: everything that a producer needs to know about a log file, in one 64-bit word. So a
+//! change takes effect between two rows and never within one (LOG-4, LOG-5).
 //!
 //! ```text
 //!   bit 0–4    log2 of the words of a row
 //!   bit 5      enabled
 //!   bit 6      frozen
-//!   bit 7      plain: enabled, not frozen, not adding, and stamped by the hardware clock or not
+//!   bit 7      plain: enabled, not frozen, not adding, and stamped by the hardware clock or not at all
 //!   bit 8–11   entries: event, domain, correspondent, counter
 //!   bit 12–14  time stamp source, 0 for none
 //!   bit 15     add: each row carries the sum so far
-//!   bit 16–39  where the file begins in the data, in words of 64 bits
-//!   bit 40–63  words of the file, less one
+//!   bit 16–39  the file's first word in the data, in words of 64 bits
+//!   bit 40–63  the number of words of the file, minus one
 //! ```
 //!
-//! The order is what x86 decodes fastest: the low byte as it stands is a count for a shift, flags
-//! are tested in one of the two low bytes, the common case by a sign, and the uppermost field needs
-//! no mask.
+//! The order is the one that x86 decodes fastest. The low byte serves as a shift count as it is. Each flag is
+//! tested in one of the two low bytes, and the common case by a sign. The uppermost field needs no mask.
 
 use crate::layout::Shape;
 
-/// Which of the five entries (thesis §3.4) a row holds; the time stamp is chosen by [`Stamp`].
+/// The entries that a row holds, of the five in thesis §3.4. The fifth, the time stamp, is chosen by
+/// [`Stamp`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entries(u8);
 
 impl Entries {
     /// No entry: rows are empty and only the index counts.
     pub const NONE: Entries = Entries(0);
-    /// Which characteristic the row is about.
+    /// The characteristic that the row is about.
     pub const EVENT: Entries = Entries(1);
     /// The accounting domain that is charged ("current", the resource principal).
     pub const DOMAIN: Entries = Entries(2);
     /// The domain at the other end of a shared resource.
     pub const CORRESPONDENT: Entries = Entries(4);
-    /// The alteration: 1 on access, the delta on exit, the present value on an asynchronous event.
+    /// The alteration: 1 on an access, the delta on an exit, the present value on an asynchronous event.
     pub const COUNTER: Entries = Entries(8);
     /// All four.
     pub const ALL: Entries = Entries(15);
 
-    /// Both sets together.
+    /// The union of both sets.
     pub const fn and(self, other: Entries) -> Entries {
         Entries(self.0 | other.0)
     }
@@ -52,32 +52,32 @@ impl Entries {
         self.0
     }
 
-    /// The set from its four bits; other bits are dropped.
+    /// The set from its four bits. Other bits are dropped.
     pub const fn from_bits(bits: u8) -> Entries {
         Entries(bits & 15)
     }
 }
 
-/// Where the time stamp of a row comes from (thesis §4.3.3; run-queue clock: design decision D4).
+/// The source of a row's time stamp (thesis §4.3.3; the run-queue clock: design decision D4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stamp {
     /// The row has no time stamp.
     #[default]
     None = 0,
-    /// The finest clock of the component: the time-stamp counter in user space, in raw ticks; the
-    /// monotonic clock in the kernel, in nanoseconds.
+    /// The finest clock of the component. In user space it is the time-stamp counter, in raw ticks; in the
+    /// kernel it is the monotonic clock, in nanoseconds.
     Hardware = 1,
     /// The periodic tick: coarse and cheap. Nanoseconds in user space, jiffies in the kernel.
     Tick = 2,
-    /// A counter of the area, incremented at each reading: an order without a time.
+    /// A counter of the area, incremented at each reading: it orders rows without telling the time.
     Virtual = 3,
-    /// The run-queue clock, nanoseconds; the kernel only, exact at a context switch.
+    /// The run-queue clock, in nanoseconds. Only the kernel has it; it is exact at a context switch.
     RunQueue = 4,
 }
 
 impl Stamp {
-    /// The source from its three bits; what is not defined reads as [`Stamp::None`].
+    /// The source from its three bits. An undefined value reads as [`Stamp::None`].
     pub const fn from_bits(bits: u8) -> Stamp {
         match bits & 7 {
             1 => Stamp::Hardware,
@@ -91,8 +91,8 @@ impl Stamp {
 
 /// A log file's control word.
 ///
-/// Any 64-bit pattern is a control word: the accessors mask, and a producer that follows a
-/// garbled one stays inside its area.
+/// Any 64-bit pattern is a control word: the accessors mask its fields, so a producer that follows a garbled
+/// word stays inside its area.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control(u64);
 
@@ -102,7 +102,7 @@ const ROW_BITS: u64 = 31;
 pub const ENABLED_BIT: u64 = 1 << 5;
 /// Bit 6: frozen.
 pub const FROZEN_BIT: u64 = 1 << 6;
-/// Bit 7: the handlers' common case; follows from the other flags.
+/// Bit 7: the handlers' common case. It follows from the other flags.
 pub const PLAIN_BIT: u64 = 1 << 7;
 /// Bits 8–11: the entries.
 const ENTRIES_SHIFT: u32 = 8;
@@ -127,12 +127,12 @@ pub const LAST_SHIFT: u32 = 40;
 pub const OFFSET_UNIT: u64 = 64;
 
 impl Control {
-    /// The null file's word: not enabled.
+    /// The control word of the null file: not enabled.
     pub const OFF: Control = Control(0);
 
-    /// An enabled file of `1 << rows_log2` rows that begins `offset` bytes into the data.
-    /// `offset` is rounded down to a multiple of 64, `rows_log2` taken modulo 32. A file without
-    /// entries takes no room, so the two do not matter for it.
+    /// An enabled file of `1 << rows_log2` rows that begins `offset` bytes into the data. `offset` is rounded
+    /// down to a multiple of 64, and `rows_log2` is taken modulo 32. A file without entries takes no room, so
+    /// neither matters for it.
     pub const fn new(entries: Entries, stamp: Stamp, add: bool, rows_log2: u8, offset: u32) -> Control {
         let flags = (entries.0 as u64) << ENTRIES_SHIFT | (stamp as u64) << STAMP_SHIFT | ENABLED_BIT;
         let flags = if add { flags | ADD_BIT } else { flags };
@@ -140,25 +140,27 @@ impl Control {
         if words == 0 {
             return Control(flags).with_plain();
         }
+        // Entries of one, two and three words make rows of 1, 2 and 4 words, whose logarithm is one less.
         let row = words as u64 - 1;
         let first = (offset as u64 / OFFSET_UNIT * (OFFSET_UNIT / 8)) & FIRST_BITS;
         let last = (1 << row << (rows_log2 & 31)) - 1;
         Control(flags | row | first << FIRST_SHIFT | last << LAST_SHIFT).with_plain()
     }
 
-    /// The same with the plain bit as the other flags have it.
+    /// The same word, with the plain bit that follows from the other flags.
     const fn with_plain(self) -> Control {
+        // Of the stamps only the hardware clock and none are plain, and they differ in `HARDWARE_BIT` alone.
         let unusual = FROZEN_BIT | ADD_BIT | (STAMP_BITS & !HARDWARE_BIT);
         let is_plain = self.0 & (ENABLED_BIT | unusual) == ENABLED_BIT;
         Control(if is_plain { self.0 | PLAIN_BIT } else { self.0 & !PLAIN_BIT })
     }
 
-    /// The word as it stands in memory.
+    /// The word as it is in memory.
     pub const fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// Any word from memory.
+    /// The control word from any word of memory.
     pub const fn from_bits(bits: u64) -> Control {
         Control(bits)
     }
@@ -168,7 +170,7 @@ impl Control {
         self.0 & ENABLED_BIT != 0
     }
 
-    /// Whether rows are refused and counted for the moment.
+    /// Whether rows are refused and counted for now.
     pub const fn is_frozen(self) -> bool {
         self.0 & FROZEN_BIT != 0
     }
@@ -178,7 +180,7 @@ impl Control {
         Control(if frozen { self.0 | FROZEN_BIT } else { self.0 & !FROZEN_BIT }).with_plain()
     }
 
-    /// The entries beside the time stamp.
+    /// The entries other than the time stamp.
     pub const fn entries(self) -> Entries {
         Entries::from_bits((self.0 >> ENTRIES_SHIFT) as u8)
     }
@@ -193,21 +195,22 @@ impl Control {
         self.0 & ADD_BIT != 0
     }
 
-    /// Number of rows; 1 if a garbled word says that a row is larger than its file.
+    /// The number of rows; 1 if a garbled word describes a row that is larger than its file.
     pub const fn rows(self) -> u64 {
         let rows = ((self.0 >> LAST_SHIFT) + 1) >> (self.0 & ROW_BITS);
         if rows == 0 { 1 } else { rows }
     }
 
-    /// Words of 64 bits that the entries take, without padding: 0 to 3.
+    /// The number of 64-bit words that the entries take, without padding: 0 to 3.
     pub const fn entry_words(self) -> u32 {
         (self.0 & WHO_BITS != 0) as u32
             + (self.0 & COUNTER_BIT != 0) as u32
             + (self.0 & STAMP_BITS != 0) as u32
     }
 
-    /// Bytes from one row to the next: 8, 16 or 32; any power of two if the word is garbled.
+    /// Bytes from one row to the next: 8, 16 or 32. If the word is garbled, it can be any power of two.
     pub const fn row_bytes(self) -> u64 {
+        // At most 8 << 31: the masked shift never loses the bit.
         8u64.wrapping_shl((self.0 & ROW_BITS) as u32)
     }
 
@@ -217,15 +220,16 @@ impl Control {
         ((self.0 >> LAST_SHIFT) + 1) * 8
     }
 
-    /// Bytes into the data at which the file begins.
+    /// The offset in bytes at which the file begins in the data.
     #[inline(always)]
     pub const fn offset(self) -> u64 {
         (self.0 >> FIRST_SHIFT & FIRST_BITS) * 8
     }
 
-    /// Whether this describes rows of the right size in a file that lies inside an area's data, as
-    /// [`Control::new`] makes it and a garbled word does not.
+    /// Whether this describes rows of the right size in a file that lies inside an area's data. A word of
+    /// [`Control::new`] does; a garbled one does not.
     pub const fn lies_inside(self, shape: Shape) -> bool {
+        // No sum overflows: the offset is below 2^27 bytes, and the ring has at most 2^27.
         let row = self.entry_words().saturating_sub(1) as u64;
         self.0 & ROW_BITS == row
             && self.ring_bytes().is_power_of_two()
@@ -233,9 +237,10 @@ impl Control {
             && self.offset() + self.ring_bytes() <= shape.data_bytes() as u64
     }
 
-    /// Bytes into the data of row number `index`, before masking to the data's size.
+    /// The offset in bytes of row number `index` in the data, before it is masked to the data's size.
     #[inline(always)]
     pub const fn place(self, index: u64) -> u64 {
+        // The shift drops high bits of the index, but none of those that the mask keeps.
         self.offset() + ((index << (self.0 & ROW_BITS)) & (self.0 >> LAST_SHIFT)) * 8
     }
 }

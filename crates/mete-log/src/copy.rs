@@ -1,13 +1,13 @@
-//! Copying words out of shared memory while somebody may be writing them.
+//! Copying words out of shared memory while a producer can be writing them.
 //!
-//! A loop of atomic loads moves eight bytes at a time, a small part of what the memory can do. On
-//! x86-64 the copy is the processor's own string move instead: to the compiler it is opaque, so it
-//! assumes nothing about the words. Words that change meanwhile may come out as a mixture, which
-//! the reader finds out by the index and drops.
+//! A loop of atomic loads moves eight bytes at a time, which is a small part of the memory's speed. On x86-64
+//! the copy is the processor's own string move instead. It is opaque to the compiler, which therefore assumes
+//! nothing about the words. Words that change meanwhile can come out as a mixture of old and new. The reader
+//! finds that out by the index and drops the row.
 
 use core::sync::atomic::AtomicU64;
 
-/// Copies `from` into the front of `to`; what is longer is left alone.
+/// Copies `from` into the front of `to`. Words beyond the shorter of the two are left alone.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 pub fn copy_words(from: &[AtomicU64], to: &mut [u64]) {
@@ -16,8 +16,8 @@ pub fn copy_words(from: &[AtomicU64], to: &mut [u64]) {
     unsafe {
         core::arch::asm!(
             "rep movsb",
-            // The manuals order a string move's stores loosely and say little of its loads; the
-            // index that is read next must not have been read before them.
+            // The manuals order a string move's stores loosely and say little about its loads. The fence
+            // keeps the processor from reading the index, which follows, before these words.
             "lfence",
             inout("rsi") from.as_ptr() => _,
             inout("rdi") to.as_mut_ptr() => _,
@@ -27,11 +27,12 @@ pub fn copy_words(from: &[AtomicU64], to: &mut [u64]) {
     }
 }
 
-/// As above, word by word.
+/// The same, word by word.
 #[cfg(any(not(target_arch = "x86_64"), miri))]
 #[inline]
 pub fn copy_words(from: &[AtomicU64], to: &mut [u64]) {
     for (to, from) in to.iter_mut().zip(from) {
+        // Relaxed: the fence before the reader's second look at the index orders these loads.
         *to = from.load(core::sync::atomic::Ordering::Relaxed);
     }
 }

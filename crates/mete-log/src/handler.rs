@@ -1,9 +1,9 @@
-//! The portable handler: what an occurrence becomes, from the domain table to the committed row.
+//! The portable handler: from an occurrence of an event, over the domain table, to the committed row.
 //!
-//! It is the reference for the other two: [`rseq`](crate::rseq) (x86-64 assembly with the same
-//! decisions) and `include/mete_handler.h` (BPF C). Components without restartable sequences use
-//! it directly; the row is then guarded by the register's busy word, taken with one locked
-//! instruction and never waited for.
+//! It is the reference for the other two handlers: [`rseq`](crate::rseq) (x86-64 assembly with the same
+//! decisions) and `include/mete_handler.h` (BPF C). Components without restartable sequences use it directly.
+//! The register's busy word then protects the row: one locked instruction takes it, and no thread waits for
+//! it.
 
 use core::sync::atomic::Ordering;
 
@@ -19,7 +19,7 @@ pub struct Record {
     pub event: EventId,
     /// The domain that is charged.
     pub domain: DomainId,
-    /// The other end, or [`NO_DOMAIN`](crate::NO_DOMAIN).
+    /// The domain at the other end, or [`NO_DOMAIN`](crate::NO_DOMAIN).
     pub correspondent: DomainId,
     /// The alteration, delta or value.
     pub counter: u64,
@@ -30,13 +30,13 @@ pub struct Record {
 pub enum Outcome {
     /// A row was committed.
     Logged,
-    /// It stayed inside its domain and was dropped on purpose (thesis §3.6.2).
+    /// The occurrence stayed inside its domain and was dropped on purpose (thesis §3.6.2).
     Internal,
-    /// It was counted towards the pair's threshold.
+    /// The occurrence was counted towards the pair's threshold.
     Counted,
     /// The pair's file is not enabled.
     Off,
-    /// The file was frozen or busy; the register's lost count went up.
+    /// The file was frozen or busy. The register's count of lost rows went up.
     Refused,
 }
 
@@ -46,7 +46,7 @@ pub trait Clock {
     fn hardware(&self) -> u64;
     /// The periodic tick.
     fn tick(&self) -> u64;
-    /// The run-queue clock; components without one return 0.
+    /// The run-queue clock. Components without one return 0.
     fn run_queue(&self) -> u64 {
         0
     }
@@ -65,17 +65,17 @@ pub fn log(area: Area<'_>, clock: &impl Clock, record: Record) -> Outcome {
     route(area, clock, pair, record)
 }
 
-/// The entry into a phase of continuous use: counts it towards the threshold and says whether its
-/// exit is to be logged, so that the value at entry is read only if needed (thesis §4.3.5).
+/// The entry into a phase of continuous use. Counts it towards the threshold and answers whether its exit is
+/// to be logged, so that the value at the entry is read only if it is needed (thesis §4.3.5).
 ///
-/// The papers ask the counter again at the exit; here the caller keeps the answer, so that phases
-/// may overlap and may end on another processor than they began.
+/// The papers ask the counter again at the exit. Here the caller keeps the answer, so that phases can overlap
+/// and can end on another processor than the one on which they began.
 #[inline]
 pub fn enter(area: Area<'_>, domain: DomainId, event: EventId) -> bool {
     reaches_threshold(area.pair(domain, event))
 }
 
-/// The exit from a phase whose [`enter`] said yes: logs the delta.
+/// The exit from a phase whose [`enter`] answered yes: logs the delta.
 #[inline]
 pub fn exit(area: Area<'_>, clock: &impl Clock, record: Record) -> Outcome {
     let pair = area.pair(record.domain, record.event);
@@ -84,12 +84,15 @@ pub fn exit(area: Area<'_>, clock: &impl Clock, record: Record) -> Outcome {
 
 #[inline]
 fn route(area: Area<'_>, clock: &impl Clock, pair: &Pair, record: Record) -> Outcome {
+    // Relaxed: whichever file the selector names, its own control word decides what is written to it.
     let register = area.register(pair.selector.load(Ordering::Relaxed));
     let control = register.control();
     if !control.is_enabled() {
         return Outcome::Off;
     }
     if control.is_frozen() || !try_take(register) {
+        // Relaxed: a count on its own. By a locked instruction, because several threads can be refused at
+        // once.
         register.lost.fetch_add(1, Ordering::Relaxed);
         return Outcome::Refused;
     }
@@ -99,8 +102,10 @@ fn route(area: Area<'_>, clock: &impl Clock, pair: &Pair, record: Record) -> Out
     Outcome::Logged
 }
 
+/// Takes a file for this thread, if no other thread has it. Does not wait.
 fn try_take(register: &Register) -> bool {
-    // Acquire: what the last writer committed is seen before this row is placed.
+    // Acquire: what the last writer committed is seen before this row is placed. Relaxed on failure:
+    // nothing of the file is read then.
     let is_taken = register.busy.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
     if is_taken {
         hold_back_the_clock();
@@ -108,11 +113,12 @@ fn try_take(register: &Register) -> bool {
     is_taken
 }
 
-/// A processor may read its time-stamp counter ahead of a lock that it waits for, and another processor's row, which
-/// comes before, would have the later stamp. It does not read it ahead of this.
+/// Keeps the processor from reading its time-stamp counter before it has the file. Otherwise the processor
+/// may read the counter ahead of the lock that it waits for, and a row of another processor, which comes
+/// earlier in the file, would have the later stamp.
 #[inline(always)]
 fn hold_back_the_clock() {
-    #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: LFENCE has no precondition; every x86-64 processor has it.
     unsafe {
         core::arch::x86_64::_mm_lfence();
@@ -121,13 +127,16 @@ fn hold_back_the_clock() {
 
 #[inline(always)]
 pub(crate) fn is_internal(pair: &Pair, record: Record) -> bool {
+    // Relaxed: the flag says all that there is to it.
     record.domain == record.correspondent && pair.flags.load(Ordering::Relaxed) & PAIR_KEEP_INTERNAL == 0
 }
 
-/// One locked instruction at most, and only on pairs that have a threshold: without restartable
-/// sequences several threads of one processor may count at the same time.
+/// Counts an occurrence; true if it makes a row. Takes one locked instruction at most, and only on pairs that
+/// have a threshold: without restartable sequences several threads of one processor can count at the same
+/// time.
 #[inline(always)]
 fn reaches_threshold(pair: &Pair) -> bool {
+    // Relaxed, here and below: the count protects no other memory, so only its atomicity matters.
     let threshold = pair.threshold.load(Ordering::Relaxed);
     if threshold <= 1 {
         return true;
@@ -144,9 +153,10 @@ fn reaches_threshold(pair: &Pair) -> bool {
     }
 }
 
-/// One row into a file that this thread has to itself.
+/// Writes one row into a file that this thread has to itself.
 #[inline(always)]
 fn put_row(area: Area<'_>, clock: &impl Clock, register: &Register, control: Control, record: Record) {
+    // Relaxed: only the thread that has the file changes the index, and `try_take` acquired it.
     let index = register.index.load(Ordering::Relaxed);
     let place = control.place(index);
     let bits = control.to_bits();
@@ -170,14 +180,17 @@ fn put_row(area: Area<'_>, clock: &impl Clock, register: &Register, control: Con
 }
 
 /// The counter to write: the occurrence's own, or in an adding file the sum so far (the papers'
-/// `counter_add`). Each row of an adding file carries the running total, so that the commit of one
-/// index is enough and the newest row is the answer.
+/// `counter_add`). Each row of an adding file has the running total, so that the commit of one index is
+/// enough and the newest row is the answer.
 #[inline(always)]
 pub(crate) fn counter(area: Area<'_>, control: Control, index: u64, record: Record) -> u64 {
     if control.to_bits() & ADD_BIT == 0 {
         return record.counter;
     }
+    // The counter is the second word of a row that has a first one, and else the first.
     let nth = usize::from(control.to_bits() & WHO_BITS != 0);
+    // Relaxed: the thread that has the file wrote it last, or the plan cleared it before it set the control
+    // word.
     let before = area.row_word(control.place(index.wrapping_sub(1)), nth).load(Ordering::Relaxed);
     before.wrapping_add(record.counter)
 }
@@ -188,6 +201,7 @@ fn stamp(area: Area<'_>, clock: &impl Clock, source: Stamp) -> Option<u64> {
         Stamp::None => None,
         Stamp::Hardware => Some(clock.hardware()),
         Stamp::Tick => Some(clock.tick()),
+        // Relaxed: the clock orders rows by its value alone; a locked instruction hands out each value once.
         Stamp::Virtual => Some(area.virtual_clock().fetch_add(1, Ordering::Relaxed)),
         Stamp::RunQueue => Some(clock.run_queue()),
     }

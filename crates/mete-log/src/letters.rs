@@ -1,8 +1,9 @@
-//! Letters that people do not see as what they are. Names of programs, threads, users, files and domains are chosen by
-//! others, and are shown on terminals.
+//! Letters that do not look like what they are. Other people choose the names of programs, threads, users,
+//! files and domains, and these names are shown on terminals.
 
-/// Whether a letter steers what shows it, changes the order in which its neighbours are shown, or shows nothing: control
-/// characters, format characters (Unicode's category Cf), separators of lines, and those that are empty by definition.
+/// Whether a letter controls the terminal, changes the order in which its neighbours are shown, or shows
+/// nothing. These are the control characters, the format characters (Unicode's category Cf), the separators
+/// of lines, and the letters that are empty by definition.
 pub fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
@@ -14,7 +15,7 @@ pub fn is_hidden(letter: char) -> bool {
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The letter, or `?` in its place if it is [hidden](is_hidden).
+/// The letter, or `?` instead if it is [hidden](is_hidden).
 pub fn shown(letter: char) -> char {
     if is_hidden(letter) { '?' } else { letter }
 }
@@ -24,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn new_6_what_turns_others_around_or_cannot_be_seen_is_replaced() {
+    fn new_6_letters_that_reorder_text_or_are_invisible_are_replaced() {
         let replaced = "\u{202e}\u{2066}\u{2069}\u{200b}\u{200f}\u{feff}\u{61c}\u{ad}\u{e0041}\u{2028}\u{3164}\u{1b}\u{9b}\u{7f}\n";
         assert!(replaced.chars().all(|letter| shown(letter) == '?'));
         let kept = "make-j4 é Привет λόγος עברית العربية 漢字 한글 हिन्दी ไทย 🦀 …–“”";

@@ -2,7 +2,7 @@
 //! schedulers read in place.
 //!
 //! One *log area* belongs to one component on one processor. A producer, the *handler*, writes
-//! fixed-size rows into cyclic *log files* inside it; a scheduler configures the files through
+//! fixed-size rows into cyclic *log files* in the area. A scheduler configures the files through
 //! *control registers* and the *domain table* in the same memory, and reads the rows without a
 //! lock. Nothing else connects the two sides.
 //!
@@ -15,67 +15,75 @@
 //!                             └──────────────────────────┘
 //! ```
 //!
-//! Principles, in the order in which they win:
+//! The principles. Where two of them conflict, the first one wins:
 //!
-//! 1. **No word in the area is trusted.** Whatever bits stand in it, the producer writes inside
+//! 1. **No word in the area is trusted.** Whatever bits the area holds, the producer writes inside
 //!    the area or not at all, and the reader returns good rows or an error (LOG-11).
-//! 2. **The logging path takes no lock, writes no other processor's memory and makes no system
+//! 2. **The logging path takes no lock, writes to no other processor's memory and makes no system
 //!    call** (LOG-9). The row is written first; storing the index commits it.
-//! 3. **Loss is exact.** A file counts the rows ever written; what a reader could not get is the
-//!    difference of two numbers (LOG-10, design decision D2).
+//! 3. **Loss is exact.** A file counts the rows that were ever written. The number of rows that a
+//!    reader could not get is the difference of two numbers (LOG-10, design decision D2).
 //!
-//! Sources: "Event logging to support resource scheduling" (below "the short paper") and the
-//! thesis behind it ("the thesis"); sections are cited where something is implemented.
+//! The sources are "Event logging to support resource scheduling" (below: "the short paper") and the
+//! thesis that it is based on ("the thesis"). Sections are cited where the code implements them.
 //!
-//! The core needs neither `std` nor an allocator; the feature `std` adds what an operating system
-//! is needed for: shared [`region`]s, [`plan`]s and the [`clock`].
+//! The core needs neither `std` nor an allocator. The feature `std` adds what needs an operating
+//! system: shared [`region`]s, [`plan`]s and the [`clock`].
 
 #![cfg_attr(not(any(feature = "std", test, loom)), no_std)]
 
-#[cfg(not(loom))]
-pub mod area;
-#[cfg(all(feature = "std", not(loom)))]
-pub mod bindings;
-#[cfg(all(feature = "std", not(loom)))]
-pub mod clock;
 pub mod control;
-#[cfg(not(loom))]
-mod copy;
-#[cfg(not(loom))]
-pub mod handler;
 pub mod layout;
 pub mod letters;
-#[cfg(all(feature = "std", not(loom)))]
-pub mod plan;
-#[cfg(not(loom))]
-pub mod reader;
-#[cfg(all(feature = "std", not(loom)))]
-pub mod region;
 pub mod ring;
 pub mod row;
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(loom), not(miri)))]
-pub mod rseq;
 mod sync;
 
+/// What runs on the machine's own atomics. Under loom only the ring and what it needs are built:
+/// loom checks the ring's memory ordering with atomics of its own, which no shared memory can hold.
+// The path keeps the files of the inline modules in `src/`.
 #[cfg(not(loom))]
-pub use area::Area;
+#[path = "."]
+mod live {
+    pub mod area;
+    pub(crate) mod copy;
+    pub mod handler;
+    pub mod reader;
+    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+    pub mod rseq;
+
+    pub use area::Area;
+    pub use handler::{Outcome, Record};
+    pub use reader::{Cursor, Poll, ReadError, Reader, Rows};
+
+    /// What needs an operating system.
+    #[cfg(feature = "std")]
+    #[path = "."]
+    mod hosted {
+        pub mod bindings;
+        pub mod clock;
+        pub mod plan;
+        pub mod region;
+
+        pub use plan::{FileSpec, Plan, PlanError};
+        pub use region::{Region, RegionError};
+    }
+    #[cfg(feature = "std")]
+    pub use hosted::*;
+}
+
 pub use control::{Control, Entries, Stamp};
-#[cfg(not(loom))]
-pub use handler::{Outcome, Record};
 pub use layout::Shape;
-#[cfg(all(feature = "std", not(loom)))]
-pub use plan::{FileSpec, Plan, PlanError};
 #[cfg(not(loom))]
-pub use reader::{Cursor, Poll, ReadError, Reader, Rows};
-#[cfg(all(feature = "std", not(loom)))]
-pub use region::{Region, RegionError};
+pub use live::*;
 pub use row::Row;
 
-/// A log file's number within its area. File 0 is the null file: routing to it switches a pair off.
+/// A log file's number within its area. File 0 is the null file: a pair that is routed to it is off.
 pub type FileId = u16;
 /// An event's number within its component.
 pub type EventId = u16;
-/// An accounting domain's number (thesis §3.5). Domain 0 is the default domain: whoever is bound to none.
+/// An accounting domain's number (thesis §3.5). Domain 0 is the default domain, to which every process
+/// belongs that is bound to no other.
 pub type DomainId = u16;
 
 /// The correspondent of an event that has none.

@@ -1,6 +1,6 @@
-//! A plan: which log files exist, what they hold and which (event, domain) pair goes to which
-//! (LOG-4, LOG-7, LOG-8). Made once by the scheduler, applied to any number of areas, also while
-//! producers run (LOG-5).
+//! A plan: which log files exist, what they hold, and which (event, domain) pair goes to which file (LOG-4,
+//! LOG-7, LOG-8). The scheduler makes it once and applies it to any number of areas, even while producers run
+//! (LOG-5).
 //!
 //! ```
 //! use mete_log::{Entries, FileSpec, Plan, Shape, Stamp};
@@ -27,26 +27,26 @@ use crate::{DomainId, EventId, FileId};
 /// What a log file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSpec {
-    /// Entries beside the time stamp.
+    /// The entries other than the time stamp.
     pub entries: Entries,
     /// The time stamp's source.
     pub stamp: Stamp,
-    /// Whether rows carry running totals instead of single counters.
+    /// Whether rows have running totals instead of single counters.
     pub add: bool,
-    /// Number of rows, a power of two from 2 to 2³¹; one less can be read.
+    /// The number of rows, a power of two from 2 to 2³¹. One row less can be read.
     pub rows: u32,
 }
 
-/// Why something cannot be planned.
+/// Why a file or a route cannot be planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// A ring needs a power of two of rows.
+    /// The number of rows of a ring must be a power of two.
     #[error("a log file of {rows} rows: the number must be a power of two, 2 at least")]
     Rows {
-        /// What was asked for.
+        /// The number asked for.
         rows: u32,
     },
-    /// The data part is full.
+    /// The area's data are full.
     #[error("a log file of {wanted} bytes does not fit: {free} of {total} bytes are left in the log area")]
     Full {
         /// Bytes asked for.
@@ -65,7 +65,7 @@ pub enum PlanError {
     /// The area has no such event.
     #[error("event {event} is out of range: the log area has room for {events}")]
     Event {
-        /// What was asked for.
+        /// The event asked for.
         event: EventId,
         /// Events in all.
         events: usize,
@@ -73,7 +73,7 @@ pub enum PlanError {
     /// The area has no such domain.
     #[error("domain {domain} is out of range: the log area has room for {domains}")]
     Domain {
-        /// What was asked for.
+        /// The domain asked for.
         domain: DomainId,
         /// Domains in all.
         domains: usize,
@@ -81,18 +81,18 @@ pub enum PlanError {
     /// A selector names no file of this plan.
     #[error("log file {file} is not in the plan, which has {files}, the null file included")]
     File {
-        /// What was asked for.
+        /// The file asked for.
         file: FileId,
         /// Files in the plan.
         files: usize,
     },
-    /// An adding file sums counters and holds none.
+    /// An adding file sums counters, but was asked to hold none.
     #[error("a log file that adds needs the counter entry")]
     AddWithoutCounter,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Route {
+struct PairRoute {
     selector: FileId,
     flags: u16,
     threshold: u32,
@@ -104,13 +104,13 @@ pub struct Plan {
     shape: Shape,
     files: Vec<Control>,
     used: u64,
-    routes: Vec<Route>,
+    routes: Vec<PairRoute>,
 }
 
 impl Plan {
-    /// A plan without files: everything is routed to the null file.
+    /// A plan without files: every pair is routed to the null file.
     pub fn new(shape: Shape) -> Plan {
-        let routes = vec![Route::default(); shape.domains() * shape.events()];
+        let routes = vec![PairRoute::default(); shape.domains() * shape.events()];
         Plan { shape, files: vec![Control::OFF], used: 0, routes }
     }
 
@@ -130,9 +130,11 @@ impl Plan {
             return Err(PlanError::Files { files: self.shape.files() });
         }
         let rows_log2 = spec.rows.trailing_zeros() as u8;
+        // The size of a row does not depend on the offset, which is not known yet.
         let probe = Control::new(spec.entries, spec.stamp, spec.add, rows_log2, 0);
         let offset = self.reserve(file_bytes(probe, spec.rows))?;
         self.files.push(Control::new(spec.entries, spec.stamp, spec.add, rows_log2, offset));
+        // Below 4096, the most files that a shape has room for.
         Ok((self.files.len() - 1) as FileId)
     }
 
@@ -157,7 +159,7 @@ impl Plan {
         self.files.iter().enumerate().map(|(number, &control)| (number as FileId, control))
     }
 
-    /// Sends one pair to a file.
+    /// Routes one pair to a file.
     ///
     /// # Errors
     ///
@@ -168,7 +170,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Sends an event of every domain to one file.
+    /// Routes an event of every domain to one file.
     ///
     /// # Errors
     ///
@@ -177,7 +179,7 @@ impl Plan {
         (0..self.shape.domains()).try_for_each(|domain| self.route(event, domain as DomainId, file))
     }
 
-    /// Sends every event of a domain to one file.
+    /// Routes every event of a domain to one file.
     ///
     /// # Errors
     ///
@@ -186,7 +188,7 @@ impl Plan {
         (0..self.shape.events()).try_for_each(|event| self.route(event as EventId, domain, file))
     }
 
-    /// Makes one row of every `occurrences` of a pair; 1 (the default) logs each.
+    /// Has a pair write one row for each `occurrences` occurrences. The default, 1, logs each.
     ///
     /// # Errors
     ///
@@ -196,7 +198,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether a pair also logs what stays inside the domain.
+    /// Sets whether a pair also logs occurrences that stay inside the domain.
     ///
     /// # Errors
     ///
@@ -206,9 +208,9 @@ impl Plan {
         Ok(())
     }
 
-    /// Programs an area. Producers may run meanwhile: files are cleared and set up before pairs are
-    /// sent to them, and files that the area had before are switched off first. A file that was left
-    /// busy, by a producer that died in it or by garbage, is free again.
+    /// Programs an area. Producers can run meanwhile: files that the area had before are switched off first,
+    /// and files are cleared and set up before pairs are routed to them. A file that was left busy, by a
+    /// producer that died in it or by garbage, is free again.
     ///
     /// # Panics
     ///
@@ -218,6 +220,7 @@ impl Plan {
         for file in 0..self.shape.files() {
             let register = area.register(file as FileId);
             register.set_control(Control::OFF);
+            // Relaxed: the file is off, and the control word that switches it on is stored with release.
             register.busy.store(0, Ordering::Relaxed);
         }
         self.clear_rows(area);
@@ -231,17 +234,20 @@ impl Plan {
         let events = self.shape.events();
         for (number, route) in self.routes.iter().enumerate() {
             let pair = area.pair((number / events) as DomainId, (number % events) as EventId);
+            // Relaxed: the selector releases both.
             pair.threshold.store(route.threshold, Ordering::Relaxed);
             pair.flags.store(route.flags, Ordering::Relaxed);
+            // Release: the pair and its file are set up before occurrences go there.
             pair.selector.store(route.selector, Ordering::Release);
         }
     }
 
-    /// Zeroes the rows of the adding files, whose sums build on the row before.
+    /// Zeroes the rows of the adding files, whose sums start from the row before.
     fn clear_rows(&self, area: Area<'_>) {
         for (_, control) in self.files().filter(|(_, control)| control.is_adding()) {
             let words = (control.ring_bytes() / 8) as usize;
             for word in area.row_words(control.offset(), words) {
+                // Relaxed: the file's control word, which is stored later, releases it.
                 word.store(0, Ordering::Relaxed);
             }
         }
@@ -252,7 +258,7 @@ impl Plan {
         if usize::from(file) < files { Ok(()) } else { Err(PlanError::File { file, files }) }
     }
 
-    fn pair(&mut self, event: EventId, domain: DomainId) -> Result<&mut Route, PlanError> {
+    fn pair(&mut self, event: EventId, domain: DomainId) -> Result<&mut PairRoute, PlanError> {
         let (events, domains) = (self.shape.events(), self.shape.domains());
         if usize::from(event) >= events {
             return Err(PlanError::Event { event, events });
@@ -264,21 +270,21 @@ impl Plan {
     }
 }
 
-/// Freezes a file: rows are refused and counted until it is thawed (thesis §4.5.2). A producer that
-/// is in the middle of a row finishes it, so the index may still grow by one row per processor.
+/// Freezes a file: rows are refused and counted until it is thawed (thesis §4.5.2). A producer that is in the
+/// middle of a row finishes it, so the index can still grow by one row per processor.
 pub fn freeze(area: Area<'_>, file: FileId) {
     let register = area.register(file);
     register.set_control(register.control().with_frozen(true));
 }
 
-/// Lets a frozen file go on.
+/// Thaws a frozen file: rows are written again.
 pub fn thaw(area: Area<'_>, file: FileId) {
     let register = area.register(file);
     register.set_control(register.control().with_frozen(false));
 }
 
-/// Bytes that a file's rows take; a file without entries takes none. Not from the control word, which
-/// has no room for files that are larger than any area.
+/// The bytes that a file's rows take. A file without entries takes none. This is not computed from the
+/// control word, which cannot describe files that are larger than any area.
 fn file_bytes(control: Control, rows: u32) -> u64 {
     if control.entry_words() == 0 { 0 } else { u64::from(rows) * control.row_bytes() }
 }

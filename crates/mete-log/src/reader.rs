@@ -1,11 +1,11 @@
-//! The reader: one pass over what is new in a log file, without a lock and without stopping the
-//! producer (LOG-10, design decision D2).
+//! The reader: one pass over the new rows of a log file, without a lock and without stopping the producer
+//! (LOG-10, design decision D2).
 //!
-//! The papers' reader restarts when the index moved while it read, and must disable the producer
-//! lest it starve (thesis §4.5.2). Here the index counts rows for ever, so the reader can tell
-//! which of the rows that it copied may have been overwritten: it drops exactly these, counts
-//! them, and goes on. It copies a piece before it checks and looks at rows only afterwards, so
-//! nothing that the producer does later can change a row that was found good (LOG-11).
+//! The papers' reader restarts if the index moved while it read, and has to disable the producer to make sure
+//! that it finishes at all (thesis §4.5.2). Here the index counts rows for ever, so the reader can tell which
+//! of the rows that it copied may have been overwritten. It drops exactly these, counts them, and goes on. It
+//! copies a piece before it checks it, and looks at the rows only afterwards. So nothing that the producer
+//! does later can change a row that was found good (LOG-11).
 
 use core::sync::atomic::Ordering;
 
@@ -14,15 +14,15 @@ use crate::control::Control;
 use crate::copy::copy_words;
 use crate::{FileId, Row, ring};
 
-/// Words copied before the index is checked again: 16 KiB, large enough that checking costs little
-/// beside copying, small enough to stay in the first-level cache.
+/// The number of words copied before the index is checked again: 16 KiB. That is large enough that checking
+/// costs little compared with copying, and small enough to stay in the first-level cache.
 const CHUNK_WORDS: usize = 2048;
 
-/// What one pass found.
+/// The result of one pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "loss is never silent: `overwritten` and `refused` are part of the result"]
 pub struct Poll {
-    /// Rows that were good and were handed out.
+    /// Rows that were good and were handed to the caller.
     pub rows: u64,
     /// Rows that were written and overwritten before they could be read.
     pub overwritten: u64,
@@ -38,22 +38,22 @@ impl core::ops::AddAssign for Poll {
     }
 }
 
-/// The producer's side of the file is not what a producer writes.
+/// The file's index is one that no producer writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// The count of rows went down. The reader goes on from the new value at the next pass.
+    /// The count of rows went down. At its next pass the reader goes on from the new value.
     #[error("log file {file}: the count of rows went back from {before} to {now}; its producer garbled it")]
     IndexWentBack {
         /// The file.
         file: FileId,
-        /// Rows written as of the last pass.
+        /// The number of rows written, as of the last pass.
         before: u64,
-        /// Rows written as the producer says now.
+        /// The number of rows written that the producer gives now.
         now: u64,
     },
 }
 
-/// Good rows that lie one behind the other, copied out of the shared memory.
+/// Good rows, one behind the other, copied out of the shared memory.
 pub struct Rows<'a> {
     control: Control,
     words: &'a [u64],
@@ -61,7 +61,7 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// The number, since the file began, of the first row here.
+    /// The number of the first row here, counted since the file began.
     pub fn first(&self) -> u64 {
         self.first
     }
@@ -85,12 +85,12 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of what is written from now on.
+    /// A reader of the rows that are written from now on.
     pub fn new(area: Area<'a>, file: FileId, control: Control) -> Reader<'a> {
         Reader { area, cursor: Cursor::new(area, file, control) }
     }
 
-    /// A reader of what is still there, too.
+    /// A reader that begins with the oldest row that is still there.
     pub fn from_oldest(area: Area<'a>, file: FileId, control: Control) -> Reader<'a> {
         Reader { area, cursor: Cursor::from_oldest(area, file, control) }
     }
@@ -124,10 +124,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// How far a log file has been read: a [`Reader`] without its area, for whoever owns the memory too.
+/// How far a log file has been read: a [`Reader`] without its area, for callers that own the memory as well.
 ///
-/// The control word is the reader's own copy, taken when the file was configured; it is never read
-/// back from shared memory. A cursor belongs to one area; with another it reads nonsense, safely.
+/// The control word is the reader's own copy, taken when the file was configured. It is never read back from
+/// shared memory. A cursor belongs to one area; with another one it reads nonsense, but safely.
 #[derive(Clone, Debug)]
 pub struct Cursor {
     file: FileId,
@@ -137,13 +137,14 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// A cursor at what is written from now on.
+    /// A cursor at the next row that is written.
     ///
-    /// A control word that describes no file inside the area's data has no rows to read; what is
-    /// written is counted then.
+    /// A control word that describes no file inside the area's data has no rows to read. The cursor then only
+    /// counts the rows that are written.
     pub fn new(area: Area<'_>, file: FileId, control: Control) -> Cursor {
         let control = if control.lies_inside(area.shape()) { control } else { Control::OFF };
         let register = area.register(file);
+        // Relaxed: a count on its own.
         let refused = register.lost.load(Ordering::Relaxed);
         Cursor { file, control, next: ring::written(&register.index), refused }
     }
@@ -165,15 +166,15 @@ impl Cursor {
         self.control
     }
 
-    /// One pass: every row written before the pass began and not overwritten by now, oldest first,
-    /// in pieces. Takes time proportional to the file's size at most, whatever the producer does.
+    /// One pass: every row written before the pass began and not overwritten by now, oldest first, in pieces.
+    /// It takes time proportional to the file's size at most, whatever the producer does.
     ///
-    /// Files without entries have no rows to hand out; their occurrences are counted in
+    /// Files without entries have no rows to hand to the caller; their occurrences are counted in
     /// [`Poll::rows`].
     ///
     /// # Errors
     ///
-    /// [`ReadError`] if the producer's count went back. Nothing was handed out then.
+    /// [`ReadError`] if the producer's count went back. No row was handed to the caller then.
     pub fn poll_rows(&mut self, area: Area<'_>, mut each: impl FnMut(&Rows<'_>)) -> Result<Poll, ReadError> {
         let register = area.register(self.file);
         let end = self.check_index(ring::written(&register.index))?;
@@ -182,7 +183,7 @@ impl Cursor {
             poll.rows = end - self.next;
             self.next = end;
         }
-        // By the index as of now, so that at most one ring is left to read whatever it says later.
+        // By the index as of now, so that at most one ring is left to read, whatever the index becomes later.
         self.skip_to_intact(end, end, &mut poll);
         if self.next < end {
             self.pass_pieces(area, end, &mut poll, &mut each);
@@ -190,9 +191,9 @@ impl Cursor {
         Ok(poll)
     }
 
-    /// One pass over a file whose newest row has everything: a running total, or a value that only
-    /// counts as it is now. That row, if there is one that is new; [`Poll::rows`] says how many rows
-    /// it stands for. Rows that were overwritten are no loss here and are not counted as one.
+    /// One pass over a file whose newest row says everything: it is a running total, or a value of which only
+    /// the present one counts. Answers with that row, if it is new; [`Poll::rows`] is the number of rows that
+    /// it stands for. Rows that were overwritten are no loss here and are not counted as lost.
     ///
     /// # Errors
     ///
@@ -204,25 +205,26 @@ impl Cursor {
         if end == self.next {
             return Ok((poll, None));
         }
-        // Without an intact row, which takes a producer that laps the file all the time, the next
-        // pass sees what this one did not.
+        // There is no intact row only if the producer laps the file all the time. The next pass then sees
+        // what this one did not.
         let Some((last, row)) = self.newest_at(area) else { return Ok((poll, None)) };
+        // A newest row that lies before `next` (the index went back meanwhile) counts as one.
         poll.rows = last + 1 - self.next.min(last);
         self.next = last + 1;
         Ok((poll, Some(row)))
     }
 
-    /// The newest row that is intact, without moving on: the answer of an adding file.
+    /// The newest row that is intact: the answer of an adding file. The cursor stays where it is.
     pub fn newest(&self, area: Area<'_>) -> Option<Row> {
         self.newest_at(area).map(|(_, row)| row)
     }
 
-    /// The same with the row's number.
+    /// The same, with the row's number.
     fn newest_at(&self, area: Area<'_>) -> Option<(u64, Row)> {
         let register = area.register(self.file);
         let mut words = [0; 4];
         let row = &mut words[..row_words(self.control)];
-        // The writer would have to lap the whole file during one copy: a few tries settle it.
+        // To spoil a try, the writer has to lap the whole file during one copy, so a few tries are enough.
         for _ in 0..16 {
             let last = ring::written(&register.index).checked_sub(1)?;
             self.copy(area, last, row);
@@ -233,6 +235,7 @@ impl Cursor {
         None
     }
 
+    /// The number of rows written, unless it went back.
     fn check_index(&mut self, now: u64) -> Result<u64, ReadError> {
         let before = self.next;
         if now >= before {
@@ -242,14 +245,18 @@ impl Cursor {
         Err(ReadError::IndexWentBack { file: self.file, before, now })
     }
 
+    /// The number of rows refused since this was asked last.
     fn newly_refused(&mut self, register: &Register) -> u64 {
+        // Relaxed: a count on its own.
         let refused = register.lost.load(Ordering::Relaxed);
+        // Modulo 2^64: the producer can garble this count, too.
         let newly = refused.wrapping_sub(self.refused);
         self.refused = refused;
         newly
     }
 
-    /// On its own, so that a poll that finds nothing new, as most do, needs no buffer.
+    /// Reads the new rows, piece by piece. A function of its own, so that a poll that finds nothing new, as
+    /// most do, needs no buffer on its stack.
     #[inline(never)]
     fn pass_pieces(&mut self, area: Area<'_>, end: u64, poll: &mut Poll, each: &mut impl FnMut(&Rows<'_>)) {
         let mut piece = [0; CHUNK_WORDS];
@@ -258,7 +265,7 @@ impl Cursor {
         }
     }
 
-    /// Copies the next piece, finds out what of it is good, and hands that out.
+    /// Copies the next piece, finds out which of its rows are good, and hands these to the caller.
     fn pass_piece(
         &mut self,
         area: Area<'_>,
@@ -275,6 +282,7 @@ impl Cursor {
         let piece = &mut piece[..count as usize * row];
         self.copy(area, first, piece);
 
+        // Only now: rows that were overwritten while they were copied lie before the first intact one.
         self.skip_to_intact(ring::written_by_now(&register.index), first + count, poll);
         let good = &piece[(self.next - first) as usize * row..];
         if !good.is_empty() {
@@ -284,27 +292,29 @@ impl Cursor {
         self.next = first + count;
     }
 
-    /// Moves on past what has been overwritten, `end` at most, and counts it.
+    /// Moves on past the rows that have been overwritten, up to `end`, and counts them.
     fn skip_to_intact(&mut self, written: u64, end: u64, poll: &mut Poll) {
         let intact = ring::first_intact(written, self.control.rows()).clamp(self.next, end);
         poll.overwritten += intact - self.next;
         self.next = intact;
     }
 
-    /// Rows from this one up to where the ring begins anew.
+    /// The number of rows from this one up to the end of the ring's memory.
     fn rows_to_the_end(&self, first: u64) -> u64 {
+        // A power of two, because the control word lies inside the area.
         let rows = self.control.rows();
         rows - (first & (rows - 1))
     }
 
-    /// Copies the words that lie from row `first` on.
+    /// Copies the words from row `first` on.
     #[inline]
     fn copy(&self, area: Area<'_>, first: u64, out: &mut [u64]) {
         copy_words(area.row_words(self.control.place(first), out.len()), out);
     }
 }
 
-/// 64-bit words from one row to the next: 1, 2 or 4, because the control word lies inside the area.
+/// The number of 64-bit words from one row to the next: 1, 2 or 4, because the control word lies inside the
+/// area.
 fn row_words(control: Control) -> usize {
     control.row_bytes() as usize / 8
 }

@@ -1,4 +1,4 @@
-//! A region: the shared memory of one component, one log area for each processor (LOG-9, LOG-12).
+//! A region: the shared memory of one component, with one log area for each processor (LOG-9, LOG-12).
 //!
 //! ```text
 //!   bindings   32 KiB: pid → domain, written by the scheduler
@@ -7,9 +7,9 @@
 //!   …
 //! ```
 //!
-//! The scheduler creates it as a sealed memory file (design decision D7) and hands over the file
-//! descriptor. The seals matter to the component: memory that its creator could shrink would kill
-//! whoever touches it.
+//! The scheduler creates it as a sealed memory file (design decision D7) and hands over the file descriptor.
+//! The seals matter to the component: if the creator could shrink the memory, an access to it would kill the
+//! process.
 
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;
@@ -22,35 +22,35 @@ use crate::area::Area;
 use crate::bindings::{self, Bindings};
 use crate::layout::{Shape, page_up};
 
-/// The seals that a region must carry: its size is final.
+/// The seals that a region must have: its size is final.
 pub const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// Why a region could not be made or taken.
+/// Why a region could not be made or mapped.
 #[derive(Debug, thiserror::Error)]
 pub enum RegionError {
     /// No processor, or more than the limit.
     #[error("a log region for {processors} processors: must be 1 to 4096")]
     Processors {
-        /// What was asked for.
+        /// The number asked for.
         processors: usize,
     },
     /// The kernel refused memory.
     #[error("cannot {what} a log region of {bytes} bytes: {source}")]
     System {
-        /// What was tried.
+        /// The step that was tried.
         what: &'static str,
-        /// How much.
+        /// The size of the region.
         bytes: usize,
         /// The kernel's answer.
         source: rustix::io::Errno,
     },
-    /// The memory file could still change its size under us.
+    /// The memory file could still change its size while it is in use.
     #[error("the offered log memory is not sealed against resizing (it has {found:?}); refused")]
     NotSealed {
         /// The seals that it has.
         found: SealFlags,
     },
-    /// The memory file is smaller or larger than the shape that came with it.
+    /// The memory file is smaller or larger than the shape that came with it requires.
     #[error("the offered log memory has {found} bytes, but its shape needs {wanted}; refused")]
     WrongSize {
         /// Bytes that it has.
@@ -62,8 +62,8 @@ pub enum RegionError {
 
 /// The shared memory of one component. See the [module](self).
 ///
-/// Invariant: `base` is a shared mapping of `bytes` bytes of `file`, whose seals keep it that long,
-/// until the value is dropped.
+/// Invariant: `base` is a shared mapping of `bytes` bytes of `file` until the value is dropped. The file's
+/// seals keep it that long.
 #[derive(Debug)]
 pub struct Region {
     base: NonNull<u8>,
@@ -79,23 +79,23 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Bytes of a region.
+    /// The size of a region in bytes.
     pub const fn bytes_for(shape: Shape, processors: usize) -> usize {
         areas_offset() + shape.area_bytes() * processors
     }
 
-    /// Makes a region: zeroed, sealed, mapped, its areas' headers written. Pages take memory only
-    /// once they are touched.
+    /// Makes a region: zeroed, sealed and mapped, with the headers of its areas written. A page takes memory
+    /// only once it is touched.
     ///
     /// # Errors
     ///
     /// [`RegionError`] if the number of processors is out of range or the kernel refuses.
     pub fn create(shape: Shape, processors: usize) -> Result<Region, RegionError> {
         let bytes = checked_bytes(shape, processors)?;
-        let failed = |what| move |source| RegionError::System { what, bytes, source };
-        let file = create_file().map_err(failed("create"))?;
-        rustix::fs::ftruncate(&file, bytes as u64).map_err(failed("size"))?;
-        rustix::fs::fcntl_add_seals(&file, SEALS).map_err(failed("seal"))?;
+        let file = create_file().map_err(system("create", bytes))?;
+        rustix::fs::ftruncate(&file, bytes as u64).map_err(system("size", bytes))?;
+        // Sealed before it is mapped or handed over: no process ever sees it with another size.
+        rustix::fs::fcntl_add_seals(&file, SEALS).map_err(system("seal", bytes))?;
         let region = Region::map(file, shape, processors, bytes, None)?;
         for (processor, area) in region.areas().enumerate() {
             area.initialise(processor as u32);
@@ -103,23 +103,23 @@ impl Region {
         Ok(region)
     }
 
-    /// Takes a region that somebody else made, after checking its seals and size.
+    /// Maps a region that another process made, after checking its seals and size.
     ///
     /// # Errors
     ///
-    /// [`RegionError`] if it is not sealed, not of that size, or cannot be mapped.
+    /// [`RegionError`] if it is not sealed, does not have that size, or cannot be mapped.
     pub fn attach(file: OwnedFd, shape: Shape, processors: usize) -> Result<Region, RegionError> {
         let bytes = check_offer(&file, shape, processors)?;
         Region::map(file, shape, processors, bytes, None)
     }
 
-    /// As [`Region::attach`], over a range of addresses that the caller has reserved.
+    /// As [`Region::attach`], but over a range of addresses that the caller has reserved.
     ///
     /// # Safety
     ///
-    /// `at` must be page-aligned and begin a mapping of at least [`Region::bytes_for`] bytes that
-    /// belongs to the caller and whose loss nobody minds. Dropping the region unmaps the range:
-    /// see [`Region::leave_mapped`].
+    /// `at` must be page-aligned and begin a mapping of at least [`Region::bytes_for`] bytes that belongs to
+    /// the caller and that no code needs any more. Dropping the region unmaps the range: see
+    /// [`Region::leave_mapped`].
     ///
     /// # Errors
     ///
@@ -144,22 +144,20 @@ impl Region {
         let address = at.map_or(core::ptr::null_mut(), |at| at.as_ptr().cast());
         let fixed = if at.is_some() { MapFlags::FIXED } else { MapFlags::empty() };
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping, or one over a range that `attach_at`'s caller has given away.
+        // SAFETY: this is a new mapping, or one over a range that the caller of `attach_at` has given away.
         let base =
             unsafe { rustix::mm::mmap(address, bytes, protection, MapFlags::SHARED | fixed, &file, 0) };
-        let base = base.map_err(|source| RegionError::System { what: "map", bytes, source })?;
-        let base = NonNull::new(base.cast()).ok_or(RegionError::System {
-            what: "map",
-            bytes,
-            source: rustix::io::Errno::NOMEM,
-        })?;
+        // A mapping at address zero would be one that no pointer can name.
+        let base = base.and_then(|base| NonNull::new(base.cast()).ok_or(rustix::io::Errno::NOMEM));
+        let base = base.map_err(system("map", bytes))?;
         Ok(Region { base, bytes, shape, processors, file })
     }
 
     /// The log area of a processor; the number is taken modulo the number of processors.
     pub fn area(&self, processor: usize) -> Area<'_> {
         let offset = areas_offset() + (processor % self.processors) * self.shape.area_bytes();
-        // SAFETY: inside the mapping, page-aligned, and mapped as long as `self` (invariant).
+        // SAFETY: the area is inside the mapping, page-aligned, and mapped as long as `self` lives
+        // (invariant).
         unsafe { Area::new(self.base.byte_add(offset), self.shape) }
     }
 
@@ -170,7 +168,7 @@ impl Region {
 
     /// The table of bindings.
     pub fn bindings(&self) -> Bindings<'_> {
-        // SAFETY: the table is the first thing in the mapping, aligned to a page, atomic words.
+        // SAFETY: the table comes first in the mapping. It is aligned to a page and consists of atomic words.
         let slots =
             unsafe { core::slice::from_raw_parts(self.base.cast::<AtomicU64>().as_ptr(), bindings::SLOTS) };
         Bindings::new(slots)
@@ -191,7 +189,7 @@ impl Region {
         self.bytes
     }
 
-    /// Where the region is mapped.
+    /// The address at which the region is mapped.
     pub fn base(&self) -> NonNull<u8> {
         self.base
     }
@@ -201,25 +199,25 @@ impl Region {
         self.file.as_fd()
     }
 
-    /// Closes the file but leaves the memory mapped for ever, for a component whose threads may be
-    /// in the middle of a row.
+    /// Closes the file but leaves the memory mapped for ever, for a component whose threads can be in the
+    /// middle of a row.
     pub fn leave_mapped(self) {
         let this = core::mem::ManuallyDrop::new(self);
-        // SAFETY: `file` is not used again: `this` is never dropped and goes out of reach here.
+        // SAFETY: `file` is not used again: `this` is never dropped, and it goes out of reach here.
         drop(unsafe { core::ptr::read(&this.file) });
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and no view outlives `self` (lifetimes of `Area`, `Bindings`).
-        // A failure would leave the range mapped, which harms nobody.
+        // SAFETY: the mapping belongs to this value, and no view outlives `self` (lifetimes of `Area`,
+        // `Bindings`). If the kernel refuses, the range stays mapped, which does no harm.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }
 
-/// A memory file that cannot be executed, which some systems insist on; kernels before 6.3 do not
-/// know the flag.
+/// A memory file that cannot be executed: some systems insist on that. Kernels before 6.3 do not know the
+/// flag.
 fn create_file() -> rustix::io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     match rustix::fs::memfd_create("mete-log", flags | MemfdFlags::NOEXEC_SEAL) {
@@ -228,11 +226,17 @@ fn create_file() -> rustix::io::Result<OwnedFd> {
     }
 }
 
-/// Where in a region the first area begins.
+/// Says which step failed, and for how much memory.
+fn system(what: &'static str, bytes: usize) -> impl Fn(rustix::io::Errno) -> RegionError {
+    move |source| RegionError::System { what, bytes, source }
+}
+
+/// The offset of the first area in a region.
 pub const fn areas_offset() -> usize {
     page_up(bindings::BYTES)
 }
 
+/// The size of a region, if the number of processors is in range.
 fn checked_bytes(shape: Shape, processors: usize) -> Result<usize, RegionError> {
     if (1..=4096).contains(&processors) {
         Ok(Region::bytes_for(shape, processors))
@@ -241,14 +245,14 @@ fn checked_bytes(shape: Shape, processors: usize) -> Result<usize, RegionError> 
     }
 }
 
+/// The size of an offered region, once its seals and its size are as they must be.
 fn check_offer(file: &OwnedFd, shape: Shape, processors: usize) -> Result<usize, RegionError> {
     let bytes = checked_bytes(shape, processors)?;
-    // A file that cannot carry seals answers with an error: it has none.
+    // A file that cannot have seals answers with an error, so it has none.
     let found = rustix::fs::fcntl_get_seals(file).unwrap_or(SealFlags::empty());
     if !found.contains(SEALS) {
         return Err(RegionError::NotSealed { found });
     }
-    let failed = |source| RegionError::System { what: "inspect", bytes, source };
-    let size = rustix::fs::fstat(file).map_err(failed)?.st_size as u64;
+    let size = rustix::fs::fstat(file).map_err(system("inspect", bytes))?.st_size as u64;
     if size == bytes as u64 { Ok(bytes) } else { Err(RegionError::WrongSize { found: size, wanted: bytes }) }
 }

@@ -6,9 +6,9 @@
 //!   stamp    64 bits
 //! ```
 //!
-//! A word is there if an entry in it is selected; the three entries of `who` come together, and a
-//! reader shows those that the file was asked for. One word makes a row of 8 bytes, two of 16,
-//! three of 32: a power of two, as the paper's padding asks (thesis §4.3.3).
+//! A word is present if an entry in it is selected. The three entries of `who` always come together; a reader
+//! shows those that the file was configured for. One word makes a row of 8 bytes, two of 16, three of 32: a
+//! power of two, as the paper's padding asks for (thesis §4.3.3).
 
 use crate::control::{Control, Entries, Stamp};
 use crate::{DomainId, EventId};
@@ -28,7 +28,7 @@ pub struct Row {
     pub stamp: Option<u64>,
 }
 
-/// The first word: who did what to whom.
+/// The first word of a row: which domain did what to which other domain.
 #[inline(always)]
 pub const fn who(event: EventId, domain: DomainId, correspondent: DomainId) -> u64 {
     event as u64 | (domain as u64) << 16 | (correspondent as u64) << 32
@@ -37,20 +37,20 @@ pub const fn who(event: EventId, domain: DomainId, correspondent: DomainId) -> u
 impl Row {
     /// Decodes the words of one row of a file with this control word. Missing words read as zero.
     pub fn decode(control: Control, words: &[u64]) -> Row {
-        let mut rest = words.iter().copied();
+        let mut words = words.iter().copied();
         let entries = control.entries();
         let mut row = Row::default();
         if control.to_bits() & crate::control::WHO_BITS != 0 {
-            let who = rest.next().unwrap_or(0);
+            let who = words.next().unwrap_or(0);
             row.event = entries.has(Entries::EVENT).then_some(who as u16);
             row.domain = entries.has(Entries::DOMAIN).then_some((who >> 16) as u16);
             row.correspondent = entries.has(Entries::CORRESPONDENT).then_some((who >> 32) as u16);
         }
         if entries.has(Entries::COUNTER) {
-            row.counter = Some(rest.next().unwrap_or(0));
+            row.counter = Some(words.next().unwrap_or(0));
         }
         if control.stamp() != Stamp::None {
-            row.stamp = Some(rest.next().unwrap_or(0));
+            row.stamp = Some(words.next().unwrap_or(0));
         }
         row
     }

@@ -1,21 +1,21 @@
-//! The handler for user-level components on x86-64 Linux: the decisions of
-//! [`handler`], committed by a restartable sequence (design decision D3).
+//! The handler for user-level components on x86-64 Linux: the decisions of [`handler`], committed by a
+//! restartable sequence (design decision D3).
 //!
-//! A restartable sequence is a few instructions that the kernel aborts when the thread is
-//! preempted, migrated or signalled inside them. It ends in one store, here to the file's index;
-//! so either the whole row is there or nothing is, and no other thread of the processor can have
-//! written to the file in between. No locked instruction, no system call.
+//! A restartable sequence is a few instructions that the kernel aborts if the thread is preempted, migrated
+//! or signalled inside them. The sequence ends in one store, here to the file's index. So either the whole
+//! row is there or nothing is, and no other thread of the processor can have written to the file in between.
+//! It takes no locked instruction and no system call.
 //!
-//! There are two ways through. [`log`] tries the common case in some fifty instructions, all of
-//! them one sequence from reading the processor's number to the commit; whatever is unusual (a
-//! threshold, an adding file, another clock, a sequence that was aborted) takes the general way,
-//! which decides anew. It works everything out before its sequence, from words that may change
-//! meanwhile: inside, it only compares what matters (the processor, the index), stamps, stores and
+//! There are two ways through the handler. [`log`] tries the common case in some fifty instructions, all of
+//! them one sequence from reading the processor's number to the commit. Every unusual case (a threshold, an
+//! adding file, another clock, a sequence that was aborted) takes the general way, which decides anew. The
+//! general way computes everything before its sequence, from words that can change meanwhile. Inside the
+//! sequence it only compares what matters (the processor, the index, the control word), stamps, stores and
 //! commits.
 //!
-//! Either way the time stamp is read inside, so stamps in a file never go back, and what is derived
-//! from shared memory is masked, so a garbled control word leads to some other place in the same
-//! data.
+//! Both ways read the time-stamp counter inside the sequence, so these stamps never go back in a file. Both
+//! mask everything that they derive from shared memory, so a garbled control word leads to some other place
+//! in the same data.
 
 use core::arch::asm;
 use core::ptr::NonNull;
@@ -29,7 +29,7 @@ use crate::handler::{Clock, Outcome, Record, is_internal};
 use crate::layout::{self, Shape};
 use crate::{DomainId, EventId, handler, row};
 
-/// What the kernel and a thread share, the part that is used here (`struct rseq` of linux/rseq.h).
+/// The memory that the kernel and a thread share, as far as it is used here (`struct rseq` of linux/rseq.h).
 #[repr(C, align(32))]
 pub struct Abi {
     processor_start: u32,
@@ -49,13 +49,13 @@ unsafe impl Send for Target {}
 // SAFETY: as above.
 unsafe impl Sync for Target {}
 
-// `test cl, cl` in the common case finds it in the sign.
+// In the common case `test cl, cl` finds the plain bit as the sign.
 const _: () = assert!(PLAIN_BIT == 0x80);
-// And a file's number is one byte.
+// The common case takes a file's number from one byte.
 const _: () = assert!(Shape::COMPONENT.files() == 256);
 
-/// How often a sequence is begun anew. Preemption and signals abort one now and then; one that is
-/// aborted for ever has a scheduler that scribbles over its index, or a thread that was unregistered.
+/// How often a sequence is tried. Preemption and signals abort a sequence now and then. One that is always
+/// aborted has a scheduler that scribbles over its index, or a thread whose registration was taken back.
 const MOST_TRIES: u32 = 64;
 
 impl Target {
@@ -63,8 +63,8 @@ impl Target {
     ///
     /// # Safety
     ///
-    /// `processors` areas must lie there, as [`Area::new`] asks for, for as long as the target or
-    /// a copy of it is used.
+    /// `processors` areas must be there, as [`Area::new`] asks for, for as long as the target or a copy of it
+    /// is used.
     pub const unsafe fn new(base: NonNull<u8>, processors: u32) -> Target {
         Target { base, processors }
     }
@@ -76,12 +76,12 @@ impl Target {
             return None;
         }
         let offset = processor as usize * Shape::COMPONENT.area_bytes();
-        // SAFETY: the processor is one of those that `new`'s caller vouched for.
+        // SAFETY: the processor is one of those for which `new`'s caller promised an area.
         Some(unsafe { Area::new(self.base.byte_add(offset), Shape::COMPONENT) })
     }
 }
 
-/// The whole handler. [`Outcome::Off`] also where the thread runs on a processor without an area.
+/// The whole handler. Also answers [`Outcome::Off`] if the thread runs on a processor without an area.
 ///
 /// # Safety
 ///
@@ -89,7 +89,7 @@ impl Target {
 /// 0x53053053 (glibc does, from 2.35 on).
 #[inline(always)]
 pub unsafe fn log(target: &Target, abi: *mut Abi, clock: &impl Clock, record: Record) -> Outcome {
-    // One register for three numbers: the common case has none to spare.
+    // One register for three numbers: the common case has no register to spare.
     let who = row::who(record.event, record.domain, record.correspondent);
     // SAFETY: passed on from the caller.
     if unsafe { log_common_case(target, abi, who, record.counter) } {
@@ -107,19 +107,21 @@ pub unsafe fn log(target: &Target, abi: *mut Abi, clock: &impl Clock, record: Re
 #[inline]
 pub unsafe fn enter(target: &Target, abi: *mut Abi, domain: DomainId, event: EventId) -> bool {
     for _ in 0..MOST_TRIES {
+        // Anew at each try: what aborted the sequence may have moved the thread to another processor.
         // SAFETY: `abi` is the caller's own.
         let processor = unsafe { processor(abi) };
         let Some(area) = target.area(processor) else { return false };
         let pair = area.pair(domain, event);
+        // Relaxed: the threshold says all that there is to it.
         let threshold = pair.threshold.load(Ordering::Relaxed);
         if threshold <= 1 {
             return true;
         }
         // SAFETY: `abi` is the caller's own.
         match unsafe { count(abi, processor, pair, threshold) } {
-            Counted::Reached => return true,
-            Counted::NotYet => return false,
-            Counted::Aborted => {}
+            ThresholdCount::Reached => return true,
+            ThresholdCount::NotYet => return false,
+            ThresholdCount::Aborted => {}
         }
     }
     false
@@ -141,28 +143,30 @@ pub unsafe fn exit(target: &Target, abi: *mut Abi, clock: &impl Clock, record: R
     }
 }
 
-/// One row without threshold, stamped by the time-stamp counter or not at all; false if the case
-/// is another one or the sequence was aborted, and then nothing has happened.
+/// Logs one row without threshold, stamped by the time-stamp counter or not at all. False if the case is
+/// another one or if the sequence was aborted; then nothing has happened.
 ///
-/// The time-stamp counter is read as soon as it is known that it is wanted: read last, it held up
-/// what the program does next, and a row added 8 ns instead of 3 to 20 ns of work.
+/// The time-stamp counter is read as soon as the code knows that the file wants it. Read last, it delayed the
+/// program's next instructions, and a row added 8 ns instead of 3 to 20 ns of work.
 ///
-/// Written by hand, because only so it needs no register that has to be saved, and because nothing
-/// has to be compared again: inside the sequence no one else of the processor runs. Where an address
-/// is spelt out twice, working it out once into a register was measured to be slower.
+/// The sequence is written by hand, because only so it needs no register that has to be saved. Nothing has to
+/// be compared again, because no other thread of the processor runs inside the sequence. Some addresses are
+/// spelt out twice: computing them once into a register was measured to be slower.
 #[inline(always)]
 unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64) -> bool {
     let (event, domain, correspondent) = (who as u16, (who >> 16) as u16, (who >> 32) as u16);
+    // Whether such an occurrence is logged depends on the pair's flags: the general way looks at them.
     if domain == correspondent {
         return false;
     }
-    // SAFETY: `abi` is the caller's own. The area is one of those that the target's maker vouched
-    // for, the pair, the file and the place are masked to their parts of it, and a row's three words
-    // run at most 16 bytes on, into the slack. The commit is the increment of the index.
+    // SAFETY: `abi` is the caller's own. The area is one of those that the target's maker promised. The pair,
+    // the file and the place are masked to their parts of the area, and a row's three words extend at most 16
+    // bytes further, into the slack. The commit is the increment of the index.
     unsafe {
         asm!(
             sequence!("jmp {general}",
-                // The processor's area.
+                // The processor's area. A thread that is not registered has a number below zero, which is out
+                // of range without its sign.
                 "mov {area:e}, [{abi} + 4]",
                 "cmp {area:e}, [{target} + {processors}]",
                 "jae {general}",
@@ -177,13 +181,16 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
                 "mov rcx, [{area} + {pair} + {control}]",
                 "test cl, cl",
                 "jns {general}",
-                // The time stamp early, so that the rest goes on beside it. The target's register is free.
+                // The time stamp, early, so that the rest goes on beside it. It takes the target's register,
+                // which is free by now.
                 "test ch, {hardware}",
                 "jz 7f",
                 "rdtsc",
                 "shl rdx, 32",
                 "lea {target}, [rax + rdx]",
-                // The row's place.
+                // The row's place: its number shifted by the log2 of a row's words, masked to the file, plus
+                // the file's first word, masked to the data. `cl` has flags above the log2; the processor
+                // takes the count of a shift modulo 32.
                 "7: mov edx, [{area} + {pair} + {index}]",
                 "shl edx, cl",
                 "mov rax, rcx",
@@ -194,6 +201,7 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
                 "add eax, edx",
                 "and eax, {data_mask}",
                 "lea rax, [{area} + rax * 8 + {data}]",
+                // The row's words, those that the file has entries for.
                 "test ch, {who_bits}",
                 "jz 7f",
                 "mov [rax], {who}",
@@ -205,6 +213,7 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
                 "7: test ch, {hardware}",
                 "jz 8f",
                 "mov [rax], {target}",
+                // The commit.
                 "8: inc qword ptr [{area} + {pair} + {index}]",
                 "2:",
                 "mov qword ptr [{abi} + 8], 0",
@@ -240,7 +249,7 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
     true
 }
 
-/// Bytes into the domain table.
+/// The offset of a pair in the domain table, in bytes.
 #[inline(always)]
 fn pair_offset(domain: DomainId, event: EventId) -> usize {
     let domain = usize::from(domain) & (Shape::COMPONENT.domains() - 1);
@@ -248,7 +257,7 @@ fn pair_offset(domain: DomainId, event: EventId) -> usize {
     (domain << Shape::COMPONENT.events_log2() | event) * layout::PAIR_BYTES
 }
 
-/// Every case, decided step by step. `who` holds all three numbers.
+/// Handles every case, step by step. `who` has all three numbers.
 ///
 /// # Safety
 ///
@@ -258,8 +267,8 @@ fn pair_offset(domain: DomainId, event: EventId) -> usize {
 unsafe fn log_general(target: &Target, abi: *mut Abi, clock: &impl Clock, who: u64, counter: u64) -> Outcome {
     let (event, domain, correspondent) = (who as u16, (who >> 16) as u16, (who >> 32) as u16);
     let record = Record { event, domain, correspondent, counter };
-    // SAFETY: the caller's own structure; volatile because the kernel reads it. What the common case
-    // left there is taken back for the reason that `sequence!` gives.
+    // SAFETY: the structure is the caller's own; the access is volatile because the kernel reads it. The
+    // descriptor that the common case left there is taken back for the reason that `sequence!` gives.
     unsafe { (&raw mut (*abi).sequence).write_volatile(0) };
     // SAFETY: `abi` is the caller's own.
     let Some(area) = target.area(unsafe { processor(abi) }) else { return Outcome::Off };
@@ -274,7 +283,7 @@ unsafe fn log_general(target: &Target, abi: *mut Abi, clock: &impl Clock, who: u
     unsafe { put(target, abi, clock, record) }
 }
 
-/// Routing and row, on whatever processor the thread is by now.
+/// Routes an occurrence and writes its row, on the processor on which the thread is by now.
 unsafe fn put(target: &Target, abi: *mut Abi, clock: &impl Clock, record: Record) -> Outcome {
     let mut tries = 0;
     loop {
@@ -287,6 +296,8 @@ unsafe fn put(target: &Target, abi: *mut Abi, clock: &impl Clock, record: Record
             return Outcome::Off;
         }
         if control.is_frozen() || tries == MOST_TRIES {
+            // Relaxed: a count on its own. By a locked instruction, because outside of a sequence other
+            // threads of the processor can be counting at once.
             register.lost.fetch_add(1, Ordering::Relaxed);
             return Outcome::Refused;
         }
@@ -299,18 +310,18 @@ unsafe fn put(target: &Target, abi: *mut Abi, clock: &impl Clock, record: Record
     }
 }
 
-/// The processor that the thread runs on, for the moment.
+/// The processor on which the thread runs for now.
 #[inline(always)]
 unsafe fn processor(abi: *mut Abi) -> u32 {
-    // SAFETY: the caller's own structure; volatile because the kernel writes it.
+    // SAFETY: the structure is the caller's own; the access is volatile because the kernel writes it.
     unsafe { (&raw const (*abi).processor_start).read_volatile() }
 }
 
-/// The parts that every sequence has. `3` is its descriptor, `21` its begin, `2` the end behind the
-/// commit, `4` where the kernel sends an aborted thread and where `$aborted` is done.
+/// The parts that every sequence has. The labels: `3` is its descriptor, `21` its start, `2` its end after
+/// the commit, `4` the place to which the kernel sends an aborted thread and where `$aborted` is executed.
 ///
-/// Behind the commit the descriptor is taken back. Left there, it would do no harm, but the kernel
-/// would have to look at it at the thread's next switch, which costs it some thirty nanoseconds.
+/// After the commit the descriptor is taken back. It would do no harm if it stayed, but the kernel would have
+/// to look at it at the thread's next switch, which costs it some thirty nanoseconds.
 macro_rules! sequence {
     ($aborted:literal, $($body:literal),+ $(,)?) => {
         concat!(
@@ -319,7 +330,7 @@ macro_rules! sequence {
             "3: .long 0, 0\n",
             ".quad 21f, 2f - 21f, 4f\n",
             ".popsection\n",
-            // The kernel jumps only to an address that carries the signature in front.
+            // The kernel jumps only to an address that has the signature in front of it.
             ".pushsection __rseq_failure, \"ax\"\n",
             ".byte 0x0f, 0xb9, 0x3d\n",
             ".long 0x53053053\n",
@@ -334,17 +345,18 @@ macro_rules! sequence {
 }
 use sequence;
 
-enum Counted {
+/// What came of counting an occurrence towards a threshold.
+enum ThresholdCount {
     Reached,
     NotYet,
     Aborted,
 }
 
-/// One occurrence towards the threshold.
-unsafe fn count(abi: *mut Abi, processor: u32, pair: &Pair, threshold: u32) -> Counted {
+/// Counts one occurrence towards the threshold.
+unsafe fn count(abi: *mut Abi, processor: u32, pair: &Pair, threshold: u32) -> ThresholdCount {
     let is_reached: u32;
-    // SAFETY: the sequence stores into its own descriptor field and, as its commit, into the pair's
-    // count, both of which outlive it; the abort label lies outside of the sequence.
+    // SAFETY: the sequence stores into the thread's descriptor field and, as its commit, into the pair's
+    // count. Both outlive it. The abort label lies outside of the sequence.
     unsafe {
         asm!(
             sequence!("mov {is_reached:e}, 2\njmp 5f",
@@ -372,17 +384,18 @@ unsafe fn count(abi: *mut Abi, processor: u32, pair: &Pair, threshold: u32) -> C
         );
     }
     match is_reached {
-        0 => Counted::NotYet,
-        1 => Counted::Reached,
-        _ => Counted::Aborted,
+        0 => ThresholdCount::NotYet,
+        1 => ThresholdCount::Reached,
+        // 2, as set where the kernel sends an aborted thread.
+        _ => ThresholdCount::Aborted,
     }
 }
 
-/// A row on its way: all that its sequence needs.
+/// A row that is about to be written: all that its sequence needs.
 struct NewRow<'a> {
     processor: u32,
     register: &'a Register,
-    /// The index for which the place and the counter were worked out.
+    /// The index for which the place and the counter were computed.
     index: u64,
     place: *mut u64,
     control: u64,
@@ -398,6 +411,7 @@ impl<'a> NewRow<'a> {
         control: Control,
         record: Record,
     ) -> NewRow<'a> {
+        // Relaxed: the sequence compares the index again, and gives up if it has moved.
         let index = register.index.load(Ordering::Relaxed);
         NewRow {
             processor,
@@ -411,7 +425,7 @@ impl<'a> NewRow<'a> {
     }
 }
 
-/// Commits a row with the time stamp that the file asks for; false if the sequence was aborted.
+/// Commits a row with the time stamp that the file asks for. False if the sequence was aborted.
 ///
 /// # Safety
 ///
@@ -435,7 +449,8 @@ unsafe fn commit(
     }
 }
 
-/// A sequence that writes a row, with one way to come by the time stamp, which ends up in `stamp`.
+/// A sequence that writes a row. `$stamp` are the instructions that get the time stamp, which ends up in
+/// `rdx`.
 macro_rules! commit_row {
     ($abi:expr, $row:expr, [$($stamp:literal),*], $($operands:tt)*) => {{
         let status: u32;
@@ -443,9 +458,9 @@ macro_rules! commit_row {
             sequence!("mov {status:e}, 1\njmp 5f",
                 "cmp [{abi} + 4], {processor:e}",
                 "jne 4b",
-                // Somebody else of this processor may have logged since the index was read, or the
-                // file may have become another one: in memory that replaces other memory at the same
-                // address the index alone may look the same.
+                // Another thread of this processor may have logged since the index was read. Or the file may
+                // have become another one: in memory that replaces other memory at the same address, the
+                // index alone can look the same.
                 "cmp [{register}], {index}",
                 "jne 4b",
                 "cmp [{register} + {control_offset}], {control}",
@@ -489,18 +504,18 @@ macro_rules! commit_row {
     }};
 }
 
-/// A row with the processor's time-stamp counter, read inside the sequence.
+/// Commits a row with the processor's time-stamp counter, read inside the sequence.
 ///
 /// # Safety
 ///
 /// As [`commit`].
 unsafe fn commit_now(abi: *mut Abi, row: NewRow<'_>) -> bool {
-    // SAFETY: at most 24 bytes are stored from `place` on, which the slack covers; the commit is
-    // the increment of the register's index.
+    // SAFETY: at most 24 bytes are stored from `place` on, which the slack covers. The commit is the
+    // increment of the register's index.
     unsafe { commit_row!(abi, row, ["rdtsc", "shl rdx, 32", "or rdx, rax"], out("rdx") _,) }
 }
 
-/// A row with a time stamp that was read before, or without one.
+/// Commits a row with a time stamp that was read before the sequence, or without one.
 ///
 /// # Safety
 ///
@@ -510,14 +525,14 @@ unsafe fn commit_given(abi: *mut Abi, row: NewRow<'_>, stamp: u64) -> bool {
     unsafe { commit_row!(abi, row, [], in("rdx") stamp,) }
 }
 
-/// A row stamped by the area's virtual clock. The clock's store is not the commit: a sequence that
-/// is aborted after it leaves a gap in an order, which is still one.
+/// Commits a row stamped by the area's virtual clock. The clock's store is not the commit: a sequence that is
+/// aborted after it leaves a gap in the order of the stamps, which is still an order.
 ///
 /// # Safety
 ///
 /// As [`commit`].
 unsafe fn commit_in_order(abi: *mut Abi, row: NewRow<'_>, clock: &AtomicU64) -> bool {
-    // SAFETY: as in `commit_now`; the clock is a word of the area.
+    // SAFETY: as in `commit_now`. The clock is a word of the area.
     unsafe {
         commit_row!(
             abi,

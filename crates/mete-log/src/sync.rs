@@ -1,5 +1,5 @@
-//! The atomics that the ring is written with: the machine's, or loom's when the memory ordering
-//! is model-checked (`RUSTFLAGS="--cfg loom"`).
+//! The atomics of the ring: the machine's, or loom's when loom checks the memory ordering (under
+//! `RUSTFLAGS="--cfg loom"`).
 
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{AtomicU64, Ordering, fence};

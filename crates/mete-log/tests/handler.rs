@@ -1,4 +1,4 @@
-//! What the handler promises, row by row (LOG-4 to LOG-8).
+//! The handler's promises, row by row (LOG-4 to LOG-8).
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
@@ -141,7 +141,7 @@ fn log_7_each_pair_goes_to_the_file_that_its_selector_names() {
 }
 
 #[test]
-fn log_7_what_is_routed_nowhere_is_off() {
+fn log_7_a_pair_that_is_routed_nowhere_is_off() {
     let shape = Shape::new(4, 4, 4, 16).unwrap();
     let region = Region::create(shape, 1).unwrap();
     Plan::new(shape).apply(region.area(0));
@@ -149,7 +149,7 @@ fn log_7_what_is_routed_nowhere_is_off() {
 }
 
 #[test]
-fn log_8_what_stays_inside_a_domain_is_dropped_unless_asked_for() {
+fn log_8_occurrences_inside_a_domain_are_dropped_unless_asked_for() {
     let (region, _, _) = global_log(Entries::ALL, Stamp::None, false, 8);
     let area = region.area(0);
     let clock = SetClock::default();
@@ -197,7 +197,7 @@ fn log_8_a_threshold_is_counted_at_the_entry_and_logged_at_the_exit() {
 }
 
 #[test]
-fn log_10_where_the_newest_row_has_everything_none_is_lost() {
+fn log_10_overwritten_rows_are_no_loss_if_the_newest_row_says_everything() {
     let (region, file, control) = global_log(Entries::ALL, Stamp::Hardware, true, 2);
     let area = region.area(0);
     let mut cursor = Cursor::new(area, file, control);

@@ -1,6 +1,5 @@
-//! The layout is part of the interface: a change to it must show in review (LOG-4, LOG-5). What
-//! this test prints is kept in `layout.txt`; `METE_BLESS=1 cargo test -p mete-log --test layout`
-//! writes it anew.
+//! The layout is part of the interface, so a change to it must show in review (LOG-4, LOG-5). The output of
+//! this test is kept in `layout.txt`; `METE_BLESS=1 cargo test -p mete-log --test layout` writes it anew.
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use std::fmt::Write;

@@ -1,5 +1,5 @@
-//! The ring's memory ordering, model-checked: every interleaving and every reordering that the
-//! memory model allows (LOG-10). Run by `RUSTFLAGS="--cfg loom" cargo test -p mete-log --test loom`.
+//! The ring's memory ordering, checked by loom: every interleaving and every reordering that the memory model
+//! allows (LOG-10). `RUSTFLAGS="--cfg loom" cargo test -p mete-log --test loom` runs it.
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 #![cfg(loom)]
 
@@ -7,16 +7,16 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use mete_log::ring::{first_intact, publish, written, written_by_now};
 
-/// A file of two rows of two words. Row `n` holds `n + 1` twice, so a torn one shows.
-struct File {
+/// A file of two rows of two words. Row `n` has `n + 1` twice, so that a torn row shows.
+struct TwoRowFile {
     index: AtomicU64,
     words: [[AtomicU64; 2]; 2],
 }
 
-impl File {
-    fn new() -> File {
+impl TwoRowFile {
+    fn new() -> TwoRowFile {
         let row = || [AtomicU64::new(0), AtomicU64::new(0)];
-        File { index: AtomicU64::new(0), words: [row(), row()] }
+        TwoRowFile { index: AtomicU64::new(0), words: [row(), row()] }
     }
 
     fn write(&self, number: u64) {
@@ -33,7 +33,7 @@ impl File {
 #[test]
 fn log_10_a_row_that_the_reader_calls_good_is_whole_and_the_right_one() {
     loom::model(|| {
-        let file = Arc::new(File::new());
+        let file = Arc::new(TwoRowFile::new());
         let writer = {
             let file = Arc::clone(&file);
             loom::thread::spawn(move || (0..3).for_each(|number| file.write(number)))
@@ -52,13 +52,13 @@ fn log_10_a_row_that_the_reader_calls_good_is_whole_and_the_right_one() {
 #[test]
 fn log_10_every_row_is_either_read_or_known_to_be_lost() {
     loom::model(|| {
-        let file = Arc::new(File::new());
+        let file = Arc::new(TwoRowFile::new());
         let writer = {
             let file = Arc::clone(&file);
             loom::thread::spawn(move || (0..3).for_each(|number| file.write(number)))
         };
         let (mut next, mut read, mut lost) = (0, 0, 0);
-        let mut pass = |file: &File| {
+        let mut pass = |file: &TwoRowFile| {
             let end = written(&file.index);
             while next < end {
                 let row = file.copy(next);
@@ -79,12 +79,12 @@ fn log_10_every_row_is_either_read_or_known_to_be_lost() {
     });
 }
 
-/// The check can fail: without the second look at the index a row may be torn.
+/// Shows that the check can fail: without the second look at the index a row can be torn.
 #[test]
 #[should_panic(expected = "torn")]
 fn log_10_without_the_second_look_at_the_index_a_row_may_be_torn() {
     loom::model(|| {
-        let file = Arc::new(File::new());
+        let file = Arc::new(TwoRowFile::new());
         file.write(0);
         let writer = {
             let file = Arc::clone(&file);

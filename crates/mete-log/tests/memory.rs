@@ -1,4 +1,4 @@
-//! Who provides and who shares the memory (LOG-9, LOG-12), and the bindings in it (LOG-6).
+//! Which side provides the memory, which sides share it (LOG-9, LOG-12), and the bindings in it (LOG-6).
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
@@ -19,7 +19,7 @@ fn small() -> Shape {
 }
 
 #[test]
-fn log_12_what_the_scheduler_provides_is_one_memory_for_both() {
+fn log_12_both_sides_share_the_memory_that_the_scheduler_provides() {
     let scheduler = Region::create(small(), 3).unwrap();
     let component = Region::attach(scheduler.fd().try_clone_to_owned().unwrap(), small(), 3).unwrap();
     for (processor, area) in component.areas().enumerate() {
@@ -45,12 +45,13 @@ fn log_9_areas_of_different_processors_share_no_memory() {
 /// Every word of a region, the bindings included.
 fn words(region: &Region) -> Vec<u64> {
     let count = region.bytes() / 8;
-    // SAFETY: the region's own words, read as atomics.
+    // SAFETY: these are the region's own words, read as atomics.
     let all = unsafe { std::slice::from_raw_parts(region.base().cast::<AtomicU64>().as_ptr(), count) };
     all.iter().map(|word| word.load(Ordering::Relaxed)).collect()
 }
 
-/// Rows of every stamp, sums, thresholds, round the ring, refused and not: whatever a producer does.
+/// Has a producer do all that it can do: rows of every stamp, sums, thresholds, more rows than the ring
+/// holds, rows that are refused.
 fn log_everything(area: Area<'_>) {
     for call in 0..200 {
         let event = (call % 4) as u16;
@@ -67,7 +68,7 @@ fn log_everything(area: Area<'_>) {
 }
 
 #[test]
-fn log_9_a_producer_on_one_processor_writes_into_no_other_s_area() {
+fn log_9_a_producer_on_one_processor_writes_into_no_other_processors_area() {
     let region = Region::create(small(), 3).unwrap();
     region.bindings().bind(4711, 1).unwrap();
     for (entries, add) in [(Entries::ALL, false), (Entries::COUNTER, true)] {
@@ -104,6 +105,7 @@ fn log_11_memory_that_could_shrink_is_refused() {
 #[test]
 fn log_11_memory_of_the_wrong_size_is_refused() {
     let region = Region::create(small(), 1).unwrap();
+    // Each attempt takes a descriptor of its own.
     let offer = || region.fd().try_clone_to_owned().unwrap();
     assert!(matches!(Region::attach(offer(), small(), 2), Err(RegionError::WrongSize { .. })));
     assert!(matches!(Region::attach(offer(), Shape::COMPONENT, 1), Err(RegionError::WrongSize { .. })));

@@ -1,6 +1,6 @@
-//! What Miri checks: no undefined behaviour and no data race on the way from the handler to the
-//! reader, over ordinary memory, on weakly ordered memory as Miri emulates it. Small enough for an
-//! interpreter; runs natively as well.
+//! What Miri checks: there is no undefined behaviour and no data race between the handler and the reader,
+//! over ordinary memory, with the weak memory ordering that Miri emulates. The tests are small enough for an
+//! interpreter; they run natively as well.
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use std::ptr::NonNull;
@@ -43,7 +43,7 @@ fn area(memory: &[Line]) -> Area<'_> {
     unsafe { Area::new(base, shape()) }
 }
 
-/// Sends every occurrence of event 0 of domain 1 to one file of [`ROWS`] rows.
+/// Routes every occurrence of event 0 of domain 1 to one file of [`ROWS`] rows.
 fn configure(area: Area<'_>, threshold: u32) -> (FileId, Control) {
     let mut plan = Plan::new(shape());
     let spec = FileSpec { entries: Entries::ALL, stamp: Stamp::Virtual, add: false, rows: ROWS };
@@ -55,7 +55,7 @@ fn configure(area: Area<'_>, threshold: u32) -> (FileId, Control) {
     (file, plan.control(file))
 }
 
-/// The counter and the correspondent carry the same number, so that a torn row would show.
+/// The counter and the correspondent have the same number, so that a torn row shows.
 fn numbered(number: u16) -> Record {
     Record { event: 0, domain: 1, correspondent: number + 2, counter: u64::from(number) }
 }

@@ -1,5 +1,5 @@
-//! Rows committed by restartable sequences: the same bytes as the portable handler's, and none lost
-//! uncounted however threads are preempted, migrated and signalled (LOG-9, LOG-10, D3).
+//! Rows committed by restartable sequences: they have the same bytes as the portable handler's, and none is
+//! lost uncounted, however threads are preempted, migrated and signalled (LOG-9, LOG-10, D3).
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 #![cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 
@@ -15,7 +15,8 @@ use mete_log::{
 
 /// The calling thread's rseq structure, if the C library has registered one.
 fn registered() -> Option<*mut Abi> {
-    // SAFETY: dlsym of two names; the symbols, if there, are an offset and a size (rseq(2) of glibc).
+    // SAFETY: dlsym looks up two names. The symbols, if they exist, are an offset and a size (rseq(2) of
+    // glibc).
     unsafe {
         let offset = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
         let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
@@ -53,14 +54,14 @@ fn pin(processor: usize) {
 
 fn target(region: &Region) -> Target {
     assert_eq!(region.shape(), Shape::COMPONENT);
-    // SAFETY: the region holds these areas, and every caller drops the target first.
+    // SAFETY: the region holds these areas, and every caller drops the target before the region.
     unsafe { Target::new(region.area(0).base(), region.processors() as u32) }
 }
 
-/// Every file's data and every register, as far as the plan uses them.
+/// Every word of an area: the registers, the table and the data.
 fn bytes(area: Area<'_>) -> Vec<u64> {
     let words = area.shape().area_bytes() / 8;
-    // SAFETY: the area's own words, read as atomics.
+    // SAFETY: these are the area's own words, read as atomics.
     let all = unsafe { std::slice::from_raw_parts(area.base().cast::<AtomicU64>().as_ptr(), words) };
     all.iter().map(|word| word.load(Ordering::Relaxed)).collect()
 }
@@ -76,7 +77,8 @@ fn log_4_7_8_the_rseq_handler_writes_the_same_bytes_as_the_portable_one() {
                     continue;
                 }
                 let spec = FileSpec { entries, stamp, add, rows: 8 };
-                // A sequence that is aborted leaves a gap in the virtual clock, which is one more try.
+                // A sequence that is aborted leaves a gap in the virtual clock. The test then tries once
+                // more.
                 let tries = if stamp == Stamp::Virtual { 20 } else { 1 };
                 assert!((0..tries).any(|_| both_write_the_same(spec, abi)), "{spec:?}");
             }
@@ -84,7 +86,7 @@ fn log_4_7_8_the_rseq_handler_writes_the_same_bytes_as_the_portable_one() {
     }
 }
 
-/// The same hundred calls to both handlers; whether the areas are equal to the last byte.
+/// Makes the same hundred calls to both handlers. Answers whether the areas are equal to the last byte.
 fn both_write_the_same(spec: FileSpec, abi: *mut Abi) -> bool {
     let mut plan = Plan::new(Shape::COMPONENT);
     let file = plan.file(spec).unwrap();
@@ -102,7 +104,7 @@ fn both_write_the_same(spec: FileSpec, abi: *mut Abi) -> bool {
         let fast = unsafe { rseq::log(&target(&regions[1]), abi, &clock, record) };
         assert_eq!(portable, fast, "{record:?}");
     }
-    // The portable handler's busy word is free again, so nothing else may differ.
+    // The portable handler's busy word is free again, so the areas must not differ at all.
     bytes(regions[0].area(0)) == bytes(regions[1].area(0))
 }
 
@@ -190,7 +192,7 @@ fn one_file(spec: FileSpec) -> (Plan, u16) {
     (plan, file)
 }
 
-/// Logs rows numbered from 1 on, in the name of one domain.
+/// Logs rows numbered from 1 on, charged to one domain.
 fn log_numbered(target: &Target, domain: u16, rows: u64) {
     let abi = registered().unwrap();
     for number in 1..=rows {
@@ -200,8 +202,8 @@ fn log_numbered(target: &Target, domain: u16, rows: u64) {
     }
 }
 
-/// Several threads, more than processors and free to migrate, at full speed, against a reader that
-/// is too slow for the small file: every row is accounted for, whole, and in its thread's order.
+/// Several threads, more than there are processors and free to migrate, log at full speed. The reader is too
+/// slow for the small file. Every row is accounted for, whole, and in its thread's order.
 #[test]
 fn log_9_10_numbered_rows_of_many_threads_are_all_accounted_for() {
     let _ = abi_or_skip!("log_9_10_numbered_rows_of_many_threads_are_all_accounted_for");
@@ -269,9 +271,9 @@ static SIGNALS: AtomicU64 = AtomicU64::new(0);
 extern "C" fn log_in_signal(_: libc::c_int) {
     let number = SIGNALS.fetch_add(1, Ordering::Relaxed) + 1;
     let record = Record { event: 1, domain: 9, correspondent: 109, counter: number };
-    // SAFETY: the test sets the pointers before the timer and deletes the timer before they go. The
-    // signal comes to the test's thread only, so the structure is this thread's own; the kernel aborts
-    // the interrupted sequence. The dynamic linker may not be asked for it in here.
+    // SAFETY: the test sets the pointers before the timer, and deletes the timer before they become invalid.
+    // The signal comes to the test's thread only, so the structure is this thread's own; the kernel aborts
+    // the interrupted sequence. A signal handler may not ask the dynamic linker for the structure.
     unsafe {
         let target = &*SIGNAL_TARGET.load(Ordering::Acquire);
         let abi = SIGNAL_ABI.load(Ordering::Acquire);
@@ -279,7 +281,7 @@ extern "C" fn log_in_signal(_: libc::c_int) {
     }
 }
 
-/// A signal handler that logs, in the middle of a thread that logs: nothing torn, nothing lost.
+/// A signal handler logs in the middle of a thread that logs. No row is torn, none is lost.
 #[test]
 fn log_10_a_signal_handler_may_log_while_its_thread_does() {
     let abi = abi_or_skip!("log_10_a_signal_handler_may_log_while_its_thread_does");
@@ -310,16 +312,16 @@ fn log_10_a_signal_handler_may_log_while_its_thread_does() {
     assert_eq!(total.rows + total.overwritten, written + SIGNALS.load(Ordering::Relaxed));
 }
 
-/// Runs `work` with a SIGALRM to the calling thread every so often, then takes the timer away. What
-/// its handlers do has been done then.
+/// Runs `work` while a timer sends SIGALRM to the calling thread, then deletes the timer. All signals have
+/// been handled when this returns.
 fn with_interval_timer<T>(microseconds: i64, work: impl FnOnce() -> T) -> T {
     let handler = log_in_signal as extern "C" fn(libc::c_int);
-    // SAFETY: the handler only logs and counts, which is safe in a signal handler.
+    // SAFETY: the handler only logs and counts, which is allowed in a signal handler.
     unsafe { libc::signal(libc::SIGALRM, handler as libc::sighandler_t) };
     let every = libc::timespec { tv_sec: 0, tv_nsec: 1000 * microseconds };
     let interval = libc::itimerspec { it_interval: every, it_value: every };
     let mut timer = std::ptr::null_mut();
-    // SAFETY: valid structures, of which all zeroes is one; old settings are not asked for.
+    // SAFETY: the structures are valid, and all zeroes is a valid one. Old settings are not asked for.
     unsafe {
         let mut event: libc::sigevent = std::mem::zeroed();
         event.sigev_notify = libc::SIGEV_THREAD_ID;
@@ -329,7 +331,7 @@ fn with_interval_timer<T>(microseconds: i64, work: impl FnOnce() -> T) -> T {
         assert_eq!(libc::timer_settime(timer, 0, &raw const interval, std::ptr::null_mut()), 0);
     }
     let result = work();
-    // SAFETY: the timer made above. Then as before: whatever still waits is dropped.
+    // SAFETY: the timer was made above. A signal that is still pending is dropped.
     unsafe {
         assert_eq!(libc::timer_delete(timer), 0);
         libc::signal(libc::SIGALRM, libc::SIG_IGN);
@@ -337,21 +339,21 @@ fn with_interval_timer<T>(microseconds: i64, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// A structure that nobody has registered: every sequence finds itself on another processor.
+/// The structure is not registered, so every sequence finds itself on another processor.
 #[test]
 fn log_11_a_sequence_that_can_never_commit_gives_up_and_counts() {
     #[repr(C, align(32))]
     struct Unregistered([u32; 8]);
-    let mut nobody = Unregistered([0, u32::MAX, 0, 0, 0, 0, 0, 0]);
+    let mut unregistered = Unregistered([0, u32::MAX, 0, 0, 0, 0, 0, 0]);
     let region = Region::create(Shape::COMPONENT, 1).unwrap();
     let (mut plan, file) =
         one_file(FileSpec { entries: Entries::ALL, stamp: Stamp::Hardware, add: false, rows: 8 });
     plan.threshold(1, 2, 3).unwrap();
     plan.apply(region.area(0));
-    let abi = (&raw mut nobody).cast::<Abi>();
+    let abi = (&raw mut unregistered).cast::<Abi>();
     let log = |domain| {
-        // SAFETY: large and aligned enough for the structure; as it is not registered, the kernel
-        // never looks at it, and no sequence gets to its commit.
+        // SAFETY: the memory is large and aligned enough for the structure. As it is not registered, the
+        // kernel never looks at it, and no sequence gets to its commit.
         unsafe { rseq::log(&target(&region), abi, &SetClock::default(), record(1, domain, 9, 1)) }
     };
     assert_eq!(log(1), mete_log::Outcome::Refused);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The C handler, made callable: reads calls from standard input, performs them on an area and
- * writes the area to standard output. Each call is ten 64-bit words: what, a, b, c, d, clock, ...
+ * The C handler as a program: reads an area and calls from standard input, performs the calls on the area and
+ * writes the area to standard output. Each call is six 64-bit words: what, a, b, c, d, clock.
  */
 #include <stdio.h>
 #include <stdint.h>

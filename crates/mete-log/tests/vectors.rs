@@ -1,5 +1,5 @@
-//! Same calls in, same bytes out: the C handler of `include/mete_handler.h`, which the eBPF programs
-//! are made of, against the portable one (design decision D1; LOG-4, LOG-7, LOG-8).
+//! For the same calls, the C handler of `include/mete_handler.h`, of which the eBPF programs are made, writes
+//! the same bytes as the portable one (design decision D1; LOG-4, LOG-7, LOG-8).
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
@@ -30,7 +30,7 @@ enum Call {
         counter: u64,
         clock: u64,
     },
-    /// The scheduler's doing, or a faulty one's: a word of the area changes.
+    /// A word of the area changes, as a scheduler or a faulty process would change it.
     Poke {
         word: u64,
         value: u64,
@@ -71,7 +71,7 @@ fn shape() -> Shape {
     Shape::new(3, 3, 3, 14).unwrap()
 }
 
-/// Ordinary memory for an area, and a line more to align it in.
+/// Ordinary memory for an area, and one more cache line to align it.
 fn new_memory() -> Vec<[AtomicU64; 8]> {
     (0..shape().area_bytes() / 64 + 1).map(|_| std::array::from_fn(|_| AtomicU64::new(0))).collect()
 }
@@ -86,7 +86,7 @@ fn bytes_of(words: &[AtomicU64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect()
 }
 
-/// Builds the C side once. `None` where there is no C compiler.
+/// Builds the C side once. `None` if there is no C compiler.
 fn c_handler() -> Option<PathBuf> {
     static BUILT: std::sync::OnceLock<Option<PathBuf>> = std::sync::OnceLock::new();
     BUILT.get_or_init(build_c_handler).clone()
@@ -141,7 +141,7 @@ fn compare(plan: &Plan, calls: &[Call]) {
     let memory = new_memory();
     let words = words_of(&memory);
     let base = std::ptr::NonNull::from(&words[0]).cast();
-    // SAFETY: `words` has the area's length, is aligned to 64 and outlives the area; all atomics.
+    // SAFETY: `words` has the area's length, is aligned to 64, outlives the area, and consists of atomics.
     let area = unsafe { Area::new(base, shape()) };
     area.initialise(0);
     plan.apply(area);
@@ -162,7 +162,7 @@ fn any_call() -> impl Strategy<Value = Call> {
     ]
 }
 
-/// Thresholds, flags, selectors and freezing, changed while events run.
+/// Changes thresholds, flags, selectors and counts while events run.
 fn any_poke() -> impl Strategy<Value = Call> {
     let table = shape().table_offset() as u64 / 8;
     let pairs = 64u64;
@@ -230,9 +230,10 @@ fn log_4_both_handlers_agree_on_every_kind_of_file() {
     }
 }
 
-/// Rows of one word overlap, so that each word that only one handler writes shows.
+/// The control word says that a row has one word, so rows of several words overlap, and each word that only
+/// one handler writes shows.
 #[test]
-fn log_11_a_time_source_that_there_is_not_is_none_to_both_handlers() {
+fn log_11_both_handlers_treat_an_unknown_time_source_as_none() {
     let control_of_the_first_file = 512 + 1;
     for source in 5..8u64 {
         let value = 0x9444_e6c3_58d5_8b20 | source << 12;

@@ -1,13 +1,12 @@
-//! Recursive logging (LOG-15): completes the requests that the example `requests` logs, and passes
-//! them on.
+//! Recursive logging (LOG-15): completes the requests that the example `requests` logs, and passes them on.
 //!
 //! ```sh
 //! cargo run --example requests -- 60 &
 //! cargo run --example complete -- $! 60    # its process, seconds
 //! ```
 //!
-//! The requests' server knows only that there was a request; this program knows which shard it
-//! belongs to. A scheduler that reads this program's event sees both.
+//! The requests' server knows only that there was a request; this program knows the shard that it belongs to.
+//! A scheduler that reads this program's event sees both.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +15,7 @@ use mete_probe::recursive::Preliminary;
 use mete_probe::{directory, event, probe};
 
 event! {
-    /// A request, and whose shard it went to.
+    /// A request, and the domain whose shard it went to.
     static SHARDED_REQUEST: access "sharded request";
 }
 

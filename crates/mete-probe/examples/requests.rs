@@ -1,4 +1,4 @@
-//! A server with probes. Prints nothing and runs until it is killed or its time is up:
+//! A server with probes. It prints nothing and runs until it is killed or its time is over:
 //!
 //! ```sh
 //! cargo run --example requests -- 5      # seconds
@@ -36,8 +36,8 @@ fn serve(client: u32, waiting: u64) {
     exit!(SERVICE, phase, domain_of(client));
 }
 
-/// The domain at the other end: whatever the scheduler bound the client to. Looked up only while
-/// the event is on, because a probe evaluates its arguments no sooner.
+/// The domain at the other end: the one that the scheduler bound the client to. It is looked up only while
+/// the event is on, because a probe evaluates its arguments only then.
 fn domain_of(client: u32) -> DomainId {
     mete_probe::domain_of_process(client).unwrap_or(NO_DOMAIN)
 }

@@ -12,12 +12,12 @@
  *	...
  *	METE_EXIT(service, phase, mete_domain_of_process(client));
  *
- * An event is defined once, at file scope; other files say METE_EVENT_EXTERN(request). A probe that
- * is off is a five-byte no-op; its arguments are evaluated only while it is on.
+ * An event is defined once, at file scope; other files declare it by METE_EVENT_EXTERN(request). A probe that
+ * is off is a five-byte no-op. Its arguments are evaluated only while it is on.
  *
- * Link with -lmete_probe. With METE_OPTIONAL defined before including, a program that is linked
- * without the library runs, too: its probes stay off, unless LD_PRELOAD brings the library. (An
- * optional static library needs -Wl,-u,mete_register: weak references load nothing from it.)
+ * Link with -lmete_probe. If METE_OPTIONAL is defined before this file is included, the program also runs
+ * without the library: its probes stay off, unless LD_PRELOAD brings the library. (An optional static library
+ * needs -Wl,-u,mete_register, because weak references load nothing from it.)
  */
 #ifndef METE_H
 #define METE_H
@@ -41,7 +41,7 @@ extern "C" {
 #define METE_NO_DOMAIN 0xffff
 
 enum mete_kind {
-	METE_ACCESS = 0, /* each occurrence counts one, or what the probe says */
+	METE_ACCESS = 0, /* each occurrence counts one, or the number that the probe gives */
 	METE_PHASE = 1, /* entry and exit: the delta is charged at the exit */
 	METE_SAMPLED = 2, /* the present value of something */
 };
@@ -49,8 +49,8 @@ enum mete_kind {
 struct mete_event {
 	const char *name;
 	uint16_t kind;
-	uint16_t id; /* the library's */
-	bool enabled; /* the library's */
+	uint16_t id; /* the library writes it */
+	bool enabled; /* the library writes it */
 };
 
 struct mete_site {
@@ -73,10 +73,11 @@ METE_IMPORT_ bool mete_enter_event(struct mete_event *event);
 METE_IMPORT_ void mete_exit_event(struct mete_event *event, uint16_t correspondent, uint64_t delta);
 METE_IMPORT_ uint64_t mete_now(void);
 
-/* The calling thread's accounting domain; that of all threads without one of their own. */
+/* Sets the calling thread's accounting domain. */
 METE_IMPORT_ void mete_set_domain(uint16_t domain);
+/* Sets the accounting domain of all threads that have none of their own. */
 METE_IMPORT_ void mete_set_process_domain(uint16_t domain);
-/* The domain of another process, as the scheduler publishes it, or METE_NO_DOMAIN. */
+/* The domain of another process as the scheduler publishes it, or METE_NO_DOMAIN. */
 METE_IMPORT_ uint16_t mete_domain_of_process(uint32_t pid);
 
 #ifdef METE_OPTIONAL
@@ -102,7 +103,7 @@ static inline uint16_t mete_domain_of_process_if_linked_(uint32_t pid)
 #define mete_domain_of_process mete_domain_of_process_if_linked_
 #endif
 
-/* R, retain: nothing refers to a record but its section's bounds. Older assemblers do not know it. */
+/* The flag R, retain: only its section's bounds refer to a record. Older assemblers do not know the flag. */
 #if defined(__clang__) ? __clang_major__ >= 13 : __GNUC__ >= 11
 #define METE_RETAIN_ "R"
 #else
@@ -130,9 +131,9 @@ static inline uint16_t mete_domain_of_process_if_linked_(uint32_t pid)
 #if defined(__x86_64__) && !defined(__ILP32__) && !defined(METE_FLAG_CHECK)
 
 /*
- * The no-op may begin at offset 0 to 3 of an aligned word, so only offsets 4 to 7 need padding. The
- * flag "?" puts the record where an inline function's linker group has its code, so that both are
- * kept or dropped together.
+ * The no-op can begin at the offsets 0 to 3 of an aligned word, so only the offsets 4 to 7 need padding. The
+ * flag "?" puts the record into the linker group of the code around it, which an inline function has, so that
+ * both are kept or dropped together.
  */
 #define METE_SITE_(name_, log_)                                                        \
 	__asm__ goto(".p2align 3, , 4\n"                                               \
@@ -172,14 +173,14 @@ mete_end_:;                                     \
 
 #endif
 
-/* An access: who is at the other end, and how much. */
+/* Logs an access: the domain at the other end, and how much. */
 #define METE_PROBE(name_, correspondent_, counter_) \
 	METE_WHEN_ON_(name_, mete_note_event(&mete_event_##name_, (correspondent_), (counter_)))
 
-/* The present value of something. */
+/* Logs the present value of something. */
 #define METE_SAMPLE(name_, value_) METE_PROBE(name_, METE_NO_DOMAIN, (value_))
 
-/* The entry into a phase of use, measured by the processor's counter or by a value of the caller. */
+/* Enters a phase of use, measured by the processor's counter or by a value of the caller. */
 #define METE_ENTER(name_) METE_ENTER_VALUE(name_, mete_now())
 #define METE_ENTER_VALUE(name_, value_)                                                             \
 	__extension__({                                                                             \
@@ -189,7 +190,7 @@ mete_end_:;                                     \
 		mete_phase_;                                                                        \
 	})
 
-/* The exit: charges the delta, unless the event was off at the entry. */
+/* Exits from the phase: charges the delta, unless the event was off at the entry. */
 #define METE_EXIT(name_, phase_, correspondent_) METE_EXIT_VALUE(name_, phase_, correspondent_, mete_now())
 #define METE_EXIT_VALUE(name_, phase_, correspondent_, value_)                                              \
 	METE_WHEN_ON_(name_, if ((phase_).is_logged) mete_exit_event(&mete_event_##name_, (correspondent_), \

@@ -1,9 +1,8 @@
-//! The scheduler's side: find components, take one, hand it memory, switch its events.
+//! The scheduler's side: takes a component, hands it memory, and switches its events.
 //!
-//! Nothing here waits longer than it was told to: a component may be stopped, slow, hostile or dead
-//! at any moment (LOG-11). What must not wait at all has two halves: a component is taken by an
-//! [`Introduction`], and [told](Component::tell_to_bind) something whose answer is taken
-//! [later](Component::settle).
+//! Nothing here waits longer than its caller allows: a component can be stopped, slow, hostile or dead at any
+//! moment (LOG-11). A caller that must not wait at all takes a component by an [`Introduction`],
+//! [tells](Component::tell_to_bind) it what to do, and takes its answers [later](Component::settle).
 
 mod introduction;
 
@@ -25,19 +24,21 @@ use crate::registry::MAX_EVENTS;
 use crate::wire::{Message, Name, Packet, Refusal, WireError};
 use crate::{directory, endpoint};
 
+pub use crate::processors::configured_processors;
 pub use introduction::{Introduction, Progress};
 
-/// Whoever wants to wait longer waits so long.
+/// The longest time that is waited. A longer limit counts as this one.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// Requests of a component that wait for their answers: to switch each event that there can be, and as many more. A
-/// component that is behind by more has stopped. The kernel keeps that number of packets for a socket.
+/// The most requests to one component that can wait for their answers: enough to switch each event that a
+/// process can have, and the same number once more. A component that is further behind has stopped. The
+/// kernel keeps that number of packets for a socket.
 const MOST_ASKED: usize = 2 * MAX_EVENTS;
 
-/// Why a component could not be taken or did not do what it was asked.
+/// Why a component could not be taken, or did not do what it was asked to do.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
-    /// Nobody listens: the program has ended.
-    #[error("{}: nobody listens there (the program has ended)", path.display())]
+    /// No process listens: the program has ended.
+    #[error("{}: no process listens there (the program has ended)", path.display())]
     Gone {
         /// The socket.
         path: PathBuf,
@@ -57,16 +58,16 @@ pub enum AttachError {
     Silent {
         /// The component.
         component: String,
-        /// How long was waited.
+        /// The time that was waited.
         limit: Duration,
     },
-    /// The component does not take what it is told.
-    #[error("component {component} does not take what it is told (is it stopped?), so it is let go")]
+    /// The component does not take the requests that are sent to it.
+    #[error("component {component} takes no requests (is it stopped?), so it is released")]
     Deaf {
         /// The component.
         component: String,
     },
-    /// Another scheduler has the component.
+    /// Another scheduler reads the component.
     #[error("component {component} is already read by {}, which has to end first", process(*scheduler))]
     Busy {
         /// The component.
@@ -76,9 +77,9 @@ pub enum AttachError {
         /// The other scheduler.
         scheduler: u32,
     },
-    /// The socket belongs to somebody whom this user should not listen to.
+    /// The socket belongs to a user to whose programs this user should not listen.
     #[error(
-        "component {component} belongs to user {user}, not to this one; only root may read others' components"
+        "component {component} belongs to user {user}, not to this user; only root may read other users' components"
     )]
     NotOurs {
         /// The component.
@@ -86,8 +87,8 @@ pub enum AttachError {
         /// Its owner.
         user: u32,
     },
-    /// The socket lies in one user's directory, and a process of another user listens at it.
-    #[error("component {component} of user {user} is in a directory of user {owner}, so it is left alone")]
+    /// The socket is in one user's directory, but a process of another user listens at it.
+    #[error("component {component} of user {user} is in a directory of user {owner}, so it is not read")]
     Misplaced {
         /// The component.
         component: String,
@@ -96,15 +97,15 @@ pub enum AttachError {
         /// The directory's owner.
         owner: u32,
     },
-    /// What came back makes no sense.
+    /// The component sent something that is no packet.
     #[error("component {component} sent garbage: {source}")]
     Garbled {
         /// The component.
         component: String,
-        /// In which way.
+        /// What is wrong with it.
         source: WireError,
     },
-    /// What came back does not belong here.
+    /// The component sent a message that does not belong here.
     #[error("component {component} does not keep to the protocol: it sent {message:?}")]
     Unexpected {
         /// The component.
@@ -117,7 +118,7 @@ pub enum AttachError {
     Refused {
         /// The component.
         component: String,
-        /// What it was asked.
+        /// What it was asked to do.
         what: String,
         /// Its reason.
         reason: Refusal,
@@ -135,8 +136,8 @@ pub struct EventInfo {
     pub kind: Kind,
 }
 
-/// A component that this process has taken. Dropped, it switches its probes off and waits for the
-/// next scheduler.
+/// A component that this process has taken. Once the value is dropped, the component switches its probes off
+/// and waits for the next scheduler.
 #[derive(Debug)]
 pub struct Component {
     channel: Channel,
@@ -148,19 +149,19 @@ pub struct Component {
     events: Vec<EventInfo>,
     region: Option<Arc<Region>>,
     token: u32,
-    /// What it was asked and has not answered, oldest first.
+    /// The requests that it has not answered, oldest first.
     asked: VecDeque<Packet>,
-    /// What it has refused since [`Component::settle`] was called last.
+    /// What it has refused since the last call of [`Component::settle`].
     refused: Vec<AttachError>,
 }
 
 impl Component {
-    /// Takes the component that listens at `path`. That takes `limit` at most, and so does each
-    /// request to it from then on, however many packets it is answered by.
+    /// Takes the component that listens at `path`. That takes `limit` at most. Each later request to the
+    /// component takes that long at most, too, whatever number of packets answers it.
     ///
     /// # Errors
     ///
-    /// [`AttachError`]; the component is as it was then.
+    /// [`AttachError`]; the component is unchanged then.
     pub fn connect(path: &Path, limit: Duration) -> Result<Component, AttachError> {
         let deadline = end_of(limit);
         let channel = open(path, deadline).map_err(|source| cannot_connect(path, limit, source))?;
@@ -174,7 +175,7 @@ impl Component {
         }
     }
 
-    /// Where it was found.
+    /// The path of its socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -199,12 +200,12 @@ impl Component {
         &self.events
     }
 
-    /// The event of that name.
+    /// The event of this name.
     pub fn event(&self, name: &str) -> Option<&EventInfo> {
         self.events.iter().find(|event| event.name == name)
     }
 
-    /// The memory that it was given.
+    /// The memory that was handed to it.
     pub fn region(&self) -> Option<&Arc<Region>> {
         self.region.as_ref()
     }
@@ -213,7 +214,7 @@ impl Component {
     ///
     /// # Errors
     ///
-    /// [`AttachError`], for example if it has memory already.
+    /// [`AttachError`], for example if the component already has memory.
     pub fn provide(&mut self, region: Arc<Region>) -> Result<(), AttachError> {
         let message = Message::Provide { shape: region.shape(), processors: region.processors() as u32 };
         self.ask(message, Some(region.fd()))?;
@@ -221,17 +222,17 @@ impl Component {
         Ok(())
     }
 
-    /// Has an event logged from now on.
+    /// Switches an event on.
     ///
     /// # Errors
     ///
-    /// [`AttachError`]; nothing was switched then.
+    /// [`AttachError`]; no event was switched then.
     pub fn enable(&mut self, event: EventId) -> Result<(), AttachError> {
         self.ask(Message::Enable { event }, None)
     }
 
-    /// Has an event logged no longer. Once this returns no thread enters the probe; one that was in
-    /// it already may still write its row.
+    /// Switches an event off. Once this returns, no thread enters the probe any more. A thread that is
+    /// already in the probe can still write its row.
     ///
     /// # Errors
     ///
@@ -249,7 +250,7 @@ impl Component {
         self.ask(Message::Bind { tid: 0, domain }, None)
     }
 
-    /// Binds one thread to a domain, whatever the process is bound to.
+    /// Binds one thread to a domain, whichever domain the process is bound to.
     ///
     /// # Errors
     ///
@@ -258,8 +259,9 @@ impl Component {
         self.ask(Message::Bind { tid, domain }, None)
     }
 
-    /// Hands over memory for its logs without waiting. This and the four calls below it answer as soon as the request
-    /// is on its way; the component carries requests out in their order, and [`Component::settle`] takes its answers.
+    /// Hands over memory for its logs without waiting. This and the three calls below return as soon as the
+    /// request is sent. The component carries out requests in their order, and [`Component::settle`] takes
+    /// its answers.
     ///
     /// # Errors
     ///
@@ -298,13 +300,13 @@ impl Component {
         self.tell(Message::Bind { tid: 0, domain }, None)
     }
 
-    /// Takes the answers that have come, and says what was refused. Does not wait.
+    /// Takes the answers that have arrived and returns the refusals. Does not wait.
     ///
     /// # Errors
     ///
-    /// [`AttachError`] if it has ended or does not keep to the protocol.
+    /// [`AttachError`] if the component has ended or does not keep to the protocol.
     pub fn settle(&mut self) -> Result<Vec<AttachError>, AttachError> {
-        // Bounded: a component may talk without end.
+        // Bounded, because a component can send packets without end.
         for _ in 0..MOST_ASKED {
             if self.asked.is_empty() {
                 break;
@@ -315,12 +317,12 @@ impl Component {
         Ok(std::mem::take(&mut self.refused))
     }
 
-    /// Whether it has answered everything that it was told.
+    /// Whether it has answered all requests.
     pub fn is_settled(&self) -> bool {
         self.asked.is_empty()
     }
 
-    /// Whether it still runs. Does not wait. Its last rows can be read in any case.
+    /// Whether it still runs. Does not wait. Its last rows can be read in both cases.
     pub fn is_alive(&self) -> bool {
         let mut poll = [PollFd::new(&self.channel, PollFlags::IN)];
         let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -336,14 +338,15 @@ impl Component {
         Err(AttachError::NotOurs { component: self.label(), user: self.user })
     }
 
-    /// One request and its answer. Late answers to requests that were given up are skipped.
+    /// Sends one request and waits for its answer. Late answers to earlier requests, for which the caller did
+    /// not wait to the end, are taken on the way.
     fn ask(&mut self, message: Message, descriptor: Option<BorrowedFd<'_>>) -> Result<(), AttachError> {
         let packet = self.next(message);
         let deadline = end_of(self.limit);
         let sent = self.channel.limit_waiting_until(deadline);
         let sent = sent.and_then(|()| self.channel.send(packet, descriptor));
         sent.map_err(|source| self.failed("send to", source))?;
-        // Bounded: a component that talks without answering is not listened to for ever.
+        // Bounded: a component that sends other packets instead of the answer is not listened to for ever.
         for _ in 0..MOST_ASKED {
             let answer = self.hear(deadline)?;
             if answer.token == packet.token {
@@ -354,7 +357,7 @@ impl Component {
         Err(AttachError::Silent { component: self.label(), limit: self.limit })
     }
 
-    /// Sends a request, whose answer [`Component::settle`] takes.
+    /// Sends a request without waiting. [`Component::settle`] takes its answer.
     fn tell(&mut self, message: Message, descriptor: Option<BorrowedFd<'_>>) -> Result<(), AttachError> {
         if self.asked.len() >= MOST_ASKED {
             return Err(AttachError::Deaf { component: self.label() });
@@ -373,12 +376,14 @@ impl Component {
     }
 
     fn next(&mut self, message: Message) -> Packet {
-        // Zero is the token of what it says unasked.
+        // Zero is the token of the messages that the component sends unasked.
         self.token = self.token.checked_add(1).unwrap_or(1);
         Packet { token: self.token, message }
     }
 
+    /// Takes an answer to one of the requests that wait for one, and notes a refusal.
     fn take_answer(&mut self, answer: Packet) -> Result<(), AttachError> {
+        // An answer without a request is one to a request that was given up.
         let asked = self.asked.iter().position(|asked| asked.token == answer.token);
         let Some(asked) = asked.and_then(|at| self.asked.remove(at)) else { return Ok(()) };
         match self.judge(asked, answer.message) {
@@ -388,6 +393,7 @@ impl Component {
         Ok(())
     }
 
+    /// What an answer says about the request.
     fn judge(&self, asked: Packet, answer: Message) -> Result<(), AttachError> {
         match answer {
             Message::Ack => Ok(()),
@@ -399,6 +405,7 @@ impl Component {
         }
     }
 
+    /// The next packet, waited for until the deadline.
     fn hear(&self, deadline: Instant) -> Result<Packet, AttachError> {
         let received = self.channel.limit_waiting_until(deadline).and_then(|()| self.channel.receive());
         self.packet(received.map_err(|source| self.failed("receive from", source))?)
@@ -438,8 +445,8 @@ impl Component {
     }
 }
 
-/// A process by its program's name, as long as it runs. Its user has chosen the name, which may not steer the terminal
-/// of whoever reads this.
+/// A process by its program's name, as long as it runs. The process's user has chosen that name, so [`Name`]
+/// keeps it from controlling the reader's terminal.
 fn process(pid: u32) -> String {
     let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
     match Name::new(String::from_utf8_lossy(&name).trim_end()).as_str() {
@@ -449,34 +456,15 @@ fn process(pid: u32) -> String {
 }
 
 impl AsFd for Component {
-    /// The connection; it hangs up when the component ends.
+    /// The connection. It hangs up when the component ends.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.channel.as_fd()
     }
 }
 
-/// Processors that threads may ever run on, one more than the highest number: how many areas a
-/// component's region needs. It refuses fewer.
-pub fn configured_processors() -> usize {
-    let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
-    highest(&possible).map_or_else(counted_processors, |last| last + 1).clamp(1, 4096)
-}
-
-/// The last number of a list as the kernel writes it: numbers and ranges, in order.
-fn highest(list: &str) -> Option<usize> {
-    list.trim().rsplit([',', '-']).next()?.parse().ok()
-}
-
-/// Where the kernel's files cannot be read.
-fn counted_processors() -> usize {
-    // SAFETY: a query.
-    let configured = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
-    usize::try_from(configured).unwrap_or(1)
-}
-
 fn open(path: &Path, deadline: Instant) -> io::Result<Channel> {
     let channel = Channel::new(Descriptor::new(endpoint::socket(SocketFlags::CLOEXEC)?)?);
-    // Before connecting: the limit holds for that, too.
+    // Before connecting, because the limit holds for that, too.
     channel.limit_waiting_until(deadline)?;
     rustix::net::connect(channel.as_fd(), &SocketAddrUnix::new(path)?)?;
     Ok(channel)
@@ -487,7 +475,7 @@ fn cannot_connect(path: &Path, limit: Duration, source: io::Error) -> AttachErro
         io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
             AttachError::Gone { path: path.to_owned() }
         }
-        // Many wait for it already: it does not take anybody.
+        // Its queue of waiting connections is full, because it takes none of them.
         kind if is_timeout(kind) => AttachError::Silent { component: path.display().to_string(), limit },
         _ => system("connect to", path.display().to_string(), source),
     }
@@ -510,17 +498,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn log_9_a_region_has_room_for_the_highest_possible_processor() {
-        for (list, expected) in
-            [("0\n", Some(0)), ("0-3\n", Some(3)), ("0-3,8-11\n", Some(11)), ("0,2\n", Some(2))]
-        {
-            assert_eq!(highest(list), expected, "{list}");
-        }
-        assert_eq!(["", "\n", "none"].map(highest), [None; 3], "then they are counted");
-    }
-
-    #[test]
-    fn log_11_name_of_a_program_steers_no_terminal() -> io::Result<()> {
+    fn log_11_the_name_of_a_program_controls_no_terminal() -> io::Result<()> {
         let own = std::process::id();
         let before = std::fs::read_to_string(format!("/proc/{own}/comm"))?;
         std::fs::write(format!("/proc/{own}/comm"), "r\u{1b}[31m\nX")?;

@@ -1,5 +1,5 @@
-//! One connection: packets out and in, with a descriptor where one belongs, and with time limits,
-//! so that neither side can hold up the other (LOG-11).
+//! One connection: it sends and receives packets, with a descriptor where one belongs to the packet. Time
+//! limits keep either side from holding up the other (LOG-11).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -14,14 +14,14 @@ use rustix::net::{
 use crate::descriptor::{Descriptor, above_standard};
 use crate::wire::{PACKET_BYTES, Packet, WireError};
 
-/// What came in.
+/// What was received.
 #[derive(Debug)]
 pub(crate) enum Received {
     /// A packet, and the descriptor that came with it.
     Packet(Packet, Option<OwnedFd>),
     /// Something that is no packet.
     Garbled(WireError),
-    /// The other side is gone.
+    /// The other side has closed the connection.
     End,
 }
 
@@ -44,21 +44,23 @@ impl Channel {
         Ok(sockopt::set_socket_timeout(socket, sockopt::Timeout::Recv, Some(limit))?)
     }
 
-    /// The next packets are sent and received by `deadline` or not at all.
+    /// The next packets are sent and received until `deadline` or not at all.
     pub fn limit_waiting_until(&self, deadline: Instant) -> io::Result<()> {
         let left = deadline.saturating_duration_since(Instant::now());
+        // The kernel takes zero for no limit at all.
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
         }
         self.limit_waiting(left)
     }
 
-    /// Sends a packet, a descriptor with it if there is one.
+    /// Sends a packet, and with it a descriptor if there is one.
     pub fn send(&self, packet: Packet, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
         self.send_with(packet, descriptor, SendFlags::NOSIGNAL)
     }
 
-    /// The same without waiting: [`io::ErrorKind::WouldBlock`] if the other side has not taken what was sent before.
+    /// The same without waiting: [`io::ErrorKind::WouldBlock`] if the other side has not yet taken the
+    /// earlier packets and the kernel has no room for more.
     pub fn send_now(&self, packet: Packet, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
         self.send_with(packet, descriptor, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
     }
@@ -85,7 +87,7 @@ impl Channel {
         self.receive_with(RecvFlags::CMSG_CLOEXEC)
     }
 
-    /// The same without waiting: nothing if no packet is there.
+    /// The same without waiting: `None` if no packet is there.
     pub fn receive_now(&self) -> io::Result<Option<Received>> {
         match self.receive_with(RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -94,7 +96,7 @@ impl Channel {
     }
 
     fn receive_with(&self, flags: RecvFlags) -> io::Result<Received> {
-        // One byte more than a packet, so that a longer one shows.
+        // One byte more than a packet, so that a longer one is noticed.
         let mut bytes = [0; PACKET_BYTES + 1];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -115,14 +117,14 @@ impl Channel {
         &self.socket
     }
 
-    /// Who is at the other end, by the kernel's word.
+    /// The process and user at the other end, as the kernel says.
     pub fn peer(&self) -> io::Result<rustix::net::UCred> {
         Ok(sockopt::socket_peercred(self.socket.get()?)?)
     }
 }
 
 impl AsFd for Channel {
-    /// To wait for, not more.
+    /// Only for waiting.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.unchecked()
     }
@@ -133,5 +135,6 @@ fn first_descriptor(control: &mut RecvAncillaryBuffer<'_>) -> Option<OwnedFd> {
         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
         _ => None,
     });
+    // All of them are taken out of the message: those that are not returned are dropped, and so closed.
     descriptors.by_ref().flatten().reduce(|first, _| first)
 }

@@ -1,32 +1,33 @@
-//! Descriptors of ours among the program's.
+//! The library's descriptors, among those of the program.
 //!
-//! A program may close every descriptor there is, as daemons do, and get the same number for a file
-//! of its own. So it is noted which file a descriptor was opened for, and each use asks first
-//! whether it is still that one. (A program that does so between the question and the use is not
-//! noticed: no system call takes both.)
+//! A program can close all its descriptors, as daemons do, and get the same number for a file of its own. So
+//! this module notes the file for which a descriptor was opened, and each use asks first whether the number
+//! still means that file. (The library does not notice a program that closes the descriptor between the
+//! question and the use, because no system call does both.)
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 
-/// Which file a descriptor was opened for.
+/// The file for which a descriptor was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Note {
+pub(crate) struct FileNote {
     number: RawFd,
     device: u64,
     inode: u64,
 }
 
-/// A descriptor that is closed when dropped, if it still is ours.
+/// A descriptor that is closed when the value is dropped, if it is still the library's.
 #[derive(Debug)]
 pub(crate) struct Descriptor {
-    note: Note,
+    note: FileNote,
 }
 
-/// The number below which descriptors are those that every program takes for its input, output and messages.
+/// The first number after those that every program takes for its input, output and messages.
 const FIRST_FREE: RawFd = 3;
 
-/// The same file, not at a number that a program writes to unseen: where it was started without standard output, what
-/// is opened first would take its place, and this library opens its socket before the program opens anything.
+/// The same file, at a number that a program does not write to without having opened it. If a program is
+/// started without standard output, the first file that is opened takes its number, and this library opens
+/// its socket before the program opens anything.
 pub(crate) fn above_standard(file: OwnedFd) -> rustix::io::Result<OwnedFd> {
     if file.as_raw_fd() >= FIRST_FREE {
         return Ok(file);
@@ -34,55 +35,56 @@ pub(crate) fn above_standard(file: OwnedFd) -> rustix::io::Result<OwnedFd> {
     rustix::io::fcntl_dupfd_cloexec(&file, FIRST_FREE)
 }
 
-impl Note {
-    fn of(file: BorrowedFd<'_>) -> io::Result<Note> {
+impl FileNote {
+    fn of(file: BorrowedFd<'_>) -> io::Result<FileNote> {
         let found = rustix::fs::fstat(file)?;
-        Ok(Note { number: file.as_raw_fd(), device: found.st_dev, inode: found.st_ino })
+        Ok(FileNote { number: file.as_raw_fd(), device: found.st_dev, inode: found.st_ino })
     }
 
-    /// Whether the number still stands for the same file.
+    /// Whether the number still means the same file.
     fn is_ours(self) -> bool {
-        // SAFETY: only for a question that may fail.
+        // SAFETY: the number is only used for a question that may fail.
         let file = unsafe { BorrowedFd::borrow_raw(self.number) };
-        Note::of(file).is_ok_and(|now| now == self)
+        FileNote::of(file).is_ok_and(|now| now == self)
     }
 
-    /// Closes it, if it still is ours. Nobody uses it any more.
+    /// Closes the descriptor, if it is still the library's. The caller is the last to use it.
     pub fn close(self) {
         if self.is_ours() {
-            // SAFETY: ours, and the caller is the last to use it.
+            // SAFETY: the descriptor is the library's, and the caller is the last to use it.
             unsafe { libc::close(self.number) };
         }
     }
 }
 
 impl Descriptor {
-    /// Takes over a descriptor that was just opened, [above the standard ones](above_standard).
+    /// Takes over a descriptor that was just opened, and moves it [above the standard ones](above_standard).
     pub fn new(file: OwnedFd) -> io::Result<Descriptor> {
         let file = above_standard(file)?;
-        let note = Note::of(std::os::fd::AsFd::as_fd(&file))?;
+        let note = FileNote::of(std::os::fd::AsFd::as_fd(&file))?;
+        // From here on the note closes it, and only if it is still the same file.
         let _ = file.into_raw_fd();
         Ok(Descriptor { note })
     }
 
-    /// What to close in the child of a fork.
-    pub fn note(&self) -> Note {
+    /// What the child of a fork closes.
+    pub fn note(&self) -> FileNote {
         self.note
     }
 
-    /// Whether the program has left it alone.
+    /// Whether the program has left the descriptor alone.
     pub fn is_ours(&self) -> bool {
         self.note.is_ours()
     }
 
-    /// For a use right now; an error if it is ours no longer.
+    /// The descriptor, for a use right now. An error if it is no longer the library's.
     pub fn get(&self) -> io::Result<BorrowedFd<'_>> {
         if self.is_ours() { Ok(self.unchecked()) } else { Err(rustix::io::Errno::BADF.into()) }
     }
 
-    /// For uses that do no harm to a file of the program's.
+    /// The descriptor, for uses that do no harm to a file of the program.
     pub fn unchecked(&self) -> BorrowedFd<'_> {
-        // SAFETY: open until `self` is dropped, as far as it depends on this library.
+        // SAFETY: this library keeps the descriptor open until `self` is dropped.
         unsafe { BorrowedFd::borrow_raw(self.note.number) }
     }
 }
@@ -104,7 +106,7 @@ mod tests {
         File::open("/dev/null").unwrap().into()
     }
 
-    /// A file that no other has the inode of.
+    /// A file whose inode no other file has.
     fn pipe() -> OwnedFd {
         rustix::pipe::pipe().unwrap().0
     }
@@ -113,13 +115,14 @@ mod tests {
     fn log_11_a_descriptor_that_became_another_file_is_neither_used_nor_closed() {
         let descriptor = Descriptor::new(pipe()).unwrap();
         let number = descriptor.get().unwrap().as_raw_fd();
-        // What a program does that closes all and opens its own; at once, for the sake of other tests.
+        // What a program does that closes all files and opens its own. In one call, so that other tests do
+        // not get the number in between.
         // SAFETY: `descriptor` allows for that.
         assert_eq!(unsafe { libc::dup2(null().as_raw_fd(), number) }, number);
         assert!(!descriptor.is_ours());
         assert_eq!(descriptor.get().unwrap_err().raw_os_error(), Some(libc::EBADF));
         drop(descriptor);
-        // SAFETY: opened by `dup2` above, and nobody else's.
+        // SAFETY: the descriptor was opened by `dup2` above, and nothing else owns it.
         let own = unsafe { <OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(number) };
         rustix::fs::fstat(own.as_fd()).expect("still open");
     }

@@ -1,5 +1,5 @@
-//! Where components can be found: one socket each, `PID.sock`, in a directory that only its owner
-//! can write.
+//! Where components can be found: each has one socket, `PID.sock`, in a directory that only its owner can
+//! write.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,29 +14,30 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use crate::descriptor::above_standard;
 
-/// Mode bits that let somebody else add sockets.
+/// Mode bits that let another user add sockets.
 const FOREIGN_WRITE: u32 = 0o022;
-/// Sockets in one directory that are looked at: its owner can put any number of files there.
+/// The most sockets of one directory that are looked at: its owner can put any number of files there.
 pub const MOST_SOCKETS: usize = 4096;
 
-/// The directory of this user: `$METE_RUNTIME_DIR`, or `/run/mete` for root, or
-/// `$XDG_RUNTIME_DIR/mete`, or `/tmp/mete-UID`. What it is at the first call, it stays.
+/// The directory of this user: `$METE_RUNTIME_DIR`, or `/run/mete` for root, or `$XDG_RUNTIME_DIR/mete`, or
+/// `/tmp/mete-UID`. It is chosen at the first call and never changes afterwards.
 pub fn own() -> PathBuf {
     static OWN: OnceLock<PathBuf> = OnceLock::new();
-    let find = || {
-        if let Some(given) = variable("METE_RUNTIME_DIR") {
-            return given.into();
-        }
-        match (user(), variable("XDG_RUNTIME_DIR")) {
-            (0, _) => "/run/mete".into(),
-            (_, Some(run_time)) => Path::new(&run_time).join("mete"),
-            (user, None) => without_run_time_directory(user),
-        }
-    };
-    OWN.get_or_init(find).clone()
+    OWN.get_or_init(own_by_environment).clone()
 }
 
-/// All directories that [`own`] may have been for other processes of this user: it depends on the environment.
+fn own_by_environment() -> PathBuf {
+    if let Some(given) = variable("METE_RUNTIME_DIR") {
+        return given.into();
+    }
+    match (user(), variable("XDG_RUNTIME_DIR")) {
+        (0, _) => "/run/mete".into(),
+        (_, Some(run_time)) => Path::new(&run_time).join("mete"),
+        (user, None) => without_run_time_directory(user),
+    }
+}
+
+/// All directories that [`own`] can be for other processes of this user: it depends on the environment.
 pub fn all_own() -> Vec<PathBuf> {
     let mut found = vec![own()];
     if variable("METE_RUNTIME_DIR").is_none() && user() != 0 {
@@ -47,26 +48,26 @@ pub fn all_own() -> Vec<PathBuf> {
     found
 }
 
-/// Where nobody clears up but who made it.
+/// The directory of a user without a run-time directory. Only this library clears up there.
 fn without_run_time_directory(user: u32) -> PathBuf {
     format!("/tmp/mete-{user}").into()
 }
 
-/// Whose components are looked for, beside the own ones.
+/// The users whose components are looked for, in addition to this process's own user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Users {
-    /// Those of everybody that this user may look at: root may look at all.
+    /// All users whose components this user may look at: for root, all users.
     All,
-    /// Those of these users.
+    /// These users.
     These(BTreeSet<u32>),
 }
 
-/// The directories that this user may look into: the own one, and for root everybody's.
+/// The directories that this user may look into: the own one, and for root those of all users.
 pub fn all() -> Vec<PathBuf> {
     of(&Users::All)
 }
 
-/// The own directory, and those of other users where this user may look into them.
+/// The own directory, and those of the given users if this user may look into them.
 pub fn of(users: &Users) -> Vec<PathBuf> {
     let mut found = vec![own()];
     if may_look_at_others() {
@@ -90,35 +91,36 @@ pub fn of(users: &Users) -> Vec<PathBuf> {
     found
 }
 
-/// Whether there are directories of others that may be looked into.
+/// Whether this process may look into directories of other users.
 pub fn may_look_at_others() -> bool {
     user() == 0 && variable("METE_RUNTIME_DIR").is_none()
 }
 
-/// Where programs of a user publish themselves.
+/// The directories in which programs of a user publish themselves.
 fn places_of(user: u32) -> [(u32, PathBuf); 2] {
     let places = [format!("/run/user/{user}/mete").into(), without_run_time_directory(user)];
     places.map(|path| (user, path))
 }
 
-/// A directory that belongs to the user whom it is named for. So a user has two of them, however many there are.
+/// The path, if it is a directory that belongs to the user for whom it is named. So a user has two
+/// directories at most, whatever else they make.
 fn owned((user, path): (u32, PathBuf)) -> Option<PathBuf> {
     let found = fs::symlink_metadata(&path).ok()?;
     (found.is_dir() && found.uid() == user).then_some(path)
 }
 
-/// The user whom a path is named for.
+/// The user for whom a path is named.
 fn number(path: &Path, prefix: &str) -> Option<u32> {
     path.file_name()?.to_str()?.strip_prefix(prefix)?.parse().ok()
 }
 
-/// Makes the own directory if need be, and makes sure that it is nobody else's.
+/// Makes the own directory if it does not exist, and makes sure that it belongs to no other user.
 ///
 /// # Errors
 ///
-/// If it cannot be made, or is a link, or belongs to or can be written by somebody else.
+/// If the directory cannot be made, is a link, belongs to another user, or can be written by one.
 pub fn prepare(path: &Path) -> io::Result<()> {
-    // Root's may be looked into by everybody; the sockets in it are 0600.
+    // All users may look into root's directory; the sockets in it have mode 0600.
     let mode = if user() == 0 { 0o755 } else { 0o700 };
     match fs::DirBuilder::new().mode(mode).create(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -127,13 +129,15 @@ pub fn prepare(path: &Path) -> io::Result<()> {
     check(path, user())
 }
 
-/// A shared lock on a directory, with which [`remove_unused`] leaves it in its place; `None` if it cannot be
-/// had now. Waits for nobody: the directory may be somebody else's, who holds a lock of the other kind for ever.
+/// A shared lock on a directory. As long as it is held, [`remove_unused`] leaves the directory in its place.
+/// `None` if the lock is not free now. This does not wait, because the directory can belong to another user
+/// who holds an exclusive lock for ever.
 pub(crate) fn hold(path: &Path) -> Option<OwnedFd> {
     lock(path, FlockOperation::NonBlockingLockShared).ok()
 }
 
-/// [`prepare`], and the lock that keeps it. Without the lock after some tries: it is as good as none then.
+/// [`prepare`], and the lock that keeps the directory. A directory whose lock is not free after some tries is
+/// used without it.
 pub(crate) fn prepare_and_hold(path: &Path) -> io::Result<Option<OwnedFd>> {
     const TRIES: u32 = 50;
     for _ in 0..TRIES {
@@ -141,30 +145,31 @@ pub(crate) fn prepare_and_hold(path: &Path) -> io::Result<Option<OwnedFd>> {
         if let Some(held) = hold(path) {
             return Ok(Some(held));
         }
-        // Somebody is removing it, which takes a moment.
+        // Another process is removing it, which takes a moment.
         thread::sleep(Duration::from_millis(1));
     }
     prepare(path).map(|()| None)
 }
 
-/// Removes the own directory in `/tmp` if nothing is in it and nobody is about to use it. Other places are
-/// cleared up by whoever made them.
+/// Removes the own directory in `/tmp` if it is empty and no process is about to use it. Other places are
+/// cleared up by the system or the user that made them.
 pub(crate) fn remove_unused() {
     let path = own();
-    // Whoever takes the lock from here on finds that the directory behind it is gone.
+    // A process that takes the lock from here on finds that the directory with the lock is gone.
     if path == without_run_time_directory(user())
         && let Ok(_held) = lock(&path, FlockOperation::NonBlockingLockExclusive)
     {
-        // Refused unless it is empty.
+        // The kernel refuses this unless the directory is empty.
         let _ = fs::remove_dir(path);
     }
 }
 
-/// Locks the directory that has this path when it is locked.
+/// Locks the directory that has this path at the moment when it is locked.
 fn lock(path: &Path, operation: FlockOperation) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = above_standard(rustix::fs::open(path, flags, Mode::empty())?)?;
     rustix::fs::flock(&folder, operation)?;
+    // The directory may have been removed, and made anew, between opening and locking.
     let (locked, there) = (rustix::fs::fstat(&folder)?, rustix::fs::lstat(path)?);
     let is_it = (locked.st_dev, locked.st_ino) == (there.st_dev, there.st_ino);
     is_it.then_some(folder).ok_or_else(|| io::ErrorKind::NotFound.into())
@@ -181,17 +186,19 @@ fn check(path: &Path, owner: u32) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
-/// The sockets in a directory, [`MOST_SOCKETS`] at most. One that somebody else could have planted things in is not
-/// looked into.
+/// The sockets in a directory, [`MOST_SOCKETS`] at most. A directory in which another user could have planted
+/// files is not looked into.
 pub fn sockets(directory: &Path) -> Vec<PathBuf> {
     if owner(directory).is_none() {
         return Vec::new();
     }
-    let is_socket = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "sock");
-    entries(directory).filter(is_socket).take(MOST_SOCKETS).collect()
+    entries(directory)
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sock"))
+        .take(MOST_SOCKETS)
+        .collect()
 }
 
-/// Whose sockets are in a directory, if it may be looked into.
+/// The user whose sockets are in a directory, if this user may look into it.
 pub(crate) fn owner(directory: &Path) -> Option<u32> {
     let owner = fs::symlink_metadata(directory).ok()?.uid();
     let may_look = owner == user() || user() == 0;
@@ -203,10 +210,10 @@ pub(crate) fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// An environment variable, unless the program has more rights than who started it. Only for the
-/// beginning of a program: later on, its other threads may be changing the environment.
+/// An environment variable, unless the program has more rights than the user who started it. Only for use at
+/// the beginning of a program: later, other threads can be changing the environment.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
-    // SAFETY: a look-up in the auxiliary vector.
+    // SAFETY: this looks up a number in the auxiliary vector.
     let is_raised = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
     std::env::var_os(name).filter(|value| !is_raised && !value.is_empty())
 }

@@ -11,16 +11,16 @@ use mete_log::EventId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Kind {
-    /// On change or access: each occurrence counts one, or what the probe says.
+    /// On a change or an access: each occurrence counts one, or the number that the probe gives.
     Access = 0,
     /// On entry and exit of a phase of use: the delta is charged at the exit.
     Phase = 1,
-    /// Asynchronous: the present value of something, whenever the probe is passed.
+    /// Asynchronous: the present value of something, each time a thread passes the probe.
     Sample = 2,
 }
 
 impl Kind {
-    /// The kind from its number, as it stands in messages and in C.
+    /// The kind from its number, which messages and C code use.
     pub const fn from_number(number: u16) -> Option<Kind> {
         match number {
             0 => Some(Kind::Access),
@@ -31,9 +31,9 @@ impl Kind {
     }
 }
 
-/// Type-level [`Kind`]: a probe of the wrong kind for its event does not compile.
+/// [`Kind`] as a type: a probe of the wrong kind for its event does not compile.
 pub trait EventKind {
-    /// The same as a value.
+    /// The kind as a value.
     const KIND: Kind;
 }
 
@@ -57,10 +57,10 @@ impl EventKind for Sample {
     const KIND: Kind = Kind::Sample;
 }
 
-/// Not yet published: no scheduler can know it.
+/// The number of an event that is not published: no scheduler can know it.
 const UNPUBLISHED: EventId = EventId::MAX;
 
-/// What every event is, whatever its kind: `struct mete_event` of `mete.h`.
+/// What all kinds of events have in common: `struct mete_event` of `mete.h`.
 #[derive(Debug)]
 #[repr(C)]
 pub struct RawEvent {
@@ -70,17 +70,17 @@ pub struct RawEvent {
     pub(crate) enabled: AtomicBool,
 }
 
-// SAFETY: `name` points to a static string that nobody writes; the rest is atomic.
+// SAFETY: `name` points to a static string that is never written. The other fields are constant or atomic.
 unsafe impl Sync for RawEvent {}
 
 impl RawEvent {
     /// The event's name.
     pub fn name(&self) -> &'static CStr {
-        // SAFETY: made from a `&'static CStr` by `Event::new`, or from a literal by `mete.h`.
+        // SAFETY: `Event::new` made the pointer from a `&'static CStr`, or `mete.h` from a literal.
         unsafe { CStr::from_ptr(self.name) }
     }
 
-    /// The event's kind; a number that C code made up reads as [`Kind::Access`].
+    /// The event's kind. A number that C code made up reads as [`Kind::Access`].
     pub fn kind(&self) -> Kind {
         Kind::from_number(self.kind).unwrap_or(Kind::Access)
     }
@@ -88,12 +88,16 @@ impl RawEvent {
     /// The event's number in rows, from publication on.
     #[inline(always)]
     pub fn id(&self) -> EventId {
+        // Relaxed: set once, before any site of the event is switched on, and patching has every thread pass
+        // a serialising instruction in between.
         self.id.load(Ordering::Relaxed)
     }
 
-    /// Whether somebody reads the event now. What a probe tests where code is not patched.
+    /// Whether the event is on. Where code is not patched, a probe tests this.
     #[inline(always)]
     pub fn is_enabled(&self) -> bool {
+        // Relaxed: a thread that sees a change late logs some rows less or more, into memory that stays
+        // mapped.
         self.enabled.load(Ordering::Relaxed)
     }
 
@@ -102,10 +106,12 @@ impl RawEvent {
     }
 
     pub(crate) fn publish(&self, id: EventId) {
+        // Relaxed: see `id`.
         self.id.store(id, Ordering::Relaxed);
     }
 
     pub(crate) fn set_enabled(&self, on: bool) {
+        // Relaxed: see `is_enabled`.
         self.enabled.store(on, Ordering::Relaxed);
     }
 }
@@ -119,7 +125,7 @@ pub struct Event<K> {
 }
 
 impl<K: EventKind> Event<K> {
-    /// An event that no section lists: [`event!`](crate::event!) makes it and lists it.
+    /// An event that no section lists: [`event!`](crate::event!) makes it and puts it into the section.
     #[doc(hidden)]
     pub const fn new(name: &'static CStr) -> Event<K> {
         let raw = RawEvent {
@@ -192,8 +198,8 @@ macro_rules! __event_kind {
 macro_rules! __list_event {
     ($ident:ident) => {
         const _: () = {
-            // An event that has sites is found by them, too, should a linker drop this entry for
-            // want of a reference.
+            // A linker can drop this entry, because nothing refers to it. An event that has sites is then
+            // found by them.
             #[used]
             #[unsafe(link_section = "mete_events")]
             static ENTRY: Option<&'static $crate::event::RawEvent> = Some($ident.raw());

@@ -1,34 +1,35 @@
-//! A fork's child is a component of its own: it starts with every probe off, no log memory and its
-//! own socket.
+//! The child of a fork is a component of its own: it starts with every probe off, without log memory and with
+//! its own socket.
 
 use core::cell::UnsafeCell;
 use std::sync::MutexGuard;
 
 use crate::registry::{self, Registry};
-use crate::state::{self, State};
-use crate::{debug, domain, publish, slot};
+use crate::state::{self, ProcessState};
+use crate::{debug, domain, listener, slot};
 
-type Held = (MutexGuard<'static, State>, MutexGuard<'static, Registry>);
+type HeldLocks = (MutexGuard<'static, ProcessState>, MutexGuard<'static, Registry>);
 
-/// The locks that a forking thread holds. It is only looked at by who holds them: they protect it.
-/// Not thread-local: a thread may fork once more after its thread-local values have been destroyed.
-struct Keeper(UnsafeCell<Option<Held>>);
+/// The locks that a forking thread holds. Only a thread that holds them accesses this value, so they protect
+/// it. It is not thread-local, because a thread can fork after its thread-local values have been destroyed.
+struct LockKeeper(UnsafeCell<Option<HeldLocks>>);
 
-// SAFETY: see `Keeper`; the guards return to the thread that they come from, or to its copy.
-unsafe impl Sync for Keeper {}
+// SAFETY: the locks protect the value, see `LockKeeper`. The guards return to the thread that they come from,
+// or to its copy.
+unsafe impl Sync for LockKeeper {}
 
-static HELD: Keeper = Keeper(UnsafeCell::new(None));
+static HELD: LockKeeper = LockKeeper(UnsafeCell::new(None));
 
-impl Keeper {
-    fn put(&self, held: Held) {
-        // SAFETY: the calling thread holds the locks, so nobody else is in here.
+impl LockKeeper {
+    fn put(&self, held: HeldLocks) {
+        // SAFETY: the calling thread holds the locks, so no other thread accesses the value.
         unsafe { *self.0.get() = Some(held) };
     }
 
     /// # Safety
     ///
-    /// For the thread that has called `put`, after the fork.
-    unsafe fn take(&self) -> Option<Held> {
+    /// Only the thread that has called `put`, or its copy, may call this, after the fork.
+    unsafe fn take(&self) -> Option<HeldLocks> {
         // SAFETY: the locks are still held, by the caller.
         unsafe { (*self.0.get()).take() }
     }
@@ -36,12 +37,13 @@ impl Keeper {
 
 /// Has the C library call the three functions below around each fork.
 pub(crate) fn install() {
-    // SAFETY: functions of the right type; they are never unloaded while the library is in use.
+    // SAFETY: the functions have the right type and are never unloaded while the library is in use.
     unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
 }
 
-/// No other thread is amid a change while the process is copied.
+/// Takes the locks, so that no other thread is in the middle of a change while the process is copied.
 unsafe extern "C" fn before() {
+    // No other place holds both, so their order cannot lead to a deadlock.
     HELD.put((state::lock(), registry::lock()));
 }
 
@@ -53,6 +55,7 @@ unsafe extern "C" fn in_parent() {
 unsafe extern "C" fn in_child() {
     // SAFETY: this is the copy of the thread that `before` was called in.
     let Some((mut state, mut registry)) = (unsafe { HELD.take() }) else { return };
+    // First the probes: the child must not log into its parent's memory.
     if let Err(error) = registry.switch_all_off() {
         debug::tell(|| error.to_string());
     }
@@ -61,5 +64,5 @@ unsafe extern "C" fn in_child() {
     domain::unbind_all();
     state.memory.detach();
     drop((state, registry));
-    publish::start_in_child();
+    listener::start_in_child();
 }

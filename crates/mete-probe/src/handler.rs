@@ -1,8 +1,7 @@
-//! From a probe to a row: which memory, which domain, which of the two handlers.
+//! From a probe to a row: chooses the memory, the domain, and one of the two handlers.
 //!
-//! Where glibc has registered restartable sequences, rows are committed by
-//! [`mete_log::rseq`] (design decision D3); otherwise by the portable handler, which takes the
-//! file by one locked instruction.
+//! Where glibc has registered restartable sequences, [`mete_log::rseq`] commits the rows (design decision
+//! D3). Elsewhere the portable handler does, which takes the file by one locked instruction.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -12,17 +11,18 @@ use mete_log::{Area, DomainId, EventId, Record, Shape};
 
 use crate::event::RawEvent;
 use crate::sequences;
-use crate::slot::{self, Slot};
+use crate::slot::{self, ThreadSlot};
 
-/// The shape of a component's areas. A constant, because the handler's time goes into such sums.
+/// The shape of a component's areas. It is a constant, because the handler spends its time on computing
+/// addresses from it.
 pub(crate) const SHAPE: Shape = Shape::COMPONENT;
 
-/// The log areas that rows go to. Once published, a value of this type lives for ever and so does
-/// the range of addresses that it names, because a thread may be stopped anywhere in a handler.
+/// The log areas to which rows go. Once published, a value of this type lives for ever, and so does the range
+/// of addresses that it names, because a thread can be stopped anywhere in a handler.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Areas {
-    // First, so that its address is at hand.
+pub(crate) struct LogAreas {
+    // First, so that its address is the value's own.
     #[cfg(target_arch = "x86_64")]
     target: mete_log::rseq::Target,
     base: NonNull<u8>,
@@ -30,14 +30,14 @@ pub(crate) struct Areas {
 }
 
 // SAFETY: the areas are reached by atomics only (see `mete_log::Area`).
-unsafe impl Sync for Areas {}
+unsafe impl Sync for LogAreas {}
 
-impl Areas {
+impl LogAreas {
     /// # Safety
     ///
-    /// `processors` areas of `SHAPE` must lie at `base`, mapped readable and writable for ever.
-    pub const unsafe fn new(base: NonNull<u8>, processors: u32) -> Areas {
-        Areas {
+    /// `processors` areas of `SHAPE` must be at `base`, mapped readable and writable for ever.
+    pub const unsafe fn new(base: NonNull<u8>, processors: u32) -> LogAreas {
+        LogAreas {
             base,
             processors,
             #[cfg(target_arch = "x86_64")]
@@ -48,45 +48,50 @@ impl Areas {
 
     fn area(&self, processor: u32) -> Area<'_> {
         let offset = (processor % self.processors) as usize * SHAPE.area_bytes();
-        // SAFETY: one of the areas that `new`'s caller vouched for.
+        // SAFETY: the area is one of those that `new`'s caller promised.
         unsafe { Area::new(self.base.byte_add(offset), SHAPE) }
     }
 
-    /// An area for a row of the portable handler: the current processor's, or the next one whose
-    /// file is not just being written by a thread that was preempted there.
+    /// An area for a row of the portable handler: the current processor's, or the next one whose file is not
+    /// in use. A thread that was preempted in the middle of a row holds its file.
     fn free_area(&self, domain: DomainId, event: EventId) -> Option<Area<'_>> {
         if self.processors == 0 {
             return None;
         }
         let here = sequences::processor();
-        let is_free = |area: &Area<'_>| {
-            let selector = area.pair(domain, event).selector.load(Ordering::Relaxed);
-            area.register(selector).busy.load(Ordering::Relaxed) == 0
-        };
         let mut areas = (0..self.processors).map(|nth| self.area(here.wrapping_add(nth)));
-        areas.find(is_free).or_else(|| Some(self.area(here)))
+        // If none is free, the handler refuses the row in this processor's area, and counts it there.
+        areas.find(|area| is_free(area, domain, event)).or_else(|| Some(self.area(here)))
     }
 }
 
-/// Nowhere to log: no processor.
+/// Whether no thread is writing a row into the file of a pair.
+fn is_free(area: &Area<'_>, domain: DomainId, event: EventId) -> bool {
+    // Relaxed: only a hint, because the handler takes the file by a locked instruction.
+    let selector = area.pair(domain, event).selector.load(Ordering::Relaxed);
+    area.register(selector).busy.load(Ordering::Relaxed) == 0
+}
+
+/// The areas of a component without memory: there are none, so nothing is logged.
 //
-// SAFETY: there are no areas that would have to be anywhere.
-static NOWHERE: Areas = unsafe { Areas::new(NonNull::dangling(), 0) };
-static AREAS: AtomicPtr<Areas> = AtomicPtr::new((&raw const NOWHERE).cast_mut());
+// SAFETY: there are no areas, so none has to be mapped.
+static NOWHERE: LogAreas = unsafe { LogAreas::new(NonNull::dangling(), 0) };
+static AREAS: AtomicPtr<LogAreas> = AtomicPtr::new((&raw const NOWHERE).cast_mut());
 
 /// Directs rows to `areas` from now on.
-pub(crate) fn direct_to(areas: &'static Areas) {
-    // Release: whoever loads the pointer finds what it points to.
+pub(crate) fn direct_to(areas: &'static LogAreas) {
+    // Release: a thread that loads the pointer finds the value that it points to.
     AREAS.store(core::ptr::from_ref(areas).cast_mut(), Ordering::Release);
 }
 
 #[inline(always)]
-fn areas() -> &'static Areas {
-    // SAFETY: only ever `NOWHERE` or what `direct_to` was given: static references.
+fn areas() -> &'static LogAreas {
+    // SAFETY: the pointer is always `NOWHERE` or what `direct_to` was given: static references. Acquire:
+    // pairs with `direct_to`; on x86-64 it is an ordinary load.
     unsafe { &*AREAS.load(Ordering::Acquire) }
 }
 
-/// One occurrence: the whole handler.
+/// Logs one occurrence: the whole handler.
 #[inline(never)]
 pub(crate) fn log(event: &RawEvent, correspondent: DomainId, counter: u64) {
     match sequenced() {
@@ -95,7 +100,7 @@ pub(crate) fn log(event: &RawEvent, correspondent: DomainId, counter: u64) {
     }
 }
 
-/// The entry into a phase: whether its exit is to log.
+/// The entry into a phase. Answers whether its exit is to log.
 #[inline(never)]
 pub(crate) fn enter(event: &RawEvent) -> bool {
     match sequenced() {
@@ -104,7 +109,7 @@ pub(crate) fn enter(event: &RawEvent) -> bool {
     }
 }
 
-/// The exit from a phase whose entry said that it logs.
+/// The exit from a phase whose entry answered that it logs.
 #[inline(never)]
 pub(crate) fn exit(event: &RawEvent, correspondent: DomainId, delta: u64) {
     match sequenced() {
@@ -115,8 +120,8 @@ pub(crate) fn exit(event: &RawEvent, correspondent: DomainId, delta: u64) {
 
 /// A thread's slot and its rseq structure.
 #[cfg(target_arch = "x86_64")]
-type Sequenced = (&'static Slot, NonNull<mete_log::rseq::Abi>);
-/// There are none.
+type Sequenced = (&'static ThreadSlot, NonNull<mete_log::rseq::Abi>);
+/// There are none here.
 #[cfg(not(target_arch = "x86_64"))]
 type Sequenced = core::convert::Infallible;
 
@@ -131,7 +136,7 @@ fn sequenced() -> Option<Sequenced> {
 #[inline(always)]
 fn log_in_sequence((slot, abi): Sequenced, event: &RawEvent, correspondent: DomainId, counter: u64) {
     let record = record(slot, event, correspondent, counter);
-    // SAFETY: the calling thread's own structure, registered by glibc.
+    // SAFETY: the structure is the calling thread's own, registered by glibc.
     unsafe { mete_log::rseq::log(&areas().target, abi.as_ptr(), &UserClock, record) };
 }
 
@@ -175,11 +180,12 @@ mod without_sequences {
 }
 
 #[inline(always)]
-fn record(slot: &Slot, event: &RawEvent, correspondent: DomainId, counter: u64) -> Record {
+fn record(slot: &ThreadSlot, event: &RawEvent, correspondent: DomainId, counter: u64) -> Record {
     Record { event: event.id(), domain: slot.domain(), correspondent, counter }
 }
 
-/// A thread's first event, which finds out whether it has sequences; and each event without them.
+/// Logs a thread's first event, at which the thread finds out whether it has sequences, and each event of a
+/// thread without them.
 #[cold]
 #[inline(never)]
 fn log_slowly(event: &RawEvent, correspondent: DomainId, counter: u64) {
@@ -198,8 +204,9 @@ fn enter_slowly(event: &RawEvent) -> bool {
     if let Some(slot) = sequenced() {
         return enter_in_sequence(slot, event);
     }
-    let enter = |area: Area<'_>| mete_log::handler::enter(area, slot.domain(), event.id());
-    in_locked_area(slot, event, enter).unwrap_or(false)
+    let is_to_log =
+        in_locked_area(slot, event, |area| mete_log::handler::enter(area, slot.domain(), event.id()));
+    is_to_log.unwrap_or(false)
 }
 
 #[cold]
@@ -213,9 +220,9 @@ fn exit_slowly(event: &RawEvent, correspondent: DomainId, delta: u64) {
     in_locked_area(slot, event, |area| mete_log::handler::exit(area, &UserClock, record));
 }
 
-/// Runs the portable handler, unless other threads of this process use sequences: these do not
-/// look at locks. A thread that has none among such (made by a bare clone) has its rows refused.
-fn in_locked_area<T>(slot: &Slot, event: &RawEvent, run: impl FnOnce(Area<'_>) -> T) -> Option<T> {
+/// Runs the portable handler, unless other threads of this process use sequences, because these do not look
+/// at locks. A thread that has no sequences in such a process (made by a bare clone) has its rows refused.
+fn in_locked_area<T>(slot: &ThreadSlot, event: &RawEvent, run: impl FnOnce(Area<'_>) -> T) -> Option<T> {
     slot.as_writer(|| {
         let area = areas().free_area(slot.domain(), event.id())?;
         if sequences::are_in_use() {
@@ -226,9 +233,11 @@ fn in_locked_area<T>(slot: &Slot, event: &RawEvent, run: impl FnOnce(Area<'_>) -
     })
 }
 
+/// Counts a row as refused.
 fn refuse(area: Area<'_>, domain: DomainId, event: EventId) {
     let register = area.register(area.pair(domain, event).selector.load(Ordering::Relaxed));
     if register.control().is_enabled() {
+        // Relaxed: a count on its own. By a locked instruction, because other threads count there, too.
         register.lost.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -1,8 +1,8 @@
-//! The user-level component: probes in programs, off until a scheduler wants them.
+//! The user-level component: probes in programs. They are off until a scheduler switches them on.
 //!
-//! A program declares [events](event!) and puts probes where they happen. Built so, it runs
-//! unchanged: a probe that is off is one no-op. A scheduler that connects hands over memory for
-//! the logs, switches events on, and reads the rows in place; nothing is copied or sent.
+//! A program declares [events](event!) and puts probes where they happen. It runs as it did before, because a
+//! probe that is off is one no-op. A scheduler that connects hands over memory for the logs, switches events
+//! on, and reads the rows in place; nothing is copied or sent.
 //!
 //! ```text
 //!        program start          scheduler connects       Enable              scheduler gone
@@ -32,15 +32,15 @@
 //! serve(1, 0);
 //! ```
 //!
-//! Principles, in the order in which they win:
+//! The principles. Where two of them conflict, the first one wins:
 //!
-//! 1. **The program comes first.** Whatever fails in here, whatever the scheduler sends or writes,
-//!    whoever is killed: the program goes on as if it had no probes (LOG-11).
+//! 1. **The program comes first.** Whatever fails in this library, whatever the scheduler sends or writes,
+//!    and whichever process is killed: the program runs as if it had no probes (LOG-11).
 //! 2. **Off means free** (LOG-2). **No probe runs without a reader.**
 //! 3. **The scheduler owns the memory** (LOG-12) and names the domains (LOG-6).
 //!
-//! The scheduler's side of the same conversation is [`attach`]. "The thesis" and section numbers
-//! refer to the work on event logging for resource scheduling that the facility implements.
+//! The scheduler's side of the same protocol is [`attach`]. "The thesis" and the section numbers refer to the
+//! work on event logging for resource scheduling that the facility implements.
 
 #![cfg(target_os = "linux")]
 
@@ -56,8 +56,11 @@ pub mod event;
 pub mod finder;
 mod fork;
 mod handler;
+mod listener;
 mod memory;
 mod patch;
+mod precedence;
+mod processors;
 mod publish;
 pub mod recursive;
 mod registry;
@@ -72,7 +75,7 @@ pub mod wire;
 
 pub use domain::{set_domain, set_process_domain};
 pub use event::{Event, Kind};
+pub use listener::withdraw;
 pub use memory::domain_of_process;
 pub use mete_log::{DomainId, EventId, NO_DOMAIN};
-pub use publish::withdraw;
 pub use registry::MAX_EVENTS;

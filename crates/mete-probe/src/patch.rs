@@ -1,30 +1,30 @@
 //! Switching sites on and off while all threads run through them (LOG-2, LOG-3; thesis §4.3.2).
 //!
-//! What is executed must never be torn, and a processor that has fetched the old instruction must
-//! let go of it at some known time. The second is the same everywhere: after the change,
-//! `membarrier` makes every thread of the process pass a serialising instruction. For the first
-//! the vendors ask for different things, so there are two ways:
+//! A thread must never execute half of an old and half of a new instruction, and a processor that has fetched
+//! the old instruction must drop it at some known time. The second is the same everywhere: after the change,
+//! `membarrier` makes every thread of the process pass a serialising instruction. For the first the vendors
+//! ask for different things, so there are two ways:
 //!
-//! * **By a store**, on AMD (and Hygon). AMD's manual (volume 2, "Cross-Modifying Code") allows to
-//!   change code under execution by one store within a naturally aligned quadword: others execute
-//!   the old or the new instruction. The five bytes of a site never leave such a word.
-//! * **By the page**, on all others. Intel promises nothing for a store to code that another
-//!   processor may be executing ("unsynchronized cross-modifying code" in its specification
-//!   updates), but for one-byte breakpoints; and a breakpoint kills a user-level thread that has
-//!   blocked its signal. So nothing that is executed is ever stored to: a copy of the page is
-//!   changed while no address leads to it as code, and then replaces the page by one `mmap` of a
-//!   memory file. The old page is unmapped and every processor's translation shot down before the
-//!   call returns; no instruction of ours lies in two pages. The price: the page no longer
-//!   belongs to the program's file, so profilers that look up code by file lose that one page.
+//! * **By a store**, on AMD (and Hygon). AMD's manual (volume 2, "Cross-Modifying Code") allows changing code
+//!   under execution by one store within a naturally aligned quadword: other processors execute the old or
+//!   the new instruction. The five bytes of a site never cross such a word.
+//! * **By the page**, on all others. Intel promises nothing for a store to code that another processor may be
+//!   executing ("unsynchronized cross-modifying code" in its specification updates), except for one-byte
+//!   breakpoints; and a breakpoint kills a user-level thread that has blocked its signal. So no code that is
+//!   executed is ever stored to. A copy of the page is changed while no address leads to it as code, and then
+//!   replaces the page by one `mmap` of a memory file. The kernel unmaps the old page and flushes every
+//!   processor's translation before the call returns, and no instruction of a site crosses a page boundary.
+//!   The price: the page no longer belongs to the program's file, so profilers that look up code by file lose
+//!   that one page.
 //!
-//! Its limits: the copy takes over whatever else somebody has put into the page, and what is stored
-//! to the page while it is copied is lost. A debugger gets along with that. A kernel's uprobe
-//! does not: its breakpoint is in the copy, but the kernel knows it by the file that the page no
-//! longer belongs to, and the program dies of it. So no uprobe may be set, on such processors, in a
-//! page of code with sites while these are switched.
+//! The second way has limits. The copy contains whatever another program has put into the page, and a store
+//! to the page during the copying is lost. A debugger tolerates that. A uprobe of the kernel does not: its
+//! breakpoint is in the copy, but the kernel knows the breakpoint by the file that the page no longer belongs
+//! to, and the program dies of it. So on such processors no uprobe may be set in a page of code with sites
+//! while these are switched.
 //!
-//! The second way also serves where making code writable is refused. Writing through
-//! `/proc/self/mem` is no way: the kernel may copy the word byte by byte.
+//! The second way is also used where the kernel refuses to make code writable. Writing through
+//! `/proc/self/mem` is no alternative: the kernel may copy the word byte by byte.
 
 use std::io;
 
@@ -42,20 +42,20 @@ pub(crate) enum PatchError {
         "probes cannot be switched: membarrier(PRIVATE_EXPEDITED_SYNC_CORE) failed ({0}); Linux 4.16 or later has it"
     )]
     Membarrier(io::Error),
-    /// Neither way to change a page is open.
+    /// Both ways to change a page have failed.
     #[error(
         "probes cannot be switched: the code page at {address:#x} can be neither made writable nor replaced ({source})"
     )]
     Page {
-        /// Where the page is.
+        /// The page's address.
         address: usize,
         /// The kernel's answer.
         source: io::Error,
     },
     /// The bytes at the site are neither the no-op nor the jump.
-    #[error("the probe at {address:#x} is not what was compiled there; left alone")]
+    #[error("the code at {address:#x} is not the probe that was compiled there, so it is left unchanged")]
     Foreign {
-        /// Where the site is.
+        /// The site's address.
         address: usize,
     },
 }
@@ -63,13 +63,13 @@ pub(crate) enum PatchError {
 #[cfg(all(target_arch = "x86_64", not(feature = "flag-check")))]
 pub(crate) use x86_64::{switch, way};
 
-/// Sites that are not patched obey the event's flag.
+/// Sites that are not patched test the event's flag.
 #[cfg(not(all(target_arch = "x86_64", not(feature = "flag-check"))))]
 pub(crate) fn switch(_sites: Vec<&Site>, _on: bool) -> Result<(), PatchError> {
     Ok(())
 }
 
-/// There is but one way.
+/// There is only one way.
 #[cfg(not(all(target_arch = "x86_64", not(feature = "flag-check"))))]
 pub(crate) fn way() {}
 
@@ -88,21 +88,22 @@ mod x86_64 {
 
     /// How a page of code is changed; see the module above.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub(crate) enum Way {
+    pub(crate) enum PatchWay {
         Store,
         Page,
     }
 
-    /// A word of code and what it is to become.
-    struct Change {
+    /// A word of code and its new value.
+    struct WordChange {
         word: usize,
         bytes: u64,
     }
 
-    /// Switches sites, all on or all off. Returns once every thread executes the new code. A site
-    /// that cannot be switched does not keep the others from it; the first such error is returned.
+    /// Switches sites, all on or all off. Returns once every thread executes the new code. If a site cannot
+    /// be switched, the others are switched all the same; the first such error is returned.
     pub(crate) fn switch(mut sites: Vec<&Site>, on: bool) -> Result<(), PatchError> {
         prepare_membarrier()?;
+        // So that sites of one page are neighbours, and each page is changed once.
         sites.sort_unstable_by_key(|site| site.code);
         let pages = sites.chunk_by(|a, b| page_of(a.code) == page_of(b.code));
         let switched = pages.map(|sites| switch_page(sites, on)).fold(Ok(()), Result::and);
@@ -127,20 +128,21 @@ mod x86_64 {
         address & !(PAGE - 1)
     }
 
-    /// The word that a site lies in, as it is to be.
-    fn change(site: &Site, on: bool) -> Result<Change, PatchError> {
+    /// The word that contains a site, with its new value.
+    fn change(site: &Site, on: bool) -> Result<WordChange, PatchError> {
         let foreign = PatchError::Foreign { address: site.code };
         let (word, offset) = (site.code & !7, site.code & 7);
+        // The five bytes fit into the word if they begin in its first four bytes.
         let Some(jump) = jump(site).filter(|_| offset <= 3) else { return Err(foreign) };
-        // SAFETY: `word` is an aligned word of the code that the linker recorded; only this
-        // module, under the registry's lock, ever changes it.
+        // SAFETY: `word` is an aligned word of the code that the linker recorded. Relaxed: only this module
+        // ever changes it, under the registry's lock.
         let mut bytes = unsafe { (*(word as *const AtomicU64)).load(Ordering::Relaxed) }.to_le_bytes();
         let instruction = &mut bytes[offset..offset + 5];
         if *instruction != NOP && *instruction != jump {
             return Err(foreign);
         }
         instruction.copy_from_slice(if on { &jump } else { &NOP });
-        Ok(Change { word, bytes: u64::from_le_bytes(bytes) })
+        Ok(WordChange { word, bytes: u64::from_le_bytes(bytes) })
     }
 
     /// `jmp rel32` from the site to its logging code.
@@ -150,20 +152,21 @@ mod x86_64 {
         Some([0xe9, a, b, c, d])
     }
 
-    fn change_page(page: usize, changes: &[Change]) -> Result<(), PatchError> {
-        let by_store = way() == Way::Store && store(page, changes).is_ok();
+    fn change_page(page: usize, changes: &[WordChange]) -> Result<(), PatchError> {
+        let by_store = way() == PatchWay::Store && store(page, changes).is_ok();
         if by_store { Ok(()) } else { replace(page, changes) }
             .map_err(|source| PatchError::Page { address: page, source })
     }
 
-    /// By a store: the page is writable only meanwhile.
-    fn store(page: usize, changes: &[Change]) -> io::Result<()> {
+    /// Changes a page by stores. The page is writable only meanwhile.
+    fn store(page: usize, changes: &[WordChange]) -> io::Result<()> {
         let executable = MprotectFlags::READ | MprotectFlags::EXEC;
         let address = page as *mut core::ffi::c_void;
-        // SAFETY: a page of our own code; it stays readable and executable throughout.
+        // SAFETY: this is a page of the process's own code. It stays readable and executable throughout.
         unsafe { rustix::mm::mprotect(address, PAGE, executable | MprotectFlags::WRITE)? };
-        for Change { word, bytes } in changes {
-            // SAFETY: an aligned word in that page. One store, so nobody executes half of it.
+        for WordChange { word, bytes } in changes {
+            // SAFETY: this is an aligned word in that page. One store, so that no thread executes half of it.
+            // Release: the event's number and the log memory are in place before a thread jumps.
             unsafe { (*(*word as *const AtomicU64)).store(*bytes, Ordering::Release) };
         }
         // SAFETY: as above. If the kernel refuses, the page is replaced after all.
@@ -171,11 +174,12 @@ mod x86_64 {
         Ok(())
     }
 
-    /// By the page: a changed copy takes its place.
-    fn replace(page: usize, changes: &[Change]) -> io::Result<()> {
-        // SAFETY: a mapped page of code, which nobody changes meanwhile (the registry's lock).
+    /// Changes a page by putting a changed copy in its place.
+    fn replace(page: usize, changes: &[WordChange]) -> io::Result<()> {
+        // SAFETY: this is a mapped page of code. The registry's lock keeps this library from changing it
+        // meanwhile.
         let mut copy = unsafe { core::ptr::read(page as *const [u8; PAGE]) };
-        for Change { word, bytes } in changes {
+        for WordChange { word, bytes } in changes {
             let offset = word - page;
             copy[offset..offset + 8].copy_from_slice(&bytes.to_le_bytes());
         }
@@ -183,18 +187,18 @@ mod x86_64 {
         let file = crate::descriptor::above_standard(file)?;
         rustix::io::retry_on_intr(|| rustix::io::pwrite(&file, &copy, 0))?;
         let (protection, flags) = (ProtFlags::READ | ProtFlags::EXEC, MapFlags::PRIVATE | MapFlags::FIXED);
-        // SAFETY: the new page holds the same code but for the sites; the kernel exchanges the
-        // mapping under its lock, so a thread that faults meanwhile waits for the new one.
+        // SAFETY: the new page has the same code except for the sites. The kernel exchanges the mapping under
+        // its lock, so a thread that faults meanwhile waits for the new one.
         unsafe { rustix::mm::mmap(page as *mut core::ffi::c_void, PAGE, protection, flags, &file, 0)? };
         Ok(())
     }
 
-    /// The way for this processor. `METE_PATCH=page` chooses the second way anywhere.
-    pub(crate) fn way() -> Way {
-        static WAY: OnceLock<Way> = OnceLock::new();
+    /// The way for this processor. `METE_PATCH=page` chooses the second way on any processor.
+    pub(crate) fn way() -> PatchWay {
+        static WAY: OnceLock<PatchWay> = OnceLock::new();
         *WAY.get_or_init(|| {
             let is_page_wanted = directory::variable("METE_PATCH").is_some_and(|way| way == "page");
-            if is_page_wanted || !vendor_allows_stores() { Way::Page } else { Way::Store }
+            if is_page_wanted || !vendor_allows_stores() { PatchWay::Page } else { PatchWay::Store }
         })
     }
 
@@ -204,7 +208,7 @@ mod x86_64 {
         vendor == b"AuthenticAMD" || vendor == b"HygonGenuine"
     }
 
-    /// Registers the intent, as the kernel demands. Repeated, it does nothing.
+    /// Registers the process, as the kernel demands. Repetitions have no effect.
     fn prepare_membarrier() -> Result<(), PatchError> {
         membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE)
     }
@@ -214,7 +218,7 @@ mod x86_64 {
     }
 
     fn membarrier(command: libc::c_int) -> Result<(), PatchError> {
-        // SAFETY: no memory is passed.
+        // SAFETY: the call passes no memory.
         let answer = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
         if answer == 0 { Ok(()) } else { Err(PatchError::Membarrier(io::Error::last_os_error())) }
     }

@@ -1,34 +1,18 @@
 //! Publication: a program with events listens for schedulers (design decision D7).
 //!
-//! A constructor registers the program's events and starts one thread, which sleeps until a
-//! scheduler connects. Whatever fails on the way, the program runs as if it had no probes.
+//! A constructor registers the program's events and starts the [`listener`]. Whatever fails on the way, the
+//! program runs as if it had no probes.
 
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::io;
-use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags};
-
-use crate::descriptor::Descriptor;
-use crate::endpoint::{self, Endpoint};
 use crate::event::RawEvent;
-use crate::registry::{self, Module};
-use crate::session::{self, Session};
-use crate::{debug, directory, fork, patch, residence, slot, state};
-
-/// Enough for what the thread does, small enough not to be noticed.
-const STACK_BYTES: usize = 128 * 1024;
-
-/// A wait for a file goes by its number again once something has happened. So it may miss what
-/// happens after the program has given the number to a file of its own; but not for longer.
-const LOOK_AGAIN: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 30, tv_nsec: 0 };
+use crate::registry::{self, ProbeModule};
+use crate::{debug, directory, endpoint, fork, listener, patch, residence, slot};
 
 static IS_STARTED: AtomicBool = AtomicBool::new(false);
-/// Whether this program wants to be no component, nor does what it forks.
-static IS_WITHDRAWN: AtomicBool = AtomicBool::new(false);
 
 /// Registers a module's sections and starts to listen if it has events.
-pub(crate) fn register(module: Module) {
+pub(crate) fn register(module: ProbeModule) {
     let added = registry::lock().add(module);
     if let Err(error) = added {
         debug::tell(|| error.to_string());
@@ -41,12 +25,15 @@ pub(crate) fn register(module: Module) {
         return debug::tell(|| "not published: METE_PROBES is off".into());
     }
     let has_events = !registry::lock().published().is_empty();
+    // The swap has one of several modules start the thread. It guards no other memory, so that AcqRel is more
+    // than enough.
     if has_events && !IS_STARTED.swap(true, Ordering::AcqRel) {
         read_surroundings();
+        // Before the thread is there: a fork must never copy it halfway through a change.
         fork::install();
-        // SAFETY: a function of the right type.
+        // SAFETY: the function has the right type.
         unsafe { libc::atexit(at_exit) };
-        start();
+        listener::start();
     }
 }
 
@@ -57,11 +44,11 @@ pub(crate) fn unregister(events: *const Option<&'static RawEvent>) {
 
 /// The sections of the program or shared object that this crate is linked into.
 mod own {
-    use super::{Module, RawEvent};
+    use super::{ProbeModule, RawEvent};
     use crate::site::Site;
 
-    // One empty record each, so that the linker knows the sections' bounds even if there is
-    // nothing else in them.
+    // One empty record in each section, so that the linker defines the section's bounds even if nothing else
+    // is in it.
     #[used]
     #[unsafe(link_section = "mete_sites")]
     static NO_SITE: Site = Site::NONE;
@@ -87,151 +74,24 @@ mod own {
     extern "C" fn construct() {
         let (sites, events) =
             (&raw const SITES..&raw const SITES_END, &raw const EVENTS..&raw const EVENTS_END);
-        // SAFETY: the linker sets the bounds; only the macros of this crate and of mete.h put
-        // records in between, all of one layout.
-        super::register(unsafe { Module::new(sites, events) });
+        // SAFETY: the linker sets the bounds. Only the macros of this crate and of mete.h put records in
+        // between, all of one layout.
+        super::register(unsafe { ProbeModule::new(sites, events) });
     }
 }
 
-/// Looks up early what is looked up once: the environment while nobody changes it.
+/// Looks up early what is looked up only once: no other thread changes the environment yet.
 fn read_surroundings() {
     debug::is_wanted();
     directory::own();
     patch::way();
 }
 
-/// `METE_PROBES=off`: this run of the program is no component.
+/// Whether `METE_PROBES=off` is set: this run of the program is no component then.
 fn is_off_by_environment() -> bool {
     directory::variable("METE_PROBES").is_some_and(|value| value == "off")
 }
 
-/// Takes this program off the list of components: nobody finds it any more, nor what it forks from now on. For
-/// programs that carry probes for some of their uses only. A scheduler that has connected already keeps its connection.
-pub fn withdraw() {
-    IS_WITHDRAWN.store(true, Ordering::Relaxed);
-    endpoint::remove();
-}
-
-/// In the child of a fork: it is a component as its parent is.
-pub(crate) fn start_in_child() {
-    if !IS_WITHDRAWN.load(Ordering::Relaxed) {
-        start();
-    }
-}
-
 extern "C" fn at_exit() {
     endpoint::remove();
-}
-
-/// Starts the thread, with all signals blocked: they are the program's.
-fn start() {
-    let endpoint = match Endpoint::open() {
-        Ok(endpoint) => endpoint,
-        Err(error) => return debug::tell(|| format!("not published: {error}")),
-    };
-    let endpoint = Box::into_raw(Box::new(endpoint));
-    if let Err(error) = with_signals_blocked(|| start_thread(endpoint)) {
-        // SAFETY: no thread has taken it.
-        drop(unsafe { Box::from_raw(endpoint) });
-        endpoint::remove();
-        debug::tell(|| format!("not published: no thread: {error}"));
-    }
-}
-
-fn with_signals_blocked<T>(run: impl FnOnce() -> T) -> T {
-    // SAFETY: signal sets are plain data, filled before they are used.
-    unsafe {
-        let (mut all, mut before) = (core::mem::zeroed(), core::mem::zeroed());
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let result = run();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
-        result
-    }
-}
-
-/// By pthread: the constructor runs before the program's own run-time system is set up.
-fn start_thread(endpoint: *mut Endpoint) -> io::Result<()> {
-    // SAFETY: attributes and thread are plain data, set up before use; `listen` takes `endpoint`.
-    let answer = unsafe {
-        let (mut attributes, mut thread) = (core::mem::zeroed(), core::mem::zeroed());
-        libc::pthread_attr_init(&mut attributes);
-        libc::pthread_attr_setstacksize(&mut attributes, STACK_BYTES);
-        libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
-        let mut answer = libc::pthread_create(&mut thread, &attributes, listen, endpoint.cast());
-        if answer == libc::EINVAL {
-            // Thread-local storage alone can need more than a small stack.
-            libc::pthread_attr_setstacksize(&mut attributes, 8 << 20);
-            answer = libc::pthread_create(&mut thread, &attributes, listen, endpoint.cast());
-        }
-        libc::pthread_attr_destroy(&mut attributes);
-        answer
-    };
-    if answer == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(answer)) }
-}
-
-extern "C" fn listen(endpoint: *mut libc::c_void) -> *mut libc::c_void {
-    // SAFETY: `start` made it of a box and gave it away.
-    let endpoint = unsafe { Box::from_raw(endpoint.cast::<Endpoint>()) };
-    let _ = rustix::thread::set_name(c"mete");
-    // A program that has closed the socket is done with being a component.
-    while endpoint.descriptor().is_ours() {
-        if let Err(error) = serve(&endpoint) {
-            debug::tell(|| error.to_string());
-        }
-        session::stop_logging();
-    }
-    state::lock().closing(endpoint.descriptor());
-    endpoint::remove();
-    core::ptr::null_mut()
-}
-
-/// One scheduler, from its connection to its end.
-fn serve(endpoint: &Endpoint) -> io::Result<()> {
-    wait([endpoint.descriptor()])?;
-    let session = accept(endpoint)?;
-    session.introduce()?;
-    loop {
-        let [asked, late] = wait([session.descriptor(), endpoint.descriptor()])?;
-        // First, so that whoever comes after a scheduler that has gone is not told that it is busy.
-        if asked.contains(PollFlags::HUP) {
-            return Ok(());
-        }
-        if !late.is_empty() {
-            // Whatever befalls the late one does not concern this session.
-            let _ = accept(endpoint).and_then(|late| late.turn_away(&session));
-        }
-        if !asked.is_empty() {
-            session.serve()?;
-        }
-    }
-}
-
-fn accept(endpoint: &Endpoint) -> io::Result<Session> {
-    let accepted = endpoint.accept(&mut state::lock());
-    if accepted.as_ref().is_err_and(is_shortage) {
-        // The connection stays pending: do not spin on it.
-        std::thread::sleep(Duration::from_secs(1));
-    }
-    Session::new(accepted?)
-}
-
-fn is_shortage(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS))
-}
-
-/// Waits until something has happened to one of the files. An error if one is ours no longer.
-fn wait<const N: usize>(files: [&Descriptor; N]) -> io::Result<[PollFlags; N]> {
-    loop {
-        if !files.iter().all(|file| file.is_ours()) {
-            return Err(io::Error::other("the program has closed a socket of its probes"));
-        }
-        let mut polled = files.map(|file| PollFd::from_borrowed_fd(file.unchecked(), PollFlags::IN));
-        rustix::io::retry_on_intr(|| rustix::event::poll(&mut polled, Some(&LOOK_AGAIN)))?;
-        let events = polled.map(|file| file.revents());
-        // Closed: the next question tells.
-        if events.iter().any(|events| !events.is_empty() && !events.contains(PollFlags::NVAL)) {
-            return Ok(events);
-        }
-    }
 }

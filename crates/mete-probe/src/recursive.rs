@@ -1,10 +1,10 @@
-//! Recursive logging (LOG-15; thesis §3.4): a component completes what another one could log only
-//! in part, and passes it on in its own log.
+//! Recursive logging (LOG-15; thesis §3.4): a component completes rows that another component could log only
+//! in part, and passes them on in its own log.
 //!
-//! The thesis' example: the kernel logs the use of pages, the memory subsystem knows who shares
-//! them. The memory subsystem is the kernel's scheduler as far as this *preliminary* log goes: it
-//! provides the memory, reads the rows, fills in the correspondent, and logs with a probe of its
-//! own, on which it depends whether anybody reads the result.
+//! The thesis's example: the kernel logs the use of pages, and the memory subsystem knows which domains share
+//! them. For this *preliminary* log the memory subsystem is the kernel's scheduler: it provides the memory,
+//! reads the rows and fills in the correspondent. It logs the result with a probe of its own, which runs only
+//! if a scheduler reads it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use mete_log::{
     Stamp,
 };
 
-use crate::attach::{AttachError, Component, configured_processors};
+use crate::attach::{AttachError, Component};
+use crate::processors::configured_processors;
 
 /// Why a preliminary log could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +25,7 @@ pub enum PreliminaryError {
     NoSuchEvent {
         /// The component.
         component: String,
-        /// What was looked for.
+        /// The name that was looked for.
         event: String,
     },
     /// No memory for the log.
@@ -38,7 +39,7 @@ pub enum PreliminaryError {
     Attach(#[from] AttachError),
 }
 
-/// Another component's log of some events, read by this one.
+/// Another component's log of some events, read by this component.
 ///
 /// ```no_run
 /// # use mete_probe::{attach::Component, event, probe, recursive::Preliminary};
@@ -66,12 +67,11 @@ pub struct Preliminary {
 }
 
 impl Preliminary {
-    /// Has the named events of a component logged in full, `rows` rows (a power of two) on each
-    /// processor.
+    /// Has a component log the named events in full, with `rows` rows (a power of two) on each processor.
     ///
     /// # Errors
     ///
-    /// [`PreliminaryError`]; the component is let go then.
+    /// [`PreliminaryError`]; the component is released then.
     pub fn new(
         mut component: Component,
         events: &[&str],
@@ -91,11 +91,11 @@ impl Preliminary {
         &mut self.component
     }
 
-    /// Hands out what is new. The caller logs it again with a probe of its own.
+    /// Hands the new rows to the caller, who logs them again with a probe of their own.
     ///
     /// # Errors
     ///
-    /// [`ReadError`] if the other component has garbled its log; the next call goes on behind it.
+    /// [`ReadError`] if the other component has garbled its log. The next call continues after it.
     pub fn poll(&mut self, mut each: impl FnMut(Row)) -> Result<Poll, ReadError> {
         let mut sum = Poll::default();
         for (area, cursor) in self.region.areas().zip(&mut self.cursors) {

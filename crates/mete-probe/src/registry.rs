@@ -1,8 +1,8 @@
-//! What this process has: its modules' sites and events, and which events are on.
+//! The sites and events of this process's modules, and which events are on.
 //!
-//! A *module* is the program or a shared object; each has its own two sections, whose bounds the
-//! linker knows. Events of the same name and kind are one characteristic and share one number,
-//! wherever they are declared (thesis §3.4: identifiers denote the characteristic, not the point).
+//! A *module* is the program or a shared object. Each module has its own two sections, whose bounds the
+//! linker knows. Events of the same name and kind are one characteristic and share one number, wherever they
+//! are declared (thesis §3.4: identifiers denote the characteristic, not the point in the code).
 
 use core::ops::Range;
 use std::ffi::CString;
@@ -14,19 +14,19 @@ use crate::event::{Kind, RawEvent};
 use crate::patch::{self, PatchError};
 use crate::site::Site;
 
-/// Events that a process may have: the most that a log area has room for.
+/// The most events of a process: the number that a log area has room for.
 pub const MAX_EVENTS: usize = crate::handler::SHAPE.events();
 
 /// The sections of one module.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Module {
+pub(crate) struct ProbeModule {
     pub sites: &'static [Site],
     pub events: &'static [Option<&'static RawEvent>],
 }
 
 /// One characteristic, as schedulers know it.
 #[derive(Debug)]
-pub(crate) struct Published {
+pub(crate) struct PublishedEvent {
     pub name: CString,
     pub kind: Kind,
     is_on: bool,
@@ -35,8 +35,8 @@ pub(crate) struct Published {
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Registry {
-    modules: Vec<Module>,
-    published: Vec<Published>,
+    modules: Vec<ProbeModule>,
+    published: Vec<PublishedEvent>,
 }
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { modules: Vec::new(), published: Vec::new() });
@@ -46,16 +46,19 @@ pub(crate) fn lock() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Module {
+impl ProbeModule {
     /// A module from its sections' bounds.
     ///
     /// # Safety
     ///
-    /// The bounds must be those of the sections `mete_sites` and `mete_events` of a module that
-    /// stays loaded until it is removed from the registry.
-    pub unsafe fn new(sites: Range<*const Site>, events: Range<*const Option<&'static RawEvent>>) -> Module {
+    /// The bounds must be those of the sections `mete_sites` and `mete_events` of a module that stays loaded
+    /// until it is removed from the registry.
+    pub unsafe fn new(
+        sites: Range<*const Site>,
+        events: Range<*const Option<&'static RawEvent>>,
+    ) -> ProbeModule {
         // SAFETY: passed on from the caller.
-        unsafe { Module { sites: section(sites), events: section(events) } }
+        unsafe { ProbeModule { sites: section(sites), events: section(events) } }
     }
 
     /// All events that the module declares or uses.
@@ -66,45 +69,47 @@ impl Module {
     }
 
     fn sites_of(&self, id: EventId) -> impl Iterator<Item = &'static Site> + use<> {
-        // SAFETY: as above.
-        let is_of = move |site: &&Site| unsafe { site.event.as_ref() }.is_some_and(|event| event.id() == id);
-        self.sites.iter().filter(is_of)
+        self.sites.iter().filter(move |site| {
+            // SAFETY: as above.
+            unsafe { site.event.as_ref() }.is_some_and(|event| event.id() == id)
+        })
     }
 }
 
 impl Registry {
-    /// Takes a module in, publishes its events, and switches on those that already are.
-    pub fn add(&mut self, module: Module) -> Result<(), PatchError> {
+    /// Adds a module, publishes its events, and switches on those that are already on elsewhere.
+    pub fn add(&mut self, module: ProbeModule) -> Result<(), PatchError> {
+        // Each translation unit of a C module registers the module once.
         if self.modules.iter().any(|known| known.events.as_ptr() == module.events.as_ptr()) {
             return Ok(());
         }
         let mut events: Vec<_> = module.all_events().filter(|event| !event.is_published()).collect();
-        // By name, so that the numbers do not hang on what the linker put first.
+        // By name, so that the numbers do not depend on the order in which the linker put the events.
         events.sort_by_key(|event| event.name());
         events.into_iter().for_each(|event| self.publish(event));
         self.modules.push(module);
         self.ids_on().into_iter().map(|id| self.switch(id, true)).fold(Ok(()), Result::and)
     }
 
-    /// Forgets the module whose events begin there: it is being unloaded.
+    /// Forgets the module whose events begin at this address, because it is being unloaded.
     pub fn remove(&mut self, events: *const Option<&'static RawEvent>) {
         self.modules.retain(|module| module.events.as_ptr() != events);
     }
 
     /// The characteristics, in the order of their numbers.
-    pub fn published(&self) -> &[Published] {
+    pub fn published(&self) -> &[PublishedEvent] {
         &self.published
     }
 
-    /// Switches an event at all its sites. If one cannot be switched on, none is.
+    /// Switches an event at all its sites. If one of them cannot be switched on, none is.
     pub fn switch(&mut self, id: EventId, on: bool) -> Result<(), PatchError> {
         let switched = patch::switch(self.sites_of(id), on);
         if switched.is_err() && on {
-            // Its error would say the same once more.
+            // Its error would only repeat the first one.
             let _ = patch::switch(self.sites_of(id), false);
             return switched;
         }
-        for event in self.modules.iter().flat_map(Module::all_events).filter(|event| event.id() == id) {
+        for event in self.modules.iter().flat_map(ProbeModule::all_events).filter(|event| event.id() == id) {
             event.set_enabled(on);
         }
         if let Some(published) = self.published.get_mut(usize::from(id)) {
@@ -113,8 +118,8 @@ impl Registry {
         switched
     }
 
-    /// Switches everything off: nobody reads any more. What cannot be switched does not keep the
-    /// rest from it.
+    /// Switches all events off, because no scheduler reads any more. If an event cannot be switched, the
+    /// others are switched all the same.
     pub fn switch_all_off(&mut self) -> Result<(), PatchError> {
         self.ids_on().into_iter().map(|id| self.switch(id, false)).fold(Ok(()), Result::and)
     }
@@ -132,19 +137,20 @@ impl Registry {
         let (name, kind) = (event.name(), event.kind());
         let known =
             self.published.iter().position(|known| known.name.as_c_str() == name && known.kind == kind);
+        // Events that a log area has no room for stay unpublished: their probes are never on.
         let id = known.unwrap_or(self.published.len());
         if id < MAX_EVENTS {
             event.publish(id as EventId);
         }
         if known.is_none() && id < MAX_EVENTS {
-            self.published.push(Published { name: name.to_owned(), kind, is_on: false });
+            self.published.push(PublishedEvent { name: name.to_owned(), kind, is_on: false });
         }
     }
 }
 
 /// # Safety
 ///
-/// The bounds must be those of an array of `T` that lives as long as it is looked at.
+/// The bounds must be those of an array of `T` that lives as long as the slice is used.
 unsafe fn section<T>(bounds: Range<*const T>) -> &'static [T] {
     let bytes = (bounds.end as usize).saturating_sub(bounds.start as usize);
     if bounds.start.is_null() || bytes == 0 {

@@ -1,4 +1,5 @@
-//! A component's dealings with the scheduler that has it: requests in, answers out.
+//! A component's side of the protocol with the scheduler that has taken it: requests arrive, answers are
+//! sent.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,17 +13,17 @@ use crate::handler::SHAPE;
 use crate::wire::{Message, Name, Packet, Refusal};
 use crate::{debug, directory, domain, registry, state};
 
-/// How long a scheduler may take to accept an answer before it counts as gone.
+/// The time that a scheduler has to accept an answer before it counts as gone.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// One attached scheduler. Dropped, everything is off.
+/// One attached scheduler. After the session's end the listener switches everything off.
 #[derive(Debug)]
 pub(crate) struct Session {
     channel: Channel,
 }
 
 impl Session {
-    /// A session on a connection, if whoever is at the other end may have this component.
+    /// A session on a connection, if the user at the other end may have this component.
     pub fn new(socket: Descriptor) -> io::Result<Session> {
         let session = Session { channel: Channel::new(socket) };
         session.channel.limit_waiting(PATIENCE)?;
@@ -41,7 +42,7 @@ impl Session {
         introduction().into_iter().try_for_each(|message| self.say(message))
     }
 
-    /// Tells a second scheduler that it comes too late.
+    /// Tells a second scheduler which process has the component already.
     pub fn turn_away(&self, holder: &Session) -> io::Result<()> {
         self.say(Message::Busy { pid: holder.channel.peer()?.pid.as_raw_nonzero().get() as u32 })
     }
@@ -76,6 +77,7 @@ impl Drop for Session {
     }
 }
 
+/// Carries out a request.
 fn obey(message: Message, descriptor: Option<OwnedFd>) -> Result<(), Refusal> {
     match message {
         Message::Provide { shape, processors } => provide(shape, processors, descriptor),
@@ -119,16 +121,17 @@ fn bind(tid: u32, domain: DomainId) -> Result<(), Refusal> {
     if domain::bind_thread(tid, domain) { Ok(()) } else { Err(Refusal::NoSuchThread) }
 }
 
-/// No probe runs without a reader.
+/// Refuses a request that needs memory: no probe runs without a reader.
 fn needs_memory() -> Result<(), Refusal> {
     if state::lock().memory.is_attached() { Ok(()) } else { Err(Refusal::NoMemory) }
 }
 
-/// Everything off, as if no scheduler had ever been there.
+/// Switches everything off, as if no scheduler had ever been there.
 pub(crate) fn stop_logging() {
     if let Err(error) = registry::lock().switch_all_off() {
         debug::tell(|| error.to_string());
     }
+    // After the probes: no further thread enters a handler while `detach` waits for those inside.
     state::lock().memory.detach();
     domain::unbind_all();
 }

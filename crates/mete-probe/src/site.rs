@@ -1,9 +1,8 @@
-//! Probe sites: the places in the code where an event is logged while somebody reads it (LOG-2).
+//! Probe sites: the places in the code where an event is logged while a scheduler reads it (LOG-2).
 //!
-//! On x86-64 a site is one five-byte no-op that lies within one aligned 8-byte word, and a record
-//! in the section `mete_sites`; patching turns it into a jump to the logging code
-//! and back. That code, the evaluation of the probe's arguments included, lies out of line.
-//! Elsewhere a site tests the event's flag.
+//! On x86-64 a site is one five-byte no-op within one aligned 8-byte word, and a record in the section
+//! `mete_sites`. Patching turns the no-op into a jump to the logging code and back. That code, which also
+//! evaluates the probe's arguments, is out of line. On other machines a site tests the event's flag.
 
 use mete_log::DomainId;
 
@@ -22,11 +21,11 @@ pub struct Site {
     pub(crate) event: *const RawEvent,
 }
 
-// SAFETY: addresses of code and of a static event, the same for all threads.
+// SAFETY: these are addresses of code and of a static event, the same for all threads.
 unsafe impl Sync for Site {}
 
 impl Site {
-    /// The record of no site.
+    /// The empty record, of no site.
     pub(crate) const NONE: Site = Site { code: 0, target: 0, event: core::ptr::null() };
 }
 
@@ -36,7 +35,7 @@ impl Site {
 pub struct Entered(Option<u64>);
 
 impl Entered {
-    /// The event was off at the entry, or the threshold was not reached: the exit does nothing.
+    /// The event was off at the entry, or the threshold was not reached. The exit does nothing.
     pub const UNLOGGED: Entered = Entered(None);
 
     pub(crate) const fn at(value: u64) -> Entered {
@@ -53,9 +52,9 @@ impl Entered {
 /// Logs an access: `probe!(EVENT)`, `probe!(EVENT, correspondent)` or
 /// `probe!(EVENT, correspondent, counter)`.
 ///
-/// The correspondent is the [`DomainId`](mete_log::DomainId) at the other end,
-/// [`NO_DOMAIN`](mete_log::NO_DOMAIN) if left out; the counter is 1 if left out. The arguments are
-/// evaluated only while the event is on: they must not do the program's work.
+/// The correspondent is the [`DomainId`](mete_log::DomainId) at the other end; without it, it is
+/// [`NO_DOMAIN`](mete_log::NO_DOMAIN). Without a counter, the counter is 1. The arguments are evaluated only
+/// while the event is on, so they must not do the program's work.
 ///
 /// ```
 /// mete_probe::event! { static REQUEST: access "request"; }
@@ -75,7 +74,7 @@ macro_rules! probe {
     };
 }
 
-/// Logs the present value of something: `sample!(EVENT, value)`, when some unrelated code comes by
+/// Logs the present value of something: `sample!(EVENT, value)`, at a place that unrelated code passes
 /// (thesis §3.3.1, asynchronous events).
 ///
 /// ```
@@ -93,8 +92,8 @@ macro_rules! sample {
     };
 }
 
-/// Begins a phase of use: `let phase = enter!(EVENT)` reads the processor's counter,
-/// `enter!(EVENT, value)` takes the caller's value (a count of references, say).
+/// Begins a phase of use. `let phase = enter!(EVENT)` reads the processor's counter; `enter!(EVENT, value)`
+/// takes the caller's value (a count of references, for example).
 ///
 /// ```
 /// use mete_probe::{enter, event, exit};
@@ -115,9 +114,9 @@ macro_rules! enter {
     }};
 }
 
-/// Ends a phase of use and charges the delta: `exit!(EVENT, phase)`,
-/// `exit!(EVENT, phase, correspondent)` or `exit!(EVENT, phase, correspondent, value)`, where
-/// `value` is of the kind that [`enter!`] was given. Does nothing if the event was off at the entry.
+/// Ends a phase of use and charges the delta: `exit!(EVENT, phase)`, `exit!(EVENT, phase, correspondent)` or
+/// `exit!(EVENT, phase, correspondent, value)`. The `value` is of the same kind as the one that [`enter!`]
+/// was given. Does nothing if the event was off at the entry.
 #[macro_export]
 macro_rules! exit {
     ($event:path, $entered:expr) => {
@@ -134,15 +133,15 @@ macro_rules! exit {
 
 /// One site: the no-op, its record, and `$log` out of line.
 ///
-/// At most four bytes of padding bring the no-op into one aligned word: it may begin at offset 0
-/// to 3 of a word, so only the offsets 4 to 7 need any.
+/// At most four bytes of padding bring the no-op into one aligned word. It can begin at the offsets 0 to 3 of
+/// a word, so only the offsets 4 to 7 need padding.
 #[cfg(all(target_arch = "x86_64", not(feature = "flag-check")))]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __site {
     ($event:path, $log:block) => {
-        // SAFETY: the assembly is a no-op, or once patched a jump to the label, to which the
-        // compiler expects it to jump. It touches no memory, register or flag.
+        // SAFETY: the assembly is a no-op, or once patched a jump to the label. The compiler expects that it
+        // can jump there. It touches no memory, register or flag.
         unsafe {
             ::core::arch::asm!(
                 ".p2align 3, , 4",
@@ -184,7 +183,7 @@ pub fn sample(event: &'static Event<Sample>, correspondent: DomainId, value: u64
     handler::log(event, correspondent, value);
 }
 
-/// What [`enter!`](crate::enter!) calls: the value is read only if the exit will log it.
+/// What [`enter!`](crate::enter!) calls. The value is read only if the exit will log it.
 #[doc(hidden)]
 #[inline(always)]
 pub fn enter(event: &'static Event<Phase>, value: impl FnOnce() -> u64) -> Entered {
@@ -197,11 +196,12 @@ pub fn enter(event: &'static Event<Phase>, value: impl FnOnce() -> u64) -> Enter
 pub fn exit(event: &'static Event<Phase>, entered: Entered, arguments: impl FnOnce() -> (DomainId, u64)) {
     if let Some(before) = entered.value() {
         let (correspondent, now) = arguments();
+        // Modulo 2^64: a value that went down gives a delta that is negative in two's complement.
         handler::exit(event, correspondent, now.wrapping_sub(before));
     }
 }
 
-/// The finest clock there is.
+/// The finest clock of the machine.
 #[doc(hidden)]
 #[inline(always)]
 pub fn now() -> u64 {

@@ -1,39 +1,39 @@
-//! What belongs to this process and not to its children: kept in one place, under one lock, so
-//! that a fork finds it whole and its child can put it aside.
+//! What belongs to this process and not to its children. It is kept in one place, under one lock, so that a
+//! fork copies it whole and the child can put it aside.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::descriptor::{Descriptor, Note};
-use crate::memory::Memory;
+use crate::descriptor::{Descriptor, FileNote};
+use crate::memory::LogMemory;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct ProcessState {
     /// The log memory.
-    pub memory: Memory,
-    /// The file of the socket, to be removed at exit.
+    pub memory: LogMemory,
+    /// The socket's file, which is removed at the exit.
     pub socket_file: Option<PathBuf>,
-    /// Open sockets of the listener, to be closed in a child.
-    sockets: Vec<Note>,
+    /// The listener's open sockets, which a child closes.
+    sockets: Vec<FileNote>,
 }
 
-static STATE: Mutex<State> =
-    Mutex::new(State { memory: Memory::new(), socket_file: None, sockets: Vec::new() });
+static STATE: Mutex<ProcessState> =
+    Mutex::new(ProcessState { memory: LogMemory::new(), socket_file: None, sockets: Vec::new() });
 
-/// The state, for this thread alone. Held for short: a fork waits for it.
-pub(crate) fn lock() -> MutexGuard<'static, State> {
+/// The state, for this thread alone. It must not be held for long, because a fork waits for it.
+pub(crate) fn lock() -> MutexGuard<'static, ProcessState> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl State {
-    /// Notes a socket that was just opened, under the same lock.
+impl ProcessState {
+    /// Notes a socket that was opened under the same lock.
     pub fn opened(&mut self, socket: &Descriptor) {
         self.sockets.push(socket.note());
     }
 
-    /// Forgets a socket that is about to be closed. A fork in between leaves the child with one
-    /// descriptor too many; the other side has been told the end by then.
+    /// Forgets a socket that is about to be closed. If the process forks before it is closed, the child has
+    /// one descriptor too many, but the other side has seen the end of the connection by then.
     pub fn closing(&mut self, socket: &Descriptor) {
         if let Ok(socket) = socket.get() {
             let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
@@ -43,8 +43,8 @@ impl State {
 
     /// In the child of a fork: the sockets and their file are the parent's.
     pub fn leave_to_parent(&mut self) {
-        // Their owner, the listener, does not exist in the child.
-        self.sockets.drain(..).for_each(Note::close);
+        // The listener, which owns them, does not exist in the child, so nothing else closes them.
+        self.sockets.drain(..).for_each(FileNote::close);
         self.socket_file = None;
     }
 }

@@ -1,18 +1,18 @@
-//! What component and scheduler say to each other: packets of one fixed size over a
-//! `SOCK_SEQPACKET` socket (design decision D7).
+//! The protocol between component and scheduler: packets of one fixed size over a `SOCK_SEQPACKET` socket
+//! (design decision D7).
 //!
 //! ```text
 //!   0   magic    "METE"
 //!   4   version  16 bits
 //!   6   kind     16 bits
 //!   8   token    32 bits, chosen by the scheduler, repeated in the answer
-//!   12  a        32 bits, what the kind says
-//!   16  b        32 bits, what the kind says
+//!   12  a        32 bits, its meaning depends on the kind
+//!   16  b        32 bits, its meaning depends on the kind
 //!   20  name     64 bytes of text, padded with NUL
 //! ```
 //!
-//! All numbers are little-endian. Fields that a kind does not use are zero, and a packet whose
-//! unused fields are not is refused: every packet has exactly one form.
+//! All numbers are little-endian. Fields that a kind does not use are zero. A packet whose unused fields are
+//! not zero is refused, so every packet has exactly one form.
 
 use mete_log::{DomainId, EventId, Shape, letters};
 
@@ -20,9 +20,9 @@ use crate::event::Kind;
 
 /// Bytes of every packet.
 pub const PACKET_BYTES: usize = 84;
-/// Bytes of a name; shorter ones are padded, longer ones cut.
+/// Bytes of a name. Shorter names are padded, longer ones are cut.
 pub const NAME_BYTES: usize = 64;
-/// The protocol's version; the two sides must have the same.
+/// The protocol's version. Both sides must have the same.
 pub const VERSION: u16 = 1;
 const MAGIC: [u8; 4] = *b"METE";
 
@@ -35,10 +35,10 @@ pub enum WireError {
         /// Bytes received.
         found: usize,
     },
-    /// The first word is another program's.
+    /// The first word is not this protocol's.
     #[error("not a packet of this protocol")]
     Magic,
-    /// Another version of this program is at the other end.
+    /// The other end speaks another version of the protocol.
     #[error(
         "protocol version {found}; this side speaks {VERSION}: use the same version of mete on both sides"
     )]
@@ -46,7 +46,7 @@ pub enum WireError {
         /// The other side's version.
         found: u16,
     },
-    /// A kind that does not exist, or fields that do not fit the kind.
+    /// The kind does not exist, or the fields do not fit the kind.
     #[error("garbled packet of kind {kind}")]
     Garbled {
         /// The kind's number.
@@ -54,7 +54,7 @@ pub enum WireError {
     },
 }
 
-/// A name as it travels: printable text of at most [`NAME_BYTES`] bytes.
+/// A name as packets have it: printable text of at most [`NAME_BYTES`] bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Name([u8; NAME_BYTES]);
 
@@ -62,11 +62,13 @@ impl Name {
     /// No name.
     pub const EMPTY: Name = Name([0; NAME_BYTES]);
 
-    /// The beginning of a text, with control characters replaced: names are shown on terminals.
+    /// The name from the beginning of a text. Letters that are [hidden](letters::is_hidden) are replaced, because
+    /// names are shown on terminals.
     pub fn new(text: &str) -> Name {
         let mut bytes = [0; NAME_BYTES];
         let mut used = 0;
         for letter in text.chars().map(letters::shown) {
+            // Cut between letters: the first one that does not fit is the end.
             let Some(place) = bytes.get_mut(used..used + letter.len_utf8()) else { break };
             letter.encode_utf8(place);
             used += letter.len_utf8();
@@ -80,7 +82,7 @@ impl Name {
         core::str::from_utf8(&self.0[..end]).unwrap_or_default()
     }
 
-    /// The name from its bytes, if it is one that `new` makes.
+    /// The name from its bytes, if `new` makes such a name.
     fn decode(bytes: [u8; NAME_BYTES]) -> Option<Name> {
         let name = Name(bytes);
         (Name::new(name.as_str()) == name).then_some(name)
@@ -93,13 +95,13 @@ impl core::fmt::Debug for Name {
     }
 }
 
-/// Why a component did not do what it was asked.
+/// Why a component did not do what it was asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The packet was not understood.
     #[error("it did not understand the request")]
     NotUnderstood,
-    /// No memory was provided yet: no probe runs without a reader.
+    /// No memory was provided yet, and no probe runs without a reader.
     #[error("no log memory was provided to it yet")]
     NoMemory,
     /// Memory came without its descriptor, is not sealed, or has the wrong size.
@@ -112,7 +114,7 @@ pub enum Refusal {
     #[error("it has no such event, or its log area has no room for it")]
     NoSuchEvent,
     /// Code could not be patched.
-    #[error("its code could not be patched (METE_DEBUG=1 in its environment tells why)")]
+    #[error("its code could not be patched (METE_DEBUG=1 in its environment shows why)")]
     NotPatched,
     /// It has no such thread.
     #[error("it has no such thread")]
@@ -138,9 +140,9 @@ impl Refusal {
 /// One message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Component: who it is, and how many [`Message::Event`]s follow.
+    /// Component: its name and process, and the number of [`Message::Event`]s that follow.
     Hello {
-        /// Its process, as it sees itself.
+        /// Its process, as it numbers itself.
         pid: u32,
         /// Its events.
         events: u32,
@@ -156,7 +158,7 @@ pub enum Message {
         /// Its name.
         name: Name,
     },
-    /// Scheduler: memory for the logs; the memory file's descriptor travels with the packet.
+    /// Scheduler: memory for the logs. The memory file's descriptor is sent with the packet.
     Provide {
         /// The areas' shape.
         shape: Shape,
@@ -180,21 +182,21 @@ pub enum Message {
         /// Its domain.
         domain: DomainId,
     },
-    /// Component: done.
+    /// Component: it has done what it was asked to do.
     Ack,
-    /// Component: not done.
+    /// Component: it has refused.
     Error(Refusal),
-    /// Component: another scheduler has it.
+    /// Component: another scheduler has taken it.
     Busy {
         /// That scheduler's process.
         pid: u32,
     },
 }
 
-/// A message and what ties an answer to its request.
+/// A message, and the token that connects an answer with its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Chosen by the scheduler; 0 where nobody asked.
+    /// Chosen by the scheduler. 0 if the message answers no request.
     pub token: u32,
     /// The content.
     pub message: Message,
@@ -219,7 +221,7 @@ impl Packet {
     ///
     /// # Errors
     ///
-    /// [`WireError`] for whatever `encode` does not make.
+    /// [`WireError`] for all bytes that `encode` does not make.
     pub fn decode(bytes: &[u8]) -> Result<Packet, WireError> {
         let bytes: &[u8; PACKET_BYTES] =
             bytes.try_into().map_err(|_| WireError::Length { found: bytes.len() })?;
@@ -235,7 +237,7 @@ impl Packet {
         name.copy_from_slice(&bytes[20..]);
         let message =
             Name::decode(name).and_then(|name| Message::from_fields(half(6), word(12), word(16), name));
-        // Decoding drops bits that a kind does not use; comparing the bytes brings them to light.
+        // Decoding drops bits that a kind does not use. Comparing the bytes finds them.
         let packet = message.map(|message| Packet { token: word(8), message });
         packet.filter(|packet| packet.encode() == *bytes).ok_or(WireError::Garbled { kind: half(6) })
     }

@@ -5,11 +5,11 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{LIMIT, Log, Place, Subject, id, poll_all, until};
+use common::{LIMIT, Log, SocketDirectory, Subject, id, poll_all, until};
 use mete_log::{NO_DOMAIN, Row, Stamp};
 use mete_probe::attach::Component;
 
-/// Compilers and how they compile; those that are not installed are skipped, and said to be.
+/// Compilers and their options. Those that are not installed are skipped, with a message.
 const COMPILERS: [&[&str]; 6] = [
     &["gcc", "-xc", "-std=c11", "-Wpedantic"],
     &["gcc", "-xc", "-std=c11", "-O2", "-fPIE", "-pie", "-flto", "-Wl,--gc-sections", "-ffunction-sections"],
@@ -18,30 +18,40 @@ const COMPILERS: [&[&str]; 6] = [
     &["clang-19", "-xc", "-std=c11", "-O0"],
     &["clang++-19", "-xc++", "-std=c++17", "-O2"],
 ];
-/// What the Rust standard library needs of the system.
+/// The system's libraries that the Rust standard library needs.
 const SYSTEM_LIBRARIES: [&str; 5] = ["-lgcc_s", "-lpthread", "-ldl", "-lm", "-lc"];
 
 fn crate_path(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Where the libraries for C were built to, beside this test.
+/// A library for C, which was built beside this test.
 fn library(name: &str) -> Option<PathBuf> {
     let folder = std::env::current_exe().ok()?.parent()?.parent()?.to_owned();
     let found = folder.join(name);
     found.exists().then_some(found)
 }
 
-/// Compiles the C subject; `None`, with a word, where the compiler is missing.
-fn compile(place: &Place, compiler: &[&str], libraries: &[&str]) -> Option<PathBuf> {
+/// Compiles the C subject. `None`, with a message, if the compiler is missing.
+fn compile(place: &SocketDirectory, compiler: &[&str], libraries: &[&str]) -> Option<PathBuf> {
     compile_file(place, "count", compiler, libraries)
 }
 
-fn compile_file(place: &Place, name: &str, compiler: &[&str], libraries: &[&str]) -> Option<PathBuf> {
+fn compile_file(
+    place: &SocketDirectory,
+    name: &str,
+    compiler: &[&str],
+    libraries: &[&str],
+) -> Option<PathBuf> {
     compile_path(place, &format!("tests/subject/{name}.c"), compiler, libraries)
 }
 
-fn compile_path(place: &Place, source: &str, compiler: &[&str], libraries: &[&str]) -> Option<PathBuf> {
+fn compile_path(
+    place: &SocketDirectory,
+    source: &str,
+    compiler: &[&str],
+    libraries: &[&str],
+) -> Option<PathBuf> {
     let program = place.path().join(Path::new(source).file_stem().expect("a file"));
     let mut command = Command::new(compiler[0]);
     command.args(&compiler[1..]).args(["-Wall", "-Wextra", "-Werror"]);
@@ -64,7 +74,7 @@ fn compile_path(place: &Place, source: &str, compiler: &[&str], libraries: &[&st
 
 #[test]
 fn log_1_the_c_example_compiles() {
-    let place = Place::new("example");
+    let place = SocketDirectory::new("example");
     let compiler = ["cc", "-xc", "-std=c11", "-Wpedantic", "-O2", "-DMETE_OPTIONAL"];
     if let Some(program) = compile_path(&place, "../../examples/c/requests.c", &compiler, &[]) {
         let status = Command::new(program).arg("0").status().expect("run it");
@@ -73,7 +83,7 @@ fn log_1_the_c_example_compiles() {
 }
 
 /// Takes the program and checks the first rows of each of its events.
-fn assert_rows_like_rust(place: &Place, program: &Path) {
+fn assert_rows_like_rust(place: &SocketDirectory, program: &Path) {
     let subject = Subject::start_command(place, Command::new(program));
     let mut component = subject.connect();
     let events: Vec<_> =
@@ -119,7 +129,7 @@ fn log_1_c_and_cpp_programs_write_the_same_rows() {
     };
     let libraries = [&[library.to_str().expect("a plain path")], &SYSTEM_LIBRARIES[..]].concat();
     for (nth, compiler) in COMPILERS.iter().enumerate() {
-        let place = Place::new(&format!("c{nth}"));
+        let place = SocketDirectory::new(&format!("c{nth}"));
         if let Some(program) = compile(&place, compiler, &libraries) {
             assert_rows_like_rust(&place, &program);
         }
@@ -132,7 +142,7 @@ fn log_1_c_programs_use_the_shared_library() {
         println!("SKIPPED: libmete_probe.so was not built beside this test (cargo build -p mete-probe)");
         return;
     };
-    let place = Place::new("shared");
+    let place = SocketDirectory::new("shared");
     let folder = format!("-Wl,-rpath,{}", library.parent().expect("a folder").display());
     let libraries = [library.to_str().expect("a plain path"), &folder];
     if let Some(program) = compile(&place, &["cc", "-xc", "-std=c11", "-O2"], &libraries) {
@@ -146,7 +156,7 @@ fn log_2_shared_objects_come_and_go_while_their_events_are_on() {
         println!("SKIPPED: libmete_probe.so was not built beside this test (cargo build -p mete-probe)");
         return;
     };
-    let place = Place::new("plugin");
+    let place = SocketDirectory::new("plugin");
     let folder = format!("-Wl,-rpath,{}", library.parent().expect("a folder").display());
     let libraries = [library.to_str().expect("a plain path"), &folder, "-ldl"];
     let host = compile_file(&place, "host", &["cc", "-xc", "-O2"], &libraries);
@@ -180,9 +190,9 @@ fn log_2_shared_objects_come_and_go_while_their_events_are_on() {
     subject.finish();
 }
 
-/// Unloads a plug-in that is built so while its event is on, has a thread end that has logged, and
-/// lets the scheduler go: all of that runs the library's code.
-fn assert_harmless_to_unload(place: &Place, libraries: &[&str]) {
+/// Unloads a plug-in that is linked to these libraries while its event is on, then ends a thread that has
+/// logged, then disconnects the scheduler. Each step runs the library's code.
+fn assert_harmless_to_unload(place: &SocketDirectory, libraries: &[&str]) {
     let host = compile_file(place, "unloader", &["cc", "-xc", "-O2"], &["-ldl", "-lpthread"]);
     let plugin = compile_file(place, "plugin", &["cc", "-xc", "-O2", "-fPIC", "-shared"], libraries);
     let (Some(host), Some(plugin)) = (host, plugin) else { return };
@@ -213,7 +223,7 @@ fn log_11_the_shared_library_is_unloaded_without_harm() {
     };
     let folder = format!("-Wl,-rpath,{}", library.parent().expect("a folder").display());
     let libraries = [library.to_str().expect("a plain path"), &folder];
-    assert_harmless_to_unload(&Place::new("unload-shared"), &libraries);
+    assert_harmless_to_unload(&SocketDirectory::new("unload-shared"), &libraries);
 }
 
 #[test]
@@ -223,7 +233,7 @@ fn log_11_a_plug_in_with_a_library_of_its_own_is_unloaded_without_harm() {
         return;
     };
     let libraries = [&[library.to_str().expect("a plain path")], &SYSTEM_LIBRARIES[..]].concat();
-    assert_harmless_to_unload(&Place::new("unload-static"), &libraries);
+    assert_harmless_to_unload(&SocketDirectory::new("unload-static"), &libraries);
 }
 
 #[test]
@@ -232,7 +242,7 @@ fn log_12_two_copies_of_the_library_in_one_process_are_two_components() {
         println!("SKIPPED: libmete_probe.so was not built beside this test (cargo build -p mete-probe)");
         return;
     };
-    let place = Place::new("copies");
+    let place = SocketDirectory::new("copies");
     let folder = format!("-Wl,-rpath,{}", library.parent().expect("a folder").display());
     let libraries = [library.to_str().expect("a plain path"), &folder];
     let compiler = ["cc", "-xc", "-O2", "-fPIC", "-shared"];
@@ -256,11 +266,11 @@ fn log_12_two_copies_of_the_library_in_one_process_are_two_components() {
 
 #[test]
 fn log_2_a_c_program_built_for_it_runs_without_the_library() {
-    let place = Place::new("optional");
+    let place = SocketDirectory::new("optional");
     let compiler = ["cc", "-xc", "-std=c11", "-O2", "-DMETE_OPTIONAL"];
     let Some(program) = compile(&place, &compiler, &[]) else { return };
     let subject = Subject::start_command(&place, Command::new(program));
     let socket = subject.socket().to_owned();
     assert_eq!(subject.finish().len(), 1);
-    assert!(!socket.exists(), "there was nobody to make it");
+    assert!(!socket.exists(), "no library was there to make it");
 }

@@ -1,8 +1,8 @@
-//! Programs that do to their descriptors what daemons do (LOG-11).
+//! Programs that close their descriptors, as daemons do (LOG-11).
 
 mod common;
 
-use common::{Log, Place, Subject, until};
+use common::{Log, SocketDirectory, Subject, until};
 use mete_log::Stamp;
 use mete_probe::attach::Component;
 
@@ -20,11 +20,11 @@ fn threads(subject: &mut Subject) -> u32 {
 
 #[test]
 fn log_11_a_program_that_closes_all_descriptors_runs_unchanged() {
-    let place = Place::new("closer");
+    let place = SocketDirectory::new("closer");
     let mut subject = Subject::start(&place, &["daemon"]);
     until(|| subject.socket().exists().then_some(()));
     order(&mut subject, "close");
-    // Whoever finds the socket that is left makes the listener look at its descriptors.
+    // A scheduler that connects to the socket that is left makes the listener look at its descriptors.
     until(|| {
         let found = Component::connect(subject.socket(), std::time::Duration::from_millis(50));
         assert!(found.is_err(), "its socket is closed");
@@ -38,7 +38,7 @@ fn log_11_a_program_that_closes_all_descriptors_runs_unchanged() {
 
 #[test]
 fn log_11_a_program_that_closes_all_descriptors_and_forks_runs_unchanged() {
-    let place = Place::new("closer-forks");
+    let place = SocketDirectory::new("closer-forks");
     let mut subject = Subject::start(&place, &["daemon"]);
     until(|| subject.socket().exists().then_some(()));
     order(&mut subject, "close");
@@ -49,8 +49,8 @@ fn log_11_a_program_that_closes_all_descriptors_and_forks_runs_unchanged() {
 }
 
 #[test]
-fn log_11_a_program_forks_as_late_as_it_likes() {
-    let place = Place::new("late");
+fn log_11_a_program_can_fork_until_its_end() {
+    let place = SocketDirectory::new("late");
     let mut subject = Subject::start(&place, &["forks"]);
     until(|| subject.socket().exists().then_some(()));
     for occasion in ["in a thread", "at a thread's end", "in the main thread", "at the end"] {
@@ -61,14 +61,14 @@ fn log_11_a_program_forks_as_late_as_it_likes() {
 
 #[test]
 fn log_11_a_program_that_closes_all_descriptors_while_it_is_read_runs_unchanged() {
-    let place = Place::new("closer-read");
+    let place = SocketDirectory::new("closer-read");
     let mut subject = Subject::start(&place, &["daemon"]);
     let mut component = subject.connect();
     let log = Log::new(64, Stamp::None);
     component.provide(log.region.clone()).expect("provide");
     component.enable(0).expect("enable");
     order(&mut subject, "close");
-    assert!(component.disable(0).is_err(), "nobody answers");
+    assert!(component.disable(0).is_err(), "there is no answer");
     drop(component);
     until(|| (threads(&mut subject) == 1).then_some(()));
     order(&mut subject, "check");
@@ -79,11 +79,11 @@ fn log_11_a_program_that_closes_all_descriptors_while_it_is_read_runs_unchanged(
 #[test]
 fn log_11_a_program_that_is_started_without_standard_descriptors_writes_into_none_of_the_probes() {
     use std::os::unix::process::CommandExt;
-    let place = Place::new("bare");
+    let place = SocketDirectory::new("bare");
     let told = place.path().join("descriptors");
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"));
     command.arg("descriptors").arg(&told).env("METE_RUNTIME_DIR", place.path());
-    // SAFETY: closes descriptors and does nothing else.
+    // SAFETY: the child closes descriptors and does nothing else.
     unsafe { command.pre_exec(|| (0..3).try_for_each(|number| closed(libc::close(number)))) };
     assert!(command.status().expect("start the subject").success());
     let told = std::fs::read_to_string(told).expect("what it wrote");

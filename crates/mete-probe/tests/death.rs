@@ -1,16 +1,16 @@
-//! Either side may be killed at any moment; the other goes on (LOG-11).
+//! Either side can be killed at any moment; the other one continues (LOG-11).
 
 mod common;
 
 use std::time::Duration;
 
-use common::{LIMIT, Log, Place, Subject, id, poll_all, until};
+use common::{LIMIT, Log, SocketDirectory, Subject, id, poll_all, until};
 use mete_log::Stamp;
 use mete_probe::attach::{AttachError, Component};
 use mete_probe::finder::Finder;
 
-/// The subject as a scheduler, reading another subject.
-fn scheduler_of(place: &Place, subject: &Subject) -> Subject {
+/// A subject that is a scheduler and reads another subject.
+fn scheduler_of(place: &SocketDirectory, subject: &Subject) -> Subject {
     until(|| subject.socket().exists().then_some(()));
     let mut scheduler =
         Subject::start(place, &["schedule", subject.socket().to_str().expect("a plain path")]);
@@ -20,7 +20,7 @@ fn scheduler_of(place: &Place, subject: &Subject) -> Subject {
 
 #[test]
 fn log_11_a_killed_scheduler_leaves_the_component_running_for_the_next_one() {
-    let place = Place::new("scheduler-killed");
+    let place = SocketDirectory::new("scheduler-killed");
     let mut subject = Subject::start(&place, &["count", "2"]);
     for round in 0..8 {
         let mut scheduler = scheduler_of(&place, &subject);
@@ -42,8 +42,8 @@ fn log_11_a_killed_scheduler_leaves_the_component_running_for_the_next_one() {
 }
 
 #[test]
-fn log_11_a_second_scheduler_is_told_who_has_the_component() {
-    let place = Place::new("busy");
+fn log_11_a_second_scheduler_learns_which_process_has_the_component() {
+    let place = SocketDirectory::new("busy");
     let subject = Subject::start(&place, &["count", "1"]);
     let scheduler = scheduler_of(&place, &subject);
     match Component::connect(subject.socket(), LIMIT) {
@@ -59,7 +59,7 @@ fn log_11_a_second_scheduler_is_told_who_has_the_component() {
 
 #[test]
 fn log_11_a_killed_component_is_noticed_and_its_last_rows_are_read() {
-    let place = Place::new("component-killed");
+    let place = SocketDirectory::new("component-killed");
     for round in 0..12 {
         let mut subject = Subject::start(&place, &["count", "3"]);
         let mut component = subject.connect();
@@ -74,19 +74,19 @@ fn log_11_a_killed_component_is_noticed_and_its_last_rows_are_read() {
         assert!(!component.is_alive());
         let number = id(&component, "number");
         let _ = poll_all(&mut readers, |_, row| assert_eq!(row.event, Some(number)));
-        assert_eq!(poll_all(&mut readers, |_, _| ()).rows, 0, "nobody writes any more");
+        assert_eq!(poll_all(&mut readers, |_, _| ()).rows, 0, "no process writes any more");
         assert!(component.disable(number).is_err());
         assert!(subject.socket().exists(), "a killed program cannot clean up");
     }
     let mut finder = Finder::in_directories(vec![place.path().to_owned()]).expect("a finder");
     assert!(finder.take_new(LIMIT).is_empty());
     let left = std::fs::read_dir(place.path()).expect("the sockets' directory").count();
-    assert_eq!(left, 0, "whoever looks for components cleans up");
+    assert_eq!(left, 0, "a process that looks for components cleans up");
 }
 
 #[test]
 fn log_11_a_stopped_component_does_not_hold_up_the_scheduler() {
-    let place = Place::new("stopped");
+    let place = SocketDirectory::new("stopped");
     let subject = Subject::start(&place, &["count", "1"]);
     until(|| subject.socket().exists().then_some(()));
     let signal = |signal| {
@@ -99,7 +99,7 @@ fn log_11_a_stopped_component_does_not_hold_up_the_scheduler() {
     signal(rustix::process::Signal::CONT);
     assert!(matches!(answer, Err(AttachError::Silent { .. })), "{answer:?}");
     drop(answer);
-    // What it was asked while it stood is forgotten; it can be taken as ever.
+    // What it was asked while it was stopped is forgotten. It can be taken as before.
     until(|| Component::connect(subject.socket(), LIMIT).ok());
 }
 
@@ -112,8 +112,8 @@ fn is_stopped(pid: u32) -> bool {
 }
 
 #[test]
-fn log_12_components_that_come_later_are_found() {
-    let place = Place::new("finder");
+fn log_12_components_that_start_later_are_found() {
+    let place = SocketDirectory::new("finder");
     let first = Subject::start(&place, &["count", "1"]);
     until(|| first.socket().exists().then_some(()));
     let mut finder = Finder::in_directories(vec![place.path().to_owned()]).expect("a finder");

@@ -1,4 +1,4 @@
-//! Programs that listen and say nothing, of any user and in any number, cost the others nothing (LOG-11).
+//! Programs that listen and send nothing, of any user and in any number, do not delay the others (LOG-11).
 
 mod common;
 
@@ -6,22 +6,23 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::{LIMIT, Place, Subject, until};
+use common::{LIMIT, SocketDirectory, Subject, until};
 use mete_probe::attach::{AttachError, Component, Introduction};
 use mete_probe::finder::Finder;
 use mete_probe::wire::{Message, Name, Packet};
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 
-/// Users that exist nowhere.
+/// Users that do not exist.
 const OTHERS: [u32; 2] = [64_001, 64_002];
-/// Nobody waits for it in these tests.
+/// These tests never wait for its end.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A socket in a directory, at which a program of this user listens.
 fn listener(place: &Path, user: u32, number: usize) -> OwnedFd {
     let path: PathBuf = place.join(format!("{number}.sock"));
     let listen = move || {
-        // SAFETY: changes the rights of this thread alone, which ends below; the library's call would change them all.
+        // SAFETY: this changes the rights of this thread alone, which ends below. The library's call would
+        // change those of all threads.
         let changed = unsafe { libc::syscall(libc::SYS_setresuid, -1, user, -1) };
         assert_eq!(changed, 0);
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -34,11 +35,11 @@ fn listener(place: &Path, user: u32, number: usize) -> OwnedFd {
     std::thread::spawn(listen).join().expect("a listener")
 }
 
-fn belongs_to(place: &Place, user: u32) {
+fn belongs_to(place: &SocketDirectory, user: u32) {
     std::os::unix::fs::chown(place.path(), Some(user), None).expect("another user's directory");
 }
 
-/// Connections that nobody has taken.
+/// The connections that the listener has not accepted yet.
 fn calls(listener: &OwnedFd) -> Vec<OwnedFd> {
     std::iter::from_fn(|| rustix::net::accept_with(listener, SocketFlags::CLOEXEC).ok()).collect()
 }
@@ -64,7 +65,7 @@ fn step(finder: &mut Finder) -> Vec<Result<Component, AttachError>> {
 
 #[test]
 fn log_11_a_component_is_found_among_any_number_of_silent_ones() {
-    let place = Place::new("finder-silent");
+    let place = SocketDirectory::new("finder-silent");
     let own = rustix::process::geteuid().as_raw();
     let silent: Vec<_> = (0..60).map(|number| listener(place.path(), own, number)).collect();
     let subject = Subject::start(&place, &["count", "1"]);
@@ -85,7 +86,7 @@ fn log_11_silent_sockets_of_one_user_leave_their_places_to_another() {
     if !is_root("log_11_silent_sockets_of_one_user_leave_their_places_to_another") {
         return;
     }
-    let places = ["finder-first", "finder-second"].map(Place::new);
+    let places = ["finder-first", "finder-second"].map(SocketDirectory::new);
     places.iter().zip(OTHERS).for_each(|(place, user)| belongs_to(place, user));
     let silent: Vec<_> = (0..300).map(|number| listener(places[0].path(), OTHERS[0], number)).collect();
     let directories = places.iter().map(|place| place.path().to_owned()).collect();
@@ -94,7 +95,7 @@ fn log_11_silent_sockets_of_one_user_leave_their_places_to_another() {
         assert!(step(&mut finder).is_empty());
     }
     let held: Vec<_> = silent.iter().flat_map(calls).collect();
-    assert_eq!(held.len(), 8, "of each user only so many are called at once");
+    assert_eq!(held.len(), 8, "of each user a limited number is called at once");
 
     let speaker = listener(places[1].path(), OTHERS[1], 1);
     let call = until(|| {
@@ -105,7 +106,7 @@ fn log_11_silent_sockets_of_one_user_leave_their_places_to_another() {
     let found = until(|| step(&mut finder).pop()).expect("taken");
     assert_eq!(found.user(), OTHERS[1]);
     drop(held);
-    // Those that hung up are followed by the next ones.
+    // After those that hung up, the next ones are called.
     until(|| {
         step(&mut finder);
         silent.iter().flat_map(calls).next()
@@ -113,14 +114,14 @@ fn log_11_silent_sockets_of_one_user_leave_their_places_to_another() {
 }
 
 #[test]
-fn log_11_what_listens_in_the_directory_of_another_user_is_left_alone() {
-    if !is_root("log_11_what_listens_in_the_directory_of_another_user_is_left_alone") {
+fn log_11_a_program_that_listens_in_another_users_directory_is_left_alone() {
+    if !is_root("log_11_a_program_that_listens_in_another_users_directory_is_left_alone") {
         return;
     }
-    let place = Place::new("finder-misplaced");
+    let place = SocketDirectory::new("finder-misplaced");
     let speaker = listener(place.path(), 0, 1);
     belongs_to(&place, OTHERS[0]);
-    let target = Place::new("finder-target");
+    let target = SocketDirectory::new("finder-target");
     let _elsewhere = listener(target.path(), 0, 2);
     std::os::unix::fs::symlink(target.path().join("2.sock"), place.path().join("2.sock")).expect("a link");
     let mut finder = Finder::in_directories(vec![place.path().to_owned()]).expect("a finder");
@@ -130,12 +131,12 @@ fn log_11_what_listens_in_the_directory_of_another_user_is_left_alone() {
         "{found:?}"
     );
     drop(calls(&speaker));
-    assert!(finder.take_new(LIMIT).is_empty(), "and is told once");
+    assert!(finder.take_new(LIMIT).is_empty(), "and is reported once");
 }
 
 #[test]
 fn log_11_neither_calling_nor_telling_a_component_waits_for_it() {
-    let place = Place::new("finder-full");
+    let place = SocketDirectory::new("finder-full");
     let own = rustix::process::geteuid().as_raw();
     let deaf = listener(place.path(), own, 1);
     let path = place.path().join("1.sock");
@@ -150,7 +151,7 @@ fn log_11_neither_calling_nor_telling_a_component_waits_for_it() {
     assert!(matches!(full, AttachError::Silent { .. }), "{full:?}");
     let called = introductions.len();
 
-    // One that introduces itself and then takes nothing any more.
+    // A component that introduces itself and then takes no more requests.
     let call = calls(&deaf).swap_remove(0);
     introduce(&call);
     let mut component = match introductions.swap_remove(0).advance() {
@@ -165,8 +166,8 @@ fn log_11_neither_calling_nor_telling_a_component_waits_for_it() {
 }
 
 #[test]
-fn log_11_answers_are_taken_when_they_come_and_refusals_are_said() {
-    let place = Place::new("finder-answers");
+fn log_11_answers_are_taken_when_they_arrive_and_refusals_are_reported() {
+    let place = SocketDirectory::new("finder-answers");
     let subject = Subject::start(&place, &["count", "1"]);
     let mut component = subject.connect();
     component.tell_to_bind(3).expect("sent");
@@ -180,7 +181,7 @@ fn log_11_answers_are_taken_when_they_come_and_refusals_are_said() {
         component.settle().expect("it is there");
         component.is_settled().then_some(())
     });
-    // One kind of asking does not disturb the other.
+    // Requests with and without waiting do not disturb each other.
     let log = common::Log::new(64, mete_log::Stamp::None);
     component.tell_to_log_into(log.region.clone()).expect("sent");
     component.enable(0).expect("enable");

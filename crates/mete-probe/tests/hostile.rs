@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{LIMIT, Log, Place, Subject, poll_all, until};
+use common::{LIMIT, Log, SocketDirectory, Subject, poll_all, until};
 use mete_log::{Region, Shape, Stamp};
 use mete_probe::attach::{AttachError, Component};
 use mete_probe::wire::{Message, Name, PACKET_BYTES, Packet};
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 
-/// A bare connection, introduction read.
+/// A bare connection whose introduction has been read.
 fn raw_connection(path: &Path) -> OwnedFd {
     let socket = raw_socket();
     rustix::net::connect(&socket, &SocketAddrUnix::new(path).expect("a short path")).expect("connect");
@@ -46,7 +46,7 @@ fn send(socket: &OwnedFd, bytes: &[u8]) {
     rustix::net::send(socket, bytes, SendFlags::NOSIGNAL).expect("send");
 }
 
-/// Packets of all kinds, whole or spoilt in some bytes or cut or extended; and noise.
+/// Packets of all kinds, which are whole, or garbled in some bytes, or cut, or extended; and noise.
 fn garbage() -> impl Strategy<Value = Vec<u8>> {
     let message = (0_u32..9, any::<u32>(), any::<u32>()).prop_map(|(kind, a, b)| match kind {
         0 => Message::Hello { pid: a, events: b, name: Name::new("x") },
@@ -75,7 +75,7 @@ fn garbage() -> impl Strategy<Value = Vec<u8>> {
 
 #[test]
 fn log_11_garbled_requests_of_every_kind_and_length_are_answered_without_harm() {
-    let place = Place::new("garbled");
+    let place = SocketDirectory::new("garbled");
     let mut subject = Subject::start(&place, &["count", "1"]);
     until(|| subject.socket().exists().then_some(()));
     let socket = raw_connection(subject.socket());
@@ -83,7 +83,7 @@ fn log_11_garbled_requests_of_every_kind_and_length_are_answered_without_harm() 
     let outcome = runner.run(&garbage(), |bytes| {
         send(&socket, &bytes);
         let answer = receive(&socket).expect("the component stays");
-        // Without memory nothing can be done, so nothing is acknowledged.
+        // Without memory the component can do nothing, so it acknowledges nothing.
         prop_assert!(matches!(answer.message, Message::Error(_)), "{answer:?}");
         Ok(())
     });
@@ -96,7 +96,7 @@ fn log_11_garbled_requests_of_every_kind_and_length_are_answered_without_harm() 
 
 #[test]
 fn log_11_a_component_that_answers_garbage_harms_no_scheduler() {
-    let place = Place::new("fake");
+    let place = SocketDirectory::new("fake");
     let path = place.path().join("1.sock");
     let listener = raw_socket();
     rustix::net::bind(&listener, &SocketAddrUnix::new(&path).expect("a short path")).expect("bind");
@@ -118,7 +118,7 @@ fn log_11_a_component_that_answers_garbage_harms_no_scheduler() {
             });
             let taken = Component::connect(&path, LIMIT);
             if let Ok(mut component) = taken {
-                // Whatever it says, it did not do it; a right token is a chance of one in 2^32.
+                // Whatever it answers, it has not done it. A matching token has a chance of one in 2^32.
                 let region = Arc::new(Region::create(Shape::COMPONENT, 1).expect("a region"));
                 let _ = component.provide(region);
                 assert!(component.events().len() <= mete_probe::MAX_EVENTS);
@@ -129,8 +129,8 @@ fn log_11_a_component_that_answers_garbage_harms_no_scheduler() {
     outcome.expect("no harm");
 }
 
-/// A component that says one thing after the other at the speed given, once somebody has connected;
-/// what it says at last may hang on the request's token.
+/// A component that sends one packet after the other, with pauses, once a scheduler has connected. Its last
+/// packet can be an answer to the scheduler's request.
 fn drip(listener: &OwnedFd, first: &[Message], rest: &[Packet], last: Option<Message>) {
     const PAUSE: Duration = Duration::from_millis(100);
     let socket = rustix::net::accept(listener).expect("a scheduler");
@@ -148,7 +148,7 @@ fn drip(listener: &OwnedFd, first: &[Message], rest: &[Packet], last: Option<Mes
 #[test]
 fn log_11_a_component_that_answers_slowly_takes_no_more_time_than_it_is_given() {
     const PATIENCE: Duration = Duration::from_secs(3);
-    let place = Place::new("slow");
+    let place = SocketDirectory::new("slow");
     let path = place.path().join("1.sock");
     let listener = raw_socket();
     rustix::net::bind(&listener, &SocketAddrUnix::new(&path).expect("a short path")).expect("bind");
@@ -156,7 +156,7 @@ fn log_11_a_component_that_answers_slowly_takes_no_more_time_than_it_is_given() 
     let hello = |events| Message::Hello { pid: 1, events, name: Name::new("slow") };
     let event = |id| Message::Event { id, kind: mete_probe::Kind::Access, name: Name::new("x") };
     let events: Vec<_> = (0..60).map(|id| Packet { token: 0, message: event(id) }).collect();
-    // Each in time, all of them too late.
+    // Each packet arrives in time, but all of them together take too long.
     std::thread::scope(|scope| {
         scope.spawn(|| drip(&listener, &[hello(60)], &events, None));
         let taken = Component::connect(&path, PATIENCE);
@@ -199,7 +199,7 @@ fn assert_memory_refused(subject: &Subject, shape: Shape, processors: u32, file:
 
 #[test]
 fn log_11_memory_that_could_change_under_the_component_is_refused() {
-    let place = Place::new("memory");
+    let place = SocketDirectory::new("memory");
     let mut subject = Subject::start(&place, &["count", "1"]);
     until(|| subject.socket().exists().then_some(()));
     let shape = Shape::COMPONENT;
@@ -238,7 +238,7 @@ fn memory_file(bytes: u64) -> OwnedFd {
 #[test]
 fn log_11_a_scheduler_that_scribbles_over_the_whole_region_harms_no_component() {
     for tunables in ["", "glibc.pthread.rseq=0"] {
-        let place = Place::new(&format!("scribble{}", tunables.len()));
+        let place = SocketDirectory::new(&format!("scribble{}", tunables.len()));
         let mut command = Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"));
         command.args(["count", "3"]).env("GLIBC_TUNABLES", tunables);
         let mut subject = Subject::start_command(&place, command);
@@ -254,7 +254,7 @@ fn log_11_a_scheduler_that_scribbles_over_the_whole_region_harms_no_component() 
     }
 }
 
-/// Random words everywhere, control words most of all.
+/// Writes random words everywhere, most of them into control words.
 fn scribble(region: &Region, how_long: Duration) {
     let words = region.bytes() / 8;
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
@@ -269,7 +269,7 @@ fn scribble(region: &Region, how_long: Duration) {
     while Instant::now() < end {
         for _ in 0..1000 {
             let (place, word) = (next() as usize % words, next());
-            // SAFETY: a word of the region, which is shared memory for atomics.
+            // SAFETY: this is a word of the region, which is shared memory for atomics.
             let target = unsafe { region.base().cast::<AtomicU64>().add(place).as_ref() };
             target.store(word, Ordering::Relaxed);
             for area in &areas {
@@ -277,7 +277,7 @@ fn scribble(region: &Region, how_long: Duration) {
                 pair.selector.store((word >> 16) as u16, Ordering::Relaxed);
                 pair.threshold.store((word >> 60) as u32, Ordering::Relaxed);
                 let register = area.register((word >> 16) as u16);
-                // Mostly enabled, so that rows are written wherever it says.
+                // Mostly enabled, so that rows are written to the place that the word names.
                 let enabled = mete_log::control::ENABLED_BIT | mete_log::control::PLAIN_BIT;
                 register.set_control(mete_log::Control::from_bits(
                     next() & !mete_log::control::FROZEN_BIT | enabled,
@@ -290,7 +290,7 @@ fn scribble(region: &Region, how_long: Duration) {
 
 #[test]
 fn log_11_one_scheduler_after_the_other_at_full_speed() {
-    let place = Place::new("takeover");
+    let place = SocketDirectory::new("takeover");
     let subject = Subject::start(&place, &["count", "3"]);
     for _ in 0..100 {
         let mut component = subject.connect();
@@ -303,10 +303,10 @@ fn log_11_one_scheduler_after_the_other_at_full_speed() {
     assert_eq!(subject.finish().len(), 3);
 }
 
-/// What its threads log on the other processors would be lost silently.
+/// Rows that its threads log on the other processors would be lost silently.
 #[test]
 fn log_9_memory_for_fewer_processors_than_there_are_is_refused() {
-    let place = Place::new("few");
+    let place = SocketDirectory::new("few");
     let subject = Subject::start(&place, &["count", "1"]);
     until(|| subject.socket().exists().then_some(()));
     let fewer = mete_probe::attach::configured_processors() - 1;

@@ -4,12 +4,12 @@ mod common;
 
 use std::collections::HashMap;
 
-use common::{Log, Place, Subject, id, poll_all, until};
+use common::{Log, SocketDirectory, Subject, id, poll_all, until};
 use mete_log::Stamp;
 
 #[test]
 fn log_12_rows_are_read_in_place_from_memory_that_the_scheduler_provided() {
-    let place = Place::new("first");
+    let place = SocketDirectory::new("first");
     let subject = Subject::start(&place, &["count", "1"]);
     let mut component = subject.connect();
     assert_eq!(component.pid(), subject.pid());
@@ -34,7 +34,7 @@ fn log_12_rows_are_read_in_place_from_memory_that_the_scheduler_provided() {
     subject.finish();
 }
 
-/// The counters of the rows that an order brings about.
+/// The counters of the rows that some orders cause.
 fn rows_after(subject: &mut Subject, log: &Log, orders: &[&str]) -> Vec<u64> {
     let mut readers = log.readers();
     for order in orders {
@@ -48,7 +48,7 @@ fn rows_after(subject: &mut Subject, log: &Log, orders: &[&str]) -> Vec<u64> {
 
 #[test]
 fn log_1_a_phase_charges_its_delta_at_the_exit() {
-    let place = Place::new("phases");
+    let place = SocketDirectory::new("phases");
     let mut subject = Subject::start(&place, &["phases"]);
     let mut component = subject.connect();
     let log = Log::new(64, Stamp::None);
@@ -69,7 +69,7 @@ fn log_1_a_phase_charges_its_delta_at_the_exit() {
 
 #[test]
 fn log_8_a_threshold_makes_every_nth_phase_a_row() {
-    let place = Place::new("threshold");
+    let place = SocketDirectory::new("threshold");
     let mut subject = Subject::start(&place, &["phases"]);
     let mut component = subject.connect();
     let mut log = Log::new(64, Stamp::None);
@@ -96,7 +96,7 @@ fn log_8_a_threshold_makes_every_nth_phase_a_row() {
 
 #[test]
 fn log_2_arguments_are_evaluated_only_while_the_event_is_on() {
-    let place = Place::new("arguments");
+    let place = SocketDirectory::new("arguments");
     let mut subject = Subject::start(&place, &["phases"]);
     let mut component = subject.connect();
     let log = Log::new(64, Stamp::None);

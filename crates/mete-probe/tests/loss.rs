@@ -5,16 +5,15 @@ mod common;
 use std::collections::HashMap;
 use std::process::Command;
 
-use common::{LIMIT, Log, Place, Subject, poll_all};
+use common::{LIMIT, Log, SocketDirectory, Subject, poll_all};
 use mete_log::{Poll, Stamp};
 
 const THREADS: u64 = 4;
 const ROWS: u64 = 400_000;
 
-/// Numbered rows of several threads at full speed into small rings; a reader that now and then
-/// looks.
+/// Several threads write numbered rows at full speed into small rings, and a reader looks now and then.
 fn account_for_every_row(name: &str, tunables: &str) -> Poll {
-    let place = Place::new(name);
+    let place = SocketDirectory::new(name);
     let mut command = Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"));
     command.args(["numbers", &THREADS.to_string(), &ROWS.to_string()]).env("GLIBC_TUNABLES", tunables);
     let mut subject = Subject::start_command(&place, command);

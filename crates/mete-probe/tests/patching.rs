@@ -5,14 +5,14 @@ mod common;
 use std::collections::HashMap;
 use std::process::Command;
 
-use common::{Log, Place, Subject, id, poll_all};
+use common::{Log, SocketDirectory, Subject, id, poll_all};
 use mete_log::{EventId, NO_DOMAIN, Reader, Row, Stamp};
 use mete_probe::attach::Component;
 
 /// Both ways of patching (see `src/patch.rs`), each in a subject of its own.
 const WAYS: [&str; 2] = ["", "page"];
 
-fn start(place: &Place, way: &str, arguments: &[&str]) -> Subject {
+fn start(place: &SocketDirectory, way: &str, arguments: &[&str]) -> Subject {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"));
     command.args(arguments).env("METE_PATCH", way);
     Subject::start_command(place, command)
@@ -28,7 +28,7 @@ fn take(subject: &Subject, log: &Log) -> Component {
 #[test]
 fn log_2_a_site_is_a_no_op_when_off_and_a_jump_when_on() {
     for way in WAYS {
-        let place = Place::new(&format!("bytes{way}"));
+        let place = SocketDirectory::new(&format!("bytes{way}"));
         let mut subject = start(&place, way, &["sites"]);
         let log = Log::new(64, Stamp::None);
         let mut component = take(&subject, &log);
@@ -56,11 +56,11 @@ fn log_2_a_site_is_a_no_op_when_off_and_a_jump_when_on() {
 
 #[cfg(all(target_arch = "x86_64", not(feature = "flag-check")))]
 #[test]
-fn log_3_code_that_somebody_else_has_changed_is_left_alone_and_nothing_is_switched() {
+fn log_3_code_that_another_program_has_changed_is_left_alone_and_no_site_is_switched() {
     use mete_probe::attach::AttachError;
     use mete_probe::wire::Refusal;
 
-    let place = Place::new("foreign");
+    let place = SocketDirectory::new("foreign");
     let mut subject = start(&place, "", &["sites"]);
     let log = Log::new(64, Stamp::None);
     let mut component = take(&subject, &log);
@@ -82,13 +82,13 @@ fn log_3_code_that_somebody_else_has_changed_is_left_alone_and_nothing_is_switch
 #[test]
 fn log_3_threads_run_through_probes_that_are_switched_all_the_time() {
     for way in WAYS {
-        let place = Place::new(&format!("storm{way}"));
+        let place = SocketDirectory::new(&format!("storm{way}"));
         let subject = start(&place, way, &["count", "3"]);
         let log = Log::new(4096, Stamp::Virtual);
         let mut component = take(&subject, &log);
         let mut readers = log.readers();
         let events = ["number", "phase", "value"].map(|name| id(&component, name));
-        let mut order = Order::new(events);
+        let mut order = RowOrder::new(events);
         for cycle in 0..4000 {
             component.enable(events[cycle % 3]).expect("enable");
             if cycle % 16 == 0 {
@@ -107,16 +107,16 @@ fn log_3_threads_run_through_probes_that_are_switched_all_the_time() {
     }
 }
 
-/// Checks that every row is one that some probe wrote, whole, and in each thread's order.
-struct Order {
+/// Checks that some probe wrote every row, that it is whole, and that it is in its thread's order.
+struct RowOrder {
     events: [EventId; 3],
     rows: u64,
     last: HashMap<(usize, u16, u16), u64>,
 }
 
-impl Order {
-    fn new(events: [EventId; 3]) -> Order {
-        Order { events, rows: 0, last: HashMap::new() }
+impl RowOrder {
+    fn new(events: [EventId; 3]) -> RowOrder {
+        RowOrder { events, rows: 0, last: HashMap::new() }
     }
 
     fn check(&mut self, readers: &mut [Reader<'_>]) {

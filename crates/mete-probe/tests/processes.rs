@@ -1,4 +1,4 @@
-//! Programs as they come: threads with domains, forks, no permission, probes passed on.
+//! Programs of many kinds: threads with domains, forks, no permission, probes that are passed on.
 
 mod common;
 
@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use common::{LIMIT, Log, Place, Subject, id, poll_all, until};
+use common::{LIMIT, Log, SocketDirectory, Subject, id, poll_all, until};
 use mete_log::Stamp;
 use mete_probe::attach::{AttachError, Component};
 use mete_probe::wire::Refusal;
 
-/// Has the subject "domains" pass its probes after some order, and returns the domains that its
-/// main thread and a fresh thread were charged with.
+/// Has the subject "domains" pass its probes after an order. Returns the domains to which its main thread and
+/// a new thread were charged.
 fn domains_after(subject: &mut Subject, log: &Log, order: &str) -> (u16, u16) {
     let mut readers = log.readers();
     subject.say(order);
@@ -34,8 +34,8 @@ fn enable(component: &mut Component, names: &[&str]) {
 }
 
 #[test]
-fn log_6_domains_come_from_the_scheduler_then_the_program_and_first_the_thread() {
-    let place = Place::new("domains");
+fn log_6_the_thread_precedes_the_process_and_the_scheduler_precedes_the_program() {
+    let place = SocketDirectory::new("domains");
     let mut subject = Subject::start(&place, &["domains"]);
     let thread: u32 = subject.line().parse().expect("a thread's number");
     let mut component = subject.connect();
@@ -71,7 +71,7 @@ fn log_6_domains_come_from_the_scheduler_then_the_program_and_first_the_thread()
 
 #[test]
 fn log_6_a_driver_learns_its_clients_domains_from_the_scheduler() {
-    let place = Place::new("bindings");
+    let place = SocketDirectory::new("bindings");
     let mut subject = Subject::start(&place, &["domains"]);
     subject.line();
     let ask = |subject: &mut Subject| {
@@ -92,7 +92,7 @@ fn log_6_a_driver_learns_its_clients_domains_from_the_scheduler() {
 
 #[test]
 fn log_12_the_child_of_a_fork_is_a_component_of_its_own() {
-    let place = Place::new("fork");
+    let place = SocketDirectory::new("fork");
     let mut subject = Subject::start(&place, &["fork"]);
     let mut parent = subject.connect();
     let parents_log = Log::new(1024, Stamp::None);
@@ -122,8 +122,8 @@ fn log_12_the_child_of_a_fork_is_a_component_of_its_own() {
 }
 
 #[test]
-fn log_11_what_a_program_that_has_withdrawn_forks_is_no_component() {
-    let place = Place::new("withdrawn");
+fn log_11_the_children_of_a_program_that_has_withdrawn_are_no_components() {
+    let place = SocketDirectory::new("withdrawn");
     let mut subject = Subject::start(&place, &["withdrawn"]);
     assert_eq!(subject.line(), "0", "sockets");
     subject.finish();
@@ -131,7 +131,7 @@ fn log_11_what_a_program_that_has_withdrawn_forks_is_no_component() {
 
 #[test]
 fn log_11_a_program_that_cannot_publish_itself_runs_unchanged() {
-    let place = Place::new("unpublished");
+    let place = SocketDirectory::new("unpublished");
     let open_to_all = place.path().join("open");
     std::fs::create_dir(&open_to_all).expect("a directory");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777);
@@ -159,7 +159,7 @@ fn log_11_a_program_that_cannot_publish_itself_runs_unchanged() {
 }
 
 #[test]
-fn log_12_debugging_tells_why_a_program_is_not_published() {
+fn log_12_debugging_shows_why_a_program_is_not_published() {
     let output = Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"))
         .args(["count", "1"])
         .env("METE_RUNTIME_DIR", "/dev/null/x")
@@ -172,9 +172,9 @@ fn log_12_debugging_tells_why_a_program_is_not_published() {
 }
 
 #[test]
-fn log_15_a_component_completes_another_ones_rows_and_passes_them_on() {
+fn log_15_a_component_completes_the_rows_of_another_one_and_passes_them_on() {
     const ROWS: u64 = 5000;
-    let place = Place::new("recursive");
+    let place = SocketDirectory::new("recursive");
     let mut source = Subject::start(&place, &["numbers", "1", &ROWS.to_string()]);
     until(|| source.socket().exists().then_some(()));
     let mut middle = Subject::start(&place, &["complete", source.socket().to_str().expect("a plain path")]);
@@ -182,7 +182,7 @@ fn log_15_a_component_completes_another_ones_rows_and_passes_them_on() {
     let log = Log::new(8192, Stamp::None);
     component.provide(log.region.clone()).expect("provide");
     let mut readers = log.readers();
-    // Only once somebody reads the result does the middle one read the source.
+    // The middle one reads the source only once a scheduler reads the result.
     enable(&mut component, &["number"]);
     assert_eq!(middle.line(), "completing");
     assert_eq!(source.line(), "done");
@@ -206,7 +206,7 @@ fn log_15_a_component_completes_another_ones_rows_and_passes_them_on() {
 
 #[test]
 fn log_11_a_program_that_is_started_with_its_probes_off_is_no_component_and_runs_unchanged() {
-    let place = Place::new("off");
+    let place = SocketDirectory::new("off");
     let output = Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"))
         .args(["count", "1"])
         .env("METE_RUNTIME_DIR", place.path())

@@ -1,4 +1,4 @@
-//! What several tests need: plans for one file and a clock that can be set.
+//! What several tests need: plans for one file, and a clock that the test sets.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::cell::Cell;
@@ -6,7 +6,7 @@ use std::cell::Cell;
 use mete_log::handler::Clock;
 use mete_log::{Control, Entries, FileId, FileSpec, Plan, Record, Region, Shape, Stamp};
 
-/// A clock whose readings the test decides.
+/// A clock whose readings the test sets.
 #[derive(Default)]
 pub struct SetClock(pub Cell<u64>);
 
@@ -24,7 +24,7 @@ impl Clock for SetClock {
     }
 }
 
-/// All 16 combinations of entries beside the time stamp.
+/// All 16 combinations of the entries other than the time stamp.
 pub fn all_entries() -> impl Iterator<Item = Entries> {
     (0..16).map(Entries::from_bits)
 }

@@ -1,6 +1,6 @@
-//! A component on its way to be taken: it has been called, and says who it is in several packets.
-//! Nothing here waits, so that any number of components can be on their way at once, also those
-//! that never say anything.
+//! A component that is about to be taken: this process has connected, and the component introduces itself in
+//! several packets. Nothing here waits, so any number of components can be introducing themselves at once,
+//! even those that never send anything.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,40 +16,42 @@ use crate::endpoint;
 use crate::registry::MAX_EVENTS;
 use crate::wire::{Message, Packet};
 
-/// A component on its way to be taken, which nobody waits for. Dropped, it is as it was.
+/// A component that introduces itself, without a caller that waits for it. If the value is dropped, the
+/// component is unchanged.
 #[derive(Debug)]
 pub struct Introduction {
     component: Component,
-    /// How many events are to come, once it has said so.
+    /// The number of events that it will send, once it has said so.
     expected: Option<usize>,
     deadline: Instant,
 }
 
-/// How far an introduction has come.
+/// How far an introduction has got.
 #[derive(Debug)]
 pub enum Progress {
-    /// More is to come.
+    /// There are more packets to come.
     Waiting(Box<Introduction>),
     /// It is complete.
     Taken(Box<Component>),
 }
 
 impl Introduction {
-    /// Calls the component that listens at `path`, which has `limit` to introduce itself. Each of the
-    /// component's [waiting calls](Component::enable) takes that long at most, too.
+    /// Connects to the component that listens at `path`, which has `limit` to introduce itself. Each of the
+    /// component's [waiting calls](Component::enable) also takes that long at most.
     ///
     /// # Errors
     ///
-    /// [`AttachError`]; [`AttachError::Silent`] also if so many call it that one more would have to wait.
+    /// [`AttachError`]; it is [`AttachError::Silent`] also if the component's queue of connections is full,
+    /// so that a further one would have to wait.
     pub fn begin(path: &Path, limit: Duration) -> Result<Introduction, AttachError> {
         let channel = call(path).map_err(|source| cannot_connect(path, limit, source))?;
         Introduction::on(channel, path, limit)
     }
 
-    /// An introduction that is to be heard on a connection.
+    /// An introduction on a connection.
     pub(super) fn on(channel: Channel, path: &Path, limit: Duration) -> Result<Introduction, AttachError> {
-        let failed = |source| system("connect to", path.display().to_string(), source);
-        let peer = channel.peer().map_err(failed)?;
+        let peer = channel.peer();
+        let peer = peer.map_err(|source| system("connect to", path.display().to_string(), source))?;
         let component = Component {
             channel,
             limit,
@@ -72,13 +74,13 @@ impl Introduction {
         self.component.user
     }
 
-    /// Takes what has come so far.
+    /// Takes the packets that have arrived so far.
     ///
     /// # Errors
     ///
-    /// [`AttachError`], [`AttachError::Silent`] once its time is over.
+    /// [`AttachError`]; it is [`AttachError::Silent`] once the component's time is over.
     pub fn advance(mut self) -> Result<Progress, AttachError> {
-        // A component has so many packets to send, and one that sends more is found out by then.
+        // An introduction has that number of packets at most. A component that sends more is noticed by then.
         for _ in 0..=MAX_EVENTS {
             let Some(packet) = self.component.hear_now()? else { break };
             match self.take(packet)? {
@@ -93,27 +95,30 @@ impl Introduction {
         Ok(Progress::Waiting(Box::new(self)))
     }
 
-    /// When its time is over.
+    /// The end of the time that it has.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// The next packet, waited for.
+    /// The next packet, waited for until the deadline.
     pub(super) fn hear(&self, deadline: Instant) -> Result<Packet, AttachError> {
         self.component.hear(deadline)
     }
 
+    /// Takes one packet of the introduction.
     pub(super) fn take(mut self, packet: Packet) -> Result<Progress, AttachError> {
         let component = &mut self.component;
         match (self.expected, packet.message) {
             (None, Message::Hello { events, name, .. }) => {
                 component.name = name.as_str().to_owned();
+                // More events than a log area has room for cannot be logged.
                 self.expected = Some(MAX_EVENTS.min(events as usize));
             }
             (None, Message::Busy { pid: scheduler }) => {
                 let (component, pid) = (component.label(), component.pid);
                 return Err(AttachError::Busy { component, pid, scheduler });
             }
+            // Events come in the order of their numbers, so that a number is an index.
             (Some(_), Message::Event { id, kind, name }) if usize::from(id) == component.events.len() => {
                 component.events.push(EventInfo { id, name: name.as_str().to_owned(), kind });
             }
@@ -127,18 +132,19 @@ impl Introduction {
 }
 
 impl AsFd for Introduction {
-    /// Readable when more has come.
+    /// Readable when more packets have arrived.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.component.as_fd()
     }
 }
 
-/// Connects at once or not at all: with others waiting for it already, a component takes nobody.
+/// Connects at once or not at all: if the component's queue of connections is full, this does not wait for a
+/// place in it.
 fn call(path: &Path) -> io::Result<Channel> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = Descriptor::new(endpoint::socket(flags)?)?;
     let connected = rustix::net::connect(socket.get()?, &SocketAddrUnix::new(path)?);
-    // What is asked of it later may wait.
+    // Later requests are allowed to wait.
     rustix::io::ioctl_fionbio(socket.get()?, false)?;
     connected.map_err(io::Error::from)?;
     Ok(Channel::new(socket))

@@ -12,19 +12,19 @@ use std::time::{Duration, Instant};
 use mete_log::{Entries, EventId, FileSpec, Plan, Poll, Reader, Region, Row, Shape, Stamp};
 use mete_probe::attach::{AttachError, Component};
 
-/// Nothing here waits longer.
+/// Nothing here waits longer than this.
 pub const LIMIT: Duration = Duration::from_secs(300);
 
-/// A directory of sockets, removed when dropped.
-pub struct Place(PathBuf);
+/// A directory of sockets. Dropped, it is removed.
+pub struct SocketDirectory(PathBuf);
 
-impl Place {
-    pub fn new(name: &str) -> Place {
+impl SocketDirectory {
+    pub fn new(name: &str) -> SocketDirectory {
         let path = std::env::temp_dir().join(format!("mete-test-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a directory for the test");
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         std::fs::set_permissions(&path, mode).expect("the test's own directory");
-        Place(path)
+        SocketDirectory(path)
     }
 
     pub fn path(&self) -> &Path {
@@ -32,7 +32,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SocketDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -47,13 +47,13 @@ pub struct Subject {
 }
 
 impl Subject {
-    pub fn start(place: &Place, arguments: &[&str]) -> Subject {
+    pub fn start(place: &SocketDirectory, arguments: &[&str]) -> Subject {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mete-probe-subject"));
         command.args(arguments);
         Subject::start_command(place, command)
     }
 
-    pub fn start_command(place: &Place, mut command: Command) -> Subject {
+    pub fn start_command(place: &SocketDirectory, mut command: Command) -> Subject {
         command.env("METE_RUNTIME_DIR", place.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("start the subject");
         let (input, output) = (child.stdin.take(), lines_of(child.stdout.take().expect("piped")));
@@ -69,7 +69,7 @@ impl Subject {
         &self.socket
     }
 
-    /// Takes it, once it listens and no scheduler before has it any more.
+    /// Takes the subject, once it listens and no earlier scheduler has it any more.
     pub fn connect(&self) -> Component {
         until(|| match Component::connect(&self.socket, LIMIT) {
             Ok(component) => Some(component),
@@ -78,7 +78,7 @@ impl Subject {
         })
     }
 
-    /// Says a line to it.
+    /// Writes a line to its input.
     pub fn say(&mut self, line: &str) {
         writeln!(self.input.as_mut().expect("open"), "{line}").expect("the subject's input");
     }
@@ -87,7 +87,7 @@ impl Subject {
         self.output.recv_timeout(LIMIT).expect("a line of the subject's output in time")
     }
 
-    /// Ends it gently and returns what it still had to say; it must have ended well.
+    /// Ends it gently and returns the rest of its output. It must end successfully.
     pub fn finish(mut self) -> Vec<String> {
         drop(self.input.take());
         let mut lines = Vec::new();
@@ -109,18 +109,18 @@ impl Subject {
     }
 }
 
-/// Reads along, so that waiting for a line can be limited.
+/// Reads the output in a thread, so that waiting for a line can be limited.
 fn lines_of(output: ChildStdout) -> Receiver<String> {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let lines = BufReader::new(output).lines().map_while(Result::ok);
-        // Whoever asked may be gone.
+        // The receiver may be gone.
         lines.map(|line| sender.send(line)).take_while(Result::is_ok).for_each(drop);
     });
     receiver
 }
 
-/// The number of an event in rows.
+/// The number that an event has in rows.
 pub fn id(component: &Component, name: &str) -> EventId {
     component.event(name).expect("published").id
 }
@@ -131,7 +131,7 @@ impl Drop for Subject {
     }
 }
 
-/// Tries until there is an answer, up to [`LIMIT`].
+/// Tries until there is an answer, for [`LIMIT`] at most.
 pub fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + LIMIT;
     loop {
@@ -143,7 +143,7 @@ pub fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A region for all processors, with one file of that many rows that every event goes to.
+/// A region for all processors, with one file of `rows` rows for all events.
 pub struct Log {
     pub region: Arc<Region>,
     pub plan: Plan,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The C twin of the Rust subject's "count", with one thread; compiled as C11 and as C++17. */
+/* The same in C as the Rust subject's "count", with one thread. It is compiled as C11 and as C++17. */
 #include <mete.h>
 #include <poll.h>
 #include <stdio.h>

@@ -7,20 +7,20 @@ use std::path::Path;
 
 use rustix::fs::{Stat, fstat};
 
-/// Files of the program's own, at the numbers that the probes' sockets had.
-struct Own {
+/// Files of the program, at the numbers that the probes' sockets had.
+struct OwnFiles {
     listeners: Vec<(UnixListener, UnixStream)>,
     null: File,
     found: Vec<Stat>,
 }
 
-/// Follows orders: closes everything and opens files, checks these, has a child write to them, says
-/// how many threads there are.
+/// Follows orders: closes all descriptors and opens files, checks these files, has a child write to them,
+/// prints the number of threads.
 pub fn daemon() {
     let mut own = None;
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         match line.as_str() {
-            "close" => own = Some(Own::instead_of_all()),
+            "close" => own = Some(OwnFiles::instead_of_all()),
             "check" => own.as_ref().expect("opened").check(),
             "fork" => own.as_ref().expect("opened").write_in_child(),
             _ => println!("{}", std::fs::read_dir("/proc/self/task").expect("threads").count()),
@@ -29,13 +29,13 @@ pub fn daemon() {
     }
 }
 
-impl Own {
-    fn instead_of_all() -> Own {
-        // SAFETY: nothing is open here but the standard ones, and what the probes have.
+impl OwnFiles {
+    fn instead_of_all() -> OwnFiles {
+        // SAFETY: only the standard descriptors and those of the probes are open here.
         (3..1024).for_each(|number| _ = unsafe { libc::close(number) });
         let listeners: Vec<_> = (0..4).map(listener_with_client).collect();
         let null = File::create("/dev/null").expect("open /dev/null");
-        let mut own = Own { listeners, null, found: Vec::new() };
+        let mut own = OwnFiles { listeners, null, found: Vec::new() };
         own.found = own.look();
         own
     }
@@ -47,7 +47,7 @@ impl Own {
         all.map(|found| found.expect("still open")).collect()
     }
 
-    /// Each file is what it was, and each client still waits for the program itself.
+    /// Each file is the one it was, and each client still waits for the program itself.
     fn check(&self) {
         assert!(self.is_whole());
         for (listener, _) in &self.listeners {
@@ -73,7 +73,7 @@ impl Own {
     }
 }
 
-/// Writes a line for each descriptor: its number, and what it is.
+/// Writes a line for each descriptor: its number and its file.
 pub fn descriptors(into: &Path) {
     let all = std::fs::read_dir("/proc/self/fd").expect("descriptors").flatten();
     let line = |entry: std::fs::DirEntry| {
@@ -84,7 +84,7 @@ pub fn descriptors(into: &Path) {
     std::fs::write(into, lines).expect("the test's file");
 }
 
-/// A listener at an address that the kernel picks, and somebody who has connected to it.
+/// A listener at an address that the kernel chooses, and a client that has connected to it.
 fn listener_with_client(_: usize) -> (UnixListener, UnixStream) {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, getsockname, listen, socket};
     let server = socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("a socket");
@@ -95,7 +95,7 @@ fn listener_with_client(_: usize) -> (UnixListener, UnixStream) {
     (server.into(), client.into())
 }
 
-/// With what a child has exited; -1 if it was killed.
+/// A child's exit status; -1 if it was killed.
 pub fn status_of(child: libc::pid_t) -> i32 {
     let mut status = 0;
     // SAFETY: waits for the own child.
@@ -103,7 +103,7 @@ pub fn status_of(child: libc::pid_t) -> i32 {
     if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { -1 }
 }
 
-/// Forks in a thread, while that thread is ending, and while the program is.
+/// Forks in a thread, while that thread is ending, in the main thread, and while the program is ending.
 pub fn forks() {
     extern "C" fn at_end() {
         fork_on("at the end");
@@ -116,7 +116,7 @@ pub fn forks() {
     let failed = unsafe { libc::atexit(at_end) | libc::pthread_key_create(&mut key, Some(at_thread_end)) };
     assert_eq!(failed, 0);
     let thread = std::thread::spawn(move || {
-        // SAFETY: the key was made above; the value only has to be something.
+        // SAFETY: the key was made above. Any value that is not null serves.
         unsafe { libc::pthread_setspecific(key, std::ptr::dangling()) };
         fork_on("in a thread");
     });
@@ -124,7 +124,7 @@ pub fn forks() {
     fork_on("in the main thread");
 }
 
-/// Forks and says with what the child has exited.
+/// Forks and prints the child's exit status.
 fn fork_on(occasion: &str) {
     // SAFETY: the child only ends.
     let child = unsafe { libc::fork() };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Loads the shared object that it is given, has it work and unloads it, once for each line of input. */
+/* Loads the shared object given, has it work and unloads it. Each line of input is one step. */
 #include <dlfcn.h>
 #include <mete.h>
 #include <stdio.h>

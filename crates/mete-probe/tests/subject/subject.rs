@@ -1,5 +1,5 @@
-//! A program with probes, for the tests: its first argument says what it does, the rest with what.
-//! It ends when its standard input does, so that no test leaves it behind.
+//! A program with probes, for the tests. Its first argument says what it does, the others with what. It ends
+//! when its standard input does, so that no test leaves it behind.
 
 mod daemon;
 
@@ -55,8 +55,8 @@ fn is_over() -> bool {
     IS_OVER.load(Ordering::Relaxed)
 }
 
-/// Threads 1, 2, … that log numbers 0, 1, 2, … with their own number as correspondent, until the
-/// end; each prints how many it passed.
+/// Threads 1, 2, … that log the numbers 0, 1, 2, … with their own number as correspondent, until the end.
+/// Each prints the number of its passes.
 fn count(threads: u16) {
     watch_input();
     let threads: Vec<_> = (1..=threads).map(|thread| std::thread::spawn(move || count_one(thread))).collect();
@@ -77,7 +77,7 @@ fn count_one(thread: u16) -> u64 {
     number
 }
 
-/// As soon as the event is on, threads that log exactly `rows` numbers each; then says so.
+/// Once the event is on, has threads log exactly `rows` numbers each, then says so.
 fn numbers(threads: u16, rows: u64) {
     watch_input();
     while !NUMBER.is_enabled() && !is_over() {
@@ -92,7 +92,7 @@ fn numbers(threads: u16, rows: u64) {
     }
 }
 
-/// For each line of input, the five bytes at each site, and whether they jump to its logging code.
+/// For each line of input, prints the five bytes at each site, and whether they jump to its logging code.
 fn sites() {
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         if line == "spoil" {
@@ -108,7 +108,7 @@ fn spoil() {
     let is_number = |site: &&[usize; 3]| describe(site).starts_with("number");
     let code = own_sites().iter().find(is_number).expect("a site")[0];
     let page = (code & !4095) as *mut libc::c_void;
-    // SAFETY: a page of this program's code; what is written there stays executable all along.
+    // SAFETY: this is a page of this program's code, which stays executable all along.
     unsafe {
         assert_eq!(libc::mprotect(page, 4096, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC), 0);
         (code as *mut u8).write_volatile(0xcc);
@@ -116,7 +116,7 @@ fn spoil() {
     }
 }
 
-/// Code and target address of each site of this program, by the linker's word.
+/// The addresses of code, target and event of each site of this program, as the linker lists them.
 fn own_sites() -> Vec<[usize; 3]> {
     unsafe extern "C" {
         #[link_name = "__start_mete_sites"]
@@ -125,13 +125,13 @@ fn own_sites() -> Vec<[usize; 3]> {
         static STOP: [usize; 3];
     }
     let (start, stop) = (&raw const START, &raw const STOP);
-    // SAFETY: the bounds of the section, which holds records of three words.
+    // SAFETY: these are the bounds of the section, which has records of three words.
     let sites = unsafe { std::slice::from_raw_parts(start, stop.offset_from(start) as usize) };
     sites.iter().copied().filter(|site| site[0] != 0).collect()
 }
 
 fn describe([code, target, event]: &[usize; 3]) -> String {
-    // SAFETY: the first five bytes of a site.
+    // SAFETY: these are the first five bytes of a site.
     let bytes = unsafe { (*code as *const [u8; 5]).read_volatile() };
     let is_number = *event == std::ptr::from_ref(&NUMBER).addr();
     let distance = i32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]);
@@ -143,13 +143,13 @@ fn describe([code, target, event]: &[usize; 3]) -> String {
     format!("{}:{state}:{}", if is_number { "number" } else { "other" }, code % 8 <= 3)
 }
 
-/// Forks once the event is on; the child says who it is and whether its probe is on, and both go
-/// on passing the probe until the end.
+/// Forks once the event is on. The child prints its number and whether its probe is on; both pass the probe
+/// until the end.
 fn fork() {
     while !NUMBER.is_enabled() {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // SAFETY: the child only uses what works behind a fork, and the C library sees to the rest.
+    // SAFETY: the child only uses what works after a fork; the C library sees to the rest.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let states: Vec<_> = own_sites().iter().map(describe).collect();
@@ -161,7 +161,7 @@ fn fork() {
     unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
 }
 
-/// Withdraws and forks; the child says what is in the directory of sockets.
+/// Withdraws and forks. The child prints the number of files in the directory of sockets.
 fn withdrawn() {
     mete_probe::withdraw();
     // SAFETY: as above.
@@ -179,8 +179,8 @@ fn withdrawn() {
     }
 }
 
-/// Enters and leaves phases as its input says, with the values given there; counts how often a
-/// probe's argument is evaluated.
+/// Enters and leaves phases as its input says, with the values given there. Counts how often a probe's
+/// argument is evaluated.
 fn phases() {
     let mut phase = mete_probe::site::Entered::UNLOGGED;
     let mut evaluated = 0;
@@ -199,7 +199,7 @@ fn phases() {
     }
 }
 
-/// Says its thread's number, passes the probe for each line of input, and follows orders in it.
+/// Prints its thread's number, passes the probe for each line of input, and follows orders in it.
 fn domains() {
     println!("{}", rustix::thread::gettid().as_raw_nonzero());
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
@@ -222,7 +222,7 @@ event! {
     static VALUE_OF_THREAD: access "other thread";
 }
 
-/// A scheduler that takes the component there and reads it until it is killed.
+/// A scheduler that takes the component at this socket and reads it until it is killed.
 fn schedule(socket: &Path) {
     let mut component = Component::connect(socket, LIMIT).expect("take the component");
     let (region, _) = memory();
@@ -247,7 +247,7 @@ fn memory() -> (Arc<Region>, u16) {
     (Arc::new(region), file)
 }
 
-/// Completes the preliminary log of the component there: its numbers, with their remainder by 5 as
+/// Completes the preliminary log of the component at this socket: its numbers, with their remainder by 5 as
 /// correspondent (LOG-15).
 fn complete(socket: &Path) {
     watch_input();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Loads a shared object and, a step for each line of input, has it work in two threads, unloads it,
- * which leaves nobody who uses it, has the other thread end, and ends.
+ * Loads a shared object. Then, one step for each line of input: has it work in two threads; unloads it, after
+ * which no code refers to it any more; has the other thread end; ends.
  */
 #include <dlfcn.h>
 #include <pthread.h>
