@@ -9,8 +9,8 @@ use crate::layout::HEADER_BYTES;
 use crate::schema::{Binding, Event, Field, Point, Schema};
 use crate::typing::Checked;
 
-/// The events with their records to the byte, the counters, the points; with the types of the points' arguments
-/// where the schema has been checked against a kernel.
+/// Describes the events with each byte of their records, the counters and the points. If the schema has been checked
+/// against a kernel, the description includes the arguments of the points and their types.
 pub fn explain(schema: &Schema, checked: Option<&Checked>) -> String {
     let mut text = String::new();
     for event in &schema.events {
@@ -65,6 +65,7 @@ fn event(text: &mut String, event: &Event, schema: &Schema) {
         "one more than the record before it on the same processor, lost ones included",
     );
     row(8, 8, "u64", "time", "time stamp");
+    // The rows are in the order of the record, which may differ from the order of the arguments.
     let mut order: Vec<usize> = (0..event.fields.len()).collect();
     order.sort_by_key(|nth| event.layout.offsets[*nth]);
     for nth in order {
@@ -136,4 +137,4 @@ fn brief(kind: &Type) -> String {
     }
 }
 
-const _: () = assert!(HEADER_BYTES == 16, "the rows above say so");
+const _: () = assert!(HEADER_BYTES == 16, "the rows of the header above have 16 bytes");
