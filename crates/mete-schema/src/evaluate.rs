@@ -1,8 +1,8 @@
 //! Evaluates the expressions of `probe:` points, where the rows of programs are read.
 //!
-//! At all other points, an expression becomes C and runs in the kernel. Here it gives the same result as in C: each value
-//! is held in 64 bits, extended by the sign of its type, and is cut down to that type after each step. A test compares
-//! the results with those of a C compiler.
+//! At all other points, an expression becomes C and runs in the kernel. Here it gives the same result as in C: each
+//! value is held in 64 bits, extended by the sign of its type, and is cut down to that type after each step. A test
+//! compares the results with those of a C compiler.
 
 use crate::ast::{Binary, Unary};
 use crate::kernel::Type;
@@ -86,6 +86,7 @@ impl Row {
     fn known(&self, known: Known) -> u64 {
         match known {
             Known::Cpu => self.cpu.into(),
+            // Extended by its sign, as `bits` promises.
             Known::Tgid => i64::from(self.tgid) as u64,
             Known::Time => self.time,
             Known::Domain => self.domain.into(),
@@ -153,8 +154,8 @@ fn signed(left: u64, right: u64, operation: fn(i64, i64) -> Option<i64>) -> u64 
     operation(left.cast_signed(), right.cast_signed()).unwrap_or(0).cast_unsigned()
 }
 
-/// The result of an operator, not yet cut down to its type. The check of the schema has allowed only constants as divisors
-/// and distances of shifts, and only those that C defines a result for.
+/// The result of an operator, not yet cut down to its type. The check of the schema has allowed only constants as
+/// divisors and distances of shifts, and only those that C defines a result for.
 fn compute(operator: Binary, left: u64, right: u64, int: Int) -> u64 {
     match operator {
         Binary::BitOr => left | right,

@@ -34,6 +34,7 @@ pub fn explain(schema: &Schema, checked: Option<&Checked>) -> String {
         }
         text.push('\n');
     }
+    // One line break at the end, whichever part came last.
     text.truncate(text.trim_end().len());
     text.push('\n');
     text
@@ -50,6 +51,7 @@ fn event(text: &mut String, event: &Event, schema: &Schema) {
         writeln!(text, "event {} (number {}): {} bytes a record", event.name, event.id, event.layout.size);
     docs(text, &event.docs, "    ");
     let width = event.fields.iter().map(|field| field.name.len()).max().unwrap_or(0).max("serial".len());
+    // A row is one line, even if the documentation has several.
     let mut row = |offset: usize, bytes: usize, kind: &str, name: &str, about: &str| {
         let line =
             format!("    {offset:>4} {bytes:>4}  {kind:<10} {name:<width$}  {}", about.replace('\n', " "));

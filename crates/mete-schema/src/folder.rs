@@ -44,8 +44,8 @@ pub struct Folder(OwnedFd);
 pub struct Entry {
     descriptor: OwnedFd,
     stat: Stat,
-    /// Whether it was found through a link of the `/proc` file system, as `/dev/stdout` is one. Then it may have no other
-    /// name.
+    /// Whether it was found through a link of the `/proc` file system, as `/dev/stdout` is one. Then it may have no
+    /// other name.
     is_through_proc: bool,
 }
 
@@ -192,6 +192,7 @@ impl Folder {
     ///
     /// The file system's error.
     pub fn create(&self, name: impl AsRef<OsStr>, mode: Mode) -> io::Result<File> {
+        // `EXCL` refuses a link at the name, too.
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(File::from(fs::openat(self, name.as_ref(), flags, mode)?))
     }
@@ -331,8 +332,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Walks to the folder of the last name. Returns the name, and the file that has it; `None` if the path does not end
-    /// with a name.
+    /// Walks to the folder of the last name. Returns the name, and the file that has it; `None` if the path does not
+    /// end with a name.
     fn last(&mut self) -> io::Result<Option<(OsString, Option<Entry>)>> {
         while let Some(part) = self.left.pop_front() {
             // Asked anew for each part, because a link adds the parts of its target.
@@ -364,6 +365,7 @@ impl Walk {
         }
         let shown = self.shown.join(part);
         self.check_link(&entry.stat, &shown, is_last)?;
+        // Links may form a circle.
         self.links += 1;
         if self.links > MOST_LINKS {
             return Err(Errno::LOOP.into());

@@ -26,6 +26,7 @@ const INDENT: &str = "    ";
 
 fn lines(text: &mut String, comments: &[String], indent: &str) {
     for comment in comments {
+        // An empty line has no indentation.
         let _ = writeln!(text, "{}", format!("{indent}{comment}").trim_end());
     }
 }
@@ -116,6 +117,7 @@ pub fn target(target: &Target) -> String {
 pub fn is_name(text: &str) -> bool {
     let mut letters = text.chars();
     let begins = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic() || letter == '_');
+    // A longer text is refused as a name, and must stay in quotes.
     begins
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
         && text.len() <= crate::limits::MAX_NAME_LETTERS
@@ -165,6 +167,7 @@ fn inner(expr: &Expr, strength: u8) -> String {
         ExprKind::Choice(..) => 0,
         ExprKind::Binary(operator, ..) => operator.strength(),
         ExprKind::Unary(..) => PREFIX,
+        // Names, numbers, members and casts hold together by themselves.
         _ => u8::MAX,
     };
     let text = expression(expr);

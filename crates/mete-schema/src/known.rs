@@ -9,9 +9,9 @@ use crate::types::Int;
 pub enum Known {
     /// The processor.
     Cpu,
-    /// The running thread, as the kernel numbers it.
+    /// The kernel's number of the running thread.
     Pid,
-    /// The running process.
+    /// The kernel's number of the running process.
     Tgid,
     /// The name of the running thread.
     Comm,
@@ -19,7 +19,7 @@ pub enum Known {
     Time,
     /// The accounting domain of the running thread.
     Domain,
-    /// The running thread, as the kernel describes it.
+    /// The kernel's structure of the running thread.
     Current,
     /// A virtual counter.
     Counter(u8),

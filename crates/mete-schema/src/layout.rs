@@ -3,7 +3,7 @@
 //! ```text
 //!   word 0   bits 0–15 event, 16–31 bytes of the record, 32–63 serial number
 //!   word 1   time stamp
-//!   then     the fields, those with the largest alignment first, else in their order
+//!   then     the fields, those with the largest alignment first, otherwise in their order
 //!   end      zeros to a whole word
 //! ```
 

@@ -14,8 +14,9 @@ pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> O
         .map(|(_, name)| name)
 }
 
-/// How close two names are, from 0 to 1. A name with one typing mistake is close even if it is short. A name is close to
-/// one that it contains (`old_pid` and `pid`), and to one whose parts it has all (`l2_cache_misses` and `l2_misses`).
+/// How close two names are, from 0 to 1. A name with one typing mistake is close even if it is short. A name is close
+/// to one that it contains (`old_pid` and `pid`), and to one whose parts it has all (`l2_cache_misses` and
+/// `l2_misses`).
 fn closeness(written: &str, name: &str) -> f64 {
     let similarity =
         strsim::normalized_damerau_levenshtein(written, name).max(strsim::jaro_winkler(written, name) - 0.1);
@@ -25,6 +26,7 @@ fn closeness(written: &str, name: &str) -> f64 {
     let is_close =
         strsim::damerau_levenshtein(written, name) <= 1 || name.contains(written) || written.contains(name);
     match () {
+        // Preferred to names that are only similar.
         () if has_parts => similarity.max(0.95),
         () if is_long && is_close => similarity.max(CLOSE),
         () => similarity,

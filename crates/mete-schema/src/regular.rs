@@ -24,8 +24,8 @@ pub fn open(path: &Path) -> io::Result<File> {
     entry.open(OFlags::RDONLY | OFlags::NONBLOCK)
 }
 
-/// Reads a regular file, but at most `most + 1` bytes of it, so that a caller sees that a file is larger than `most`. The
-/// file is not asked for its size, because files of the kernel do not always report it.
+/// Reads a regular file, but at most `most + 1` bytes of it, so that a caller sees that a file is larger than `most`.
+/// The file is not asked for its size, because files of the kernel do not always report it.
 ///
 /// # Errors
 ///

@@ -141,6 +141,7 @@ impl Resolver<'_> {
         self.event_name(&event.name);
         self.limit(nth + 1, MAX_EVENTS, "events", Some(event.name.span));
         let fields = self.fields(event);
+        // A field with a mistake is left out, so that the size may be too small; the schema is refused in any case.
         let kinds: Vec<_> = fields.iter().map(|field| field.kind).collect();
         let layout = place(&kinds);
         if layout.size > MAX_RECORD_BYTES {
@@ -257,7 +258,7 @@ impl Resolver<'_> {
         if point.actions.parts.is_empty() {
             self.report(Problem::new(
                 span,
-                "a point that logs nothing",
+                "this point logs nothing",
                 "expected `log EVENT(…)` in its block",
             ));
         }

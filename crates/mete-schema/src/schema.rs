@@ -190,6 +190,7 @@ struct Fnv(u64);
 
 impl Fnv {
     fn new() -> Fnv {
+        // The offset basis of FNV-1a; `add` has its prime.
         Fnv(0xcbf2_9ce4_8422_2325)
     }
 

@@ -22,6 +22,7 @@ impl Source {
         let before = &self.text.as_bytes()[..byte.min(self.text.len())];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         let begin = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        // The byte may lie within a letter, which counts as one then.
         (line, String::from_utf8_lossy(&before[begin..]).chars().count() + 1)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldType {
     /// A whole number.
@@ -64,8 +64,8 @@ impl fmt::Display for Int {
     }
 }
 
-/// All words for types, and what each means. `long` has 64 bits on every machine, because a trace may be read on another
-/// machine than the one that recorded it.
+/// All words for types, and what each means. `long` has 64 bits on every machine, because a trace may be read on
+/// another machine than the one that recorded it.
 pub const WORDS: [(&str, FieldType); 20] = [
     ("char", FieldType::Int(Int::signed(8))),
     ("uchar", FieldType::Int(Int::unsigned(8))),
@@ -90,7 +90,7 @@ pub const WORDS: [(&str, FieldType); 20] = [
 ];
 
 impl FieldType {
-    /// What a word means.
+    /// The type that a word means.
     pub fn by_word(word: &str) -> Option<FieldType> {
         WORDS.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind)
     }
@@ -107,6 +107,7 @@ impl FieldType {
 
     /// The number of bytes that the field's offset is a multiple of.
     pub fn alignment(self) -> usize {
+        // A text is copied byte by byte.
         if matches!(self, FieldType::Text(_)) { 1 } else { self.size() }
     }
 }

@@ -19,7 +19,7 @@ const TYPEDEF: u32 = 8;
 const CONST: u32 = 10;
 const FUNCTION: u32 = 12;
 const PROTOTYPE: u32 = 13;
-/// In the third word of a structure: the offsets of its members say how many bits each has.
+/// A flag in a structure's info word: the offsets of its members contain the widths of bit fields.
 const HAS_BITS: u32 = 1 << 31;
 
 /// Builds type information.

@@ -16,7 +16,7 @@ use mete_schema::types::{FieldType, Int};
 use mete_schema::{Schema, Source, check};
 use proptest::prelude::*;
 
-/// Names and texts that generated code could stumble over, and a field of each kind.
+/// Names and texts that could break generated code, and a field of each kind.
 const SCHEMA: &str = r#"
 /// Ends a comment */ and begins one /* and "quotes" \ and {braces}.
 event SCHEDIN {

@@ -5,8 +5,8 @@
 //! `METE_EMIT_EVENT` instead, which gets the event's name as well. With `METE_DISABLE`, a call is checked but leaves no
 //! code behind, not even that of its arguments (paper §4.2).
 //!
-//! An event may have the same name as anything in this project's headers, in the system's headers, or in C++. So its name
-//! stands only behind prefixes that nothing else has: `mete_record_`, `mete_encode_`, `mete_decode_`, `mete_log_`,
+//! An event may have the same name as anything in this project's headers, in the system's headers, or in C++. So its
+//! name stands only behind prefixes that nothing else has: `mete_record_`, `mete_encode_`, `mete_decode_`, `mete_log_`,
 //! `mete_check_`, `METE_ID_` and `METE_FINGERPRINT_`. None of them is the beginning of another one.
 
 use std::fmt::Write;
@@ -94,8 +94,8 @@ const EMIT: &str = "\
 ";
 
 /// Macros that compile only for numbers, and only for texts. Without them, C would accept an address as a number with a
-/// mere warning, and C++ would accept it as a truth value. Each macro evaluates its argument once. `METE_QUIET_` silences
-/// clang's warning about expressions that are never evaluated.
+/// mere warning, and C++ would accept it as a truth value. Each macro evaluates its argument once. `METE_QUIET_`
+/// silences clang's warning about expressions that are never evaluated.
 const KINDS: &str = "\
 #ifndef METE_NUMBER_
 #ifdef __clang__
@@ -166,6 +166,7 @@ pub(super) fn records(text: &mut String, schema: &Schema) {
         let size = event.layout.size;
         let _ =
             writeln!(text, "METE_ASSERT_(sizeof(struct mete_record_{name}) == {size}, \"size of {name}\");");
+        // The compiler confirms that it places members where decoders look for them.
         for (offset, Field { name: field, .. }) in in_place(event) {
             let _ = writeln!(
                 text,
@@ -241,9 +242,9 @@ fn decoder(text: &mut String, event: &Event) {
     );
 }
 
-/// A macro of the function's name, whose values must be of the right kinds. C does not expand a macro within its own text,
-/// so the macro calls the function. C++ checks most kinds by itself, and keeps the plain function: the commas between a
-/// template's arguments would separate arguments of the macro.
+/// A macro of the function's name, whose values must be of the right kinds. C does not expand a macro within its own
+/// text, so the macro calls the function. C++ checks most kinds by itself, and keeps the plain function: the commas
+/// between a template's arguments would separate arguments of the macro.
 fn checked(text: &mut String, function: &str, event: &Event) {
     let names: Vec<_> = event.fields.iter().map(|field| format!("v_{}", field.name)).collect();
     let values: Vec<_> = event.fields.iter().map(checked_value).collect();
@@ -277,6 +278,7 @@ fn call(text: &mut String, event: &Event) {
         "#ifdef METE_DISABLE\nchar mete_check_{name}({parameters}); /* is defined nowhere: the compiler only checks calls */"
     );
     checked(text, &format!("mete_check_{name}"), event);
+    // The compiler checks a call within `sizeof`, but makes no code of it.
     let _ = writeln!(
         text,
         "#define mete_log_{name}(...) (METE_QUIET_ (void)sizeof(mete_check_{name}(__VA_ARGS__)) METE_LOUD_)\n#else\n\

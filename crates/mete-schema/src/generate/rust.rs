@@ -1,7 +1,8 @@
 //! Encoders and decoders in Rust.
 //!
-//! `mete_log!(emit, SCHEDIN(pid, misses))` hands the bytes of a record to `emit`, which writes serial number and time
-//! stamp. Built with `--cfg mete_disable`, the call is checked and leaves nothing behind, its arguments included.
+//! `mete_log!(emit, SCHEDIN(pid, misses))` passes the bytes of a record to `emit`, which writes the serial number and
+//! the time stamp. With `--cfg mete_disable`, the call is checked but leaves no code behind, not even that of its
+//! arguments.
 
 use std::fmt::Write;
 
@@ -19,8 +20,8 @@ pub fn rust(schema: &Schema) -> String {
     text
 }
 
-/// The list `EVENTS`. An event may have that name, too: a structure with braces is not a value, so that the names do not
-/// collide.
+/// The list `EVENTS`. An event may have that name, too: a structure with braces is not a value, so that the names do
+/// not collide.
 fn list(text: &mut String, schema: &Schema) {
     let _ = writeln!(
         text,
@@ -61,8 +62,8 @@ const KEYWORDS: [&str; 35] = [
 /// The name as Rust accepts it.
 fn name(name: &str) -> String {
     match name.trim_end_matches('_') {
-        // Not even `r#` turns these into names, so they get an underscore. To stay distinct from them, names that end with
-        // underscores already get one more.
+        // Not even `r#` turns these into names, so they get an underscore. To stay distinct from them, names that end
+        // with underscores already get one more.
         "Self" | "self" | "super" | "crate" | "" => format!("{name}_"),
         _ if KEYWORDS.contains(&name) => format!("r#{name}"),
         _ => name.to_owned(),
@@ -182,6 +183,7 @@ fn decoder(text: &mut String, event: &Event) {
     );
     for (offset, field) in event.layout.offsets.iter().zip(&event.fields) {
         let member = name(&field.name);
+        // Single bytes of an array of known size, so that nothing can fail or panic.
         let bytes = (*offset..offset + field.kind.size())
             .map(|at| format!("record[{at}]"))
             .collect::<Vec<_>>()

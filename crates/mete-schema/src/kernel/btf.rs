@@ -1,7 +1,7 @@
 //! Reads the kernel's own description of its types (BTF), as in `/sys/kernel/btf/vmlinux`.
 //!
-//! Only what a schema can ask for is read. The bytes are read in place and never trusted: each offset is checked where it
-//! is used, and each walk along a chain of types has a limit.
+//! Only what a schema can ask for is read. The bytes are read in place and never trusted: each offset is checked where
+//! it is used, and each walk along a chain of types has a limit.
 //!
 //! A module's description continues the kernel's: type numbers and offsets of names that are less than the kernel's end
 //! mean types and names of the kernel.
@@ -173,7 +173,7 @@ impl Btf {
             }
             _ => return Err(failed("it does not begin with its magic number")),
         }
-        // The words behind magic number, version and flags. Sections are counted from the header's end, which is word 0.
+        // The words behind magic number, version and flags. Word 0 is the end of the header, where the sections begin.
         let word = |nth: usize| u32_at(bytes, 4 + 4 * nth).map(|word| word as usize);
         let section = |offset: usize, length: usize| {
             let begin = word(0)?.checked_add(word(offset)?)?;
@@ -270,6 +270,7 @@ impl Btf {
 
     fn string(&self, at: u32) -> &[u8] {
         let text = match ((at as usize).checked_sub(self.before().1), &self.base) {
+            // An offset behind the end names nothing.
             (Some(own), _) => self.strings.get(own..).unwrap_or_default(),
             (None, Some(base)) => return base.string(at),
             (None, None) => &[],
@@ -328,8 +329,8 @@ impl Btf {
         self.head(head.size_or_type).filter(|head| head.kind == PROTOTYPE)
     }
 
-    /// The names of a tracepoint's arguments. The prototype of its programs has no names, but the function that calls the
-    /// programs has.
+    /// The names of a tracepoint's arguments. The prototype of its programs has no names, but the function that calls
+    /// the programs has.
     fn argument_names(&self, tracepoint: &str) -> Vec<String> {
         // Which of these functions a kernel describes depends on its version.
         let callers = ["__traceiter_", "__probestub_", "__bpf_trace_"];
@@ -342,6 +343,7 @@ impl Btf {
     fn int(&self, head: TypeHead) -> Option<Type> {
         const SIGNED: u32 = 1;
         const TRUTH: u32 = 4;
+        // Bits 0 to 7 are the width, 24 to 27 the encoding.
         let encoding = self.word(head, 0)?;
         if encoding >> 24 & TRUTH != 0 {
             return Some(Type::Truth);
@@ -357,6 +359,7 @@ impl Btf {
         // Word 4 is the type of the index, which says nothing.
         let (element, count) = (self.word(head, 0)?, self.word(head, 8)?);
         let (_, letter) = self.bare(element)?;
+        // An array of `unsigned char` is no text, but bytes.
         let is_text = letter.kind == INT && self.string(letter.name) == b"char";
         Some(if is_text { Type::Text(count) } else { Type::Array(element, count) })
     }
@@ -387,9 +390,9 @@ impl Btf {
         })
     }
 
-    /// Collects the members of a structure, including those of nameless structures in it. `looks` is the number of members
-    /// that may still be looked at. Without that limit, nameless structures that hold each other twice would not end,
-    /// because they add no name to `found`.
+    /// Collects the members of a structure, including those of nameless structures in it. `looks` is the number of
+    /// members that may still be looked at. Without that limit, nameless structures that hold each other twice would
+    /// not end, because they add no name to `found`.
     fn collect(&self, id: TypeId, nesting: usize, looks: &mut usize, found: &mut Vec<BtfMember>) {
         let record = self.bare(id).filter(|(_, head)| matches!(head.kind, STRUCT | UNION));
         let Some((_, record)) = record else { return };
@@ -448,6 +451,7 @@ impl KernelTypes for Btf {
     }
 
     fn tracepoint(&self, name: &str) -> Option<Vec<Typed>> {
+        // `typedef void (*btf_trace_NAME)(void *, …)`
         let (_, head) = self.named(TYPEDEF, &format!("btf_trace_{name}"))?;
         let (_, pointer) = self.bare(head.size_or_type).filter(|(_, head)| head.kind == POINTER)?;
         let prototype = self.head(pointer.size_or_type).filter(|head| head.kind == PROTOTYPE)?;
@@ -461,8 +465,8 @@ impl KernelTypes for Btf {
         Some(typed.collect())
     }
 
-    /// The record's structure is named after the class of the event, which often has the event's own name. Otherwise only
-    /// the tracing file system describes the record.
+    /// The record's structure is named after the class of the event, which often has the event's own name. Otherwise
+    /// only the tracing file system describes the record.
     fn record(&self, group: &str, name: &str) -> Result<Option<Vec<Typed>>, String> {
         const HEAD: &str = "ent";
         let Some(id) = self.structure(&format!("trace_event_raw_{name}")) else {

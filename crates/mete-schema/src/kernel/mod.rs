@@ -19,7 +19,7 @@ use std::sync::Arc;
 use crate::program::{Program, ProgramError};
 use crate::types::Int;
 
-/// The number of a type, as its kernel gives it.
+/// The number of a type in its kernel.
 pub type TypeId = u32;
 
 /// The type of a value.

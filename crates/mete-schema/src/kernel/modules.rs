@@ -48,6 +48,7 @@ impl Modules {
 
     /// What the kernel has, or else the first module that has it; with the number of the owner, 0 for the kernel.
     fn first<T>(&self, find: impl Fn(&Btf) -> Option<T>) -> Option<(T, u32)> {
+        // Most schemata need only the kernel, so that its modules need not be read.
         let own = find(&self.kernel).map(|found| (found, 0));
         own.or_else(|| {
             let modules = (1..).zip(self.modules());

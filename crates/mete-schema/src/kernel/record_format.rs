@@ -36,6 +36,7 @@ fn field(line: &str) -> Option<Typed> {
 const VARYING: Type = Type::Other("of varying length");
 
 fn type_of(declaration: &str, kind: &str, is_array: bool, size: u32, is_signed: bool) -> Type {
+    // Such a field holds only the place and the length of its value.
     if kind.starts_with("__data_loc") || kind.starts_with("__rel_loc") {
         return VARYING;
     }
@@ -52,7 +53,8 @@ fn type_of(declaration: &str, kind: &str, is_array: bool, size: u32, is_signed: 
     }
 }
 
-/// A member of the record's structure, as a field. The member of a field that varies in length only says where that lies.
+/// A member of the record's structure, as a field. The member of a field that varies in length only says where that
+/// lies.
 pub(super) fn varying(member: Typed) -> Typed {
     match member.name.strip_prefix("__data_loc_") {
         Some(name) => Typed { name: name.to_owned(), kind: VARYING, ..member },

@@ -20,6 +20,7 @@ impl Parser<'_> {
         }
         self.count()?;
         self.advance();
+        // Both values may be choices: `?` binds to the right.
         let yes = self.choice()?;
         self.expect(":", "between the two values of `?`")?;
         let no = self.choice()?;
@@ -77,6 +78,7 @@ impl Parser<'_> {
         let span = self.span();
         if self.take("(") {
             let inner = self.choice()?;
+            // The tree has no parentheses: formatting adds those that are needed.
             let end = self.expect(")", "behind the expression")?;
             return Ok(Expr { kind: inner.kind, span: span.to(end) });
         }

@@ -12,6 +12,7 @@ const ITEMS: [&str; 3] = ["arch", "event", "at"];
 impl Parser<'_> {
     pub(super) fn file(&mut self) -> File {
         let mut parts = Vec::new();
+        // Beyond the limit no problem is reported, so that the rest need not be read.
         while !self.is_at_end() && self.problems.len() < MAX_PROBLEMS {
             let begin = self.at;
             match self.noted(Self::item) {
@@ -22,8 +23,8 @@ impl Parser<'_> {
         Block { parts, tail: self.tail() }
     }
 
-    /// Continues at the next line that begins like an item. Remarks on the way belong to the item with the mistake, and are
-    /// dropped with it.
+    /// Continues at the next line that begins like an item. Remarks on the way belong to the item with the mistake, and
+    /// are dropped with it.
     fn recover(&mut self, begin: usize) {
         self.at = self.at.max(begin);
         // Without a word more, the same mistake would be found again.
@@ -36,13 +37,15 @@ impl Parser<'_> {
         while self.next_remark(|remark, at| remark.before < at).is_some() {}
     }
 
-    /// Whether a keyword and a name follow. A field may be called `event`, too, but its type stands before it in the line.
+    /// Whether a keyword and a name follow. A field may be called `event`, too, but its type stands before it in the
+    /// line.
     fn begins_an_item(&self) -> bool {
         let next = self.words.get(self.at + 1).map(|word| word.token);
         ITEMS.iter().any(|item| self.is_name(item)) && next == Some(Token::Name)
     }
 
-    /// Whether a keyword, a name and a sign follow that no field has behind its name. Then the block before was not closed.
+    /// Whether a keyword, a name and a sign follow that no field has behind its name. Then the block before was not
+    /// closed.
     pub(super) fn is_surely_an_item(&self) -> bool {
         let behind = self.words.get(self.at + 2).map(|word| &self.text[word.span.bytes()]);
         self.word().is_first && self.begins_an_item() && matches!(behind, Some("{" | ":"))
@@ -88,7 +91,7 @@ impl Parser<'_> {
         if self.is("*") {
             let problem = Problem::new(
                 self.span(),
-                "a field is no pointer",
+                "a field cannot be a pointer",
                 "what it points to is gone when the log is read",
             );
             return self.report(
@@ -142,6 +145,7 @@ impl Parser<'_> {
         if self.word().token != Token::Text {
             return self.name("a name, or a text in quotes");
         }
+        // The quotes around the text: the lexer leaves none within it.
         let text = self.text().trim_matches('"').to_owned();
         let span = self.span();
         self.advance();
@@ -170,6 +174,7 @@ impl Parser<'_> {
         let mut arguments = Vec::new();
         while !self.is(")") {
             arguments.push(self.expression()?);
+            // A comma may stand behind the last value, too.
             if !self.take(",") && !self.is(")") {
                 return self.refuse("`,` or `)` behind a value");
             }

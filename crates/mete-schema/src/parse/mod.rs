@@ -11,8 +11,8 @@ use crate::problem::Problem;
 use crate::source::Span;
 use token::{Remark, Token, Word, Words};
 
-/// Parses one file; `file` is its index in the schema. Mistakes go into `problems`, items without mistakes into the tree: a
-/// mistake in one item does not hide the next item.
+/// Parses one file; `file` is its index in the schema. Mistakes go into `problems`, items without mistakes into the
+/// tree: a mistake in one item does not hide the next item.
 pub fn parse(file: u32, text: &str, problems: &mut Vec<Problem>) -> File {
     let Words { words, remarks } = token::words(file, text, problems);
     let mut parser = Parser { text, words, remarks, at: 0, remark: 0, problems, parts_left: 0 };
@@ -33,7 +33,7 @@ struct Parser<'a> {
     /// The next remark.
     remark: usize,
     problems: &'a mut Vec<Problem>,
-    /// How many parts the expression being read may still have.
+    /// The number of parts that the current expression may still have.
     parts_left: usize,
 }
 
@@ -113,6 +113,7 @@ impl<'a> Parser<'a> {
         let Some(value) = value.filter(|_| !text.contains('_')) else {
             return self.report(not_a_number(span, text));
         };
+        // C would read such a number as octal, a person as decimal.
         if digits.is_none() && text.len() > 1 && text.starts_with('0') {
             let problem = Problem::new(span, "a number begins with 0", "octal or decimal?");
             return self.report(problem.help("write it in decimal, or in hexadecimal as 0x…".to_owned()));

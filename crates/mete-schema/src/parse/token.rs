@@ -116,6 +116,7 @@ pub fn words(file: u32, text: &str, problems: &mut Vec<Problem>) -> Words {
     } else {
         collect(file, text, &mut found, problems);
     }
+    // The parser relies on it: it never looks for a word behind this one.
     found.words.push(Word { token: Token::End, span: end, is_first: true });
     found
 }
@@ -142,6 +143,7 @@ fn collect(file: u32, text: &str, found: &mut Words, problems: &mut Vec<Problem>
             }
             Ok(token @ (Token::Name | Token::Number | Token::Text)) if bytes.len() > MAX_NAME_LETTERS => {
                 problems.extend(too_long(token, span, &text[bytes]));
+                // Kept as a word, so that the parser does not report that one is missing.
                 found.words.push(Word { token, span, is_first: std::mem::take(&mut is_first) });
             }
             // The rest of the file may be meant as part of the comment.
@@ -155,7 +157,7 @@ fn collect(file: u32, text: &str, found: &mut Words, problems: &mut Vec<Problem>
     }
 }
 
-/// Quoted texts are paths, and may be longer than names.
+/// The problem of a word that is too long. Quoted texts are paths, and may be longer than names.
 fn too_long(token: Token, span: Span, text: &str) -> Option<Problem> {
     const MAX_TEXT_LETTERS: usize = 1024;
     let (what, limit) =

@@ -1,15 +1,15 @@
 //! Programs and libraries as files (ELF, 64 bits, little endian): their symbols, segments and notes.
 //!
-//! Only what a point can ask for is read, and only from its place in the file, because programs may be larger than memory.
-//! Nothing is trusted: a part that lies outside of the file counts as missing.
+//! Only what a point can ask for is read, and only from its place in the file, because programs may be larger than
+//! memory. Nothing is trusted: a part that lies outside of the file counts as missing.
 
 use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// The most bytes that are read of one file in all. The largest programs have a fifth of that. Without the limit, sections
-/// that overlap could turn a small file into a large one.
+/// The most bytes that are read of one file in all. The largest programs have a fifth of that. Without the limit,
+/// sections that overlap could turn a small file into a large one.
 const MAX_BYTES: u64 = 2 << 30;
 
 const LOADED: u32 = 1;

@@ -1,4 +1,4 @@
-//! Programs and libraries that points are put on: whether they have what a point names, and where it lies.
+//! Programs and libraries in which points are put: whether a place that a point names exists, and where it lies.
 
 mod elf;
 mod probe;
@@ -179,6 +179,7 @@ impl Program {
     pub fn offset(&self, place: &str) -> Result<u64, ProgramError> {
         let address = match CodePlace::of(place) {
             CodePlace::Address(address) => address,
+            // No code lies at the largest address, so that a sum that is too large finds none.
             CodePlace::Symbol(name, by) => self.function(name)?.saturating_add(by),
         };
         self.elf.offset_of(address).ok_or_else(|| {
@@ -261,6 +262,7 @@ fn near_file(path: &Path) -> Option<String> {
     let entries =
         fs::read_dir(directory).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let names: Vec<_> = entries.take(MOST_COMPARED).collect();
+    // The file itself may be there, and only unreadable.
     let near = nearest::nearest(name, names.iter().map(String::as_str)).filter(|near| *near != name)?;
     Some(directory.join(near).display().to_string())
 }

@@ -166,7 +166,7 @@ impl Scope<'_> {
                 let side = if left.kind == Type::Truth { left } else { right };
                 let problem = Problem::new(
                     side.span,
-                    "this is true or false: it is not more or less than anything",
+                    "this is true or false: it cannot be compared by size",
                     "expected a number",
                 );
                 return Err(Box::new(problem.help("`a < b < c` is written `a < b && b < c`".to_owned())));

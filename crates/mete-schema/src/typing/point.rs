@@ -43,6 +43,7 @@ impl Checker<'_> {
         let event = &self.schema.events[log.event];
         let condition = log.condition.as_ref().and_then(|condition| self.truth(scope, condition));
         let mut values = Vec::new();
+        // There is one argument for each field: a schema with another number is refused when it is read.
         for (argument, field) in log.arguments.iter().zip(&event.fields) {
             if self.is_full() {
                 break;
@@ -163,6 +164,7 @@ fn absent(point: &Point, kernel: &str, what: &str, name: &str, known: &[String])
     let plain = name.rsplit(':').next().unwrap_or(name);
     let help = match nearest::nearest(plain, known.iter().map(String::as_str)) {
         Some(near) if near != plain => Some(format!("did you mean `{near}`?")),
+        // The name is right, so that the group must be wrong.
         Some(_) => Some("a tracepoint of that name belongs to another group".to_owned()),
         None if what == "function" => {
             Some("a function that the compiler inlined everywhere is not there".to_owned())

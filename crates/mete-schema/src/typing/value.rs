@@ -190,8 +190,8 @@ impl Scope<'_> {
         Ok(Value::new(Node::Known(known), kind, span))
     }
 
-    /// A member of a structure, or `args.x` and `here.x`, which are not members: the first is the argument `x`, the second
-    /// the known value `x`. Where the point has an argument called `here`, `here.x` is a member of that.
+    /// A member of a structure, or `args.x` and `here.x`, which are not members: the first is the argument `x`, the
+    /// second the known value `x`. Where the point has an argument called `here`, `here.x` is a member of that.
     fn member(&self, base: &Expr, name: &Name, span: Span) -> ValueResult {
         if matches!(&base.kind, ExprKind::Name(base) if base == ARGS) {
             return self.argument_value(self.argument(&name.text), &name.text, span);
@@ -200,7 +200,7 @@ impl Scope<'_> {
             let known = Known::by_name(&name.text).ok_or_else(|| {
                 let help = nearest::help(&name.text, KNOWN.map(|(name, ..)| name), "known");
                 Box::new(
-                    Problem::new(name.span, format!("nothing is known as `{}`", name.text), "here")
+                    Problem::new(name.span, format!("there is no known value `{}`", name.text), "here")
                         .help(help),
                 )
             })?;
@@ -208,6 +208,7 @@ impl Scope<'_> {
         }
         let base = self.value(base)?;
         let (record, kernel) = match (&base.kind, self.kernel) {
+            // Without a kernel, no member can be checked.
             (Type::Unknown, _) | (_, None) => {
                 return Ok(Value::new(Node::Member(base.into(), name.text.clone()), Type::Unknown, span));
             }
@@ -239,6 +240,7 @@ impl Scope<'_> {
             // Nothing is known of the array, so that no index is too large.
             (Type::Unknown, _) => (Type::Unknown, u32::MAX),
             (Type::Array(of, count), Some(kernel)) => (kernel.kind(*of), *count),
+            // A letter is a `char`, which has a sign in schemata.
             (Type::Text(letters), _) => (Type::Int(Int::signed(8)), *letters),
             _ => {
                 return Err(wrong(
@@ -286,6 +288,7 @@ impl Scope<'_> {
             }
             (FieldType::Int(int), _) => Type::Int(int),
             (FieldType::Address, _) => Type::Pointer(None),
+            // Only `bool` is left: no word means a text.
             _ => Type::Truth,
         };
         // A constant that the cast changes is none any more.

@@ -69,8 +69,8 @@ pub fn nasty(crate_directory: &str, generated: &str) -> Vec<String> {
     names.into_iter().filter(|name| is_taken(name)).collect()
 }
 
-/// Schemata with at most `most` events each. Each event has one of these names, and a field of each kind, with its own name
-/// and with others.
+/// Schemata with at most `most` events each. Each event has one of these names, and a field of each kind, with its own
+/// name and with others.
 pub fn schemata(names: &[String], most: usize) -> Vec<String> {
     const KINDS: [&str; 4] = ["int", "bool", "address", "char"];
     let fields = |nth: usize| -> String {

@@ -6,16 +6,17 @@
 //! |---|---|
 //! | `struct mete_place` | state of a record between its beginning and its end |
 //! | `struct mete_here` | state that the records of one run of a program share, all 0 at first: the buffer, the time |
-//! | `METE_BEGIN(place, here, id, bytes)` | room for a record of this event and constant size; NULL where there is none, or the event is off |
-//! | `METE_END(place, record, id, bytes)` | the record's fields are complete: its header is written, and it is committed |
-//! | `METE_PARAMETER(ctx, n)`, `METE_RETURNED(ctx)` | the registers of a call, from 0, and of its return |
+//! | `METE_BEGIN(place, here, id, bytes)` | room for a record of this event and constant size; NULL if there is none, or if the event is off |
+//! | `METE_END(place, record, id, bytes)` | completes a record with all its fields: writes its header, and commits it |
+//! | `METE_PARAMETER(ctx, n)`, `METE_RETURNED(ctx)` | argument n of a call, from 0; the value that a call returns |
 //! | `METE_STATIC_ARGUMENT(ctx, n)` | a value of a static probe, from 0; in `usdt.h`, which only schemata with such points include |
 //! | `METE_TIME()`, `METE_DOMAIN()`, `METE_COUNTER(n)` | the values of these names |
 //!
-//! and includes `<bpf/bpf_helpers.h>` and `<bpf/bpf_core_read.h>`. Structures of the kernel are declared with the
-//! members that are read and no others; where those lie is found when the programs are loaded (CO-RE).
+//! That file also includes `<bpf/bpf_helpers.h>` and `<bpf/bpf_core_read.h>`. Structures of the kernel are declared
+//! with only those members that are read. The loader finds where the members lie (CO-RE).
 //!
-//! Programs do not write the header: a reader of the buffer takes its first word as the sign that the record is complete.
+//! Programs do not write the header: a reader of the buffer takes its first word as the sign that the record is
+//! complete.
 
 mod benchmark;
 mod spare;
@@ -81,7 +82,8 @@ fn refusal(point: &Point, checked: &CheckedPoint) -> Option<Problem> {
     Some(Problem::new(point.span, title, label).help(help.to_owned()))
 }
 
-/// The most pointers that the loader library's macro follows, where the kernel does not let a program follow them itself.
+/// The most pointers that the loader library's macro follows, where the kernel does not let a program follow them
+/// itself.
 const MOST_POINTERS: usize = 9;
 
 /// Values that lie behind too many pointers.
@@ -141,8 +143,8 @@ const QUIET: &str = "\
 
 ";
 
-/// The indexes of the points at each place. They share one program, because a second program at the same place would cost
-/// more than the work of the first one.
+/// The indexes of the points at each place. They share one program, because a second program at the same place would
+/// cost more than the work of the first one.
 fn by_target(schema: &Schema) -> Vec<(&Target, Vec<usize>)> {
     // In the schema's order, so that the same schema always gives the same text.
     let mut order: Vec<(&Target, Vec<usize>)> = Vec::new();
@@ -155,8 +157,8 @@ fn by_target(schema: &Schema) -> Vec<(&Target, Vec<usize>)> {
     order
 }
 
-/// The section, which tells the loader the kind of program. It has no path and no symbol of a user's program: the recorder
-/// attaches there itself, so that code that was compiled for one program serves for all.
+/// The section, which tells the loader the kind of program. It has no path and no symbol of a user's program: the
+/// recorder attaches there itself, so that code that was compiled for one program serves for all.
 fn section(target: &Target) -> Option<String> {
     match target {
         Target::TpBtf(name) => Some(format!("tp_btf/{name}")),
@@ -182,7 +184,7 @@ fn way<'a>(target: &'a Target, kernel: &dyn KernelTypes) -> Cow<'a, Target> {
     }
 }
 
-/// Whether the kernel knows the types of a program's arguments, and lets it look through them.
+/// Whether the kernel knows the types of a program's arguments, and lets the program follow them by plain loads.
 fn is_direct(target: &Target) -> bool {
     matches!(target, Target::TpBtf(_) | Target::Fentry(_) | Target::Fexit(_))
 }
@@ -222,8 +224,10 @@ fn program(
 ) {
     let target = &*way(target, kernel);
     let writer = Writer { kernel, is_direct: is_direct(target) };
+    // `refusal` has refused points whose target has no section.
     let section = section(target).unwrap_or_default();
     let _ = writeln!(text, "SEC(\"{section}\")\nint {name}(mete_u64 *ctx)\n{{");
+    // All points of one place have the same arguments.
     let arguments = points.first().and_then(|(_, point)| point.arguments.as_deref()).unwrap_or_default();
     // The compiler would warn of variables that are not used.
     let used = used_arguments(points);

@@ -57,8 +57,8 @@ impl Writer<'_> {
         format!("({} {} {})", self.side(left, right), operator.sign(), self.side(right, left))
     }
 
-    /// One side of an operator. Beside a pointer it becomes a pointer without a type, so that pointers to different types
-    /// can be compared.
+    /// One side of an operator. Beside a pointer it becomes a pointer without a type, so that pointers to different
+    /// types can be compared.
     fn side(&self, value: &Value, other: &Value) -> String {
         match (&other.kind, value.constant) {
             // 0 is C's own null pointer, whatever its type.
@@ -77,6 +77,7 @@ impl Writer<'_> {
     }
 
     fn number(&self, number: u64, kind: &Type) -> String {
+        // With its suffix, a literal has the type in C that the check has given it.
         match kind {
             Type::Int(Int { bits: 32, .. }) => number.to_string(),
             Type::Int(Int { is_signed: true, .. }) => format!("{number}ll"),
@@ -97,6 +98,7 @@ impl Writer<'_> {
     fn member(&self, base: &Value, name: &str) -> String {
         let is_bit_field =
             record_of(self.kernel, &base.kind).is_some_and(|id| self.kernel.is_bit_field(id, name));
+        // The other macros take the address of a member, which a bit field does not have.
         if is_bit_field {
             return self.bit_field(base, name);
         }
@@ -165,6 +167,7 @@ impl Writer<'_> {
     }
 
     fn copy(&self, to: &str, letters: u16, there: u32, value: &Value) -> String {
+        // The source may be shorter than the field, whose end is cleared then.
         let rest = u32::from(letters) - there;
         let clear = match rest {
             0 => String::new(),
