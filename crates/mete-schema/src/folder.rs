@@ -35,7 +35,7 @@ pub enum Trust {
     Own,
 }
 
-/// An open folder, found once.
+/// A folder that was found once, and is held since.
 #[derive(Debug)]
 pub struct Folder(OwnedFd);
 

@@ -11,7 +11,7 @@
 //!                   format          explain, generate       KernelTypes (BTF, or by hand)
 //! ```
 //!
-//! 1. [`parse`] reads one file. It does not look up names, so that a file with unknown names can still be formatted.
+//! 1. [`parse()`] reads one file. It does not look up names, so that a file with unknown names can still be formatted.
 //! 2. [`Schema::read`] resolves the names of all files together and gives each field its place ([`layout`]).
 //! 3. [`check`] gives each expression its type, with a kernel's type information where it is available.
 //!

@@ -14,7 +14,7 @@ pub const MAX_EXPRESSION_PARTS: usize = 256;
 pub const MAX_EVENTS: usize = 1024;
 /// Fields of one event.
 pub const MAX_FIELDS: usize = 64;
-/// Bytes of one record, its header included. BPF programs build a record on a stack of 512 bytes.
+/// Bytes of one record, its header included. BPF programs may build a record on their stack, which has 512 bytes.
 pub const MAX_RECORD_BYTES: usize = 256;
 /// Virtual counters. The switch programs of the kernel component keep the same number.
 pub const MAX_COUNTERS: u64 = 16;

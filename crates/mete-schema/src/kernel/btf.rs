@@ -94,7 +94,7 @@ struct TypeHead {
     /// The type's size, or the type that it leads to.
     size_or_type: u32,
     rest: usize,
-    /// Whether a module's description has found the type in the kernel's.
+    /// Whether the type is the kernel's, found through a module's description.
     is_of_base: bool,
 }
 
@@ -225,7 +225,7 @@ impl Btf {
         })
     }
 
-    /// The numbers of the kernel's types and of the bytes of its names, which stand before a module's own.
+    /// How many types and bytes of names the kernel has, which stand before a module's own.
     fn before(&self) -> (usize, usize) {
         self.base.as_ref().map_or((0, 0), |base| (base.places.len(), base.strings.len()))
     }

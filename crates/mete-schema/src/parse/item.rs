@@ -27,7 +27,7 @@ impl Parser<'_> {
     /// are dropped with it.
     fn recover(&mut self, begin: usize) {
         self.at = self.at.max(begin);
-        // Without a word more, the same mistake would be found again.
+        // At least one word further, because otherwise the same mistake would be found again.
         if self.at == begin {
             self.advance();
         }

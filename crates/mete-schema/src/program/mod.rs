@@ -1,4 +1,4 @@
-//! Programs and libraries in which points are put: whether a place that a point names exists, and where it lies.
+//! Programs and libraries that have points: whether a place that a point names exists, and where it lies.
 
 mod elf;
 mod probe;

@@ -33,7 +33,7 @@ pub struct CheckedPoint {
     pub arguments: Option<Vec<Typed>>,
     /// The condition under which the point logs anything.
     pub when: Option<Value>,
-    /// What is logged, in the order of the schema.
+    /// The events that the point logs, in the order of the schema.
     pub logs: Vec<CheckedLog>,
 }
 

@@ -291,7 +291,7 @@ impl Scope<'_> {
             // Only `bool` is left: no word means a text.
             _ => Type::Truth,
         };
-        // A constant that the cast changes is none any more.
+        // A value that the cast changes is not treated as a constant.
         let constant = value.constant.filter(|constant| {
             let magnitude = constant.unsigned_abs() as u64;
             matches!(wanted, FieldType::Int(int) if int.holds_value(magnitude, *constant < 0))

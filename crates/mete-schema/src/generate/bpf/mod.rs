@@ -1,6 +1,6 @@
 //! Programs for the kernel: one for each place, straight-line except for the schema's own conditions.
 //!
-//! The file that includes this code describes the buffer before, by structures and macros:
+//! The file that includes this code first describes the buffer, by structures and macros:
 //!
 //! | name | meaning |
 //! |---|---|
@@ -134,8 +134,8 @@ fn name(nth: usize) -> String {
     format!("mete_at_{nth}")
 }
 
-/// Switches warnings off that a user's expressions may cause. The expressions have been checked, and their style is the
-/// user's choice.
+/// Switches off the warnings that a user's expressions may cause. The expressions have been checked, and their style is
+/// the user's choice.
 const QUIET: &str = "\
 #pragma clang diagnostic ignored \"-Wparentheses-equality\"
 #pragma clang diagnostic ignored \"-Wtautological-compare\"
