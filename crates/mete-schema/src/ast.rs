@@ -1,25 +1,25 @@
 //! A schema file as it was written: its items, and the comments that belong to each.
 //!
-//! Two trees are equal if they say the same, wherever it stands: places are not compared. So
-//! formatting can be tested: `parse(format(tree)) == tree`.
+//! Two trees are equal if they have the same content: their spans are not compared. So a test can format a tree, and
+//! compare it with what is parsed again: `parse(format(tree)) == tree`.
 
 use crate::source::Span;
 
-/// What was written around a piece of a schema and belongs to it.
+/// The comments and the documentation that belong to a piece of a schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// Comments before it or inside it, with their markers. An empty one is an empty line.
+    /// Comments before the piece or inside it, with their markers. An empty string is an empty line.
     pub comments: Vec<String>,
-    /// The lines of its documentation, without their markers.
+    /// The lines of the piece's documentation, without their markers.
     pub docs: Vec<String>,
-    /// Comments behind it in the same line.
+    /// Comments behind the piece in the same line.
     pub trail: Vec<String>,
 }
 
 /// A piece and its notes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted<T> {
-    /// What belongs to it.
+    /// The comments and the documentation of the piece.
     pub notes: Notes,
     /// The piece.
     pub is: T,
@@ -48,12 +48,12 @@ pub enum Item {
     Point(Point),
 }
 
-/// A word of the user's choice, and where it stands.
+/// A word that the author has chosen, and where it stands.
 #[derive(Clone, Debug)]
 pub struct Name {
     /// The word.
     pub text: String,
-    /// Where.
+    /// Where it stands.
     pub span: Span,
 }
 
@@ -68,7 +68,7 @@ impl Eq for Name {}
 /// Counters of one architecture (paper §4.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arch {
-    /// Which one.
+    /// The architecture's name.
     pub name: Name,
     /// What each counter counts there.
     pub bindings: Block<Binding>,
@@ -99,7 +99,7 @@ pub struct Field {
     pub kind: Name,
     /// Its name.
     pub name: Name,
-    /// How many, of an array.
+    /// The number of elements, if the field is an array.
     pub length: Option<Number>,
 }
 
@@ -108,7 +108,7 @@ pub struct Field {
 pub struct Point {
     /// `tp_btf:sched_switch`
     pub target: Target,
-    /// Only if this is true.
+    /// The condition under which the point logs anything.
     pub when: Option<Expr>,
     /// What is logged, in this order.
     pub actions: Block<Action>,
@@ -119,18 +119,18 @@ pub struct Point {
 pub struct Target {
     /// The kind of point.
     pub kind: Name,
-    /// Where it is.
+    /// The parts behind the kind, which name the place.
     pub parts: Vec<Name>,
 }
 
 /// `if CONDITION log EVENT(ARGUMENTS)`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
-    /// Only if this is true.
+    /// The condition under which the event is logged.
     pub condition: Option<Expr>,
     /// The event.
     pub event: Name,
-    /// A value for each of its fields.
+    /// A value for each field of the event.
     pub arguments: Vec<Expr>,
 }
 
@@ -139,9 +139,9 @@ pub struct Action {
 pub struct Number {
     /// Its value.
     pub value: u64,
-    /// As `0x…`.
+    /// Whether it was written as `0x…`.
     pub is_hexadecimal: bool,
-    /// Where.
+    /// Where it stands.
     pub span: Span,
 }
 
@@ -156,9 +156,9 @@ impl Eq for Number {}
 /// An expression over the arguments of a point.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// The kind of expression, with its parts.
     pub kind: ExprKind,
-    /// Where.
+    /// Where it stands.
     pub span: Span,
 }
 
@@ -287,7 +287,7 @@ impl Binary {
         }
     }
 
-    /// How strongly it binds, as in C: more binds first.
+    /// How strongly it binds, as in C. An operator with a larger number binds first.
     pub fn strength(self) -> u8 {
         match self {
             Binary::Or => 1,
@@ -305,6 +305,7 @@ impl Binary {
 
     /// Whether it compares, so that its result is true or false.
     pub fn compares(self) -> bool {
+        // The strengths of equality and of order.
         (6..=7).contains(&self.strength())
     }
 }

@@ -1,20 +1,20 @@
 //! What the virtual counters of a schema can count, by well-known names (paper §4.1).
 
-/// A well-known name, and how this machine's counters are asked for it.
+/// A well-known name, and how the kernel is asked for its counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// As schemata write it.
+    /// The name in schemata.
     pub name: &'static str,
-    /// As the perf tool writes it.
+    /// The name or number in the notation of the perf tool.
     pub perf: Perf,
 }
 
-/// How a counter is asked for.
+/// How the kernel is asked for a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Perf {
-    /// The kernel knows what it is on each processor, or counts it itself.
+    /// By name: the kernel knows the counter of each processor, or counts by itself.
     Everywhere(&'static str),
-    /// The kernel has no name for it; the makers' numbers for it, as the perf tool writes raw events.
+    /// By the makers' numbers, as the perf tool writes raw events, because the kernel has no name for the counter.
     ByMaker {
         /// Zen and later.
         amd: &'static str,
@@ -27,7 +27,7 @@ const fn everywhere(name: &'static str, perf: &'static str) -> Counter {
     Counter { name, perf: Perf::Everywhere(perf) }
 }
 
-/// All of them. The paper's names come first.
+/// All well-known counters. The paper's names come first.
 pub const COUNTERS: [Counter; 26] = [
     everywhere("l1_cache_misses", "L1-dcache-load-misses"),
     Counter { name: "l2_cache_misses", perf: Perf::ByMaker { amd: "r964", intel: "r3f24" } },
@@ -62,12 +62,13 @@ pub fn by_name(name: &str) -> Option<&'static Counter> {
     COUNTERS.iter().find(|counter| counter.name == name)
 }
 
-/// The architecture that every machine is, where no other block fits.
+/// The name of an architecture block that applies to every machine, for counters that no other block binds.
 pub const ANY: &str = "any";
 
-/// The number in `counter0` to `counter15`.
+/// The number in a name such as `counter0`.
 pub fn number(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("counter")?;
+    // `parse` would accept `+1`, and `counter01` would be a second name for `counter1`.
     let is_plain = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
     digits.parse().ok().filter(|_| is_plain && (digits == "0" || !digits.starts_with('0')))
 }

@@ -1,8 +1,8 @@
-//! Expressions of `probe:` points, evaluated where their rows are read.
+//! Evaluates the expressions of `probe:` points, where the rows of programs are read.
 //!
-//! Everywhere else an expression becomes C and runs in the kernel. Here it gives what C gives: each value is held in 64
-//! bits as its type has it, with its sign, and cut down to that type after each step. A test has a C compiler say
-//! whether that is so.
+//! At all other points, an expression becomes C and runs in the kernel. Here it gives the same result as in C: each
+//! value is held in 64 bits, extended by the sign of its type, and is cut down to that type after each step. A test
+//! compares the results with those of a C compiler.
 
 use crate::ast::{Binary, Unary};
 use crate::kernel::Type;
@@ -13,13 +13,13 @@ use crate::schema::Event;
 use crate::types::{FieldType, Int};
 use crate::typing::{CheckedLog, Node, Value, common};
 
-/// The name of a row's correspondent in expressions; its value is the other argument.
+/// The name of a row's correspondent in expressions. The other argument is the row's value.
 const CORRESPONDENT: &str = "correspondent";
 
 /// What is known of one row of the log facility.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// What the program gave: a number, the length of a phase, a sample.
+    /// The value that the program gave: a number, the length of a phase, a sample.
     pub value: u64,
     /// The domain at the other end.
     pub correspondent: u16,
@@ -27,24 +27,25 @@ pub struct Row {
     pub cpu: u32,
     /// The program's process.
     pub tgid: i32,
-    /// When, in the trace's clock.
+    /// The time by the trace's clock.
     pub time: u64,
     /// The domain that is charged.
     pub domain: u16,
 }
 
-/// Words that the fields of a record take at most.
+/// The most words that the fields of a record take.
 pub const WORDS: usize = (MAX_RECORD_BYTES - HEADER_BYTES) / 8;
-/// Fields of a record, as they lie behind its header.
+/// The fields of a record, as they lie behind its header.
 pub type Words = [u64; WORDS];
 
 impl Row {
-    /// Whether a condition holds; none always does.
+    /// Whether a condition holds. A missing condition always holds.
     pub fn fulfils(&self, condition: Option<&Value>) -> bool {
-        condition.is_none_or(|condition| self.bits(condition) != 0)
+        condition.is_none_or(|condition| self.is_true(condition))
     }
 
-    /// Puts the fields of a record in their places, and says how many words they are. `words` need not be cleared.
+    /// Writes the fields of a record to their places in `words`, and returns the number of words that they take. The
+    /// caller need not clear `words`.
     pub fn encode(&self, event: &Event, log: &CheckedLog, words: &mut Words) -> usize {
         let count = ((event.layout.size - HEADER_BYTES) / 8).min(words.len());
         words[..count].fill(0);
@@ -52,13 +53,17 @@ impl Row {
         for ((field, offset), value) in fields {
             let bits = cut(self.bits(value), Int::unsigned((field.kind.size().min(8) * 8) as u8));
             let place = offset - HEADER_BYTES;
-            // Fields lie at multiples of their size, so none crosses a word.
+            // Fields lie at multiples of their size, so that none crosses the end of a word.
             words[place / 8] |= bits << (place % 8 * 8);
         }
         count
     }
 
-    /// A value as its type has it, extended to 64 bits by its sign.
+    fn is_true(&self, value: &Value) -> bool {
+        self.bits(value) != 0
+    }
+
+    /// A value of its type, extended to 64 bits by its sign.
     fn bits(&self, value: &Value) -> u64 {
         let int = int(value);
         match &value.node {
@@ -66,14 +71,14 @@ impl Row {
             Node::Argument(name) if name == CORRESPONDENT => self.correspondent.into(),
             Node::Argument(_) => self.value,
             Node::Known(known) => self.known(*known),
-            Node::Cast(FieldType::Bool, of) => u64::from(self.bits(of) != 0),
+            Node::Cast(FieldType::Bool, of) => u64::from(self.is_true(of)),
             Node::Cast(_, of) => cut(self.bits(of), int),
             Node::Unary(operator, of) => unary(*operator, self.bits(of), int),
             Node::Binary(operator, left, right) => self.binary(*operator, left, right, int),
             Node::Choice(condition, yes, no) => {
-                cut(self.bits(if self.bits(condition) != 0 { yes } else { no }), int)
+                cut(self.bits(if self.is_true(condition) { yes } else { no }), int)
             }
-            // There is nothing at a probe point that has parts.
+            // No value at a probe point has members or elements.
             Node::Member(..) | Node::Index(..) => 0,
         }
     }
@@ -81,30 +86,33 @@ impl Row {
     fn known(&self, known: Known) -> u64 {
         match known {
             Known::Cpu => self.cpu.into(),
+            // Extended by its sign, as `bits` promises.
             Known::Tgid => i64::from(self.tgid) as u64,
             Known::Time => self.time,
             Known::Domain => self.domain.into(),
-            // Refused when the schema is checked: no row has them.
+            // No row has these: the check of the schema refuses them.
             Known::Pid | Known::Comm | Known::Current | Known::Counter(_) => 0,
         }
     }
 
     fn binary(&self, operator: Binary, left: &Value, right: &Value, result: Int) -> u64 {
-        let truth = |value: &Value| self.bits(value) != 0;
         match operator {
-            Binary::Or => u64::from(truth(left) || truth(right)),
-            Binary::And => u64::from(truth(left) && truth(right)),
+            Binary::Or => u64::from(self.is_true(left) || self.is_true(right)),
+            Binary::And => u64::from(self.is_true(left) && self.is_true(right)),
             _ if operator.compares() => {
+                // C converts both sides to one type first.
                 let both = common(int(left), int(right));
-                let side = |value| cut(self.bits(value), both);
-                u64::from(compare(operator, side(left), side(right), both))
+                let (left, right) = (cut(self.bits(left), both), cut(self.bits(right), both));
+                u64::from(compare(operator, left, right, both))
             }
+            // The right side needs no cut: as a distance or a divisor it is a constant that fits, and the other
+            // operators use only those of its bits that are left in the result.
             _ => cut(compute(operator, cut(self.bits(left), result), self.bits(right), result), result),
         }
     }
 }
 
-/// The number that a value is: addresses and truth are numbers, too.
+/// The type of a value as a number: addresses and truth values are numbers, too.
 fn int(value: &Value) -> Int {
     match value.kind {
         Type::Int(int) => int,
@@ -113,9 +121,10 @@ fn int(value: &Value) -> Int {
     }
 }
 
-/// What is left of a number in a type, extended to 64 bits by its sign.
+/// The part of a number that fits a type, extended to 64 bits by its sign.
 fn cut(bits: u64, int: Int) -> u64 {
     let unused = 64 - u32::from(int.bits.clamp(1, 64));
+    // The type's sign comes to lie at the top, from where the arithmetic shift copies it.
     let upper = bits << unused;
     if int.is_signed { (upper.cast_signed() >> unused).cast_unsigned() } else { upper >> unused }
 }
@@ -140,11 +149,14 @@ fn compare(operator: Binary, left: u64, right: u64, int: Int) -> bool {
     }
 }
 
-/// Divisors and shifts are constants that the check has let pass.
+/// The result of an operation on signed numbers; 0 if there is none, which the check of the schema excludes.
+fn signed(left: u64, right: u64, operation: fn(i64, i64) -> Option<i64>) -> u64 {
+    operation(left.cast_signed(), right.cast_signed()).unwrap_or(0).cast_unsigned()
+}
+
+/// The result of an operator, not yet cut down to its type. The check of the schema has allowed only constants as
+/// divisors and distances of shifts, and only those that C defines a result for.
 fn compute(operator: Binary, left: u64, right: u64, int: Int) -> u64 {
-    let signed = |of: fn(i64, i64) -> Option<i64>| {
-        of(left.cast_signed(), right.cast_signed()).unwrap_or(0).cast_unsigned()
-    };
     match operator {
         Binary::BitOr => left | right,
         Binary::BitXor => left ^ right,
@@ -154,8 +166,8 @@ fn compute(operator: Binary, left: u64, right: u64, int: Int) -> u64 {
         Binary::ShiftRight => left.wrapping_shr(right as u32),
         Binary::Subtract => left.wrapping_sub(right),
         Binary::Multiply => left.wrapping_mul(right),
-        Binary::Divide if int.is_signed => signed(i64::checked_div),
-        Binary::Remainder if int.is_signed => signed(i64::checked_rem),
+        Binary::Divide if int.is_signed => signed(left, right, i64::checked_div),
+        Binary::Remainder if int.is_signed => signed(left, right, i64::checked_rem),
         Binary::Divide => left.checked_div(right).unwrap_or(0),
         Binary::Remainder => left.checked_rem(right).unwrap_or(0),
         _ => left.wrapping_add(right),
@@ -180,7 +192,7 @@ mod tests {
         (u64::MAX, 65534),
     ];
 
-    /// What `mete` makes of an expression for each of the rows, as a number of 64 bits; `None` if it is refused.
+    /// The value of an expression for each of the rows, as a number of 64 bits; `None` if the expression is refused.
     fn evaluated(expression: &str) -> Option<Vec<u64>> {
         let text = format!("event A {{ u64 x }}\nat probe:p when ({expression}) == ({expression}) log A(0)");
         let schema = Schema::read(&[Source::new("a.mete", text)]).ok()?;
@@ -192,7 +204,7 @@ mod tests {
         Some(ROWS.into_iter().map(|given| row(given).bits(value)).collect())
     }
 
-    /// Expressions of all operators over all types, deeper ones made of others.
+    /// Expressions with all operators over all types. Larger ones are built from smaller ones.
     fn expressions() -> Vec<String> {
         let mut random = 0x9e37_79b9_7f4a_7c15_u64;
         let mut below = |limit: usize| {
@@ -224,7 +236,7 @@ mod tests {
         all
     }
 
-    /// Expressions are nearly C; what is missing are the casts.
+    /// A C program that prints the value of each expression. Expressions are nearly C: only the casts must be defined.
     fn program(expressions: &[String]) -> String {
         let mut text = "#include <stdio.h>\n".to_owned();
         let types = [
@@ -256,7 +268,7 @@ mod tests {
         std::fs::create_dir_all(&place).unwrap();
         let (source, binary) = (place.join("all.c"), place.join("all"));
         std::fs::write(&source, program(&expressions)).unwrap();
-        // Numbers wrap, as they do in programs of the kernel.
+        // Signed numbers wrap, as they do in programs of the kernel.
         let built =
             Command::new("cc").args(["-w", "-O0", "-fwrapv", "-o"]).arg(&binary).arg(&source).status();
         let said = built.map(|status| {

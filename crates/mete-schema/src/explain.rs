@@ -9,8 +9,8 @@ use crate::layout::HEADER_BYTES;
 use crate::schema::{Binding, Event, Field, Point, Schema};
 use crate::typing::Checked;
 
-/// The events with their records to the byte, the counters, the points; with the types of the points' arguments
-/// where the schema has been checked against a kernel.
+/// Describes the events with each byte of their records, the counters and the points. If the schema has been checked
+/// against a kernel, the description includes the arguments of the points and their types.
 pub fn explain(schema: &Schema, checked: Option<&Checked>) -> String {
     let mut text = String::new();
     for event in &schema.events {
@@ -34,6 +34,7 @@ pub fn explain(schema: &Schema, checked: Option<&Checked>) -> String {
         }
         text.push('\n');
     }
+    // One line break at the end, whichever part came last.
     text.truncate(text.trim_end().len());
     text.push('\n');
     text
@@ -50,6 +51,7 @@ fn event(text: &mut String, event: &Event, schema: &Schema) {
         writeln!(text, "event {} (number {}): {} bytes a record", event.name, event.id, event.layout.size);
     docs(text, &event.docs, "    ");
     let width = event.fields.iter().map(|field| field.name.len()).max().unwrap_or(0).max("serial".len());
+    // A row is one line, even if the documentation has several.
     let mut row = |offset: usize, bytes: usize, kind: &str, name: &str, about: &str| {
         let line =
             format!("    {offset:>4} {bytes:>4}  {kind:<10} {name:<width$}  {}", about.replace('\n', " "));
@@ -65,6 +67,7 @@ fn event(text: &mut String, event: &Event, schema: &Schema) {
         "one more than the record before it on the same processor, lost ones included",
     );
     row(8, 8, "u64", "time", "time stamp");
+    // The rows are in the order of the record, which may differ from the order of the arguments.
     let mut order: Vec<usize> = (0..event.fields.len()).collect();
     order.sort_by_key(|nth| event.layout.offsets[*nth]);
     for nth in order {
@@ -136,4 +139,4 @@ fn brief(kind: &Type) -> String {
     }
 }
 
-const _: () = assert!(HEADER_BYTES == 16, "the rows above say so");
+const _: () = assert!(HEADER_BYTES == 16, "the rows of the header above have 16 bytes");

@@ -1,5 +1,5 @@
-//! Folders by descriptor. A path is gone through once, part by part; what was found is held open, and everything
-//! after that is done in it. So it does not matter what other users put in the place of a part meanwhile.
+//! Folders that are held by descriptor. A path is walked once, part by part. The folder that was found is held, and all
+//! further work is done in it. So it does not matter what other users put in the place of a part in the meantime.
 //!
 //! ```text
 //!   path ──▶ part ──▶ part ──▶ … ──▶ Place { folder, name, entry }
@@ -18,76 +18,81 @@ use rustix::fs::{self, FileType, Mode, OFlags, PROC_SUPER_MAGIC, Stat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-/// As many links as the kernel follows.
+/// The most links on the way. The kernel has the same limit.
 const MOST_LINKS: u32 = 40;
+/// Holds a file without opening it and without following a link.
 const FIND: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Which parts of a path are gone through.
+/// Which parts of a path a walk may pass through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// For outputs. Links only where the kernel follows them with `fs.protected_symlinks`: in a folder like `/tmp`,
-    /// where everybody may write, those of this user and of the folder's owner. A link at the last name must be this
-    /// user's or root's wherever it is.
+    /// For outputs. A link is followed only where the kernel follows it with `fs.protected_symlinks`: in a folder such
+    /// as `/tmp`, where every user may write, the link must belong to this user or to the folder's owner. In every
+    /// folder, a link at the last name must belong to this user or to root.
     Links,
-    /// For what is believed. Each part must be this user's or root's, and nobody else may exchange it.
+    /// For files whose content is trusted. Each part must belong to this user or to root, and no other user may be able
+    /// to exchange it.
     Own,
 }
 
-/// An open folder, found once.
+/// A folder that was found once, and is held since.
 #[derive(Debug)]
 pub struct Folder(OwnedFd);
 
-/// What has a name in a folder: held, but not opened, so that a device does not notice.
+/// A file of any kind that has a name in a folder. It is held but not opened, so that a device does not notice.
 #[derive(Debug)]
 pub struct Entry {
     descriptor: OwnedFd,
     stat: Stat,
-    /// Whether it was found through a link of the `/proc` file system, as `/dev/stdout` is one: it has no other name.
+    /// Whether it was found through a link of the `/proc` file system, as `/dev/stdout` is one. Then it may have no
+    /// other name.
     is_through_proc: bool,
 }
 
 /// Where a path leads.
 #[derive(Debug)]
 pub struct Place {
-    /// The folder.
+    /// The folder of the last name.
     pub folder: Folder,
-    /// The name in it.
+    /// The last name.
     pub name: OsString,
-    /// What has the name already.
+    /// The file that has this name, if there is one.
     pub entry: Option<Entry>,
 }
 
-/// A folder that was made on the way: the folder that it is in, and its name there.
+/// A folder that was created on the way: the folder that contains it, and its name there.
 #[derive(Debug)]
 pub struct Made(Folder, OsString);
 
 impl Made {
-    /// Takes it away, if nothing has come into it.
+    /// Removes the folder, if it is empty.
     pub fn remove(&self) {
+        // If it is not empty, another process uses it by now, and it stays.
         let _ = fs::unlinkat(&self.0, &self.1, fs::AtFlags::REMOVEDIR);
     }
 }
 
 impl Place {
-    /// Goes through a path. What has its last name may be missing; the folder may not.
+    /// Walks a path. The file with the last name may be missing; the folder may not.
     ///
     /// # Errors
     ///
-    /// The file system's answer, or why a part is not gone through.
+    /// The file system's error, or the reason why a part is not trusted.
     pub fn find(path: &Path, trust: Trust) -> io::Result<Place> {
         let mut walk = Walk::begin(path, trust)?;
-        let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "this is no name of a file");
-        let (name, entry) = walk.last()?.ok_or_else(no_name)?;
+        let Some((name, entry)) = walk.last()? else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is not the name of a file"));
+        };
         Ok(Place { folder: Folder(walk.at), name, entry })
     }
 }
 
 impl Entry {
-    /// Finds what a path leads to, as the kernel would.
+    /// Finds the file that a path leads to. The kernel walks the path and follows all links.
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The file system's error.
     pub fn at(path: &Path) -> io::Result<Entry> {
         let descriptor = fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         Entry::new(descriptor, false)
@@ -98,22 +103,22 @@ impl Entry {
         Ok(Entry { descriptor, stat, is_through_proc })
     }
 
-    /// What the file system says of it.
+    /// The metadata that the file system has of it.
     pub fn stat(&self) -> &Stat {
         &self.stat
     }
 
-    /// What kind of thing it is.
+    /// The kind of file.
     pub fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
-    /// The rights of owner, group and others.
+    /// The permissions of the owner, the group and others.
     pub fn mode(&self) -> Mode {
         Mode::from_raw_mode(self.stat.st_mode & 0o777)
     }
 
-    /// Whether it is this user's.
+    /// Whether it belongs to this user.
     pub fn is_own(&self) -> bool {
         self.stat.st_uid == geteuid().as_raw()
     }
@@ -123,12 +128,13 @@ impl Entry {
         self.is_through_proc
     }
 
-    /// Opens this very thing.
+    /// Opens exactly this file, even if another file has its name by now.
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The file system's error.
     pub fn open(&self, flags: OFlags) -> io::Result<File> {
+        // A descriptor that only holds a file can be opened for reading or writing by this path alone.
         let path = format!("/proc/self/fd/{}", self.descriptor.as_raw_fd());
         let opened = fs::open(path, flags | OFlags::CLOEXEC, Mode::empty());
         let opened = opened.map_err(|error| match error {
@@ -144,32 +150,34 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// The file system's answer, or why a part is not gone through.
+    /// The file system's error, or the reason why a part is not trusted.
     pub fn find(path: &Path, trust: Trust) -> io::Result<Folder> {
         let mut walk = Walk::begin(path, trust)?;
         walk.all()?;
         Ok(Folder(walk.at))
     }
 
-    /// Finds a folder, and makes what is missing of it; says what, the deepest first.
+    /// Finds a folder, and creates those parts of its path that are missing. Returns the folders that were created, the
+    /// deepest one first.
     ///
     /// # Errors
     ///
-    /// As [`Folder::find`]; what was made is taken away then.
+    /// As [`Folder::find`]. The folders that were created are removed again.
     pub fn make(path: &Path, trust: Trust, mode: Mode) -> io::Result<(Folder, Vec<Made>)> {
         let mut walk = Walk::begin(path, trust)?;
         walk.missing = Some(mode);
         let found = walk.all();
+        // The deepest one first, so that each folder is empty when it is removed.
         walk.made.reverse();
         found.inspect_err(|_| walk.made.iter().for_each(Made::remove))?;
         Ok((Folder(walk.at), walk.made))
     }
 
-    /// What has a name in it; a link is not followed.
+    /// The file with this name in the folder; `None` if there is none. A link is not followed.
     ///
     /// # Errors
     ///
-    /// The file system's answer, but for a name that nothing has.
+    /// The file system's error, unless it is that the file does not exist.
     pub fn entry(&self, name: impl AsRef<OsStr>) -> io::Result<Option<Entry>> {
         match fs::openat(self, name.as_ref(), FIND, Mode::empty()) {
             Ok(descriptor) => Entry::new(descriptor, false).map(Some),
@@ -178,71 +186,73 @@ impl Folder {
         }
     }
 
-    /// A new file in it, to be written and read; nothing may have its name.
+    /// Creates a file in the folder, for writing and reading. The name must be free.
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The file system's error.
     pub fn create(&self, name: impl AsRef<OsStr>, mode: Mode) -> io::Result<File> {
+        // `EXCL` refuses a link at the name, too.
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(File::from(fs::openat(self, name.as_ref(), flags, mode)?))
     }
 
-    /// A new folder in it; nothing may have its name.
+    /// Creates a folder in the folder. The name must be free.
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The file system's error.
     pub fn create_folder(&self, name: impl AsRef<OsStr>, mode: Mode) -> io::Result<Folder> {
         fs::mkdirat(self, name.as_ref(), mode)?;
         let made = self.folder(name)?;
+        // Between the two calls, another user may exchange the new folder, where the folder around it allows that.
         if fs::fstat(&made)?.st_uid == geteuid().as_raw() {
             return Ok(made);
         }
-        Err(io::Error::other("another user has put something else in the place of what was made"))
+        Err(io::Error::other("another user has replaced the folder that was just created"))
     }
 
-    /// The folder of this name in it; a link is not followed.
+    /// The folder with this name in the folder. A link is not followed.
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The file system's error.
     pub fn folder(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
         Ok(Folder(fs::openat(self, name.as_ref(), FIND | OFlags::DIRECTORY, Mode::empty())?))
     }
 
-    /// Gives what has one name in it another one; what had that is replaced.
+    /// Renames a file in the folder. It replaces a file that has the new name already.
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The file system's error.
     pub fn rename(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
         Ok(fs::renameat(self, from.as_ref(), self, to.as_ref())?)
     }
 
-    /// Takes a file out of it.
+    /// Removes a file from the folder.
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The file system's error.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         Ok(fs::unlinkat(self, name.as_ref(), fs::AtFlags::empty())?)
     }
 
-    /// Takes an empty folder out of it.
+    /// Removes an empty folder from the folder.
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The file system's error.
     pub fn remove_folder(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         Ok(fs::unlinkat(self, name.as_ref(), fs::AtFlags::REMOVEDIR)?)
     }
 
-    /// The names of what is in it.
+    /// The names of all files in the folder.
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The file system's error.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let entries =
             fs::Dir::new(self.open()?)?.map(|entry| entry.map(|entry| entry.file_name().to_owned()));
@@ -251,18 +261,19 @@ impl Folder {
         Ok(names.filter(|name| name != "." && name != "..").collect())
     }
 
-    /// The folder, open for what a mere descriptor of its place is not enough for: reading it, locking it, and having
-    /// it on the disk.
+    /// Opens the folder itself. The descriptor that holds it is not enough for reading it, locking it, or writing it to
+    /// the disk.
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The file system's error.
     pub fn open(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(fs::openat(self, ".", flags, Mode::empty())?)
     }
 
-    /// A path to it that leads nowhere else as long as this is held, for this process and what it has just forked.
+    /// A path that leads to this folder and to no other one, as long as this value is held. It is valid in this process
+    /// and in a child that it has just forked.
     pub fn path(&self) -> PathBuf {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
@@ -274,30 +285,31 @@ impl AsFd for Folder {
     }
 }
 
-/// Whether everybody may make something in a folder, and remove only what is theirs, as in `/tmp`.
+/// Whether other users may create files in a folder, but each may remove only its own, as in `/tmp`.
 pub fn is_shared(folder: &Stat) -> bool {
     let mode = Mode::from_raw_mode(folder.st_mode);
     mode.contains(Mode::SVTX) && mode.intersects(Mode::WOTH | Mode::WGRP)
 }
 
-/// On the way through a path.
+/// A walk along a path.
 struct Walk {
+    /// The folder that has been reached.
     at: OwnedFd,
     stat: Stat,
-    /// Where that is, for people.
+    /// Its path, for messages.
     shown: PathBuf,
     /// The parts that are left; `/`, `..` and `.` stand for themselves.
     left: VecDeque<OsString>,
     links: u32,
     trust: Trust,
-    /// How what is missing is made.
+    /// The permissions of folders that are created where the path has none; `None` if none are created.
     missing: Option<Mode>,
     made: Vec<Made>,
 }
 
 impl Walk {
     fn begin(path: &Path, trust: Trust) -> io::Result<Walk> {
-        // What is believed is so from the top.
+        // A trusted path must be trusted from the root on.
         let absolute = if trust == Trust::Own { std::path::absolute(path)? } else { path.to_owned() };
         let path = absolute.as_path();
         let (at, shown) = if path.is_absolute() { ("/", "/") } else { (".", "") };
@@ -310,7 +322,7 @@ impl Walk {
         Ok(walk)
     }
 
-    /// To the folder that the whole path names.
+    /// Walks to the folder that the whole path names.
     fn all(&mut self) -> io::Result<()> {
         while let Some(part) = self.left.pop_front() {
             if let Some(entry) = self.step(&part, false)? {
@@ -320,9 +332,11 @@ impl Walk {
         Ok(())
     }
 
-    /// To the folder of the last name, which is held with what has it.
+    /// Walks to the folder of the last name. Returns the name, and the file that has it; `None` if the path does not
+    /// end with a name.
     fn last(&mut self) -> io::Result<Option<(OsString, Option<Entry>)>> {
         while let Some(part) = self.left.pop_front() {
+            // Asked anew for each part, because a link adds the parts of its target.
             let is_last = self.left.is_empty();
             let is_name = !["/", "..", "."].iter().any(|other| part == *other);
             match self.step(&part, is_last) {
@@ -338,8 +352,9 @@ impl Walk {
         Ok(None)
     }
 
-    /// What this part is; `None` if it is a link, which is to be gone through now.
+    /// Finds the file that a part names. `None` if it is a link: the parts of its target are next then.
     fn step(&mut self, part: &OsStr, is_last: bool) -> io::Result<Option<Entry>> {
+        // The target of a link may begin with `/`, for which `openat` begins at the root again.
         let flags = if part == "/" { FIND | OFlags::DIRECTORY } else { FIND };
         let entry = match fs::openat(&self.at, part, flags, Mode::empty()) {
             Err(Errno::NOENT) if self.missing.is_some() => self.fill_in(part)?,
@@ -350,12 +365,13 @@ impl Walk {
         }
         let shown = self.shown.join(part);
         self.check_link(&entry.stat, &shown, is_last)?;
+        // Links may form a circle.
         self.links += 1;
         if self.links > MOST_LINKS {
             return Err(Errno::LOOP.into());
         }
         if fs::fstatfs(&self.at)?.f_type == PROC_SUPER_MAGIC {
-            // Some of these say no path of what they lead to.
+            // The kernel follows these: some of them lead to files that no path leads to.
             let flags = OFlags::PATH | OFlags::CLOEXEC;
             return Entry::new(fs::openat(&self.at, part, flags, Mode::empty())?, true).map(Some);
         }
@@ -365,10 +381,11 @@ impl Walk {
         Ok(None)
     }
 
+    /// Creates a missing folder.
     fn fill_in(&mut self, part: &OsStr) -> io::Result<Entry> {
         let folder = Folder(self.at.try_clone()?);
         let made = match folder.create_folder(part, self.missing.unwrap_or(Mode::RWXU)) {
-            // By another process, a moment ago.
+            // Another process has created it a moment ago.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Entry::new(fs::openat(&self.at, part, FIND, Mode::empty())?, false);
             }
@@ -378,6 +395,7 @@ impl Walk {
         Entry::new(made.0, false)
     }
 
+    /// Continues in this folder.
     fn enter(&mut self, entry: Entry, part: &OsStr) -> io::Result<()> {
         let shown = self.shown.join(part);
         if entry.kind() != FileType::Directory {
@@ -388,8 +406,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Nobody but this user and root may exchange what is in it. In one like `/tmp` others can do that only with what
-    /// is theirs, which is seen at the next part.
+    /// Checks that only this user and root may exchange the files in a folder. In a folder such as `/tmp`, another user
+    /// may exchange only files of its own, which the check of the next part finds.
     fn check_folder(&self, stat: &Stat, shown: &Path) -> io::Result<()> {
         if self.trust == Trust::Links {
             return Ok(());
@@ -404,10 +422,12 @@ impl Walk {
         Ok(())
     }
 
+    /// Checks that the link may be followed.
     fn check_link(&self, link: &Stat, shown: &Path, is_last: bool) -> io::Result<()> {
         let is_followed = match self.trust {
             Trust::Own => is_trusted(link.st_uid),
             Trust::Links if is_last => is_trusted(link.st_uid),
+            // The rule of `fs.protected_symlinks`.
             Trust::Links => {
                 !is_shared(&self.stat) || link.st_uid == geteuid().as_raw() || link.st_uid == self.stat.st_uid
             }
@@ -428,7 +448,7 @@ fn refusal(shown: &Path, why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, format!("{} {why}", shown.display()))
 }
 
-/// The parts of a path, each as it can be opened.
+/// The parts of a path, each in a form that can be opened.
 fn parts(path: &Path) -> impl DoubleEndedIterator<Item = OsString> + '_ {
     path.components().map(|part| match part {
         Component::RootDir => OsString::from("/"),
@@ -491,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_stays_what_it_was_whatever_takes_its_place() {
+    fn a_folder_that_was_found_stays_the_same_when_another_one_takes_its_place() {
         let scratch = Scratch::new("exchange");
         let at = |name: &str| scratch.0.join(name);
         fs::create_dir_all(at("mine")).unwrap();
@@ -505,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_made_for_their_owner_and_taken_away_again() {
+    fn folders_are_created_for_their_owner_and_removed_again() {
         let scratch = Scratch::new("make");
         let path = scratch.0.join("a/b/c");
         let (_, made) = Folder::make(&path, Trust::Own, Mode::RWXU).unwrap();
@@ -542,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_may_exchange_is_not_believed() {
+    fn a_folder_that_others_may_exchange_is_not_trusted() {
         let scratch = Scratch::new("own");
         let open = scratch.0.join("open");
         fs::create_dir_all(open.join("mine")).unwrap();

@@ -1,4 +1,4 @@
-//! The canonical form of a file: one statement a line, four spaces, comments kept.
+//! The canonical form of a file: one statement in each line, indented by four spaces, with all comments.
 
 use std::fmt::Write;
 
@@ -26,6 +26,7 @@ const INDENT: &str = "    ";
 
 fn lines(text: &mut String, comments: &[String], indent: &str) {
     for comment in comments {
+        // An empty line has no indentation.
         let _ = writeln!(text, "{}", format!("{indent}{comment}").trim_end());
     }
 }
@@ -83,7 +84,9 @@ fn point(text: &mut String, point: &Point) {
         let _ = write!(text, " when {}", expression(condition));
     }
     match point.actions.parts.as_slice() {
+        // A single action without comments needs no block.
         [one] if one.notes == Notes::default() && point.actions.tail.is_empty() => {
+            // `text` is the whole file so far: only its last line counts.
             let short = format!("{text} {}", action(&one.is));
             let width = short.lines().last().map_or(0, |line| line.chars().count());
             let separator = if width > 100 { "\n    " } else { " " };
@@ -96,12 +99,13 @@ fn point(text: &mut String, point: &Point) {
     }
 }
 
-/// `kind:part:part`, parts that are no names in quotes.
+/// `kind:part:part`. A part that is not a name stands in quotes.
 pub fn target(target: &Target) -> String {
     let mut text = target.kind.text.clone();
     for part in &target.parts {
         match is_name(&part.text) {
             true => write!(text, ":{}", part.text),
+            // The parser refuses quotes in quotes, so that nothing needs an escape.
             false => write!(text, ":\"{}\"", part.text),
         }
         .unwrap_or_default();
@@ -113,6 +117,7 @@ pub fn target(target: &Target) -> String {
 pub fn is_name(text: &str) -> bool {
     let mut letters = text.chars();
     let begins = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic() || letter == '_');
+    // A longer text is refused as a name, and must stay in quotes.
     begins
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
         && text.len() <= crate::limits::MAX_NAME_LETTERS
@@ -131,7 +136,7 @@ fn number(number: Number) -> String {
     if number.is_hexadecimal { format!("{:#x}", number.value) } else { number.value.to_string() }
 }
 
-/// An expression with the parentheses that it needs and no others.
+/// An expression with only those parentheses that it needs.
 pub fn expression(expr: &Expr) -> String {
     match &expr.kind {
         ExprKind::Number(it) => number(*it),
@@ -142,24 +147,27 @@ pub fn expression(expr: &Expr) -> String {
         ExprKind::Unary(operator, of) => format!("{}{}", operator.sign(), inner(of, PREFIX)),
         ExprKind::Binary(operator, left, right) => {
             let strength = operator.strength();
+            // Operators of the same strength bind to the left: `a - (b - c)` needs its parentheses.
             format!("{} {} {}", inner(left, strength), operator.sign(), inner(right, strength + 1))
         }
         ExprKind::Choice(condition, yes, no) => {
+            // Only another choice needs parentheses as a condition.
             format!("{} ? {} : {}", inner(condition, 1), expression(yes), expression(no))
         }
     }
 }
 
-/// How strongly operators before and behind an operand bind, above all of `Binary`.
+/// How strongly operators before and behind an operand bind: more strongly than all of `Binary`.
 const PREFIX: u8 = 11;
 const POSTFIX: u8 = 12;
 
-/// An operand of an operator that binds this strongly.
+/// An operand of an operator that binds with this strength, in parentheses if it needs them.
 fn inner(expr: &Expr, strength: u8) -> String {
     let own = match &expr.kind {
         ExprKind::Choice(..) => 0,
         ExprKind::Binary(operator, ..) => operator.strength(),
         ExprKind::Unary(..) => PREFIX,
+        // Names, numbers, members and casts hold together by themselves.
         _ => u8::MAX,
     };
     let text = expression(expr);

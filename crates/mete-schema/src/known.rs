@@ -1,4 +1,4 @@
-//! Values that every point has, beside its own arguments.
+//! Values that every point has in addition to its own arguments.
 
 use crate::counter;
 use crate::limits::MAX_COUNTERS;
@@ -9,9 +9,9 @@ use crate::types::Int;
 pub enum Known {
     /// The processor.
     Cpu,
-    /// The running thread, as the kernel numbers it.
+    /// The kernel's number of the running thread.
     Pid,
-    /// The running process.
+    /// The kernel's number of the running process.
     Tgid,
     /// The name of the running thread.
     Comm,
@@ -19,13 +19,13 @@ pub enum Known {
     Time,
     /// The accounting domain of the running thread.
     Domain,
-    /// The running thread, as the kernel describes it.
+    /// The kernel's structure of the running thread.
     Current,
     /// A virtual counter.
     Counter(u8),
 }
 
-/// All but the counters, with what each is.
+/// All known values but the counters: name, value and description.
 pub const KNOWN: [(&str, Known, &str); 7] = [
     ("cpu", Known::Cpu, "the processor, `u32`"),
     ("pid", Known::Pid, "the running thread, as the kernel numbers it, `int`"),
@@ -36,17 +36,19 @@ pub const KNOWN: [(&str, Known, &str); 7] = [
     ("current", Known::Current, "the running thread, a `task_struct` of the kernel"),
 ];
 
-/// Before the dot, when a point has an argument of the same name: `here.pid`.
+/// The word before the dot that means a known value, even where the point has an argument of the same name: `here.pid`.
 pub const HERE: &str = "here";
-/// Before the dot, when an argument is meant: `args.pid`.
+/// The word before the dot that means an argument: `args.pid`.
 pub const ARGS: &str = "args";
 
 impl Known {
     /// The value of this name.
     pub fn by_name(name: &str) -> Option<Known> {
-        let counter = || counter::number(name).filter(|number| *number < MAX_COUNTERS);
-        let named = KNOWN.iter().find(|(known, ..)| *known == name).map(|(_, known, _)| *known);
-        named.or_else(|| counter().map(|number| Known::Counter(number as u8)))
+        if let Some((_, known, _)) = KNOWN.iter().find(|(known, ..)| *known == name) {
+            return Some(*known);
+        }
+        let number = counter::number(name).filter(|number| *number < MAX_COUNTERS)?;
+        Some(Known::Counter(number as u8))
     }
 
     /// Its type, if it is a number.

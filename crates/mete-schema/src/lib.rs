@@ -1,9 +1,9 @@
-//! The schema language: what is recorded of a subsystem, described once.
+//! The schema language: one description of what is recorded of a subsystem.
 //!
-//! A schema says which events there are and what they hold, what counters count, and where in the kernel
-//! or in a program each event is logged. It is KLogger's configuration language (Etsion et al., "Fine
-//! Grained Kernel Logging with KLogger", EuroSys 2007, §4.1), whose files are read as they stand, with the
-//! instrumentation points added that KLogger patched into the kernel (§5.5).
+//! A schema says which events exist and which fields they have, what each counter counts, and where in the kernel or
+//! in a program each event is logged. The language is KLogger's configuration language (Etsion et al., "Fine Grained
+//! Kernel Logging with KLogger", EuroSys 2007, §4.1). KLogger's own files are read unchanged. The language adds the
+//! instrumentation points, which KLogger patched into the kernel (§5.5).
 //!
 //! ```text
 //!   text ──parse──▶ File (ast) ──resolve──▶ Schema ──typing──▶ Checked
@@ -11,12 +11,12 @@
 //!                   format          explain, generate       KernelTypes (BTF, or by hand)
 //! ```
 //!
-//! 1. [`parse`] reads one file. It knows no names, so that a file can be formatted that is not right yet.
-//! 2. [`Schema::read`] resolves the names of all files together and places the fields ([`layout`]).
-//! 3. [`check`] gives expressions their types, from a kernel's type information if there is one.
+//! 1. [`parse()`] reads one file. It does not look up names, so that a file with unknown names can still be formatted.
+//! 2. [`Schema::read`] resolves the names of all files together and gives each field its place ([`layout`]).
+//! 3. [`check`] gives each expression its type, with a kernel's type information where it is available.
 //!
-//! Each finds as much as it can that is wrong, and says where ([`Problem`]). Nothing panics or takes long, whatever
-//! the input: [`limits`].
+//! Each step reports as many mistakes as it can find, each with its place ([`Problem`]). No input makes a step panic
+//! or run for long: [`limits`].
 //!
 //! ```
 //! use mete_schema::{Schema, Source, check};
@@ -31,7 +31,7 @@
 //! assert!(check(&schema, None).is_ok());
 //! ```
 //!
-//! What the text means is in `docs/schema.md`.
+//! `docs/schema.md` explains what a schema means.
 
 pub mod ast;
 pub mod counter;
@@ -69,7 +69,7 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// All that is wrong with it, without regard to any kernel.
+    /// All mistakes of the schema that can be found without a kernel.
     pub fn read(sources: &[Source]) -> Result<Schema, Problems> {
         let mut problems = Vec::new();
         if sources.len() > limits::MAX_FILES {
@@ -77,10 +77,12 @@ impl Schema {
                 format!("the schema has {} files; at most {} are allowed", sources.len(), limits::MAX_FILES);
             return Err(Problems(vec![Problem::new(Span::default(), title, "the first one")]));
         }
-        let parse = |(nth, source): (usize, &Source)| parse(nth as u32, &source.text, &mut problems);
-        let files: Vec<_> = sources.iter().enumerate().map(parse).collect();
+        let numbered = (0..).zip(sources);
+        let files: Vec<_> = numbered.map(|(nth, source)| parse(nth, &source.text, &mut problems)).collect();
+        // Files with mistakes are resolved, too, so that the author learns of wrong names in the same run.
         let schema = resolve::resolve(&files, &mut problems);
         problems.truncate(limits::MAX_PROBLEMS);
+        // The steps report in an order of their own; the author reads from the top.
         problems.sort_by_key(|problem| (problem.span.file, problem.span.start));
         Problems::unless_none(problems)?;
         Ok(schema)

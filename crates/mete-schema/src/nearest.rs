@@ -1,20 +1,23 @@
-//! Which name was meant.
+//! Finds the name that an author may have meant.
 
-/// The name of `known` that is closest to what was written, if any is close at all.
+/// Names that are less close than this are not suggested.
+const CLOSE: f64 = 0.75;
+
+/// The name of `known` that is closest to what was written, if one is close enough.
 pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let written = written.to_lowercase();
     known
         .into_iter()
         .map(|name| (closeness(&written, &name.to_lowercase()), name))
-        .filter(|(closeness, _)| *closeness >= 0.75)
+        .filter(|(closeness, _)| *closeness >= CLOSE)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| name)
 }
 
-/// From 0 to 1. One slip of the fingers is close in a short name, too; so is a name that holds the other one
-/// whole (`pid` and `old_pid`), or all its parts (`l2_misses` and `l2_cache_misses`).
+/// How close two names are, from 0 to 1. A name with one typing mistake is close even if it is short. A name is close
+/// to one that it contains (`old_pid` and `pid`), and to one whose parts it has all (`l2_cache_misses` and
+/// `l2_misses`).
 fn closeness(written: &str, name: &str) -> f64 {
-    const CLOSE: f64 = 0.75;
     let similarity =
         strsim::normalized_damerau_levenshtein(written, name).max(strsim::jaro_winkler(written, name) - 0.1);
     let is_long = written.len() >= 3 && name.len() >= 3;
@@ -23,13 +26,15 @@ fn closeness(written: &str, name: &str) -> f64 {
     let is_close =
         strsim::damerau_levenshtein(written, name) <= 1 || name.contains(written) || written.contains(name);
     match () {
+        // Preferred to names that are only similar.
         () if has_parts => similarity.max(0.95),
         () if is_long && is_close => similarity.max(CLOSE),
         () => similarity,
     }
 }
 
-/// ", did you mean `x`?" as help, or what there is if nothing is close and it is little.
+/// Help for a name that is unknown: "did you mean `x`?", or a list of all known names, introduced by `what`, if none is
+/// close and the list is short.
 pub fn help<'a>(
     written: &str,
     known: impl IntoIterator<Item = &'a str> + Clone,
@@ -39,6 +44,7 @@ pub fn help<'a>(
     if let Some(name) = nearest(written, known.clone()) {
         return Some(format!("did you mean `{name}`?"));
     }
+    // One more than fits shows that the list is too long.
     let names: Vec<_> = known.into_iter().take(FEW + 1).collect();
     (1..=FEW).contains(&names.len()).then(|| format!("{what}: {}", list(&names)))
 }
@@ -58,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_mistyped_is_found_and_what_is_far_off_is_not() {
+    fn mistyped_names_are_found_and_names_far_off_are_not() {
         assert_eq!(nearest("SCHEDN", ["SCHEDIN", "SCHEDOUT", "EXIT"]), Some("SCHEDIN"));
         assert_eq!(nearest("Pid", ["pid", "tgid"]), Some("pid"));
         assert_eq!(nearest("l2_misses", ["llc_misses", "l2_cache_misses"]), Some("l2_cache_misses"));

@@ -1,4 +1,4 @@
-//! What is wrong with a schema, where, what was expected, and what may have been meant.
+//! Problems of a schema: what is wrong, where it is, what was expected, and what the author may have meant.
 
 use std::fmt::Write;
 
@@ -10,39 +10,40 @@ use crate::source::{Source, Span};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{title}")]
 pub struct Problem {
-    /// In one sentence.
+    /// What is wrong, in one sentence.
     pub title: String,
-    /// Where.
+    /// Where it is wrong.
     pub span: Span,
-    /// What stands beside the place: what was expected there.
+    /// The text beside the place: what was expected there.
     pub label: String,
-    /// Another place that has to do with it, and how.
+    /// Another place that is involved, and how.
     pub other: Option<(Span, String)>,
     /// What to do about it.
     pub help: Option<String>,
 }
 
 impl Problem {
-    /// Something wrong at `span`.
+    /// A problem at `span`.
     pub fn new(span: Span, title: impl Into<String>, label: impl Into<String>) -> Problem {
         Problem { title: title.into(), span, label: label.into(), other: None, help: None }
     }
 
-    /// With what to do about it, if anybody knows.
+    /// Adds what to do about the problem, if that is known.
     pub fn help(mut self, help: impl Into<Option<String>>) -> Problem {
         self.help = help.into();
         self
     }
 
-    /// With another place that has to do with it.
+    /// Adds another place that is involved.
     pub fn other(mut self, span: Span, label: impl Into<String>) -> Problem {
         self.other = Some((span, label.into()));
         self
     }
 
-    /// As people read it: the line, the place in it, the help. `is_coloured` is for terminals.
+    /// The text for people: the line, the place in it, and the help. `is_coloured` adds the colours of a terminal.
     pub fn render(&self, sources: &[Source], is_coloured: bool) -> String {
         let mut snippets = Vec::from_iter(self.primary(sources));
+        // `primary` shows another place in the same file; one in another file needs a snippet of its own.
         if let Some((span, label)) = &self.other
             && span.file != self.span.file
             && let Some(source) = sources.get(span.file as usize)
@@ -58,6 +59,7 @@ impl Problem {
         renderer.render(&[group])
     }
 
+    /// The lines of the file with the problem; `None` if there is no such file.
     fn primary<'a>(
         &'a self,
         sources: &'a [Source],
@@ -74,26 +76,35 @@ impl Problem {
 
 /// The bytes of a span, cut to whole letters of the text.
 fn within(span: Span, source: &Source) -> std::ops::Range<usize> {
-    let floor = |byte: u32| {
-        (0..=source.text.len().min(byte as usize)).rev().find(|at| source.text.is_char_boundary(*at))
-    };
-    let start = floor(span.start).unwrap_or(0);
-    start..floor(span.end).unwrap_or(start).max(start)
+    let start = letter_begin(&source.text, span.start);
+    // A span whose end lies before its start would make the renderer panic.
+    start..letter_begin(&source.text, span.end).max(start)
 }
 
-/// All that is wrong with a schema, at most [`MAX_PROBLEMS`](crate::limits::MAX_PROBLEMS) of it.
+/// The last beginning of a letter at or before this byte.
+fn letter_begin(text: &str, byte: u32) -> usize {
+    let most = text.len().min(byte as usize);
+    // Byte 0 is always one.
+    (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// The problems of a schema, at most [`MAX_PROBLEMS`](crate::limits::MAX_PROBLEMS) of them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the schema has {} problem{}, the first: {}", .0.len(), if .0.len() == 1 { "" } else { "s" },
     .0.first().map_or("", |problem| &problem.title))]
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
-    /// Nothing was wrong, or all of this.
+    /// Succeeds if there are no problems.
+    ///
+    /// # Errors
+    ///
+    /// The problems, if there are any.
     pub fn unless_none(problems: Vec<Problem>) -> Result<(), Problems> {
         if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
     }
 
-    /// All of them as people read them.
+    /// The text of all problems for people.
     pub fn render(&self, sources: &[Source], is_coloured: bool) -> String {
         let mut text = String::new();
         for problem in &self.0 {

@@ -1,5 +1,5 @@
-//! Opens what should be a regular file and may be anything: its name is in somebody's schema or came by a script, or
-//! it is in a directory that is somebody else's, such as a trace.
+//! Opens files that should be regular files but may be of any kind: the name comes from a schema or a script, or the
+//! file lies in a directory of another user, such as a trace.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,26 +9,27 @@ use rustix::fs::{FileType, OFlags};
 
 use crate::folder::Entry;
 
-/// Opens a regular file to be read. It is looked at before it is opened, because opening may do something: a tape is
-/// rewound, a watchdog begins to count, a pipe waits for a writer.
+/// Opens a regular file for reading. Its kind is checked before it is opened, because opening alone can have an effect:
+/// it rewinds a tape, starts a watchdog, or waits for the writer of a pipe.
 ///
 /// # Errors
 ///
-/// The file system's answer; [`io::ErrorKind::InvalidInput`] if it is no regular file.
+/// The file system's error; [`io::ErrorKind::InvalidInput`] if it is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
     let entry = Entry::at(path)?;
     if entry.kind() != FileType::RegularFile {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
     }
-    // Means nothing of a regular file, unless another process holds a lease of it.
+    // `NONBLOCK` has no effect on a regular file, unless another process holds a lease on it.
     entry.open(OFlags::RDONLY | OFlags::NONBLOCK)
 }
 
-/// All of a regular file, or its first `most` bytes and one more. Files of the kernel do not always say their size.
+/// Reads a regular file, but at most `most + 1` bytes of it, so that a caller sees that a file is larger than `most`.
+/// The file is not asked for its size, because files of the kernel do not always report it.
 ///
 /// # Errors
 ///
-/// As [`open`], and the file system's answer to reading.
+/// As [`open`], and the file system's error from reading.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(most + 1).read_to_end(&mut bytes)?;
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_regular_file_is_not_opened() {
+    fn a_file_that_is_not_regular_is_not_opened() {
         let path = std::env::temp_dir().join(format!("mete-regular-{}", std::process::id()));
         mkfifoat(rustix::fs::CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
         let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
@@ -51,6 +52,6 @@ mod tests {
         let nothing = rustix::io::read(&watch, &mut [0; 1024]).err();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::InvalidInput);
-        assert_eq!(nothing, Some(rustix::io::Errno::AGAIN), "nothing has noticed");
+        assert_eq!(nothing, Some(rustix::io::Errno::AGAIN), "the file was opened");
     }
 }

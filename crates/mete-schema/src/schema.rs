@@ -6,82 +6,82 @@ use crate::layout::Layout;
 use crate::source::Span;
 use crate::types::FieldType;
 
-/// A schema that is right in itself. Whether a kernel has what its points name is for
-/// [`check`](crate::check).
+/// A schema without mistakes of its own. [`check`](crate::check) finds out whether a kernel has what the points name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
     /// What the virtual counters count, on which architectures.
     pub bindings: Vec<Binding>,
-    /// The events; the number of each is 16 and its place in here.
+    /// The events. An event's number is its index here plus [`FIRST_EVENT`](crate::layout::FIRST_EVENT).
     pub events: Vec<Event>,
-    /// Where they are logged.
+    /// The points that log them.
     pub points: Vec<Point>,
 }
 
 /// What a virtual counter counts on an architecture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
-    /// The architecture's name as written; [`ANY`](crate::counter::ANY) is all others.
+    /// The architecture's name as written. [`ANY`](crate::counter::ANY) stands for all architectures that do not bind
+    /// the counter themselves.
     pub arch: String,
     /// The virtual counter.
     pub number: u8,
     /// What it counts.
     pub counter: &'static Counter,
-    /// What is said of it.
+    /// The binding's documentation.
     pub docs: String,
 }
 
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its number in records.
+    /// The event's number in records.
     pub id: u16,
-    /// Its name.
+    /// The event's name.
     pub name: String,
-    /// What it means.
+    /// The event's documentation.
     pub docs: String,
-    /// Its fields in the order of their arguments.
+    /// The fields in the order of their arguments.
     pub fields: Vec<Field>,
-    /// Where they lie.
+    /// Where the fields lie in a record.
     pub layout: Layout,
-    /// Where it is defined.
+    /// Where the event is defined.
     pub span: Span,
 }
 
 /// A field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
+    /// The field's name.
     pub name: String,
     /// The type's word, as written.
     pub word: &'static str,
-    /// What it holds.
+    /// The type that the word means.
     pub kind: FieldType,
-    /// What it means.
+    /// The field's documentation.
     pub docs: String,
 }
 
-/// Where something is logged.
+/// A place where events are logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
     /// The place.
     pub target: Target,
-    /// What is said of it.
+    /// The point's documentation.
     pub docs: String,
-    /// Only if this is true.
+    /// The condition under which the point logs anything.
     pub when: Option<Expr>,
     /// What is logged, in this order.
     pub logs: Vec<Log>,
-    /// Where it is defined.
+    /// Where the point is defined.
     pub span: Span,
 }
 
 /// An event that a point logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log {
-    /// Its place in [`Schema::events`].
+    /// The event's index in [`Schema::events`].
     pub event: usize,
-    /// Only if this is true.
+    /// The condition under which the event is logged.
     pub condition: Option<Expr>,
     /// A value for each field.
     pub arguments: Vec<Expr>,
@@ -90,11 +90,11 @@ pub struct Log {
 /// A place in the kernel or in a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// A tracepoint, its arguments read with their types.
+    /// A tracepoint whose arguments are read with their types.
     TpBtf(String),
-    /// The same tracepoint on kernels that do not offer it with types to programs.
+    /// A tracepoint on kernels that do not give programs the types of its arguments.
     RawTracepoint(String),
-    /// A tracepoint by its record, as in `/sys/kernel/tracing/events`.
+    /// A tracepoint whose arguments are the fields of its record, as in `/sys/kernel/tracing/events`.
     Tracepoint {
         /// Its group.
         group: String,
@@ -105,7 +105,7 @@ pub enum Target {
     Fentry(String),
     /// Where a kernel function returns.
     Fexit(String),
-    /// Where a kernel function begins, by a breakpoint.
+    /// Where a kernel function begins, by means of a breakpoint.
     Kprobe(String),
     /// Where a function of a program begins.
     Uprobe {
@@ -121,7 +121,7 @@ pub enum Target {
         /// The function.
         symbol: String,
     },
-    /// A static probe that the program's authors have put there.
+    /// A static probe that the authors of a program have put into it.
     Usdt {
         /// The program or library.
         path: String,
@@ -130,7 +130,7 @@ pub enum Target {
         /// The probe.
         name: String,
     },
-    /// A probe point of this project in a program, by its event's name.
+    /// A probe point of this project in a program, named by its event.
     Probe(String),
 }
 
@@ -140,13 +140,14 @@ impl Schema {
         self.events.iter().find(|event| event.name == name)
     }
 
-    /// What each counter counts on a machine that goes by these names, the best one first: such as
-    /// `["AMD", "x86_64"]`. Where none of them binds a counter, `any` may.
+    /// What each counter counts on a machine that has these names, the most specific one first, such as
+    /// `["AMD", "x86_64"]`. A binding of `any` applies to a counter that none of these names binds.
     pub fn bindings_for(&self, names: &[&str]) -> Vec<&Binding> {
         let mut found: Vec<&Binding> = Vec::new();
         for arch in names.iter().chain(&[crate::counter::ANY]) {
             let here = self.bindings.iter().filter(|binding| binding.arch.eq_ignore_ascii_case(arch));
             for binding in here {
+                // A binding of a more specific name stands there already, and takes precedence.
                 if found.iter().all(|other| other.number != binding.number) {
                     found.push(binding);
                 }
@@ -155,9 +156,10 @@ impl Schema {
         found
     }
 
-    /// A number that changes with whatever a decoder must know: names, types and places of all fields.
+    /// A number that changes with everything that a decoder must know: names, types and places of all fields.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = Fnv::new();
+        // The version stands for the rule by which fields are placed, so that the places need not be hashed.
         hash.add(&[crate::layout::VERSION]);
         for event in &self.events {
             hash.add(&event.fingerprint().to_le_bytes());
@@ -167,12 +169,13 @@ impl Schema {
 }
 
 impl Event {
-    /// A number that changes with the event's name and the names and types of its fields, not with its
-    /// number: a program and a recorder that agree on it mean the same.
+    /// A number that changes with the event's name and with the names and types of its fields, but not with the
+    /// event's number. A program and a recorder that have the same fingerprint mean the same event.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = Fnv::new();
         hash.add(self.name.as_bytes());
         for field in &self.fields {
+            // Without a zero between the texts, a letter could move from one to the next unnoticed.
             hash.add(&[0]);
             hash.add(field.kind.to_string().as_bytes());
             hash.add(&[0]);
@@ -182,11 +185,12 @@ impl Event {
     }
 }
 
-/// FNV-1a, 64 bits: not against forgers, only against mistakes.
+/// The hash FNV-1a with 64 bits. It protects against mistakes, not against forgers.
 struct Fnv(u64);
 
 impl Fnv {
     fn new() -> Fnv {
+        // The offset basis of FNV-1a; `add` has its prime.
         Fnv(0xcbf2_9ce4_8422_2325)
     }
 

@@ -1,19 +1,19 @@
-//! The schemata that come with the program, in `schemas/` (paper §5.5, 7 to 10).
+//! The schemata that come with the program, in `schemas/` (paper §5.5 and §7 to §10).
 
 use crate::source::Source;
 
 /// A schema that comes with the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shipped {
-    /// Its name.
+    /// The schema's name.
     pub name: &'static str,
-    /// What it is for, in one line.
+    /// The schema's purpose, in one line.
     pub about: &'static str,
-    /// Its file.
+    /// The text of its file.
     pub text: &'static str,
 }
 
-/// All of them.
+/// All shipped schemata.
 pub const SHIPPED: [Shipped; 4] = [
     Shipped {
         name: "stopwatch",
@@ -43,7 +43,7 @@ pub fn by_name(name: &str) -> Option<Shipped> {
 }
 
 impl Shipped {
-    /// Its file, as messages name it.
+    /// Its file, with the name that messages show.
     pub fn source(&self) -> Source {
         Source::new(format!("schemas/{}.mete", self.name), self.text)
     }

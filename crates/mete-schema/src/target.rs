@@ -9,13 +9,13 @@ use crate::nearest;
 use crate::problem::Problem;
 use crate::schema::Target;
 
-/// A kind, the parts behind it, and what it is.
+/// A kind of point: its word, the parts behind the word, and its description.
 pub struct Kind {
     /// The word before the first colon.
     pub word: &'static str,
-    /// What stands behind it.
+    /// The parts behind the word.
     pub parts: &'static [&'static str],
-    /// What it is.
+    /// Its description.
     pub about: &'static str,
 }
 
@@ -45,7 +45,11 @@ pub const KINDS: [Kind; 10] = [
     },
 ];
 
-/// What a target names, or what is wrong with it.
+/// The place that a target names.
+///
+/// # Errors
+///
+/// What is wrong with the target.
 pub fn resolve(target: &ast::Target) -> Result<Target, Box<Problem>> {
     let Some(kind) = KINDS.iter().find(|kind| kind.word == target.kind.text) else {
         return Err(no_kind(&target.kind));
@@ -75,12 +79,13 @@ fn count(parts: usize) -> &'static str {
     ["nothing", "one part", "two parts", "three parts"].get(parts).copied().unwrap_or("more parts")
 }
 
-/// Whether the kernel may have something of this name: `9p_protocol_dump` is a tracepoint.
+/// Whether the kernel may use this name. A name may begin with a digit there: `9p_protocol_dump` is a tracepoint.
 fn is_word(text: &str) -> bool {
     is_name(text) || text.starts_with(|letter: char| letter.is_ascii_digit()) && is_name(&format!("_{text}"))
 }
 
-/// What goes into generated code must be a name; paths and symbols of programs go to the loader.
+/// Checks that a part that goes into generated code is a name. Paths and symbols of programs need not be names, because
+/// they go to the loader.
 fn check_part(part: &Name, what: &str) -> Result<(), Box<Problem>> {
     let is_path = what == "PATH";
     if is_path && !part.text.starts_with('/') {
@@ -105,6 +110,7 @@ fn check_part(part: &Name, what: &str) -> Result<(), Box<Problem>> {
 }
 
 fn build(word: &str, mut parts: impl Iterator<Item = String>) -> Target {
+    // `resolve` has checked the word and the number of parts, so that none is missing.
     let mut part = || parts.next().unwrap_or_default();
     match word {
         "tp_btf" => Target::TpBtf(part()),

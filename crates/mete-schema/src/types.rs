@@ -1,8 +1,8 @@
-//! Types of fields: KLogger's words (paper §4.1), and those that say their size.
+//! Types of fields: KLogger's words (paper §4.1), and words that contain the size, such as `u32`.
 
 use std::fmt;
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldType {
     /// A whole number.
@@ -11,7 +11,7 @@ pub enum FieldType {
     Bool,
     /// An address of the kernel or of a program: 64 bits, shown as a symbol where one is known.
     Address,
-    /// So many letters; shorter texts end with a zero.
+    /// A text of this number of letters. A shorter text ends with a zero.
     Text(u16),
 }
 
@@ -35,21 +35,24 @@ impl Int {
         Int { bits, is_signed: true }
     }
 
-    /// Whether each value of `other` is one of these.
+    /// Whether each value of the type `other` is a value of this type, too.
     pub fn holds(self, other: Int) -> bool {
         match (self.is_signed, other.is_signed) {
+            // The sign takes one bit.
             (true, false) => other.bits < self.bits,
             (false, true) => false,
             _ => other.bits <= self.bits,
         }
     }
 
-    /// Whether this value, negative if so said, is one of these.
+    /// Whether the number of this magnitude and sign is a value of this type.
     pub fn holds_value(self, magnitude: u64, is_negative: bool) -> bool {
+        // A shift by 64 would panic; bit fields have between 1 and 64 bits.
         let most = u64::MAX >> (64 - self.bits.clamp(1, 64));
         match (self.is_signed, is_negative && magnitude != 0) {
             (false, is_negative) => !is_negative && magnitude <= most,
             (true, false) => magnitude <= most >> 1,
+            // There is one negative number more than positive ones.
             (true, true) => magnitude <= (most >> 1) + 1,
         }
     }
@@ -61,8 +64,8 @@ impl fmt::Display for Int {
     }
 }
 
-/// All words for types, and what each means. `long` is 64 bits long, on every machine: a trace is read
-/// elsewhere than it was recorded.
+/// All words for types, and what each means. `long` has 64 bits on every machine, because a trace may be read on
+/// another machine than the one that recorded it.
 pub const WORDS: [(&str, FieldType); 20] = [
     ("char", FieldType::Int(Int::signed(8))),
     ("uchar", FieldType::Int(Int::unsigned(8))),
@@ -87,7 +90,7 @@ pub const WORDS: [(&str, FieldType); 20] = [
 ];
 
 impl FieldType {
-    /// What a word means.
+    /// The type that a word means.
     pub fn by_word(word: &str) -> Option<FieldType> {
         WORDS.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind)
     }
@@ -102,8 +105,9 @@ impl FieldType {
         }
     }
 
-    /// What its place is a multiple of.
+    /// The number of bytes that the field's offset is a multiple of.
     pub fn alignment(self) -> usize {
+        // A text is copied byte by byte.
         if matches!(self, FieldType::Text(_)) { 1 } else { self.size() }
     }
 }
@@ -119,7 +123,7 @@ impl fmt::Display for FieldType {
     }
 }
 
-/// What somebody may have meant by a word that is no type.
+/// What an author may have meant by a word that is no type.
 pub fn other_word(word: &str) -> Option<&'static str> {
     Some(match word {
         "float" | "double" | "f32" | "f64" => "events hold whole numbers: log it scaled, as in nanoseconds",

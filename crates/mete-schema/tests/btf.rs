@@ -1,4 +1,4 @@
-//! Type information of kernels, made by hand: right, cut off, and made to be endless.
+//! Type information of kernels, made by hand: correct, cut off, and built to be endless.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -19,16 +19,16 @@ const TYPEDEF: u32 = 8;
 const CONST: u32 = 10;
 const FUNCTION: u32 = 12;
 const PROTOTYPE: u32 = 13;
-/// In the third word of a structure: the offsets of its members say how many bits each has.
+/// A flag in a structure's info word: the offsets of its members contain the widths of bit fields.
 const HAS_BITS: u32 = 1 << 31;
 
-/// Puts type information together.
+/// Builds type information.
 #[derive(Default)]
 struct Builder {
     types: Vec<u8>,
     strings: Vec<u8>,
     count: u32,
-    /// Bytes of names before its own.
+    /// The bytes of the kernel's names, which stand before a module's own.
     strings_before: u32,
 }
 
@@ -137,7 +137,7 @@ fn typedefs_in_a_circle_end() {
     assert!(matches!(btf.kind(1), Type::Other(_)));
 }
 
-/// Found by fuzzing: without a name anywhere, the number of members found never grew.
+/// Found by fuzzing: without any names, the number of members that were found never grew.
 #[test]
 fn nameless_structures_that_hold_themselves_many_times_end() {
     let mut it = Builder::new();
@@ -194,7 +194,7 @@ fn program_at(tracepoint: &str, types: &Modules) -> String {
     bpf(&schema, &check(&schema, Some(types)).unwrap(), types).unwrap()
 }
 
-/// Both modules give the same numbers to their types.
+/// The modules give the same numbers to different types.
 #[test]
 fn klog_8_tracepoints_and_structures_of_modules_are_found_and_told_apart() {
     let directory = env::temp_dir().join(format!("mete-btf-{}", process::id()));

@@ -1,4 +1,4 @@
-//! Formatting changes nothing but spaces, and changes nothing twice.
+//! Formatting changes only spaces, and formatting again changes nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -36,7 +36,7 @@ fn comment() -> impl Strategy<Value = String> {
 fn notes() -> impl Strategy<Value = Notes> {
     let docs = vec("[a-z/*][a-z /*{}]{0,8}".prop_map(|text| text.trim_end().to_owned()), 0..3);
     let trail = option::of("// [a-z]{1,8}").prop_map(Vec::from_iter);
-    // What would begin with a slash behind `/// ` is documentation all the same.
+    // Documentation may begin with a slash: behind `/// ` it does not make a comment of the line.
     (vec(comment(), 0..3), docs, trail).prop_map(|(comments, docs, trail)| Notes { comments, docs, trail })
 }
 

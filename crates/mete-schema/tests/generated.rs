@@ -1,4 +1,4 @@
-//! What is generated: the same bytes from Rust and C, types checked at the call, nothing left where it is disabled.
+//! Generated code: Rust and C write the same bytes, types are checked at the call, and a disabled call leaves no code.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -16,7 +16,7 @@ use mete_schema::types::{FieldType, Int};
 use mete_schema::{Schema, Source, check};
 use proptest::prelude::*;
 
-/// Names and texts that generated code could stumble over, and a field of each kind.
+/// Names and texts that could break generated code, and a field of each kind.
 const SCHEMA: &str = r#"
 /// Ends a comment */ and begins one /* and "quotes" \ and {braces}.
 event SCHEDIN {
@@ -34,14 +34,14 @@ fn schema() -> Schema {
     Schema::read(&[Source::new("test", SCHEMA)]).unwrap()
 }
 
-/// A directory that is gone at the end of the test.
-struct Place(PathBuf);
+/// A directory that is removed at the end of the test.
+struct ScratchFolder(PathBuf);
 
-impl Place {
-    fn new(test: &str) -> Place {
+impl ScratchFolder {
+    fn new(test: &str) -> ScratchFolder {
         let path = std::env::temp_dir().join(format!("mete-schema-{}-{test}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
-        Place(path)
+        ScratchFolder(path)
     }
 
     fn write(&self, name: &str, text: &str) -> PathBuf {
@@ -50,7 +50,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -60,7 +60,7 @@ fn run(program: &str, arguments: &[&str], place: &Path) -> Output {
     Command::new(program).args(arguments).current_dir(place).output().unwrap()
 }
 
-/// Fails with what was said.
+/// Runs a program that must succeed; fails with its errors otherwise.
 fn succeed(program: &str, arguments: &[&str], place: &Path) -> String {
     let output = run(program, arguments, place);
     assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -125,14 +125,14 @@ fn main() {
 }
 "#;
 
-fn c_output(place: &Place) -> String {
+fn c_output(place: &ScratchFolder) -> String {
     place.write("schema.h", &c(&schema()));
     place.write("main.c", &C_MAIN.replace("CALLS", C_CALLS));
     succeed("cc", &["-Wall", "-Wextra", "-Werror", "-O2", "-o", "c", "main.c"], &place.0);
     succeed(place.0.join("c").to_str().unwrap(), &[], &place.0)
 }
 
-fn rust_output(place: &Place) -> String {
+fn rust_output(place: &ScratchFolder) -> String {
     place.write("schema.rs", &rust(&schema()));
     place.write("main.rs", RUST_MAIN);
     succeed("rustc", &["--edition", "2024", "-D", "warnings", "-o", "rust", "main.rs"], &place.0);
@@ -145,7 +145,7 @@ fn klog_2_rust_and_c_encode_the_same_bytes_and_decode_them() {
     if !has("cc", test) || !has("rustc", test) {
         return;
     }
-    let place = Place::new("bytes");
+    let place = ScratchFolder::new("bytes");
     let from_c = c_output(&place);
     let head = |id: u16, bytes: u16| {
         format!("{}{}{}", hex(&id.to_le_bytes()), hex(&bytes.to_le_bytes()), "00".repeat(12))
@@ -162,7 +162,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// C and C++ compilers; which of them there are is said.
+/// The C and C++ compilers of this machine. Those that are missing are printed.
 fn compilers(test: &str) -> Vec<(&'static str, &'static str)> {
     let all = [("cc", "c"), ("c++", "c++"), ("clang-19", "c"), ("clang++-19", "c++")];
     all.into_iter().filter(|(compiler, _)| has(compiler, test)).collect()
@@ -197,7 +197,7 @@ const KINDS: [(&str, bool); 23] = [
 
 #[test]
 fn klog_2_value_of_a_wrong_kind_does_not_compile_in_c_even_where_disabled() {
-    let place = Place::new("kinds");
+    let place = ScratchFolder::new("kinds");
     place.write("schema.h", &c(&schema()));
     let head = "#define METE_EMIT(record, bytes) (void)(record)\n#include \"schema.h\"\n\
         struct other { int x; };\nenum colour { COLOUR };\n\
@@ -210,7 +210,7 @@ fn klog_2_value_of_a_wrong_kind_does_not_compile_in_c_even_where_disabled() {
     {
         for (call, is_right) in KINDS {
             place.write("call.c", &format!("{head} mete_log_{call};\n}}\n"));
-            // What is wrong must not depend on which warnings are errors.
+            // Whether a wrong call compiles must not depend on which warnings are errors.
             let warnings = if is_right { &warnings[..] } else { &["-w", "-fsyntax-only"] };
             for define in ["-DMETE_ENABLE", "-DMETE_DISABLE"] {
                 let output =
@@ -227,7 +227,7 @@ fn klog_2_wrong_type_or_count_does_not_compile_in_rust_even_where_disabled() {
     if !has("rustc", "klog_2_wrong_type_or_count_does_not_compile_in_rust_even_where_disabled") {
         return;
     }
-    let place = Place::new("wrong");
+    let place = ScratchFolder::new("wrong");
     place.write("schema.rs", &rust(&schema()));
     for (call, is_right) in [
         ("SCHEDIN(1, 2)", true),
@@ -256,7 +256,7 @@ fn klog_2_disabled_calls_leave_nothing_in_the_object_code() {
     if !has("objcopy", test) {
         return;
     }
-    let place = Place::new("disabled");
+    let place = ScratchFolder::new("disabled");
     place.write("schema.h", &c(&schema()));
     let head = "#define METE_EMIT(record, bytes) (void)(record)\n#include \"schema.h\"\nint costly(void);\nint f(int x) {";
     for (compiler, language) in compilers(test) {
@@ -275,7 +275,7 @@ fn klog_2_disabled_calls_leave_nothing_in_the_object_code() {
 }
 
 /// The code in `f.o`, and its symbols.
-fn object_code(place: &Place) -> (Vec<u8>, String) {
+fn object_code(place: &ScratchFolder) -> (Vec<u8>, String) {
     succeed("objcopy", &["-O", "binary", "-j", ".text*", "f.o", "f.bin"], &place.0);
     (fs::read(place.0.join("f.bin")).unwrap(), succeed("nm", &["f.o"], &place.0))
 }
@@ -286,7 +286,7 @@ fn klog_2_disabled_calls_leave_nothing_in_the_object_code_of_rust() {
     if !has("rustc", test) || !has("objcopy", test) {
         return;
     }
-    let place = Place::new("rust-object");
+    let place = ScratchFolder::new("rust-object");
     place.write("schema.rs", &rust(&schema()));
     let head = "#![crate_type = \"rlib\"]\n#[allow(dead_code, unused_imports)]\n#[macro_use]\nmod schema;\n#[allow(unused_imports)]\n\
         use schema::*;\nunsafe extern \"C\" { safe fn costly() -> i32; safe fn emit(record: *const ::core::primitive::u8); }\n\
@@ -308,7 +308,7 @@ fn klog_2_disabled_calls_leave_nothing_in_the_object_code_of_rust() {
     let (enabled, symbols) = code("mete_enable", calls);
     assert!(
         enabled.len() > without.len() && symbols.contains("U costly"),
-        "else this compares nothing: {symbols}"
+        "the comparison above needs a call that leaves code where it is enabled: {symbols}"
     );
 }
 
@@ -317,7 +317,7 @@ fn klog_2_disabled_calls_in_rust_do_not_even_compute_their_values() {
     if !has("rustc", "klog_2_disabled_calls_in_rust_do_not_even_compute_their_values") {
         return;
     }
-    let place = Place::new("rust-disabled");
+    let place = ScratchFolder::new("rust-disabled");
     place.write("schema.rs", &rust(&schema()));
     let main = "#[allow(dead_code)]\n#[macro_use]\nmod schema;\nuse schema::*;\nfn main() {\n\
         fn costly() -> i32 { unreachable!() }\nmete_log!(|_: &[_]| panic!(), SCHEDIN(costly(), 1)); }";
@@ -332,7 +332,7 @@ fn klog_2_generated_code_of_shipped_schemata_compiles_without_a_warning() {
     if !has("cc", test) || !has("rustc", test) {
         return;
     }
-    let place = Place::new("shipped");
+    let place = ScratchFolder::new("shipped");
     for shipped in SHIPPED {
         let schema = Schema::read(&[shipped.source()]).unwrap();
         place.write("schema.c", &format!("#define METE_EMIT(record, bytes) (void)(record)\n{}", c(&schema)));
@@ -360,7 +360,7 @@ fn klog_2_generated_code_of_shipped_schemata_compiles_without_a_warning() {
     }
 }
 
-/// What a program may have included before, and the headers of this project that are for programs.
+/// Headers that a program may have included before, and this project's header for programs.
 const C_BEFORE: &str = "#include <assert.h>\n#include <errno.h>\n#include <math.h>\n#include <signal.h>\n#include <stdio.h>\n\
     #include <string.h>\n#include <sys/socket.h>\n#include \"mete_recorder.h\"\n";
 
@@ -380,7 +380,7 @@ fn klog_2_an_event_may_be_called_as_anything_in_headers_or_languages() {
     if !has("cc", test) || !has("c++", test) || !has("rustc", test) {
         return;
     }
-    let place = Place::new("names");
+    let place = ScratchFolder::new("names");
     let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let includes = ["trace", "probe"].map(|name| format!("-I{crates}/mete-{name}/include"));
     let names = names::nasty(env!("CARGO_MANIFEST_DIR"), &(c(&schema()) + &rust(&schema())));
@@ -447,7 +447,7 @@ fn new_6_columns_of_an_event_are_its_header_and_its_fields() {
     assert_eq!(columns, expected.map(|(name, kind)| (name.to_owned(), kind)));
 }
 
-/// What a compiler sees of C: lines are joined first, and then comments are spaces.
+/// The part of C code that a compiler sees. As in C, lines are joined first, and then comments become spaces.
 fn without_comments(text: &str) -> String {
     let joined = text.replace("??/", "\\").replace("\\\n", "");
     let mut seen = String::new();
@@ -468,7 +468,7 @@ fn documented(docs: &[String]) -> Schema {
 }
 
 proptest! {
-    /// Documentation changes no code, whatever is written there: pieces of comments, quotes, joined lines, directives.
+    /// No documentation changes the code, not even pieces of comments, quotes, joined lines or directives.
     #[test]
     fn klog_1_documentation_puts_nothing_into_generated_code(
         docs in prop::collection::vec(

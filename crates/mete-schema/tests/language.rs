@@ -1,4 +1,4 @@
-//! What is accepted, and what it means.
+//! Schemata that are accepted, and what they mean.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -290,7 +290,7 @@ fn klog_8_limits_hold_for_files_expressions_events_places_and_messages() {
 }
 
 #[test]
-fn as_many_mistakes_as_fit_into_a_file_are_refused_without_looking_for_all_that_was_meant() {
+fn a_file_full_of_mistakes_is_refused_without_a_search_for_the_nearest_name_of_each() {
     let events: String = (0..1000).map(|nth| format!("event EVENT_{nth} {{ }}\n")).collect();
     let logs = format!("{events}at tp_btf:a {{ {} }}", "log EVNT() ".repeat(80_000));
     assert_eq!(Schema::read(&[Source::new("test", logs)]).unwrap_err().0.len(), MAX_PROBLEMS);

@@ -1,4 +1,4 @@
-//! What `docs/schema.md` says is so.
+//! The statements and examples of `docs/schema.md` are true.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 

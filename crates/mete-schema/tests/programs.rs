@@ -1,4 +1,4 @@
-//! Points in programs: what is found in their files, and what is told where it is not.
+//! Points in programs: what is found in their files, and the messages where it is not found.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -16,14 +16,14 @@ use mete_schema::program::{Program, Programs};
 use mete_schema::{Checked, Problems, Schema, Source, check};
 use proptest::prelude::*;
 
-/// A file that is gone at the end of the test.
-struct Place(PathBuf);
+/// A file that is removed at the end of the test.
+struct ScratchFile(PathBuf);
 
-impl Place {
-    fn new(test: &str, bytes: &[u8]) -> Place {
+impl ScratchFile {
+    fn new(test: &str, bytes: &[u8]) -> ScratchFile {
         let path = env::temp_dir().join(format!("mete-programs-{}-{test}", process::id()));
         fs::write(&path, bytes).unwrap();
-        Place(path)
+        ScratchFile(path)
     }
 
     fn check(&self, text: &str) -> Result<(Schema, Checked), (Vec<Source>, Problems)> {
@@ -37,7 +37,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ScratchFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
@@ -47,7 +47,7 @@ macro_rules! refused {
     ($($name:ident: $target:literal $value:literal;)+) => {$(
         #[test]
         fn $name() {
-            let place = Place::new(stringify!($name), &subject::program());
+            let place = ScratchFile::new(stringify!($name), &subject::program());
             let text = format!("event A {{ u64 x }}\nat {} log A({})", $target, $value);
             let (sources, problems) = place.check(&text).unwrap_err();
             insta::assert_snapshot!(stringify!($name), problems.render(&sources, false), &text);
@@ -70,7 +70,7 @@ refused! {
 
 #[test]
 fn klog_8_places_in_programs_are_found_by_symbol_distance_and_address() {
-    let place = Place::new("found", &subject::program());
+    let place = ScratchFile::new("found", &subject::program());
     let program = Program::read(&place.0).unwrap();
     let offset = |name: &str| program.offset(name).unwrap() - subject::CODE_OFFSET;
     let places = ["serve", "serve+0x4", "_ZN4core4mainE", "0x401007"].map(offset);
@@ -86,7 +86,7 @@ fn klog_8_places_in_programs_are_found_by_symbol_distance_and_address() {
 #[test]
 fn klog_8_files_that_are_no_programs_say_what_they_are() {
     let said = |bytes: &[u8]| {
-        let place = Place::new("none", bytes);
+        let place = ScratchFile::new("none", bytes);
         let file = File::open(&place.0).unwrap();
         Program::of_file(Path::new("/x"), &file).err().unwrap().to_string()
     };
@@ -104,10 +104,10 @@ fn klog_8_files_that_are_no_programs_say_what_they_are() {
     assert_eq!(found, expected.map(|what| format!("/x cannot have points: {what}")));
 }
 
-/// A schema may have a thousand points in a program whose names are as many megabytes.
+/// A schema may have a thousand points in a program whose names take a thousand megabytes.
 #[test]
 fn klog_8_a_program_with_many_points_is_read_once() {
-    let place = Place::new("once", &subject::program());
+    let place = ScratchFile::new("once", &subject::program());
     let programs = Programs::default();
     let first = programs.get(&place.0).unwrap();
     fs::write(&place.0, b"changed").unwrap();
@@ -115,7 +115,7 @@ fn klog_8_a_program_with_many_points_is_read_once() {
     assert!(programs.get(Path::new("/nowhere/program")).is_err());
 }
 
-/// This test's own file is as linkers make them.
+/// This test's own program is a real one: a linker has made it.
 #[test]
 fn klog_8_functions_of_a_real_program_are_found() {
     let program = Program::read(&env::current_exe().unwrap()).unwrap();
@@ -123,7 +123,7 @@ fn klog_8_functions_of_a_real_program_are_found() {
 }
 
 proptest! {
-    /// Nothing panics, whatever the file.
+    /// No file causes a panic.
     #[test]
     fn klog_8_garbled_programs_are_read_without_harm(
         changes in prop::collection::vec((0..1000_usize, any::<u8>()), 1..20), length in 0..1000_usize,
@@ -148,6 +148,6 @@ proptest! {
 
 /// A file without a name.
 fn nameless_file() -> File {
-    let place = Place::new("garbled", b"");
+    let place = ScratchFile::new("garbled", b"");
     File::options().read(true).write(true).open(&place.0).unwrap()
 }

@@ -1,4 +1,4 @@
-//! A table of schemata that are refused, and what their authors are told: `tests/snapshots`.
+//! A table of schemata that are refused. `tests/snapshots` has the messages to their authors.
 
 mod support;
 
@@ -97,7 +97,7 @@ refused! {
     klog_8_kernel_seen_from_a_program: "event A { int n }\nat probe:request log A(current.pid)";
     klog_8_thread_at_a_probe: "event A { int n  int m }\nat probe:request when comm[0] log A(pid, tgid)";
     klog_8_counter_at_a_probe: "arch any { counter0 cycles }\nevent A { u64 n }\nat probe:request log A(counter0)";
-    klog_8_mistakes_in_several_items_are_all_told:
+    klog_8_mistakes_in_several_items_are_all_reported:
         "event A { itn x }\n\nevent B { int }\n\nat tp_btf:sched_switch log C()\n\narch any { counter0 cycls }\n";
 }
 

@@ -37,7 +37,8 @@ fn klog_8_shipped_schemata_have_the_papers_events_or_what_stands_for_them_today(
     let names =
         |name| read(by_name(name).unwrap()).events.into_iter().map(|event| event.name).collect::<Vec<_>>();
     assert_eq!(names("stopwatch"), ["START", "STOP"]);
-    // The paper's two that name a lock are symbols today; where a wait ends, and programs' locks, are added.
+    // The paper's two events that name a lock are not needed: symbols give the names today. Added are the end of a
+    // wait, and locks of programs.
     assert_eq!(names("locking"), ["SPIN", "READ", "WRITE", "ACQUIRED", "FUTEX", "FUTEX_DONE"]);
     let scheduler =
         ["TRY_TO_WAKEUP", "ADD_TO_RUNQ", "REMOVE_FROM_RUNQ", "SCHEDOUT", "SCHEDIN", "FORK", "EXEC", "EXIT"];
@@ -66,7 +67,7 @@ fn klog_8_shipped_schemata_fit_the_kernel_that_runs_here() {
             let is_told = unchecked.iter().any(|sentence| sentence.starts_with(&target));
             assert_eq!(
                 is_unchecked, is_told,
-                "{}: a point is checked, or it is said that it is not",
+                "{}: a point is checked, or a message says that it is not",
                 point.target
             );
         }

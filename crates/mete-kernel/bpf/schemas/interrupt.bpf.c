@@ -59,7 +59,7 @@ struct mete_record_IRQ_EXIT {
 	struct mete_head head;
 	/* The interrupt's number. */
 	mete_s32 f_irq;
-	/* 0 if the interrupt was none of its business. */
+	/* 0 if the interrupt was not for this handler. */
 	mete_s32 f_handled;
 };
 
@@ -69,7 +69,7 @@ METE_ASSERT_(sizeof(struct mete_record_IRQ_EXIT) == 24, "size of IRQ_EXIT");
 METE_ASSERT_(__builtin_offsetof(struct mete_record_IRQ_EXIT, f_irq) == 16, "place of IRQ_EXIT.irq");
 METE_ASSERT_(__builtin_offsetof(struct mete_record_IRQ_EXIT, f_handled) == 20, "place of IRQ_EXIT.handled");
 
-/* A soft interrupt begins to be worked off. */
+/* The kernel begins to handle a soft interrupt. */
 struct mete_record_SOFTIRQ_ENTRY {
 	struct mete_head head;
 	/* Which one: 0 high, 1 timer, 2 network out, 3 network in, 4 block, 5 poll, 6 tasklet, 7 scheduler,
@@ -126,8 +126,8 @@ struct mete_record_TIMER_EXIT {
 METE_ASSERT_(sizeof(struct mete_record_TIMER_EXIT) == 24, "size of TIMER_EXIT");
 METE_ASSERT_(__builtin_offsetof(struct mete_record_TIMER_EXIT, f_vector) == 16, "place of TIMER_EXIT.vector");
 
-/* Another processor, or the kernel on this one, asks to schedule, to call a function, or to do what could not be
- * done where it came up: the interrupt begins. */
+/* An interrupt begins by which another processor, or the kernel on this one, asks this processor to schedule, to
+ * call a function, or to do work that was not possible where it came up. */
 struct mete_record_IPI_ENTRY {
 	struct mete_head head;
 	/* Its vector. */
@@ -155,15 +155,15 @@ struct mete_record_IPI_EXIT {
 METE_ASSERT_(sizeof(struct mete_record_IPI_EXIT) == 24, "size of IPI_EXIT");
 METE_ASSERT_(__builtin_offsetof(struct mete_record_IPI_EXIT, f_vector) == 16, "place of IPI_EXIT.vector");
 
-/* An access to memory was not possible as it is: the exception that the kernel now deals with. */
+/* An access to memory was not possible: the exception that the kernel now handles. */
 struct mete_record_PAGE_FAULT {
 	struct mete_head head;
-	/* Where the program, or the kernel, wanted to read or write. */
+	/* The address that the program, or the kernel, wanted to read or write. */
 	mete_u64 f_where;
 	/* The process. */
 	mete_s32 f_pid;
-	/* The processor's reason: bit 0 not allowed rather than not there, bit 1 a write, bit 2 a program's,
-	 * bit 4 an instruction. */
+	/* The processor's reason. Bit 0: the access was not allowed; otherwise the page was missing. Bit 1: it was
+	 * a write. Bit 2: it was a program's. Bit 4: it was for an instruction. */
 	mete_u32 f_reason;
 };
 

@@ -41,9 +41,9 @@ struct mete_record_SPIN {
 	struct mete_head head;
 	/* The lock. */
 	mete_u64 f_lock;
-	/* Who waits. */
+	/* The task that waits. */
 	mete_s32 f_pid;
-	/* The kernel's own word for the kind of lock: 1 spinning, 2 reader, 4 writer, 8 real-time, 16 per
+	/* The kernel's flags for the kind of lock: 1 spinning, 2 reader, 4 writer, 8 real-time, 16 per
 	 * processor, 32 mutex. */
 	mete_u32 f_flags;
 };
@@ -60,7 +60,7 @@ struct mete_record_READ {
 	struct mete_head head;
 	/* The lock. */
 	mete_u64 f_lock;
-	/* Who waits. */
+	/* The task that waits. */
 	mete_s32 f_pid;
 	/* As in SPIN. */
 	mete_u32 f_flags;
@@ -73,12 +73,12 @@ METE_ASSERT_(__builtin_offsetof(struct mete_record_READ, f_lock) == 16, "place o
 METE_ASSERT_(__builtin_offsetof(struct mete_record_READ, f_pid) == 24, "place of READ.pid");
 METE_ASSERT_(__builtin_offsetof(struct mete_record_READ, f_flags) == 28, "place of READ.flags");
 
-/* A task begins to wait for a lock of the kernel for writing, or for one that excludes everybody. */
+/* A task begins to wait for a lock of the kernel for writing, or for one that excludes all other tasks. */
 struct mete_record_WRITE {
 	struct mete_head head;
 	/* The lock. */
 	mete_u64 f_lock;
-	/* Who waits. */
+	/* The task that waits. */
 	mete_s32 f_pid;
 	/* As in SPIN. */
 	mete_u32 f_flags;
@@ -96,7 +96,7 @@ struct mete_record_ACQUIRED {
 	struct mete_head head;
 	/* The lock. */
 	mete_u64 f_lock;
-	/* Who waited. */
+	/* The task that waited. */
 	mete_s32 f_pid;
 	/* 0, or the negative number of the error with which the wait was given up. */
 	mete_s32 f_result;
@@ -109,18 +109,18 @@ METE_ASSERT_(__builtin_offsetof(struct mete_record_ACQUIRED, f_lock) == 16, "pla
 METE_ASSERT_(__builtin_offsetof(struct mete_record_ACQUIRED, f_pid) == 24, "place of ACQUIRED.pid");
 METE_ASSERT_(__builtin_offsetof(struct mete_record_ACQUIRED, f_result) == 28, "place of ACQUIRED.result");
 
-/* A thread of a program enters the kernel to wait for a lock, or to wake those who wait. */
+/* A thread of a program enters the kernel to wait for a lock, or to wake threads that wait. */
 struct mete_record_FUTEX {
 	struct mete_head head;
 	/* The lock, as the program sees it. */
 	mete_u64 f_lock;
 	/* The thread. */
 	mete_s32 f_pid;
-	/* The process: addresses of different ones have nothing to do with each other. */
+	/* The process: the same address means different locks in different processes. */
 	mete_s32 f_tgid;
 	/* The operation: its lowest seven bits are 0 to wait, 1 to wake. */
 	mete_s32 f_operation;
-	/* What the lock held when the thread decided to wait, or how many it wakes. */
+	/* The lock's value when the thread decided to wait, or the number of threads that it wakes. */
 	mete_u32 f_value;
 };
 
@@ -133,13 +133,13 @@ METE_ASSERT_(__builtin_offsetof(struct mete_record_FUTEX, f_tgid) == 28, "place 
 METE_ASSERT_(__builtin_offsetof(struct mete_record_FUTEX, f_operation) == 32, "place of FUTEX.operation");
 METE_ASSERT_(__builtin_offsetof(struct mete_record_FUTEX, f_value) == 36, "place of FUTEX.value");
 
-/* The thread comes back from that: it has waited from the FUTEX before until now. */
+/* The thread returns from the kernel: it has waited since its last FUTEX. */
 struct mete_record_FUTEX_DONE {
 	struct mete_head head;
 	/* The thread. */
 	mete_s32 f_pid;
-	/* 0 if it was woken, or how many it woke; the negative number of an error: -11 if the lock had changed
-	 * before it could wait, -110 if its time was up. */
+	/* 0 if it was woken, or the number of threads that it woke, or the negative number of an error: -11 if the
+	 * lock had changed before the thread could wait, -110 if its time was up. */
 	mete_s32 f_result;
 };
 

@@ -36,16 +36,16 @@ struct mete_head {
 #pragma clang diagnostic ignored "-Wtautological-compare"
 #pragma clang diagnostic ignored "-Wconstant-logical-operand"
 
-/* Somebody is about to wake a process. */
+/* A process is about to be woken. */
 struct mete_record_TRY_TO_WAKEUP {
 	struct mete_head head;
 	/* The process that is to be woken. */
 	mete_s32 f_pid;
-	/* The running one: the waker, unless an interrupt is. */
+	/* The running process. It is the waker, unless an interrupt is. */
 	mete_s32 f_waker;
 	/* The processor that it ran on last. */
 	mete_u32 f_last_cpu;
-	/* Its priority in the kernel's count: 120 is nice 0, less than 100 real-time. */
+	/* Its priority as the kernel counts: 120 is nice 0, less than 100 is real-time. */
 	mete_s32 f_priority;
 };
 
@@ -84,7 +84,7 @@ struct mete_record_REMOVE_FROM_RUNQ {
 	struct mete_head head;
 	/* The process. */
 	mete_s32 f_pid;
-	/* What it waits as, one bit: 1 interruptible, 2 uninterruptible; the page of this schema has all of them. */
+	/* How it waits, one bit: 1 interruptible, 2 uninterruptible; the page of this schema has all of them. */
 	mete_u32 f_state;
 };
 
@@ -101,9 +101,9 @@ struct mete_record_SCHEDOUT {
 	mete_u64 f_runtime_ns;
 	/* The process. */
 	mete_s32 f_pid;
-	/* Its state: 0 if it could go on, else what it waits as, in the same bits. */
+	/* Its state: 0 if it could continue, otherwise how it waits, in the same bits. */
 	mete_u32 f_state;
-	/* Whether it was made to leave. */
+	/* Whether it was preempted. */
 	mete_u8 f_is_preempted;
 	mete_u8 padding[7];
 };
@@ -123,7 +123,7 @@ struct mete_record_SCHEDIN {
 	mete_s32 f_pid;
 	/* Its priority. */
 	mete_s32 f_priority;
-	/* The process that it belongs to, of a thread. */
+	/* The process that the thread belongs to. */
 	mete_s32 f_tgid;
 	/* Whether it is a thread of the kernel. */
 	mete_u8 f_is_kernel;
@@ -138,14 +138,14 @@ METE_ASSERT_(__builtin_offsetof(struct mete_record_SCHEDIN, f_priority) == 20, "
 METE_ASSERT_(__builtin_offsetof(struct mete_record_SCHEDIN, f_tgid) == 24, "place of SCHEDIN.tgid");
 METE_ASSERT_(__builtin_offsetof(struct mete_record_SCHEDIN, f_is_kernel) == 28, "place of SCHEDIN.is_kernel");
 
-/* A process has made another one. */
+/* A process has created another one. */
 struct mete_record_FORK {
 	struct mete_head head;
-	/* The one that made it. */
+	/* The process that created it. */
 	mete_s32 f_parent;
-	/* The new one. */
+	/* The new process. */
 	mete_s32 f_child;
-	/* The process that the new one belongs to; itself, unless it is a thread. */
+	/* The process that the new one belongs to: itself, unless it is a thread. */
 	mete_s32 f_child_tgid;
 	/* Its name. */
 	char f_name[16];
@@ -165,7 +165,7 @@ struct mete_record_EXEC {
 	struct mete_head head;
 	/* The process. */
 	mete_s32 f_pid;
-	/* What it was called as before; a thread that does this becomes its process. */
+	/* Its number before: a thread that runs another program becomes its process. */
 	mete_s32 f_old_pid;
 	/* The name of the program. */
 	char f_name[16];

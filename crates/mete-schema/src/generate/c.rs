@@ -1,12 +1,13 @@
-//! Encoders and decoders in C and C++, for programs; the records are BPF C's as well.
+//! Encoders and decoders in C and C++, for programs. BPF C uses the same records.
 //!
-//! The includer says by `METE_EMIT(record, bytes)` where a record goes: that writes serial number and time stamp, and
-//! copies it. `mete_recorder.h` of the recording crate does, by `METE_EMIT_EVENT`, which gets the event's name as well.
-//! With `METE_DISABLE` a call is checked and leaves nothing behind, its arguments included (paper §4.2).
+//! The file that includes this code defines where a record goes, by the macro `METE_EMIT(record, bytes)`: it writes the
+//! serial number and the time stamp, and copies the record. `mete_recorder.h` of the recording crate defines
+//! `METE_EMIT_EVENT` instead, which gets the event's name as well. With `METE_DISABLE`, a call is checked but leaves no
+//! code behind, not even that of its arguments (paper §4.2).
 //!
-//! An event may be called as anything in this project's headers, in the system's, or in C++. So its name stands only behind
-//! prefixes that nothing else has: `mete_record_`, `mete_encode_`, `mete_decode_`, `mete_log_`, `mete_check_`, `METE_ID_`
-//! and `METE_FINGERPRINT_`, none of which begins another one.
+//! An event may have the same name as anything in this project's headers, in the system's headers, or in C++. So its
+//! name stands only behind prefixes that nothing else has: `mete_record_`, `mete_encode_`, `mete_decode_`, `mete_log_`,
+//! `mete_check_`, `METE_ID_` and `METE_FINGERPRINT_`. None of them is the beginning of another one.
 
 use std::fmt::Write;
 
@@ -68,7 +69,7 @@ struct mete_head {
 
 ";
 
-/// A shorter text is filled up with zeros; no byte behind its end is read.
+/// Copies a text. A shorter text is filled up with zeros, and no byte behind its end is read.
 const TEXT_COPY: &str = "\
 #ifndef METE_COPY_TEXT
 #define METE_COPY_TEXT
@@ -92,8 +93,9 @@ const EMIT: &str = "\
 
 ";
 
-/// C takes an address for a number with a warning, and C++ takes one for a truth value: these compile for nothing but
-/// numbers, and for nothing but letters. Each evaluates its argument once; clang warns of what is never evaluated.
+/// Macros that compile only for numbers, and only for texts. Without them, C would accept an address as a number with a
+/// mere warning, and C++ would accept it as a truth value. Each macro evaluates its argument once. `METE_QUIET_`
+/// silences clang's warning about expressions that are never evaluated.
 const KINDS: &str = "\
 #ifndef METE_NUMBER_
 #ifdef __clang__
@@ -117,7 +119,7 @@ const KINDS: &str = "\
 
 ";
 
-/// Documentation as a comment that it cannot end.
+/// Documentation as a comment, which the documentation cannot end.
 fn comment(text: &mut String, docs: &str, indent: &str) {
     if docs.is_empty() {
         return;
@@ -136,7 +138,7 @@ fn c_type(kind: FieldType) -> String {
     }
 }
 
-/// In a record a truth value is a byte, whatever the compiler thinks of its size.
+/// The type of a record's member. In a record a truth value is a byte, whatever size the compiler gives it.
 fn member_type(kind: FieldType) -> String {
     if kind == FieldType::Bool { "mete_u8".to_owned() } else { c_type(kind) }
 }
@@ -164,6 +166,7 @@ pub(super) fn records(text: &mut String, schema: &Schema) {
         let size = event.layout.size;
         let _ =
             writeln!(text, "METE_ASSERT_(sizeof(struct mete_record_{name}) == {size}, \"size of {name}\");");
+        // The compiler confirms that it places members where decoders look for them.
         for (offset, Field { name: field, .. }) in in_place(event) {
             let _ = writeln!(
                 text,
@@ -193,11 +196,14 @@ pub(super) fn padding(event: &Event, indent: &str) -> String {
 
 /// `mete_s32 v_pid, const char *v_name`
 fn parameters(event: &Event) -> String {
-    let parameter = |field: &Field| match field.kind {
+    event.fields.iter().map(parameter).collect::<Vec<_>>().join(", ")
+}
+
+fn parameter(field: &Field) -> String {
+    match field.kind {
         FieldType::Text(_) => format!("const char *v_{}", field.name),
         kind => format!("{} v_{}", c_type(kind), field.name),
-    };
-    event.fields.iter().map(parameter).collect::<Vec<_>>().join(", ")
+    }
 }
 
 fn encoder(text: &mut String, event: &Event) {
@@ -228,7 +234,7 @@ fn decoder(text: &mut String, event: &Event) {
     let name = &event.name;
     let _ = writeln!(
         text,
-        "/* Whether these bytes begin with a record of this size; whose number it has is the trace's to say. */\n\
+        "/* Whether these bytes begin with a record of this size. The number is not checked: only the trace says what it means. */\n\
          static inline int mete_decode_{name}(struct mete_record_{name} *record, const void *bytes, unsigned long size)\n{{\n\
          \tif (size < sizeof(*record))\n\t\treturn 0;\n\
          \t__builtin_memcpy(record, bytes, sizeof(*record));\n\
@@ -236,19 +242,15 @@ fn decoder(text: &mut String, event: &Event) {
     );
 }
 
-/// A call whose values are of the right kinds. A macro is not looked for in its own text, so this calls the function.
-/// C++ looks at most of that by itself, and is left its function: a template's arguments have commas that would part
-/// those of a macro.
+/// A macro of the function's name, whose values must be of the right kinds. C does not expand a macro within its own
+/// text, so the macro calls the function. C++ checks most kinds by itself, and keeps the plain function: the commas
+/// between a template's arguments would separate arguments of the macro.
 fn checked(text: &mut String, function: &str, event: &Event) {
     let names: Vec<_> = event.fields.iter().map(|field| format!("v_{}", field.name)).collect();
-    let value = |(name, field): (&String, &Field)| match field.kind {
-        FieldType::Bool => format!("METE_TRUTH_({name})"),
-        FieldType::Text(_) => format!("METE_TEXT_({name})"),
-        FieldType::Int(_) | FieldType::Address => format!("METE_NUMBER_({name})"),
-    };
-    let values: Vec<_> = names.iter().zip(&event.fields).map(value).collect();
+    let values: Vec<_> = event.fields.iter().map(checked_value).collect();
     let (names, values) = (names.join(", "), values.join(", "));
     let define = format!("#define {function}({names}) {function}({values})\n");
+    // C++ would turn an address into a truth value, so that it needs the macro, too.
     let is_for_both = event.fields.iter().any(|field| field.kind == FieldType::Bool);
     match (event.fields.is_empty(), is_for_both) {
         (true, _) => {}
@@ -257,15 +259,26 @@ fn checked(text: &mut String, function: &str, event: &Event) {
     }
 }
 
+fn checked_value(field: &Field) -> String {
+    let check = match field.kind {
+        FieldType::Bool => "TRUTH",
+        FieldType::Text(_) => "TEXT",
+        FieldType::Int(_) | FieldType::Address => "NUMBER",
+    };
+    format!("METE_{check}_(v_{})", field.name)
+}
+
 fn call(text: &mut String, event: &Event) {
+    // `()` would declare a function of any arguments in C.
     let name = &event.name;
     let parameters = if event.fields.is_empty() { "void".to_owned() } else { parameters(event) };
     let values: String = event.fields.iter().map(|field| format!(", v_{}", field.name)).collect();
     let _ = writeln!(
         text,
-        "#ifdef METE_DISABLE\nchar mete_check_{name}({parameters}); /* is nowhere: the compiler looks at calls only */"
+        "#ifdef METE_DISABLE\nchar mete_check_{name}({parameters}); /* is defined nowhere: the compiler only checks calls */"
     );
     checked(text, &format!("mete_check_{name}"), event);
+    // The compiler checks a call within `sizeof`, but makes no code of it.
     let _ = writeln!(
         text,
         "#define mete_log_{name}(...) (METE_QUIET_ (void)sizeof(mete_check_{name}(__VA_ARGS__)) METE_LOUD_)\n#else\n\

@@ -1,12 +1,13 @@
 //! Encoders and decoders in Rust.
 //!
-//! `mete_log!(emit, SCHEDIN(pid, misses))` hands the bytes of a record to `emit`, which writes serial number and time
-//! stamp. Built with `--cfg mete_disable`, the call is checked and leaves nothing behind, its arguments included.
+//! `mete_log!(emit, SCHEDIN(pid, misses))` passes the bytes of a record to `emit`, which writes the serial number and
+//! the time stamp. With `--cfg mete_disable`, the call is checked but leaves no code behind, not even that of its
+//! arguments.
 
 use std::fmt::Write;
 
 use super::in_place;
-use crate::schema::{Event, Field, Schema};
+use crate::schema::{Event, Schema};
 use crate::types::FieldType;
 
 /// A module for a schema.
@@ -19,7 +20,8 @@ pub fn rust(schema: &Schema) -> String {
     text
 }
 
-/// A structure with braces is no value, so that an event of this name is another thing.
+/// The list `EVENTS`. An event may have that name, too: a structure with braces is not a value, so that the names do
+/// not collide.
 fn list(text: &mut String, schema: &Schema) {
     let _ = writeln!(
         text,
@@ -50,24 +52,25 @@ macro_rules! mete_log {
 }
 "#;
 
-/// Keywords of Rust that are no keywords of C; `r#` makes names of them.
+/// Keywords of Rust that are not keywords of C. `r#` turns them into names.
 const KEYWORDS: [&str; 35] = [
     "abstract", "as", "async", "await", "become", "box", "dyn", "false", "final", "fn", "gen", "impl", "in",
     "let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "trait", "true",
     "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "yield",
 ];
 
-/// A name that Rust takes.
+/// The name as Rust accepts it.
 fn name(name: &str) -> String {
     match name.trim_end_matches('_') {
-        // These cannot even be made names by `r#`; what is called so already gives way.
+        // Not even `r#` turns these into names, so they get an underscore. To stay distinct from them, names that end
+        // with underscores already get one more.
         "Self" | "self" | "super" | "crate" | "" => format!("{name}_"),
         _ if KEYWORDS.contains(&name) => format!("r#{name}"),
         _ => name.to_owned(),
     }
 }
 
-/// By their full paths: an event may be called `u8`.
+/// Types by their full paths, because an event may be called `u8`.
 fn rust_type(kind: FieldType) -> String {
     match kind {
         FieldType::Int(int) => {
@@ -81,6 +84,7 @@ fn rust_type(kind: FieldType) -> String {
 
 fn docs(text: &mut String, docs: &str, indent: &str) {
     if !docs.is_empty() {
+        // As a quoted text, which no documentation can end: its quotes are escaped.
         let _ = writeln!(text, "{indent}#[doc = {docs:?}]");
     }
 }
@@ -126,11 +130,11 @@ fn constants(text: &mut String, event: &Event) {
 }
 
 fn constructor(text: &mut String, event: &Event) {
-    // A parameter that is called as a constant is, `None` or `EVENTS`, would be a pattern.
-    let parameter = |field: &Field| format!("v_{}: {}", field.name, rust_type(field.kind));
-    let parameters: Vec<_> = event.fields.iter().map(parameter).collect();
-    let member = |field: &Field| format!("{}: v_{}", name(&field.name), field.name);
-    let names: Vec<_> = event.fields.iter().map(member).collect();
+    let fields = event.fields.iter();
+    // Without the prefix, a parameter with the name of a constant, such as `None` or `EVENTS`, would be a pattern.
+    let parameters: Vec<_> =
+        fields.clone().map(|field| format!("v_{}: {}", field.name, rust_type(field.kind))).collect();
+    let names: Vec<_> = fields.map(|field| format!("{}: v_{}", name(&field.name), field.name)).collect();
     let _ = writeln!(
         text,
         "    /// An event of these values.\n    #[inline(always)]\n    pub const fn new({}) -> Self {{\n        Self {{ {} }}\n    }}\n",
@@ -143,7 +147,7 @@ fn encoder(text: &mut String, event: &Event) {
     let size = event.layout.size;
     let _ = writeln!(
         text,
-        "    /// Its record. Serial number and time stamp, bytes 4 to 15, are the recorder's.\n    #[inline(always)]\n    \
+        "    /// Its record. The recorder fills in the serial number and the time stamp, bytes 4 to 15.\n    #[inline(always)]\n    \
          pub fn encode(&self) -> [::core::primitive::u8; {size}] {{\n        let mut record = [0; {size}];\n        \
          record[0..2].copy_from_slice(&Self::ID.to_le_bytes());\n        \
          record[2..4].copy_from_slice(&{size}_u16.to_le_bytes());"
@@ -171,7 +175,7 @@ fn decoder(text: &mut String, event: &Event) {
     let size = event.layout.size;
     let _ = writeln!(
         text,
-        "    /// The event in a record of this size. Whose number it has is the trace's to say.\n    \
+        "    /// The event in a record of this size. The number is not checked: only the trace says what it means.\n    \
          pub fn decode(record: &[::core::primitive::u8]) -> ::core::option::Option<Self> {{\n        \
          let record: &[::core::primitive::u8; {size}] = record.first_chunk()?;\n        \
          if [record[2], record[3]] != {size}_u16.to_le_bytes() {{\n            return ::core::option::Option::None;\n        }}\n        \
@@ -179,6 +183,7 @@ fn decoder(text: &mut String, event: &Event) {
     );
     for (offset, field) in event.layout.offsets.iter().zip(&event.fields) {
         let member = name(&field.name);
+        // Single bytes of an array of known size, so that nothing can fail or panic.
         let bytes = (*offset..offset + field.kind.size())
             .map(|at| format!("record[{at}]"))
             .collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! Types given by hand: for tests, and for whoever checks a schema for a kernel that is not there.
+//! Types given by hand, for tests and for checking a schema against a kernel that is not at hand.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -9,7 +9,7 @@ use crate::program::{Program, ProgramError};
 
 use super::{Function, KernelTypes, Type, TypeId, Typed};
 
-/// A kernel that has what it is told to have.
+/// A kernel that has what was added to it, and nothing else.
 #[derive(Clone, Debug, Default)]
 pub struct Fake {
     kinds: Vec<Type>,
@@ -95,9 +95,11 @@ impl KernelTypes for Fake {
     }
 
     fn is_bit_field(&self, id: TypeId, member: &str) -> bool {
-        let is_odd =
-            |kind: &Type| matches!(kind, Type::Int(int) if !int.bits.is_power_of_two() || int.bits < 8);
-        self.members(id).iter().any(|it| it.name == member && is_odd(&it.kind))
+        // Only bit fields have such widths.
+        self.members(id).iter().any(|it| {
+            it.name == member
+                && matches!(it.kind, Type::Int(int) if !int.bits.is_power_of_two() || int.bits < 8)
+        })
     }
 
     fn members(&self, id: TypeId) -> Vec<Typed> {
@@ -111,12 +113,12 @@ impl KernelTypes for Fake {
     }
 
     fn program(&self, path: &str) -> Option<Result<Arc<Program>, ProgramError>> {
-        let near = self.programs.first().map(|(path, _)| path.clone());
-        let unread = |source| ProgramError::Read { path: path.into(), source, near };
+        // A kernel without any programs does not know what its machine has.
+        let (near, _) = self.programs.first()?;
         let file = find(&self.programs, path).map_or_else(|| Err(ErrorKind::NotFound.into()), File::open);
-        let is_known = !self.programs.is_empty();
-        is_known.then(|| {
-            file.map_err(unread).and_then(|file| Program::of_file(Path::new(path), &file)).map(Arc::new)
+        Some(match file {
+            Ok(file) => Program::of_file(Path::new(path), &file).map(Arc::new),
+            Err(source) => Err(ProgramError::Read { path: path.into(), source, near: Some(near.clone()) }),
         })
     }
 

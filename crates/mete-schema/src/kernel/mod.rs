@@ -1,4 +1,4 @@
-//! What a kernel knows of its types: arguments of tracepoints and functions, members of structures.
+//! The types of a kernel: arguments of tracepoints and functions, members of structures.
 
 mod btf;
 mod fake;
@@ -19,27 +19,27 @@ use std::sync::Arc;
 use crate::program::{Program, ProgramError};
 use crate::types::Int;
 
-/// The number of a type, as its kernel gives it.
+/// The number of a type in its kernel.
 pub type TypeId = u32;
 
-/// What can be said of a value.
+/// The type of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// Nobody can say: there was no kernel to ask, or it is a program's.
+    /// Not known: there was no kernel to ask, or the value is a program's.
     Unknown,
     /// True or false.
     Truth,
-    /// A number; of a bit field, with as many bits as that has.
+    /// A number. The number of a bit field has the width of the field.
     Int(Int),
-    /// Letters in place, so many.
+    /// An array of letters, of this length.
     Text(u32),
-    /// The address of something of this type, if that is known.
+    /// An address, and the type of the value there, if it is known.
     Pointer(Option<TypeId>),
     /// A structure or a union.
     Record(TypeId),
-    /// So many of these.
+    /// An array: the type of its elements, and their number.
     Array(TypeId, u32),
-    /// What has no value that can be logged: a function, a floating-point number, nothing at all.
+    /// A type without a value that can be logged: a function, a floating-point number, `void`.
     Other(&'static str),
 }
 
@@ -50,33 +50,33 @@ pub struct Typed {
     pub name: String,
     /// Its type.
     pub kind: Type,
-    /// The byte that it begins at, of a field in a tracepoint's record.
+    /// Its offset in bytes, if it is a field of a tracepoint's record.
     pub place: Option<u32>,
 }
 
 impl Typed {
-    /// One that lies nowhere in particular.
+    /// An argument or member without an offset.
     pub fn new(name: impl Into<String>, kind: Type) -> Typed {
         Typed { name: name.into(), kind, place: None }
     }
 }
 
-/// A function's arguments, and what it returns.
+/// A function's arguments, and the type that it returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Vec<Typed>,
-    /// What it returns.
+    /// The type that it returns.
     pub result: Type,
 }
 
-/// A kernel's types. Names that it does not have are `None`.
+/// The types of a kernel. A name that the kernel does not have gives `None`.
 pub trait KernelTypes {
-    /// What messages call it.
+    /// The kernel's name in messages.
     fn name(&self) -> &str;
     /// The arguments of a tracepoint, as its programs get them.
     fn tracepoint(&self, name: &str) -> Option<Vec<Typed>>;
-    /// Whether a tracepoint is a module's.
+    /// Whether a tracepoint belongs to a module.
     fn is_of_module(&self, tracepoint: &str) -> bool {
         let _ = tracepoint;
         false
@@ -85,28 +85,28 @@ pub trait KernelTypes {
     ///
     /// # Errors
     ///
-    /// Why nobody can say whether it has such a tracepoint.
+    /// Why it is not known whether the kernel has such a tracepoint.
     fn record(&self, group: &str, name: &str) -> Result<Option<Vec<Typed>>, String>;
-    /// A function that is compiled into it.
+    /// A function that is compiled into the kernel.
     fn function(&self, name: &str) -> Option<Function>;
     /// A structure or union by its name.
     fn structure(&self, name: &str) -> Option<TypeId>;
     /// The name of a structure or union.
     fn structure_name(&self, id: TypeId) -> String;
-    /// Whether it is a union.
+    /// Whether a type is a union.
     fn is_union(&self, id: TypeId) -> bool;
-    /// Whether this member of it is a bit field.
+    /// Whether this member of a structure is a bit field.
     fn is_bit_field(&self, id: TypeId, member: &str) -> bool;
-    /// Whether this member of it is an enumeration, which programs must not take for another kind of number.
+    /// Whether this member of a structure is an enumeration, which programs must not declare as a plain number.
     fn is_enumeration(&self, id: TypeId, member: &str) -> bool {
         let _ = (id, member);
         false
     }
-    /// The members of a structure or union, those of nameless ones in it among them.
+    /// The members of a structure or union, including those of nameless ones in it.
     fn members(&self, id: TypeId) -> Vec<Typed>;
-    /// What a type is, without the other names that it goes by.
+    /// A type, behind typedefs and qualifiers.
     fn kind(&self, id: TypeId) -> Type;
-    /// A program or library on its machine; `None` where nobody can say.
+    /// A program or library on the kernel's machine; `None` if that machine's programs are not known.
     fn program(&self, path: &str) -> Option<Result<Arc<Program>, ProgramError>> {
         let _ = path;
         None

@@ -1,7 +1,7 @@
 //! A kernel's own types with those of its modules: `/sys/kernel/btf/vmlinux` and the files beside it.
 //!
-//! A module's types go on where the kernel's end, so that two modules give the same number to different types. Here the
-//! highest eight bits of a number say whose it is.
+//! The numbers of a module's types continue the kernel's, so that two modules give the same number to different types.
+//! Here the highest eight bits of a number say which module the type belongs to.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{Btf, BtfError, Function, KernelTypes, Type, TypeId, Typed};
 
-/// Types of one kernel or module that can be told apart; a kernel has some two hundred thousand.
+/// The bits below are the number of a type in its kernel or module. A kernel has some two hundred thousand types.
 const OWNER_SHIFT: u32 = 24;
 const MOST_MODULES: usize = 255;
 const KERNEL: &str = "vmlinux";
@@ -18,16 +18,17 @@ const KERNEL: &str = "vmlinux";
 pub struct Modules {
     kernel: Arc<Btf>,
     directory: PathBuf,
-    /// Read when something is named that the kernel itself does not have.
+    /// The modules' types. They are read when a schema names something that the kernel itself does not have.
     modules: OnceLock<Vec<Btf>>,
 }
 
 impl Modules {
-    /// Those of a directory like `/sys/kernel/btf`. Messages call the kernel `name`.
+    /// Reads the types in a directory such as `/sys/kernel/btf`. Messages call the kernel `name`.
     ///
     /// # Errors
     ///
-    /// If the kernel itself has no type information there, or it may not be read. Modules that have none are not there.
+    /// If the kernel itself has no type information there, or this process may not read it. A module without type
+    /// information is left out.
     pub fn read(directory: &Path, name: &str) -> Result<Modules, BtfError> {
         let kernel = Arc::new(Btf::read(&directory.join(KERNEL))?.called(name));
         Ok(Modules { kernel, directory: directory.to_owned(), modules: OnceLock::new() })
@@ -38,15 +39,16 @@ impl Modules {
             let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
             let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
             paths.retain(|path| path.file_name().is_some_and(|name| name != KERNEL));
-            // The same numbers every time.
+            // A module gets the same number every time.
             paths.sort();
-            let read = |path: &PathBuf| Btf::read_module(path, &self.kernel).ok();
-            paths.iter().filter_map(read).take(MOST_MODULES).collect()
+            let modules = paths.iter().filter_map(|path| Btf::read_module(path, &self.kernel).ok());
+            modules.take(MOST_MODULES).collect()
         })
     }
 
-    /// What the kernel has, or the first module that has it.
+    /// What the kernel has, or else the first module that has it; with the number of the owner, 0 for the kernel.
     fn first<T>(&self, find: impl Fn(&Btf) -> Option<T>) -> Option<(T, u32)> {
+        // Most schemata need only the kernel, so that its modules need not be read.
         let own = find(&self.kernel).map(|found| (found, 0));
         own.or_else(|| {
             let modules = (1..).zip(self.modules());
@@ -54,14 +56,16 @@ impl Modules {
         })
     }
 
-    /// Whose number this is, and what it is there.
+    /// The owner of a type: its types, the type's number there, and the owner's number.
     fn owner(&self, id: TypeId) -> (&Btf, TypeId, u32) {
         let owner = id >> OWNER_SHIFT;
         let module = (owner as usize).checked_sub(1).and_then(|nth| self.modules().get(nth));
         (module.unwrap_or(&self.kernel), id & ((1 << OWNER_SHIFT) - 1), owner)
     }
 
+    /// The number, here, of a type that its owner calls `id`.
     fn id(&self, id: TypeId, owner: u32) -> TypeId {
+        // A module's types lead to types of the kernel, too, which are the same from everywhere.
         if self.kernel.has(id) { id } else { id | owner << OWNER_SHIFT }
     }
 
@@ -97,6 +101,7 @@ impl KernelTypes for Modules {
     }
 
     fn record(&self, group: &str, name: &str) -> Result<Option<Vec<Typed>>, String> {
+        // An error means that this owner does not describe the record; another one may.
         let found = self.first(|types| types.record(group, name).ok());
         match found {
             Some((fields, owner)) => Ok(fields.map(|fields| self.typed_of(fields, owner))),

@@ -3,7 +3,7 @@
 use super::{Type, Typed};
 use crate::types::Int;
 
-/// No tracepoint has more.
+/// The most fields that are read. No tracepoint has more.
 const MAX_FIELDS: usize = 256;
 
 /// The fields in the text of a `format` file, without those that every record has.
@@ -26,6 +26,7 @@ fn field(line: &str) -> Option<Typed> {
             _ => {}
         }
     }
+    // A star may stand before the name without a space between them.
     let (kind, name) = declaration.rsplit_once(|letter: char| letter.is_whitespace() || letter == '*')?;
     let (name, is_array) = name.split_once('[').map_or((name, false), |(name, _)| (name, true));
     let kind = type_of(declaration, kind.trim(), is_array, size?, is_signed);
@@ -35,6 +36,7 @@ fn field(line: &str) -> Option<Typed> {
 const VARYING: Type = Type::Other("of varying length");
 
 fn type_of(declaration: &str, kind: &str, is_array: bool, size: u32, is_signed: bool) -> Type {
+    // Such a field holds only the place and the length of its value.
     if kind.starts_with("__data_loc") || kind.starts_with("__rel_loc") {
         return VARYING;
     }
@@ -51,7 +53,8 @@ fn type_of(declaration: &str, kind: &str, is_array: bool, size: u32, is_signed: 
     }
 }
 
-/// A member of the record's structure, as a field: what varies in length lies elsewhere.
+/// A member of the record's structure, as a field. The member of a field that varies in length only says where that
+/// lies.
 pub(super) fn varying(member: Typed) -> Typed {
     match member.name.strip_prefix("__data_loc_") {
         Some(name) => Typed { name: name.to_owned(), kind: VARYING, ..member },

@@ -1,4 +1,4 @@
-//! The kernel that runs here: its type information and its modules', and its tracing file system.
+//! The running kernel: its type information, that of its modules, and its tracing file system.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -17,11 +17,11 @@ pub struct Running {
 }
 
 impl Running {
-    /// Reads its types.
+    /// Reads the types of the running kernel.
     ///
     /// # Errors
     ///
-    /// If it has none, or they may not be read.
+    /// If the kernel has no type information, or this process may not read it.
     pub fn new() -> Result<Running, BtfError> {
         let types = Modules::read(Path::new("/sys/kernel/btf"), "the running kernel")?;
         Ok(Running { types, programs: Programs::default() })
@@ -45,7 +45,7 @@ impl KernelTypes for Running {
         match read_tracing_file(&format!("events/{group}/{name}/format")) {
             Ok(text) => Ok(Some(record_fields(&text))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            // Whoever may not look there may still know the record by its type.
+            // A process that may not read there may still learn the record from the kernel's types.
             Err(_) => self.types.record(group, name),
         }
     }

@@ -1,4 +1,4 @@
-//! Expressions, by C's rules of which operator binds first.
+//! Expressions, with the precedence of operators in C.
 
 use super::token::Token;
 use super::{Parsed, Parser};
@@ -20,6 +20,7 @@ impl Parser<'_> {
         }
         self.count()?;
         self.advance();
+        // Both values may be choices: `?` binds to the right.
         let yes = self.choice()?;
         self.expect(":", "between the two values of `?`")?;
         let no = self.choice()?;
@@ -27,12 +28,13 @@ impl Parser<'_> {
         Ok(Expr { kind: ExprKind::Choice(condition.into(), yes.into(), no.into()), span })
     }
 
-    /// What binds at least as strongly as `strength`.
+    /// An expression whose operators bind at least as strongly as `strength`.
     fn binary(&mut self, strength: u8) -> Parsed<Expr> {
         let mut left = self.unary()?;
         while let Some(operator) = self.binary_sign().filter(|operator| operator.strength() >= strength) {
             self.count()?;
             self.advance();
+            // One more, so that the next operator of the same strength takes all of this as its left side.
             let right = self.binary(operator.strength() + 1)?;
             let span = left.span.to(right.span);
             left = Expr { kind: ExprKind::Binary(operator, left.into(), right.into()), span };
@@ -46,6 +48,7 @@ impl Parser<'_> {
     }
 
     fn unary(&mut self) -> Parsed<Expr> {
+        // Each recursion passes here, so that counting here bounds the depth.
         self.count()?;
         let begin = self.span();
         if let Some(operator) = Unary::ALL.into_iter().find(|operator| self.is(operator.sign())) {
@@ -65,6 +68,7 @@ impl Parser<'_> {
             } else {
                 return Ok(expr);
             };
+            // No recursion here, but a chain of members is a deep tree.
             self.count()?;
             expr = Expr { kind, span: begin.to(self.last()) };
         }
@@ -74,6 +78,7 @@ impl Parser<'_> {
         let span = self.span();
         if self.take("(") {
             let inner = self.choice()?;
+            // The tree has no parentheses: formatting adds those that are needed.
             let end = self.expect(")", "behind the expression")?;
             return Ok(Expr { kind: inner.kind, span: span.to(end) });
         }
@@ -98,7 +103,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span: span.to(end) })
     }
 
-    /// One part more. Without a limit, an expression could be nested deeper than any stack.
+    /// Counts one more part. Without a limit, an expression could be nested more deeply than the stack allows.
     fn count(&mut self) -> Parsed<()> {
         match self.parts_left.checked_sub(1) {
             Some(left) => {
@@ -108,7 +113,7 @@ impl Parser<'_> {
             None => {
                 let title = format!("an expression has more than {MAX_EXPRESSION_PARTS} parts");
                 let help = "log its parts, and compute the rest afterwards";
-                self.tell(Problem::new(self.span(), title, "too much from here on").help(help.to_owned()))
+                self.report(Problem::new(self.span(), title, "too much from here on").help(help.to_owned()))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a file consists of: `arch`, `event` and `at`.
+//! The items of a file: `arch`, `event` and `at`.
 
 use super::token::Token;
 use super::{Parsed, Parser};
@@ -12,6 +12,7 @@ const ITEMS: [&str; 3] = ["arch", "event", "at"];
 impl Parser<'_> {
     pub(super) fn file(&mut self) -> File {
         let mut parts = Vec::new();
+        // Beyond the limit no problem is reported, so that the rest need not be read.
         while !self.is_at_end() && self.problems.len() < MAX_PROBLEMS {
             let begin = self.at;
             match self.noted(Self::item) {
@@ -22,9 +23,11 @@ impl Parser<'_> {
         Block { parts, tail: self.tail() }
     }
 
-    /// Goes on at the next line that begins like an item. Remarks on the way belong to what was wrong.
+    /// Continues at the next line that begins like an item. Remarks on the way belong to the item with the mistake, and
+    /// are dropped with it.
     fn recover(&mut self, begin: usize) {
         self.at = self.at.max(begin);
+        // At least one word further, because otherwise the same mistake would be found again.
         if self.at == begin {
             self.advance();
         }
@@ -34,13 +37,15 @@ impl Parser<'_> {
         while self.next_remark(|remark, at| remark.before < at).is_some() {}
     }
 
-    /// A keyword and a name: a field may be called `event`, too, but stands in one line with its type.
+    /// Whether a keyword and a name follow. A field may be called `event`, too, but its type stands before it in the
+    /// line.
     fn begins_an_item(&self) -> bool {
         let next = self.words.get(self.at + 1).map(|word| word.token);
         ITEMS.iter().any(|item| self.is_name(item)) && next == Some(Token::Name)
     }
 
-    /// A keyword, a name and what no field has behind its name: a block was not closed before it.
+    /// Whether a keyword, a name and a sign follow that no field has behind its name. Then the block before was not
+    /// closed.
     pub(super) fn is_surely_an_item(&self) -> bool {
         let behind = self.words.get(self.at + 2).map(|word| &self.text[word.span.bytes()]);
         self.word().is_first && self.begins_an_item() && matches!(behind, Some("{" | ":"))
@@ -58,7 +63,7 @@ impl Parser<'_> {
         }
         let meant = nearest(self.text(), ITEMS).map(|item| format!("did you mean `{item}`?"));
         let title = format!("expected `arch`, `event` or `at`, found {}", self.found());
-        self.tell(Problem::new(self.span(), title, "an item begins here").help(meant))
+        self.report(Problem::new(self.span(), title, "an item begins here").help(meant))
     }
 
     fn arch(&mut self) -> Parsed<Arch> {
@@ -81,18 +86,19 @@ impl Parser<'_> {
     fn field(&mut self) -> Parsed<Field> {
         let kind = self.name("a field, such as `int pid`, or `}`")?;
         if matches!(kind.text.as_str(), "struct" | "union" | "enum" | "const" | "unsigned" | "signed") {
-            return self.tell(two_words(&kind));
+            return self.report(two_words(&kind));
         }
         if self.is("*") {
             let problem = Problem::new(
                 self.span(),
-                "a field is no pointer",
+                "a field cannot be a pointer",
                 "what it points to is gone when the log is read",
             );
-            return self
-                .tell(problem.help(
-                    "log the address itself as `address`, or what is there as a field each".to_owned(),
-                ));
+            return self.report(
+                problem.help(
+                    "log the address itself as `address`, or each value behind it as a field".to_owned(),
+                ),
+            );
         }
         let name = self.name("the name of the field")?;
         let length = match self.take("[") {
@@ -139,6 +145,7 @@ impl Parser<'_> {
         if self.word().token != Token::Text {
             return self.name("a name, or a text in quotes");
         }
+        // The quotes around the text: the lexer leaves none within it.
         let text = self.text().trim_matches('"').to_owned();
         let span = self.span();
         self.advance();
@@ -146,9 +153,9 @@ impl Parser<'_> {
             Some(letter) => {
                 let title = format!("`{letter}` has no place in a path or a symbol");
                 let help = "printable letters of ASCII are allowed, without `\\`";
-                self.tell(Problem::new(span, title, "in here").help(help.to_owned()))
+                self.report(Problem::new(span, title, "in here").help(help.to_owned()))
             }
-            None if text.is_empty() => self.tell(Problem::new(span, "a path or symbol is empty", "here")),
+            None if text.is_empty() => self.report(Problem::new(span, "a path or symbol is empty", "here")),
             None => Ok(Name { text, span }),
         }
     }
@@ -167,6 +174,7 @@ impl Parser<'_> {
         let mut arguments = Vec::new();
         while !self.is(")") {
             arguments.push(self.expression()?);
+            // A comma may stand behind the last value, too.
             if !self.take(",") && !self.is(")") {
                 return self.refuse("`,` or `)` behind a value");
             }
@@ -177,7 +185,7 @@ impl Parser<'_> {
     }
 }
 
-/// C's types of two words.
+/// The problem of a field whose type has two words, as in C.
 fn two_words(kind: &Name) -> Problem {
     let title = format!("`{}` is no type of a field", kind.text);
     let help = match kind.text.as_str() {

@@ -1,5 +1,5 @@
-//! Text to trees. Words are cut by a generated lexer; the grammar is small enough to be read by hand, which
-//! gives the messages that say what was expected.
+//! Parses text into trees. A generated lexer cuts the text into words. The grammar is small enough for a parser written
+//! by hand, whose messages say what was expected.
 
 mod expression;
 mod item;
@@ -11,18 +11,18 @@ use crate::problem::Problem;
 use crate::source::Span;
 use token::{Remark, Token, Word, Words};
 
-/// Reads one file; `file` is its number in the schema. What is wrong goes into `problems`, what is right
-/// into the tree: a mistake in one item does not hide the next one.
+/// Parses one file; `file` is its index in the schema. Mistakes go into `problems`, items without mistakes into the
+/// tree: a mistake in one item does not hide the next item.
 pub fn parse(file: u32, text: &str, problems: &mut Vec<Problem>) -> File {
     let Words { words, remarks } = token::words(file, text, problems);
     let mut parser = Parser { text, words, remarks, at: 0, remark: 0, problems, parts_left: 0 };
     parser.file()
 }
 
-/// Something was wrong and has been told.
-struct Told;
+/// A mistake was found, and has been reported.
+struct Reported;
 
-type Parsed<T> = Result<T, Told>;
+type Parsed<T> = Result<T, Reported>;
 
 struct Parser<'a> {
     text: &'a str,
@@ -33,7 +33,7 @@ struct Parser<'a> {
     /// The next remark.
     remark: usize,
     problems: &'a mut Vec<Problem>,
-    /// How many parts the expression being read may still have.
+    /// The number of parts that the current expression may still have.
     parts_left: usize,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Parser<'a> {
         self.word().span
     }
 
-    /// The place of the last word that was taken.
+    /// Where the last word stands that was taken.
     fn last(&self) -> Span {
         self.words[self.at.saturating_sub(1)].span
     }
@@ -67,7 +67,7 @@ impl<'a> Parser<'a> {
         self.word().token == Token::Name && self.text() == name
     }
 
-    /// Goes on to the next word. The last one is never passed.
+    /// Continues at the next word. It never passes the last one.
     fn advance(&mut self) {
         self.at = (self.at + 1).min(self.words.len() - 1);
     }
@@ -111,20 +111,21 @@ impl<'a> Parser<'a> {
         let digits = text.strip_prefix("0x").or(text.strip_prefix("0X"));
         let value = digits.map_or_else(|| text.parse().ok(), |digits| u64::from_str_radix(digits, 16).ok());
         let Some(value) = value.filter(|_| !text.contains('_')) else {
-            return self.tell(not_a_number(span, text));
+            return self.report(not_a_number(span, text));
         };
+        // C would read such a number as octal, a person as decimal.
         if digits.is_none() && text.len() > 1 && text.starts_with('0') {
             let problem = Problem::new(span, "a number begins with 0", "octal or decimal?");
-            return self.tell(problem.help("write it in decimal, or in hexadecimal as 0x…".to_owned()));
+            return self.report(problem.help("write it in decimal, or in hexadecimal as 0x…".to_owned()));
         }
         Ok(Number { value, is_hexadecimal: digits.is_some(), span })
     }
 
-    /// Something else was expected here.
+    /// Reports that something else was expected here.
     fn refuse<T>(&mut self, expected: &str) -> Parsed<T> {
         let problem =
             Problem::new(self.span(), format!("expected {expected}, found {}", self.found()), "here");
-        self.tell(problem)
+        self.report(problem)
     }
 
     fn found(&self) -> String {
@@ -136,23 +137,26 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn tell<T>(&mut self, problem: Problem) -> Parsed<T> {
+    fn report<T>(&mut self, problem: Problem) -> Parsed<T> {
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(problem);
         }
-        Err(Told)
+        Err(Reported)
     }
 
     /// One piece with the remarks before, inside and behind it.
     fn noted<T>(&mut self, piece: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<Noted<T>> {
         let mut notes = Notes::default();
+        // Remarks belong to the piece that follows them.
         while let Some(remark) = self.next_remark(|remark, at| remark.before <= at) {
             self.keep(remark, &mut notes, false);
         }
         let is = piece(self)?;
+        // The canonical form has no place for remarks inside a piece: they go before it.
         while let Some(remark) = self.next_remark(|remark, at| remark.before < at) {
             self.keep(remark, &mut notes, false);
         }
+        // Behind it, only remarks in the same line are its own.
         while let Some(remark) = self.next_remark(|remark, at| remark.before == at && remark.is_trailing) {
             self.keep(remark, &mut notes, true);
         }
@@ -167,7 +171,7 @@ impl<'a> Parser<'a> {
                 let problem =
                     Problem::new(remark.span, "this documentation belongs to nothing", "nothing follows");
                 let help = "put it before what it is about, or make it a comment: `// …`";
-                let _: Parsed<()> = self.tell(problem.help(help.to_owned()));
+                let _: Parsed<()> = self.report(problem.help(help.to_owned()));
             }
             self.keep(remark, &mut notes, false);
         }
@@ -178,12 +182,14 @@ impl<'a> Parser<'a> {
         notes.comments
     }
 
+    /// Takes the next remark, if it belongs here.
     fn next_remark(&mut self, belongs: impl Fn(&Remark, usize) -> bool) -> Option<Remark> {
         let remark = self.remarks.get(self.remark).copied().filter(|remark| belongs(remark, self.at))?;
         self.remark += 1;
         Some(remark)
     }
 
+    /// Adds a remark to the notes of a piece.
     fn keep(&self, remark: Remark, notes: &mut Notes, is_trailing: bool) {
         let text = self.text[remark.span.bytes()].trim_end();
         match text.strip_prefix("///").filter(|_| remark.is_doc) {
@@ -196,7 +202,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether an empty line follows: a comment on a whole file stands apart from its first item.
+    /// Whether an empty line follows. It is kept, because it separates a comment on a whole file from the first item.
     fn is_blank_behind(&self, remark: Remark) -> bool {
         let rest = self.text[remark.span.end as usize..].chars();
         rest.take_while(|letter| letter.is_whitespace()).filter(|letter| *letter == '\n').count() > 1
@@ -207,13 +213,15 @@ impl<'a> Parser<'a> {
         let open = self.expect("{", &format!("before {what}"))?;
         let mut parts = Vec::new();
         while !self.is("}") {
+            // An item behind a block that does not end would be read as parts of the block.
             if self.is_at_end() || self.is_surely_an_item() {
                 let problem = Problem::new(self.span(), "a block does not end", "expected `}` before this");
-                return self.tell(problem.other(open, "the block begins here"));
+                return self.report(problem.other(open, "the block begins here"));
             }
             parts.push(self.noted(&mut piece)?);
         }
         let tail = self.tail();
+        // The `}` that ended the loop.
         self.advance();
         Ok(Block { parts, tail })
     }

@@ -1,4 +1,4 @@
-//! Letters to words.
+//! Cuts a text into words.
 
 use logos::Logos;
 
@@ -6,15 +6,15 @@ use crate::limits::{MAX_FILE_BYTES, MAX_NAME_LETTERS, MAX_PROBLEMS};
 use crate::problem::Problem;
 use crate::source::Span;
 
-/// What a word is. Names are not told from keywords: `event`, `at` and `log` are names like others
-/// where no keyword can stand.
+/// The kinds of word. Keywords are names, too: where no keyword can stand, `event`, `at` and `log` are names like any
+/// other.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[logos(skip r"[ \t\r]+")]
 pub enum Token {
-    /// Ends a line; only comments care.
+    /// The end of a line. It matters only for comments, and for finding the next item after a mistake.
     #[token("\n")]
     Newline,
-    /// `/// text`, unless there are four of them.
+    /// `/// text`. Four slashes begin a comment.
     #[regex(r"///([^/\n][^\n]*)?", priority = 20, allow_greedy = true)]
     Doc,
     /// `// text`, `# text` or `/* text */`
@@ -28,13 +28,13 @@ pub enum Token {
     /// A C identifier.
     #[regex("[A-Za-z_][A-Za-z0-9_]*")]
     Name,
-    /// A number, or what begins like one.
+    /// A number, or a word that begins like one.
     #[regex("[0-9][A-Za-z0-9_]*")]
     Number,
     /// `"text"`
     #[regex(r#""[^"\n]*""#)]
     Text,
-    /// Everything else that can stand in a schema.
+    /// Any other sign that can stand in a schema.
     #[token("{")]
     #[token("}")]
     #[token("(")]
@@ -69,16 +69,16 @@ pub enum Token {
     #[token("~")]
     #[token("=")]
     Sign,
-    /// Behind the last word.
+    /// The end of the file, behind the last word.
     End,
 }
 
 /// A word of a schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
-    /// What it is.
+    /// The kind of word.
     pub token: Token,
-    /// Where.
+    /// Where it stands.
     pub span: Span,
     /// Whether it is the first one of its line.
     pub is_first: bool,
@@ -87,13 +87,13 @@ pub struct Word {
 /// A comment or a line of documentation.
 #[derive(Clone, Copy, Debug)]
 pub struct Remark {
-    /// The number of the word that it stands before.
+    /// The index of the word that follows it.
     pub before: usize,
     /// Whether a word stands before it in its line.
     pub is_trailing: bool,
-    /// Documentation, or a comment.
+    /// Whether it is documentation, and not a comment.
     pub is_doc: bool,
-    /// Where.
+    /// Where it stands.
     pub span: Span,
 }
 
@@ -102,11 +102,11 @@ pub struct Remark {
 pub struct Words {
     /// The words; the last one is [`Token::End`].
     pub words: Vec<Word>,
-    /// What stands between them.
+    /// The comments and documentation between the words.
     pub remarks: Vec<Remark>,
 }
 
-/// Cuts a text into words. A letter that has no place in a schema is told and left out.
+/// Cuts a text into words. A letter that has no place in a schema is reported and left out.
 pub fn words(file: u32, text: &str, problems: &mut Vec<Problem>) -> Words {
     let mut found = Words::default();
     let end = Span::new(file, text.len()..text.len());
@@ -116,6 +116,7 @@ pub fn words(file: u32, text: &str, problems: &mut Vec<Problem>) -> Words {
     } else {
         collect(file, text, &mut found, problems);
     }
+    // The parser relies on it: it never looks for a word behind this one.
     found.words.push(Word { token: Token::End, span: end, is_first: true });
     found
 }
@@ -125,7 +126,7 @@ fn collect(file: u32, text: &str, found: &mut Words, problems: &mut Vec<Problem>
     for (token, bytes) in Token::lexer(text).spanned() {
         let span = Span::new(file, bytes.clone());
         if problems.len() >= MAX_PROBLEMS {
-            // Nothing more is told, and nothing of this is recorded.
+            // No further problem would be reported, and a schema with problems is not used.
             return;
         }
         match token {
@@ -142,8 +143,10 @@ fn collect(file: u32, text: &str, found: &mut Words, problems: &mut Vec<Problem>
             }
             Ok(token @ (Token::Name | Token::Number | Token::Text)) if bytes.len() > MAX_NAME_LETTERS => {
                 problems.extend(too_long(token, span, &text[bytes]));
+                // Kept as a word, so that the parser does not report that one is missing.
                 found.words.push(Word { token, span, is_first: std::mem::take(&mut is_first) });
             }
+            // The rest of the file may be meant as part of the comment.
             Ok(Token::Unclosed) => {
                 problems.push(Problem::new(span, "this comment does not end", "there is no `*/` behind it"));
                 return;
@@ -154,7 +157,7 @@ fn collect(file: u32, text: &str, found: &mut Words, problems: &mut Vec<Problem>
     }
 }
 
-/// Quoted texts are paths, and may be longer than names.
+/// The problem of a word that is too long. Quoted texts are paths, and may be longer than names.
 fn too_long(token: Token, span: Span, text: &str) -> Option<Problem> {
     const MAX_TEXT_LETTERS: usize = 1024;
     let (what, limit) =
@@ -163,12 +166,14 @@ fn too_long(token: Token, span: Span, text: &str) -> Option<Problem> {
     (text.len() > limit).then(|| Problem::new(span, title, "too long"))
 }
 
-/// Letters that show nothing, or that change the order in which others are shown, hide what is written.
+/// Whether a letter is invisible, or changes the order in which other letters are shown.
+fn hides(letter: char) -> bool {
+    (letter.is_control() && !matches!(letter, '\t' | '\n' | '\r'))
+        || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The problem of a comment with a letter that hides what is written.
 fn strange_letter(span: Span, comment: &str) -> Option<Problem> {
-    let hides = |letter: char| {
-        (letter.is_control() && !matches!(letter, '\t' | '\n' | '\r'))
-            || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
     let letter = comment.chars().find(|letter| hides(*letter))?;
     let title = format!("the control character {} in a comment", letter.escape_unicode());
     Some(Problem::new(span, title, "in here").help("remove it: it hides what is written".to_owned()))
@@ -181,6 +186,7 @@ fn no_word(span: Span, text: &str) -> Problem {
         Some(letter) if !letter.is_ascii() => "names have the letters of C: A-Z, a-z, 0-9 and _",
         _ => "names, numbers, quoted texts, comments and the signs of C's expressions can stand here",
     };
+    // A control character in a message could change how a terminal shows it.
     let shown: String =
         text.chars().take(8).map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect();
     Problem::new(span, format!("`{shown}` has no place in a schema"), "this").help(Some(help.into()))

@@ -1,11 +1,11 @@
-//! Static probes: notes that a program's authors put into it by `<sys/sdt.h>`.
+//! Static probes, which a program's authors put into it with `<sys/sdt.h>`. Each is a note in the program's file.
 
 use super::elf::text_at;
 
-/// What the notes are of.
+/// The owner of the notes.
 const OWNER: &[u8] = b"stapsdt\0";
 const KIND: u32 = 3;
-/// Three addresses come before the texts.
+/// Bytes of the three addresses that stand before the texts.
 const ADDRESSES_BYTES: usize = 24;
 
 /// A static probe.
@@ -13,7 +13,7 @@ const ADDRESSES_BYTES: usize = 24;
 pub(super) struct Probe {
     pub provider: String,
     pub name: String,
-    /// How many values it hands over.
+    /// The number of values that it passes.
     pub arguments: usize,
 }
 
@@ -27,9 +27,11 @@ pub(super) fn probes(mut notes: &[u8]) -> Vec<Probe> {
     found
 }
 
-/// One note, if it is a probe's, and what is behind it.
+/// The probe of the first note, if it is a probe's, and the notes behind it. `None` if the note is cut off.
 fn note(bytes: &[u8]) -> Option<(Option<Probe>, &[u8])> {
     let word = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+    // Three words: bytes of the owner, bytes of the content, kind. Then owner and content, each filled up to whole
+    // words. The sizes may be anything, so that each sum is checked.
     let owner_bytes = word(0)? as usize;
     let begin = 12_usize.checked_add(owner_bytes.checked_next_multiple_of(4)?)?;
     let end = begin.checked_add(word(4)? as usize)?;
@@ -42,6 +44,7 @@ fn probe(content: &[u8]) -> Option<Probe> {
     let provider = text_at(content, ADDRESSES_BYTES)?;
     let name_at = ADDRESSES_BYTES + provider.len() + 1;
     let name = text_at(content, name_at)?;
+    // `-4@%edi 8@-8(%rbp)` describes two values.
     let arguments = text_at(content, name_at + name.len() + 1)?.split_whitespace().count();
     Some(Probe { provider: provider.to_owned(), name: name.to_owned(), arguments })
 }
@@ -59,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn klog_8_static_probes_are_found_among_other_notes_and_cut_ones_are_none() {
+    fn klog_8_static_probes_are_found_among_other_notes_and_truncated_notes_are_ignored() {
         let notes = [
             note_of(b"GNU\0", b"xxxx"),
             note_of(OWNER, b"python\0gc__done\0-8@%rax 4@$2\0"),

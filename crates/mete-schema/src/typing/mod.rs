@@ -1,7 +1,8 @@
-//! Gives each expression of a schema its type, and finds those that cannot be.
+//! Gives each expression of a schema its type, and reports expressions that cannot have one.
 //!
-//! Expressions mean what they mean in C, with 64-bit `long`, where numbers wrap. What C would do silently and
-//! nobody means is refused: comparing a negative number as a large one, cutting a number to fit a field.
+//! Expressions mean what they mean in C with a 64-bit `long`, where numbers wrap. Two things that C does silently and
+//! no author means are refused: comparing a negative number as if it were a large one, and cutting a number to fit a
+//! field.
 
 mod operator;
 mod point;
@@ -19,38 +20,39 @@ pub use value::{Node, Value};
 /// A schema whose expressions have their types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// One for each point of the schema.
+    /// One checked point for each point of the schema, in the same order.
     pub points: Vec<CheckedPoint>,
-    /// What could not be checked, and why, a sentence each.
+    /// A sentence for each point that could not be checked, with the reason.
     pub unchecked: Vec<String>,
 }
 
 /// A point with the types of its expressions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedPoint {
-    /// Its arguments, if anybody knows them.
+    /// The point's arguments, if they are known.
     pub arguments: Option<Vec<Typed>>,
-    /// Only if this is true.
+    /// The condition under which the point logs anything.
     pub when: Option<Value>,
-    /// What is logged, in the order of the schema's.
+    /// The events that the point logs, in the order of the schema.
     pub logs: Vec<CheckedLog>,
 }
 
 /// An event that a point logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedLog {
-    /// Only if this is true.
+    /// The condition under which the event is logged.
     pub condition: Option<Value>,
     /// A value for each field.
     pub values: Vec<Value>,
 }
 
 impl Checked {
-    /// Whether a value that is known everywhere is asked for anywhere.
+    /// Whether any expression uses this known value.
     pub fn uses(&self, known: Known) -> bool {
         let mut is_used = false;
-        let mut look = |value: &Value| is_used |= value.node == Node::Known(known);
-        self.points.iter().flat_map(CheckedPoint::values).for_each(|value| value.walk(&mut look));
+        for value in self.points.iter().flat_map(CheckedPoint::values) {
+            value.walk(&mut |value| is_used |= value.node == Node::Known(known));
+        }
         is_used
     }
 }
@@ -63,11 +65,11 @@ impl CheckedPoint {
     }
 }
 
-/// Checks a schema against a kernel, or without one as far as that goes.
+/// Checks a schema against a kernel. Without a kernel, it checks everything that does not depend on one.
 ///
 /// # Errors
 ///
-/// All places where an expression cannot be, or names what the kernel does not have.
+/// All expressions that are wrong, or that name something that the kernel does not have.
 pub fn check(schema: &Schema, kernel: Option<&dyn KernelTypes>) -> Result<Checked, Problems> {
     let mut checker = Checker { schema, kernel, problems: Vec::new(), unchecked: Vec::new() };
     let points = schema.points.iter().map(|point| checker.point(point)).collect();
@@ -84,12 +86,13 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Whether nothing more is told. Looking for the nearest name would be wasted then, and takes long.
+    /// Whether no further problem will be reported. Then the search for the nearest name, which takes long, would be
+    /// wasted.
     fn is_full(&self) -> bool {
         self.problems.len() >= MAX_PROBLEMS
     }
 
-    fn tell(&mut self, problem: Problem) {
+    fn report(&mut self, problem: Problem) {
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(problem);
         }

@@ -1,15 +1,16 @@
-//! Operators, by C's rules and without its traps.
+//! Operators, by the rules of C but without its traps.
 
-use super::value::{Found, Node, Scope, Value};
+use super::value::{Node, Scope, Value, ValueResult};
 use crate::ast::{Binary, Expr, Unary};
 use crate::kernel::Type;
 use crate::problem::Problem;
 use crate::source::Span;
 use crate::types::Int;
 
-/// What C computes with: nothing smaller than `int`.
+/// The type that C computes in: nothing is smaller than `int`.
 fn promoted(int: Int) -> Int {
     match int.bits {
+        // `int` holds all smaller numbers, with or without a sign.
         ..32 => Int::signed(32),
         32 => int,
         _ => Int { bits: 64, ..int },
@@ -19,6 +20,7 @@ fn promoted(int: Int) -> Int {
 /// The type that C computes two numbers in.
 pub(crate) fn common(left: Int, right: Int) -> Int {
     let (left, right) = (promoted(left), promoted(right));
+    // The wider type, with its sign; of two with the same width, the one without a sign.
     match left.bits.cmp(&right.bits) {
         std::cmp::Ordering::Less => right,
         std::cmp::Ordering::Greater => left,
@@ -27,14 +29,15 @@ pub(crate) fn common(left: Int, right: Int) -> Int {
 }
 
 impl Value {
-    /// Its type as a number; `None` if that is unknown.
+    /// The type of the value as a number; `None` if it is not known.
     fn int(&self, scope: &Scope<'_>) -> Result<Option<Int>, Box<Problem>> {
         match &self.kind {
             Type::Unknown => Ok(None),
             Type::Truth => Ok(Some(Int::unsigned(1))),
             Type::Int(int) => Ok(Some(*int)),
             Type::Pointer(_) => {
-                let problem = Problem::new(self.span, "addresses are not computed with", "expected a number");
+                let title = "this is an address: nothing can be computed with it";
+                let problem = Problem::new(self.span, title, "expected a number");
                 Err(Box::new(problem.help("write `u64(…)` to compute with its value".to_owned())))
             }
             other => {
@@ -45,13 +48,15 @@ impl Value {
     }
 }
 
-/// Whether C computes this value in that type: another one would have wrapped.
+/// Whether C gets this value in that type. A value that the type does not hold would have wrapped.
 fn holds(kind: &Type, constant: i128) -> bool {
     let magnitude = u64::try_from(constant.unsigned_abs());
     matches!((kind, magnitude), (Type::Int(int), Ok(magnitude)) if int.holds_value(magnitude, constant < 0))
 }
 
+/// The value of an operator whose sides are constants.
 fn constant(operator: Binary, left: &Value, right: &Value) -> Option<i128> {
+    // In 128 bits a result beyond 64 bits is seen instead of wrapping.
     let (left, right) = (left.constant?, right.constant?);
     let result = match operator {
         Binary::Add => left.checked_add(right),
@@ -65,8 +70,12 @@ fn constant(operator: Binary, left: &Value, right: &Value) -> Option<i128> {
     result.filter(|value| (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(value))
 }
 
+fn may_be_negative(value: &Value, int: Int) -> bool {
+    int.is_signed && value.constant.is_none_or(|constant| constant < 0)
+}
+
 impl Scope<'_> {
-    pub(super) fn unary(&self, operator: Unary, of: Value, span: Span) -> Found {
+    pub(super) fn unary(&self, operator: Unary, of: Value, span: Span) -> ValueResult {
         if operator == Unary::Not {
             let of = of.truth()?;
             return Ok(Value::new(Node::Unary(operator, of.into()), Type::Truth, span));
@@ -77,7 +86,7 @@ impl Scope<'_> {
         Ok(Value { node: Node::Unary(operator, of.into()), kind, span, constant })
     }
 
-    pub(super) fn binary(&self, operator: Binary, left: Value, right: Value, span: Span) -> Found {
+    pub(super) fn binary(&self, operator: Binary, left: Value, right: Value, span: Span) -> ValueResult {
         let kind = match operator {
             Binary::Or | Binary::And => {
                 let (left, right) = (left.truth()?, right.truth()?);
@@ -101,6 +110,7 @@ impl Scope<'_> {
     }
 
     fn shift(&self, left: &Value, by: &Value) -> Result<Type, Box<Problem>> {
+        // The result has the type of the left side alone.
         let int = left.int(self)?.map(promoted);
         by.int(self)?;
         let bits = int.map_or(64, |int| int.bits);
@@ -129,10 +139,11 @@ impl Scope<'_> {
         if divisor <= 0 {
             return Err(Box::new(Problem::new(
                 by.span,
-                "what a number is divided by is above zero",
+                "a divisor must be above zero",
                 "expected 1 or more",
             )));
         }
+        // The compiler divides constants itself, negative ones, too.
         let may_be_negative = left.constant.is_none() && matches!(left.kind, Type::Int(int) if int.is_signed);
         if may_be_negative {
             let title = format!("`{}` of a number that may be negative", operator.sign());
@@ -148,13 +159,14 @@ impl Scope<'_> {
         match (&left.kind, &right.kind) {
             (Type::Pointer(_), Type::Pointer(_) | Type::Unknown) | (Type::Unknown, Type::Pointer(_))
                 if is_equality => {}
+            // As in C, 0 is the null pointer.
             (Type::Pointer(_), _) if is_equality && right.constant == Some(0) => {}
             (_, Type::Pointer(_)) if is_equality && left.constant == Some(0) => {}
             (Type::Truth, _) | (_, Type::Truth) if !is_equality => {
                 let side = if left.kind == Type::Truth { left } else { right };
                 let problem = Problem::new(
                     side.span,
-                    "this is true or false, neither more nor less",
+                    "this is true or false: it cannot be compared by size",
                     "expected a number",
                 );
                 return Err(Box::new(problem.help("`a < b < c` is written `a < b && b < c`".to_owned())));
@@ -164,21 +176,16 @@ impl Scope<'_> {
         Ok(Type::Truth)
     }
 
-    /// C compares a negative number with an unsigned one as if it were a large one.
+    /// Refuses comparisons in which C would take a negative number for a large one.
     fn same_sign(&self, left: &Value, right: &Value) -> Result<(), Box<Problem>> {
         let (Some(left_int), Some(right_int)) = (left.int(self)?, right.int(self)?) else { return Ok(()) };
         if common(left_int, right_int).is_signed {
             return Ok(());
         }
-        let is_risky =
-            |value: &Value, int: Int| int.is_signed && value.constant.is_none_or(|constant| constant < 0);
-        let Some((risky, other)) = [(left, right), (right, left)]
-            .into_iter()
-            .zip([left_int, right_int])
-            .find(|((value, _), int)| is_risky(value, *int))
-            .map(|(pair, _)| pair)
-        else {
-            return Ok(());
+        let (risky, other) = match () {
+            () if may_be_negative(left, left_int) => (left, right),
+            () if may_be_negative(right, right_int) => (right, left),
+            () => return Ok(()),
         };
         let problem = Problem::new(
             risky.span,
@@ -189,12 +196,13 @@ impl Scope<'_> {
         Err(Box::new(problem.other(other.span, "never negative").help(help.to_owned())))
     }
 
-    pub(super) fn choice(&self, [condition, yes, no]: [&Expr; 3], span: Span) -> Found {
+    pub(super) fn choice(&self, [condition, yes, no]: [&Expr; 3], span: Span) -> ValueResult {
         let condition = self.value(condition)?.truth()?;
         let (yes, no) = (self.value(yes)?, self.value(no)?);
         let kind = match (&yes.kind, &no.kind) {
             (yes, no) if yes == no => yes.clone(),
             (Type::Unknown, _) | (_, Type::Unknown) => Type::Unknown,
+            // Addresses of different types have no type in common.
             (Type::Pointer(_), Type::Pointer(_)) => Type::Pointer(None),
             _ => self.arithmetic(&yes, &no)?,
         };

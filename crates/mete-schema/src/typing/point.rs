@@ -9,20 +9,21 @@ use crate::program::{Program, ProgramError};
 use crate::schema::{Event, Field, Log, Point, Target};
 use crate::types::{FieldType, Int};
 
-/// Arguments that the registers of a call carry.
+/// The number of arguments that a call passes in registers.
 const CALL_ARGUMENTS: usize = 6;
-/// Arguments that a static probe can have.
+/// The most arguments that a static probe can have.
 const USDT_ARGUMENTS: usize = 12;
 
 impl Checker<'_> {
     pub(super) fn point(&mut self, point: &Point) -> CheckedPoint {
         if self.is_full() {
+            // An empty point is never used: `check` returns the problems only.
             return CheckedPoint { arguments: None, when: None, logs: Vec::new() };
         }
         let arguments = match self.arguments(point) {
             Ok(arguments) => arguments,
             Err(problem) => {
-                self.tell(*problem);
+                self.report(*problem);
                 None
             }
         };
@@ -35,44 +36,44 @@ impl Checker<'_> {
 
     fn truth(&mut self, scope: &Scope<'_>, condition: &crate::ast::Expr) -> Option<Value> {
         let value = scope.value(condition).and_then(|value| value.truth());
-        value.map_err(|problem| self.tell(*problem)).ok()
+        value.map_err(|problem| self.report(*problem)).ok()
     }
 
     fn log(&mut self, scope: &Scope<'_>, log: &Log) -> CheckedLog {
         let event = &self.schema.events[log.event];
         let condition = log.condition.as_ref().and_then(|condition| self.truth(scope, condition));
         let mut values = Vec::new();
+        // There is one argument for each field: a schema with another number is refused when it is read.
         for (argument, field) in log.arguments.iter().zip(&event.fields) {
             if self.is_full() {
                 break;
             }
             let value = scope.value(argument).and_then(|value| fits(value, field, event, scope));
-            values.extend(value.map_err(|problem| self.tell(*problem)));
+            values.extend(value.map_err(|problem| self.report(*problem)));
         }
         CheckedLog { condition, values }
     }
 
-    /// `None` where nobody can say.
+    /// The arguments of a point; `None` where they are not known.
     fn arguments(&mut self, point: &Point) -> Result<Option<Vec<Typed>>, Box<Problem>> {
-        let word = |name: String| Typed::new(name, Type::Int(Int::unsigned(64)));
+        // A program's types are not known: its values are words.
         match &point.target {
             Target::Uprobe { path, symbol } => {
                 self.in_program(point, path, |program| program.offset(symbol))?;
-                return Ok(Some((0..CALL_ARGUMENTS).map(|nth| word(format!("arg{nth}"))).collect()));
+                return Ok(Some(numbered_words(CALL_ARGUMENTS)));
             }
             Target::Uretprobe { path, symbol } => {
                 whole_function(point, symbol)?;
                 self.in_program(point, path, |program| program.offset(symbol))?;
-                return Ok(Some(vec![word("retval".to_owned())]));
+                return Ok(Some(vec![word("retval")]));
             }
             Target::Usdt { path, provider, name } => {
                 let count = self.in_program(point, path, |program| program.arguments_of(provider, name))?;
-                let count = count.unwrap_or(USDT_ARGUMENTS).min(USDT_ARGUMENTS);
-                return Ok(Some((0..count).map(|nth| word(format!("arg{nth}"))).collect()));
+                return Ok(Some(numbered_words(count.unwrap_or(USDT_ARGUMENTS).min(USDT_ARGUMENTS))));
             }
             Target::Probe(_) => {
                 let correspondent = Typed::new("correspondent", Type::Int(Int::unsigned(16)));
-                return Ok(Some(vec![word("value".to_owned()), correspondent]));
+                return Ok(Some(vec![word("value"), correspondent]));
             }
             _ => {}
         }
@@ -94,7 +95,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Asks a program, if it is on the machine that this is checked for.
+    /// Asks a program of the machine that the schema is checked for; `None` if that machine's programs are not known.
     fn in_program<T>(
         &self,
         point: &Point,
@@ -102,12 +103,12 @@ impl Checker<'_> {
         ask: impl FnOnce(&Program) -> Result<T, ProgramError>,
     ) -> Result<Option<T>, Box<Problem>> {
         let Some(program) = self.kernel.and_then(|kernel| kernel.program(path)) else { return Ok(None) };
-        let refused = |error: ProgramError| {
+        program.and_then(|program| ask(&program)).map(Some).map_err(|error| {
             Box::new(Problem::new(point.span, error.to_string(), "no such place").help(error.help()))
-        };
-        program.and_then(|program| ask(&program)).map(Some).map_err(refused)
+        })
     }
 
+    /// The fields of a tracepoint's record.
     fn record(&mut self, point: &Point, group: &str, name: &str) -> Result<Option<Vec<Typed>>, Box<Problem>> {
         let Some(kernel) = self.kernel else { return Ok(None) };
         match kernel.record(group, name) {
@@ -133,10 +134,21 @@ impl Checker<'_> {
         arguments: impl Fn(Function) -> Vec<Typed>,
     ) -> Result<Option<Vec<Typed>>, Box<Problem>> {
         let Some(kernel) = self.kernel else { return Ok(None) };
-        let function = kernel.function(name);
-        let absent = || absent(point, kernel.name(), "function", name, &kernel.functions());
-        function.map(|function| Some(arguments(function))).ok_or_else(absent)
+        match kernel.function(name) {
+            Some(function) => Ok(Some(arguments(function))),
+            None => Err(absent(point, kernel.name(), "function", name, &kernel.functions())),
+        }
     }
+}
+
+/// An argument of 64 bits.
+fn word(name: impl Into<String>) -> Typed {
+    Typed::new(name, Type::Int(Int::unsigned(64)))
+}
+
+/// `arg0` and so on.
+fn numbered_words(count: usize) -> Vec<Typed> {
+    (0..count).map(|nth| word(format!("arg{nth}"))).collect()
 }
 
 fn whole_function(point: &Point, symbol: &str) -> Result<(), Box<Problem>> {
@@ -148,12 +160,14 @@ fn whole_function(point: &Point, symbol: &str) -> Result<(), Box<Problem>> {
 }
 
 fn absent(point: &Point, kernel: &str, what: &str, name: &str, known: &[String]) -> Box<Problem> {
+    // The known names are without their groups.
     let plain = name.rsplit(':').next().unwrap_or(name);
     let help = match nearest::nearest(plain, known.iter().map(String::as_str)) {
         Some(near) if near != plain => Some(format!("did you mean `{near}`?")),
+        // The name is right, so that the group must be wrong.
         Some(_) => Some("a tracepoint of that name belongs to another group".to_owned()),
         None if what == "function" => {
-            Some("functions that were compiled into others are not there".to_owned())
+            Some("a function that the compiler inlined everywhere is not there".to_owned())
         }
         None => None,
     };
@@ -161,21 +175,25 @@ fn absent(point: &Point, kernel: &str, what: &str, name: &str, known: &[String])
     Box::new(Problem::new(point.span, title, format!("no such {what}")).help(help))
 }
 
-/// Whether a value fits its field without losing anything.
+/// The value itself, if it fits its field without loss; otherwise the problem.
 fn fits(value: Value, field: &Field, event: &Event, scope: &Scope<'_>) -> Result<Value, Box<Problem>> {
     let does_fit = match (&value.kind, field.kind) {
+        // Without a kernel, no type is known, and nothing can be refused.
         (Type::Unknown, _) | (Type::Truth, FieldType::Bool | FieldType::Int(_)) => true,
         (Type::Int(int), FieldType::Int(wanted)) => match value.constant {
+            // The cast cuts nothing: a constant lies between the least `s64` and the largest `u64`.
             Some(constant) => wanted.holds_value(constant.unsigned_abs() as u64, constant < 0),
             None => wanted.holds(*int),
         },
         (Type::Int(int), FieldType::Bool) => {
+            // A bit field of one bit is a truth value.
             *int == Int::unsigned(1) || matches!(value.constant, Some(0 | 1))
         }
         (Type::Int(int), FieldType::Address) => *int == Int::unsigned(64),
         (Type::Pointer(_), FieldType::Address) => true,
         (Type::Pointer(_), FieldType::Int(wanted)) => wanted == Int::unsigned(64),
         (Type::Text(letters), FieldType::Text(wanted)) => *letters <= u32::from(wanted),
+        // The text behind an address is copied up to its end, and cut to the field.
         (Type::Pointer(Some(to)), FieldType::Text(_)) => scope.is_letter(*to),
         _ => false,
     };
@@ -191,6 +209,7 @@ fn misfit(value: &Value, field: &Field, event: &Event, scope: &Scope<'_>) -> Box
     Box::new(problem.help(remedy(value, field, scope)))
 }
 
+/// What the author can do about a value that does not fit.
 fn remedy(value: &Value, field: &Field, scope: &Scope<'_>) -> Option<String> {
     match (&value.kind, field.kind) {
         (Type::Int(_), FieldType::Int(_)) if value.constant.is_some() => {

@@ -12,13 +12,13 @@ use crate::types::{FieldType, Int};
 /// An expression with its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// What it is.
+    /// The kind of value, with its parts.
     pub node: Node,
     /// Its type.
     pub kind: Type,
-    /// Where.
+    /// Where the expression stands.
     pub span: Span,
-    /// What it always is, if it is always the same.
+    /// The number that it is, if it is a constant.
     pub constant: Option<i128>,
 }
 
@@ -29,30 +29,30 @@ pub enum Node {
     Number(u64),
     /// An argument of the point.
     Argument(String),
-    /// What every point has.
+    /// A value that every point has.
     Known(Known),
     /// A member of a structure, or of one that a pointer leads to.
     Member(Box<Value>, String),
     /// An element of an array.
     Index(Box<Value>, u64),
-    /// As another type.
+    /// The value as another type.
     Cast(FieldType, Box<Value>),
-    /// With one operand.
+    /// An operator with one operand.
     Unary(Unary, Box<Value>),
-    /// With two operands.
+    /// An operator with two operands.
     Binary(Binary, Box<Value>, Box<Value>),
-    /// One or the other.
+    /// A condition, its value where it is true, and its value where it is false.
     Choice(Box<Value>, Box<Value>, Box<Value>),
 }
 
-pub(super) type Found = Result<Value, Box<Problem>>;
+pub(super) type ValueResult = Result<Value, Box<Problem>>;
 
 impl Value {
     pub(crate) fn new(node: Node, kind: Type, span: Span) -> Value {
         Value { node, kind, span, constant: None }
     }
 
-    /// Shows it and all its parts, the whole first.
+    /// Calls `visit` with the value and all its parts, the whole first.
     pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Value)) {
         visit(self);
         match &self.node {
@@ -67,7 +67,7 @@ impl Value {
         }
     }
 
-    /// What it is made of.
+    /// The values that it is made of.
     pub(crate) fn parts_mut(&mut self) -> Vec<&mut Value> {
         match &mut self.node {
             Node::Number(_) | Node::Argument(_) | Node::Known(_) => Vec::new(),
@@ -77,8 +77,8 @@ impl Value {
         }
     }
 
-    /// As a condition.
-    pub(super) fn truth(self) -> Found {
+    /// The value as a condition.
+    pub(super) fn truth(self) -> ValueResult {
         match self.kind {
             Type::Unknown | Type::Truth | Type::Int(_) | Type::Pointer(_) => Ok(self),
             _ => Err(Box::new(Problem::new(
@@ -90,12 +90,12 @@ impl Value {
     }
 }
 
-/// What can be named at a point.
+/// The names that an expression at a point can use.
 pub(super) struct Scope<'a> {
     pub schema: &'a Schema,
     pub kernel: Option<&'a dyn KernelTypes>,
     pub point: &'a Point,
-    /// `None` where nobody can say.
+    /// The point's arguments; `None` where they are not known.
     pub arguments: Option<&'a [Typed]>,
 }
 
@@ -104,7 +104,7 @@ fn wrong(span: Span, title: impl Into<String>, label: impl Into<String>) -> Box<
 }
 
 impl Scope<'_> {
-    pub(super) fn value(&self, expr: &Expr) -> Found {
+    pub(super) fn value(&self, expr: &Expr) -> ValueResult {
         match &expr.kind {
             ExprKind::Number(number) => Ok(literal(*number, expr.span)),
             ExprKind::Name(name) => self.name(name, expr.span),
@@ -123,7 +123,7 @@ impl Scope<'_> {
         self.arguments?.iter().find(|argument| argument.name == name)
     }
 
-    fn name(&self, name: &str, span: Span) -> Found {
+    fn name(&self, name: &str, span: Span) -> ValueResult {
         match (self.argument(name), Known::by_name(name)) {
             (Some(_), Some(_)) => {
                 let title =
@@ -132,13 +132,14 @@ impl Scope<'_> {
                 Err(Box::new(Problem::new(span, title, "which one?").help(help)))
             }
             (None, Some(known)) => self.known(known, name, span),
-            (argument, None) => self.found(argument, name, span),
+            (argument, None) => self.argument_value(argument, name, span),
         }
     }
 
-    fn found(&self, argument: Option<&Typed>, name: &str, span: Span) -> Found {
+    fn argument_value(&self, argument: Option<&Typed>, name: &str, span: Span) -> ValueResult {
         let kind = match argument {
             Some(argument) => argument.kind.clone(),
+            // Where the arguments are not known, any name may be one.
             None if self.arguments.is_none() => Type::Unknown,
             None => return Err(self.no_name(name, span)),
         };
@@ -165,7 +166,7 @@ impl Scope<'_> {
         Box::new(Problem::new(span, title, "nothing has this name here").help(help))
     }
 
-    fn known(&self, known: Known, name: &str, span: Span) -> Found {
+    fn known(&self, known: Known, name: &str, span: Span) -> ValueResult {
         if let Known::Counter(number) = known
             && self.schema.bindings.iter().all(|binding| binding.number != number)
         {
@@ -180,6 +181,7 @@ impl Scope<'_> {
         let kind = match known.int() {
             Some(int) => Type::Int(int),
             None if known == Known::Comm => Type::Text(16),
+            // Only `current` is left.
             None => self
                 .kernel
                 .and_then(|kernel| kernel.structure("task_struct"))
@@ -188,16 +190,17 @@ impl Scope<'_> {
         Ok(Value::new(Node::Known(known), kind, span))
     }
 
-    /// `args.x` and `here.x` are no members of anything, unless the point has an argument of that name.
-    fn member(&self, base: &Expr, name: &Name, span: Span) -> Found {
+    /// A member of a structure, or `args.x` and `here.x`, which are not members: the first is the argument `x`, the
+    /// second the known value `x`. Where the point has an argument called `here`, `here.x` is a member of that.
+    fn member(&self, base: &Expr, name: &Name, span: Span) -> ValueResult {
         if matches!(&base.kind, ExprKind::Name(base) if base == ARGS) {
-            return self.found(self.argument(&name.text), &name.text, span);
+            return self.argument_value(self.argument(&name.text), &name.text, span);
         }
         if matches!(&base.kind, ExprKind::Name(base) if base == HERE) && self.argument(HERE).is_none() {
             let known = Known::by_name(&name.text).ok_or_else(|| {
                 let help = nearest::help(&name.text, KNOWN.map(|(name, ..)| name), "known");
                 Box::new(
-                    Problem::new(name.span, format!("nothing is known as `{}`", name.text), "here")
+                    Problem::new(name.span, format!("there is no known value `{}`", name.text), "here")
                         .help(help),
                 )
             })?;
@@ -205,6 +208,7 @@ impl Scope<'_> {
         }
         let base = self.value(base)?;
         let (record, kernel) = match (&base.kind, self.kernel) {
+            // Without a kernel, no member can be checked.
             (Type::Unknown, _) | (_, None) => {
                 return Ok(Value::new(Node::Member(base.into(), name.text.clone()), Type::Unknown, span));
             }
@@ -230,11 +234,13 @@ impl Scope<'_> {
         Box::new(problem)
     }
 
-    fn index(&self, base: &Expr, at: Number, span: Span) -> Found {
+    fn index(&self, base: &Expr, at: Number, span: Span) -> ValueResult {
         let base = self.value(base)?;
         let (kind, count) = match (&base.kind, self.kernel) {
+            // Nothing is known of the array, so that no index is too large.
             (Type::Unknown, _) => (Type::Unknown, u32::MAX),
             (Type::Array(of, count), Some(kernel)) => (kernel.kind(*of), *count),
+            // A letter is a `char`, which has a sign in schemata.
             (Type::Text(letters), _) => (Type::Int(Int::signed(8)), *letters),
             _ => {
                 return Err(wrong(
@@ -254,7 +260,7 @@ impl Scope<'_> {
         Ok(Value::new(Node::Index(base.into(), at.value), kind, span))
     }
 
-    fn cast(&self, word: &Name, of: &Expr, span: Span) -> Found {
+    fn cast(&self, word: &Name, of: &Expr, span: Span) -> ValueResult {
         let Some(wanted) = FieldType::by_word(&word.text) else {
             let words = crate::types::WORDS.map(|(word, _)| word);
             let help = nearest::help(&word.text, words, "types")
@@ -282,15 +288,19 @@ impl Scope<'_> {
             }
             (FieldType::Int(int), _) => Type::Int(int),
             (FieldType::Address, _) => Type::Pointer(None),
+            // Only `bool` is left: no word means a text.
             _ => Type::Truth,
         };
-        let constant = value.constant.filter(|constant| matches!(wanted, FieldType::Int(int) if int.holds_value(constant.unsigned_abs() as u64, *constant < 0)));
+        // A value that the cast changes is not treated as a constant.
+        let constant = value.constant.filter(|constant| {
+            let magnitude = constant.unsigned_abs() as u64;
+            matches!(wanted, FieldType::Int(int) if int.holds_value(magnitude, *constant < 0))
+        });
         Ok(Value { node: Node::Cast(wanted, value.into()), kind, span, constant })
     }
 
     /// A type in words, with its article.
     pub(super) fn describe(&self, kind: &Type) -> String {
-        let name = |id: TypeId| self.kernel.map(|kernel| kernel.structure_name(id)).unwrap_or_default();
         match kind {
             Type::Unknown => "of an unknown type".to_owned(),
             Type::Truth => "true or false".to_owned(),
@@ -298,15 +308,20 @@ impl Scope<'_> {
             Type::Int(int) => format!("a number of {} bits", int.bits),
             Type::Text(letters) => format!("a text of {letters} letters"),
             Type::Pointer(Some(to)) if self.is_record(*to) => {
-                format!("a pointer to `{}`", name(self.bare(*to)))
+                format!("a pointer to `{}`", self.structure_name(self.bare(*to)))
             }
             Type::Pointer(_) => "a pointer".to_owned(),
-            Type::Record(id) => format!("the structure `{}`", name(*id)),
+            Type::Record(id) => format!("the structure `{}`", self.structure_name(*id)),
             Type::Array(_, count) => format!("an array of {count} elements"),
             Type::Other(what) => (*what).to_owned(),
         }
     }
 
+    fn structure_name(&self, id: TypeId) -> String {
+        self.kernel.map(|kernel| kernel.structure_name(id)).unwrap_or_default()
+    }
+
+    /// The structure behind other names of the same type.
     fn bare(&self, id: TypeId) -> TypeId {
         match self.kernel.map(|kernel| kernel.kind(id)) {
             Some(Type::Record(id)) => id,
@@ -322,7 +337,7 @@ impl Scope<'_> {
         matches!(self.kernel.map(|kernel| kernel.kind(id)), Some(Type::Int(Int { bits: 8, .. })))
     }
 
-    /// Some members, as help for whoever has named the whole.
+    /// Help that names some members, for an author who has named the whole structure.
     pub(super) fn members_of(&self, id: TypeId) -> Option<String> {
         const SOME: usize = 8;
         let mut members = self.kernel?.members(self.bare(id));
@@ -333,7 +348,7 @@ impl Scope<'_> {
     }
 }
 
-/// What a row of the log facility does not say cannot be known at a probe point.
+/// Refuses, at a probe point, values that a row of the log facility does not have.
 fn at_probe(known: Known, name: &str, span: Span) -> Result<(), Box<Problem>> {
     let (title, help) = match known {
         Known::Cpu | Known::Tgid | Known::Time | Known::Domain => return Ok(()),
@@ -355,7 +370,7 @@ fn no_member(kernel: &dyn KernelTypes, record: TypeId, name: &Name) -> Box<Probl
     Box::new(Problem::new(name.span, title, "no such member").help(help))
 }
 
-/// A number of the smallest type that C would give it.
+/// A number, with the first of the types `int`, `long` and `unsigned long` that holds it.
 fn literal(number: Number, span: Span) -> Value {
     let types = [Int::signed(32), Int::signed(64)];
     let int = types.into_iter().find(|int| int.holds_value(number.value, false)).unwrap_or(Int::unsigned(64));

@@ -1,4 +1,4 @@
-//! A small kernel, and what all tests read schemata by.
+//! A small kernel, and functions by which all tests read schemata.
 
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
@@ -7,7 +7,7 @@ use mete_schema::kernel::{Fake, Type};
 use mete_schema::types::Int;
 use mete_schema::{Checked, Problems, Schema, Source, check};
 
-/// Something like the kernel's scheduler, its locks and its files.
+/// A kernel with a part of Linux's scheduler, locks and files.
 pub fn kernel() -> Fake {
     let mut kernel = Fake::default();
     let letter = kernel.add(Type::Int(Int::signed(8)));
@@ -59,7 +59,7 @@ pub fn read(text: &str) -> Result<(Schema, Checked), (Vec<Source>, Problems)> {
     checked.map_err(|problems| (sources, problems))
 }
 
-/// What is said of a schema that is not right; nothing if it is.
+/// The message about a schema with mistakes; empty if it has none.
 pub fn refusal(text: &str) -> String {
     read(text).err().map(|(sources, problems)| problems.render(&sources, false)).unwrap_or_default()
 }

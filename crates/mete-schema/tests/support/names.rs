@@ -1,4 +1,4 @@
-//! Names that events may have, and that code around them has as well.
+//! Names that an event may have, although the code around it uses them, too.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
@@ -13,7 +13,7 @@ use mete_schema::{Schema, Source};
 const HEADERS: [&str; 4] =
     ["../mete-kernel/bpf", "../mete-trace/include", "../mete-log/include", "../mete-probe/include"];
 
-/// What is not in them: keywords and types of C++ and Rust, functions and macros of the systems' headers.
+/// Names that are not in these headers: keywords and types of C++ and Rust, functions and macros of system headers.
 const OTHERS: &str = "\
     alignas alignof and and_eq asm bitand bitor bool catch char8_t char16_t char32_t class co_await co_return co_yield \
     compl concept consteval constexpr constinit const_cast decltype delete dynamic_cast explicit export false friend \
@@ -36,7 +36,7 @@ fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| word.starts_with(|first: char| !first.is_ascii_digit()))
 }
 
-/// All identifiers of the headers as they are, and what is left of them behind this project's prefixes.
+/// All identifiers of the headers, and the part of each that stands behind a prefix of this project.
 fn of_headers(crate_directory: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for directory in HEADERS {
@@ -55,13 +55,13 @@ fn of_headers(crate_directory: &str) -> BTreeSet<String> {
     names
 }
 
-/// Whether a schema takes it for an event.
+/// Whether a schema accepts the name for an event.
 fn is_taken(name: &str) -> bool {
     let is_name = identifiers(name).eq([name]) && name.len() <= MAX_NAME_LETTERS;
     is_name && Schema::read(&[Source::new(name, format!("event {name} {{ int {name} }}"))]).is_ok()
 }
 
-/// All names that a schema takes for events, with those that `generated` code itself has.
+/// All names that a schema accepts for events, including those in the `generated` code itself.
 pub fn nasty(crate_directory: &str, generated: &str) -> Vec<String> {
     let mut names = of_headers(crate_directory);
     names.extend(OTHERS.split_whitespace().map(str::to_owned));
@@ -69,7 +69,8 @@ pub fn nasty(crate_directory: &str, generated: &str) -> Vec<String> {
     names.into_iter().filter(|name| is_taken(name)).collect()
 }
 
-/// Schemata of so many events of these names, each with a field of each kind, of its own name and of others.
+/// Schemata with at most `most` events each. Each event has one of these names, and a field of each kind, with its own
+/// name and with others.
 pub fn schemata(names: &[String], most: usize) -> Vec<String> {
     const KINDS: [&str; 4] = ["int", "bool", "address", "char"];
     let fields = |nth: usize| -> String {

@@ -24,11 +24,11 @@ pub const EVENTS: [(::core::primitive::u16, ::core::primitive::u64); 2] = [
 #[allow(non_camel_case_types, non_snake_case)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct START {
-    #[doc = "Which of several things that are measured."]
+    #[doc = "The number of the stopwatch, where several things are measured."]
     pub watch: ::core::primitive::u32,
     #[doc = "The running thread; an action may end in another one."]
     pub pid: ::core::primitive::i32,
-    #[doc = "The program's own: what the action is about."]
+    #[doc = "A value of the program's choice: what the action is about."]
     pub value: ::core::primitive::u64,
 }
 
@@ -49,7 +49,7 @@ impl START {
         Self { watch: v_watch, pid: v_pid, value: v_value }
     }
 
-    /// Its record. Serial number and time stamp, bytes 4 to 15, are the recorder's.
+    /// Its record. The recorder fills in the serial number and the time stamp, bytes 4 to 15.
     #[inline(always)]
     pub fn encode(&self) -> [::core::primitive::u8; 32] {
         let mut record = [0; 32];
@@ -61,7 +61,7 @@ impl START {
         record
     }
 
-    /// The event in a record of this size. Whose number it has is the trace's to say.
+    /// The event in a record of this size. The number is not checked: only the trace says what it means.
     pub fn decode(record: &[::core::primitive::u8]) -> ::core::option::Option<Self> {
         let record: &[::core::primitive::u8; 32] = record.first_chunk()?;
         if [record[2], record[3]] != 32_u16.to_le_bytes() {
@@ -83,7 +83,7 @@ pub struct STOP {
     pub watch: ::core::primitive::u32,
     #[doc = "The running thread."]
     pub pid: ::core::primitive::i32,
-    #[doc = "The program's own: a result, or as in START."]
+    #[doc = "A value of the program's choice: a result, or as in START."]
     pub value: ::core::primitive::u64,
 }
 
@@ -104,7 +104,7 @@ impl STOP {
         Self { watch: v_watch, pid: v_pid, value: v_value }
     }
 
-    /// Its record. Serial number and time stamp, bytes 4 to 15, are the recorder's.
+    /// Its record. The recorder fills in the serial number and the time stamp, bytes 4 to 15.
     #[inline(always)]
     pub fn encode(&self) -> [::core::primitive::u8; 32] {
         let mut record = [0; 32];
@@ -116,7 +116,7 @@ impl STOP {
         record
     }
 
-    /// The event in a record of this size. Whose number it has is the trace's to say.
+    /// The event in a record of this size. The number is not checked: only the trace says what it means.
     pub fn decode(record: &[::core::primitive::u8]) -> ::core::option::Option<Self> {
         let record: &[::core::primitive::u8; 32] = record.first_chunk()?;
         if [record[2], record[3]] != 32_u16.to_le_bytes() {

@@ -1,7 +1,8 @@
-//! Programs that log an event with dummy data, to measure what that costs (paper §4.4).
+//! Programs that log an event with dummy data, to measure what logging costs (paper §4.4).
 //!
-//! The kernel runs them as often as it is asked to, in a row, and says how long that took. They write the same record by
-//! the same code as the programs at the points do; what these do before, to find out what is to be logged, is not in it.
+//! The kernel runs such a program a given number of times in a row, and reports how long that took. The program writes
+//! the same record by the same code as the programs at the points. What those do before, to find out what is to be
+//! logged, is not part of it.
 
 use std::fmt::Write;
 
@@ -9,7 +10,7 @@ use super::super::c::padding;
 use crate::schema::{Event, Field, Schema};
 use crate::types::FieldType;
 
-/// The name of the program for an event, by its place in [`Schema::events`].
+/// The name of the program for an event, by the event's index in [`Schema::events`].
 pub fn benchmark(event: usize) -> String {
     format!("mete_benchmark_{event}")
 }
@@ -22,10 +23,10 @@ pub(super) fn benchmarks(text: &mut String, schema: &Schema) {
 
 /// The dummy is a number that the compiler cannot know: the length of the packet that the program is run on.
 fn program(text: &mut String, name: &str, event: &Event) {
-    let is_dummy = |field: &Field| !matches!(field.kind, FieldType::Text(_));
-    let dummy = match event.fields.iter().any(is_dummy) {
-        true => "\tmete_u32 dummy = *(mete_u32 *)ctx;\n",
-        false => "",
+    let dummy = match event.fields.iter().all(|field| matches!(field.kind, FieldType::Text(_))) {
+        // The compiler would warn of a variable that is not used.
+        true => "",
+        false => "\tmete_u32 dummy = *(mete_u32 *)ctx;\n",
     };
     let _ = writeln!(
         text,

@@ -1,21 +1,22 @@
-//! Programs for the kernel: one for each place, straight-line but for the schema's own conditions.
+//! Programs for the kernel: one for each place, straight-line except for the schema's own conditions.
 //!
-//! The includer says beforehand what the buffer is like, by macros:
+//! The file that includes this code first describes the buffer, by structures and macros:
 //!
-//! | macro | is |
+//! | name | meaning |
 //! |---|---|
-//! | `struct mete_place` | what is to be remembered of a record between its beginning and its end |
-//! | `struct mete_here` | what the records of one run of a program share, all 0 at first: the buffer, the time |
-//! | `METE_BEGIN(place, here, id, bytes)` | room for a record of this event and constant size; NULL where there is none, or the event is off |
-//! | `METE_END(place, record, id, bytes)` | the record's fields are complete: its header is written, and it is committed |
-//! | `METE_PARAMETER(ctx, n)`, `METE_RETURNED(ctx)` | the registers of a call, from 0, and of its return |
+//! | `struct mete_place` | state of a record between its beginning and its end |
+//! | `struct mete_here` | state that the records of one run of a program share, all 0 at first: the buffer, the time |
+//! | `METE_BEGIN(place, here, id, bytes)` | room for a record of this event and constant size; NULL if there is none, or if the event is off |
+//! | `METE_END(place, record, id, bytes)` | completes a record with all its fields: writes its header, and commits it |
+//! | `METE_PARAMETER(ctx, n)`, `METE_RETURNED(ctx)` | argument n of a call, from 0; the value that a call returns |
 //! | `METE_STATIC_ARGUMENT(ctx, n)` | a value of a static probe, from 0; in `usdt.h`, which only schemata with such points include |
 //! | `METE_TIME()`, `METE_DOMAIN()`, `METE_COUNTER(n)` | the values of these names |
 //!
-//! and includes `<bpf/bpf_helpers.h>` and `<bpf/bpf_core_read.h>`. Structures of the kernel are declared with the
-//! members that are read and no others; where those lie is found when the programs are loaded (CO-RE).
+//! That file also includes `<bpf/bpf_helpers.h>` and `<bpf/bpf_core_read.h>`. Structures of the kernel are declared
+//! with only those members that are read. The loader finds where the members lie (CO-RE).
 //!
-//! Programs leave the header alone: whoever reads the buffer meanwhile takes its first word for the end of the record.
+//! Programs do not write the header: a reader of the buffer takes its first word as the sign that the record is
+//! complete.
 
 mod benchmark;
 mod spare;
@@ -23,7 +24,7 @@ mod structures;
 mod value;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::c::{PREAMBLE, padding, records};
@@ -32,7 +33,7 @@ use crate::kernel::{KernelTypes, Type, Typed};
 use crate::problem::{Problem, Problems};
 use crate::schema::{Event, Point, Schema, Target};
 use crate::types::FieldType;
-use crate::typing::{Checked, CheckedLog, CheckedPoint};
+use crate::typing::{Checked, CheckedLog, CheckedPoint, Node};
 pub use benchmark::benchmark;
 use structures::Structures;
 use value::Writer;
@@ -41,8 +42,8 @@ use value::Writer;
 ///
 /// # Errors
 ///
-/// Points that no program is made for: `probe`, which is no place of the kernel's, and tracepoints whose records nobody
-/// could describe.
+/// Points for which no program can be made: `probe`, which is not a place in the kernel, and tracepoints whose records
+/// were not described. Values that lie behind too many pointers.
 pub fn bpf(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Result<String, Problems> {
     let points = schema.points.iter().zip(&checked.points);
     let refused = points.filter_map(|(point, checked)| refusal(point, checked));
@@ -68,12 +69,12 @@ pub fn bpf(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Resu
 fn refusal(point: &Point, checked: &CheckedPoint) -> Option<Problem> {
     let (label, help) = match (&point.target, &checked.arguments) {
         (Target::Probe(_), _) => (
-            "a probe point of a program: the log facility's, not the kernel's",
+            "a probe point of a program belongs to the log facility, not to the kernel",
             "leave the point out, and read the program's rows instead, as mete record does",
         ),
         (_, None) => (
             "its record is described in the tracing file system only",
-            "that may not be looked at by this process: be root",
+            "this process may not read that file system: run as root",
         ),
         (_, Some(_)) => return None,
     };
@@ -81,7 +82,8 @@ fn refusal(point: &Point, checked: &CheckedPoint) -> Option<Problem> {
     Some(Problem::new(point.span, title, label).help(help.to_owned()))
 }
 
-/// The loader library's macro follows so many pointers, where the kernel does not let a program do it by itself.
+/// The most pointers that the loader library's macro follows, where the kernel does not let a program follow them
+/// itself.
 const MOST_POINTERS: usize = 9;
 
 /// Values that lie behind too many pointers.
@@ -91,6 +93,7 @@ fn too_far(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Vec<
         let writer = Writer { kernel, is_direct: is_direct(&way(&point.target, kernel)) };
         for value in checked.values() {
             value.walk(&mut |value| {
+                // Not `>`, so that a value that lies still farther away is reported once.
                 if writer.pointers_to(value) == MOST_POINTERS + 1 {
                     let title = format!("{} cannot follow so many pointers", point.target);
                     let label = format!("at most {MOST_POINTERS} on the way to a value");
@@ -113,24 +116,26 @@ pub struct Program<'a> {
     pub name: String,
     /// Where it runs.
     pub target: &'a Target,
-    /// What it may log: places in [`Schema::events`], each once for each time that it is named.
+    /// The indexes in [`Schema::events`] of the events that it may log, one for each `log` of an event.
     pub events: Vec<usize>,
 }
 
 /// The programs that [`bpf`] writes for a schema, in their order.
 pub fn programs(schema: &Schema) -> Vec<Program<'_>> {
-    let of = |(nth, (target, points)): (usize, (_, Vec<usize>))| {
+    let places = by_target(schema).into_iter().enumerate();
+    let programs = places.map(|(nth, (target, points))| {
         let logs = points.iter().flat_map(|point| &schema.points[*point].logs);
         Program { name: name(nth), target, events: logs.map(|log| log.event).collect() }
-    };
-    by_target(schema).into_iter().enumerate().map(of).collect()
+    });
+    programs.collect()
 }
 
 fn name(nth: usize) -> String {
     format!("mete_at_{nth}")
 }
 
-/// What a user's expressions say is the user's affair, and has been checked.
+/// Switches off the warnings that a user's expressions may cause. The expressions have been checked, and their style is
+/// the user's choice.
 const QUIET: &str = "\
 #pragma clang diagnostic ignored \"-Wparentheses-equality\"
 #pragma clang diagnostic ignored \"-Wtautological-compare\"
@@ -138,8 +143,10 @@ const QUIET: &str = "\
 
 ";
 
-/// The points at each place: a second program on the same one would cost more than the first one's work.
+/// The indexes of the points at each place. They share one program, because a second program at the same place would
+/// cost more than the work of the first one.
 fn by_target(schema: &Schema) -> Vec<(&Target, Vec<usize>)> {
+    // In the schema's order, so that the same schema always gives the same text.
     let mut order: Vec<(&Target, Vec<usize>)> = Vec::new();
     for (nth, point) in schema.points.iter().enumerate() {
         match order.iter_mut().find(|(target, _)| **target == point.target) {
@@ -150,8 +157,8 @@ fn by_target(schema: &Schema) -> Vec<(&Target, Vec<usize>)> {
     order
 }
 
-/// The section that says what kind of program it is. Paths and symbols of programs are the recorder's, which attaches
-/// there itself: what it compiled for one program serves for all.
+/// The section, which tells the loader the kind of program. It has no path and no symbol of a user's program: the
+/// recorder attaches there itself, so that code that was compiled for one program serves for all.
 fn section(target: &Target) -> Option<String> {
     match target {
         Target::TpBtf(name) => Some(format!("tp_btf/{name}")),
@@ -167,9 +174,9 @@ fn section(target: &Target) -> Option<String> {
     }
 }
 
-/// What kind of program runs at a place. For all that newer kernels know (6.12.117 is one), an address that a module's
-/// tracepoint hands over may be none, and they refuse programs that look through it unasked; so these read by a helper,
-/// which finds 0 there.
+/// The kind of program that runs at a place. Newer kernels (6.12.117 is one) assume that an address which a module's
+/// tracepoint passes may be NULL, and refuse programs that follow it without a check. So programs at such a tracepoint
+/// read by a helper, which gives 0 for NULL.
 fn way<'a>(target: &'a Target, kernel: &dyn KernelTypes) -> Cow<'a, Target> {
     match target {
         Target::TpBtf(name) if kernel.is_of_module(name) => Cow::Owned(Target::RawTracepoint(name.clone())),
@@ -177,12 +184,12 @@ fn way<'a>(target: &'a Target, kernel: &dyn KernelTypes) -> Cow<'a, Target> {
     }
 }
 
-/// Whether the kernel knows the types of a program's arguments, and lets it look through them.
+/// Whether the kernel knows the types of a program's arguments, and lets the program follow them by plain loads.
 fn is_direct(target: &Target) -> bool {
     matches!(target, Target::TpBtf(_) | Target::Fentry(_) | Target::Fexit(_))
 }
 
-/// Where an argument comes from.
+/// The C expression of the word that an argument comes in.
 fn word(target: &Target, place: usize, argument: &Typed) -> String {
     match target {
         Target::Tracepoint { .. } => field(argument),
@@ -193,7 +200,7 @@ fn word(target: &Target, place: usize, argument: &Typed) -> String {
     }
 }
 
-/// A field of a tracepoint's record, which lies where the kernel that was asked has it.
+/// A field of a tracepoint's record. It lies where the kernel that the schema was checked against has it.
 fn field(argument: &Typed) -> String {
     let place = argument.place.unwrap_or(0);
     match argument.kind {
@@ -204,7 +211,7 @@ fn field(argument: &Typed) -> String {
     }
 }
 
-/// One occurrence has one time, however many events are logged of it: reading a clock costs as much as a record.
+/// All events that one run of a program logs share one time stamp, because reading a clock costs as much as a record.
 const HERE: &str = "\tstruct mete_here here = {};\n\n";
 
 fn program(
@@ -217,12 +224,15 @@ fn program(
 ) {
     let target = &*way(target, kernel);
     let writer = Writer { kernel, is_direct: is_direct(target) };
+    // `refusal` has refused points whose target has no section.
     let section = section(target).unwrap_or_default();
     let _ = writeln!(text, "SEC(\"{section}\")\nint {name}(mete_u64 *ctx)\n{{");
+    // All points of one place have the same arguments.
     let arguments = points.first().and_then(|(_, point)| point.arguments.as_deref()).unwrap_or_default();
+    // The compiler would warn of variables that are not used.
     let used = used_arguments(points);
     for (place, argument) in
-        arguments.iter().enumerate().filter(|(_, argument)| used.contains_key(argument.name.as_str()))
+        arguments.iter().enumerate().filter(|(_, argument)| used.contains(argument.name.as_str()))
     {
         let _ = writeln!(text, "\t{};", loaded(&writer, &word(target, place, argument), argument));
     }
@@ -233,7 +243,8 @@ fn program(
     text.push_str("\treturn 0;\n}\n\n");
 }
 
-/// An argument as a variable of its type. Of a small one, the upper bits of its word are anything.
+/// An argument as a variable of its type, which cuts off the upper bits of the word: those of a small argument are
+/// undefined.
 fn loaded(writer: &Writer<'_>, word: &str, argument: &Typed) -> String {
     let Typed { name, kind, .. } = argument;
     match kind {
@@ -244,16 +255,14 @@ fn loaded(writer: &Writer<'_>, word: &str, argument: &Typed) -> String {
     }
 }
 
-fn used_arguments<'a>(points: &[(usize, &'a CheckedPoint)]) -> BTreeMap<&'a str, ()> {
-    let mut used = BTreeMap::new();
-    for (_, point) in points {
-        for value in point.values() {
-            value.walk(&mut |value| {
-                if let crate::typing::Node::Argument(name) = &value.node {
-                    used.insert(name.as_str(), ());
-                }
-            });
-        }
+fn used_arguments<'a>(points: &[(usize, &'a CheckedPoint)]) -> BTreeSet<&'a str> {
+    let mut used = BTreeSet::new();
+    for value in points.iter().flat_map(|(_, point)| point.values()) {
+        value.walk(&mut |value| {
+            if let Node::Argument(name) = &value.node {
+                used.insert(name.as_str());
+            }
+        });
     }
     used
 }
@@ -284,8 +293,8 @@ fn log(text: &mut String, event: &Event, log: &CheckedLog, writer: &Writer<'_>) 
          \t\t\tif (record) {{"
     );
     text.push_str(&padding(event, "\t\t\t\t"));
-    let places = in_place(event);
-    for (_, field) in places {
+
+    for (_, field) in in_place(event) {
         let Some(nth) = event.fields.iter().position(|it| it.name == field.name) else { continue };
         let Some(value) = log.values.get(nth) else { continue };
         let statement = match field.kind {

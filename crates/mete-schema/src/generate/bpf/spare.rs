@@ -1,19 +1,19 @@
-//! Spares helper calls: what a helper of the kernel would answer, an argument or the running thread's own structure
-//! says at the price of a load. A call costs some seven times as much, and the kernel puts the one that leads to the
-//! running thread into the program itself where it can.
+//! Avoids calls of the kernel's helpers. An argument or the structure of the running thread gives the same answer at
+//! the price of a load, where a call costs some seven times as much. The helper that finds the running thread is still
+//! called; the kernel inlines that call where it can.
 
 use crate::kernel::{KernelTypes, Type};
 use crate::known::Known;
 use crate::schema::{Schema, Target};
 use crate::typing::{Checked, Node, Value};
 
-/// The same, with fewer calls.
+/// The same schema, with fewer calls.
 pub(super) fn spare(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes) -> Checked {
     let mut checked = checked.clone();
     let Some(task) = kernel.structure("task_struct") else { return checked };
     for (point, checked) in schema.points.iter().zip(&mut checked.points) {
         let arguments = checked.arguments.clone().unwrap_or_default();
-        // Whoever leaves the processor is still the one that runs.
+        // At a switch, the thread that leaves the processor still counts as the running one.
         let leaving = arguments.iter().find(|argument| argument.name == "prev" && is_switch(&point.target));
         let (node, kind) = match leaving {
             Some(leaving) => (Node::Argument(leaving.name.clone()), leaving.kind.clone()),
@@ -30,6 +30,7 @@ fn is_switch(target: &Target) -> bool {
     matches!(target, Target::TpBtf(name) | Target::RawTracepoint(name) if name == "sched_switch")
 }
 
+/// Replaces known values of the running thread by the thread itself or a member of its structure.
 fn replace(value: &mut Value, running: &Value) {
     let member = match value.node {
         Node::Known(Known::Pid) => "pid",

@@ -8,14 +8,14 @@ use crate::kernel::{KernelTypes, Type, TypeId};
 use crate::types::Int;
 use crate::typing::{Checked, CheckedPoint, Node, Value};
 
-/// What is read of which structure.
+/// The members that are read of each structure.
 pub(super) struct Structures<'a> {
     kernel: &'a dyn KernelTypes,
     members: BTreeMap<TypeId, BTreeMap<String, Type>>,
 }
 
 impl<'a> Structures<'a> {
-    /// Those of a schema.
+    /// The structures of a schema's expressions.
     pub(super) fn of(checked: &Checked, kernel: &'a dyn KernelTypes) -> Structures<'a> {
         let mut structures = Structures { kernel, members: BTreeMap::new() };
         for value in checked.points.iter().flat_map(CheckedPoint::values) {
@@ -31,16 +31,17 @@ impl<'a> Structures<'a> {
         }
     }
 
-    /// Their declarations.
+    /// The declarations of the structures.
     pub(super) fn text(&self) -> String {
         if self.members.is_empty() {
-            // The compiler warns of an attribute that nothing gets.
+            // The compiler would warn of an attribute that applies to nothing.
             return String::new();
         }
         let mut text = String::new();
         let mut named: Vec<_> = self.members.keys().copied().filter(|id| !self.is_nameless(*id)).collect();
         named.extend(self.pointed_at());
         text.push_str(&self.enumerations());
+        // A structure that is read may be pointed at, too: each name is declared once.
         let names: BTreeSet<_> = named.iter().map(|id| self.head(*id)).collect();
         for head in names {
             let _ = writeln!(text, "{head};");
@@ -56,29 +57,24 @@ impl<'a> Structures<'a> {
         text
     }
 
-    /// Types for the members that are enumerations, of each size. The loader finds no member that is a number here and an
-    /// enumeration there; of one without a name it asks for nothing else.
+    /// Types for the members that are enumerations, one for each size. The loader does not match a member that is a
+    /// number in the program but an enumeration in the kernel. Of an enumeration without a name it compares nothing
+    /// else.
     fn enumerations(&self) -> String {
-        let of = |(id, members): (&TypeId, &BTreeMap<String, Type>)| {
-            let ints = members.iter().filter_map(|(name, kind)| match kind {
-                Type::Int(int) if self.kernel.is_enumeration(*id, name) => Some(whole(*int)),
-                _ => None,
-            });
-            ints.collect::<Vec<_>>()
-        };
-        let used: BTreeMap<_, _> =
-            self.members.iter().flat_map(of).map(|int| (enumeration(int), int)).collect();
-        let declare = |(name, int): (String, Int)| {
-            let value = match (int.is_signed, int.bits) {
-                (true, bits) => format!("(-0x{:x}ll - 1)", (1_u64 << (bits - 1)) - 1),
-                (false, bits) => format!("0x{:x}ull", u64::MAX >> (64 - bits)),
-            };
-            format!("typedef enum {{ {name}_ = {value} }} __attribute__((packed)) {name};\n")
-        };
-        used.into_iter().map(declare).collect()
+        let mut used = BTreeMap::new();
+        for (id, members) in &self.members {
+            for (name, kind) in members {
+                if let Type::Int(int) = kind
+                    && self.kernel.is_enumeration(*id, name)
+                {
+                    used.insert(enumeration(*int), whole(*int));
+                }
+            }
+        }
+        used.into_iter().map(|(name, int)| enumeration_type(&name, int)).collect()
     }
 
-    /// Structures of which only the address is used.
+    /// Structures that members point to.
     fn pointed_at(&self) -> Vec<TypeId> {
         let kinds = self.members.values().flat_map(BTreeMap::values);
         let ids = kinds
@@ -96,8 +92,9 @@ impl<'a> Structures<'a> {
         head(self.kernel, id)
     }
 
-    /// Structures inside of it come first.
+    /// Declares a structure, after the structures that it contains.
     fn declare(&self, id: TypeId, text: &mut String, done: &mut BTreeSet<TypeId>) {
+        // Once, even if several structures contain it.
         let Some(members) = self.members.get(&id).filter(|_| done.insert(id)) else { return };
         for kind in members.values() {
             if let Type::Record(inner) = kind {
@@ -107,7 +104,8 @@ impl<'a> Structures<'a> {
         let _ = writeln!(text, "{} {};\n", self.head(id), self.body(id, "\t"));
     }
 
-    /// A nameless one is declared where it is used, but what has a name in it is not.
+    /// Declares what must be declared before a structure that contains this one. A nameless structure itself is
+    /// declared where it is used, but named structures in it are not.
     fn declare_inner(&self, id: TypeId, text: &mut String, done: &mut BTreeSet<TypeId>) {
         if !self.is_nameless(id) {
             return self.declare(id, text, done);
@@ -134,6 +132,7 @@ impl<'a> Structures<'a> {
             };
             let _ = writeln!(text, "{indent}{member}{bits};");
         }
+        // The brace stands one tab before the members.
         text.push_str(&indent[1..]);
         text.push('}');
         text
@@ -146,6 +145,7 @@ impl<'a> Structures<'a> {
             Type::Array(of, count) => {
                 format!("{}[{count}]", self.member(name, &self.kernel.kind(*of), indent))
             }
+            // No declaration elsewhere could be referred to.
             Type::Record(id) | Type::Pointer(Some(id)) if self.is_nameless_record(*id) => {
                 let star = if matches!(kind, Type::Pointer(_)) { "*" } else { "" };
                 let id = record_of(self.kernel, kind).unwrap_or(*id);
@@ -162,9 +162,18 @@ impl<'a> Structures<'a> {
     }
 }
 
-/// The type of a member that is an enumeration.
+/// The name of the type for a member that is an enumeration.
 fn enumeration(int: Int) -> String {
     format!("mete_enum_{}", whole(int))
+}
+
+fn enumeration_type(name: &str, int: Int) -> String {
+    // A packed enumeration has the smallest size that its values fit, so this value has all bits of the type.
+    let value = match (int.is_signed, int.bits) {
+        (true, bits) => format!("(-0x{:x}ll - 1)", (1_u64 << (bits - 1)) - 1),
+        (false, bits) => format!("0x{:x}ull", u64::MAX >> (64 - bits)),
+    };
+    format!("typedef enum {{ {name}_ = {value} }} __attribute__((packed)) {name};\n")
 }
 
 /// `struct task_struct`
@@ -172,7 +181,7 @@ pub(super) fn head(kernel: &dyn KernelTypes, id: TypeId) -> String {
     format!("{} {}", if kernel.is_union(id) { "union" } else { "struct" }, kernel.structure_name(id))
 }
 
-/// The structure that this is, or that this points to.
+/// The structure of a type that is one or points to one.
 pub(super) fn record_of(kernel: &dyn KernelTypes, kind: &Type) -> Option<TypeId> {
     match kind {
         Type::Record(id) => Some(*id),

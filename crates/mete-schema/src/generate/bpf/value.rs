@@ -13,12 +13,12 @@ const COPIED_BY_LOADS: u32 = 32;
 /// Writes the expressions of one program.
 pub(super) struct Writer<'a> {
     pub kernel: &'a dyn KernelTypes,
-    /// Whether the kernel lets this program look through the addresses that it gets.
+    /// Whether the kernel lets this program follow the addresses that it gets by plain loads.
     pub is_direct: bool,
 }
 
 impl Writer<'_> {
-    /// The type of a variable; a pointer's ends with its star.
+    /// The type of a variable. A pointer's type ends with its star.
     pub(super) fn c_type(&self, kind: &Type) -> String {
         match kind {
             Type::Truth => "_Bool".to_owned(),
@@ -54,16 +54,21 @@ impl Writer<'_> {
     }
 
     fn binary(&self, operator: Binary, left: &Value, right: &Value) -> String {
-        // 0 is C's own null pointer, and needs no type.
-        let side = |value: &Value, other: &Value| match (&other.kind, value.constant) {
+        format!("({} {} {})", self.side(left, right), operator.sign(), self.side(right, left))
+    }
+
+    /// One side of an operator. Beside a pointer it becomes a pointer without a type, so that pointers to different
+    /// types can be compared.
+    fn side(&self, value: &Value, other: &Value) -> String {
+        match (&other.kind, value.constant) {
+            // 0 is C's own null pointer, whatever its type.
             (Type::Pointer(_), Some(0)) => "(void *)0".to_owned(),
             (Type::Pointer(_), _) => format!("(void *){}", self.value(value)),
             _ => self.value(value),
-        };
-        format!("({} {} {})", side(left, right), operator.sign(), side(right, left))
+        }
     }
 
-    /// As what a record holds: addresses are numbers there.
+    /// A value as a record holds it: addresses are numbers there.
     pub(super) fn word(&self, value: &Value) -> String {
         match value.kind {
             Type::Pointer(_) => format!("(mete_u64)(unsigned long){}", self.value(value)),
@@ -72,6 +77,7 @@ impl Writer<'_> {
     }
 
     fn number(&self, number: u64, kind: &Type) -> String {
+        // With its suffix, a literal has the type in C that the check has given it.
         match kind {
             Type::Int(Int { bits: 32, .. }) => number.to_string(),
             Type::Int(Int { is_signed: true, .. }) => format!("{number}ll"),
@@ -92,6 +98,7 @@ impl Writer<'_> {
     fn member(&self, base: &Value, name: &str) -> String {
         let is_bit_field =
             record_of(self.kernel, &base.kind).is_some_and(|id| self.kernel.is_bit_field(id, name));
+        // The other macros take the address of a member, which a bit field does not have.
         if is_bit_field {
             return self.bit_field(base, name);
         }
@@ -103,7 +110,7 @@ impl Writer<'_> {
         format!("BPF_CORE_READ({root}, {path})")
     }
 
-    /// A bit field's place is found by a macro of its own, which wants the pointer and what lies behind it.
+    /// A bit field, which a macro of its own reads. The macro takes the pointer and the path behind it.
     fn bit_field(&self, base: &Value, name: &str) -> String {
         let (pointer, inside) = split(base);
         let field = if inside.is_empty() { name.to_owned() } else { format!("{inside}.{name}") };
@@ -111,7 +118,8 @@ impl Writer<'_> {
         format!("BPF_CORE_READ_BITFIELD{probed}({}, {field})", self.value(pointer))
     }
 
-    /// The thread that runs is known to the kernel with its type wherever it is asked for.
+    /// Whether plain loads can read a value. They can read the running thread everywhere, because the kernel knows its
+    /// type.
     fn reads_directly(&self, value: &Value) -> bool {
         match &value.node {
             Node::Member(base, _) | Node::Index(base, _) => self.reads_directly(base),
@@ -120,7 +128,7 @@ impl Writer<'_> {
         }
     }
 
-    /// How many pointers a value lies behind that a macro has to follow.
+    /// The number of pointers that a macro must follow to a value.
     pub(super) fn pointers_to(&self, value: &Value) -> usize {
         match &value.node {
             _ if self.reads_directly(value) => 0,
@@ -144,12 +152,13 @@ impl Writer<'_> {
         }
     }
 
-    /// Fills a text of a record.
+    /// The statement that fills a text of a record.
     pub(super) fn text(&self, field: &str, letters: u16, value: &Value) -> String {
         let to = format!("record->f_{field}");
         match (&value.node, &value.kind) {
             (Node::Known(Known::Comm), _) => format!("bpf_get_current_comm({to}, {letters});"),
             (_, Type::Text(there)) => self.copy(&to, letters, (*there).min(u32::from(letters)), value),
+            // Behind an address. Cleared before, because the helper writes nothing behind the end of the text.
             _ => format!(
                 "__builtin_memset({to}, 0, {letters});\n\t\t\t\tbpf_probe_read_kernel_str({to}, {letters}, {});",
                 self.value(value)
@@ -158,6 +167,7 @@ impl Writer<'_> {
     }
 
     fn copy(&self, to: &str, letters: u16, there: u32, value: &Value) -> String {
+        // The source may be shorter than the field, whose end is cleared then.
         let rest = u32::from(letters) - there;
         let clear = match rest {
             0 => String::new(),
@@ -166,7 +176,7 @@ impl Writer<'_> {
         if self.reads_directly(value) && there <= COPIED_BY_LOADS {
             return format!("{clear}__builtin_memcpy({to}, {}, {there});", self.value(value));
         }
-        // A tracepoint's record is handed over as an address that a program may not compute with.
+        // A tracepoint's record is passed as an address that a program may not compute with.
         if self.reads_directly(value) || matches!(value.node, Node::Argument(_)) {
             return format!("{clear}bpf_probe_read_kernel({to}, {there}, {});", self.value(value));
         }
@@ -178,7 +188,7 @@ impl Writer<'_> {
     }
 }
 
-/// A bit field's value is one of the next whole size.
+/// The type of the next whole size, which holds the value of a bit field.
 pub(super) fn whole(int: Int) -> Int {
     Int { bits: int.bits.next_power_of_two().max(8), ..int }
 }
@@ -192,7 +202,7 @@ fn known_value(known: Known) -> String {
         Known::Domain => "METE_DOMAIN()".to_owned(),
         Known::Current => "((struct task_struct *)bpf_get_current_task_btf())".to_owned(),
         Known::Counter(number) => format!("METE_COUNTER({number})"),
-        // Only ever copied, by `text`.
+        // Never used as a value: `text` copies the name.
         Known::Comm => "\"\"".to_owned(),
     }
 }
@@ -205,7 +215,7 @@ fn separator(base: &Value) -> &'static str {
     if matches!(base.kind, Type::Pointer(_)) { ", " } else { "." }
 }
 
-/// The pointer that a value lies behind, and the way from there.
+/// The pointer that leads to a value, and the path behind that pointer.
 fn split(value: &Value) -> (&Value, String) {
     match (&value.kind, &value.node) {
         (Type::Record(_), Node::Member(base, name)) => {
