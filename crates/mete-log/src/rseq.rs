@@ -165,8 +165,7 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
     unsafe {
         asm!(
             sequence!("jmp {general}",
-                // The processor's area. A thread that is not registered has a number below zero, which is out
-                // of range without its sign.
+                // The processor's area. The number of an unregistered thread is negative: out of range as unsigned.
                 "mov {area:e}, [{abi} + 4]",
                 "cmp {area:e}, [{target} + {processors}]",
                 "jae {general}",
@@ -181,16 +180,14 @@ unsafe fn log_common_case(target: &Target, abi: *mut Abi, who: u64, counter: u64
                 "mov rcx, [{area} + {pair} + {control}]",
                 "test cl, cl",
                 "jns {general}",
-                // The time stamp, early, so that the rest goes on beside it. It takes the target's register,
-                // which is free by now.
+                // The time stamp, early, so that the rest runs beside it, in the target's register, which is free.
                 "test ch, {hardware}",
                 "jz 7f",
                 "rdtsc",
                 "shl rdx, 32",
                 "lea {target}, [rax + rdx]",
-                // The row's place: its number shifted by the log2 of a row's words, masked to the file, plus
-                // the file's first word, masked to the data. `cl` has flags above the log2; the processor
-                // takes the count of a shift modulo 32.
+                // The row's place: its number shifted by the log2 of a row's words, masked to the file, plus the
+                // file's first word, masked to the data. `cl` has flags above the log2; shifts count modulo 32.
                 "7: mov edx, [{area} + {pair} + {index}]",
                 "shl edx, cl",
                 "mov rax, rcx",

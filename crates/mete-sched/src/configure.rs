@@ -110,8 +110,10 @@ impl Configuration {
         domains: usize,
     ) -> Result<(), PlanError> {
         let domains = domains.min(shape.domains());
-        // One register is the null file's, and each event needs at least one.
-        let (mut registers, mut room) = (shape.files() - 1 - events.len(), shape.data_bytes() as u64);
+        // One register is the null file's, and each event needs at least one. More events than registers are an error
+        // of the plan, below.
+        let (mut registers, mut room) =
+            (shape.files().saturating_sub(1 + events.len()), shape.data_bytes() as u64);
         let (mut totals, mut others) = (Vec::new(), Vec::new());
         for event in events {
             let total = total_of(event.meaning, self.service_stamp).filter(|_| domains <= registers);
