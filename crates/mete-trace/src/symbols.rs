@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
-
-use crate::description::{Description, FieldKind};
+pub use crate::description::machine::AddressName;
+use crate::description::{Description, EventLayout, FieldKind};
 use crate::record::Head;
 
 /// A datum is the symbol that it lies in, if it begins not farther behind the symbol's beginning: the largest of the
@@ -21,15 +20,6 @@ const MOST: usize = 1 << 14;
 /// Addresses that came by of late: most come again at once.
 const RECENT: usize = 64;
 
-/// An address, and the name of what is there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AddressName {
-    /// The address.
-    pub address: u64,
-    /// The kernel's symbol.
-    pub name: String,
-}
-
 /// The kernel's data by their addresses.
 #[derive(Debug, Default)]
 pub struct Symbols(Vec<(u64, String)>);
@@ -42,13 +32,7 @@ impl Symbols {
 
     /// Data alone: no lock lies in a function. Without privilege all addresses are zero.
     fn parse(text: &str) -> Symbols {
-        let symbol = |line: &str| {
-            let mut words = line.split_whitespace();
-            let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
-            let address = u64::from_str_radix(address, 16).ok().filter(|address| *address != 0)?;
-            "bBdDrRvV".contains(kind).then(|| (address, name.to_owned()))
-        };
-        let mut all: Vec<_> = text.lines().filter_map(symbol).collect();
+        let mut all: Vec<_> = text.lines().filter_map(datum).collect();
         all.sort();
         Symbols(all)
     }
@@ -61,11 +45,21 @@ impl Symbols {
         (address - begin < farthest).then_some(name.as_str())
     }
 
-    fn names(&self, addresses: &BTreeSet<u64>) -> Vec<AddressName> {
-        let named =
-            |address: &u64| Some(AddressName { address: *address, name: self.of(*address)?.to_owned() });
-        addresses.iter().filter_map(named).collect()
+    fn named(&self, address: u64) -> Option<AddressName> {
+        Some(AddressName { address, name: self.of(address)?.to_owned() })
     }
+
+    fn names(&self, addresses: &BTreeSet<u64>) -> Vec<AddressName> {
+        addresses.iter().filter_map(|address| self.named(*address)).collect()
+    }
+}
+
+/// The address and name in a line of `/proc/kallsyms`, if it is a datum's line.
+fn datum(line: &str) -> Option<(u64, String)> {
+    let mut words = line.split_whitespace();
+    let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
+    let address = u64::from_str_radix(address, 16).ok().filter(|address| *address != 0)?;
+    "bBdDrRvV".contains(kind).then(|| (address, name.to_owned()))
 }
 
 /// The addresses of all flush threads.
@@ -88,21 +82,18 @@ impl Addresses {
 }
 
 /// One flush thread's look at the records that it moves.
-pub(crate) struct Collector {
+pub(crate) struct AddressCollector {
     /// Events with addresses, and in which words these are.
     fields: Vec<(u16, Vec<usize>)>,
     addresses: Arc<Addresses>,
     recent: [u64; RECENT],
 }
 
-impl Collector {
-    pub fn new(description: &Description, addresses: Arc<Addresses>) -> Collector {
-        let words = |event: &crate::EventLayout| {
-            let addresses = event.fields.iter().filter(|field| field.kind == FieldKind::Address);
-            (event.id, addresses.map(|field| usize::from(field.offset) / 8).collect::<Vec<_>>())
-        };
-        let fields = description.events.iter().map(words).filter(|(_, words)| !words.is_empty()).collect();
-        Collector { fields, addresses, recent: [0; RECENT] }
+impl AddressCollector {
+    pub fn new(description: &Description, addresses: Arc<Addresses>) -> AddressCollector {
+        let events = description.events.iter().map(|event| (event.id, address_words(event)));
+        let fields = events.filter(|(_, words)| !words.is_empty()).collect();
+        AddressCollector { fields, addresses, recent: [0; RECENT] }
     }
 
     /// Keeps a record's addresses. Those of programs are of no use: each has its own.
@@ -115,6 +106,7 @@ impl Collector {
         for word in words {
             let address = record.get(*word).copied().filter(|address| address >> 63 == 1);
             let Some(address) = address else { continue };
+            // The place is chosen by the address's cache line, of 64 bytes.
             let recent = &mut self.recent[(address >> 6) as usize % RECENT];
             if *recent != address {
                 *recent = address;
@@ -124,10 +116,16 @@ impl Collector {
     }
 }
 
+/// The words of an event's record that are addresses.
+fn address_words(event: &EventLayout) -> Vec<usize> {
+    let addresses = event.fields.iter().filter(|field| field.kind == FieldKind::Address);
+    addresses.map(|field| usize::from(field.offset) / 8).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{EventLayout, FieldLayout};
+    use crate::FieldLayout;
 
     #[test]
     fn klog_9_an_address_has_the_name_of_the_datum_that_it_lies_in() {
@@ -159,7 +157,7 @@ mod tests {
         let event = EventLayout { id: 20, name: "SPIN".to_owned(), doc: String::new(), fields };
         let description = Description { schema: String::new(), events: vec![event] };
         let addresses = Arc::new(Addresses::default());
-        let mut collector = Collector::new(&description, Arc::clone(&addresses));
+        let mut collector = AddressCollector::new(&description, Arc::clone(&addresses));
         let (kernel, program) = (1 << 63 | 0x40, 0x7fff_0000);
         for (event, lock) in [(20, kernel), (20, kernel), (20, program), (21, kernel + 64)] {
             collector.look(&[event, 0, u64::MAX, lock]);
