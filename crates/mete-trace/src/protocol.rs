@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn klog_5_positions_wrap_at_32_gib_without_a_trace() {
+    fn klog_5_positions_wrap_at_32_gib_without_harm() {
         let reserve = AtomicU64::new(Reserve { words: u32::MAX - 1, serial: 0 }.to_word());
         let released = AtomicU64::new((u64::from(u32::MAX) - 1) * 8);
         let place = claim(&reserve, &released, 4096, 16, || 0).unwrap();

@@ -221,16 +221,16 @@ mod tests {
         for _ in 5..9 {
             flight.take(&next())?;
         }
-        assert_eq!(numbers(&flight), [3, 4, 5, 6], "so many again, and then nothing more");
+        assert_eq!(numbers(&flight), [3, 4, 5, 6], "the same number again, and then no more");
         flight.release();
         flight.take(&next())?;
-        assert_eq!(numbers(&flight), [9], "nothing stands before what is missing");
+        assert_eq!(numbers(&flight), [9], "no block is kept from before the missing ones");
         flight.take(&next())?;
         flight.hold();
         flight.take(&next())?;
         flight.release();
         flight.take(&next())?;
-        assert_eq!(numbers(&flight), [11, 12], "nothing was missing");
+        assert_eq!(numbers(&flight), [11, 12], "no block was missing");
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! Names for addresses of the kernel's own data, such as its locks (KLogger §8): those that came by in records are
-//! collected, and get their names from the running kernel while that is the one that was recorded.
+//! Names for addresses of the kernel's own data, such as its locks (KLogger §8). The flush threads collect the addresses
+//! that occur in records. The running kernel gives the names, while it is still the kernel that was recorded.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,35 +9,36 @@ pub use crate::description::machine::AddressName;
 use crate::description::{Description, EventLayout, FieldKind};
 use crate::record::Head;
 
-/// A datum is the symbol that it lies in, if it begins not farther behind the symbol's beginning: the largest of the
-/// kernel's static structures with locks.
+/// An address belongs to the symbol before it if it is less than this number of bytes behind the symbol's beginning. That
+/// is the size of the largest of the kernel's static structures with locks.
 const FARTHEST: u64 = 64 << 10;
-/// A kernel that keeps the names of its data has tens of thousands of them. One that does not has a few, and what lies
-/// behind one of these may be anything.
+/// A kernel that keeps the names of its data has tens of thousands of them. A kernel with fewer names than this does not
+/// keep them all, so the data behind a symbol may be another one's.
 const FEW: usize = 1_000;
-/// A recording may see every address that there is; the kernel has not half so many static locks.
+/// The most addresses that are collected: a recording may see any number. The kernel has less than half as many static
+/// locks.
 const MOST: usize = 1 << 14;
-/// Addresses that came by of late: most come again at once.
+/// The number of recent addresses that are remembered: most addresses soon come again.
 const RECENT: usize = 64;
 
-/// The kernel's data by their addresses.
+/// The symbols of the kernel's data, by their addresses.
 #[derive(Debug, Default)]
 pub struct Symbols(Vec<(u64, String)>);
 
 impl Symbols {
-    /// Those of the running kernel; none where it shows none.
+    /// The symbols of the running kernel. There are none if the kernel does not show them.
     pub fn of_kernel() -> Symbols {
         Symbols::parse(&fs::read_to_string("/proc/kallsyms").unwrap_or_default())
     }
 
-    /// Data alone: no lock lies in a function. Without privilege all addresses are zero.
+    /// Reads the symbols of data: no lock lies in a function. Without privilege all addresses are zero, and there are none.
     fn parse(text: &str) -> Symbols {
         let mut all: Vec<_> = text.lines().filter_map(datum).collect();
         all.sort();
         Symbols(all)
     }
 
-    /// The symbol that an address lies in.
+    /// The symbol in which an address lies.
     pub fn of(&self, address: u64) -> Option<&str> {
         let after = self.0.partition_point(|(begin, _)| *begin <= address);
         let (begin, name) = self.0.get(after.checked_sub(1)?)?;
@@ -62,12 +63,12 @@ fn datum(line: &str) -> Option<(u64, String)> {
     "bBdDrRvV".contains(kind).then(|| (address, name.to_owned()))
 }
 
-/// The addresses of all flush threads.
+/// The addresses that all flush threads have collected.
 #[derive(Debug, Default)]
 pub(crate) struct Addresses(Mutex<BTreeSet<u64>>);
 
 impl Addresses {
-    /// Those that the running kernel has names for.
+    /// The addresses for which the running kernel has names.
     pub fn names(&self) -> Vec<AddressName> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.is_empty() { Vec::new() } else { Symbols::of_kernel().names(&all) }
@@ -81,9 +82,9 @@ impl Addresses {
     }
 }
 
-/// One flush thread's look at the records that it moves.
+/// Collects the addresses in the records that one flush thread moves.
 pub(crate) struct AddressCollector {
-    /// Events with addresses, and in which words these are.
+    /// Events with addresses, and the words of their records in which these are.
     fields: Vec<(u16, Vec<usize>)>,
     addresses: Arc<Addresses>,
     recent: [u64; RECENT],
@@ -96,7 +97,7 @@ impl AddressCollector {
         AddressCollector { fields, addresses, recent: [0; RECENT] }
     }
 
-    /// Keeps a record's addresses. Those of programs are of no use: each has its own.
+    /// Keeps a record's addresses, if they are the kernel's. Each program has addresses of its own, which are of no use.
     pub fn look(&mut self, record: &[u64]) {
         if self.fields.is_empty() {
             return;
@@ -139,7 +140,7 @@ mod tests {
         let all = Symbols::parse(&format!("{some}{many}"));
         assert_eq!(names(&all), "- tasklist_lock tasklist_lock - last");
         let few = Symbols::parse(some);
-        assert_eq!(names(&few), "- tasklist_lock - - -", "what follows may have no name");
+        assert_eq!(names(&few), "- tasklist_lock - - -", "the data after a symbol may have no name");
         let named = few.names(&BTreeSet::from([0x1000, 0x1200]));
         assert_eq!(named, [AddressName { address: 0x1000, name: "tasklist_lock".to_owned() }]);
     }
