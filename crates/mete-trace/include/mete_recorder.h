@@ -131,8 +131,8 @@ static inline int mete_recorder_join(void)
 }
 
 /*
- * The first thread joins. The others wait for it, so that no event is dropped in the meantime. A process that was forked
- * while a thread joined does not have that thread, and would wait forever. So it joins itself.
+ * The first thread joins. The others wait for it, so that no event is dropped in the meantime. A process that was
+ * forked while a thread joined does not have that thread, and would wait forever. So it joins itself.
  */
 static inline int mete_recorder_joined(void)
 {

@@ -1,8 +1,8 @@
 //! Blocks: what trace files are made of. `docs/trace-format.md` describes every byte.
 //!
 //! A block has a fixed size and a fixed place in the file, and holds whole records. Its header says which records these
-//! are. So a reader finds a block by its number, or by time through a binary search over the headers, even if the blocks
-//! around it are damaged.
+//! are. So a reader finds a block by its number, or by time through a binary search over the headers, even if the
+//! blocks around it are damaged.
 
 use crate::record::{HEADER_BYTES as RECORD_HEADER, Head, MAX_BYTES, STAMP_OFFSET, is_sound_size, unfold};
 
@@ -277,8 +277,8 @@ pub fn checksum(block: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// Checks a block's records against its header: sizes, serial numbers, counts. `block` has all bytes that are written of
-/// the block.
+/// Checks a block's records against its header: sizes, serial numbers, counts. `block` has all bytes that are written
+/// of the block.
 ///
 /// # Errors
 ///
@@ -419,8 +419,8 @@ impl Builder {
         self.seal_at(self.next_serial)
     }
 
-    /// Closes the last block of a recording, in which `occurred` events occurred in all. The events that were lost after
-    /// the last record are among them.
+    /// Closes the last block of a recording, in which `occurred` events occurred in all. The events that were lost
+    /// after the last record are among them.
     pub fn seal_last(&mut self, occurred: u64) -> Block {
         self.header.flags |= FLAG_LAST;
         self.seal_at(occurred.max(self.next_serial))

@@ -60,7 +60,8 @@ impl Channel {
         self.0.is_some()
     }
 
-    /// Records what an encoder has written, if the event is on. No lock, and no system call except at the low-water mark.
+    /// Records what an encoder has written, if the event is on. No lock, and no system call except at the low-water
+    /// mark.
     #[inline]
     pub fn emit(&self, record: &[u8]) {
         if let Some(joined) = &self.0

@@ -25,8 +25,8 @@ pub struct Account {
     pub first_time: u64,
     /// Latest time stamp, in ticks; 0 without records.
     pub last_time: u64,
-    /// Whether the interval has the end of the recording, or the description tells it. If not, the recorder ended before
-    /// it could say how many events occurred. So there may have been more events after the interval.
+    /// Whether the interval has the end of the recording, or the description tells it. If not, the recorder ended
+    /// before it could say how many events occurred. So there may have been more events after the interval.
     pub ended: bool,
 }
 

@@ -10,8 +10,8 @@ use crate::buffer::Buffer;
 use crate::protocol::{self, Reserve};
 use crate::record::{Head, MAX_BYTES, PADDING, unfold};
 
-/// A buffer held something that no producer writes. Its whole content was thrown away. The next good record shows the loss
-/// by its serial number.
+/// A buffer held something that no producer writes. Its whole content was thrown away. The next good record shows the
+/// loss by its serial number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Garbled {
     /// More bytes are reserved than the buffer has.
@@ -109,9 +109,9 @@ impl<'a> Consumer<'a> {
         self.next_serial
     }
 
-    /// One pass over the complete records: hands each of them to `sink`, with its serial number. The pass ends when there
-    /// is no further complete record, when `sink` refuses one (which stays in the buffer), or when everything is handed
-    /// out that was reserved when the pass began. At the end of the pass the places go back to the producers.
+    /// One pass over the complete records: hands each of them to `sink`, with its serial number. The pass ends when
+    /// there is no further complete record, when `sink` refuses one (which stays in the buffer), or when everything is
+    /// handed out that was reserved when the pass began. At the end of the pass the places go back to the producers.
     ///
     /// # Errors
     ///

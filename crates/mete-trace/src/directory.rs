@@ -1,6 +1,6 @@
 //! The directory of a trace. Only its owner may read it, because the trace holds addresses of the kernel and names of
-//! threads. The recorder finds the directory once and holds it open, so that it never writes into something that another
-//! user has put in its place.
+//! threads. The recorder finds the directory once and holds it open, so that it never writes into something that
+//! another user has put in its place.
 //!
 //! A trace that gives way to a new one is set aside first, under other names:
 //!
@@ -92,8 +92,8 @@ pub fn check(path: &Path, former: FormerTrace) -> Result<(), RecordError> {
     replaced(&folder, path, former).map(drop)
 }
 
-/// The files that have to give way. The descriptions come last, so that the files that are left are a trace until all are
-/// gone.
+/// The files that have to give way. The descriptions come last, so that the files that are left are a trace until all
+/// are gone.
 fn replaced(folder: &Folder, path: &Path, former: FormerTrace) -> Result<Vec<OsString>, RecordError> {
     let mut names = folder.names().map_err(|source| failed("look into", path, source))?;
     if names.is_empty() {
@@ -150,7 +150,8 @@ fn restore(folder: &Folder, names: &[OsString]) {
 /// Removes what a killed recorder has left. There are two cases.
 ///
 /// * It was killed before it recorded anything: its first description may be incomplete, and is removed.
-/// * It was killed while an older trace gave way: that trace is put back if there is no new one, and removed if there is.
+/// * It was killed while an older trace gave way: that trace is put back if there is no new one, and removed if there
+///   is.
 fn remove_left_over(folder: &Folder) {
     let names = folder.names().unwrap_or_default();
     let former: Vec<_> = names.iter().filter_map(original).collect();

@@ -1,5 +1,5 @@
-//! One processor's file of blocks, read block by block. The file may be damaged or cut, or may be another program's file:
-//! every byte is checked before it is used.
+//! One processor's file of blocks, read block by block. The file may be damaged or cut, or may be another program's
+//! file: every byte is checked before it is used.
 
 use std::fs::File;
 use std::io;
@@ -131,7 +131,8 @@ impl BlockFile {
         self.file.is_some()
     }
 
-    /// The number of the first block in the file, which is not 0 in a flight recorder's trace. Any sound block tells it.
+    /// The number of the first block in the file, which is not 0 in a flight recorder's trace. Any sound block tells
+    /// it.
     fn find_first_number(&self) -> u64 {
         let (mut bytes, mut block) = (Vec::new(), 0);
         while block < self.blocks() {
@@ -148,8 +149,8 @@ impl BlockFile {
         0
     }
 
-    /// The next block after `block` into which something was written. Holes, where the file has no room on the disk, are
-    /// skipped and not read: the file may be larger than any disk.
+    /// The next block after `block` into which something was written. Holes, where the file has no room on the disk,
+    /// are skipped and not read: the file may be larger than any disk.
     pub(crate) fn end_of_nothing(&self, block: u64) -> u64 {
         let mut block = block + 1;
         while block < self.blocks() {

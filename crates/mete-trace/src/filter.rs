@@ -70,8 +70,8 @@ impl Filter {
         self
     }
 
-    /// Only events that have one of these numbers in one of these fields. Each field is given with its event's number. The
-    /// recorder's own marks have no such fields and are left out.
+    /// Only events that have one of these numbers in one of these fields. Each field is given with its event's number.
+    /// The recorder's own marks have no such fields and are left out.
     pub fn saying(
         mut self,
         fields: impl IntoIterator<Item = (u16, FieldLayout)>,
@@ -93,8 +93,8 @@ impl Filter {
         self
     }
 
-    /// The same processors and the same end, with all events. This is for a pass that also learns from events that it does
-    /// not show. That pass asks [`Filter::has`] which events it shows.
+    /// The same processors and the same end, with all events. This is for a pass that also learns from events that it
+    /// does not show. That pass asks [`Filter::has`] which events it shows.
     pub fn with_all_events(&self) -> Filter {
         Filter { processors: self.processors.clone(), until: self.until, ..Filter::default() }
     }

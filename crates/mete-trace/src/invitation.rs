@@ -1,9 +1,9 @@
 //! What a recorder hands to the programs that it starts, so that they record their own events: the buffers, and a
 //! memory file that says how large these are, which clock is used, and which events have which numbers.
 //!
-//! A program inherits both descriptors and finds their numbers in its environment. So only programs that the recorder has
-//! started can take part, and nothing is left behind. Programs have buffers of their own, beside the kernel's. A program
-//! that is killed in the middle of a record, or that writes bad data, harms no events of others.
+//! A program inherits both descriptors and finds their numbers in its environment. So only programs that the recorder
+//! has started can take part, and nothing is left behind. Programs have buffers of their own, beside the kernel's. A
+//! program that is killed in the middle of a record, or that writes bad data, harms no events of others.
 //!
 //! ```text
 //!   0   magic                           64 bits
@@ -137,8 +137,8 @@ impl Invitation {
         words[0].store(MAGIC, Ordering::Release);
     }
 
-    /// From now on the events for whose numbers `is_on` holds are recorded, and no others. Programs see it at their next
-    /// event.
+    /// From now on the events for whose numbers `is_on` holds are recorded, and no others. Programs see it at their
+    /// next event.
     pub fn switch(&self, is_on: impl Fn(u16) -> bool) {
         for entry in self.page.events() {
             let number = entry[1].load(Ordering::Relaxed) as u16;

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The size of an area is a multiple of the page size, so that in an eBPF array of areas each area begins on a page.
-//! Records are at most a page long. They begin inside the data, because positions are masked. So a producer with a garbled
-//! position ends in the slack.
+//! Records are at most a page long. They begin inside the data, because positions are masked. So a producer with a
+//! garbled position ends in the slack.
 
 /// First word of every buffer: "METEBUF" and the layout's version.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"METEBUF\x01");

@@ -1,5 +1,5 @@
-//! The memory of recording buffers: one area for each processor, in a sealed memory file that other processes can map. It
-//! is locked, so that recording never waits for a page (KLogger §5.1).
+//! The memory of recording buffers: one area for each processor, in a sealed memory file that other processes can map.
+//! It is locked, so that recording never waits for a page (KLogger §5.1).
 
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;
@@ -19,8 +19,8 @@ pub trait Buffers: Send + Sync + 'static {
     /// The buffer of one processor, `0..processors()`.
     fn buffer(&self, processor: usize) -> Buffer<'_>;
 
-    /// The processor on which the programs run whose own events go into this buffer; `None` if this is one of the kernel's
-    /// buffers, or if the kernel has none.
+    /// The processor on which the programs run whose own events go into this buffer; `None` if this is one of the
+    /// kernel's buffers, or if the kernel has none.
     fn programs_of(&self, buffer: usize) -> Option<u32> {
         let _ = buffer;
         None
@@ -85,8 +85,8 @@ pub enum MemoryError {
 
 /// Recording buffers in a memory file.
 ///
-/// Invariant: `base` is a shared mapping of `processors` areas of `area_bytes(size_log2)` bytes of `file`. Its seals keep
-/// the file that long until the value is dropped.
+/// Invariant: `base` is a shared mapping of `processors` areas of `area_bytes(size_log2)` bytes of `file`. Its seals
+/// keep the file that long until the value is dropped.
 #[derive(Debug)]
 pub struct Memory {
     base: NonNull<u8>,
@@ -102,8 +102,8 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Buffers of `2^size_log2` bytes each, zeroed and locked, with their headers written. If locking is refused, they can
-    /// be paged out, and [`Buffers::not_locked`] says so.
+    /// Buffers of `2^size_log2` bytes each, zeroed and locked, with their headers written. If locking is refused, they
+    /// can be paged out, and [`Buffers::not_locked`] says so.
     ///
     /// # Errors
     ///
@@ -197,8 +197,8 @@ pub(crate) fn create(name: &str, bytes: usize) -> Result<OwnedFd, MemoryError> {
     Ok(file)
 }
 
-/// Checks that a file is one that [`create`] makes, and can no longer change. A process that accesses a mapping whose file
-/// was cut is killed.
+/// Checks that a file is one that [`create`] makes, and can no longer change. A process that accesses a mapping whose
+/// file was cut is killed.
 pub(crate) fn check(file: &OwnedFd, bytes: usize) -> Result<(), MemoryError> {
     /// The file system of memory files with ordinary pages. Access to huge pages can fail.
     const TMPFS: i128 = 0x0102_1994;

@@ -18,25 +18,25 @@
 //!   producer came in between, the exchange fails and is tried again.
 //! * **The clock is read between the load and the exchange.** If the exchange succeeds, no other producer took a number
 //!   in the meantime. So on one processor the time stamps are in the order of the serial numbers.
-//! * **A full buffer costs a serial number and nothing else.** One locked add goes to the upper half of the word, and its
-//!   carry leaves the word at the top.
+//! * **A full buffer costs a serial number and nothing else.** One locked add goes to the upper half of the word, and
+//!   its carry leaves the word at the top.
 //!
 //! # Which records are complete
 //!
 //! A producer may have reserved a place and not yet written it while later records are complete. So each record commits
-//! itself. A place that is not written is zero. A record's first word, which is never zero, is stored last, with release.
-//! The flush thread stops at the first zero word. It zeroes what it has taken before it releases the place. Both sides
-//! stay exact in whatever way the producers interrupt each other.
+//! itself. A place that is not written is zero. A record's first word, which is never zero, is stored last, with
+//! release. The flush thread stops at the first zero word. It zeroes what it has taken before it releases the place.
+//! Both sides stay exact in whatever way the producers interrupt each other.
 
 use crate::sync::{AtomicU64, Ordering, load_to_exchange};
 
-/// How often a producer tries to take a place before it gives its event up as lost. Each further try means that yet another
-/// producer came in between, so on one processor few tries are ever needed.
+/// How often a producer tries to take a place before it gives its event up as lost. Each further try means that yet
+/// another producer came in between, so on one processor few tries are ever needed.
 pub const TRIES: usize = 8;
 
-/// The word from which producers take places. It has how much was ever reserved, in words of 8 bytes, modulo 2^32, and how
-/// many events ever occurred, modulo 2^32. A side that knows the whole numbers of a moment ago can recover both, because a
-/// buffer has far less than 32 GiB.
+/// The word from which producers take places. It has how much was ever reserved, in words of 8 bytes, modulo 2^32, and
+/// how many events ever occurred, modulo 2^32. A side that knows the whole numbers of a moment ago can recover both,
+/// because a buffer has far less than 32 GiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserve {
     /// Words ever reserved: the lower half.
@@ -77,8 +77,8 @@ pub struct Place {
     pub used: u32,
 }
 
-/// Takes a place of `bytes` bytes and a serial number. If there is no room it takes only the number, which is the `Err`.
-/// `capacity` is a power of two.
+/// Takes a place of `bytes` bytes and a serial number. If there is no room it takes only the number, which is the
+/// `Err`. `capacity` is a power of two.
 #[inline(always)]
 pub fn claim(
     reserve: &AtomicU64,
@@ -101,8 +101,8 @@ pub fn claim(
     Err(Reserve::from_word(reserve.fetch_add(ONE_EVENT, Ordering::Relaxed)).serial)
 }
 
-/// Where the next record goes; `None` if it has no room. A record never wraps around the end of the data: the space into
-/// which it does not fit becomes padding.
+/// Where the next record goes; `None` if it has no room. A record never wraps around the end of the data: the space
+/// into which it does not fit becomes padding.
 #[inline(always)]
 fn plan(old: Reserve, released: u64, capacity: u32, bytes: u32) -> Option<(Place, Reserve)> {
     let offset = old.words.wrapping_mul(8) & (capacity - 1);

@@ -20,8 +20,8 @@ pub struct Gap {
     pub events: u64,
     /// Time stamp of the last record before the gap; `None` if there is none.
     pub after: Option<u64>,
-    /// Whether the trace has lost them: they were recorded, but their block cannot be read. If false, they found no room
-    /// in the buffer when they occurred.
+    /// Whether the trace has lost them: they were recorded, but their block cannot be read. If false, they found no
+    /// room in the buffer when they occurred.
     pub unreadable: bool,
 }
 
@@ -117,8 +117,8 @@ impl ProcessorReader {
         }
     }
 
-    /// Tells the reader what the file must have according to the description of a finished recording. What the file does
-    /// not have of it is reported as missing.
+    /// Tells the reader what the file must have according to the description of a finished recording. What the file
+    /// does not have of it is reported as missing.
     pub fn promised(mut self, account: Option<Account>) -> ProcessorReader {
         self.promised = account;
         self

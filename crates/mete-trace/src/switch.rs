@@ -1,8 +1,9 @@
 //! Events that are switched on and off while recording (KLogger §4.3). The trace has a mark for each switch, and the
 //! description has a list of them. So no reader takes the absence of an event's records for the absence of the event.
 //!
-//! SWITCHED_OFF stands before the first event that may be missing, and SWITCHED_ON after the last one. What lies between
-//! the two marks says nothing about that event. Everything else is complete as far as the serial numbers say so.
+//! SWITCHED_OFF stands before the first event that may be missing, and SWITCHED_ON after the last one. What lies
+//! between the two marks says nothing about that event. Everything else is complete as far as the serial numbers say
+//! so.
 
 pub use crate::description::marks::{SWITCH_WORDS as WORDS, switch_mark as mark};
 pub use crate::description::switches::{Switch, Switches};

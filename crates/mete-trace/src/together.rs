@@ -1,5 +1,5 @@
-//! Several sets of buffers as one: those of the kernel's programs, those into which programs write themselves, and those
-//! for events that are gathered from programs.
+//! Several sets of buffers as one: those of the kernel's programs, those into which programs write themselves, and
+//! those for events that are gathered from programs.
 //!
 //! They are separate for two reasons. A program can be stopped or killed in the middle of a record, which blocks all
 //! records after it, and it may write bad data. And gathered events are recorded later than they happened, so that no

@@ -85,9 +85,9 @@ impl Trace {
         accounts.copied().find(|account| account.processor == processor)
     }
 
-    /// All processors' records, merged by time stamp (KLogger §5.2, KLOG-7). The merge hands out first which files cannot
-    /// be opened, and then reads the others. What the description of a finished recording counts and a file does not have
-    /// is a gap at the end of that file.
+    /// All processors' records, merged by time stamp (KLogger §5.2, KLOG-7). The merge hands out first which files
+    /// cannot be opened, and then reads the others. What the description of a finished recording counts and a file does
+    /// not have is a gap at the end of that file.
     pub fn merge(&self, filter: Filter) -> Merge {
         let mut readers = Vec::new();
         let mut missing: Vec<_> =
@@ -106,7 +106,8 @@ impl Trace {
         Merge::new(readers, missing, filter)
     }
 
-    /// What is in the trace and what is not (NEW-2), found by reading all of it, and the errors for what could not be read.
+    /// What is in the trace and what is not (NEW-2), found by reading all of it, and the errors for what could not be
+    /// read.
     pub fn check(&self) -> (Vec<Account>, Vec<ReadError>) {
         let (mut errors, mut merged) = (Vec::new(), self.merge(Filter::default()));
         while let Some(item) = merged.next() {

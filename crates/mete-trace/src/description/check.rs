@@ -49,7 +49,8 @@ impl Description {
             let what = if !is_name(&event.name) {
                 NO_NAME
             } else if event.id >= FIRST_RESERVED && !marks::is_mark(event) {
-                // A reserved number is accepted only with exactly the mark's layout: programs that read marks rely on it.
+                // A reserved number is accepted only with exactly the mark's layout: programs that read marks rely on
+                // it.
                 "numbers from 65520 on are reserved"
             } else if !ids.insert(event.id) {
                 "another event has this number"

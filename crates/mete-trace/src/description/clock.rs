@@ -63,9 +63,9 @@ impl ClockAnchor {
 pub struct Clock {
     /// Which clock.
     pub source: ClockSource,
-    /// Readings at the beginning and the end, on every processor. A straight line through the first and the last reading
-    /// turns ticks into nanoseconds. The distance of the other readings from that line tells how well the processors'
-    /// clocks agree.
+    /// Readings at the beginning and the end, on every processor. A straight line through the first and the last
+    /// reading turns ticks into nanoseconds. The distance of the other readings from that line tells how well the
+    /// processors' clocks agree.
     pub anchors: Vec<ClockAnchor>,
 }
 

@@ -50,8 +50,8 @@ pub enum DescriptionFileError {
 }
 
 impl TraceDescription {
-    /// Writes the description into a directory. At any moment the directory has a whole description or none, also if the
-    /// machine stops.
+    /// Writes the description into a directory. At any moment the directory has a whole description or none, also if
+    /// the machine stops.
     ///
     /// # Errors
     ///
@@ -72,7 +72,8 @@ impl TraceDescription {
                 Ok(())
             }
             Err(source) => {
-                // The unfinished file is of no use. If it cannot be removed, the first error is still the one to report.
+                // The unfinished file is of no use. If it cannot be removed, the first error is still the one to
+                // report.
                 let _ = folder.remove(NEW_FILE_NAME);
                 Err(DescriptionFileError::File { what: "write", path: directory.join(FILE_NAME), source })
             }
@@ -120,7 +121,8 @@ impl TraceDescription {
     }
 }
 
-/// The beginning of a regular file. A caller that asks for one byte beyond its limit sees whether the limit is exceeded.
+/// The beginning of a regular file. A caller that asks for one byte beyond its limit sees whether the limit is
+/// exceeded.
 fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     regular::open(path)?.take(most).read_to_end(&mut bytes)?;

@@ -12,8 +12,9 @@
 //! ```
 //!
 //! The thread copies records out of the buffer before it checks and sums them, and it writes blocks from the copy.
-//! KLogger writes from the buffer itself. But a producer can still change the buffer then, and the checksum of the block
-//! would not match its content. The thread copies while the records are in the cache. That costs less than writing them.
+//! KLogger writes from the buffer itself. But a producer can still change the buffer then, and the checksum of the
+//! block would not match its content. The thread copies while the records are in the cache. That costs less than
+//! writing them.
 
 mod link;
 mod writer;
@@ -242,8 +243,8 @@ impl<B: Buffers> Flusher<B> {
         self.link.report().anchors.push(ClockAnchor::now(self.clock, self.place()));
     }
 
-    /// Empties the buffer for good. Producers should have stopped. The thread waits for a producer that is in the middle
-    /// of a record. It gives up a record that is never completed, and everything behind that record.
+    /// Empties the buffer for good. Producers should have stopped. The thread waits for a producer that is in the
+    /// middle of a record. It gives up a record that is never completed, and everything behind that record.
     fn empty(&mut self, consumer: &mut Consumer<'_>) {
         self.flush(consumer, false);
         let begun = Instant::now();
@@ -268,7 +269,8 @@ fn sleep(buffer: Buffer<'_>, calls: u32, time: Duration) {
     match futex::wait(buffer.calls(), futex::Flags::empty(), calls, Some(&limit)) {
         // Every way in which this ends is a reason to look: a call, a change, the time, a signal.
         Ok(()) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
-        // The memory of an eBPF map belongs to no file, and no futex can be in it. No producer calls from there, either.
+        // The memory of an eBPF map belongs to no file, and no futex can be in it. No producer calls from there,
+        // either.
         Err(_) => std::thread::sleep(time),
     }
 }

@@ -53,8 +53,8 @@ impl<B: Buffers> Recorder<B> {
     /// Brings the description in memory up to date.
     pub(super) fn update(&mut self, finished: bool) {
         let reports = self.reports();
-        // The flush threads' readings are in the description already if this is not the first update. They are taken out
-        // and added again, so that each is there once.
+        // The flush threads' readings are in the description already if this is not the first update. They are taken
+        // out and added again, so that each is there once.
         let own = self
             .trace
             .clock

@@ -36,7 +36,8 @@ impl<B: Buffers> Recorder<B> {
         }
         for name in &self.trace.circumstances.switches.off_at_first {
             if let Some(layout) = self.layout(|layout| layout.name == *name) {
-                // Gathered events are marked, too: nothing is in their buffers yet that a mark could be out of order with.
+                // Gathered events are marked, too: nothing is in their buffers yet that a mark could be out of order
+                // with.
                 self.mark_switch(layout, false, |_| true);
             }
         }
@@ -56,8 +57,8 @@ impl<B: Buffers> Recorder<B> {
     ///
     /// Those of `count`.
     pub fn look_for_missed_runs<E>(&mut self, count: impl FnOnce() -> Result<u64, E>) -> Result<u64, E> {
-        // Read before counting: a run that is left out during the count is found by this look or by the next one, and is
-        // not before the `since` of either.
+        // Read before counting: a run that is left out during the count is found by this look or by the next one, and
+        // is not before the `since` of either.
         let before = self.options.clock.now();
         let runs = count()?.saturating_sub(self.trace.circumstances.missed_runs);
         let since = std::mem::replace(&mut self.looked, before);
@@ -86,8 +87,8 @@ impl<B: Buffers> Recorder<B> {
         self.trace.description.events.iter().find(|layout| of(layout))
     }
 
-    /// Puts a mark into a buffer. A mark that finds no room is a loss like any other, and the description still says what
-    /// happened.
+    /// Puts a mark into a buffer. A mark that finds no room is a loss like any other, and the description still says
+    /// what happened.
     fn put(&self, buffer: usize, id: u16, words: &[u64]) {
         let buffer = self.buffers.buffer(buffer);
         let producer = Producer::new(buffer);

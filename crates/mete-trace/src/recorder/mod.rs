@@ -63,8 +63,8 @@ struct FlushHandle<B> {
 
 /// How long a flush thread may take to answer.
 const ANSWER: Duration = Duration::from_secs(10);
-/// The time between the first two readings of the clocks. It determines the accuracy of the clock's rate in a trace whose
-/// recorder was killed: about one part in ten thousand.
+/// The time between the first two readings of the clocks. It determines the accuracy of the clock's rate in a trace
+/// whose recorder was killed: about one part in ten thousand.
 const CALIBRATION: Duration = Duration::from_millis(20);
 
 impl<B: Buffers> Recorder<B> {
@@ -277,8 +277,8 @@ impl<B: Buffers> Recorder<B> {
         self.directory.iter().for_each(|directory| self.remove(directory));
     }
 
-    /// Removes an unfinished trace: it is of no use, and it may occupy exactly the space that is missing. What cannot be
-    /// removed stays, because the reason why there is no trace is the more important error.
+    /// Removes an unfinished trace: it is of no use, and it may occupy exactly the space that is missing. What cannot
+    /// be removed stays, because the reason why there is no trace is the more important error.
     fn remove(&self, directory: &Directory) {
         let blocks = self.trace.files.iter().map(|file| file.name.as_str());
         directory.remove(blocks.chain([FILE_NAME, FORMER_FILE_NAME]));
