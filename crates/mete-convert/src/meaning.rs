@@ -184,17 +184,21 @@ fn path(argument: &Expr) -> Option<String> {
     }
 }
 
+/// What a path says about the running thread, which has no name.
+fn running(what: What) -> Option<(String, What)> {
+    Some((String::new(), what))
+}
+
 /// The subject of a path, and what it says about it. In the kernel's structures that is the last member. In the records
 /// of the tracing file system it is the last part of the word, as in `next_pid`.
 fn whose(path: &str) -> Option<(String, What)> {
     // `here.` stands for the running thread, which needs no name.
     let path = path.strip_prefix("here.").unwrap_or(path);
-    let whole = |what| Some((String::new(), what));
     match path {
-        "pid" => return whole(What::Thread),
-        "tgid" => return whole(What::Process),
-        "comm" => return whole(What::Name),
-        "domain" => return whole(What::Domain),
+        "pid" => return running(What::Thread),
+        "tgid" => return running(What::Process),
+        "comm" => return running(What::Name),
+        "domain" => return running(What::Domain),
         "preempt" => return Some(("prev".to_owned(), What::Preempted)),
         "target_cpu" | "args.target_cpu" => return Some(("p".to_owned(), What::Processor)),
         _ => {}

@@ -99,7 +99,7 @@ impl<W: io::Write> Format for Text<W> {
             self.forms.resize(self.forms.len().max(id + 1), None);
             self.forms[id] = Some(form(event, &meanings));
         }
-        self.know_missed(trace);
+        self.note_missed(trace);
         Ok(())
     }
 
@@ -157,14 +157,14 @@ impl<W: io::Write> Format for Text<W> {
             self.out.text("-- ").text(&account.to_string()).text("\n");
         }
         if !accounts.is_empty() {
-            self.tell_missed();
+            self.write_missed();
         }
         self.out.flush()
     }
 }
 
 impl<W: io::Write> Text<W> {
-    fn know_missed(&mut self, trace: &Trace) {
+    fn note_missed(&mut self, trace: &Trace) {
         let TraceDescription { circumstances, clock, .. } = trace.description();
         // Without a clock that can be converted, the lines cannot say when it was.
         let Some(clock) = clock.converter() else {
@@ -184,7 +184,7 @@ impl<W: io::Write> Text<W> {
         self.missed_somewhere = circumstances.missed_runs.saturating_sub(known);
     }
 
-    fn tell_missed(&mut self) {
+    fn write_missed(&mut self) {
         const WHAT: &str = " runs of programs were left out by the kernel, without a gap";
         for missed in &self.missed {
             self.out.text("-- ").number(missed.runs).text(WHAT).text(", between ");

@@ -66,9 +66,7 @@ impl Threads {
         // After the last names, so that these first ones replace them.
         let before = machine.threads_before.iter().filter(|_| says_names);
         for of in machine.threads.iter().chain(before) {
-            // 0 is the idle thread of every processor, and no thread has a number that is no `i32`.
-            let number = |number: u32| i32::try_from(number).ok().filter(|number| *number > 0);
-            let (Some(thread), process) = (number(of.thread), number(of.process)) else { continue };
+            let (Some(thread), process) = (positive(of.thread), positive(of.process)) else { continue };
             if let Some(known) = self.entry(thread) {
                 *known = KnownThread { process, name: of.name.clone() };
             }
@@ -162,6 +160,11 @@ fn thread_fields(meanings: &Meanings, event: u16) -> Vec<ThreadFields> {
             name: meaning.field(&said.who, What::Name).cloned(),
         })
         .collect()
+}
+
+/// The number, if it can be a thread's or a process's. 0 is the idle thread of every processor.
+fn positive(number: u32) -> Option<i32> {
+    i32::try_from(number).ok().filter(|number| *number > 0)
 }
 
 /// A field's number, if it is a number that fits.

@@ -139,7 +139,7 @@ pub enum What {
         computed: u32,
     },
     /// A record has a size that no record has, or reaches beyond the block.
-    #[error("a record of {0} bytes cannot stand here")]
+    #[error("there cannot be a record of {0} bytes here")]
     RecordSize(u16),
     /// A record is out of order.
     #[error("serial number {found} follows {before}")]
@@ -156,7 +156,7 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// [`Damage`] if these bytes are not the header of a block of a file of `block_bytes` blocks.
+    /// [`Damage`] if these bytes are not the header of a block in a file whose blocks have `block_bytes` bytes.
     pub fn decode(bytes: &[u8; HEADER_BYTES], block_bytes: u32) -> Result<Header, Damage> {
         check_kind(bytes)?;
         let header = Header::fields(bytes);

@@ -24,7 +24,7 @@ pub enum Garbled {
     },
     /// The first word of a record is one that no producer writes.
     #[error(
-        "at byte {position} of a recording buffer stands {word:#x}, which begins no record; a producer garbled it"
+        "at byte {position} of a recording buffer is {word:#x}, which is not the beginning of a record; a producer garbled it"
     )]
     Head {
         /// Bytes since recording began.
@@ -34,7 +34,7 @@ pub enum Garbled {
     },
     /// A serial number was given out before, or not yet.
     #[error(
-        "at byte {position} of a recording buffer serial number {serial} follows {expected}; a producer garbled it"
+        "at byte {position} of a recording buffer is serial number {serial}, but {expected} or a later one must follow; a producer garbled it"
     )]
     Serial {
         /// Bytes since recording began.

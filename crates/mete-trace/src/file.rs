@@ -53,7 +53,7 @@ pub enum ReadError {
     },
     /// The file ends before the recording did, as the description says.
     #[error(
-        "{path}: the file was cut: it has what occurred before #{end_serial}, and the recorder has written more, before #{promised}", path = path.display()
+        "{path}: the file was cut: it has the events before #{end_serial}, and the recorder has written those before #{promised}", path = path.display()
     )]
     Short {
         /// The file.

@@ -25,7 +25,7 @@ pub struct Filter {
 struct FieldCondition {
     /// The fields that count, of each event by its number.
     fields: Vec<Vec<FieldLayout>>,
-    /// The numbers of which one of these fields must have one.
+    /// One of the fields must have one of these numbers.
     numbers: Vec<u64>,
 }
 

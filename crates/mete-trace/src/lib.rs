@@ -31,7 +31,7 @@
 //! | record an event | [`producer`], [`protocol`], [`buffer`], [`layout`], [`channel`] and [`invitation`] for programs |
 //! | flush | `flush`, [`consumer`], [`block`], [`sink`] |
 //! | keep a recording | [`recorder`], [`description`], `directory`, [`switch`], [`missed`], [`names`], [`symbols`] |
-//! | read a trace | [`trace`], [`merge`], [`reader`], [`file`], [`filter`], [`value`] |
+//! | read a trace | [`trace`], [`merge`], [`reader`], [`mod@file`], [`filter`], [`value`] |
 //! ```no_run
 //! use std::sync::Arc;
 //! use mete_trace::{ClockSource, Description, Item, Filter, Memory, Buffers, Options, Producer, Recorder, Trace};

@@ -6,6 +6,7 @@ use core::sync::atomic::AtomicU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::buffer::Buffer;
@@ -52,7 +53,7 @@ pub enum MemoryError {
         processors: usize,
     },
     /// The file is no memory file of ordinary pages, so that access to it could fail.
-    #[error("the offered recording buffers are no ordinary memory file; refused")]
+    #[error("the offered recording buffers are not in an ordinary memory file; refused")]
     NotMemory,
     /// The size of the file could still change while a process has it mapped.
     #[error("the offered recording buffers are not sealed against resizing (they have {found:?}); refused")]
@@ -69,7 +70,7 @@ pub enum MemoryError {
         wanted: usize,
     },
     /// No recorder has written the buffers' headers.
-    #[error("the offered recording buffers were made by no recorder of this version; refused")]
+    #[error("the offered recording buffers were not made by a recorder of this version; refused")]
     NotMade,
     /// The kernel refused.
     #[error("cannot {what} {bytes} bytes for recording buffers: {source}")]
@@ -79,7 +80,7 @@ pub enum MemoryError {
         /// How much memory.
         bytes: usize,
         /// The kernel's answer.
-        source: rustix::io::Errno,
+        source: Errno,
     },
 }
 
@@ -92,7 +93,7 @@ pub struct Memory {
     base: NonNull<u8>,
     size_log2: u32,
     processors: usize,
-    lock: Result<(), rustix::io::Errno>,
+    lock: Result<(), Errno>,
     file: OwnedFd,
 }
 
@@ -189,10 +190,9 @@ pub(crate) const READ_AND_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WR
 
 /// A memory file whose size is final.
 pub(crate) fn create(name: &str, bytes: usize) -> Result<OwnedFd, MemoryError> {
-    let failed = |what| move |source| MemoryError::System { what, bytes, source };
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let file = rustix::fs::memfd_create(name, flags).map_err(failed("create a file of"))?;
-    rustix::fs::ftruncate(&file, bytes as u64).map_err(failed("make room for"))?;
+    let file = rustix::fs::memfd_create(name, flags).map_err(failed("create a file of", bytes))?;
+    rustix::fs::ftruncate(&file, bytes as u64).map_err(failed("make room for", bytes))?;
     seal(&file, SealFlags::SHRINK | SealFlags::GROW, bytes)?;
     Ok(file)
 }
@@ -202,10 +202,9 @@ pub(crate) fn create(name: &str, bytes: usize) -> Result<OwnedFd, MemoryError> {
 pub(crate) fn check(file: &OwnedFd, bytes: usize) -> Result<(), MemoryError> {
     /// The file system of memory files with ordinary pages. Access to huge pages can fail.
     const TMPFS: i128 = 0x0102_1994;
-    let failed = |source| MemoryError::System { what: "look at", bytes, source };
-    let found = rustix::fs::fstat(file).map_err(failed)?;
+    let found = rustix::fs::fstat(file).map_err(failed("look at", bytes))?;
     let is_file = rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::RegularFile;
-    let system = rustix::fs::fstatfs(file).map_err(failed)?;
+    let system = rustix::fs::fstatfs(file).map_err(failed("look at", bytes))?;
     if !is_file || i128::from(system.f_type) != TMPFS {
         return Err(MemoryError::NotMemory);
     }
@@ -214,24 +213,25 @@ pub(crate) fn check(file: &OwnedFd, bytes: usize) -> Result<(), MemoryError> {
         return Err(MemoryError::NotSealed { found: seals });
     }
     // Read after the seals: from here on the length cannot change.
-    let length = rustix::fs::fstat(file).map_err(failed)?.st_size as u64;
+    let length = rustix::fs::fstat(file).map_err(failed("look at", bytes))?.st_size as u64;
     if length != bytes as u64 { Err(MemoryError::WrongSize { found: length, wanted: bytes }) } else { Ok(()) }
 }
 
 pub(crate) fn seal(file: &OwnedFd, seals: SealFlags, bytes: usize) -> Result<(), MemoryError> {
-    rustix::fs::fcntl_add_seals(file, seals).map_err(|source| MemoryError::System {
-        what: "seal",
-        bytes,
-        source,
-    })
+    rustix::fs::fcntl_add_seals(file, seals).map_err(failed("seal", bytes))
+}
+
+/// Makes an error of the kernel's answer.
+fn failed(what: &'static str, bytes: usize) -> impl Fn(Errno) -> MemoryError {
+    move |source| MemoryError::System { what, bytes, source }
 }
 
 /// Maps the beginning of a file, shared.
 pub(crate) fn map(file: &OwnedFd, bytes: usize, access: ProtFlags) -> Result<NonNull<u8>, MemoryError> {
-    let failed = |source| MemoryError::System { what: "map", bytes, source };
     // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing.
     let base = unsafe { rustix::mm::mmap(core::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) };
-    NonNull::new(base.map_err(failed)?.cast()).ok_or(failed(rustix::io::Errno::NOMEM))
+    let base = base.and_then(|base| NonNull::new(base.cast()).ok_or(Errno::NOMEM));
+    base.map_err(failed("map", bytes))
 }
 
 #[cfg(test)]

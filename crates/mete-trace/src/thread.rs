@@ -12,7 +12,7 @@ const PRIORITY: i32 = 1;
 pub fn bind(processor: u32) -> String {
     let mut set = CpuSet::new();
     if processor as usize >= CpuSet::MAX_CPU {
-        return format!("not bound: no processor {processor} can be named");
+        return format!("not bound: processor {processor} cannot be named to the system");
     }
     set.set(processor as usize);
     match sched_setaffinity(None, &set) {

@@ -470,7 +470,7 @@ fn new_2_a_trace_whose_description_is_damaged_is_read_by_its_first_description()
     let (seen, accounts) = see(&trace, Filter::default());
     let [error] = &seen.errors[..] else { panic!("{:?}", seen.errors) };
     assert!(
-        error.contains("description.json describes no trace: ") && error.contains("is used instead"),
+        error.contains("description.json does not describe a trace: ") && error.contains("is used instead"),
         "{error}"
     );
     assert_eq!(accounts, last.completeness);

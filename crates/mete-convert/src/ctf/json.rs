@@ -93,8 +93,8 @@ fn member(field: &ClassField) -> Value {
 }
 
 fn structure<const N: usize>(members: [(&str, Value); N]) -> Value {
-    let member = |(name, class)| json!({ "name": name, "field-class": class });
-    json!({ "type": "structure", "member-classes": members.map(member).to_vec() })
+    let members = members.map(|(name, class)| json!({ "name": name, "field-class": class }));
+    json!({ "type": "structure", "member-classes": members.to_vec() })
 }
 
 fn unsigned(bits: u16, roles: &[&str]) -> Value {

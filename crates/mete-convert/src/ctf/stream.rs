@@ -32,14 +32,24 @@ pub struct Stream<W> {
     time: u64,
     /// Lost events so far, and those of them that are in no packet yet.
     lost: u64,
-    untold: u64,
+    unwritten_losses: u64,
 }
 
 impl<W: io::Write> Stream<W> {
     /// A stream without packets.
     pub fn new(to: W, processor: u32, uuid: RecordingId) -> Stream<W> {
         let packet = Vec::with_capacity(PACKET + (8 << 10));
-        Stream { to, processor, uuid, packet, begin: 0, has_begun: false, time: 0, lost: 0, untold: 0 }
+        Stream {
+            to,
+            processor,
+            uuid,
+            packet,
+            begin: 0,
+            has_begun: false,
+            time: 0,
+            lost: 0,
+            unwritten_losses: 0,
+        }
     }
 
     /// Adds a record.
@@ -50,7 +60,7 @@ impl<W: io::Write> Stream<W> {
     pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         // Not before the last record: the format does not allow times that go back within a stream.
         let time = event.time_ns.unwrap_or(event.record.time).max(self.time);
-        self.tell_loss(time)?;
+        self.write_loss(time)?;
         if self.packet.is_empty() {
             self.begin_packet(time);
         }
@@ -107,12 +117,12 @@ impl<W: io::Write> Stream<W> {
 
     /// Notes that this number of events is missing here.
     pub fn lost(&mut self, events: u64) {
-        self.untold += events;
+        self.unwritten_losses += events;
     }
 
     /// Writes a loss: a packet without records, from the record before to this time.
-    fn tell_loss(&mut self, time: u64) -> io::Result<()> {
-        if self.untold == 0 {
+    fn write_loss(&mut self, time: u64) -> io::Result<()> {
+        if self.unwritten_losses == 0 {
             return Ok(());
         }
         if !self.has_begun {
@@ -123,7 +133,7 @@ impl<W: io::Write> Stream<W> {
         }
         // The packet with the records before the loss has the old count, and the empty one the new count.
         self.close_packet(self.time)?;
-        self.lost += std::mem::take(&mut self.untold);
+        self.lost += std::mem::take(&mut self.unwritten_losses);
         self.begin_packet(self.time);
         self.close_packet(time)
     }
@@ -162,7 +172,7 @@ impl<W: io::Write> Stream<W> {
     ///
     /// See [`Stream::event`].
     pub fn finish(&mut self) -> io::Result<()> {
-        self.tell_loss(self.time)?;
+        self.write_loss(self.time)?;
         self.close_packet(self.time)?;
         self.to.flush()
     }

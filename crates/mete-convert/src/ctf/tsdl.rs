@@ -94,20 +94,23 @@ fn event(class: &EventClass) -> String {
 /// language.
 fn field(field: &ClassField) -> String {
     let name = &field.name;
-    let integer = |bits: u16, more: &str| format!("integer {{ size = {bits}; align = 8; {more} }} _{name}");
     let declared = match field.kind {
-        CtfKind::Unsigned(bits) => integer(bits, "signed = false;"),
-        CtfKind::Signed(bits) => integer(bits, "signed = true;"),
-        CtfKind::Address => integer(64, "signed = false; base = 16;"),
+        CtfKind::Unsigned(bits) => integer(name, bits, "signed = false;"),
+        CtfKind::Signed(bits) => integer(name, bits, "signed = true;"),
+        CtfKind::Address => integer(name, 64, "signed = false; base = 16;"),
         // Version 1.8 has no truth values.
-        CtfKind::Bool => integer(8, "signed = false;"),
+        CtfKind::Bool => integer(name, 8, "signed = false;"),
         CtfKind::Float(32) => format!("floating_point {{ exp_dig = 8; mant_dig = 24; align = 8; }} _{name}"),
         CtfKind::Float(_) => format!("floating_point {{ exp_dig = 11; mant_dig = 53; align = 8; }} _{name}"),
         CtfKind::Text => format!("string {{ encoding = UTF8; }} _{name}"),
-        CtfKind::Bytes(bytes) => format!("{}[{bytes}]", integer(8, "signed = false; base = 16;")),
-        CtfKind::Rest => format!("{}[_length]", integer(8, "signed = false; base = 16;")),
+        CtfKind::Bytes(bytes) => format!("{}[{bytes}]", integer(name, 8, "signed = false; base = 16;")),
+        CtfKind::Rest => format!("{}[_length]", integer(name, 8, "signed = false; base = 16;")),
     };
     format!("        {declared};\n")
+}
+
+fn integer(name: &str, bits: u16, more: &str) -> String {
+    format!("integer {{ size = {bits}; align = 8; {more} }} _{name}")
 }
 
 /// A text as a string of C, in printable letters of ASCII. Other letters become their bytes.

@@ -48,8 +48,15 @@ const OF_FILES: u64 = 3 << 40;
 const UNREADABLE: u64 = 4 << 40;
 
 /// The interned name of an event. These numbers begin with 1; 0 means no name.
-fn name_of(event: u16) -> u64 {
+fn interned_name(event: u16) -> u64 {
     u64::from(event) + 1
+}
+
+/// Adds a name to the interned ones of this kind.
+fn intern(names: &mut Proto, kind: u32, iid: u64, name: &str) {
+    names.message(kind, |it| {
+        it.uint(1, iid).text(2, name);
+    });
 }
 
 /// Writes tracks.
@@ -93,17 +100,12 @@ impl Tracks {
 
     /// Writes the names of all events and fields.
     pub fn begin(&self, packets: &mut impl PacketSink) {
-        let interned = |proto: &mut Proto, kind, iid, name: &str| {
-            proto.message(kind, |it| {
-                it.uint(1, iid).text(2, name);
-            });
-        };
         packets.names(|names| {
             for event in &self.events {
-                interned(names, field::INTERNED_EVENT_NAMES, name_of(event.id), &event.name);
+                intern(names, field::INTERNED_EVENT_NAMES, interned_name(event.id), &event.name);
                 let first = self.fields[usize::from(event.id)];
                 for (iid, field) in (first..).zip(&event.fields) {
-                    interned(names, field::INTERNED_ANNOTATION_NAMES, iid, &field.name);
+                    intern(names, field::INTERNED_ANNOTATION_NAMES, iid, &field.name);
                 }
             }
         });
@@ -127,7 +129,7 @@ impl Tracks {
             it.uint(field::TYPE, INSTANT).uint(field::TRACK_UUID, track);
             match event.layout {
                 Some(layout) => {
-                    it.uint(field::NAME_IID, name_of(layout.id));
+                    it.uint(field::NAME_IID, interned_name(layout.id));
                     for (iid, (_, value)) in (first..).zip(layout.values(record.bytes)) {
                         annotate(it, |name| _ = name.uint(field::ANNOTATION_NAME_IID, iid), value.as_ref());
                     }

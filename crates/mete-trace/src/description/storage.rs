@@ -40,7 +40,7 @@ pub enum DescriptionFileError {
         why: &'static str,
     },
     /// The file is not what a recorder writes.
-    #[error("{path} describes no trace: {why}", path = path.display())]
+    #[error("{path} does not describe a trace: {why}", path = path.display())]
     Content {
         /// The file.
         path: PathBuf,

@@ -83,7 +83,7 @@ impl TraceDescription {
         if !is_sound_block_size(this.block_bytes) {
             return Err(format!("blocks cannot have {} bytes", this.block_bytes));
         }
-        this.recording_id().ok_or_else(|| format!("{:?} is no recording's number", this.recording))?;
+        this.recording_id().ok_or_else(|| format!("{:?} is not a recording's number", this.recording))?;
         // A name that contains a path would lead out of the directory.
         match this.files.iter().find(|file| file.name != file_name(file.processor)) {
             Some(file) => Err(format!("processor {}'s file cannot be {:?}", file.processor, file.name)),
