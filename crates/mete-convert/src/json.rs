@@ -57,7 +57,7 @@ impl<W: io::Write> JsonLines<W> {
             Some(Value::Bytes(bytes)) => {
                 self.out.text("\"").hexadecimal(bytes).text("\"");
             }
-            // Infinity and NaN, and fields behind the end of a short record.
+            // Infinity and NaN, and fields beyond the end of a short record.
             Some(Value::Float(_)) | None => {
                 self.out.text("null");
             }

@@ -206,7 +206,7 @@ impl<'a> Consumer<'a> {
         }
     }
 
-    /// Throws away the buffer's content and goes on behind it. This is for a buffer with a hole that a killed producer
+    /// Throws away the buffer's content and goes on after it. This is for a buffer with a hole that a killed producer
     /// has left, when no producer writes into it any more. What is thrown away shows as a gap.
     pub fn abandon(&mut self) {
         // Only up to what is reserved by now. Everything is cleared, because an unwritten place must be zero.

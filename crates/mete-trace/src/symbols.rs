@@ -9,11 +9,11 @@ pub use crate::description::machine::AddressName;
 use crate::description::{Description, EventLayout, FieldKind};
 use crate::record::Head;
 
-/// An address belongs to the symbol before it if it is less than this number of bytes behind the symbol's beginning.
+/// An address belongs to the symbol before it if it is less than this number of bytes after the symbol's beginning.
 /// That is the size of the largest of the kernel's static structures with locks.
 const FARTHEST: u64 = 64 << 10;
 /// A kernel that keeps the names of its data has tens of thousands of them. A kernel with fewer names than this does
-/// not keep them all, so the data behind a symbol may be another one's.
+/// not keep them all, so the data after a symbol may belong to another one.
 const FEW: usize = 1_000;
 /// The most addresses that are collected: a recording may see any number. The kernel has less than half as many static
 /// locks.

@@ -193,7 +193,7 @@ impl ColumnsSoFar {
     fn schema(self, trace: &Trace) -> SchemaRef {
         let mut fields: Vec<Field> = FIRST.into_iter().map(first).collect();
         let names = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-        // Behind the five columns before it in `FIRST`, and before `lost`.
+        // After the first five columns of `FIRST`, and before `lost`.
         fields.insert(
             5,
             documented(Field::new(EVENT, names, false), "the event's name; LOST for a gap".into()),

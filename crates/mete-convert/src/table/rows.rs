@@ -84,7 +84,7 @@ impl Rows {
                 CellContent::Field(field) => field.value(record.bytes),
                 CellContent::Companion(companion) => self.companions.value(companion, record),
             };
-            // A field behind the end of a short record has no value, and its cell stays empty.
+            // A field beyond the end of a short record has no value, and its cell stays empty.
             if let Some(value) = value {
                 self.fields[place.column].put(self.rows, &value);
             }

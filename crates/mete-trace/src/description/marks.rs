@@ -5,7 +5,7 @@ use crate::record::{HEADER_BYTES, MISSED_RUNS, SWITCHED_OFF, SWITCHED_ON};
 
 /// Bytes of the event's name in a mark. Of a longer name the mark has the beginning.
 const NAME_BYTES: usize = 64;
-/// Words of a mark behind the record's header: the event's number and its name.
+/// Words of a mark after the record's header: the event's number and its name.
 pub const SWITCH_WORDS: usize = 1 + NAME_BYTES / 8;
 
 impl Description {
@@ -60,7 +60,7 @@ fn missed_layout() -> EventLayout {
     }
 }
 
-/// A field that begins `at` bytes behind the record's header.
+/// A field that begins `at` bytes after the record's header.
 fn field(name: &str, kind: FieldKind, at: usize, bytes: usize, doc: &str) -> FieldLayout {
     let offset = (HEADER_BYTES + at) as u16;
     FieldLayout { name: name.to_owned(), kind, offset, bytes: bytes as u16, doc: doc.to_owned() }

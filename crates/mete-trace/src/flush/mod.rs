@@ -244,7 +244,7 @@ impl<B: Buffers> Flusher<B> {
     }
 
     /// Empties the buffer for good. Producers should have stopped. The thread waits for a producer that is in the
-    /// middle of a record. It gives up a record that is never completed, and everything behind that record.
+    /// middle of a record. It gives up a record that is never completed, and everything after that record.
     fn empty(&mut self, consumer: &mut Consumer<'_>) {
         self.flush(consumer, false);
         let begun = Instant::now();
