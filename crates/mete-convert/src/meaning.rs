@@ -120,7 +120,7 @@ fn meaning(event: &EventLayout, schema: Option<&Schema>) -> Meaning {
     if meaning.places.is_empty() {
         meaning.said = by_names(event);
     }
-    // An event may be logged at several points that fill a field alike.
+    // Two points may fill an event's only known field alike.
     meaning.said.dedup();
     meaning
 }

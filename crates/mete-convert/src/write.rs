@@ -39,7 +39,7 @@ const LEAST: [u64; MOST_DIGITS] = {
     least
 };
 
-/// A text that is written often. A short one is copied with one copy of fixed length.
+/// A text that is written often. A short one is copied as a block of fixed length.
 #[derive(Clone, Debug)]
 pub struct TextPiece {
     begin: [u8; TextPiece::SHORT],

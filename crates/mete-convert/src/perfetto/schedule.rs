@@ -128,7 +128,7 @@ impl Schedule {
                 }
                 false
             }
-            // Another event of the switch is off, so what this one says is not all.
+            // An event of the switch is off, so what the others say is not all.
             ScheduleRole::Switch { .. } if !draw.processor.off.is_empty() => true,
             ScheduleRole::Switch { out, into } => {
                 let left = out.as_ref().and_then(|side| side.left(record, time));

@@ -97,7 +97,7 @@ impl BlockWriter {
         self.pending[..taken].iter().for_each(|block| report.note(block));
     }
 
-    /// Records of this kind are watched: what is kept now, and what follows, must not be let go soon.
+    /// Tells the sink that a watched event has come: what is kept now, and what follows, must not be let go soon.
     pub fn hold(&mut self) {
         self.sink.hold();
     }

@@ -21,7 +21,7 @@ impl<B: Buffers> Recorder<B> {
     ///
     /// # Errors
     ///
-    /// [`RecordError`] if this is no flight recorder or the directory cannot be written.
+    /// [`RecordError`] if this is not a flight recorder or the directory cannot be written.
     pub fn dump(&mut self, directory: &Path) -> Result<(), RecordError> {
         self.flush()?;
         self.anchor();
