@@ -8,47 +8,47 @@ use mete_trace::{Account, EventLayout, Filter, Item, ReadError, Record, Trace};
 
 use crate::format::{Event, Format};
 
-/// What a conversion went through.
+/// The result of a conversion.
 #[derive(Debug)]
 pub struct Converted {
     /// Events that were handed to the format.
     pub events: u64,
-    /// What was in the trace of each processor, in the chosen interval, as far as it went.
+    /// What was in the trace, for each processor, in the chosen interval, as far as the conversion went.
     pub accounts: Vec<Account>,
     /// Parts that could not be read: the first thousand.
     pub errors: Vec<ReadError>,
-    /// How many more there were; the format was told of them.
+    /// The number of further parts that could not be read. The format was told about them.
     pub more_errors: u64,
-    /// Whether it went to the end.
+    /// Whether the conversion went to the end of the trace.
     pub is_whole: bool,
 }
 
-/// How far a conversion is.
+/// How far a conversion has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// Blocks of the trace that were read.
     pub blocks: u64,
-    /// Blocks that will be read at most.
+    /// The number of blocks that will be read at most.
     pub of: u64,
 }
 
-/// Errors that are kept; more are handed to the format alone.
+/// Errors that are kept. Further errors go to the format only.
 const MOST_ERRORS: usize = 1000;
-/// Steps between two looks at whether to go on.
+/// The number of steps between two questions whether to go on.
 const STRIDE: u32 = 16 << 10;
 
 /// Converts what the filter chooses.
 ///
 /// # Errors
 ///
-/// Whatever the output answers. Damage in the trace is no error: the format is told, and the rest
-/// is converted.
+/// The output's error. Damage in the trace is no error: the format is told about it, and the rest is converted.
 pub fn convert(trace: &Trace, filter: Filter, format: &mut dyn Format) -> io::Result<Converted> {
     convert_while(trace, filter, format, &mut |_| ControlFlow::Continue(()))
 }
 
-/// The same as long as `go_on`, which is asked every few thousand events, says so. What was stopped is
-/// finished without a word on what is in the trace and what is not: nobody knows, and it is no trace without an end.
+/// The same, as long as `go_on` says so, which is asked every few thousand events. A conversion that is stopped ends
+/// without a statement of what is in the trace and what is not. That is not known then, and it would be wrong to say
+/// that the trace has no end.
 ///
 /// # Errors
 ///
@@ -61,9 +61,11 @@ pub fn convert_while(
 ) -> io::Result<Converted> {
     let layouts = Layouts::new(trace);
     let clock = trace.description().clock.converter();
+    // All events: a format may learn the names of threads from those that are not chosen.
     let mut merged = trace.merge(filter.with_all_events());
     let mut done =
         Converted { events: 0, accounts: Vec::new(), errors: Vec::new(), more_errors: 0, is_whole: true };
+    // Counted so that asking `go_on`, which may look at the time or draw progress, costs nothing for each event.
     let mut steps = 0_u32;
     format.begin(trace)?;
     while let Some(item) = merged.next() {
@@ -84,6 +86,7 @@ pub fn convert_while(
         }
     }
     done.accounts = merged.accounts();
+    // The accounts of a part would look like those of a trace that ends there.
     format.finish(if done.is_whole { &done.accounts } else { &[] })?;
     Ok(done)
 }
@@ -110,6 +113,7 @@ struct Layouts<'a>(Vec<Option<&'a EventLayout>>);
 impl<'a> Layouts<'a> {
     fn new(trace: &'a Trace) -> Layouts<'a> {
         let events = &trace.description().description.events;
+        // By number, so that no event needs a search: the table has at most 65536 entries.
         let mut all = vec![None; events.iter().map(|event| usize::from(event.id) + 1).max().unwrap_or(0)];
         events.iter().for_each(|event| all[usize::from(event.id)] = Some(event));
         Layouts(all)

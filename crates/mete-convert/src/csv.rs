@@ -1,33 +1,33 @@
-//! CSV (RFC 4180): one row an event, with the columns of the [tables](crate::table::columns).
+//! CSV (RFC 4180): one row for each event, with the columns of the [tables](crate::table::columns).
 //!
-//! A gap is a row of the event LOST, with the number of missing events in the column `lost`.
-//! The completeness statement does not fit into a table of events: whoever converts gets it from
-//! [`convert`](crate::convert).
+//! A gap is a row of the event LOST, with the number of missing events in the column `lost`. The completeness statement
+//! does not fit into a table of events. The caller of [`convert`](crate::convert()) gets it as the result.
 
 use std::io;
 
 use mete_trace::{Account, Gap, ReadError, Record, Trace, Value};
 
-use crate::table::columns::{Columns, Content};
-use crate::write::Out;
+use crate::table::columns::{CellContent, Columns};
+use crate::write::TextWriter;
 use crate::{Event, Format, LOST};
 
 /// Writes CSV.
 #[derive(Debug)]
 pub struct Csv<W> {
-    out: Out<W>,
+    out: TextWriter<W>,
     columns: Option<Columns>,
-    /// How many columns there are behind the first ones.
+    /// The number of columns after the first ones.
     fields: usize,
 }
 
 impl<W: io::Write> Csv<W> {
-    /// Into this output.
+    /// Writes to this output.
     pub fn new(to: W) -> Csv<W> {
-        Csv { out: Out::new(to), columns: None, fields: 0 }
+        Csv { out: TextWriter::new(to), columns: None, fields: 0 }
     }
 
     fn cell(&mut self, text: &str) {
+        // Only these need quotes. A quote in the text is doubled.
         if text.contains(['"', ',', '\n', '\r']) {
             self.out.text("\"").text(&text.replace('"', "\"\"")).text("\"");
         } else {
@@ -68,15 +68,16 @@ impl<W: io::Write> Csv<W> {
 }
 
 impl<W: io::Write> Csv<W> {
-    /// The cells of an event's fields.
+    /// Writes the cells of an event's fields.
     fn fields(&mut self, columns: &Columns, record: &Record<'_>) {
         let places = columns.places.get(usize::from(record.event)).map_or(&[][..], Vec::as_slice);
         let mut written = 0;
         for place in places {
             let value = match &place.content {
-                Content::Field(field) => field.value(record.bytes),
-                Content::Beside(beside) => columns.company.value(beside, record),
+                CellContent::Field(field) => field.value(record.bytes),
+                CellContent::Companion(companion) => columns.companions.value(companion, record),
             };
+            // One comma before each cell, and one for each empty cell on the way.
             self.commas(place.column + 1 - written);
             self.value(value.as_ref());
             written = place.column + 1;
@@ -88,7 +89,7 @@ impl<W: io::Write> Csv<W> {
 impl<W: io::Write> Format for Csv<W> {
     fn begin(&mut self, trace: &Trace) -> io::Result<()> {
         let mut columns = Columns::of(trace);
-        // A row is written from the left to the right.
+        // A row is written from left to right.
         columns.places.iter_mut().for_each(|places| places.sort_by_key(|place| place.column));
         for (nth, field) in columns.schema.fields().iter().enumerate() {
             self.out.text(if nth > 0 { "," } else { "" }).text(field.name());
@@ -103,9 +104,10 @@ impl<W: io::Write> Format for Csv<W> {
         self.out.number(record.processor).text(",").number(record.file).text(",").number(record.serial);
         self.out.text(",").maybe(event.time_ns).text(",").number(record.time).text(",");
         self.out.text(event.name()).text(",");
+        // Taken out while the row is written, which borrows `self`.
         match self.columns.take() {
             Some(mut columns) => {
-                columns.company.learn(record);
+                columns.companions.learn(record);
                 self.fields(&columns, record);
                 self.columns = Some(columns);
             }
@@ -115,7 +117,7 @@ impl<W: io::Write> Format for Csv<W> {
     }
 
     fn overhear(&mut self, record: &Record<'_>) {
-        self.columns.iter_mut().for_each(|columns| columns.company.learn(record));
+        self.columns.iter_mut().for_each(|columns| columns.companions.learn(record));
     }
 
     fn lost(&mut self, gap: &Gap, after_ns: Option<u64>) -> io::Result<()> {

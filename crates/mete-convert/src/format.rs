@@ -1,20 +1,19 @@
-//! What a format has to take.
+//! The interface of a format.
 
 use std::io;
 
 use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH};
 use mete_trace::{Account, EventLayout, Gap, ReadError, Record, Trace};
 
-/// What gaps are called where they stand between events.
+/// The name of a gap where it stands between events.
 pub const LOST: &str = "LOST";
 
-/// One event with all that is known of it.
+/// One event with all that is known about it.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
     /// The record.
     pub record: Record<'a>,
-    /// Its layout; `None` for the recorder's own marks, and for numbers that the description
-    /// does not have.
+    /// Its layout; `None` for the recorder's own marks, and for numbers that the description does not have.
     pub layout: Option<&'a EventLayout>,
     /// CLOCK_MONOTONIC nanoseconds; `None` if the trace's clock cannot be converted.
     pub time_ns: Option<u64>,
@@ -36,43 +35,44 @@ pub(crate) fn name_without_layout(event: u16) -> &'static str {
     }
 }
 
-/// A format to convert to. The calls come in the order of the methods; the middle ones any number
-/// of times, in the trace's order.
+/// A format to convert to. The calls come in the order of the methods. Those between the first and the last come any
+/// number of times, in the trace's order.
 pub trait Format {
-    /// Before everything else.
+    /// Comes before everything else.
     ///
     /// # Errors
     ///
-    /// Whatever the output answers; so do the others.
+    /// The output's error; the same holds for the other methods.
     fn begin(&mut self, trace: &Trace) -> io::Result<()>;
 
-    /// An event.
+    /// Takes an event.
     ///
     /// # Errors
     ///
     /// See [`Format::begin`].
     fn event(&mut self, event: &Event<'_>) -> io::Result<()>;
 
-    /// An event that was not chosen, among those that were: it may tell the name of a thread that others have only the
-    /// number of.
+    /// Takes an event that was not chosen, from between those that were. It may tell the name of a thread of which the
+    /// chosen events have only the number.
     fn overhear(&mut self, _: &Record<'_>) {}
 
-    /// Events that are missing, and the time of the last record before them in CLOCK_MONOTONIC nanoseconds,
-    /// if there is one and the trace's clock can be converted.
+    /// Takes a gap: events that are missing. `after_ns` is the time of the last record before them in CLOCK_MONOTONIC
+    /// nanoseconds, if there is such a record and the trace's clock can be converted.
     ///
     /// # Errors
     ///
     /// See [`Format::begin`].
     fn lost(&mut self, gap: &Gap, after_ns: Option<u64>) -> io::Result<()>;
 
-    /// A part of the trace that cannot be read.
+    /// Takes the error for a part of the trace that cannot be read.
     ///
     /// # Errors
     ///
     /// See [`Format::begin`].
     fn unreadable(&mut self, error: &ReadError) -> io::Result<()>;
 
-    /// The end, with what was in it of each processor (NEW-2); of none if the conversion was stopped before.
+    /// Comes at the end, with what was in the trace of each processor (NEW-2). The list is empty if the conversion was
+    /// stopped earlier.
     ///
     /// # Errors
     ///

@@ -1,41 +1,41 @@
-//! JSON lines: one object a line, each with a `kind`: `event`, `lost`, `unreadable`, and at the
-//! end one `completeness` for each processor, and `missed_runs` if the kernel left out programs.
+//! JSON lines: one object a line, each with a `kind`: `event`, `lost`, or `unreadable`. At the end there is one
+//! `completeness` for each processor, and `missed_runs` if the kernel left out programs.
 
 use std::io;
 
 use mete_trace::description::Circumstances;
 use mete_trace::{Account, Gap, MissedRuns, ReadError, Record, Trace, Value};
 
-use crate::beside::Company;
+use crate::companions::Companions;
 use crate::table::columns::first_names;
-use crate::write::Out;
+use crate::write::TextWriter;
 use crate::{Event, Format};
 
 /// Writes JSON lines.
 #[derive(Debug)]
 pub struct JsonLines<W> {
-    out: Out<W>,
-    company: Option<Company>,
+    out: TextWriter<W>,
+    companions: Option<Companions>,
     missed_runs: u64,
     missed: Vec<MissedRuns>,
 }
 
 impl<W: io::Write> JsonLines<W> {
-    /// Into this output.
+    /// Writes to this output.
     pub fn new(to: W) -> JsonLines<W> {
-        JsonLines { out: Out::new(to), company: None, missed_runs: 0, missed: Vec::new() }
+        JsonLines { out: TextWriter::new(to), companions: None, missed_runs: 0, missed: Vec::new() }
     }
 
     fn string(&mut self, text: &str) {
-        let plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
-        if text.as_bytes().iter().all(plain) {
+        // Mostly nothing needs to be escaped, and the text is copied as it is.
+        if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\')) {
             self.out.text("\"").text(text).text("\"");
         } else {
             self.out.text(&serde_json::Value::from(text).to_string());
         }
     }
 
-    /// Numbers that are none in JSON become null.
+    /// Writes a value. Floating-point numbers that JSON does not have become null.
     fn value(&mut self, value: Option<&Value<'_>>) {
         match value {
             Some(Value::Unsigned(number)) => {
@@ -57,6 +57,7 @@ impl<W: io::Write> JsonLines<W> {
             Some(Value::Bytes(bytes)) => {
                 self.out.text("\"").hexadecimal(bytes).text("\"");
             }
+            // Infinity and NaN, and fields beyond the end of a short record.
             Some(Value::Float(_)) | None => {
                 self.out.text("null");
             }
@@ -83,7 +84,7 @@ impl<W: io::Write> Format for JsonLines<W> {
     fn begin(&mut self, trace: &Trace) -> io::Result<()> {
         let Circumstances { missed_runs, missed, .. } = &trace.description().circumstances;
         (self.missed_runs, self.missed) = (*missed_runs, missed.clone());
-        self.company = Some(Company::of(trace, &first_names()));
+        self.companions = Some(Companions::of(trace, &first_names()));
         Ok(())
     }
 
@@ -96,9 +97,10 @@ impl<W: io::Write> Format for JsonLines<W> {
         self.out.text(",\"time\":").number(record.time).text(",\"time_ns\":");
         self.number_or_null(event.time_ns);
         self.out.text(",\"fields\":{");
-        let company = self.company.take().map(|mut company| {
-            company.learn(record);
-            company
+        // Taken out while the fields are written: `self` writes, and the companions' values are borrowed.
+        let companions = self.companions.take().map(|mut companions| {
+            companions.learn(record);
+            companions
         });
         let values = event.layout.into_iter().flat_map(|layout| layout.values(record.bytes));
         for (at, (name, value)) in values.enumerate() {
@@ -106,20 +108,22 @@ impl<W: io::Write> Format for JsonLines<W> {
             self.string(name);
             self.out.text(":");
             self.value(value.as_ref());
-            let besides = company.as_ref().map_or(&[][..], |company| company.beside(record.event, at));
-            for beside in besides {
+            let all = companions.as_ref().map_or(&[][..], |companions| companions.of_field(record.event, at));
+            for companion in all {
                 self.out.text(",");
-                self.string(&beside.name);
+                self.string(&companion.name);
                 self.out.text(":");
-                self.value(company.as_ref().and_then(|company| company.value(beside, record)).as_ref());
+                self.value(
+                    companions.as_ref().and_then(|companions| companions.value(companion, record)).as_ref(),
+                );
             }
         }
-        self.company = company;
+        self.companions = companions;
         self.out.end("}}\n")
     }
 
     fn overhear(&mut self, record: &Record<'_>) {
-        self.company.iter_mut().for_each(|company| company.learn(record));
+        self.companions.iter_mut().for_each(|companions| companions.learn(record));
     }
 
     fn lost(&mut self, gap: &Gap, after_ns: Option<u64>) -> io::Result<()> {
@@ -139,6 +143,7 @@ impl<W: io::Write> Format for JsonLines<W> {
             value["kind"] = "completeness".into();
             self.line(&value)?;
         }
+        // Without accounts the conversion was stopped, and nothing is said about the whole trace.
         if self.missed_runs > 0 && !accounts.is_empty() {
             let (runs, missed) = (self.missed_runs, &self.missed);
             self.line(&serde_json::json!({ "kind": "missed_runs", "runs": runs, "missed": missed }))?;

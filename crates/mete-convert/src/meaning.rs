@@ -1,6 +1,6 @@
-//! What the fields of events mean, told by the schema that travels with a trace: where each event was logged,
-//! and what its fields were filled with. So it is known that an event is a context switch whatever it is
-//! called, and which of its fields is the thread that got the processor.
+//! What the fields of events mean. The schema that travels with a trace tells where each event was logged, and what its
+//! fields were filled with. So a format knows that an event is a context switch, whatever its name is, and which of its
+//! fields is the thread that got the processor.
 
 use mete_schema::ast::{Binary, Expr, ExprKind};
 use mete_schema::schema::{Log, Point, Target};
@@ -8,22 +8,22 @@ use mete_schema::{Schema, Source};
 use mete_trace::description::Description;
 use mete_trace::{EventLayout, FieldKind, FieldLayout};
 
-/// What a field says of somebody.
+/// What a field says about its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum What {
     /// The number of a thread, the kernel's `pid`.
     Thread,
     /// The number of a process, the kernel's `tgid`.
     Process,
-    /// The name, `comm`.
+    /// The name, the kernel's `comm`.
     Name,
-    /// The priority in the kernel's count.
+    /// The priority, as the kernel counts it.
     Priority,
     /// The state in which a thread left the processor, as the kernel keeps it.
     State,
-    /// The same in the bits that the kernel's record of a switch reports.
+    /// The same state in the bits that the kernel's record of a switch reports.
     ReportedState,
-    /// Whether a thread was made to leave.
+    /// Whether the thread was preempted.
     Preempted,
     /// A processor.
     Processor,
@@ -31,25 +31,25 @@ pub enum What {
     Domain,
 }
 
-/// What a field means: of whom it says what.
+/// The meaning of a field: its subject, and what it says about that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// Of whom, in the words of the point: `next`, `prev`, `p`, `child`; nothing for the running thread.
+    /// The subject, in the words of the point: `next`, `prev`, `p`, `child`. It is empty for the running thread.
     pub who: String,
-    /// What.
+    /// What it says.
     pub what: What,
-    /// Where it stands.
+    /// The field.
     pub field: FieldLayout,
 }
 
 /// A place where an event is logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The tracepoint's name; empty for other kinds of points.
+pub struct LogSite {
+    /// The tracepoint's name. It is empty for other kinds of points.
     pub tracepoint: String,
-    /// Whether its arguments are the kernel's own, not those of a record in the tracing file system.
+    /// Whether its arguments are the kernel's own, and not those of a record in the tracing file system.
     pub is_raw: bool,
-    /// Whether it is logged each time the point is passed.
+    /// Whether the event is logged each time the point is passed.
     pub is_always: bool,
 }
 
@@ -57,24 +57,24 @@ pub struct Place {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meaning {
     /// Where it is logged.
-    pub places: Vec<Place>,
-    /// What is known of its fields.
+    pub places: Vec<LogSite>,
+    /// What is known about its fields.
     pub said: Vec<Said>,
 }
 
 impl Meaning {
-    /// The field that says this of somebody.
+    /// The field that says this about this subject.
     pub fn field(&self, who: &str, what: What) -> Option<&FieldLayout> {
         self.said.iter().find(|said| said.who == who && said.what == what).map(|said| &said.field)
     }
 
-    /// The fields that say this of anybody.
+    /// The fields that say this, about any subject.
     pub fn fields(&self, what: What) -> impl Iterator<Item = &Said> {
         self.said.iter().filter(move |said| said.what == what)
     }
 
-    /// The place if it is logged at this tracepoint.
-    pub fn place(&self, tracepoint: &str) -> Option<&Place> {
+    /// The place at this tracepoint, if the event is logged there.
+    pub fn place(&self, tracepoint: &str) -> Option<&LogSite> {
         self.places.iter().find(|place| place.tracepoint == tracepoint)
     }
 }
@@ -84,8 +84,8 @@ impl Meaning {
 pub struct Meanings(Vec<Meaning>);
 
 impl Meanings {
-    /// From a trace's description. A schema that cannot be read says nothing; then fields mean what they are
-    /// called, where that is beyond doubt.
+    /// The meanings in a trace's description. If the schema cannot be read, fields mean what their names say, where
+    /// these are beyond doubt.
     pub fn of(description: &Description) -> Meanings {
         let source = Source::new("schema", description.schema.clone());
         let schema = Schema::read(std::slice::from_ref(&source)).ok();
@@ -97,7 +97,7 @@ impl Meanings {
         Meanings(meanings)
     }
 
-    /// Of an event.
+    /// The meaning of an event.
     pub fn event(&self, number: u16) -> Option<&Meaning> {
         self.0.get(usize::from(number))
     }
@@ -105,12 +105,7 @@ impl Meanings {
 
 fn meaning(event: &EventLayout, schema: Option<&Schema>) -> Meaning {
     let mut meaning = Meaning::default();
-    let Some((nth, schema)) = schema.and_then(|schema| {
-        let same = |other: &mete_schema::schema::Event| {
-            other.name == event.name && other.fields.len() == event.fields.len()
-        };
-        Some((schema.events.iter().position(same)?, schema))
-    }) else {
+    let Some((nth, schema)) = schema.and_then(|schema| Some((position(event, schema)?, schema))) else {
         meaning.said = by_names(event);
         return meaning;
     };
@@ -121,32 +116,44 @@ fn meaning(event: &EventLayout, schema: Option<&Schema>) -> Meaning {
             meaning.said.extend(known.filter_map(|(field, argument)| said(field, argument)));
         }
     }
+    // Programs log this event themselves.
     if meaning.places.is_empty() {
         meaning.said = by_names(event);
     }
+    // Two points may fill an event's only known field alike.
     meaning.said.dedup();
     meaning
 }
 
-/// Of events that programs log, of which the schema does not say what fills their fields.
-fn by_names(event: &EventLayout) -> Vec<Said> {
-    let said = |field: &FieldLayout| {
-        let (who, what) = whose(&field.name)?;
-        suits(what, field.kind).then(|| Said { who, what, field: field.clone() })
-    };
-    event.fields.iter().filter_map(said).collect()
+/// Which of the schema's events this is.
+fn position(event: &EventLayout, schema: &Schema) -> Option<usize> {
+    let mut events = schema.events.iter();
+    events.position(|other| other.name == event.name && other.fields.len() == event.fields.len())
 }
 
-fn said(field: &FieldLayout, argument: &Expr) -> Option<Said> {
-    let (who, what) = match path(argument) {
-        Some(path) => whose(&path)?,
-        None => (reported_of(argument)?, What::ReportedState),
-    };
+/// The meaning of fields by their names. This is for events that programs log: the schema does not say what fills their
+/// fields.
+fn by_names(event: &EventLayout) -> Vec<Said> {
+    event.fields.iter().filter_map(|field| said_by(&field.name, field)).collect()
+}
+
+/// The meaning of a field that is filled with what this path names.
+fn said_by(path: &str, field: &FieldLayout) -> Option<Said> {
+    let (who, what) = whose(path)?;
     suits(what, field.kind).then(|| Said { who, what, field: field.clone() })
 }
 
-/// Of whom an expression tells the state, if it does no more than choose and mask: then it does so to tell what is
-/// reported.
+/// The meaning of a field that is filled with this argument.
+fn said(field: &FieldLayout, argument: &Expr) -> Option<Said> {
+    if let Some(path) = path(argument) {
+        return said_by(&path, field);
+    }
+    let (who, what) = (reported_of(argument)?, What::ReportedState);
+    suits(what, field.kind).then(|| Said { who, what, field: field.clone() })
+}
+
+/// The subject whose state an expression gives, if it only chooses and masks. An expression that masks a state does so
+/// to get the reported bits.
 fn reported_of(argument: &Expr) -> Option<String> {
     match &argument.kind {
         ExprKind::Choice(_, one, other) => reported_of(one).or_else(|| reported_of(other)),
@@ -158,7 +165,7 @@ fn reported_of(argument: &Expr) -> Option<String> {
     }
 }
 
-/// A name is text and everything else a number.
+/// Whether a field of this kind can say this: a name is text, and everything else a number.
 fn suits(what: What, kind: FieldKind) -> bool {
     match kind {
         FieldKind::Text => what == What::Name,
@@ -167,7 +174,7 @@ fn suits(what: What, kind: FieldKind) -> bool {
     }
 }
 
-/// `next.pid`, of an expression that is no more than that.
+/// The path, such as `next.pid`, if the expression is nothing more than that.
 fn path(argument: &Expr) -> Option<String> {
     match &argument.kind {
         ExprKind::Name(name) => Some(name.clone()),
@@ -177,16 +184,21 @@ fn path(argument: &Expr) -> Option<String> {
     }
 }
 
-/// Of whom a path says what. In the kernel's structures that is the last member; in the records of the
-/// tracing file system it is the last part of the word, as in `next_pid`.
+/// What a path says about the running thread, which has no name.
+fn running(what: What) -> Option<(String, What)> {
+    Some((String::new(), what))
+}
+
+/// The subject of a path, and what it says about it. In the kernel's structures that is the last member. In the records
+/// of the tracing file system it is the last part of the word, as in `next_pid`.
 fn whose(path: &str) -> Option<(String, What)> {
+    // `here.` stands for the running thread, which needs no name.
     let path = path.strip_prefix("here.").unwrap_or(path);
-    let whole = |what| Some((String::new(), what));
     match path {
-        "pid" => return whole(What::Thread),
-        "tgid" => return whole(What::Process),
-        "comm" => return whole(What::Name),
-        "domain" => return whole(What::Domain),
+        "pid" => return running(What::Thread),
+        "tgid" => return running(What::Process),
+        "comm" => return running(What::Name),
+        "domain" => return running(What::Domain),
         "preempt" => return Some(("prev".to_owned(), What::Preempted)),
         "target_cpu" | "args.target_cpu" => return Some(("p".to_owned(), What::Processor)),
         _ => {}
@@ -203,24 +215,24 @@ fn whose(path: &str) -> Option<(String, What)> {
         "state" if who == "prev" => What::State,
         _ => return None,
     };
-    // What a record says of the one whom it is about has no prefix of its own.
+    // In a record of the tracing file system, the fields about the record's own subject have no prefix.
     Some((if who == "args" { "p" } else { who }.to_owned(), what))
 }
 
-fn place(point: &Point, log: &Log) -> Place {
+fn place(point: &Point, log: &Log) -> LogSite {
     let (tracepoint, is_raw) = match &point.target {
         Target::TpBtf(name) | Target::RawTracepoint(name) => (name.as_str(), true),
         Target::Tracepoint { name, .. } => (name.as_str(), false),
         _ => ("", true),
     };
-    let holds = |condition: &Option<Expr>| condition.as_ref().is_none_or(always_holds);
-    let is_always = holds(&point.when) && holds(&log.condition);
-    Place { tracepoint: tracepoint.to_owned(), is_raw, is_always }
+    let is_always = [&point.when, &log.condition].into_iter().flatten().all(always_holds);
+    LogSite { tracepoint: tracepoint.to_owned(), is_raw, is_always }
 }
 
-/// `prev.pid != next.pid`: no switch is from a thread to itself.
+/// Whether a condition always holds. `prev.pid != next.pid` does: no switch is from a thread to itself.
 fn always_holds(condition: &Expr) -> bool {
     let ExprKind::Binary(Binary::Unequal, left, right) = &condition.kind else { return false };
+    // Either side may stand first.
     let mut sides = [path(left), path(right)].map(|path| whose(&path?));
     sides.sort_by_key(|side| side.as_ref().map(|(who, _)| who.clone()));
     sides == ["next", "prev"].map(|who| Some((who.to_owned(), What::Thread)))

@@ -1,27 +1,26 @@
-//! KLogger's own form (§4.1, KLOG-7): a Perl array of events, each a hash with a `header`.
+//! KLogger's own format (§4.1, KLOG-7): a Perl array of events, each a hash with a `header`.
 //!
-//! `do "trace.pl"` defines `@trace` and returns it. To the header's `type`, `serial` and
-//! `timestamp` come `processor` and `file`, since all files' events are in one array. A gap is an event
-//! of type LOST with the field `events`; what is in the trace and what is not stands in comments at
-//! the end.
+//! `do "trace.pl"` defines `@trace` and returns it. In addition to `type`, `serial` and `timestamp`, the header has
+//! `processor` and `file`, because the events of all files are in one array. A gap is an event of type LOST with the
+//! field `events`. What is in the trace and what is not stands in comments at the end.
 
 use std::io;
 
 use mete_trace::{Account, Gap, ReadError, Trace, Value};
 
-use crate::write::Out;
+use crate::write::TextWriter;
 use crate::{Event, Format, LOST};
 
 /// Writes Perl.
 #[derive(Debug)]
 pub struct Perl<W> {
-    out: Out<W>,
+    out: TextWriter<W>,
 }
 
 impl<W: io::Write> Perl<W> {
-    /// Into this output.
+    /// Writes to this output.
     pub fn new(to: W) -> Perl<W> {
-        Perl { out: Out::new(to) }
+        Perl { out: TextWriter::new(to) }
     }
 
     fn header(&mut self, name: &str, [processor, file]: [u32; 2], serial: u64, time: u64) {
@@ -34,11 +33,12 @@ impl<W: io::Write> Perl<W> {
         self.out.text("\",\n    },\n");
     }
 
-    /// A string that means itself: nothing in it is a variable or an escape.
+    /// Writes a string in which nothing is a variable or an escape.
     fn string(&mut self, text: &str) {
         self.out.text("\"");
         for character in text.chars() {
             match character {
+                // `$` and `@` would begin a variable in Perl.
                 ' '..='~' if !matches!(character, '"' | '\\' | '$' | '@') => {
                     self.out.text(character.encode_utf8(&mut [0; 4]));
                 }
@@ -109,6 +109,7 @@ impl<W: io::Write> Format for Perl<W> {
     }
 
     fn unreadable(&mut self, error: &ReadError) -> io::Result<()> {
+        // A line break would end the comment, and what follows would be code.
         let error = error.to_string().replace(['\n', '\r'], " ");
         self.out.text("# not readable: ").text(&error).end("\n")
     }

@@ -6,8 +6,8 @@
 //!   1283.004512346  [1/3]  #7  STOPWATCH  pid=1073(make)
 //! ```
 //!
-//! Serial numbers count within a file of the trace. Its number stands behind the processor's where it is another one, as
-//! that of programs' own events beside the kernel's.
+//! Serial numbers count within a file of the trace. The file's number stands after the processor's if the two differ,
+//! as they do for programs' own events beside the kernel's.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,49 +17,49 @@ use mete_trace::{
     Account, EventLayout, FieldLayout, Gap, MissedRuns, ReadError, Record, Trace, TraceDescription, Value,
 };
 
-use crate::meaning::{Meanings, What};
-use crate::names::Names;
+use crate::meaning::{Meaning, Meanings, What};
+use crate::names::ThreadNames;
 use crate::threads::number;
-use crate::write::{Out, Piece};
+use crate::write::{TextPiece, TextWriter};
 use crate::{Event, Format};
 
 /// Writes lines for people.
 #[derive(Debug)]
 pub struct Text<W> {
-    out: Out<W>,
-    /// Of each event by its number how it is written.
-    forms: Vec<Option<Form>>,
+    out: TextWriter<W>,
+    /// For each event, by its number, how it is written.
+    forms: Vec<Option<LineForm>>,
     symbols: BTreeMap<u64, String>,
-    names: Option<Names>,
-    /// What the kernel left out, with its times in nanoseconds where they can be converted.
+    names: Option<ThreadNames>,
+    /// Runs that the kernel left out, with times in nanoseconds if the times can be converted.
     missed: Vec<MissedRuns>,
-    /// Of that, what is not known when.
+    /// The number of further such runs, of which the time is not known.
     missed_somewhere: u64,
 }
 
 /// How an event is written.
 #[derive(Clone, Debug)]
-struct Form {
-    /// What stands before its fields.
-    name: Piece,
-    fields: Vec<Field>,
-    /// It says what somebody is called.
+struct LineForm {
+    /// The text before its fields.
+    name: TextPiece,
+    fields: Vec<LineField>,
+    /// Whether it tells the name of a thread.
     tells_names: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Field {
-    /// What stands before its value.
-    name: Piece,
-    /// It is a thread's number: its name stands behind it.
+struct LineField {
+    /// The text before its value.
+    name: TextPiece,
+    /// Whether it is a thread's number, so that the thread's name stands after it.
     is_thread: bool,
 }
 
 impl<W: io::Write> Text<W> {
-    /// Into this output.
+    /// Writes to this output.
     pub fn new(to: W) -> Text<W> {
         Text {
-            out: Out::new(to),
+            out: TextWriter::new(to),
             forms: Vec::new(),
             symbols: BTreeMap::new(),
             names: None,
@@ -69,37 +69,37 @@ impl<W: io::Write> Text<W> {
     }
 }
 
-fn form(event: &EventLayout, meanings: &Meanings) -> Form {
-    let is_thread = |field: &FieldLayout| {
-        let meaning = meanings.event(event.id);
-        meaning.is_some_and(|of| of.fields(What::Thread).any(|said| said.field.offset == field.offset))
-    };
-    let field = |field: &FieldLayout| Field {
-        name: Piece::new(&format!(" {}=", field.name)),
-        is_thread: is_thread(field),
-    };
-    Form {
-        name: Piece::new(&format!("  {} ", event.name)),
-        fields: event.fields.iter().map(field).collect(),
-        tells_names: meanings.event(event.id).is_some_and(|of| of.fields(What::Name).next().is_some()),
+fn form(event: &EventLayout, meanings: &Meanings) -> LineForm {
+    let meaning = meanings.event(event.id);
+    LineForm {
+        name: TextPiece::new(&format!("  {} ", event.name)),
+        fields: event.fields.iter().map(|field| line_field(field, meaning)).collect(),
+        tells_names: meaning.is_some_and(|of| of.fields(What::Name).next().is_some()),
     }
+}
+
+fn line_field(field: &FieldLayout, meaning: Option<&Meaning>) -> LineField {
+    let name = TextPiece::new(&format!(" {}=", field.name));
+    let mut threads = meaning.into_iter().flat_map(|of| of.fields(What::Thread));
+    LineField { name, is_thread: threads.any(|said| said.field.offset == field.offset) }
 }
 
 impl<W: io::Write> Format for Text<W> {
     fn begin(&mut self, trace: &Trace) -> io::Result<()> {
         let symbols = trace.description().machine.symbols.iter();
-        // A trace's text must not steer anybody's terminal.
+        // Symbols come from a trace, which must not steer a terminal.
+        // A symbol with any other letter is not shown, only its address.
         let printable = symbols.filter(|symbol| symbol.name.bytes().all(|byte| byte.is_ascii_graphic()));
         self.symbols = printable.map(|symbol| (symbol.address, symbol.name.clone())).collect();
         let description = &trace.description().description;
         let meanings = Meanings::of(description);
-        self.names = Some(Names::of(trace, &meanings));
+        self.names = Some(ThreadNames::of(trace, &meanings));
         for event in &description.events {
             let id = usize::from(event.id);
             self.forms.resize(self.forms.len().max(id + 1), None);
             self.forms[id] = Some(form(event, &meanings));
         }
-        self.know_missed(trace);
+        self.note_missed(trace);
         Ok(())
     }
 
@@ -114,6 +114,7 @@ impl<W: io::Write> Format for Text<W> {
         self.out.text("]  #").number(record.serial);
         match (event.layout, self.forms.get(usize::from(record.event)).and_then(Option::as_ref)) {
             (Some(layout), Some(form)) => {
+                // Learnt before the line is written: a new name already holds for this event.
                 if let Some(names) = self.names.as_mut().filter(|_| form.tells_names) {
                     names.learn(record);
                 }
@@ -147,7 +148,7 @@ impl<W: io::Write> Format for Text<W> {
     }
 
     fn unreadable(&mut self, error: &ReadError) -> io::Result<()> {
-        // The directory may be called anything.
+        // The error may quote the directory's name, which may hold anything.
         self.out.text("-- ").text(&without_controls(&error.to_string())).end("\n")
     }
 
@@ -156,29 +157,34 @@ impl<W: io::Write> Format for Text<W> {
             self.out.text("-- ").text(&account.to_string()).text("\n");
         }
         if !accounts.is_empty() {
-            self.tell_missed();
+            self.write_missed();
         }
         self.out.flush()
     }
 }
 
 impl<W: io::Write> Text<W> {
-    fn know_missed(&mut self, trace: &Trace) {
+    fn note_missed(&mut self, trace: &Trace) {
         let TraceDescription { circumstances, clock, .. } = trace.description();
+        // Without a clock that can be converted, the lines cannot say when it was.
         let Some(clock) = clock.converter() else {
             self.missed_somewhere = circumstances.missed_runs;
             return;
         };
-        let in_ns = |missed: &MissedRuns| {
-            let (since, until) = (clock.ns(missed.since), clock.ns(missed.until));
-            MissedRuns { since, until, ..*missed }
-        };
-        self.missed = circumstances.missed.iter().map(in_ns).collect();
+        let missed = circumstances.missed.iter();
+        self.missed = missed
+            .map(|missed| MissedRuns {
+                since: clock.ns(missed.since),
+                until: clock.ns(missed.until),
+                ..*missed
+            })
+            .collect();
         let known = self.missed.iter().map(|missed| missed.runs).sum();
+        // Both numbers come from the description and need not agree.
         self.missed_somewhere = circumstances.missed_runs.saturating_sub(known);
     }
 
-    fn tell_missed(&mut self) {
+    fn write_missed(&mut self) {
         const WHAT: &str = " runs of programs were left out by the kernel, without a gap";
         for missed in &self.missed {
             self.out.text("-- ").number(missed.runs).text(WHAT).text(", between ");
@@ -190,9 +196,9 @@ impl<W: io::Write> Text<W> {
     }
 }
 
-/// A processor, and the file's number where it is another one.
+/// Writes a processor's number, and the file's number if it differs.
 #[inline]
-fn place<W: io::Write>(out: &mut Out<W>, processor: u32, file: u32, between: &str) {
+fn place<W: io::Write>(out: &mut TextWriter<W>, processor: u32, file: u32, between: &str) {
     out.number(processor);
     if file != processor {
         out.text(between).number(file);
@@ -200,7 +206,7 @@ fn place<W: io::Write>(out: &mut Out<W>, processor: u32, file: u32, between: &st
 }
 
 #[inline]
-fn value<W: io::Write>(out: &mut Out<W>, value: Option<&Value<'_>>, symbols: &BTreeMap<u64, String>) {
+fn value<W: io::Write>(out: &mut TextWriter<W>, value: Option<&Value<'_>>, symbols: &BTreeMap<u64, String>) {
     match value {
         Some(Value::Unsigned(number)) => out.number(*number),
         Some(Value::Bool(truth)) => out.text(if *truth { "yes" } else { "no" }),
@@ -210,7 +216,7 @@ fn value<W: io::Write>(out: &mut Out<W>, value: Option<&Value<'_>>, symbols: &BT
         },
         Some(Value::Signed(number)) => out.signed(*number),
         Some(Value::Float(number)) => out.float(*number),
-        // Escaped: a trace's text must not steer anybody's terminal.
+        // Escaped: a trace's text must not steer a terminal.
         Some(Value::Text(text)) => out.text(&format!("{text:?}")),
         Some(Value::Bytes(bytes)) => out.hexadecimal(bytes),
         None => out.text("?"),

@@ -1,4 +1,4 @@
-//! Threads, their processes and names, as far as the description and the events tell.
+//! Threads, their processes and names, as far as the description and the events tell them.
 
 use mete_trace::description::Machine;
 use mete_trace::names::written;
@@ -7,36 +7,36 @@ use mete_trace::{EventLayout, FieldLayout, Record, Value};
 
 use crate::meaning::{Meanings, What};
 
-/// No kernel has larger numbers (`PID_MAX_LIMIT`). Others are not believed, which bounds the table.
+/// No kernel has larger numbers (`PID_MAX_LIMIT`). Larger ones are not trusted, which limits the size of the table.
 const MOST_THREADS: usize = 1 << 22;
-/// Not in the table.
+/// The thread is not in the table.
 const NOWHERE: u32 = u32::MAX;
 
-/// A thread as it is known. The table grows with the number of threads, not with that of events.
+/// What is known about a thread. The table grows with the number of threads, not with that of events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownThread {
     /// The kernel's `tgid`.
     pub process: Option<i32>,
-    /// What it is called, as [`written`]; nothing if nobody said so.
+    /// Its name, as [`written`]; empty if it is not known.
     pub name: String,
 }
 
-/// Where an event says something of a thread.
+/// The fields in which an event says something about a thread.
 #[derive(Debug)]
-struct Told {
+struct ThreadFields {
     thread: FieldLayout,
     process: Option<FieldLayout>,
     name: Option<FieldLayout>,
 }
 
-/// The threads that were seen. They are found without hashing, since nearly every event has one.
+/// The threads that were seen. They are found without hashing, because nearly every event has a thread.
 #[derive(Debug)]
 pub struct Threads {
-    known: Vec<(i32, Known)>,
-    /// Of each thread by its number where it stands in `known`.
+    known: Vec<(i32, KnownThread)>,
+    /// For each thread, by its number, its position in `known`.
     places: Vec<u32>,
-    /// Of each event by its number what it says of threads, the running one first.
-    told: Vec<Vec<Told>>,
+    /// For each event, by its number, what it says about threads, the running thread first.
+    told: Vec<Vec<ThreadFields>>,
 }
 
 /// A thread and its process.
@@ -51,28 +51,31 @@ pub struct Thread {
 impl Threads {
     /// No thread yet.
     pub fn new(meanings: &Meanings, events: &[EventLayout]) -> Threads {
+        // The recorder's marks have the largest numbers and would make the table large.
         let own = events.iter().filter(|event| event.id < FIRST_RESERVED);
         let most = own.map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
-        let told = (0..most).map(|number| told(meanings, number as u16)).collect();
+        let told = (0..most).map(|number| thread_fields(meanings, number as u16)).collect();
         Threads { known: Vec::new(), places: Vec::new(), told }
     }
 
-    /// Takes who lived while it was recorded. What events say later is newer. Where events say names, a thread has the
-    /// one that it had at first until then; where none does, the one that it had at last.
+    /// Takes the threads that lived during the recording. What events say later is newer.
+    ///
+    /// If events tell names, a thread begins with its first name. If no event does, it has its last name throughout.
     pub fn begin(&mut self, machine: &Machine) {
         let says_names = self.told.iter().flatten().any(|told| told.name.is_some());
+        // After the last names, so that these first ones replace them.
         let before = machine.threads_before.iter().filter(|_| says_names);
         for of in machine.threads.iter().chain(before) {
-            let number = |number: u32| i32::try_from(number).ok().filter(|number| *number > 0);
-            let (Some(thread), process) = (number(of.thread), number(of.process)) else { continue };
+            let (Some(thread), process) = (positive(of.thread), positive(of.process)) else { continue };
             if let Some(known) = self.entry(thread) {
-                *known = Known { process, name: of.name.clone() };
+                *known = KnownThread { process, name: of.name.clone() };
             }
         }
     }
 
-    /// Takes from an event what it says, and hands on what is news.
-    pub fn learn(&mut self, record: &Record<'_>, mut news: impl FnMut(i32, &Known)) {
+    /// Takes from an event what it says about threads, and hands changes to `news`.
+    pub fn learn(&mut self, record: &Record<'_>, mut news: impl FnMut(i32, &KnownThread)) {
+        // Taken out, and put back below: what is learnt goes into the other fields of `self`.
         let told = std::mem::take(&mut self.told);
         let all = told.get(usize::from(record.event)).map_or(&[][..], Vec::as_slice);
         for told in all.iter().filter(|told| told.process.is_some() || told.name.is_some()) {
@@ -87,28 +90,28 @@ impl Threads {
         self.told = told;
     }
 
-    /// The thread of this number, a new one if it is not known; none if no kernel gives out such a number.
-    fn entry(&mut self, thread: i32) -> Option<&mut Known> {
+    /// The entry of a thread, a new one if the thread is not known; `None` if no kernel gives out such a number.
+    fn entry(&mut self, thread: i32) -> Option<&mut KnownThread> {
         let number = usize::try_from(thread).ok().filter(|number| (1..=MOST_THREADS).contains(number))?;
         if self.places.len() <= number {
             self.places.resize(number + 1, NOWHERE);
         }
         if self.places[number] == NOWHERE {
             self.places[number] = self.known.len() as u32;
-            self.known.push((thread, Known::default()));
+            self.known.push((thread, KnownThread::default()));
         }
         self.known.get_mut(self.places[number] as usize).map(|(_, known)| known)
     }
 
-    /// What is known of a thread.
+    /// What is known about a thread.
     #[inline]
-    pub fn get(&self, thread: i32) -> Option<&Known> {
+    pub fn get(&self, thread: i32) -> Option<&KnownThread> {
         let place = self.places.get(usize::try_from(thread).ok()?)?;
         self.known.get(*place as usize).map(|(_, known)| known)
     }
 
-    /// All that are known, in the order of their numbers.
-    pub fn known(&self) -> impl Iterator<Item = (i32, &Known)> {
+    /// All known threads, in the order of their numbers.
+    pub fn known(&self) -> impl Iterator<Item = (i32, &KnownThread)> {
         let mut all: Vec<_> = self.known.iter().map(|(thread, known)| (*thread, known)).collect();
         all.sort_by_key(|(thread, _)| *thread);
         all.into_iter()
@@ -119,7 +122,7 @@ impl Threads {
         self.get(thread).map_or("", |known| &known.name)
     }
 
-    /// The thread that an event is about, if it and its process are known.
+    /// The thread that an event is about, if that thread and its process are known.
     pub fn of(&self, record: &Record<'_>) -> Option<Thread> {
         let told = self.told.get(usize::from(record.event))?.first()?;
         let thread = number(Some(&told.thread), record.bytes)?;
@@ -128,9 +131,9 @@ impl Threads {
     }
 }
 
-impl Known {
-    /// Takes what an event says, and says whether that is news.
-    fn learn(&mut self, told: &Told, record: &Record<'_>) -> bool {
+impl KnownThread {
+    /// Takes what an event says. Returns whether anything has changed.
+    fn learn(&mut self, told: &ThreadFields, record: &Record<'_>) -> bool {
         let process = number(told.process.as_ref(), record.bytes).filter(|process| *process > 0);
         let mut is_news = process.is_some() && self.process != process;
         self.process = process.or(self.process);
@@ -145,19 +148,26 @@ impl Known {
     }
 }
 
-fn told(meanings: &Meanings, event: u16) -> Vec<Told> {
+fn thread_fields(meanings: &Meanings, event: u16) -> Vec<ThreadFields> {
     let Some(meaning) = meanings.event(event) else { return Vec::new() };
     let mut all: Vec<_> = meaning.fields(What::Thread).collect();
+    // The sort is stable, so after the running thread the others keep the order of the schema.
     all.sort_by_key(|said| !said.who.is_empty());
-    let told = |said: &&crate::meaning::Said| Told {
-        thread: said.field.clone(),
-        process: meaning.field(&said.who, What::Process).cloned(),
-        name: meaning.field(&said.who, What::Name).cloned(),
-    };
-    all.iter().map(told).collect()
+    all.iter()
+        .map(|said| ThreadFields {
+            thread: said.field.clone(),
+            process: meaning.field(&said.who, What::Process).cloned(),
+            name: meaning.field(&said.who, What::Name).cloned(),
+        })
+        .collect()
 }
 
-/// A field's number where it is one that fits.
+/// The number, if it can be a thread's or a process's. 0 is the idle thread of every processor.
+fn positive(number: u32) -> Option<i32> {
+    i32::try_from(number).ok().filter(|number| *number > 0)
+}
+
+/// A field's number, if it is a number that fits.
 pub fn number(field: Option<&FieldLayout>, record: &[u8]) -> Option<i32> {
     match field?.value(record)? {
         Value::Signed(number) => number.try_into().ok(),

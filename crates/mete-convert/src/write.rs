@@ -1,12 +1,12 @@
-//! Text, written quickly: a million events are some ten million numbers. Nothing is copied by a call whose length
-//! is known only when it runs, where that can be had: most pieces of text are a few letters long.
+//! Writes text quickly: a million events have some ten million numbers. Most pieces of text are a few letters long. So,
+//! where possible, they are copied with a length that the compiler knows.
 
 use std::io;
 
 /// Collects text and hands it on in large pieces.
 #[derive(Debug)]
-pub struct Out<W> {
-    /// Always written in place: what is behind `at` is left over from before.
+pub struct TextWriter<W> {
+    /// All of it is initialised and written in place. The bytes from `at` on are left over from earlier text.
     buffer: Vec<u8>,
     at: usize,
     to: W,
@@ -27,7 +27,7 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// The least numbers with 1, 2, … digits but for the first, which stands for 0, too.
+/// The smallest numbers with 1, 2, … digits, except for the first entry, which is 0.
 const LEAST: [u64; MOST_DIGITS] = {
     let mut least = [0; MOST_DIGITS];
     let (mut digits, mut power) = (1, 1_u64);
@@ -39,29 +39,29 @@ const LEAST: [u64; MOST_DIGITS] = {
     least
 };
 
-/// A text that is written often: short ones are copied as a whole, in one go.
+/// A text that is written often. A short one is copied as a block of fixed length.
 #[derive(Clone, Debug)]
-pub struct Piece {
-    begin: [u8; Piece::SHORT],
+pub struct TextPiece {
+    begin: [u8; TextPiece::SHORT],
     short: usize,
     rest: Box<[u8]>,
 }
 
-impl Piece {
+impl TextPiece {
     const SHORT: usize = 32;
 
-    /// This text.
-    pub fn new(text: &str) -> Piece {
-        let (begin, rest) = text.as_bytes().split_at(text.len().min(Piece::SHORT));
-        let mut piece = Piece { begin: [0; Piece::SHORT], short: begin.len(), rest: rest.into() };
+    /// A piece with this text.
+    pub fn new(text: &str) -> TextPiece {
+        let (begin, rest) = text.as_bytes().split_at(text.len().min(TextPiece::SHORT));
+        let mut piece = TextPiece { begin: [0; TextPiece::SHORT], short: begin.len(), rest: rest.into() };
         piece.begin[..begin.len()].copy_from_slice(begin);
         piece
     }
 }
 
-impl<W: io::Write> Out<W> {
-    pub fn new(to: W) -> Out<W> {
-        Out { buffer: vec![0; PIECE + 4096], at: 0, to }
+impl<W: io::Write> TextWriter<W> {
+    pub fn new(to: W) -> TextWriter<W> {
+        TextWriter { buffer: vec![0; PIECE + 4096], at: 0, to }
     }
 
     #[inline]
@@ -79,15 +79,16 @@ impl<W: io::Write> Out<W> {
     }
 
     #[inline]
-    pub fn text(&mut self, text: &str) -> &mut Out<W> {
+    pub fn text(&mut self, text: &str) -> &mut TextWriter<W> {
         self.bytes(text.as_bytes());
         self
     }
 
     #[inline]
-    pub fn piece(&mut self, piece: &Piece) -> &mut Out<W> {
-        self.make_room(Piece::SHORT);
-        self.buffer[self.at..self.at + Piece::SHORT].copy_from_slice(&piece.begin);
+    pub fn piece(&mut self, piece: &TextPiece) -> &mut TextWriter<W> {
+        self.make_room(TextPiece::SHORT);
+        // All 32 bytes, whatever the length: the next text overwrites what is too much.
+        self.buffer[self.at..self.at + TextPiece::SHORT].copy_from_slice(&piece.begin);
         self.at += piece.short;
         if !piece.rest.is_empty() {
             self.bytes(&piece.rest);
@@ -96,17 +97,17 @@ impl<W: io::Write> Out<W> {
     }
 
     #[inline]
-    pub fn number(&mut self, number: impl Into<u64>) -> &mut Out<W> {
+    pub fn number(&mut self, number: impl Into<u64>) -> &mut TextWriter<W> {
         let number = number.into();
-        // Three binary digits are not quite one decimal digit: one too many at most.
+        // 1233/4096 is almost log10(2). The guess is the number of digits, or one less.
         let guess = ((64 - (number | 1).leading_zeros() as usize) * 1233) >> 12;
         let digits = guess + usize::from(number >= LEAST[guess] || guess == 0);
         self.digits(number, digits)
     }
 
-    /// So many digits of a number, zeroes in front.
+    /// Writes this number of digits of a number, with zeroes in front.
     #[inline]
-    fn digits(&mut self, mut number: u64, digits: usize) -> &mut Out<W> {
+    fn digits(&mut self, mut number: u64, digits: usize) -> &mut TextWriter<W> {
         self.make_room(MOST_DIGITS);
         let place = &mut self.buffer[self.at..self.at + digits];
         let mut pairs = place.rchunks_exact_mut(2);
@@ -114,6 +115,7 @@ impl<W: io::Write> Out<W> {
             pair.copy_from_slice(&PAIRS[(number % 100) as usize]);
             number /= 100;
         }
+        // An odd number of digits leaves the first one alone.
         if let [first] = pairs.into_remainder() {
             *first = b'0' + (number % 10) as u8;
         }
@@ -122,28 +124,28 @@ impl<W: io::Write> Out<W> {
     }
 
     #[inline]
-    pub fn signed(&mut self, number: i64) -> &mut Out<W> {
+    pub fn signed(&mut self, number: i64) -> &mut TextWriter<W> {
         if number < 0 {
             self.text("-");
         }
         self.number(number.unsigned_abs())
     }
 
-    /// A number, nothing if there is none.
+    /// Writes a number, or nothing if there is none.
     #[inline]
-    pub fn maybe(&mut self, number: Option<u64>) -> &mut Out<W> {
+    pub fn maybe(&mut self, number: Option<u64>) -> &mut TextWriter<W> {
         if let Some(number) = number {
             self.number(number);
         }
         self
     }
 
-    /// A number so short that it can be read back exactly.
-    pub fn float(&mut self, number: f64) -> &mut Out<W> {
+    /// Writes a floating-point number with as few digits as are needed to read it back exactly.
+    pub fn float(&mut self, number: f64) -> &mut TextWriter<W> {
         self.text(&format!("{number:?}"))
     }
 
-    pub fn hexadecimal(&mut self, bytes: &[u8]) -> &mut Out<W> {
+    pub fn hexadecimal(&mut self, bytes: &[u8]) -> &mut TextWriter<W> {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         for byte in bytes {
             self.bytes(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
@@ -151,18 +153,18 @@ impl<W: io::Write> Out<W> {
         self
     }
 
-    /// 0x and as many digits as it needs.
-    pub fn address(&mut self, address: u64) -> &mut Out<W> {
+    /// Writes 0x and as many digits as the address needs.
+    pub fn address(&mut self, address: u64) -> &mut TextWriter<W> {
         self.text(&format!("{address:#x}"))
     }
 
-    /// Seconds with all nine digits behind the point.
+    /// Writes seconds with all nine digits after the point.
     #[inline]
-    pub fn seconds(&mut self, ns: u64) -> &mut Out<W> {
+    pub fn seconds(&mut self, ns: u64) -> &mut TextWriter<W> {
         self.number(ns / 1_000_000_000).text(".").digits(ns % 1_000_000_000, 9)
     }
 
-    /// Ends a line or another whole; hands on what is there if it is enough.
+    /// Ends a line or another unit. Hands on the collected text if there is enough of it.
     #[inline]
     pub fn end(&mut self, text: &str) -> io::Result<()> {
         self.text(text);
@@ -185,9 +187,9 @@ impl<W: io::Write> Out<W> {
 mod tests {
     use super::*;
 
-    fn written(write: impl FnOnce(&mut Out<&mut Vec<u8>>)) -> String {
+    fn written(write: impl FnOnce(&mut TextWriter<&mut Vec<u8>>)) -> String {
         let mut text = Vec::new();
-        let mut out = Out::new(&mut text);
+        let mut out = TextWriter::new(&mut text);
         write(&mut out);
         out.flush().unwrap_or_else(|error| panic!("{error}"));
         String::from_utf8(text).unwrap_or_else(|error| panic!("{error}"))
@@ -213,7 +215,7 @@ mod tests {
         for length in 0..100 {
             let text = "abc".repeat(length)[..length].to_owned();
             assert_eq!(
-                written(|out| _ = out.piece(&Piece::new(&text)).piece(&Piece::new("|"))),
+                written(|out| _ = out.piece(&TextPiece::new(&text)).piece(&TextPiece::new("|"))),
                 text.clone() + "|"
             );
         }

@@ -1,5 +1,4 @@
-//! No bytes of a trace make a converter panic, and none of them hides an event from one format that another shows
-//! (NEW-6).
+//! No bytes of a trace make a converter panic, and no format hides an event that another format shows (NEW-6).
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
@@ -14,7 +13,7 @@ use mete_trace::description::{ClockAnchor, file_name};
 use mete_trace::{ClockSource, Description, EventLayout, FieldKind, FieldLayout, Filter, Trace};
 use proptest::prelude::*;
 
-/// Events whose fields mean something to the formats that look for meaning, in a trace of any numbers.
+/// Events whose fields have a meaning for the formats that look for one. The numbers in the trace are arbitrary.
 const SCHEMA: &str = "
 event OUT { int pid  uint state  bool made  char name[5] }
 event IN { long pid  u16 tgid  int prio  char name[5] }
@@ -25,7 +24,7 @@ at tp_btf:sched_waking log WAKE(p.pid, pid, p.thread_info.cpu)
 at tp_btf:sys_enter log OTHER(pid, 1, 2, domain)
 ";
 
-/// Fields of any kind anywhere in the record.
+/// Fields of any kind, anywhere in the record.
 fn any_event(id: u16) -> impl Strategy<Value = EventLayout> {
     let kinds = [
         (FieldKind::Unsigned, 8),
@@ -47,7 +46,7 @@ fn any_event(id: u16) -> impl Strategy<Value = EventLayout> {
     })
 }
 
-/// A block of records: events and times as they come, sizes that are right, so that they are read.
+/// A block of records with arbitrary events and times. The sizes are right, so that the records are read.
 fn block(records: &[(u16, u64, Vec<u8>)], gap: u64) -> Vec<u8> {
     let mut builder = mete_trace::block::Builder::new(common::RECORDING, 0, BLOCK_BYTES);
     for (nth, (event, time, fields)) in records.iter().enumerate() {

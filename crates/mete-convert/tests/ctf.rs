@@ -1,5 +1,5 @@
-//! CTF (NEW-6): babeltrace2 reads version 1.8 and finds every event, value and loss; a decoder that knows nothing but
-//! the metadata of version 2 finds the same in its streams.
+//! CTF (NEW-6): babeltrace2 reads version 1.8 and finds every event, value and loss. A decoder that knows only the
+//! metadata of version 2 finds the same in its streams.
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
@@ -15,7 +15,7 @@ use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH};
 use mete_trace::{EventLayout, FieldKind, FieldLayout, Filter, Trace};
 use serde_json::{Value, json};
 
-/// Every kind and size of field, names that are words of the metadata, and a documentation that would be code.
+/// Every kind and size of field, names that are words of the metadata, and documentation that would be code.
 fn kinds() -> Vec<EventLayout> {
     let field = |name: &str, kind, offset, bytes| FieldLayout {
         name: name.to_owned(),
@@ -137,7 +137,7 @@ fn new_6_babeltrace2_finds_every_event_value_and_loss() {
     assert_eq!(lost.iter().map(between).collect::<Vec<_>>(), ["119", "4", "2"], "{said}");
 }
 
-/// babeltrace2's line has time, processor, serial number, time stamp, and each value as it prints them.
+/// A line of babeltrace2: time, processor, serial number, time stamp, and each value, as it prints them.
 fn check_line(line: &str, event: &Value) {
     let seconds = |ns: u64| format!("{}.{:09},", ns / 1_000_000_000, ns % 1_000_000_000);
     let real = event[1].as_u64().unwrap() + 1_700_000_000_123_456_789;
@@ -153,7 +153,7 @@ fn check_line(line: &str, event: &Value) {
             Value::Array(bytes) => bytes.iter().enumerate().for_each(|(nth, byte)| {
                 has(&format!("[{nth}] = 0x{:X}", byte.as_u64().unwrap()));
             }),
-            // How it prints letters that are none is its own.
+            // Bytes that are no letters are not compared: babeltrace2 prints them in its own way.
             Value::String(_) => has(&format!("{name} = \"a\\\"$x @{{[1]}}\\\\\\n,")),
             Value::Number(number) if name == "at" => has(&format!("at = 0x{:X}", number.as_u64().unwrap())),
             number => has(&format!("{name} = {number}")),
@@ -178,7 +178,7 @@ fn new_6_a_decoder_that_knows_only_the_metadata_of_ctf_2_finds_every_event_value
     assert_eq!(events, expected);
     let at = |ns: u64| 5_000_000_000 + ns;
     let all = [(at(0), at(0), 119), (at(100), at(200), 4), (at(500), at(500), 2)];
-    assert_eq!(lost, all, "from when to when, how many");
+    assert_eq!(lost, all, "the beginning, end and number of each loss");
     let environment = &metadata.trace["environment"];
     let completeness: Value =
         serde_json::from_str(environment["completeness_of_file_0"].as_str().unwrap()).unwrap();

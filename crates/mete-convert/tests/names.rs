@@ -1,4 +1,4 @@
-//! Names and processes beside the numbers of threads (NEW-6): the same columns with the same values in every form.
+//! Names and processes beside the numbers of threads (NEW-6): the same columns with the same values in every format.
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
@@ -14,7 +14,7 @@ use mete_schema::{Schema, Source};
 use mete_trace::{Description, Filter, ThreadName, Trace};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-/// A field has the name that would be that of a column beside another.
+/// One field has the name that a companion of another field would get.
 const SCHEMA: &str = "
 event IN { int pid  int tgid  u8 pid_process }
 event FORK { int parent  int pid  int tgid  char comm[16] }
@@ -27,10 +27,10 @@ const IN: u16 = 16;
 const FORK: u16 = 17;
 const RENAME: u16 = 18;
 
-/// A row: its cells by their columns, but for those that say nothing.
+/// A row: its cells by their columns, without the empty ones.
 type Row = BTreeMap<String, String>;
 
-/// Names that some form must escape, cut short, or that are bytes and no text.
+/// Names that some format must escape, names that are cut short, and names that are bytes and no text.
 const NAMES: [(&[u8], &str); 7] = [
     (b"plain", "plain"),
     (b"a,\"b\"\r\nc", "a,\"b\"\r\nc"),
@@ -41,7 +41,7 @@ const NAMES: [(&[u8], &str); 7] = [
     ("\u{202e}gnp \u{1f980}".as_bytes(), "\u{202e}gnp \u{1f980}"),
 ];
 
-/// The fields of an event as words, from what stands at which byte of it.
+/// The fields of an event as words, from pairs of an offset and the value there.
 fn fields(cells: &[(usize, &[u8])]) -> Vec<u64> {
     let mut bytes = [0_u8; 48];
     cells.iter().for_each(|(at, cell)| bytes[at - 16..at - 16 + cell.len()].copy_from_slice(cell));
@@ -59,7 +59,8 @@ fn living(thread: u32, process: u32, name: &str) -> ThreadName {
     ThreadName { thread, process, name: name.to_owned() }
 }
 
-/// Thread 5 of process 4 has each of the names in turn; thread 6 was another one at first; nothing tells of thread 9.
+/// Thread 5 of process 4 has each of the names in turn. Number 6 was another thread at first. Nothing tells of thread
+/// 9.
 fn trace(scratch: &Scratch) -> Trace {
     let source = Source::new("test", SCHEMA);
     let schema = Schema::read(std::slice::from_ref(&source)).unwrap_or_else(|_| panic!("it is right"));
@@ -80,7 +81,7 @@ fn trace(scratch: &Scratch) -> Trace {
         add(RENAME, &[("pid", &number(5)), ("comm", name)]);
         add(IN, &[("pid", &number(5)), ("tgid", &number(4)), ("pid_process", &[7])]);
     }
-    // The number is given out again, in another process.
+    // The kernel gives the number out again, in another process.
     add(FORK, &[("parent", &number(9)), ("pid", &number(6)), ("tgid", &number(6)), ("comm", b"reused")]);
     add(IN, &[("pid", &number(-1)), ("tgid", &number(6)), ("pid_process", &[7])]);
     let occurred = records.len() as u64;
@@ -106,7 +107,7 @@ fn json(trace: &Trace, filter: &Filter) -> Vec<Row> {
     lines.filter(|line| line["kind"] == "event").map(row).collect()
 }
 
-/// The cells of CSV as RFC 4180 has them.
+/// The cells of CSV according to RFC 4180.
 fn cells(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut cell, mut is_quoted) = (Vec::new(), Vec::new(), String::new(), false);
     let mut letters = text.chars().peekable();
@@ -186,7 +187,7 @@ fn arrow(trace: &Trace, scratch: &Scratch, filter: &Filter) -> (Vec<String>, Vec
     table(&reader.map(Result::unwrap).collect::<Vec<_>>())
 }
 
-/// The rows, which every form has alike.
+/// The rows, which are the same in every format.
 fn rows(scratch: &Scratch, filter: &Filter) -> Vec<Row> {
     let trace = trace(scratch);
     let rows = json(&trace, filter);
@@ -206,10 +207,10 @@ fn said<'a>(row: &'a Row, columns: &[&str]) -> Vec<&'a str> {
 const OF_PID: [&str; 4] = ["pid", "pid_name", "pid_process_2", "pid_process_name"];
 
 #[test]
-fn new_6_names_and_processes_stand_beside_numbers_alike_in_every_form() {
+fn new_6_names_and_processes_stand_beside_numbers_in_the_same_way_in_every_format() {
     let scratch = Scratch::new("names-alike");
     let rows = rows(&scratch, &Filter::default());
-    assert_eq!(said(&rows[0], &OF_PID), ["9", "", "", ""], "what is not told is empty");
+    assert_eq!(said(&rows[0], &OF_PID), ["9", "", "", ""], "what the trace does not tell is empty");
     assert_eq!(rows[0]["pid_process"], "7", "a field keeps its name");
     assert_eq!(said(&rows[1], &OF_PID), ["6", "at first", "4", "ma,ke"]);
     assert_eq!(said(&rows[1], &["tgid", "tgid_name"]), ["4", "ma,ke"]);
@@ -242,7 +243,7 @@ fn new_6_events_that_are_not_chosen_tell_names_too() {
 }
 
 #[test]
-fn new_6_columns_beside_stand_behind_their_number() {
+fn new_6_companions_stand_after_their_number() {
     let scratch = Scratch::new("names-order");
     let trace = trace(&scratch);
     let (names, _) = csv(&trace, &Filter::default());

@@ -1,5 +1,5 @@
-//! Perfetto (NEW-6): what is written is decoded by two other implementations of protocol buffers, and is the schedule
-//! that was recorded, whatever the events are called.
+//! Perfetto (NEW-6): two other implementations of protocol buffers decode the output. It is the schedule that was
+//! recorded, whatever the names of the events are.
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
@@ -31,7 +31,7 @@ at tp_btf:sys_enter log WORK(pid, 7, comm)
 at tp_btf:sys_exit log HERE(3)
 ";
 
-/// A number and behind it a text of eight letters, in two words.
+/// A number, and after it a text of eight letters, in two words.
 fn named(number: u32, name: &str) -> [u64; 2] {
     let mut bytes = [0; 16];
     bytes[..4].copy_from_slice(&number.to_le_bytes());
@@ -90,7 +90,7 @@ fn scheduling(packets: &[TracePacket]) -> Vec<FtraceEvent> {
     bundles.flat_map(|bundle| bundle.event.clone()).collect()
 }
 
-/// Time, who leaves in which state, who comes.
+/// Time, the thread that leaves and its state, the thread that comes.
 fn switches(packets: &[TracePacket]) -> Vec<(u64, i32, i64, i32)> {
     let events = scheduling(packets);
     let switch = |event: &FtraceEvent| {
@@ -101,14 +101,14 @@ fn switches(packets: &[TracePacket]) -> Vec<(u64, i32, i64, i32)> {
 }
 
 #[test]
-fn new_6_the_schedule_is_told_by_what_fields_were_filled_with() {
+fn new_6_the_schedule_follows_from_what_fields_were_filled_with() {
     let scratch = Scratch::new("perfetto-schedule");
     let (records, occurred) = recorded();
     let (packets, _) = packets(&trace(&scratch, SCHEMA, &records, occurred));
     let expected = [
         (1000, 0, 0, 11),
         (1301, 11, 2, 20),
-        // Nobody knows who ran from the loss on, so nobody is drawn; that 11 ran last is known.
+        // It is not known which thread ran from the loss on, so none is drawn. It is known that 11 ran last.
         (1350, 20, 0, 0),
         (2000, 0, 0, 11),
         (2001, 11, 0x100, 20),
@@ -129,7 +129,7 @@ fn new_6_the_schedule_is_told_by_what_fields_were_filled_with() {
     );
     let lost: Vec<_> =
         packets.iter().filter_map(|packet| packet.ftrace_events.as_ref()?.lost_events).collect();
-    assert_eq!(lost, [true, true], "before what follows each of the two losses");
+    assert_eq!(lost, [true, true], "the mark stands before the event after each of the two losses");
 }
 
 #[test]
@@ -229,19 +229,19 @@ fn new_6_the_papers_schedin_alone_makes_a_schedule() {
     assert_eq!(switches(&packets), [(100, 0, 0, 5), (200, 5, 0, 6), (300, 6, 0, 0), (400, 0, 0, 5)]);
 }
 
-/// KLogger §4.3: that an event is off is not that nothing happens.
+/// KLogger §4.3: an event that is off may still occur.
 #[test]
-fn klog_4_nobody_is_drawn_as_running_while_switches_are_off() {
+fn klog_4_no_thread_is_drawn_as_running_while_switches_are_off() {
     let scratch = Scratch::new("perfetto-off");
     let off =
         |serial: u64, time: u64, event: u16, number: u64| (serial, record(event, serial, time, &[number; 9]));
     let records = [
         come(0, 1000, [11, 10, 120], "worker"),
-        // What tells who leaves says nothing about who comes.
+        // The event for the thread that leaves says nothing about the thread that comes.
         off(1, 1100, SWITCHED_OFF, 16),
         come(2, 1200, [20, 20, 98], "other"),
         off(3, 1300, SWITCHED_OFF, 17),
-        // A program that still ran.
+        // The record of a program that was still running.
         come(4, 1301, [11, 10, 120], "worker"),
         off(5, 9000, SWITCHED_ON, 17),
         come(6, 9100, [20, 20, 98], "other"),
@@ -258,8 +258,8 @@ fn new_6_where_only_some_switches_are_recorded_no_false_schedule_is_drawn() {
     let (found, _) = packets(&trace(&scratch, some, &records, 2));
     assert!(switches(&found).is_empty());
     let instants = found.iter().filter(|packet| packet.track_event.is_some()).count();
-    assert_eq!(instants, 3, "two events and what is in the trace");
-    // With both sides of them, those that are recorded are drawn, and nothing between them.
+    assert_eq!(instants, 3, "two events and the statement of what is in the trace");
+    // If both sides of a switch are recorded, it is drawn, and nothing between the switches.
     let both = "event IN { int pid }\nevent OUT { int pid }\nat tp_btf:sched_switch {\n\
                 if prev.pid > 10 log OUT(prev.pid)\nif next.pid > 10 log IN(next.pid)\n}";
     let records = [
@@ -271,8 +271,8 @@ fn new_6_where_only_some_switches_are_recorded_no_false_schedule_is_drawn() {
     ];
     let scratch = Scratch::new("perfetto-both");
     let (found, _) = packets(&trace(&scratch, both, &records, 5));
-    // That 12 came right behind 11 cannot be told from 12 coming after a pause by serial numbers alone: the time of
-    // each event is its own.
+    // Serial numbers alone do not tell whether 12 came right after 11 or after a pause. So each event keeps its own
+    // time.
     let expected = [(100, 0, 0, 11), (200, 11, 0, 12), (251, 12, 0, 13)];
     assert_eq!(switches(&found), expected);
 }

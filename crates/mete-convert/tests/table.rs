@@ -1,4 +1,4 @@
-//! Parquet and Arrow (NEW-6, NEW-2): what is written is read back by other people's readers, value by value.
+//! Parquet and Arrow (NEW-6, NEW-2): readers of other projects read the files back, value by value.
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
@@ -15,7 +15,7 @@ use mete_trace::record::DUMP_BEGIN;
 use mete_trace::{EventLayout, FieldKind, FieldLayout, Filter, Trace};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-/// An event that has a `pid` of another type, and fields named as the first columns are.
+/// An event that has a `pid` of another type, and fields with the names of the first columns.
 fn other_event() -> EventLayout {
     let field = |name: &str, kind, offset, bytes, doc: &str| FieldLayout {
         name: name.to_owned(),
@@ -69,7 +69,7 @@ fn arrow_file(scratch: &Scratch) -> std::path::PathBuf {
     path
 }
 
-/// What both formats must hold.
+/// Checks what both formats must hold.
 fn check(batch: &RecordBatch) {
     let column =
         |name: &str| batch.column_by_name(name).unwrap_or_else(|| panic!("{name}: {:?}", batch.schema()));
@@ -92,7 +92,8 @@ fn check(batch: &RecordBatch) {
     let ns: Vec<_> = column("time_ns").as_primitive::<Int64Type>().iter().collect();
     assert_eq!((ns[0], ns[1], ns[8]), (None, Some(103_207_175_760), Some(103_207_175_820)));
     assert!(column("processor").as_primitive::<UInt32Type>().iter().all(|it| it == Some(0)));
-    // The same name and type: one column. Another type, or a name that is taken: the event stands before it.
+    // Fields of the same name and type have one column. With another type, or a name that is taken, the event's name
+    // stands before the field's.
     let misses = numbers("L2_cache_misses");
     assert_eq!(
         (misses[1], misses[2], misses[5], misses[6], misses[7]),

@@ -1,4 +1,4 @@
-//! One recording, several readers (NEW-6, KLOG-7): what converters write is read back by what it is for.
+//! One recording, several readers (NEW-6, KLOG-7): the output is read back by the programs that it is meant for.
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
@@ -11,7 +11,7 @@ use mete_convert::{Csv, Format, JsonLines, Perl, Text, convert, convert_while};
 use mete_trace::record::DUMP_BEGIN;
 use mete_trace::{AddressName, Filter, ThreadName, Trace};
 
-/// The paper's event with the paper's numbers, one of awkward text, a mark, gaps.
+/// The paper's event with the paper's numbers, an event with awkward text, a mark, gaps.
 fn trace(scratch: &Scratch) -> Trace {
     let text = |at: usize| u64::from_le_bytes(NASTY[at..at + 8].try_into().unwrap());
     let records = [
@@ -38,7 +38,7 @@ fn converted(trace: &Trace, mut format: impl Format) -> u64 {
     convert(trace, Filter::default(), &mut format).unwrap().events
 }
 
-/// What a format writes.
+/// The output of a format.
 macro_rules! output {
     ($trace:expr, $format:ident) => {{
         let mut out = Vec::new();
@@ -83,7 +83,7 @@ fn klog_7_the_real_perl_reads_the_trace_as_an_array_of_hashes() {
     let out = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{out}{}", String::from_utf8_lossy(&output.stderr));
     let lines: Vec<_> = out.lines().collect();
-    // Gaps before 119, between 120 and 125, and behind 127.
+    // There are gaps before 119, between 120 and 125, and after 127.
     assert_eq!(lines[0], "8|8");
     let hexadecimal =
         |text: &str| text.chars().map(|c| format!("{:x}", u32::from(c))).collect::<Vec<_>>().join(".");
@@ -174,12 +174,12 @@ fn new_6_lines_for_people_tell_events_gaps_and_what_is_missing() {
     assert_eq!(lines[8], "-- processor 0: 5 records, 125 events lost, of #0 to #130");
 }
 
-/// Makes a format of an output.
+/// Makes a format that writes to an output.
 type Begin = fn(&mut Vec<u8>) -> Box<dyn Format + '_>;
 
 /// Serial numbers count within a file, of which a processor may have several.
 #[test]
-fn klog_6_events_of_different_files_with_one_number_are_told_apart() {
+fn klog_6_events_of_different_files_with_one_number_can_be_distinguished() {
     let scratch = Scratch::new("files");
     let mut description = trace_description(2);
     description.files[1].programs_of = Some(0);
@@ -224,7 +224,7 @@ fn klog_6_events_of_different_files_with_one_number_are_told_apart() {
 }
 
 #[test]
-fn new_2_damage_is_told_in_every_form_that_has_a_place_for_it() {
+fn new_2_damage_is_reported_in_every_format_that_has_a_place_for_it() {
     let scratch = Scratch::new("damage");
     let trace = trace(&scratch);
     let path = scratch.path().join("processor-0.trace");
@@ -244,7 +244,7 @@ fn new_2_damage_is_told_in_every_form_that_has_a_place_for_it() {
     assert!(String::from_utf8(out).unwrap().contains("the checksum is"));
 }
 
-/// What the kernel calls its own data; a name that would steer a terminal is none.
+/// The kernel's own names for its data. A name that would steer a terminal is not shown.
 #[test]
 fn klog_8_addresses_that_the_recorder_found_names_for_are_shown_by_them() {
     let scratch = Scratch::new("symbols");
@@ -296,7 +296,7 @@ fn new_6_no_name_in_a_description_steers_a_terminal() {
 }
 
 #[test]
-fn new_2_a_pass_that_is_stopped_says_nothing_of_what_it_has_not_seen() {
+fn new_2_a_pass_that_is_stopped_says_nothing_about_what_it_has_not_seen() {
     let scratch = Scratch::new("stopped");
     trace_description(1).write(scratch.path()).unwrap();
     let records: Vec<_> = (0..40_000).map(|at| (at, record(0, at, at, &[5, 6]))).collect();

@@ -11,8 +11,8 @@
  *
  *	mete record --schema stopwatch -o trace -- ./program
  *
- * Nothing is linked. Where no recorder has started the program, or an event is off, a call is a load and a branch;
- * with METE_DISABLE it is nothing. src/invitation.rs says what a recorder hands over.
+ * Nothing is linked. If no recorder has started the program, or the event is off, a call is a load and a branch.
+ * With METE_DISABLE a call is nothing. src/invitation.rs describes what a recorder hands over.
  */
 #ifndef METE_RECORDER_H
 #define METE_RECORDER_H
@@ -59,7 +59,7 @@ METE_TRACE_ASSERT_(sizeof(struct mete_invitation) <= METE_INVITATION_BYTES, "lay
 #ifdef __cplusplus
 extern "C" {
 #else
-/* Strict C hides these. */
+/* Strict C hides these declarations. */
 extern int sched_getcpu(void);
 extern int clock_gettime(int clock, struct timespec *time);
 extern long syscall(long number, ...);
@@ -70,16 +70,16 @@ extern long syscall(long number, ...);
 
 enum { METE_RECORDER_UNKNOWN, METE_RECORDER_NONE, METE_RECORDER_JOINED };
 
-/* One for the program, whatever the number of its files that include this. */
+/* One variable for the program, however many of its files include this one. */
 struct mete_recorder {
-	int state; /* or, while a thread joins, the number of its process, negative */
+	int state; /* while a thread joins: the number of its process, negative */
 	const struct mete_invitation *invitation;
 	char *buffers;
 };
 
 __attribute__((weak)) struct mete_recorder mete_recorder = { METE_RECORDER_UNKNOWN, 0, 0 };
 
-/* What an event that nobody records is: off. */
+/* The entry of an event that no recorder records: it is off. */
 __attribute__((weak)) struct mete_invited mete_uninvited = { 0, 0, 0 };
 
 static inline __u64 mete_area_bytes(const struct mete_invitation *invitation)
@@ -122,7 +122,7 @@ static inline int mete_recorder_join(void)
 	buffers = (char *)mete_recorder_map((int)strtol(end + 1, 0, 10),
 					    invitation->processors * mete_area_bytes(invitation),
 					    PROT_READ | PROT_WRITE);
-	/* Another file may have the number by now, and nothing must be written into that. */
+	/* By now the number may stand for another file, and nothing must be written into that one. */
 	if (!buffers || ((struct mete_trace_area *)buffers)->magic != METE_TRACE_MAGIC)
 		return METE_RECORDER_NONE;
 	mete_recorder.invitation = invitation;
@@ -131,8 +131,8 @@ static inline int mete_recorder_join(void)
 }
 
 /*
- * Whoever comes first joins; others wait for that, so that no event is dropped meanwhile. A process that was forked while
- * a thread joined does not have that thread, and nobody would come to an end there: it joins itself.
+ * The first thread joins. The others wait for it, so that no event is dropped in the meantime. A process that was
+ * forked while a thread joined does not have that thread, and would wait forever. So it joins itself.
  */
 static inline int mete_recorder_joined(void)
 {
@@ -175,7 +175,7 @@ static inline __u64 mete_recorder_clock(void)
 	return (__u64)now.tv_sec * 1000000000 + (__u64)now.tv_nsec;
 }
 
-/* A record of `bytes` bytes goes into the buffer of this processor. */
+/* Writes a record of `bytes` bytes into the buffer of this processor. */
 static inline void mete_recorder_write(__u32 number, const char *record, __u32 bytes)
 {
 	const struct mete_invitation *invitation = mete_recorder.invitation;
@@ -201,7 +201,7 @@ static inline void mete_recorder_write(__u32 number, const char *record, __u32 b
 }
 #endif
 
-/* How the generated calls hand over a record. */
+/* The generated calls hand over a record by this macro. */
 #define METE_EMIT_EVENT(event, record, bytes)                                                    \
 	do {                                                                                     \
 		static struct mete_invited *invited_;                                            \

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * The recording buffer and its producer, for C and BPF C. The definition is src/layout.rs,
- * src/record.rs and src/protocol.rs beside this folder, where the reasons stand; a test runs the
- * same calls through both producers.
+ * The recording buffer and its producer, for C and BPF C. The definition is in src/layout.rs,
+ * src/record.rs and src/protocol.rs beside this folder, which also give the reasons. A test runs
+ * the same calls through both producers.
  *
- * One area for each processor: a page of header, 2^n bytes of data, a page of slack. In eBPF an
- * element of a BPF_MAP_TYPE_ARRAY with BPF_F_MMAPABLE, whose value size the loader sets, so that
- * the size of the buffer is known to the verifier through a constant (.rodata). Compile with
- * -mcpu=v3: the compare-and-exchange needs it (kernel 5.12).
+ * There is one area for each processor: a page of header, 2^n bytes of data, a page of slack. In
+ * eBPF an area is an element of a BPF_MAP_TYPE_ARRAY with BPF_F_MMAPABLE. The loader sets the value
+ * size, and a constant (.rodata) tells the verifier the size of the buffer. Compile with -mcpu=v3:
+ * the compare-and-exchange needs it (kernel 5.12).
  *
- * The includer provides __u16, __u32, __u64 (linux/types.h or vmlinux.h). A record:
+ * The file that includes this one provides __u16, __u32, __u64 (linux/types.h or vmlinux.h). A
+ * record:
  *
  *	struct mete_trace_place place;
  *	__u64 *record = mete_trace_reserve(area, data_bytes, 24, &place, bpf_ktime_get_ns());
@@ -19,8 +20,8 @@
  *	record[2] = pid;
  *	mete_trace_commit(record, SCHEDIN, 24, &place);
  *
- * Between the two a program must not end. Where a flush thread can be called, place.at_mark says
- * when; an eBPF program cannot, and the thread comes by itself.
+ * A program must not end between the two calls. A program that can call the flush thread does so
+ * when place.at_mark is set. An eBPF program cannot, and the thread comes by itself.
  */
 #ifndef METE_TRACE_H
 #define METE_TRACE_H
@@ -51,8 +52,8 @@ struct mete_trace_area {
 	__u64 reserved0[6];
 	__u64 reserve; /* low half: words ever reserved; high half: events that ever occurred */
 	__u64 reserved1[7];
-	__u64 released; /* bytes ever released: the flush thread's */
-	__u32 mark; /* bytes in use from which the flush thread is to be called */
+	__u64 released; /* bytes ever released; only the flush thread writes it */
+	__u32 mark; /* bytes in use from which on the flush thread is called */
 	__u32 reserved2[13];
 	__u32 calls; /* counts calls: a futex */
 	__u32 reserved3[(METE_TRACE_HEADER_BYTES - 196) / 4];
@@ -68,12 +69,12 @@ METE_TRACE_ASSERT_(sizeof(struct mete_trace_area) == METE_TRACE_HEADER_BYTES, "a
 
 struct mete_trace_place {
 	__u32 serial;
-	__u32 at_mark; /* less is free now than the low-water mark asks for, and was not before */
+	__u32 at_mark; /* this record has crossed the low-water mark */
 };
 
 #define METE_TRACE_READ(x) (*(volatile __typeof__(x) *)&(x))
 
-/* A store that comes after all others; enough on x86, where stores are not reordered. */
+/* A store that comes after all others. This is enough on x86, where stores are not reordered. */
 #ifndef METE_TRACE_PUBLISH
 #define METE_TRACE_PUBLISH(p, v)               \
 	do {                                   \
@@ -82,7 +83,7 @@ struct mete_trace_place {
 	} while (0)
 #endif
 
-/* The data from a byte offset on. Masked here, so that at most the slack can be spoiled. */
+/* The data from a byte offset on. The offset is masked here, so that at most the slack can be spoiled. */
 #define METE_TRACE_AT(area, data_bytes, offset) \
 	((__u64 *)((char *)(area)->data + ((offset) & ((data_bytes) - 8))))
 
@@ -91,7 +92,7 @@ static __always_inline __u64 mete_trace_head(__u32 event, __u32 bytes, __u32 ser
 	return event | (__u64)bytes << 16 | (__u64)serial << 32;
 }
 
-/* An event that finds no room takes a serial number and nothing else; the carry leaves at the top. */
+/* An event that finds no room takes a serial number and nothing else. The carry leaves the word at the top. */
 static __always_inline void mete_trace_lose(struct mete_trace_area *area)
 {
 	__sync_fetch_and_add(&area->reserve, 1ull << 32);
@@ -99,9 +100,11 @@ static __always_inline void mete_trace_lose(struct mete_trace_area *area)
 
 /*
  * A place for a record of `bytes` bytes (a constant: 16 to 4096, a multiple of 8) in a buffer of
- * `data_bytes` (a constant to the verifier, a power of two). `clock` is evaluated between looking
- * and taking, so time stamps are in the order of the serial numbers. A macro for that reason: see
- * mete_trace_take below. Null if there is no room; that is counted.
+ * `data_bytes` (a constant to the verifier, a power of two). Null if there is no room; the event is
+ * counted as lost then.
+ *
+ * This is a macro so that `clock` is evaluated after the reserve word is read and before
+ * mete_trace_take takes the place. So time stamps are in the order of the serial numbers.
  */
 #define mete_trace_reserve(area, data_bytes, bytes, place, clock)                                      \
 	({                                                                                             \
@@ -136,7 +139,7 @@ static __always_inline __u64 mete_trace_used(struct mete_trace_area *area, __u64
 	return (__u64)((__u32)old - released) * 8;
 }
 
-/* What is left before the end of the data, if the record does not fit there. */
+/* The space before the end of the data, if the record does not fit into it. */
 static __always_inline __u32 mete_trace_padding(__u64 old, __u32 data_bytes, __u32 bytes)
 {
 	__u32 to_end = data_bytes - ((__u32)old * 8 & (data_bytes - 1));
@@ -149,7 +152,7 @@ static __always_inline int mete_trace_has_room(__u64 old, __u64 used, __u32 data
 	return used + mete_trace_padding(old, data_bytes, bytes) + bytes <= data_bytes;
 }
 
-/* Takes the place, or null if somebody else took one since `old` was read. */
+/* Takes the place; null if another producer has taken one since `old` was read. */
 static __always_inline __u64 *mete_trace_take(struct mete_trace_area *area, __u32 data_bytes, __u32 bytes,
 					      __u64 old, __u64 used, struct mete_trace_place *place)
 {
@@ -170,7 +173,7 @@ static __always_inline __u64 *mete_trace_take(struct mete_trace_area *area, __u3
 	return METE_TRACE_AT(area, data_bytes, offset);
 }
 
-/* Completes the record: whoever sees its first word sees the rest. */
+/* Completes the record: a reader that sees its first word sees the rest. */
 static __always_inline void mete_trace_commit(__u64 *record, __u32 event, __u32 bytes,
 					      const struct mete_trace_place *place)
 {

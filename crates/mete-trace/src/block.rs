@@ -1,12 +1,12 @@
-//! Blocks: what trace files are made of. The bytes are told in `docs/trace-format.md`.
+//! Blocks: what trace files are made of. `docs/trace-format.md` describes every byte.
 //!
-//! A block has a fixed size and a place of its own in the file, holds whole records, and says in
-//! its header which ones. So it is found by its number, or by time through a binary search over
-//! headers; what surrounds it may be damaged.
+//! A block has a fixed size and a fixed place in the file, and holds whole records. Its header says which records these
+//! are. So a reader finds a block by its number, or by time through a binary search over the headers, even if the
+//! blocks around it are damaged.
 
 use crate::record::{HEADER_BYTES as RECORD_HEADER, Head, MAX_BYTES, STAMP_OFFSET, is_sound_size, unfold};
 
-/// What every block begins with.
+/// The first bytes of every block.
 pub const MAGIC: [u8; 8] = *b"METEBLK\0";
 /// The version of the format.
 pub const VERSION: u16 = 1;
@@ -18,14 +18,14 @@ pub const UNIT: u32 = 4096;
 pub const MIN_BYTES: u32 = 2 * UNIT;
 /// The largest block.
 pub const MAX_BLOCK_BYTES: u32 = 16 << 20;
-/// The default. A killed recorder loses less than this for each processor beside what was still in
-/// the buffer; the header is a five-hundredth of it; a gigabyte is searched in fourteen reads.
+/// The default size. For each processor, a killed recorder loses less than this, in addition to what was still in the
+/// buffer. The header takes one five-hundredth of a block, and a search in a gigabyte needs fourteen reads.
 pub const DEFAULT_BYTES: u32 = 64 << 10;
 
-/// Flag: recording was stopped in order; no block follows.
+/// Flag: the recording was stopped in order; no block follows.
 pub const FLAG_LAST: u32 = 1;
-/// Flag: a time stamp of this file, up to the end of this block, was earlier than one before it, so
-/// times do not tell where to look.
+/// Flag: in this file, up to the end of this block, a time stamp was earlier than one before it. So times do not tell
+/// where to look.
 pub const FLAG_DISORDER: u32 = 2;
 
 /// Where the fields of a header lie.
@@ -46,9 +46,9 @@ pub mod offset {
     pub const NUMBER: usize = 24;
     /// u64: serial number of the first record.
     pub const FIRST_SERIAL: usize = 32;
-    /// u64: serial number behind the last event that this block accounts for.
+    /// u64: one more than the serial number of the last event that this block accounts for.
     pub const END_SERIAL: usize = 40;
-    /// u64: events lost between the block before and the first record.
+    /// u64: events lost between the previous block and the first record.
     pub const LOST_BEFORE: usize = 48;
     /// u64: events lost from the first record on, up to the end serial.
     pub const LOST_INSIDE: usize = 56;
@@ -68,10 +68,10 @@ pub mod offset {
     pub const CHECKSUM: usize = 124;
 }
 
-/// A recording's number, drawn at random: blocks of another one are not taken for its own.
+/// A recording's number, drawn at random, so that blocks of another recording are not taken for its own.
 pub type RecordingId = [u8; 16];
 
-/// What a block says of itself.
+/// What a block says about itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// Bytes of every block of the file.
@@ -80,14 +80,14 @@ pub struct Header {
     pub processor: u32,
     /// [`FLAG_LAST`], [`FLAG_DISORDER`].
     pub flags: u32,
-    /// The block's number: one more than that of the block before.
+    /// The block's number: one more than that of the previous block.
     pub number: u64,
-    /// Serial number of the first record; in a block without records, the same as `end_serial`.
+    /// Serial number of the first record. In a block without records, it equals `end_serial`.
     pub first_serial: u64,
-    /// Serial number behind the last event that this block accounts for: one more than that of the
-    /// last record, except in the last block of a recording, where losses behind it count too.
+    /// One more than the serial number of the last event that this block accounts for. That is the last record, except
+    /// in the last block of a recording, where losses after the last record count, too.
     pub end_serial: u64,
-    /// Events lost between the block before and the first record.
+    /// Events lost between the previous block and the first record.
     pub lost_before: u64,
     /// Events lost from the first record on, up to `end_serial`.
     pub lost_inside: u64,
@@ -95,13 +95,13 @@ pub struct Header {
     pub first_time: u64,
     /// The latest time stamp of the file up to the end of this block, in ticks.
     pub last_time: u64,
-    /// Records.
+    /// The number of records.
     pub records: u32,
-    /// Bytes of records, behind the header.
+    /// Bytes of records after the header.
     pub used: u32,
     /// The recording.
     pub recording: RecordingId,
-    /// Over header and records.
+    /// The checksum of header and records.
     pub checksum: u32,
 }
 
@@ -118,45 +118,45 @@ pub struct Damage {
 /// The kinds of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum What {
-    /// All zero: the block was never written, as after a power failure.
+    /// All bytes are zero: the block was never written, as after a power failure.
     #[error("nothing was written here")]
     Unwritten,
-    /// Not a block.
+    /// The bytes are no block.
     #[error("this does not begin like a block")]
     Magic,
-    /// A block of a later format.
+    /// The block has a later format.
     #[error("format version {0}; this program reads version 1")]
     Version(u16),
-    /// A number that does not fit the file or the other numbers.
+    /// A number does not fit the file or the other numbers.
     #[error("the {0} in the header cannot be right")]
     Field(&'static str),
-    /// The bytes are not those that were written.
+    /// The bytes are not the ones that were written.
     #[error("the checksum is {found:#010x}, but the content's is {computed:#010x}")]
     Checksum {
-        /// As the header says.
+        /// The checksum in the header.
         found: u32,
-        /// As the bytes say.
+        /// The checksum of the bytes.
         computed: u32,
     },
-    /// A record that cannot be.
-    #[error("a record of {0} bytes cannot stand here")]
+    /// A record has a size that no record has, or reaches beyond the block.
+    #[error("there cannot be a record of {0} bytes here")]
     RecordSize(u16),
-    /// A record out of order.
+    /// A record is out of order.
     #[error("serial number {found} follows {before}")]
     RecordSerial {
-        /// What stands there.
+        /// The record's serial number.
         found: u64,
-        /// The one before.
+        /// The serial number before it.
         before: u64,
     },
 }
 
 impl Header {
-    /// Reads a header. Its numbers are checked against each other, the checksum is not.
+    /// Reads a header. Its numbers are checked against each other, but the checksum is not checked.
     ///
     /// # Errors
     ///
-    /// [`Damage`] if these bytes are not the header of a block of a file of `block_bytes` blocks.
+    /// [`Damage`] if these bytes are not the header of a block in a file whose blocks have `block_bytes` bytes.
     pub fn decode(bytes: &[u8; HEADER_BYTES], block_bytes: u32) -> Result<Header, Damage> {
         check_kind(bytes)?;
         let header = Header::fields(bytes);
@@ -188,8 +188,9 @@ impl Header {
         }
     }
 
-    /// The first field that cannot be right.
+    /// The first field that cannot be right: its offset and its name.
     fn fault(&self, bytes: &[u8; HEADER_BYTES], block_bytes: u32) -> Option<(usize, &'static str)> {
+        // Any number may be wrong here, so nothing is computed that could overflow.
         let accounted = u64::from(self.records).checked_add(self.lost_inside);
         let least = u64::from(self.records) * RECORD_HEADER as u64;
         let reserved = &bytes[offset::RESERVED..offset::CHECKSUM];
@@ -219,7 +220,7 @@ impl Header {
         checks.into_iter().find(|(holds, ..)| !holds).map(|(_, at, name)| (at, name))
     }
 
-    /// Writes the header over the front of a block.
+    /// Writes the header to the front of a block.
     pub fn encode(&self, block: &mut [u8]) {
         block[..HEADER_BYTES].fill(0);
         let mut put = |at: usize, bytes: &[u8]| block[at..at + bytes.len()].copy_from_slice(bytes);
@@ -242,12 +243,12 @@ impl Header {
         put(offset::CHECKSUM, &self.checksum.to_le_bytes());
     }
 
-    /// Bytes of the block that carry something.
+    /// Bytes of the block that are written: the header and the records.
     pub fn written_bytes(&self) -> usize {
         HEADER_BYTES + self.used as usize
     }
 
-    /// Whether recording was stopped in order behind this block.
+    /// Whether the recording was stopped in order after this block.
     pub fn is_last(&self) -> bool {
         self.flags & FLAG_LAST != 0
     }
@@ -266,8 +267,8 @@ fn check_kind(bytes: &[u8; HEADER_BYTES]) -> Result<(), Damage> {
     }
 }
 
-/// The checksum of a block of which `block` has all that is written: CRC-32 as in zlib, over
-/// header and records, the checksum's own bytes taken as zero.
+/// The checksum of a block, of which `block` has all bytes that are written. It is the CRC-32 of zlib over header and
+/// records, with zeroes in the place of the checksum itself.
 pub fn checksum(block: &[u8]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(&block[..offset::CHECKSUM]);
@@ -276,8 +277,8 @@ pub fn checksum(block: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// Checks a block's records against its header: sizes, serial numbers, counts. `block` has all
-/// that is written of it.
+/// Checks a block's records against its header: sizes, serial numbers, counts. `block` has all bytes that are written
+/// of the block.
 ///
 /// # Errors
 ///
@@ -288,6 +289,7 @@ pub fn check(header: &Header, block: &[u8]) -> Result<(), Damage> {
         let what = What::Checksum { found: header.checksum, computed };
         return Err(Damage { at: offset::CHECKSUM, what });
     }
+    // The used bytes and every record's bytes are multiples of 8, so a whole word can be read at each `at`.
     let (mut at, mut records, mut expected) = (HEADER_BYTES, 0, header.first_serial);
     while at < block.len() {
         let (bytes, serial) = check_record(header, block, at, expected)?;
@@ -308,6 +310,7 @@ fn check_record(header: &Header, block: &[u8], at: usize, expected: u64) -> Resu
         return Err(Damage { at, what: What::RecordSize(head.bytes) });
     }
     let serial = unfold(expected, head.serial);
+    // The first record must have the header's first serial number; each later one may follow a gap.
     let starts_right = at > HEADER_BYTES || serial == header.first_serial;
     if !starts_right || !(expected..header.end_serial).contains(&serial) {
         let what = What::RecordSerial { found: serial, before: expected.wrapping_sub(1) };
@@ -342,7 +345,7 @@ pub fn is_sound_block_size(bytes: u32) -> bool {
 pub struct Builder {
     header: Header,
     bytes: Vec<u8>,
-    /// The serial number that follows what all blocks so far account for.
+    /// The serial number after the last event that the blocks so far account for.
     next_serial: u64,
 }
 
@@ -354,7 +357,7 @@ impl Builder {
         Builder { header, bytes: Vec::new(), next_serial: 0 }
     }
 
-    /// Whether the block has no record yet.
+    /// Whether the open block has no record yet.
     pub fn is_empty(&self) -> bool {
         self.header.records == 0
     }
@@ -364,7 +367,7 @@ impl Builder {
         self.header.records
     }
 
-    /// Whether not even the smallest record fits into the block any more.
+    /// Whether not even the smallest record fits into the open block any more.
     pub fn is_full(&self) -> bool {
         self.bytes.len() + RECORD_HEADER > self.header.block_bytes as usize
     }
@@ -375,6 +378,7 @@ impl Builder {
         let bytes = record.len() * 8;
         debug_assert!(is_sound_size(bytes) && bytes <= MAX_BYTES && serial >= self.next_serial);
         if self.bytes.is_empty() {
+            // Room for the whole block at once, so that no later record of it allocates.
             self.bytes.reserve_exact(self.header.block_bytes as usize);
             self.bytes.resize(HEADER_BYTES, 0);
         }
@@ -401,6 +405,7 @@ impl Builder {
             header.lost_inside += lost;
             header.first_time = header.first_time.min(time);
         }
+        // The flag and the latest time go on from block to block: a search needs them for the file up to here.
         if time < header.last_time {
             header.flags |= FLAG_DISORDER;
         }
@@ -414,8 +419,8 @@ impl Builder {
         self.seal_at(self.next_serial)
     }
 
-    /// Closes the last block of a recording in which `occurred` events occurred, those that were
-    /// lost behind the last record among them.
+    /// Closes the last block of a recording, in which `occurred` events occurred in all. The events that were lost
+    /// after the last record are among them.
     pub fn seal_last(&mut self, occurred: u64) -> Block {
         self.header.flags |= FLAG_LAST;
         self.seal_at(occurred.max(self.next_serial))
@@ -435,6 +440,7 @@ impl Builder {
         bytes.resize(bytes.len().max(HEADER_BYTES), 0);
         header.used = (bytes.len() - HEADER_BYTES) as u32;
         header.encode(&mut bytes);
+        // The checksum takes its own bytes as zero, so the header is encoded first without it and then with it.
         header.checksum = checksum(&bytes);
         header.encode(&mut bytes);
         self.next_serial = end_serial;
@@ -456,11 +462,11 @@ impl Builder {
     }
 }
 
-/// A closed block: its header and what is written of it, header first.
+/// A closed block.
 #[derive(Clone, Debug)]
 pub struct Block {
     /// The header.
     pub header: Header,
-    /// Header and records; what is missing up to the block's size is nothing.
+    /// Header and records. The bytes from here to the block's size are not written.
     pub bytes: Vec<u8>,
 }

@@ -1,10 +1,10 @@
-//! A program's way into the buffers of the recorder that has started it.
+//! How a program writes into the buffers of the recorder that has started it.
 //!
 //! ```no_run
 //! use std::sync::LazyLock;
 //! use mete_trace::Channel;
 //!
-//! // As `mete schema generate rust` has it for a schema's events: numbers in there, and fingerprints.
+//! // `mete schema generate rust` writes this for a schema's events: their numbers in that schema, and fingerprints.
 //! const EVENTS: [(u16, u64); 1] = [(16, 0x1234)];
 //! static CHANNEL: LazyLock<Channel> = LazyLock::new(|| Channel::from_environment(&EVENTS));
 //!
@@ -18,41 +18,41 @@ use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use rustix::mm::ProtFlags;
 
 use crate::description::ClockSource;
-use crate::invitation::{BYTES, MAGIC, Page, VARIABLE};
+use crate::invitation::{BYTES, InvitationPage, MAGIC, VARIABLE};
 use crate::memory::{self, Buffers, Memory};
 use crate::producer::{Outcome, Producer};
 use crate::record::HEADER_BYTES;
 
-/// Records of a schema have no more bytes.
+/// Words of the largest record that a schema can have: 256 bytes, the header included.
 const MOST_WORDS: usize = 256 / 8;
 /// The number of the first event of a schema.
 const FIRST_EVENT: u16 = 16;
 
-/// Where a program's records go. Without a recorder, nowhere: that costs a branch.
+/// Where a program's records go. Without a recorder they go nowhere, which costs one branch.
 #[derive(Debug)]
-pub struct Channel(Option<Joined>);
+pub struct Channel(Option<JoinedRecorder>);
 
 #[derive(Debug)]
-struct Joined {
-    page: Page,
+struct JoinedRecorder {
+    page: InvitationPage,
     buffers: Memory,
     clock: ClockSource,
-    /// Where in the invitation each of the program's events is, in the order of their numbers there.
+    /// The position of each of the program's events in the invitation, in the order of the program's own event numbers.
     places: Vec<Option<usize>>,
 }
 
 impl Channel {
-    /// Joins the recorder that has started this program, if one has. `events` are the program's: the numbers in its
-    /// records, and their fingerprints.
+    /// Joins the recorder that has started this program, if a recorder has. `events` are the program's events: their
+    /// numbers in its records, and their fingerprints.
     ///
-    /// An invitation that is none is as good as no recorder: a program goes on without.
+    /// An invalid invitation has the same effect as no recorder: the program goes on without recording.
     pub fn from_environment(events: &[(u16, u64)]) -> Channel {
         std::env::var(VARIABLE).map_or(Channel(None), |files| Channel::join(&files, events))
     }
 
-    /// The same, where the variable is this.
+    /// The same, with `files` as the content of the environment variable.
     pub fn join(files: &str, events: &[(u16, u64)]) -> Channel {
-        Channel(Joined::new(files, events))
+        Channel(JoinedRecorder::new(files, events))
     }
 
     /// Whether there is a recorder.
@@ -60,7 +60,8 @@ impl Channel {
         self.0.is_some()
     }
 
-    /// Records what an encoder made, if the event is on. No lock, no system call but at the low-water mark.
+    /// Records what an encoder has written, if the event is on. No lock, and no system call except at the low-water
+    /// mark.
     #[inline]
     pub fn emit(&self, record: &[u8]) {
         if let Some(joined) = &self.0
@@ -71,7 +72,7 @@ impl Channel {
     }
 }
 
-/// A descriptor of one's own to what is inherited.
+/// A new descriptor for an inherited one.
 fn inherited(number: &str) -> Option<OwnedFd> {
     let number: RawFd = number.parse().ok().filter(|number| *number >= 0)?;
     // SAFETY: it is only duplicated, which fails if there is no such descriptor.
@@ -79,12 +80,13 @@ fn inherited(number: &str) -> Option<OwnedFd> {
     rustix::io::fcntl_dupfd_cloexec(file, 3).ok()
 }
 
-impl Joined {
-    fn new(files: &str, events: &[(u16, u64)]) -> Option<Joined> {
+impl JoinedRecorder {
+    fn new(files: &str, events: &[(u16, u64)]) -> Option<JoinedRecorder> {
         let (invitation, buffers) = files.split_once(',')?;
         let invitation = inherited(invitation)?;
         memory::check(&invitation, BYTES).ok()?;
-        let page = Page::map(&invitation, ProtFlags::READ).ok()?;
+        let page = InvitationPage::map(&invitation, ProtFlags::READ).ok()?;
+        // Acquire: a program that sees the magic word sees the other words.
         let word = |nth: usize| page.words()[nth].load(Ordering::Acquire);
         if word(0) != MAGIC {
             return None;
@@ -93,10 +95,10 @@ impl Joined {
         let clock = if word(2) as u32 == 0 { ClockSource::Counter } else { ClockSource::Monotonic };
         let buffers = Memory::join(inherited(buffers)?, processors as usize, size_log2).ok()?;
         let places = places(&page, events);
-        Some(Joined { page, buffers, clock, places })
+        Some(JoinedRecorder { page, buffers, clock, places })
     }
 
-    /// The recorder's number of a record's event, if that is on.
+    /// The recorder's number of a record's event, if the event is on.
     #[inline]
     fn number(&self, record: &[u8]) -> Option<u16> {
         let own = u16::from_le_bytes(*record.first_chunk()?);
@@ -107,6 +109,8 @@ impl Joined {
 
     #[inline]
     fn record(&self, number: u16, record: &[u8]) {
+        // The thread may move to another processor right after this. That is slower, and nothing worse: any number of
+        // producers may share a buffer.
         let processor = rustix::thread::sched_getcpu() % self.buffers.processors();
         let producer = Producer::new(self.buffers.buffer(processor));
         let mut words = [0; MOST_WORDS];
@@ -121,16 +125,15 @@ impl Joined {
     }
 }
 
-/// Where each event is in the invitation. The page's words are copied by nobody: an event may be switched later.
-fn places(page: &Page, events: &[(u16, u64)]) -> Vec<Option<usize>> {
+/// The position of each event in the invitation. Positions are kept and not the words, because an event may be switched
+/// later.
+fn places(page: &InvitationPage, events: &[(u16, u64)]) -> Vec<Option<usize>> {
     let most = events.iter().map(|(number, _)| usize::from(*number) + 1).max().unwrap_or(0);
     let mut places = vec![None; most.saturating_sub(usize::from(FIRST_EVENT))];
     for (number, fingerprint) in events {
-        let is_it =
-            |entry: &[core::sync::atomic::AtomicU64; 2]| entry[0].load(Ordering::Relaxed) == *fingerprint;
         let at = number.checked_sub(FIRST_EVENT).and_then(|nth| places.get_mut(usize::from(nth)));
         if let Some(place) = at {
-            *place = page.events().iter().position(is_it);
+            *place = page.position(*fingerprint);
         }
     }
     places

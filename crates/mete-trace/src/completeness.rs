@@ -1,5 +1,5 @@
-//! What is in a trace and what is not (NEW-2): for each processor and interval, as numbers that
-//! follow from serial numbers and never from a guess.
+//! What is in a trace and what is not (NEW-2), for each processor and interval. The numbers follow from serial numbers
+//! and never from a guess.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,31 +8,30 @@ use serde::{Deserialize, Serialize};
 pub struct Account {
     /// The processor, or the number of the file.
     pub processor: u32,
-    /// The processor whose programs' own events these are, if they have a file beside the kernel's.
+    /// The processor on which the programs ran whose own events these are, if they have a file beside the kernel's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub programs_of: Option<u32>,
     /// Serial number at which the interval begins.
     pub first_serial: u64,
-    /// Serial number behind the interval's last event.
+    /// One more than the serial number of the interval's last event.
     pub end_serial: u64,
     /// Records in the trace.
     pub records: u64,
     /// Events that occurred and are not in the trace: `end_serial - first_serial - records`.
     pub lost: u64,
-    /// Of these, events that were recorded but could not be written or read any more.
+    /// How many of these were recorded but could not be written, or can no longer be read.
     pub unwritten: u64,
     /// Earliest time stamp, in ticks; 0 without records.
     pub first_time: u64,
     /// Latest time stamp, in ticks; 0 without records.
     pub last_time: u64,
-    /// Whether the end of the recording is in it, or known from the description. If not, its recorder ended before it
-    /// could say how many events occurred: behind the end there may be more.
+    /// Whether the interval has the end of the recording, or the description tells it. If not, the recorder ended
+    /// before it could say how many events occurred. So there may have been more events after the interval.
     pub ended: bool,
 }
 
 impl Account {
-    /// Whether every event that occurred in the interval is in the trace, and the interval has
-    /// an end.
+    /// Whether every event that occurred in the interval is in the trace, and the end of the recording is known.
     pub fn is_complete(&self) -> bool {
         self.lost == 0 && self.ended
     }

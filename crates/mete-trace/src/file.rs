@@ -1,5 +1,5 @@
-//! One processor's file of blocks, read block by block. The file may be damaged, cut, or somebody
-//! else's: every byte is checked before it is believed.
+//! One processor's file of blocks, read block by block. The file may be damaged or cut, or may be another program's
+//! file: every byte is checked before it is used.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use crate::block::{self, Damage, HEADER_BYTES, Header, RecordingId, What, offset};
 
-/// Something that keeps a part of a trace from being read. What surrounds it can be.
+/// Why a part of a trace cannot be read. The parts around it can be.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// A block is not what was written.
@@ -34,12 +34,12 @@ pub enum ReadError {
         path: PathBuf,
         /// The first block's place in the file, from 0.
         block: u64,
-        /// The last block's.
+        /// The last block's place in the file.
         last: u64,
         /// Where in the file the first one begins.
         at: u64,
     },
-    /// The file ends in the middle of a block, as that of a recorder that was killed may.
+    /// The file ends in the middle of a block, which happens when a recorder is killed.
     #[error("{path}, block {block} (from byte {at}): the file ends after {bytes} bytes of it; it is not read", path = path.display())]
     Cut {
         /// The file.
@@ -48,22 +48,22 @@ pub enum ReadError {
         block: u64,
         /// Where in the file it begins.
         at: u64,
-        /// How much of it is there.
+        /// How many bytes of it are there.
         bytes: u64,
     },
-    /// The file ends before the recording did, and the description knows it.
+    /// The file ends before the recording did, as the description says.
     #[error(
-        "{path}: the file was cut: it has what occurred before #{end_serial}, and the recorder has written more, before #{promised}", path = path.display()
+        "{path}: the file was cut: it has the events before #{end_serial}, and the recorder has written those before #{promised}", path = path.display()
     )]
     Short {
         /// The file.
         path: PathBuf,
-        /// Serial number behind the last event that the file accounts for.
+        /// One more than the serial number of the last event that the file accounts for.
         end_serial: u64,
-        /// That behind the last event of the recording, by its description.
+        /// One more than the serial number of the last event of the recording, as the description says.
         promised: u64,
     },
-    /// The trace's last description.
+    /// The trace's last description cannot be read.
     #[error("{why}; what was known when recording began is used instead")]
     Description {
         /// What is wrong with it.
@@ -74,14 +74,14 @@ pub enum ReadError {
     File {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// Where in the file.
         at: u64,
         /// The system's answer.
         source: io::Error,
     },
 }
 
-/// Whether a block has nothing in it.
+/// Whether the error says that nothing was written into a block.
 pub(crate) fn is_unwritten(error: &ReadError) -> bool {
     matches!(error, ReadError::Damaged { damage: Damage { what: What::Unwritten, .. }, .. })
 }
@@ -89,7 +89,7 @@ pub(crate) fn is_unwritten(error: &ReadError) -> bool {
 /// An open file of blocks.
 #[derive(Debug)]
 pub struct BlockFile {
-    /// `None` where there is none.
+    /// `None` if the file could not be opened.
     file: Option<File>,
     path: PathBuf,
     bytes: u64,
@@ -120,7 +120,7 @@ impl BlockFile {
         Ok(this)
     }
 
-    /// In the place of a file that cannot be opened: it has no block.
+    /// Stands in for a file that cannot be opened: it has no block.
     pub(crate) fn absent(path: &Path, processor: u32, block_bytes: u32, recording: RecordingId) -> BlockFile {
         let path = path.to_owned();
         BlockFile { file: None, path, bytes: 0, processor, block_bytes, recording, first_number: 0 }
@@ -131,12 +131,13 @@ impl BlockFile {
         self.file.is_some()
     }
 
-    /// The number of the block at the front: that of a flight recorder's trace is not 0. Any sound
-    /// block tells it.
+    /// The number of the first block in the file, which is not 0 in a flight recorder's trace. Any sound block tells
+    /// it.
     fn find_first_number(&self) -> u64 {
         let (mut bytes, mut block) = (Vec::new(), 0);
         while block < self.blocks() {
             let read = self.read_any(block, &mut bytes);
+            // A sound block whose number is smaller than its position was moved here. Then the next block decides.
             if let Some(first) = read.as_ref().ok().and_then(|header| header.number.checked_sub(block)) {
                 return first;
             }
@@ -148,14 +149,15 @@ impl BlockFile {
         0
     }
 
-    /// The block behind those that follow this one and into which nothing was written, either. Where the file has no
-    /// room on the disk, it is not read: it may be larger than any disk.
+    /// The next block after `block` into which something was written. Holes, where the file has no room on the disk,
+    /// are skipped and not read: the file may be larger than any disk.
     pub(crate) fn end_of_nothing(&self, block: u64) -> u64 {
         let mut block = block + 1;
         while block < self.blocks() {
             let beginning = self.place(block);
             let next = self.next_data(beginning);
             if next >= beginning.saturating_add(self.block_bytes.into()) {
+                // The whole block is a hole. The block in which the data begin again is looked at next.
                 block = (next / u64::from(self.block_bytes)).min(self.blocks());
                 continue;
             }
@@ -167,22 +169,23 @@ impl BlockFile {
         block
     }
 
-    /// Where the file has something on the disk, at this place or behind it; where its file system does not say, here.
+    /// The first byte from `at` on that the file has on the disk. If the file system cannot say that, it is `at`.
     fn next_data(&self, at: u64) -> u64 {
         let Some(file) = &self.file else { return at };
         match seek(file, SeekFrom::Data(at)) {
             Ok(place) => place,
+            // There is nothing but a hole up to the end of the file.
             Err(Errno::NXIO) => self.bytes.max(at),
             Err(_) => at,
         }
     }
 
-    /// What is wrong with these blocks and those before `end`.
+    /// The error for a stretch of unwritten blocks, from `block` to the one before `end`.
     pub(crate) fn unwritten(&self, block: u64, end: u64) -> ReadError {
         ReadError::Unwritten { path: self.path.clone(), block, last: end - 1, at: self.place(block) }
     }
 
-    /// Places for blocks, the last of which may be incomplete.
+    /// The number of places for blocks. The last block may be incomplete.
     pub fn blocks(&self) -> u64 {
         self.bytes.div_ceil(self.block_bytes.into())
     }
@@ -192,7 +195,7 @@ impl BlockFile {
         self.first_number
     }
 
-    /// The processor that it was recorded on.
+    /// The processor that the file belongs to.
     pub fn processor(&self) -> u32 {
         self.processor
     }
@@ -206,7 +209,7 @@ impl BlockFile {
     ///
     /// # Errors
     ///
-    /// [`ReadError`] if it is not what was written; `into` holds nothing then.
+    /// [`ReadError`] if it is not what was written. `into` is empty then.
     pub fn read(&self, block: u64, into: &mut Vec<u8>) -> Result<Header, ReadError> {
         let header = self.read_any(block, into)?;
         if header.number == self.first_number.wrapping_add(block) {
@@ -221,9 +224,9 @@ impl BlockFile {
         into.clear();
         let header = self.header(block)?;
         into.resize(header.written_bytes(), 0);
-        let checked = self.read_part(block, into);
-        let damage = |damage| self.damaged(block, damage);
-        let checked = checked.and_then(|()| block::check(&header, into).map_err(damage));
+        let checked = self
+            .read_part(block, into)
+            .and_then(|()| block::check(&header, into).map_err(|damage| self.damaged(block, damage)));
         if checked.is_err() {
             into.clear();
         }
@@ -235,33 +238,35 @@ impl BlockFile {
         self.read_part(block, &mut bytes)?;
         let header =
             Header::decode(&bytes, self.block_bytes).map_err(|damage| self.damaged(block, damage))?;
-        let damage = |at, name| Err(self.damaged(block, Damage { at, what: What::Field(name) }));
-        if header.recording != self.recording {
-            return damage(offset::RECORDING, "recording");
-        }
-        if header.processor != self.processor {
-            return damage(offset::PROCESSOR, "processor");
-        }
-        Ok(header)
+        let (at, name) = if header.recording != self.recording {
+            (offset::RECORDING, "recording")
+        } else if header.processor != self.processor {
+            (offset::PROCESSOR, "processor")
+        } else {
+            return Ok(header);
+        };
+        Err(self.damaged(block, Damage { at, what: What::Field(name) }))
     }
 
     /// Reads the front of a block.
     fn read_part(&self, block: u64, into: &mut [u8]) -> Result<(), ReadError> {
         let at = self.place(block);
         let there = self.bytes.saturating_sub(at);
-        let path = || self.path.clone();
         let file = self.file.as_ref().filter(|_| there >= into.len() as u64);
-        let Some(file) = file else {
-            return Err(ReadError::Cut { path: path(), block, at, bytes: there });
-        };
+        let Some(file) = file else { return Err(self.cut(block, there)) };
         match file.read_exact_at(into, at) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                Err(ReadError::Cut { path: path(), block, at, bytes: 0 })
-            }
-            read => read.map_err(|source| ReadError::File { path: path(), at, source }),
+            // The file has become shorter since it was opened.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(self.cut(block, 0)),
+            read => read.map_err(|source| ReadError::File { path: self.path.clone(), at, source }),
         }
     }
 
+    /// The error for a block of which the file has only this number of bytes.
+    fn cut(&self, block: u64, bytes: u64) -> ReadError {
+        ReadError::Cut { path: self.path.clone(), block, at: self.place(block), bytes }
+    }
+
+    /// Where a block begins in the file.
     fn place(&self, block: u64) -> u64 {
         block.saturating_mul(self.block_bytes.into())
     }
@@ -270,8 +275,8 @@ impl BlockFile {
         ReadError::Damaged { path: self.path.clone(), block, at: self.place(block), damage }
     }
 
-    /// The first block in which there may be records from this time on. If a block on the way
-    /// cannot be read, the first of all.
+    /// The first block that may have records from this time on. If a block that the search needs cannot be read, the
+    /// first block of all.
     pub fn find(&self, time: u64) -> u64 {
         let (mut low, mut high) = (0, self.blocks());
         let mut bytes = Vec::new();
@@ -279,6 +284,7 @@ impl BlockFile {
             let middle = low + (high - low) / 2;
             match self.read(middle, &mut bytes) {
                 Ok(header) if header.last_time < time => low = middle + 1,
+                // Only the last block can be cut, and no block comes after it.
                 Ok(_) | Err(ReadError::Cut { .. }) => high = middle,
                 Err(_) => return 0,
             }
@@ -286,10 +292,10 @@ impl BlockFile {
         low
     }
 
-    /// Whether times rise throughout the file, so that they tell where to look: its last sound
-    /// block says so.
+    /// Whether times rise throughout the file, so that they tell where to look. The last sound block says so.
     pub fn is_ordered(&self) -> bool {
         let mut bytes = Vec::new();
+        // The very last block may be cut, if the recorder was killed. Then the one before is asked.
         let last = (0..self.blocks()).rev().take(2).find_map(|block| self.read(block, &mut bytes).ok());
         last.is_some_and(|header| header.flags & block::FLAG_DISORDER == 0)
     }

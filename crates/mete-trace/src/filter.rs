@@ -5,8 +5,8 @@ use crate::reader::Gap;
 use crate::record::Record;
 use crate::value::Value;
 
-/// Which records are wanted. The default is all. Gaps are shown whatever events are wanted,
-/// because nobody knows which events are in them.
+/// Which records are wanted. The default is all of them. Gaps are shown whatever events are wanted, because it is not
+/// known which events are in a gap.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     events: Option<Vec<u16>>,
@@ -17,27 +17,31 @@ pub struct Filter {
     pub until: Option<u64>,
     /// Leave out the recorder's own marks around flushes.
     pub without_marks: bool,
-    sayings: Vec<Saying>,
+    conditions: Vec<FieldCondition>,
 }
 
-/// What a record has to say to be wanted.
+/// A condition on the content of a record.
 #[derive(Clone, Debug)]
-struct Saying {
-    /// In one of these fields, of each event by its number.
+struct FieldCondition {
+    /// The fields that count, of each event by its number.
     fields: Vec<Vec<FieldLayout>>,
-    /// One of these numbers.
+    /// One of the fields must have one of these numbers.
     numbers: Vec<u64>,
 }
 
-impl Saying {
-    fn is_in(&self, record: &Record<'_>) -> bool {
+impl FieldCondition {
+    fn holds_of(&self, record: &Record<'_>) -> bool {
         let fields = self.fields.get(usize::from(record.event)).map_or(&[][..], Vec::as_slice);
-        let number = |field: &FieldLayout| match field.value(record.bytes)? {
-            Value::Unsigned(number) => Some(number),
-            Value::Signed(number) => u64::try_from(number).ok(),
-            _ => None,
-        };
-        fields.iter().filter_map(number).any(|number| self.numbers.contains(&number))
+        fields.iter().filter_map(|field| number(field, record)).any(|number| self.numbers.contains(&number))
+    }
+}
+
+/// The number in a field, if it is one that is not negative.
+fn number(field: &FieldLayout, record: &Record<'_>) -> Option<u64> {
+    match field.value(record.bytes)? {
+        Value::Unsigned(number) => Some(number),
+        Value::Signed(number) => u64::try_from(number).ok(),
+        _ => None,
     }
 }
 
@@ -66,8 +70,8 @@ impl Filter {
         self
     }
 
-    /// Only events that have one of these numbers in one of these fields, each of which is given with its event's
-    /// number. The recorder's own marks say nothing of the kind.
+    /// Only events that have one of these numbers in one of these fields. Each field is given with its event's number.
+    /// The recorder's own marks have no such fields and are left out.
     pub fn saying(
         mut self,
         fields: impl IntoIterator<Item = (u16, FieldLayout)>,
@@ -79,7 +83,7 @@ impl Filter {
             of_events.resize(of_events.len().max(event + 1), Vec::new());
             of_events[event].push(field);
         }
-        self.sayings.push(Saying { fields: of_events, numbers: numbers.into_iter().collect() });
+        self.conditions.push(FieldCondition { fields: of_events, numbers: numbers.into_iter().collect() });
         self
     }
 
@@ -89,8 +93,8 @@ impl Filter {
         self
     }
 
-    /// The same processors and the same end, with all events: for a pass that learns from events which it does not show,
-    /// and asks [`Filter::has`] for those that it does.
+    /// The same processors and the same end, with all events. This is for a pass that also learns from events that it
+    /// does not show. That pass asks [`Filter::has`] which events it shows.
     pub fn with_all_events(&self) -> Filter {
         Filter { processors: self.processors.clone(), until: self.until, ..Filter::default() }
     }
@@ -105,7 +109,7 @@ impl Filter {
             && self.from.is_none_or(|from| record.time >= from)
             && self.until.is_none_or(|until| record.time <= until)
             && !(self.without_marks && record.is_dump_mark())
-            && self.sayings.iter().all(|saying| saying.is_in(record))
+            && self.conditions.iter().all(|condition| condition.holds_of(record))
     }
 
     /// Whether the events of this gap may have been in the wanted time.

@@ -1,9 +1,9 @@
 //! What a recorder hands to the programs that it starts, so that they record their own events: the buffers, and a
 //! memory file that says how large these are, which clock is used, and which events have which numbers.
 //!
-//! Both descriptors are inherited, their numbers in the environment. So whoever is started by the recorder may take
-//! part, nobody else, and nothing is left behind. Programs have buffers of their own, beside the kernel's: one that is
-//! killed in the middle of a record, or writes what it likes, harms no other's events.
+//! A program inherits both descriptors and finds their numbers in its environment. So only programs that the recorder
+//! has started can take part, and nothing is left behind. Programs have buffers of their own, beside the kernel's. A
+//! program that is killed in the middle of a record, or that writes bad data, harms no events of others.
 //!
 //! ```text
 //!   0   magic                           64 bits
@@ -13,9 +13,10 @@
 //!                       number, is on   32 bits each
 //! ```
 //!
-//! This file is the one definition; `include/mete_recorder.h` says the same in C, and a test holds the two together.
-//! Programs know events by their fingerprints: the numbers are those of the recorded schema, which may have other files
-//! than the one that a program's encoders were made from.
+//! This file is the one definition. `include/mete_recorder.h` says the same in C, and a test compares the two.
+//!
+//! Programs identify events by their fingerprints. The numbers are those of the recorded schema, which may consist of
+//! other files than the schema from which a program's encoders were made.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -30,17 +31,17 @@ use rustix::mm::ProtFlags;
 use crate::description::ClockSource;
 use crate::memory::{self, Buffers, Memory, MemoryError, READ_AND_WRITE};
 
-/// The environment's variable: the numbers of the two descriptors, `3,4`; the invitation's is the first.
+/// The environment variable. It has the numbers of the two descriptors, such as `3,4`; the invitation's comes first.
 pub const VARIABLE: &str = "METE_RECORDER";
 /// First word: "METEINV" and the version of this layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"METEINV\x01");
 /// Bytes of the memory file.
 pub const BYTES: usize = 20480;
-/// Where the events begin.
+/// The offset of the first event's entry.
 pub const EVENTS_OFFSET: usize = 24;
 /// Bytes of an event's entry.
 pub const EVENT_BYTES: usize = 16;
-/// A schema has no more events.
+/// The most events that a schema can have.
 pub const MAX_EVENTS: usize = 1024;
 
 const _: () = assert!(EVENTS_OFFSET + MAX_EVENTS * EVENT_BYTES <= BYTES);
@@ -48,7 +49,7 @@ const _: () = assert!(EVENTS_OFFSET + MAX_EVENTS * EVENT_BYTES <= BYTES);
 /// A recorder's invitation to programs.
 #[derive(Debug)]
 pub struct Invitation {
-    page: Page,
+    page: InvitationPage,
     file: OwnedFd,
     buffers: Arc<Memory>,
 }
@@ -57,45 +58,53 @@ pub struct Invitation {
 ///
 /// Invariant: `base` is a mapping of [`BYTES`] bytes until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct InvitationPage {
     base: NonNull<u8>,
 }
 
-// SAFETY: the mapping is reached as atomics alone.
-unsafe impl Send for Page {}
+// SAFETY: all access to the mapping is atomic.
+unsafe impl Send for InvitationPage {}
 // SAFETY: as above.
-unsafe impl Sync for Page {}
+unsafe impl Sync for InvitationPage {}
 
-impl Page {
-    pub(crate) fn map(file: &OwnedFd, access: ProtFlags) -> Result<Page, MemoryError> {
-        Ok(Page { base: memory::map(file, BYTES, access)? })
+impl InvitationPage {
+    pub(crate) fn map(file: &OwnedFd, access: ProtFlags) -> Result<InvitationPage, MemoryError> {
+        Ok(InvitationPage { base: memory::map(file, BYTES, access)? })
     }
 
     pub(crate) fn words(&self) -> &[AtomicU64] {
-        // SAFETY: so many bytes are mapped as long as this lives (invariant), beginning on a page.
+        // SAFETY: `BYTES` bytes are mapped as long as `self` lives (invariant), and the mapping begins on a page.
         unsafe { core::slice::from_raw_parts(self.base.cast().as_ptr(), BYTES / 8) }
     }
 
-    /// The entries: fingerprint, and number with switch.
+    /// The entries: each has a fingerprint, and a number with its switch.
     pub(crate) fn events(&self) -> &[[AtomicU64; 2]] {
         let (entries, _) = self.words()[EVENTS_OFFSET / 8..].as_chunks();
         let count = (self.words()[2].load(Ordering::Relaxed) >> 32) as usize;
+        // The count comes from shared memory, so it is limited here.
         &entries[..count.min(MAX_EVENTS)]
     }
 }
 
-impl Drop for Page {
+impl InvitationPage {
+    /// The position of the entry with this fingerprint.
+    pub(crate) fn position(&self, fingerprint: u64) -> Option<usize> {
+        self.events().iter().position(|entry| entry[0].load(Ordering::Relaxed) == fingerprint)
+    }
+}
+
+impl Drop for InvitationPage {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and no view outlives `self`. A failure leaves it mapped.
+        // SAFETY: the mapping is ours and no view outlives `self`. If unmapping fails, it stays mapped.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), BYTES) };
     }
 }
 
-/// The second word of an event's entry.
+/// In the second word of an event's entry: the event is on.
 const IS_ON: u64 = 1 << 32;
 
 impl Invitation {
-    /// An invitation to these buffers, for events by fingerprint and number. None is on.
+    /// An invitation to these buffers, for events by fingerprint and number. All events are off.
     ///
     /// # Errors
     ///
@@ -106,8 +115,8 @@ impl Invitation {
         events: &[(u64, u16)],
     ) -> Result<Invitation, MemoryError> {
         let file = memory::create("mete-invitation", BYTES)?;
-        let page = Page::map(&file, READ_AND_WRITE)?;
-        // From here on nobody can map it for writing.
+        let page = InvitationPage::map(&file, READ_AND_WRITE)?;
+        // From here on no process can map it for writing. Our own mapping stays writable.
         memory::seal(&file, SealFlags::FUTURE_WRITE | SealFlags::SEAL, BYTES)?;
         let invitation = Invitation { page, file, buffers };
         invitation.fill(clock, &events[..events.len().min(MAX_EVENTS)]);
@@ -124,10 +133,12 @@ impl Invitation {
             entry[0].store(*fingerprint, Ordering::Relaxed);
             entry[1].store(u64::from(*number), Ordering::Relaxed);
         }
+        // Last, with release: a program that sees it sees the other words.
         words[0].store(MAGIC, Ordering::Release);
     }
 
-    /// From now on these events are recorded, by their numbers, and no others. Programs notice at their next event.
+    /// From now on the events for whose numbers `is_on` holds are recorded, and no others. Programs see it at their
+    /// next event.
     pub fn switch(&self, is_on: impl Fn(u16) -> bool) {
         for entry in self.page.events() {
             let number = entry[1].load(Ordering::Relaxed) as u16;
@@ -135,11 +146,11 @@ impl Invitation {
         }
     }
 
-    /// Lets programs that are started from now on inherit it; says what [`VARIABLE`] must be for them.
+    /// Lets programs that are started from now on inherit the invitation. Returns the value of [`VARIABLE`] for them.
     ///
     /// # Errors
     ///
-    /// What the kernel says if it refuses.
+    /// The kernel's error if it refuses.
     pub fn hand_out(&self) -> io::Result<String> {
         let files = [self.file.as_fd(), self.buffers.fd()];
         for file in files {

@@ -1,21 +1,21 @@
 //! The layout of a recording buffer: one area for each processor. This file is the one definition;
-//! `include/mete_trace.h` says the same in C and a test holds the two together.
+//! `include/mete_trace.h` says the same in C, and a test compares the two.
 //!
 //! ```text
 //!   0        header    one page
 //!   4096     data      a power of two of bytes: the ring
-//!            slack     one page that a garbled position may spoil
+//!            slack     one page into which a producer with a garbled position may write
 //! ```
 //!
-//! The size of an area is a multiple of the page size, so that in an eBPF array of areas each
-//! begins on a page. Records are at most a page long and begin inside the data, because positions
-//! are masked: a producer that a garbled word leads astray ends in the slack.
+//! The size of an area is a multiple of the page size, so that in an eBPF array of areas each area begins on a page.
+//! Records are at most a page long. They begin inside the data, because positions are masked. So a producer with a
+//! garbled position ends in the slack.
 
 /// First word of every buffer: "METEBUF" and the layout's version.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"METEBUF\x01");
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 4096;
-/// Bytes behind the data.
+/// Bytes after the data.
 pub const SLACK_BYTES: usize = crate::record::MAX_BYTES;
 
 /// Header: [`MAGIC`].
@@ -24,13 +24,13 @@ pub const MAGIC_OFFSET: usize = 0;
 pub const PROCESSOR_OFFSET: usize = 8;
 /// Header: binary logarithm of the bytes of data, 32 bits.
 pub const SIZE_OFFSET: usize = 12;
-/// Header: the [`Reserve`](crate::protocol::Reserve) word, on a cache line of the producers'.
+/// Header: the [`Reserve`](crate::protocol::Reserve) word, on a cache line that only producers write.
 pub const RESERVE_OFFSET: usize = 64;
-/// Header: bytes ever released, 64 bits, on a cache line of the flush thread's.
+/// Header: bytes ever released, 64 bits, on a cache line that only the flush thread writes.
 pub const RELEASED_OFFSET: usize = 128;
-/// Header: bytes in use from which the flush thread is to be woken, 32 bits.
+/// Header: the number of bytes in use from which on the flush thread is woken, 32 bits.
 pub const MARK_OFFSET: usize = 136;
-/// Header: counts calls for the flush thread, 32 bits: what it sleeps on (a futex).
+/// Header: the counter of calls for the flush thread, 32 bits. The flush thread sleeps on it (a futex).
 pub const CALLS_OFFSET: usize = 192;
 
 /// The smallest data: 64 KiB.

@@ -1,5 +1,5 @@
-//! Recording: events of any layout go through per-processor buffers into a trace directory, and
-//! nothing is lost silently (KLogger, "the paper"; sections are cited where something is implemented).
+//! Recording: events of any layout go through per-processor buffers into a trace directory, and no event is lost
+//! silently. "The paper" is KLogger; comments name its sections where something is implemented.
 //!
 //! ```text
 //!   producers                buffer                flush thread             trace directory
@@ -12,21 +12,26 @@
 //!                                                memory, until dumped                     and gaps
 //! ```
 //!
-//! Principles, in the order in which they win:
+//! Principles, in order of precedence:
 //!
-//! 1. **Every event that occurs on a processor takes a serial number, also one that finds no room.**
-//!    A gap is a loss of exactly that size (KLOG-6), in the buffer, in the file and in every
-//!    [`Account`].
-//! 2. **Nothing is believed that was read from shared memory or from a file.** It is copied, then
-//!    checked; what is wrong is an error that names the place, and what surrounds it is read.
-//! 3. **Whatever happens to the recorder, the blocks that it wrote can be read.** A block is closed
-//!    before it is written and never changed.
+//! 1. **Every event that occurs on a processor takes a serial number, even if it finds no room.** A gap in the serial
+//!    numbers is a loss of exactly that size (KLOG-6): in the buffer, in the file and in every [`Account`].
+//! 2. **Nothing that was read from shared memory or from a file is trusted.** It is copied, then checked. If it is
+//!    wrong, the error names the place, and the parts around it are still read.
+//! 3. **Whatever happens to the recorder, the blocks that it wrote can be read.** A block is closed before it is
+//!    written and never changed afterwards.
 //! 4. **The producer pays least**: no lock, no system call, no other processor's memory.
 //!
-//! To record: make a [`Memory`], start a [`Recorder`], give a [`Producer`] to whoever has events, stop.
-//! To read: open a [`Trace`], go through its [`Merge`]. The file format is told to the byte in
-//! `docs/trace-format.md`; the buffer's, for producers in C and eBPF, in `include/mete_trace.h`.
+//! To record: make a [`Memory`], start a [`Recorder`], give a [`Producer`] to the code that has events, and stop. To
+//! read: open a [`Trace`] and go through its [`Merge`]. `docs/trace-format.md` describes every byte of the files.
+//! `include/mete_trace.h` describes the buffer, for producers in C and eBPF.
 //!
+//! | phase | modules |
+//! |---|---|
+//! | record an event | [`producer`], [`protocol`], [`buffer`], [`layout`], [`channel`] and [`invitation`] for programs |
+//! | flush | `flush`, [`consumer`], [`block`], [`sink`] |
+//! | keep a recording | [`recorder`], [`description`], `directory`, [`switch`], [`missed`], [`names`], [`symbols`] |
+//! | read a trace | [`trace`], [`merge`], [`reader`], [`mod@file`], [`filter`], [`value`] |
 //! ```no_run
 //! use std::sync::Arc;
 //! use mete_trace::{ClockSource, Description, Item, Filter, Memory, Buffers, Options, Producer, Recorder, Trace};
@@ -72,6 +77,8 @@ pub mod description;
 #[cfg(not(loom))]
 mod directory;
 #[cfg(not(loom))]
+mod error;
+#[cfg(not(loom))]
 pub mod file;
 #[cfg(not(loom))]
 pub mod filter;
@@ -95,7 +102,6 @@ pub mod producer;
 pub mod reader;
 #[cfg(not(loom))]
 pub mod recorder;
-#[cfg(not(loom))]
 #[cfg(not(loom))]
 mod schema;
 #[cfg(not(loom))]

@@ -1,33 +1,35 @@
-//! The memory of recording buffers: one area for each processor, in a sealed memory file that
-//! other processes can map, locked so that recording never waits for a page (KLogger §5.1).
+//! The memory of recording buffers: one area for each processor, in a sealed memory file that other processes can map.
+//! It is locked, so that recording never waits for a page (KLogger §5.1).
 
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::buffer::Buffer;
 use crate::layout::{self, area_bytes};
 
-/// Buffers for processors, wherever their memory comes from: a [`Memory`], or a mapped eBPF array.
+/// Buffers for processors, in any kind of memory: a [`Memory`], or a mapped eBPF array.
 pub trait Buffers: Send + Sync + 'static {
-    /// How many buffers there are.
+    /// The number of buffers.
     fn processors(&self) -> usize;
 
     /// The buffer of one processor, `0..processors()`.
     fn buffer(&self, processor: usize) -> Buffer<'_>;
 
-    /// The processor whose programs' own events go into this buffer, where it is one beside the kernel's.
+    /// The processor on which the programs run whose own events go into this buffer; `None` if this is one of the
+    /// kernel's buffers, or if the kernel has none.
     fn programs_of(&self, buffer: usize) -> Option<u32> {
         let _ = buffer;
         None
     }
 
-    /// Whether one producer alone fills this buffer, in order of time, with what has happened before. Marks of this
-    /// moment would be out of order in it: there are none of flushes, and that events are switched is for the producer to
-    /// [mark](crate::switch::mark).
+    /// Whether a single producer fills this buffer, in order of time, with events that happened earlier. Marks of the
+    /// present moment would be out of order there. So flushes leave no marks in it, and the producer itself
+    /// [marks](crate::switch::mark) events that are switched.
     fn is_gathered(&self, buffer: usize) -> bool {
         let _ = buffer;
         false
@@ -50,25 +52,25 @@ pub enum MemoryError {
         /// Processors asked for.
         processors: usize,
     },
-    /// Not a memory file of ordinary pages, so that touching it could fail.
-    #[error("the offered recording buffers are no ordinary memory file; refused")]
+    /// The file is no memory file of ordinary pages, so that access to it could fail.
+    #[error("the offered recording buffers are not in an ordinary memory file; refused")]
     NotMemory,
-    /// The file could still change its size under whoever maps it.
+    /// The size of the file could still change while a process has it mapped.
     #[error("the offered recording buffers are not sealed against resizing (they have {found:?}); refused")]
     NotSealed {
-        /// The seals that it has.
+        /// The seals that the file has.
         found: SealFlags,
     },
-    /// The file has another size than the buffers that it is said to hold.
+    /// The size of the file does not fit the buffers that it is said to hold.
     #[error("the offered recording buffers have {found} bytes and should have {wanted}; refused")]
     WrongSize {
-        /// Bytes that it has.
+        /// Bytes that the file has.
         found: u64,
         /// Bytes that it should have.
         wanted: usize,
     },
     /// No recorder has written the buffers' headers.
-    #[error("the offered recording buffers were made by no recorder of this version; refused")]
+    #[error("the offered recording buffers were not made by a recorder of this version; refused")]
     NotMade,
     /// The kernel refused.
     #[error("cannot {what} {bytes} bytes for recording buffers: {source}")]
@@ -78,31 +80,31 @@ pub enum MemoryError {
         /// How much memory.
         bytes: usize,
         /// The kernel's answer.
-        source: rustix::io::Errno,
+        source: Errno,
     },
 }
 
 /// Recording buffers in a memory file.
 ///
-/// Invariant: `base` is a shared mapping of `processors` areas of `area_bytes(size_log2)` bytes
-/// of `file`, whose seals keep it that long, until the value is dropped.
+/// Invariant: `base` is a shared mapping of `processors` areas of `area_bytes(size_log2)` bytes of `file`. Its seals
+/// keep the file that long until the value is dropped.
 #[derive(Debug)]
 pub struct Memory {
     base: NonNull<u8>,
     size_log2: u32,
     processors: usize,
-    lock: Result<(), rustix::io::Errno>,
+    lock: Result<(), Errno>,
     file: OwnedFd,
 }
 
-// SAFETY: the mapping is reached only through `Buffer`, whose access is atomic.
+// SAFETY: the mapping is accessed only through `Buffer`, whose access is atomic.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Buffers of `2^size_log2` bytes each, zeroed and locked, their headers written. Where locking
-    /// is refused they can be paged out: [`Buffers::not_locked`] says so.
+    /// Buffers of `2^size_log2` bytes each, zeroed and locked, with their headers written. If locking is refused, they
+    /// can be paged out, and [`Buffers::not_locked`] says so.
     ///
     /// # Errors
     ///
@@ -116,7 +118,7 @@ impl Memory {
         let file = create("mete-trace", bytes)?;
         seal(&file, SealFlags::SEAL, bytes)?;
         let base = map(&file, bytes, READ_AND_WRITE)?;
-        // SAFETY: the mapping that was just made.
+        // SAFETY: this is the mapping that was just made.
         let lock = unsafe { rustix::mm::mlock(base.as_ptr().cast(), bytes) };
         let memory = Memory { base, size_log2, processors, lock, file };
         for processor in 0..processors {
@@ -129,7 +131,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`MemoryError`] if the file is none that [`Memory::new`] makes for these numbers, or cannot be mapped.
+    /// [`MemoryError`] if [`Memory::new`] does not make such a file for these numbers, or if it cannot be mapped.
     pub(crate) fn join(file: OwnedFd, processors: usize, size_log2: u32) -> Result<Memory, MemoryError> {
         let sizes = layout::MIN_SIZE_LOG2..=layout::MAX_SIZE_LOG2;
         if !sizes.contains(&size_log2) || !(1..=4096).contains(&processors) {
@@ -139,9 +141,9 @@ impl Memory {
         check(&file, bytes)?;
         let base = map(&file, bytes, READ_AND_WRITE)?;
         let memory = Memory { base, size_log2, processors, lock: Ok(()), file };
-        // Another file may have the number by now, and nothing must be written into that.
-        let is_made = |processor| memory.buffer(processor).is_initialised();
-        if (0..processors).all(is_made) { Ok(memory) } else { Err(MemoryError::NotMade) }
+        // By now the descriptor's number may stand for another file, and nothing must be written into that one.
+        let are_made = (0..processors).all(|processor| memory.buffer(processor).is_initialised());
+        if are_made { Ok(memory) } else { Err(MemoryError::NotMade) }
     }
 
     /// The memory file, for a producer in another process.
@@ -158,8 +160,8 @@ impl Buffers for Memory {
     fn buffer(&self, processor: usize) -> Buffer<'_> {
         assert!(processor < self.processors, "there is no buffer for processor {processor}");
         let bytes = area_bytes(self.size_log2);
-        // SAFETY: inside the mapping (checked above), aligned to a page, mapped as long as `self`
-        // (invariant), and reached as atomics alone.
+        // SAFETY: the area is inside the mapping (checked above), aligned to a page, mapped as long as `self` lives
+        // (invariant), and accessed as atomics only.
         let words = unsafe {
             let first = self.base.byte_add(processor * bytes).cast::<AtomicU64>();
             core::slice::from_raw_parts(first.as_ptr(), bytes / 8)
@@ -176,35 +178,33 @@ impl Buffers for Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         let bytes = self.processors * area_bytes(self.size_log2);
-        // SAFETY: the mapping is ours and no view outlives `self`. A failure leaves it mapped.
+        // SAFETY: the mapping is ours and no view outlives `self`. If unmapping fails, it stays mapped.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), bytes) };
     }
 }
 
-/// The seals that buffers and invitations have: their size is final.
+/// The seals of buffers and invitations: their size is final.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 pub(crate) const READ_AND_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 
-/// A memory file whose size stays as it is.
+/// A memory file whose size is final.
 pub(crate) fn create(name: &str, bytes: usize) -> Result<OwnedFd, MemoryError> {
-    let failed = |what| move |source| MemoryError::System { what, bytes, source };
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let file = rustix::fs::memfd_create(name, flags).map_err(failed("create a file of"))?;
-    rustix::fs::ftruncate(&file, bytes as u64).map_err(failed("make room for"))?;
+    let file = rustix::fs::memfd_create(name, flags).map_err(failed("create a file of", bytes))?;
+    rustix::fs::ftruncate(&file, bytes as u64).map_err(failed("make room for", bytes))?;
     seal(&file, SealFlags::SHRINK | SealFlags::GROW, bytes)?;
     Ok(file)
 }
 
-/// Makes sure that a file is one of [`create`], and stays as it is: memory that its maker could cut would kill whoever
-/// touches it.
+/// Checks that a file is one that [`create`] makes, and can no longer change. A process that accesses a mapping whose
+/// file was cut is killed.
 pub(crate) fn check(file: &OwnedFd, bytes: usize) -> Result<(), MemoryError> {
-    /// The file system of memory files with ordinary pages. On huge ones, touching memory can fail.
+    /// The file system of memory files with ordinary pages. Access to huge pages can fail.
     const TMPFS: i128 = 0x0102_1994;
-    let failed = |source| MemoryError::System { what: "look at", bytes, source };
-    let found = rustix::fs::fstat(file).map_err(failed)?;
+    let found = rustix::fs::fstat(file).map_err(failed("look at", bytes))?;
     let is_file = rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::RegularFile;
-    let system = rustix::fs::fstatfs(file).map_err(failed)?;
+    let system = rustix::fs::fstatfs(file).map_err(failed("look at", bytes))?;
     if !is_file || i128::from(system.f_type) != TMPFS {
         return Err(MemoryError::NotMemory);
     }
@@ -212,22 +212,26 @@ pub(crate) fn check(file: &OwnedFd, bytes: usize) -> Result<(), MemoryError> {
     if !seals.contains(SEALS) {
         return Err(MemoryError::NotSealed { found: seals });
     }
-    // Sealed, so that it stays so.
-    let length = rustix::fs::fstat(file).map_err(failed)?.st_size as u64;
+    // Read after the seals: from here on the length cannot change.
+    let length = rustix::fs::fstat(file).map_err(failed("look at", bytes))?.st_size as u64;
     if length != bytes as u64 { Err(MemoryError::WrongSize { found: length, wanted: bytes }) } else { Ok(()) }
 }
 
 pub(crate) fn seal(file: &OwnedFd, seals: SealFlags, bytes: usize) -> Result<(), MemoryError> {
-    let failed = |source| MemoryError::System { what: "seal", bytes, source };
-    rustix::fs::fcntl_add_seals(file, seals).map_err(failed)
+    rustix::fs::fcntl_add_seals(file, seals).map_err(failed("seal", bytes))
+}
+
+/// Makes an error of the kernel's answer.
+fn failed(what: &'static str, bytes: usize) -> impl Fn(Errno) -> MemoryError {
+    move |source| MemoryError::System { what, bytes, source }
 }
 
 /// Maps the beginning of a file, shared.
 pub(crate) fn map(file: &OwnedFd, bytes: usize, access: ProtFlags) -> Result<NonNull<u8>, MemoryError> {
-    let failed = |source| MemoryError::System { what: "map", bytes, source };
     // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing.
     let base = unsafe { rustix::mm::mmap(core::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) };
-    NonNull::new(base.map_err(failed)?.cast()).ok_or(failed(rustix::io::Errno::NOMEM))
+    let base = base.and_then(|base| NonNull::new(base.cast()).ok_or(Errno::NOMEM));
+    base.map_err(failed("map", bytes))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! All processors' records in one order: by time stamp, and by processor where these are equal.
+//! All processors' records in one order: by time stamp, and by processor where time stamps are equal.
 //!
-//! One processor's records stay in the order of their serial numbers, also where its clock went
-//! back. Gaps and unreadable parts come where the records before them were.
+//! The records of one processor stay in the order of their serial numbers, even if its clock went back. A gap or an
+//! unreadable part comes where the records before it were.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,7 +15,7 @@ use crate::reader::{Item, ProcessorReader, Step};
 #[derive(Debug)]
 pub struct Merge {
     readers: Vec<ProcessorReader>,
-    /// What each reader has come to and nobody has seen yet.
+    /// The step of each reader that was taken and not handed out yet.
     steps: Vec<Option<Step>>,
     /// Time and reader of each such step, the earliest first.
     heads: BinaryHeap<Reverse<(u64, usize)>>,
@@ -40,22 +40,24 @@ impl Merge {
         merge
     }
 
-    /// Takes a reader's next step; the time at which it comes, `None` at the end of the file.
+    /// Takes a reader's next step. Returns its time; `None` at the end of the file.
     #[inline]
     fn advance(&mut self, index: usize) -> Option<u64> {
         let reader = &mut self.readers[index];
         let before = reader.last_time();
         let step = reader.step()?;
         self.steps[index] = Some(step);
+        // The latest time so far, and not the record's own: so records stay in order where a clock goes back.
         Some(reader.last_time().max(before).unwrap_or(0))
     }
 
-    /// The reader that comes next, where that of the last step may go on. Mostly it does, and nothing is sorted.
+    /// The reader whose step comes next. Mostly it is the last one again, and nothing needs to be sorted.
     #[inline]
     fn next_reader(&mut self) -> Option<usize> {
         let Some(last) = self.last.take() else { return Some(self.heads.pop()?.0.1) };
         let Some(time) = self.advance(last) else { return Some(self.heads.pop()?.0.1) };
         match self.heads.peek_mut() {
+            // Another reader is earlier: the two change places, which costs one sift instead of a pop and a push.
             Some(mut head) if (time, last) > head.0 => {
                 let Reverse((_, index)) = std::mem::replace(&mut *head, Reverse((time, last)));
                 Some(index)
@@ -64,7 +66,7 @@ impl Merge {
         }
     }
 
-    /// The next record or gap, or a part that cannot be read; after that it goes on.
+    /// The next record or gap, or the error for a part that cannot be read. After an error the merge goes on.
     #[allow(clippy::should_implement_trait, reason = "what it hands out is borrowed from it")]
     pub fn next(&mut self) -> Option<Result<Item<'_>, ReadError>> {
         if !self.missing.is_empty() {
@@ -84,11 +86,11 @@ impl Merge {
         }
     }
 
-    /// What was gone through so far, of each processor (NEW-2). Filters on events leave it alone.
+    /// What has been read so far, of each processor (NEW-2). Filters on events do not change it.
     pub fn accounts(&self) -> Vec<Account> {
         self.readers.iter().map(ProcessorReader::account).collect()
     }
-    /// How many blocks were read, and how many there are to read at most.
+    /// The number of blocks that were read, and the number of all blocks that may have to be read.
     pub fn blocks(&self) -> (u64, u64) {
         let blocks = self.readers.iter().map(ProcessorReader::blocks);
         blocks.fold((0, 0), |(done, all), (read, of)| (done + read, all + of))

@@ -1,4 +1,4 @@
-//! The names of threads: events say numbers, people think in names.
+//! The names of threads: events have numbers, people think in names.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,16 +12,17 @@ use serde::{Deserialize, Serialize};
 /// A thread that lived while it was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadName {
-    /// The kernel's number of it.
+    /// The kernel's number of the thread.
     pub thread: u32,
     /// The number of the process that it belongs to.
     pub process: u32,
-    /// What it was called when it was looked at last, as [`written`].
+    /// Its name when the recorder looked last, as [`written`].
     pub name: String,
 }
 
-/// A name, which may be any bytes, as text that says exactly which: a byte that is not part of a UTF-8 letter is `\xff`, and
-/// a backslash `\\`. The kernel cuts names behind 15 bytes, also in the middle of a letter.
+/// A thread's name, which may be any bytes, as text from which the bytes can be recovered. A byte that is not part of a
+/// UTF-8 letter becomes `\xff`, and a backslash `\\`. The kernel cuts names after 15 bytes, even in the middle of a
+/// letter.
 pub fn written(name: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(name) {
         Ok(name) if !name.contains('\\') => Cow::Borrowed(name),
@@ -34,12 +35,12 @@ fn chunk_written(chunk: std::str::Utf8Chunk<'_>) -> String {
     chunk.valid().replace('\\', "\\\\") + &invalid.collect::<String>()
 }
 
-/// The number of the namespace in which processes have the numbers that the kernel's events say.
+/// The number of the namespace in which processes have the numbers that the kernel's events carry.
 const INITIAL_NAMESPACE: u64 = 0xefff_fffc;
 
-/// All threads that live, in the order of their numbers; of other users' too, where `/proc` shows them. Those that
-/// end while this looks are left out. None in another namespace of processes than the first: their numbers there
-/// would be held for those of others.
+/// All living threads, in the order of their numbers. Threads of other users are among them if `/proc` shows them.
+/// Threads that end during the call are left out. In another process namespace than the first the list is empty: the
+/// numbers there would be taken for those of other threads.
 pub fn living() -> Vec<ThreadName> {
     if !is_initial_namespace() {
         return Vec::new();
@@ -49,14 +50,13 @@ pub fn living() -> Vec<ThreadName> {
     all
 }
 
-/// Adds the threads of `later` to those of `known`. A number that both have was looked at last in `later`; what it
-/// stood for until then is handed back where that is something else.
+/// Adds the threads of `later` to `known`. If both have a number, the entry in `later` is the newer one and replaces
+/// the other. Returns the replaced entries that differ from the new ones.
 pub fn merge(known: &mut Vec<ThreadName>, later: Vec<ThreadName>) -> Vec<ThreadName> {
     let mut all: BTreeMap<_, _> = known.drain(..).map(|of| (of.thread, of)).collect();
     let mut before = Vec::new();
     for of in later {
-        let is_other = |was: &ThreadName| *was != of;
-        before.extend(all.get(&of.thread).filter(|was| is_other(was)).cloned());
+        before.extend(all.get(&of.thread).filter(|was| **was != of).cloned());
         all.insert(of.thread, of);
     }
     *known = all.into_values().collect();
@@ -70,6 +70,7 @@ fn is_initial_namespace() -> bool {
 fn of_process(process: u32) -> impl Iterator<Item = ThreadName> {
     let tasks = Path::new("/proc").join(process.to_string()).join("task");
     numbers(&tasks).filter_map(move |thread| {
+        // `None` if the thread has ended since its directory was listed.
         let name = fs::read(tasks.join(thread.to_string()).join("comm")).ok()?;
         let name = written(name.strip_suffix(b"\n").unwrap_or(&name)).into_owned();
         Some(ThreadName { thread, process, name })
@@ -82,7 +83,7 @@ fn numbers(directory: &Path) -> impl Iterator<Item = u32> + use<> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// What a trace says of somebody may be anything, and must not steer a terminal.
+/// A text from a trace without control characters: a trace may hold anything, and must not steer a terminal.
 pub fn without_controls(text: &str) -> String {
     text.chars().map(letters::shown).collect()
 }

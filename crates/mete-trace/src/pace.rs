@@ -1,30 +1,31 @@
-//! When a flush thread looks at its buffer again, if nobody calls it.
+//! When a flush thread looks at its buffer again if no producer calls it.
 
 use std::time::Duration;
 
-/// The shortest sleep. It also bounds how much of its processor a flush thread at a real-time
-/// priority can take from everybody else: it sleeps this long after each pass over the buffer.
+/// The shortest sleep. It also limits how much of its processor a flush thread at a real-time priority can take from
+/// all other threads: it sleeps this long after each pass over the buffer.
 pub const SHORTEST: Duration = Duration::from_millis(1);
-/// The longest sleep: producers that cannot call fill a buffer of 4 MiB in it only at 200 MB/s.
+/// The longest sleep. Producers that cannot call fill a buffer of 4 MiB in this time only at 200 MB/s.
 pub const LONGEST: Duration = Duration::from_millis(20);
 
 /// Follows the rate at which a buffer fills.
 #[derive(Debug)]
 pub struct Pace {
     capacity: u64,
-    /// Bytes a second, of the last stretch.
+    /// The rate since the previous look, in bytes a second.
     rate: u64,
 }
 
 impl Pace {
-    /// For a buffer of so many bytes.
+    /// For a buffer of `capacity` bytes.
     pub fn new(capacity: u32) -> Pace {
         Pace { capacity: capacity.into(), rate: 0 }
     }
 
-    /// Notes that `bytes` came in `time`, and says how long to sleep now that `used` bytes are in
-    /// the buffer: as long as it takes to fill half of what is free.
+    /// Notes that `bytes` came in `time`. Returns how long to sleep now that `used` bytes are in the buffer: as long as
+    /// half of the free space takes to fill.
     pub fn next(&mut self, bytes: u64, time: Duration, used: u32) -> Duration {
+        // At least 1, because it divides.
         let nanoseconds = time.as_nanos().max(1);
         self.rate = (u128::from(bytes) * 1_000_000_000 / nanoseconds) as u64;
         let half_free = self.capacity.saturating_sub(used.into()) / 2;

@@ -8,23 +8,23 @@ use crate::buffer::Buffer;
 use crate::protocol::{self, Place};
 use crate::record::{HEADER_BYTES, Head, MAX_BYTES, PADDING};
 
-/// What became of an event.
+/// What happened to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the flush thread is to be called at the low-water mark"]
 pub enum Outcome {
     /// It is in the buffer.
     Written,
-    /// It is in the buffer, and less is free now than the low-water mark asks for: somebody should
-    /// [call](Producer::call_flush) the flush thread, which comes by itself, too, but later.
+    /// It is in the buffer, and less is free now than the low-water mark asks for. The caller should
+    /// [call](Producer::call_flush) the flush thread. Without a call that thread comes later by itself.
     WrittenAtMark,
-    /// There was no room. Its serial number is taken, so the gap shows.
+    /// There was no room. Its serial number is taken, so the gap shows the loss.
     Lost,
 }
 
-/// Records into one buffer. Any number of producers may share it; they should run on the buffer's
-/// own processor, because they disturb each other otherwise.
+/// Records into one buffer. Any number of producers may share it. They should run on the buffer's own processor,
+/// because otherwise they slow each other down.
 ///
-/// A producer in another process that is killed between taking a place and writing it leaves a hole
+/// A producer in another process may be killed after it took a place and before it wrote its record. It leaves a hole,
 /// at which the flush thread stops; see [`Consumer::abandon`](crate::Consumer::abandon).
 #[derive(Clone, Copy, Debug)]
 pub struct Producer<'a> {
@@ -37,10 +37,10 @@ impl<'a> Producer<'a> {
         Producer { buffer }
     }
 
-    /// Records one event: its number and its fields' words. No lock, no system call; one locked
-    /// instruction. `clock` may be called several times; the last reading is the time stamp.
+    /// Records one event: its number and its fields' words. It takes no lock, makes no system call, and executes one
+    /// locked instruction. It may call `clock` several times; the last reading is the time stamp.
     ///
-    /// An event that is larger than any record may be, or whose number means padding, is lost.
+    /// An event that is larger than the largest record, or whose number means padding, is lost.
     #[inline(always)]
     pub fn record(&self, event: u16, fields: &[u64], clock: impl Fn() -> u64) -> Outcome {
         let bytes = HEADER_BYTES + fields.len() * 8;
@@ -54,6 +54,7 @@ impl<'a> Producer<'a> {
         }
         self.write(event, bytes as u16, fields, &place);
         let mark = self.buffer.mark();
+        // Only the record that crosses the mark asks for a call: the ones after it would only repeat it.
         let crosses = place.used >= mark && place.used - place.padding - (bytes as u32) < mark;
         if crosses { Outcome::WrittenAtMark } else { Outcome::Written }
     }
@@ -86,17 +87,17 @@ impl<'a> Producer<'a> {
         Outcome::Lost
     }
 
-    /// Takes the serial numbers of so many events that are known to be lost, so that the gap shows.
+    /// Takes the serial numbers of this number of events that are known to be lost, so that the gap shows the loss.
     pub fn miss(&self, events: u32) {
         self.buffer.reserve_word().fetch_add(u64::from(events) << 32, Ordering::Relaxed);
     }
 
-    /// Wakes the flush thread, in whichever process it is. A system call.
+    /// Wakes the flush thread, in whatever process it runs. This makes a system call.
     #[cold]
     pub fn call_flush(&self) {
         let calls = self.buffer.calls();
         calls.fetch_add(1, Ordering::Release);
-        // A failure means that there is nobody to wake.
+        // A failure means that no thread sleeps there.
         let _ = futex::wake(calls, futex::Flags::empty(), 1);
     }
 }

@@ -12,20 +12,20 @@ use crate::record::{Head, Record, STAMP_OFFSET, unfold};
 pub struct Gap {
     /// The processor.
     pub processor: u32,
-    /// The number of the file that they would be in.
+    /// The number of the file in which they would be.
     pub file: u32,
     /// Serial number of the first of them.
     pub first_serial: u64,
-    /// How many.
+    /// The number of events.
     pub events: u64,
     /// Time stamp of the last record before the gap; `None` if there is none.
     pub after: Option<u64>,
-    /// Whether the trace has lost them: they were recorded, but their block cannot be read. If
-    /// not, they found no room in the buffer when they occurred.
+    /// Whether the trace has lost them: they were recorded, but their block cannot be read. If false, they found no
+    /// room in the buffer when they occurred.
     pub unreadable: bool,
 }
 
-/// What comes next in a trace.
+/// The next thing in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item<'a> {
     /// A record.
@@ -34,14 +34,14 @@ pub enum Item<'a> {
     Lost(Gap),
 }
 
-/// One step through a file. A record is looked at by [`ProcessorReader::record`].
+/// One step through a file. The record of a step is in [`ProcessorReader::record`].
 #[derive(Debug)]
 pub enum Step {
     /// A record.
     Record,
     /// A gap.
     Lost(Gap),
-    /// A part that cannot be read; the next step goes on behind it.
+    /// A part that cannot be read. The next step goes on after it.
     Unreadable(ReadError),
 }
 
@@ -55,7 +55,7 @@ pub struct ProcessorReader {
     until: Option<u64>,
     header: Header,
     bytes: Vec<u8>,
-    /// The current record and the place behind it.
+    /// The offset of the current record in `bytes`, and the offset after it.
     at: usize,
     next_at: usize,
     /// The serial number that should come next.
@@ -63,22 +63,22 @@ pub struct ProcessorReader {
     started: bool,
     last_time: Option<u64>,
     account: Account,
-    /// What the recorder said at its end that there is, until the file's end has been compared with it.
+    /// What the description promises to be in the file, until that has been compared with what the file has.
     promised: Option<Account>,
-    /// What that comparison has found to be missing.
-    owed: Option<Owed>,
-    /// Whether the last block that was gone on to cannot be read, which is said.
+    /// What is missing at the end, as found by that comparison.
+    missing: Option<MissingAtEnd>,
+    /// Whether the last block could not be read, which has been reported.
     is_unreadable: bool,
 }
 
-/// What occurred behind the end of a file.
+/// Events that occurred after the end of a file.
 #[derive(Debug)]
-struct Owed {
-    /// Serial number behind the last event.
+struct MissingAtEnd {
+    /// One more than the serial number of the last event.
     end_serial: u64,
-    /// Of those, events that were recorded and could not be written.
+    /// How many of them were recorded and could not be written.
     unwritten: u64,
-    /// Whether it was in the file once.
+    /// Whether they were in the file once.
     is_cut: bool,
 }
 
@@ -88,12 +88,12 @@ impl ProcessorReader {
         ProcessorReader::between(file, None, None)
     }
 
-    /// Goes through the blocks in which there may be records of these times, bounds included.
-    /// Records of other times come along.
+    /// Goes through the blocks that may have records of this time, bounds included. Other records in these blocks are
+    /// handed out, too.
     pub fn between(file: BlockFile, from: Option<u64>, until: Option<u64>) -> ProcessorReader {
         let ordered = file.is_ordered();
         let first = from.filter(|_| ordered).map_or(0, |time| file.find(time));
-        // The last block tells where the recording ends.
+        // At least the last block is read: it tells where the recording ends.
         let first = first.min(file.blocks().saturating_sub(1));
         let account = Account { processor: file.processor(), ..Account::default() };
         ProcessorReader {
@@ -106,35 +106,36 @@ impl ProcessorReader {
             at: 0,
             next_at: 0,
             expected: 0,
-            // The count begins at 0 where the file begins with the first block of all.
+            // If the file begins with the recording's first block, the serial numbers begin at 0.
             started: first == 0 && file.first_number() == 0,
             last_time: None,
             account,
             promised: None,
-            owed: None,
+            missing: None,
             is_unreadable: false,
             file,
         }
     }
 
-    /// The description of a finished recording says that there is so much: what the file has not is missing.
+    /// Tells the reader what the file must have according to the description of a finished recording. What the file
+    /// does not have of it is reported as missing.
     pub fn promised(mut self, account: Option<Account>) -> ProcessorReader {
         self.promised = account;
         self
     }
 
-    /// The file has the events of programs on this processor, if on any.
+    /// Tells the reader that the file has the events of programs on this processor, if it has.
     pub fn of_programs(mut self, programs_of: Option<u32>) -> ProcessorReader {
         self.account.programs_of = programs_of;
         self
     }
 
-    /// The processor that what is in the file happened on.
+    /// The processor on which the events in the file occurred.
     fn place(&self) -> u32 {
         self.account.programs_of.unwrap_or(self.account.processor)
     }
 
-    /// What was gone through so far.
+    /// What has been read so far.
     pub fn account(&self) -> Account {
         let end_serial = self.expected;
         let lost = end_serial - self.account.first_serial - self.account.records;
@@ -146,7 +147,7 @@ impl ProcessorReader {
         &self.file
     }
 
-    /// How many blocks were gone on to, and how many there are behind the first one.
+    /// The number of blocks that were read, and the number of blocks from the first one on.
     pub fn blocks(&self) -> (u64, u64) {
         (self.next_block - self.first_block, self.end_block - self.first_block)
     }
@@ -156,7 +157,7 @@ impl ProcessorReader {
         self.last_time
     }
 
-    /// The record that the last step came to.
+    /// The record of the last step.
     pub fn record(&self) -> Record<'_> {
         let bytes = &self.bytes[self.at..self.next_at];
         Record {
@@ -213,7 +214,7 @@ impl ProcessorReader {
         self.account.last_time = latest;
     }
 
-    /// The gap up to a serial number, if there is one. The count goes on behind it.
+    /// The gap from the expected serial number to `serial`, if there is one. After it, `serial` is expected.
     #[inline]
     fn gap_to(&mut self, serial: u64, unreadable: bool) -> Option<Gap> {
         let events = serial.checked_sub(self.expected).filter(|events| *events > 0)?;
@@ -223,7 +224,7 @@ impl ProcessorReader {
         Some(Gap { processor, file, first_serial, events, after: self.last_time, unreadable })
     }
 
-    /// Goes on to the next block; says what is missing between.
+    /// Goes to the next block. Returns the gap before it, if there is one; `None` at the end.
     fn next_block(&mut self) -> Option<Result<Option<Gap>, ReadError>> {
         if self.next_block >= self.end_block {
             return None;
@@ -238,6 +239,7 @@ impl ProcessorReader {
             Err(error) => return Some(Err(self.unreadable(block, error))),
         };
         if self.until.is_some_and(|until| header.records > 0 && header.first_time > until) {
+            // All later records are later still, because the file is in order of time.
             self.bytes.clear();
             self.next_block = self.end_block;
             self.promised = None;
@@ -246,7 +248,7 @@ impl ProcessorReader {
         Some(self.enter(block, header))
     }
 
-    /// Blocks without anything in them are gone over together.
+    /// The error for an unreadable block. Blocks into which nothing was written are skipped together.
     fn unreadable(&mut self, block: u64, error: ReadError) -> ReadError {
         if !is_unwritten(&error) {
             return error;
@@ -255,27 +257,28 @@ impl ProcessorReader {
         if self.next_block > block + 1 { self.file.unwritten(block, self.next_block) } else { error }
     }
 
-    /// Behind the last block: what the recorder has said to be there and is not.
+    /// After the last block: reports what the description promises and the file does not have.
     fn end(&mut self) -> Option<Step> {
         if let Some(promised) = self.promised.take() {
             let Account { end_serial, unwritten, .. } = promised;
-            let owed = Owed { end_serial, unwritten, is_cut: self.is_cut(&promised) };
-            let is_news = owed.is_cut && self.file.is_there() && !self.is_unreadable;
-            (self.owed, self.account.ended) = (Some(owed), true);
+            let missing = MissingAtEnd { end_serial, unwritten, is_cut: self.is_cut(&promised) };
+            let is_news = missing.is_cut && self.file.is_there() && !self.is_unreadable;
+            // Reported once: the next call finds `promised` empty, and hands out the gap.
+            (self.missing, self.account.ended) = (Some(missing), true);
             if is_news {
                 let path = self.file.path().to_owned();
                 let (end_serial, promised) = (self.expected, end_serial);
                 return Some(Step::Unreadable(ReadError::Short { path, end_serial, promised }));
             }
         }
-        let owed = self.owed.take()?;
-        let gap = self.gap_to(owed.end_serial, owed.is_cut)?;
-        self.account.unwritten += if owed.is_cut { 0 } else { owed.unwritten.min(gap.events) };
+        let missing = self.missing.take()?;
+        let gap = self.gap_to(missing.end_serial, missing.is_cut)?;
+        self.account.unwritten += if missing.is_cut { 0 } else { missing.unwritten.min(gap.events) };
         Some(Step::Lost(gap))
     }
 
-    /// Whether blocks that the recorder has written are gone. One that a full disk kept from writing its last block has
-    /// counted the others.
+    /// Whether blocks are gone that the recorder has written. If a full disk kept it from writing the last block, the
+    /// description still counts the others.
     fn is_cut(&self, promised: &Account) -> bool {
         let Account { records, unwritten, ended, .. } = self.account;
         let has_all = self.first_block > 0 || records + unwritten >= promised.records;
@@ -290,13 +293,14 @@ impl ProcessorReader {
         }
         if header.first_serial < self.expected {
             self.bytes.clear();
+            // Its events were accounted for already, so the block does not belong here. Its records are not read.
             let what = What::Field("first serial number");
             return Err(self.file.damaged(block, Damage { at: offset::FIRST_SERIAL, what }));
         }
         self.next_at = HEADER_BYTES;
         self.header = header;
         self.account.ended |= header.flags & FLAG_LAST != 0;
-        // What the block's own header does not call lost was in blocks that cannot be read.
+        // Missing events that the block's own header does not count as lost were in blocks that cannot be read.
         let unreadable = self.gap_to(header.first_serial - header.lost_before, true);
         Ok(unreadable.or_else(|| self.gap_to(header.first_serial, false)))
     }

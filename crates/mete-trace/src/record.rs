@@ -9,7 +9,7 @@
 //! ```
 //!
 //! All little endian. Each processor numbers the events that occur on it, also those that found
-//! no room in the buffer: a gap in the serial numbers is a loss, and its size (§4.3, KLOG-6).
+//! no room in the buffer: a gap in the serial numbers is a loss, and its length is the size of the loss (§4.3, KLOG-6).
 
 /// Bytes of a record's header.
 pub const HEADER_BYTES: usize = 16;
@@ -18,23 +18,23 @@ pub const MAX_BYTES: usize = 4096;
 /// Where the time stamp stands.
 pub const STAMP_OFFSET: usize = 8;
 
-/// The rest of a buffer that a record did not fit into. Only in buffers, never in a file; it
-/// carries no serial number and may be as short as one word.
+/// Fills the end of a buffer into which a record did not fit. It is only in buffers and never in a file. It has no
+/// serial number and may be as short as one word.
 pub const PADDING: u16 = 0xffff;
-/// A flush begins: what follows up to [`DUMP_FINISH`] may be the recorder's own doing (§5.2).
+/// A flush begins. The events up to [`DUMP_FINISH`] may be caused by the recorder itself (§5.2).
 pub const DUMP_BEGIN: u16 = 0xfffe;
 /// The flush is over.
 pub const DUMP_FINISH: u16 = 0xfffd;
-/// An event is recorded again from here on: see [`switch`](crate::switch).
+/// From here on an event is recorded again: see [`switch`](crate::switch).
 pub const SWITCHED_ON: u16 = 0xfffc;
-/// An event is not recorded from here on.
+/// From here on an event is not recorded.
 pub const SWITCHED_OFF: u16 = 0xfffb;
 /// The kernel left out programs: see [`missed`](crate::missed).
 pub const MISSED_RUNS: u16 = 0xfffa;
 /// The first of the reserved event numbers; a schema's events lie below it.
 pub const FIRST_RESERVED: u16 = 0xfff0;
 
-/// A record's first word: what is in it besides the time stamp.
+/// A record's first word: the header without the time stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Which event.
@@ -52,8 +52,8 @@ impl Head {
         Head { event: word as u16, bytes: (word >> 16) as u16, serial: (word >> 32) as u32 }
     }
 
-    /// The word as it stands in memory. Never zero, because no record has zero bytes: zero is
-    /// what an unwritten place holds.
+    /// The word as it stands in memory. It is never zero, because no record has zero bytes. Zero stands in a place that
+    /// is not written.
     #[inline(always)]
     pub const fn to_word(self) -> u64 {
         self.event as u64 | (self.bytes as u64) << 16 | (self.serial as u64) << 32
@@ -72,18 +72,18 @@ pub const fn is_sound_size(bytes: usize) -> bool {
     bytes >= HEADER_BYTES && bytes <= MAX_BYTES && bytes.is_multiple_of(8)
 }
 
-/// The whole serial number whose low half is `low`, the next one at or after `expected`.
+/// The whole serial number whose low half is `low`: the first one from `expected` on.
 #[inline(always)]
 pub const fn unfold(expected: u64, low: u32) -> u64 {
     expected.wrapping_add(low.wrapping_sub(expected as u32) as u64)
 }
 
-/// One record of a trace, borrowed from the block that it was read in.
+/// One record of a trace, borrowed from the block in which it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// The processor that it was recorded on.
+    /// The processor on which it was recorded.
     pub processor: u32,
-    /// The number of the file that it is in: the processor's, but for programs' events beside the kernel's.
+    /// The number of its file. That is the processor's number, except for programs' own events beside the kernel's.
     pub file: u32,
     /// Its number among the events of that file.
     pub serial: u64,

@@ -1,4 +1,4 @@
-//! What a trace says of the events of a schema.
+//! What a trace says about the events of a schema.
 
 use mete_schema::schema::{Event, Field};
 use mete_schema::types::{FieldType, Int};
@@ -7,7 +7,7 @@ use mete_schema::{Schema, Source};
 use crate::description::{Description, EventLayout, FieldKind, FieldLayout};
 
 impl Description {
-    /// The events of a schema, and its text, with which a trace can be understood without the schema's files.
+    /// The events of a schema, and its text. With the text a trace can be understood without the schema's files.
     pub fn of_schema(schema: &Schema, sources: &[Source]) -> Description {
         let text = sources.iter().map(|source| format!("{}\n", source.text.trim_end()));
         Description { schema: text.collect(), events: schema.events.iter().map(event).collect() }
@@ -24,7 +24,7 @@ fn event(event: &Event) -> EventLayout {
     }
 }
 
-/// Records have at most 256 bytes, so that places and sizes are small numbers.
+/// No number is cut: records of a schema have at most 256 bytes.
 fn field(field: &Field, offset: usize) -> FieldLayout {
     FieldLayout {
         name: field.name.clone(),

@@ -11,23 +11,24 @@ use mete_schema::folder::Folder;
 
 use crate::block::Block;
 use crate::completeness::Account;
+use crate::description::OF_FILE;
 use crate::directory;
 
 /// Takes blocks, in order.
 pub trait Sink: Send {
-    /// Takes blocks that follow each other. After an error none of them counts as taken, and the
-    /// caller comes again with the same ones.
+    /// Takes blocks that follow each other. After an error none of them counts as taken, and the caller comes again
+    /// with the same blocks.
     ///
     /// # Errors
     ///
-    /// Whatever the system answers, such as a full disk.
+    /// The system's error, such as a full disk.
     fn take(&mut self, blocks: &[Arc<Block>]) -> io::Result<()>;
 
-    /// What is there now, and what comes next, is wanted: it must not be let go soon.
+    /// Keeps what is there now and what comes next: it must not be let go soon.
     fn hold(&mut self) {}
 }
 
-/// One processor's file. Each block has its place; what a failed write left of blocks is taken away again.
+/// One processor's file. Each block has its place. What a failed write has left of a block is removed again.
 #[derive(Debug)]
 pub struct FileSink {
     file: File,
@@ -36,37 +37,37 @@ pub struct FileSink {
 }
 
 impl FileSink {
-    /// Creates the file, for its owner alone; it must not exist.
+    /// Creates the file, for its owner alone. It must not exist.
     ///
     /// # Errors
     ///
-    /// Whatever the system answers.
+    /// The system's error.
     pub fn create(path: &Path) -> io::Result<FileSink> {
         Ok(FileSink { file: directory::create(path)?, first: None })
     }
 
-    /// The same, in a folder that is held.
+    /// The same, in a folder that is held open.
     pub(crate) fn create_in(folder: &Folder, name: &str) -> io::Result<FileSink> {
-        Ok(FileSink { file: folder.create(name, directory::OF_FILE)?, first: None })
+        Ok(FileSink { file: folder.create(name, OF_FILE)?, first: None })
     }
 }
 
-/// What stands between the end of a block's records and the next block.
+/// The zeroes between the end of a block's records and the next block.
 static NOTHING: [u8; 64 << 10] = [0; 64 << 10];
 
 impl Sink for FileSink {
-    /// All blocks by one system call, unless the system takes fewer bytes at once.
+    /// Writes all blocks with one system call, unless the system takes fewer bytes at once.
     fn take(&mut self, blocks: &[Arc<Block>]) -> io::Result<()> {
         let Some(front) = blocks.first() else { return Ok(()) };
         let first = *self.first.get_or_insert(front.header.number);
         let place = (front.header.number - first) * u64::from(front.header.block_bytes);
-        // If not even that can be done, the next try overwrites it.
+        // If the file cannot be cut, either, the next try overwrites what is left.
         write_all_at(&self.file, &pieces(blocks), place).inspect_err(|_| drop(self.file.set_len(place)))
     }
 }
 
-/// Blocks with the gaps between them; behind the last there is none, so that a block that was
-/// closed early takes no more room than it needs.
+/// Blocks with the zeroes between them. After the last block there are none, so that a block that was closed early
+/// takes no more room than it needs.
 fn pieces(blocks: &[Arc<Block>]) -> Vec<&[u8]> {
     let mut pieces = Vec::with_capacity(2 * blocks.len());
     for (index, block) in blocks.iter().enumerate() {
@@ -85,6 +86,7 @@ fn write_all_at(file: &File, pieces: &[&[u8]], mut place: u64) -> io::Result<()>
     let mut slices: Vec<_> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
     let mut rest = &mut slices[..];
     while !rest.is_empty() {
+        // The kernel takes at most 1024 slices (UIO_MAXIOV).
         let most = rest.len().min(1024);
         match rustix::io::pwritev(file, &rest[..most], place) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -92,6 +94,7 @@ fn write_all_at(file: &File, pieces: &[&[u8]], mut place: u64) -> io::Result<()>
                 place += written as u64;
                 IoSlice::advance_slices(&mut rest, written);
             }
+            // A signal came before a byte was written; the same write is tried again.
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -102,30 +105,31 @@ fn write_all_at(file: &File, pieces: &[&[u8]], mut place: u64) -> io::Result<()>
 /// The newest blocks of one processor, in memory.
 #[derive(Clone, Debug)]
 pub struct Flight {
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<KeptBlocks>>,
     most: usize,
-    /// All processors' together: what happened on the others belongs to it.
+    /// One flag for all processors: events on the others belong to the event that is held.
     hold: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptBlocks {
     blocks: VecDeque<Arc<Block>>,
-    /// Whether something that came while they were held found no room, so that nothing may follow them.
+    /// Whether blocks came while the flight was held and found no room. Then no later block may follow the held ones.
     is_cut: bool,
 }
 
 impl Flight {
-    /// Keeps at most `bytes` bytes of whole blocks, at least one. `hold` is shared by all that are held together.
+    /// Keeps at most `bytes` bytes of whole blocks, but at least one block. `hold` is shared by all flights that are
+    /// held together.
     ///
-    /// While they are held, some so many more are taken and none is let go: what made somebody hold them stays, with
-    /// what led to it, however late it is fetched.
+    /// While a flight is held, the same number of further blocks is taken and none is let go. So the event for which it
+    /// is held stays, with the events that led to it, however late it is fetched.
     pub fn new(bytes: u64, block_bytes: u32, hold: Arc<AtomicBool>) -> Flight {
         let most = (bytes / u64::from(block_bytes)).max(1) as usize;
         Flight { kept: Arc::default(), most, hold }
     }
 
-    /// What others are to be held by, together with this.
+    /// The flag by which other flights are held together with this one.
     pub fn shared_hold(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.hold)
     }
@@ -135,13 +139,13 @@ impl Flight {
         self.lock().blocks.iter().cloned().collect()
     }
 
-    /// What a trace of them would say of itself, as the file of this number.
+    /// The account that a trace of these blocks would have, as the file of this number.
     pub fn account(&self, file: u32, programs_of: Option<u32>) -> Account {
         let kept = self.lock();
         let headers = || kept.blocks.iter().map(|block| &block.header);
         let none = Account { processor: file, programs_of, ..Account::default() };
         let Some((front, back)) = headers().next().zip(headers().next_back()) else { return none };
-        // What was let go before is not lost; what was lost before the first block of all is.
+        // Blocks that were let go are no loss. Events that were lost before the first block of all are.
         let first_serial = if front.number == 0 { 0 } else { front.first_serial };
         let records = headers().map(|header| u64::from(header.records)).sum();
         let filled = || headers().filter(|header| header.records > 0);
@@ -157,17 +161,18 @@ impl Flight {
         }
     }
 
-    /// They may be let go again.
+    /// Ends the hold: blocks may be let go again.
     pub fn release(&self) {
         self.hold.store(false, Ordering::Release);
         let mut kept = self.lock();
         if std::mem::take(&mut kept.is_cut) {
+            // Blocks are missing after these, and a trace's blocks must follow each other.
             kept.blocks.clear();
         }
     }
 
-    /// No code that holds the lock can leave the queue half changed.
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    /// The blocks, also after a panic: no code that holds the lock can leave the queue half changed.
+    fn lock(&self) -> MutexGuard<'_, KeptBlocks> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -211,21 +216,21 @@ mod tests {
             flight.take(&next())?;
         }
         assert_eq!(numbers(&flight), [3, 4]);
-        // By another processor's.
+        // Another processor's flight holds this one, too.
         Flight::new(0, 8192, flight.shared_hold()).hold();
         for _ in 5..9 {
             flight.take(&next())?;
         }
-        assert_eq!(numbers(&flight), [3, 4, 5, 6], "so many again, and then nothing more");
+        assert_eq!(numbers(&flight), [3, 4, 5, 6], "the same number again, and then no more");
         flight.release();
         flight.take(&next())?;
-        assert_eq!(numbers(&flight), [9], "nothing stands before what is missing");
+        assert_eq!(numbers(&flight), [9], "no block is kept from before the missing ones");
         flight.take(&next())?;
         flight.hold();
         flight.take(&next())?;
         flight.release();
         flight.take(&next())?;
-        assert_eq!(numbers(&flight), [11, 12], "nothing was missing");
+        assert_eq!(numbers(&flight), [11, 12], "no block was missing");
         Ok(())
     }
 }

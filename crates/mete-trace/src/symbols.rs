@@ -1,59 +1,45 @@
-//! Names for addresses of the kernel's own data, such as its locks (KLogger §8): those that came by in records are
-//! collected, and get their names from the running kernel while that is the one that was recorded.
+//! Names for addresses of the kernel's own data, such as its locks (KLogger §8). The flush threads collect the
+//! addresses that occur in records. The running kernel gives the names, while it is still the kernel that was recorded.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
-
-use crate::description::{Description, FieldKind};
+pub use crate::description::machine::AddressName;
+use crate::description::{Description, EventLayout, FieldKind};
 use crate::record::Head;
 
-/// A datum is the symbol that it lies in, if it begins not farther behind the symbol's beginning: the largest of the
-/// kernel's static structures with locks.
+/// An address belongs to the symbol before it if it is less than this number of bytes after the symbol's beginning.
+/// That is the size of the largest of the kernel's static structures with locks.
 const FARTHEST: u64 = 64 << 10;
-/// A kernel that keeps the names of its data has tens of thousands of them. One that does not has a few, and what lies
-/// behind one of these may be anything.
+/// A kernel that keeps the names of its data has tens of thousands of them. A kernel with fewer names than this does
+/// not keep them all, so the data after a symbol may belong to another one.
 const FEW: usize = 1_000;
-/// A recording may see every address that there is; the kernel has not half so many static locks.
+/// The most addresses that are collected: a recording may see any number. The kernel has less than half as many static
+/// locks.
 const MOST: usize = 1 << 14;
-/// Addresses that came by of late: most come again at once.
+/// The number of recent addresses that are remembered: most addresses soon come again.
 const RECENT: usize = 64;
 
-/// An address, and the name of what is there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AddressName {
-    /// The address.
-    pub address: u64,
-    /// The kernel's symbol.
-    pub name: String,
-}
-
-/// The kernel's data by their addresses.
+/// The symbols of the kernel's data, by their addresses.
 #[derive(Debug, Default)]
 pub struct Symbols(Vec<(u64, String)>);
 
 impl Symbols {
-    /// Those of the running kernel; none where it shows none.
+    /// The symbols of the running kernel. There are none if the kernel does not show them.
     pub fn of_kernel() -> Symbols {
         Symbols::parse(&fs::read_to_string("/proc/kallsyms").unwrap_or_default())
     }
 
-    /// Data alone: no lock lies in a function. Without privilege all addresses are zero.
+    /// Reads the symbols of data: no lock lies in a function. Without privilege all addresses are zero, and there are
+    /// none.
     fn parse(text: &str) -> Symbols {
-        let symbol = |line: &str| {
-            let mut words = line.split_whitespace();
-            let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
-            let address = u64::from_str_radix(address, 16).ok().filter(|address| *address != 0)?;
-            "bBdDrRvV".contains(kind).then(|| (address, name.to_owned()))
-        };
-        let mut all: Vec<_> = text.lines().filter_map(symbol).collect();
+        let mut all: Vec<_> = text.lines().filter_map(datum).collect();
         all.sort();
         Symbols(all)
     }
 
-    /// The symbol that an address lies in.
+    /// The symbol in which an address lies.
     pub fn of(&self, address: u64) -> Option<&str> {
         let after = self.0.partition_point(|(begin, _)| *begin <= address);
         let (begin, name) = self.0.get(after.checked_sub(1)?)?;
@@ -61,19 +47,29 @@ impl Symbols {
         (address - begin < farthest).then_some(name.as_str())
     }
 
+    fn named(&self, address: u64) -> Option<AddressName> {
+        Some(AddressName { address, name: self.of(address)?.to_owned() })
+    }
+
     fn names(&self, addresses: &BTreeSet<u64>) -> Vec<AddressName> {
-        let named =
-            |address: &u64| Some(AddressName { address: *address, name: self.of(*address)?.to_owned() });
-        addresses.iter().filter_map(named).collect()
+        addresses.iter().filter_map(|address| self.named(*address)).collect()
     }
 }
 
-/// The addresses of all flush threads.
+/// The address and name in a line of `/proc/kallsyms`, if it is a datum's line.
+fn datum(line: &str) -> Option<(u64, String)> {
+    let mut words = line.split_whitespace();
+    let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
+    let address = u64::from_str_radix(address, 16).ok().filter(|address| *address != 0)?;
+    "bBdDrRvV".contains(kind).then(|| (address, name.to_owned()))
+}
+
+/// The addresses that all flush threads have collected.
 #[derive(Debug, Default)]
 pub(crate) struct Addresses(Mutex<BTreeSet<u64>>);
 
 impl Addresses {
-    /// Those that the running kernel has names for.
+    /// The addresses for which the running kernel has names.
     pub fn names(&self) -> Vec<AddressName> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.is_empty() { Vec::new() } else { Symbols::of_kernel().names(&all) }
@@ -87,25 +83,23 @@ impl Addresses {
     }
 }
 
-/// One flush thread's look at the records that it moves.
-pub(crate) struct Collector {
-    /// Events with addresses, and in which words these are.
+/// Collects the addresses in the records that one flush thread moves.
+pub(crate) struct AddressCollector {
+    /// Events with addresses, and the words of their records in which these are.
     fields: Vec<(u16, Vec<usize>)>,
     addresses: Arc<Addresses>,
     recent: [u64; RECENT],
 }
 
-impl Collector {
-    pub fn new(description: &Description, addresses: Arc<Addresses>) -> Collector {
-        let words = |event: &crate::EventLayout| {
-            let addresses = event.fields.iter().filter(|field| field.kind == FieldKind::Address);
-            (event.id, addresses.map(|field| usize::from(field.offset) / 8).collect::<Vec<_>>())
-        };
-        let fields = description.events.iter().map(words).filter(|(_, words)| !words.is_empty()).collect();
-        Collector { fields, addresses, recent: [0; RECENT] }
+impl AddressCollector {
+    pub fn new(description: &Description, addresses: Arc<Addresses>) -> AddressCollector {
+        let events = description.events.iter().map(|event| (event.id, address_words(event)));
+        let fields = events.filter(|(_, words)| !words.is_empty()).collect();
+        AddressCollector { fields, addresses, recent: [0; RECENT] }
     }
 
-    /// Keeps a record's addresses. Those of programs are of no use: each has its own.
+    /// Keeps a record's addresses, if they are the kernel's. Each program has addresses of its own, which are of no
+    /// use.
     pub fn look(&mut self, record: &[u64]) {
         if self.fields.is_empty() {
             return;
@@ -115,6 +109,7 @@ impl Collector {
         for word in words {
             let address = record.get(*word).copied().filter(|address| address >> 63 == 1);
             let Some(address) = address else { continue };
+            // The place is chosen by the address's cache line, of 64 bytes.
             let recent = &mut self.recent[(address >> 6) as usize % RECENT];
             if *recent != address {
                 *recent = address;
@@ -124,10 +119,16 @@ impl Collector {
     }
 }
 
+/// The words of an event's record that are addresses.
+fn address_words(event: &EventLayout) -> Vec<usize> {
+    let addresses = event.fields.iter().filter(|field| field.kind == FieldKind::Address);
+    addresses.map(|field| usize::from(field.offset) / 8).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{EventLayout, FieldLayout};
+    use crate::FieldLayout;
 
     #[test]
     fn klog_9_an_address_has_the_name_of_the_datum_that_it_lies_in() {
@@ -141,7 +142,7 @@ mod tests {
         let all = Symbols::parse(&format!("{some}{many}"));
         assert_eq!(names(&all), "- tasklist_lock tasklist_lock - last");
         let few = Symbols::parse(some);
-        assert_eq!(names(&few), "- tasklist_lock - - -", "what follows may have no name");
+        assert_eq!(names(&few), "- tasklist_lock - - -", "the data after a symbol may have no name");
         let named = few.names(&BTreeSet::from([0x1000, 0x1200]));
         assert_eq!(named, [AddressName { address: 0x1000, name: "tasklist_lock".to_owned() }]);
     }
@@ -159,7 +160,7 @@ mod tests {
         let event = EventLayout { id: 20, name: "SPIN".to_owned(), doc: String::new(), fields };
         let description = Description { schema: String::new(), events: vec![event] };
         let addresses = Arc::new(Addresses::default());
-        let mut collector = Collector::new(&description, Arc::clone(&addresses));
+        let mut collector = AddressCollector::new(&description, Arc::clone(&addresses));
         let (kernel, program) = (1 << 63 | 0x40, 0x7fff_0000);
         for (event, lock) in [(20, kernel), (20, kernel), (20, program), (21, kernel + 64)] {
             collector.look(&[event, 0, u64::MAX, lock]);

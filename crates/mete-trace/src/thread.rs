@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// The lowest real-time priority: it goes before all ordinary threads (KLogger §5.2), and after
-/// whatever else on the machine has a real-time priority for a reason.
+/// The lowest real-time priority. It takes precedence over all ordinary threads (KLogger §5.2), and yields to every
+/// other thread that has been given a real-time priority.
 const PRIORITY: i32 = 1;
 
-/// Keeps the calling thread on a processor; says whether that worked.
+/// Keeps the calling thread on a processor. Returns whether that worked, in words.
 pub fn bind(processor: u32) -> String {
     let mut set = CpuSet::new();
     if processor as usize >= CpuSet::MAX_CPU {
-        return format!("not bound: no processor {processor} can be named");
+        return format!("not bound: processor {processor} cannot be named to the system");
     }
     set.set(processor as usize);
     match sched_setaffinity(None, &set) {
@@ -21,14 +21,15 @@ pub fn bind(processor: u32) -> String {
     }
 }
 
-/// Gives the calling thread a real-time priority if it may have one; says what it has.
+/// Gives the calling thread a real-time priority if it may have one. Returns the priority that it has, in words.
 pub fn set_priority(realtime: bool) -> String {
     if !realtime {
         return "ordinary: real time was not asked for".to_owned();
     }
     let parameters = libc::sched_param { sched_priority: PRIORITY };
+    // Without the reset, a process that the thread starts would inherit the priority.
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: thread 0 is the calling one; the parameters live through the call.
+    // SAFETY: thread 0 is the calling thread; the parameters live through the call.
     match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
         0 => format!("SCHED_FIFO, priority {PRIORITY}"),
         _ => format!("ordinary: a real-time priority was refused ({})", std::io::Error::last_os_error()),
@@ -41,7 +42,7 @@ pub fn processor_time_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Lets others run for a moment.
+/// Lets other threads run for a moment.
 pub fn pause() {
     std::thread::sleep(Duration::from_millis(1));
 }

@@ -1,16 +1,16 @@
-//! Buffers of the kernel's programs, and beside them those that programs write into themselves, and those for what is
-//! gathered from programs.
+//! Several sets of buffers as one: those of the kernel's programs, those into which programs write themselves, and
+//! those for events that are gathered from programs.
 //!
-//! They are apart because a program can be stopped or killed in the middle of a record, which holds up what comes
-//! behind it, and may write what it likes; and because what is gathered comes later than it happened, so that nothing
-//! else fits between it.
+//! They are separate for two reasons. A program can be stopped or killed in the middle of a record, which blocks all
+//! records after it, and it may write bad data. And gathered events are recorded later than they happened, so that no
+//! other event would be in order between them.
 
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::memory::{Buffers, Memory};
 
-/// The kernel's buffers, programs' own, those of what is gathered, or several of them, in this order.
+/// The kernel's buffers, programs' own buffers, buffers of gathered events, or several of these, in this order.
 #[derive(Debug)]
 pub struct Together<B> {
     kernel: Option<Arc<B>>,
@@ -18,20 +18,20 @@ pub struct Together<B> {
     gathered: Option<Arc<Memory>>,
 }
 
-/// Whose a buffer is, and its place among theirs.
-enum Place {
+/// The owner of a buffer, and the buffer's position among that owner's.
+enum BufferOwner {
     Kernel(usize),
     Programs(usize),
     Gathered(usize),
 }
 
 impl<B: Buffers> Together<B> {
-    /// One for each processor, of either or both.
+    /// One buffer for each processor, of the kernel, of programs, or of both.
     pub fn new(kernel: Option<Arc<B>>, programs: Option<Arc<Memory>>) -> Together<B> {
         Together { kernel, programs, gathered: None }
     }
 
-    /// And those that one thread fills with what it has gathered: see [`Buffers::is_gathered`].
+    /// Adds buffers that one thread fills with the events that it has gathered: see [`Buffers::is_gathered`].
     pub fn with_gathered(self, gathered: Option<Arc<Memory>>) -> Together<B> {
         Together { gathered, ..self }
     }
@@ -44,12 +44,12 @@ impl<B: Buffers> Together<B> {
         self.programs.as_ref().map_or(0, |programs| programs.processors())
     }
 
-    fn place(&self, buffer: usize) -> Place {
+    fn owner(&self, buffer: usize) -> BufferOwner {
         let behind_kernel = buffer.checked_sub(self.kernel_buffers());
         match behind_kernel.map(|place| (place, place.checked_sub(self.programs_buffers()))) {
-            None => Place::Kernel(buffer),
-            Some((place, None)) => Place::Programs(place),
-            Some((_, Some(place))) => Place::Gathered(place),
+            None => BufferOwner::Kernel(buffer),
+            Some((place, None)) => BufferOwner::Programs(place),
+            Some((_, Some(place))) => BufferOwner::Gathered(place),
         }
     }
 }
@@ -61,25 +61,25 @@ impl<B: Buffers> Buffers for Together<B> {
     }
 
     fn buffer(&self, processor: usize) -> Buffer<'_> {
-        let found = match self.place(processor) {
-            Place::Kernel(place) => self.kernel.as_ref().map(|kernel| kernel.buffer(place)),
-            Place::Programs(place) => self.programs.as_ref().map(|programs| programs.buffer(place)),
-            Place::Gathered(place) => self.gathered.as_ref().map(|gathered| gathered.buffer(place)),
+        let found = match self.owner(processor) {
+            BufferOwner::Kernel(place) => self.kernel.as_ref().map(|kernel| kernel.buffer(place)),
+            BufferOwner::Programs(place) => self.programs.as_ref().map(|programs| programs.buffer(place)),
+            BufferOwner::Gathered(place) => self.gathered.as_ref().map(|gathered| gathered.buffer(place)),
         };
         found.unwrap_or_else(|| panic!("there is no buffer {processor}"))
     }
 
     fn programs_of(&self, buffer: usize) -> Option<u32> {
-        let (place, is_beside) = match self.place(buffer) {
-            Place::Kernel(_) => return None,
-            Place::Programs(place) => (place, self.kernel.is_some()),
-            Place::Gathered(place) => (place, self.kernel.is_some() || self.programs.is_some()),
+        let (place, is_beside) = match self.owner(buffer) {
+            BufferOwner::Kernel(_) => return None,
+            BufferOwner::Programs(place) => (place, self.kernel.is_some()),
+            BufferOwner::Gathered(place) => (place, self.kernel.is_some() || self.programs.is_some()),
         };
         is_beside.then_some(place as u32)
     }
 
     fn is_gathered(&self, buffer: usize) -> bool {
-        matches!(self.place(buffer), Place::Gathered(_))
+        matches!(self.owner(buffer), BufferOwner::Gathered(_))
     }
 
     fn not_locked(&self) -> Option<String> {

@@ -15,17 +15,17 @@ use crate::reader::ProcessorReader;
 pub struct Trace {
     directory: PathBuf,
     description: TraceDescription,
-    /// Why the one that was made when recording began is in the place of the last one.
+    /// Why the last description could not be read, if the first one stands in for it.
     damage: Option<String>,
 }
 
 impl Trace {
-    /// Opens a trace by its description; by the one before, if the last one cannot be read. That is the first thing that
-    /// [`Trace::merge`] says then.
+    /// Opens a trace by its description. If the last description cannot be read, the one before is used, and
+    /// [`Trace::merge`] reports that first.
     ///
     /// # Errors
     ///
-    /// [`DescriptionFileError`] if there is none, or none that this program reads.
+    /// [`DescriptionFileError`] if there is none, or none that this program can read.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Trace, DescriptionFileError> {
         let directory = directory.into();
         let (mut description, damage) = match TraceDescription::read(&directory) {
@@ -35,19 +35,20 @@ impl Trace {
                 None => return Err(error),
             },
         };
+        // The description may come from any program: a file that is listed twice would be read twice.
         description.files.sort_by_key(|file| file.processor);
         description.files.dedup_by_key(|file| file.processor);
         Ok(Trace { directory, description, damage })
     }
 
-    /// The same trace, of which no more is told to be missing without a serial number than may have been in this time, in
-    /// ticks, bounds included.
+    /// The same trace, reduced to this time (in ticks, bounds included) in one respect: of the losses without serial
+    /// numbers, its description has only those that may have been in this time.
     pub fn of_time(mut self, from: Option<u64>, until: Option<u64>) -> Trace {
         self.description.circumstances.narrow(from, until);
         self
     }
 
-    /// What the trace says of itself.
+    /// What the trace says about itself.
     pub fn description(&self) -> &TraceDescription {
         &self.description
     }
@@ -57,7 +58,7 @@ impl Trace {
         &self.directory
     }
 
-    /// The layout of an event's records; `None` for the recorder's own marks and unknown numbers.
+    /// The layout of an event's records; `None` for unknown numbers, and for marks of the recorder that have no layout.
     pub fn event(&self, id: u16) -> Option<&EventLayout> {
         self.description.description.events.iter().find(|event| event.id == id)
     }
@@ -72,21 +73,21 @@ impl Trace {
         BlockFile::open(&path, processor, block_bytes, recording)
     }
 
-    /// Where a processor's blocks are, and what is in each of them.
+    /// Where a processor's blocks are, their size, and the recording that they carry.
     fn blocks_of(&self, processor: u32) -> (PathBuf, u32, RecordingId) {
         let path = self.directory.join(crate::description::file_name(processor));
         (path, self.description.block_bytes, self.description.recording_id().unwrap_or_default())
     }
 
-    /// What the recorder said at its end that a file has.
+    /// What a file must have, as the recorder said at its end.
     fn promised(&self, processor: u32) -> Option<Account> {
         let accounts = self.description.completeness.iter().filter(|_| self.description.finished);
         accounts.copied().find(|account| account.processor == processor)
     }
 
-    /// All processors' records, merged by time stamp (KLogger §5.2, KLOG-7). A file that cannot be
-    /// opened is the first thing that the merge hands out; the others are read. What the description of a finished
-    /// recording counts and the files do not have is a gap at their end.
+    /// All processors' records, merged by time stamp (KLogger §5.2, KLOG-7). The merge hands out first which files
+    /// cannot be opened, and then reads the others. What the description of a finished recording counts and a file does
+    /// not have is a gap at the end of that file.
     pub fn merge(&self, filter: Filter) -> Merge {
         let mut readers = Vec::new();
         let mut missing: Vec<_> =
@@ -95,18 +96,18 @@ impl Trace {
             let (number, programs_of, promised) =
                 (file.processor, file.programs_of, self.promised(file.processor));
             let file = self.file(number).map_err(|error| missing.push(error)).or_else(|()| {
-                // All that it had is missing.
+                // A file that is gone: everything that it had is missing.
                 let (path, block_bytes, recording) = self.blocks_of(number);
                 promised.map(|_| BlockFile::absent(&path, number, block_bytes, recording)).ok_or(())
             });
-            let reader = |file| ProcessorReader::between(file, filter.from, filter.until);
-            readers.extend(file.map(|file| reader(file).of_programs(programs_of).promised(promised)));
+            let file = file.map(|file| ProcessorReader::between(file, filter.from, filter.until));
+            readers.extend(file.map(|reader| reader.of_programs(programs_of).promised(promised)));
         }
         Merge::new(readers, missing, filter)
     }
 
-    /// What is in the trace and what is not (NEW-2), found by reading all of it, and what could
-    /// not be read.
+    /// What is in the trace and what is not (NEW-2), found by reading all of it, and the errors for what could not be
+    /// read.
     pub fn check(&self) -> (Vec<Account>, Vec<ReadError>) {
         let (mut errors, mut merged) = (Vec::new(), self.merge(Filter::default()));
         while let Some(item) = merged.next() {

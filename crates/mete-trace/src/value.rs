@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::description::{EventLayout, FieldKind, FieldLayout};
 
-/// What a field says.
+/// The value of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     /// An integer that is never negative.
@@ -15,9 +15,9 @@ pub enum Value<'a> {
     Float(f64),
     /// True or false.
     Bool(bool),
-    /// A place in memory; the forms that are text show it as 0x and hexadecimal digits.
+    /// An address in memory. The text formats show it as 0x and hexadecimal digits.
     Address(u64),
-    /// Text; what is no UTF-8 is replaced.
+    /// Text. Bytes that are not UTF-8 are replaced.
     Text(Cow<'a, str>),
     /// Bytes.
     Bytes(&'a [u8]),
@@ -45,8 +45,8 @@ impl FieldLayout {
 }
 
 impl FieldLayout {
-    /// The bytes of a field that is text, as they were recorded; `None` for other kinds, and if the record ends before
-    /// the field does.
+    /// The bytes of a text field, as they were recorded; `None` for other kinds, and if the record ends before the
+    /// field does.
     #[inline]
     pub fn text<'a>(&self, record: &'a [u8]) -> Option<&'a [u8]> {
         let at = usize::from(self.offset);
@@ -62,7 +62,7 @@ impl EventLayout {
     }
 }
 
-/// Up to eight bytes, the lowest first. The sizes that fields have are one load each.
+/// The number in up to eight bytes, the lowest first. The sizes that fields usually have take one load each.
 #[inline]
 fn integer(bytes: &[u8]) -> u64 {
     match *bytes {
@@ -76,6 +76,7 @@ fn integer(bytes: &[u8]) -> u64 {
 
 #[inline]
 fn signed(bytes: &[u8]) -> i64 {
+    // Shifted up and down again: the second shift is arithmetic and repeats the sign.
     let unused = 64 - 8 * bytes.len().clamp(1, 8) as u32;
     (integer(bytes) << unused) as i64 >> unused
 }

@@ -1,4 +1,4 @@
-//! The recording buffer: strict order, exact loss, and no harm from what stands in it (KLOG-5, KLOG-6).
+//! The recording buffer: strict order, exact loss, and no harm from garbled content (KLOG-5, KLOG-6).
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 #![cfg(not(loom))]
 
@@ -66,12 +66,12 @@ proptest! {
         prop_assert_eq!(drained.records, kept);
         prop_assert_eq!(consumer.occurred(), occurred);
         prop_assert_eq!(buffer.used(), 0);
-        // What is not in use is zero, or records could be seen that were never committed.
+        // What is not in use is zero. Otherwise the reader could see records that were never committed.
         prop_assert!(area[HEADER_BYTES / 8..].iter().all(|word| word.load(Ordering::Relaxed) == 0));
     }
 
     #[test]
-    fn klog_6_whatever_stands_in_a_buffer_is_handed_out_whole_or_called_garbled(
+    fn klog_6_any_content_of_a_buffer_is_handed_out_whole_or_called_garbled(
         garbage in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![any::<u64>(), small_head()]), 1..64),
         reserve in prop_oneof![any::<u64>(), 0..10_000_u64, 0..1_u64 << 40],
         released in any::<u64>(),
@@ -94,7 +94,7 @@ proptest! {
     }
 }
 
-/// Words that begin a record or come close.
+/// Words that begin a record, and words that nearly do.
 fn small_head() -> impl Strategy<Value = u64> {
     (0..20_u16, 0..80_u16, 0..4_u32)
         .prop_map(|(event, bytes, serial)| Head { event, bytes, serial }.to_word())
@@ -117,7 +117,7 @@ fn klog_6_a_fast_producer_and_a_slow_reader_account_for_every_record() {
                 if producer.record(NUMBERED, &fields[..1 + number as usize % 5], || number) == Outcome::Lost {
                     lost_by_producer.fetch_add(1, Ordering::Relaxed);
                 }
-                // Now and then the reader is to get a turn, also on a machine of one processor.
+                // The reader must get a turn now and then, also on a machine with one processor.
                 if number % 5000 == 0 {
                     std::thread::yield_now();
                 }
@@ -136,7 +136,7 @@ fn klog_6_a_fast_producer_and_a_slow_reader_account_for_every_record() {
                 turn > 0
             });
             taken += drained.unwrap().records;
-            // The last one that `sink` refused is seen again.
+            // The record that `sink` refused comes again.
             if turn == 0 {
                 expected -= 1;
             }
@@ -195,7 +195,7 @@ fn klog_6_producers_that_interrupt_each_other_share_a_buffer_without_a_torn_reco
 }
 
 #[test]
-fn klog_5_the_low_water_mark_is_told_once_when_it_is_crossed() {
+fn klog_5_the_low_water_mark_is_reported_once_when_it_is_crossed() {
     let area = area();
     let buffer = buffer(&area);
     buffer.set_low_water(25);
@@ -212,7 +212,7 @@ fn klog_6_a_hole_stops_the_reader_until_it_is_given_up_and_then_shows_as_a_gap()
     let buffer = buffer(&area);
     let producer = Producer::new(buffer);
     let _ = producer.record(NUMBERED, &[0], || 0);
-    // What a producer leaves that is killed between reserving and writing.
+    // A producer that is killed between reserving and writing leaves this.
     area[RESERVE_OFFSET / 8].fetch_add(1 << 32 | 3, Ordering::Relaxed);
     let _ = producer.record(NUMBERED, &[2], || 2);
     let mut consumer = Consumer::new(buffer);

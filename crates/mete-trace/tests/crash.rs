@@ -16,21 +16,21 @@ use mete_trace::{
     Trace,
 };
 
-/// Says to the child which test it is to play the other half of, and where.
+/// Tells the child process of which test it plays the other half, and in which directory.
 const CHILD: &str = "METE_TRACE_CHILD";
 
 fn child_directory() -> Option<PathBuf> {
     std::env::var_os(CHILD).map(PathBuf::from)
 }
 
-/// This test program again, running only the child of a test.
+/// This test program again, running only the child's half of a test.
 fn child(name: &str, directory: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--ignored", "--nocapture"]).env(CHILD, directory);
     command
 }
 
-/// Records numbers until `until` says that it is enough; each lost one is recorded again later.
+/// Records numbers until `until` holds. A number that is lost is recorded again later.
 fn record_numbers(memory: &Memory, mut goes_on: impl FnMut(u64) -> bool) -> u64 {
     let producer = Producer::new(memory.buffer(0));
     let mut number = 0;
@@ -45,7 +45,7 @@ fn record_numbers(memory: &Memory, mut goes_on: impl FnMut(u64) -> bool) -> u64 
     number
 }
 
-/// Checks that each record's number is its serial number less the marks before it, and counts.
+/// Checks that each record's number is its serial number minus the marks before it, and counts the records.
 fn read_numbers(trace: &Trace) -> (u64, Account, Vec<ReadError>) {
     let mut merged = trace.merge(Filter::default());
     let (mut records, mut last, mut errors) = (0, None, Vec::new());
@@ -72,7 +72,7 @@ fn records_until_it_is_killed() {
     let memory = Arc::new(Memory::new(1, 18, 10).unwrap());
     let recorder =
         Recorder::start(Arc::clone(&memory), common::description(), Options::directory(directory)).unwrap();
-    // A bound, should nobody kill it.
+    // A limit in case the parent does not kill it.
     let mut told = false;
     record_numbers(&memory, |number| {
         if !told && recorder.reports()[0].blocks > 20 {
@@ -106,7 +106,7 @@ fn new_2_a_trace_is_readable_up_to_the_last_block_after_kill_9_of_its_recorder()
 }
 
 #[test]
-fn klog_7_there_is_no_file_of_events_without_a_description_that_reads() {
+fn klog_7_there_is_no_file_of_events_without_a_description_that_can_be_read() {
     let scratch = Scratch::new("first");
     for round in 0..5 {
         let directory = scratch.path().join(round.to_string());
@@ -136,7 +136,7 @@ fn records_onto_a_small_disk() {
         (error.is_none() || !number.is_multiple_of(1000)) && number < 100_000_000
     });
     assert!(error.unwrap().contains("No space left"));
-    // Enough that the buffer overflows.
+    // Enough events to overflow the buffer.
     let producer = Producer::new(memory.buffer(0));
     let overflowed =
         (0..50_000).filter(|_| producer.record(NUMBERED, &[1 << 40], || 0) == Outcome::Lost).count();
@@ -194,7 +194,7 @@ fn new_2_no_two_recorders_write_into_one_directory() {
     start().unwrap().stop().unwrap();
 }
 
-/// Whatever takes the directory's place while it is recorded.
+/// This holds for anything that takes the directory's place during the recording.
 #[test]
 fn new_6_a_trace_is_written_into_the_directory_that_was_found_and_into_no_other() {
     let scratch = Scratch::new("exchanged");

@@ -1,5 +1,5 @@
-//! The documented format is the one that is written: the tables of `docs/trace-format.md` against
-//! the code's constants (NEW-2).
+//! The documented format is the one that is written: compares the tables of `docs/trace-format.md` with the code's
+//! constants (NEW-2).
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 #![cfg(not(loom))]
 
@@ -10,7 +10,7 @@ use mete_trace::record;
 
 const PAGE: &str = include_str!("../../../docs/trace-format.md");
 
-/// The rows of all tables whose lines have this many cells.
+/// The rows of all tables whose lines have this number of cells.
 fn rows(cells: usize) -> Vec<Vec<&'static str>> {
     let cut = |line: &'static str| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>();
     PAGE.lines().filter(|line| line.starts_with('|')).map(cut).filter(|row| row.len() == cells).collect()
@@ -74,7 +74,7 @@ fn new_2_the_page_gives_the_numbers_of_the_recorders_own_events_and_flags() {
 }
 
 #[test]
-fn new_2_a_block_has_the_bytes_that_the_page_tells() {
+fn new_2_a_block_has_the_bytes_that_the_page_describes() {
     let mut builder = Builder::new(common::RECORDING, 3, 8192);
     assert!(builder.push(2, &common::record(7, 2, 0x1122, &[0xabcd])));
     let bytes = builder.seal_last(5).bytes;

@@ -1,4 +1,4 @@
-//! The buffer's memory ordering, model-checked: two producers that interrupt each other anywhere and a
+//! The buffer's memory ordering, model-checked: two producers that interrupt each other anywhere, and a
 //! flush thread (KLOG-5, KLOG-6). Run by `RUSTFLAGS="--cfg loom" cargo test -p mete-trace --test loom`.
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 #![cfg(loom)]
@@ -24,7 +24,7 @@ impl Ring {
         Ring { reserve: zero(), released: zero(), data: std::array::from_fn(|_| zero()) }
     }
 
-    /// Records one event whose body says its serial number again, so that a torn one shows.
+    /// Records one event whose body repeats its serial number, so that a torn record shows.
     fn produce(&self) {
         let Ok(place) = claim(&self.reserve, &self.released, CAPACITY, RECORD, || 0) else { return };
         let words = &self.data[place.offset as usize / 8..];
@@ -85,8 +85,7 @@ fn every_record_is_whole_and_accounted_for(producers: [usize; 2]) {
     });
 }
 
-/// The check sees something: in some order of things the flush thread takes a record while the producer
-/// runs.
+/// The check is not empty: in some order of steps the flush thread takes a record while the producer runs.
 #[test]
 #[should_panic(expected = "taken while recording")]
 fn klog_6_the_model_has_runs_in_which_records_are_taken_while_others_are_written() {
@@ -113,7 +112,7 @@ fn klog_5_places_are_used_again_only_when_they_are_clear() {
     every_record_is_whole_and_accounted_for([4, 0]);
 }
 
-/// The check can fail: a producer that commits without release is seen torn.
+/// The check can fail: the record of a producer that commits without release is seen torn.
 #[test]
 #[should_panic(expected = "a torn record")]
 fn klog_6_without_release_a_record_may_be_torn() {

@@ -1,5 +1,5 @@
-//! What Miri is to interpret: the buffer's two sides at once, without data races or stray
-//! references (KLOG-5, KLOG-6). Run by `cargo +nightly miri test -p mete-trace --test miri`.
+//! Tests for Miri: the buffer's two sides at once, without data races or stray references
+//! (KLOG-5, KLOG-6). Run by `cargo +nightly miri test -p mete-trace --test miri`.
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 #![cfg(not(loom))]
 

@@ -22,7 +22,7 @@ fn stopwatch() -> Schema {
     Schema::read(&[shipped::by_name("stopwatch").unwrap().source()]).unwrap()
 }
 
-/// Buffers, and an invitation for the stopwatch's events under other numbers than a program's own.
+/// Buffers, and an invitation in which the stopwatch's events have other numbers than in the program.
 fn invite(is_on: impl Fn(u16) -> bool) -> (Arc<Memory>, Invitation) {
     let memory = Arc::new(Memory::new(processors(), MIN_SIZE_LOG2, 10).unwrap());
     let numbered =
@@ -41,7 +41,7 @@ fn processors() -> usize {
 /// A record: time, number of the event, words of the fields.
 type Found = (u64, u16, Vec<u64>);
 
-/// What is in the buffers, by time.
+/// The records in the buffers, in order of time.
 fn drain(memory: &Memory) -> Vec<Found> {
     let mut found = Vec::new();
     for processor in 0..memory.processors() {
@@ -51,31 +51,31 @@ fn drain(memory: &Memory) -> Vec<Found> {
             true
         };
         consumer.drain(keep).unwrap();
-        assert_eq!(consumer.occurred(), consumer.next_serial(), "none is lost");
+        assert_eq!(consumer.occurred(), consumer.next_serial(), "no event is lost");
     }
     found.sort();
     found
 }
 
-/// A directory that is gone at the end of the test.
-struct Place(PathBuf);
+/// A directory that is removed at the end of the test.
+struct TestDirectory(PathBuf);
 
-impl Place {
-    fn new(test: &str) -> Place {
+impl TestDirectory {
+    fn new(test: &str) -> TestDirectory {
         let path = env::temp_dir().join(format!("mete-trace-programs-{}-{test}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
-        Place(path)
+        TestDirectory(path)
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Compiles the example in C as it says itself; `None` where there is no such compiler.
-fn compile(place: &Place, compiler: &[&str]) -> Option<PathBuf> {
+/// Compiles the C example as its own comment says; `None` if there is no such compiler.
+fn compile(place: &TestDirectory, compiler: &[&str]) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     fs::write(place.0.join("stopwatch.h"), generate::c(&stopwatch())).unwrap();
     let program = place.0.join("stopwatch");
@@ -99,14 +99,14 @@ fn run(program: &Path, files: &str) {
     assert!(status.success());
 }
 
-/// START and STOP in turns, each round with its number.
+/// Checks that START and STOP alternate, and that each round has its number.
 fn assert_is_stopwatch(found: &[Found]) {
     assert_eq!(found.len(), 2 * ROUNDS as usize);
     for (round, pair) in found.chunks_exact(2).enumerate() {
         let [(begun, start, fields), (ended, stop, results)] = pair else { panic!() };
         assert_eq!((start, stop), (&700, &701));
         assert!(begun <= ended);
-        // The largest field comes first, then watch and pid in one word.
+        // The largest field comes first, then `watch` and `pid` in one word.
         assert_eq!(fields[0], round as u64);
         assert_eq!(fields[1], results[1], "the same watch and the same process");
     }
@@ -115,7 +115,7 @@ fn assert_is_stopwatch(found: &[Found]) {
 #[test]
 fn klog_2_events_of_c_and_cplusplus_programs_come_with_the_recorders_numbers_in_order() {
     for compiler in [&["cc", "-std=c11"][..], &["cc", "-std=gnu17"], &["c++", "-x", "c++", "-std=c++17"]] {
-        let place = Place::new(compiler.last().unwrap());
+        let place = TestDirectory::new(compiler.last().unwrap());
         let Some(program) = compile(&place, compiler) else { continue };
         let (memory, invitation) = invite(|_| true);
         run(&program, &invitation.hand_out().unwrap());
@@ -127,15 +127,15 @@ fn klog_2_events_of_c_and_cplusplus_programs_come_with_the_recorders_numbers_in_
     }
 }
 
-/// How many more events there are than the first run's.
+/// The number of events after those of the first run.
 fn drain_rest(memory: &Memory) -> u64 {
     let occurred = (0..memory.processors()).map(|nth| u64::from(memory.buffer(nth).reserved().serial));
     occurred.sum::<u64>() - 2 * ROUNDS
 }
 
 #[test]
-fn klog_2_invitations_that_are_none_leave_a_program_as_it_is() {
-    let place = Place::new("none");
+fn klog_2_invalid_invitations_leave_a_program_as_it_is() {
+    let place = TestDirectory::new("none");
     let Some(program) = compile(&place, &["cc", "-std=c11"]) else { return };
     for files in ["", "x", "3", "3,", "0,0", "99,98", "-1,-1", "1,2,3", "99999999999999999999,1"] {
         run(&program, files);
@@ -143,10 +143,10 @@ fn klog_2_invitations_that_are_none_leave_a_program_as_it_is() {
     }
 }
 
-/// The numbers are inherited, and a program in between may have closed what they were.
+/// The numbers are inherited, and a program in between may have closed these descriptors.
 #[test]
 fn klog_2_another_file_under_an_inherited_number_is_not_written_into() {
-    let place = Place::new("another");
+    let place = TestDirectory::new("another");
     let Some(program) = compile(&place, &["cc", "-std=c11"]) else { return };
     let (memory, invitation) = invite(|_| true);
     let path = place.0.join("data");
@@ -163,7 +163,7 @@ fn klog_2_another_file_under_an_inherited_number_is_not_written_into() {
 
 #[test]
 fn klog_2_disabled_calls_leave_nothing_of_the_recorder_in_a_c_program() {
-    let place = Place::new("disabled");
+    let place = TestDirectory::new("disabled");
     let Some(program) = compile(&place, &["cc", "-std=c11", "-DMETE_DISABLE"]) else { return };
     let (memory, invitation) = invite(|_| true);
     run(&program, &invitation.hand_out().unwrap());
@@ -200,7 +200,7 @@ fn klog_2_rust_programs_record_what_is_on_and_known_and_nothing_else() {
     );
 }
 
-/// Whoever changes the schema, or what is generated, runs this test with METE_BLESS set.
+/// After a change of the schema or of the generator, run this test with METE_BLESS set.
 #[test]
 fn klog_2_rust_example_has_the_events_as_they_are_generated() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/stopwatch/events.rs");
@@ -211,10 +211,10 @@ fn klog_2_rust_example_has_the_events_as_they_are_generated() {
     assert_eq!(fs::read_to_string(&path).unwrap(), text, "METE_BLESS=1 makes it so");
 }
 
-/// One that is killed in the middle of a record holds up its own kind only.
+/// A program that is killed in the middle of a record holds up programs' events only.
 #[test]
 fn klog_6_programs_events_have_files_of_their_own_and_the_processor_that_they_happened_on() {
-    let place = Place::new("together");
+    let place = TestDirectory::new("together");
     let [kernel, programs] = [2, 2].map(|count| Arc::new(Memory::new(count, MIN_SIZE_LOG2, 10).unwrap()));
     let both = Together::new(Some(Arc::clone(&kernel)), Some(Arc::clone(&programs)));
     let recorder =
@@ -247,10 +247,10 @@ fn klog_6_programs_events_have_files_of_their_own_and_the_processor_that_they_ha
     assert_eq!((alone.processors(), alone.programs_of(1)), (2, None), "they are the processors' files then");
 }
 
-/// What is gathered has happened before it is written, and no mark of a flush comes between it.
+/// Gathered events happened before they are written, and no mark of a flush comes between them.
 #[test]
-fn klog_6_what_is_gathered_is_in_order_of_time_and_what_was_missed_is_a_gap() {
-    let place = Place::new("gathered");
+fn klog_6_gathered_events_are_in_order_of_time_and_missed_ones_are_a_gap() {
+    let place = TestDirectory::new("gathered");
     let [kernel, gathered] = [2, 2].map(|count| Arc::new(Memory::new(count, MIN_SIZE_LOG2, 10).unwrap()));
     let both = Together::new(Some(Arc::clone(&kernel)), None).with_gathered(Some(Arc::clone(&gathered)));
     assert_eq!(
@@ -284,7 +284,7 @@ fn klog_6_what_is_gathered_is_in_order_of_time_and_what_was_missed_is_a_gap() {
     assert_eq!(found, [(100, 0), (0, 3), (101, 4), (0, 3)]);
 }
 
-/// Forks as if another thread were joining just then, and has the child log.
+/// Forks as if another thread were joining at that moment, and makes the child log.
 const FORKS: &str = "\
 #include <mete_recorder.h>
 #include \"stopwatch.h\"
@@ -306,8 +306,8 @@ int main(void)
 ";
 
 #[test]
-fn klog_8_program_that_is_forked_while_a_thread_joins_waits_for_nobody() {
-    let place = Place::new("forks");
+fn klog_8_program_that_is_forked_while_a_thread_joins_does_not_wait() {
+    let place = TestDirectory::new("forks");
     fs::write(place.0.join("stopwatch.h"), generate::c(&stopwatch())).unwrap();
     let (source, program) = (place.0.join("forks.c"), place.0.join("forks"));
     fs::write(&source, FORKS).unwrap();

@@ -126,7 +126,7 @@ fn new_2_a_file_cut_at_any_byte_gives_all_whole_blocks_and_says_where_it_ends() 
     let file = fs::File::options().write(true).open(&path).unwrap();
     for cut in (0..whole.len()).rev() {
         file.set_len(cut as u64).unwrap();
-        // The last block ends with its records, the others with nothing that was used.
+        // The last block ends with its records; the others have unused bytes after theirs.
         let complete = (cut as u64 + u64::from(BLOCK_BYTES) - used_end(in_block)) / u64::from(BLOCK_BYTES);
         let (seen, accounts) = see(&trace, Filter::default());
         assert_eq!(seen.records.len() as u64, complete * in_block, "cut at {cut}");
@@ -243,7 +243,7 @@ fn klog_6_losses_without_a_serial_number_are_in_the_description() {
     let trace = Trace::open(&directory).unwrap();
     let circumstances = &trace.description().circumstances;
     assert_eq!(circumstances.missed_runs, 7);
-    // In its place in the trace, and in the description: not before the look before, and not after the mark.
+    // It is in its place in the trace, and in the description: not before the previous look, and not after the mark.
     let (seen, _) = see(&trace, Filter::default().without_marks());
     assert_eq!(seen.records.len(), 2);
     let mut merged = trace.merge(Filter::default().events([MISSED_RUNS]));
@@ -298,7 +298,7 @@ fn klog_5_what_is_recorded_is_in_the_trace_between_the_marks_of_the_flushes() {
     }
     assert_eq!((numbers, depth), ((0..50_000).collect::<Vec<_>>(), 0));
     assert!(marks >= 1);
-    assert_eq!(merged.accounts(), last.completeness, "description and blocks tell the same");
+    assert_eq!(merged.accounts(), last.completeness, "description and blocks agree");
     assert_eq!(trace.check().0, last.completeness);
 }
 
@@ -344,7 +344,7 @@ fn klog_5_a_flight_recorder_keeps_the_newest_and_is_dumped_while_it_runs() {
     recorder.settle();
     let kept = recorder.kept();
     recorder.stop_and_dump(&second).unwrap();
-    assert_eq!(Trace::open(&second).unwrap().check().0, kept, "known before it is written");
+    assert_eq!(Trace::open(&second).unwrap().check().0, kept, "the account is known before it is written");
     for (directory, newest, ended) in [(first, 19_999, false), (second, 20_099, true)] {
         let bytes = fs::metadata(directory.join(file_name(0))).unwrap().len();
         assert!(bytes <= 64 << 10, "{bytes}");
@@ -358,7 +358,7 @@ fn klog_5_a_flight_recorder_keeps_the_newest_and_is_dumped_while_it_runs() {
         }
         assert_eq!(last, newest);
         let account = merged.accounts()[0];
-        assert_eq!((account.lost, account.ended), (0, ended), "what was let go is not lost");
+        assert_eq!((account.lost, account.ended), (0, ended), "events that were let go are not lost");
         assert!(account.first_serial > 0);
     }
 }
@@ -391,23 +391,23 @@ fn klog_5_only_a_trace_gives_way_to_a_new_one_and_only_where_that_is_asked_for()
     let first = number();
     let refused = start(FormerTrace::Stays).unwrap_err();
     assert!(matches!(refused, RecordError::TraceThere(_)) && number() == first, "{refused}");
-    // A killed recorder's trace is one, too.
+    // What a killed recorder has left is a trace, too.
     fs::remove_file(directory.join("description.json")).unwrap();
     start(FormerTrace::GivesWay).unwrap().stop().unwrap();
     assert_ne!(number(), first);
     let second = number();
-    // A recording that comes to nothing leaves what was there.
+    // A recording that fails leaves the old trace as it was.
     let before = names(&directory);
     start(FormerTrace::GivesWay).unwrap().discard();
     assert_eq!((number(), names(&directory)), (second.clone(), before.clone()));
-    // One that was killed before it came to something leaves it to the next.
+    // If a recorder was killed before it recorded anything, the next recorder finds the old trace.
     for name in &before {
         fs::rename(directory.join(name), directory.join(format!("former.{}", name.display()))).unwrap();
     }
     fs::write(directory.join("description.json.new"), "{").unwrap();
     start(FormerTrace::GivesWay).unwrap().discard();
     assert_eq!((number(), names(&directory)), (second.clone(), before));
-    // What is not of a trace stays, and so does the trace beside it.
+    // A file that is no part of a trace stays, and so does the trace beside it.
     for make in [
         (|path: &Path| fs::write(path.join("notes.txt"), "mine").unwrap()) as fn(&Path),
         |path| fs::create_dir(path.join("processor-7.trace")).unwrap(),
@@ -422,7 +422,7 @@ fn klog_5_only_a_trace_gives_way_to_a_new_one_and_only_where_that_is_asked_for()
         assert_eq!(names(&directory), with);
         with.difference(&before).for_each(|name| remove(&directory.join(name)));
     }
-    // Files of these names that no description explains may be anybody's.
+    // Files of these names without a description may belong to any program.
     for name in ["description.json", "description.before.json"] {
         fs::write(directory.join(name), "{}").unwrap();
     }
@@ -439,7 +439,7 @@ fn remove(path: &Path) {
 }
 
 #[test]
-fn new_2_what_is_in_a_trace_is_for_its_owner_alone() {
+fn new_2_a_trace_is_for_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt;
     let scratch = Scratch::new("rights");
     let directory = scratch.path().join("above/trace");
@@ -455,7 +455,7 @@ fn new_2_what_is_in_a_trace_is_for_its_owner_alone() {
 }
 
 #[test]
-fn new_2_trace_whose_description_is_damaged_is_read_by_the_one_of_its_beginning() {
+fn new_2_a_trace_whose_description_is_damaged_is_read_by_its_first_description() {
     let scratch = Scratch::new("described");
     let directory = scratch.path().join("trace");
     let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
@@ -470,7 +470,7 @@ fn new_2_trace_whose_description_is_damaged_is_read_by_the_one_of_its_beginning(
     let (seen, accounts) = see(&trace, Filter::default());
     let [error] = &seen.errors[..] else { panic!("{:?}", seen.errors) };
     assert!(
-        error.contains("description.json describes no trace: ") && error.contains("is used instead"),
+        error.contains("description.json does not describe a trace: ") && error.contains("is used instead"),
         "{error}"
     );
     assert_eq!(accounts, last.completeness);
@@ -479,7 +479,7 @@ fn new_2_trace_whose_description_is_damaged_is_read_by_the_one_of_its_beginning(
 }
 
 #[test]
-fn klog_5_recording_that_comes_to_nothing_leaves_what_was_there() {
+fn klog_5_a_recording_that_fails_leaves_the_old_content() {
     let scratch = Scratch::new("discarded");
     let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
     let (new, empty) = (scratch.path().join("above/new"), scratch.path().join("empty"));
@@ -512,9 +512,9 @@ fn klog_5_requests_have_little_records_written_at_once() {
     assert!(recorder.reports()[1].bytes < u64::from(DEFAULT_BYTES), "a small block takes little room");
 }
 
-/// Else it would wait for the next one as long again.
+/// Otherwise the rest would wait just as long for the next flush.
 #[test]
-fn new_2_flush_that_is_due_because_of_the_time_writes_all_that_it_finds() {
+fn new_2_a_flush_that_is_due_because_of_the_time_writes_all_that_it_finds() {
     let scratch = Scratch::new("due");
     let directory = scratch.path().join("trace");
     let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
@@ -525,9 +525,9 @@ fn new_2_flush_that_is_due_because_of_the_time_writes_all_that_it_finds() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     let report = &recorder.reports()[0];
-    // Its own first mark, too.
+    // The flush's own first mark, too.
     assert_eq!((report.flushes, report.blocks, report.account.records), (1, 1, 2), "{report:?}");
-    // Nobody stops it in order.
+    // The recorder is not stopped in order.
     let (seen, _) = see(&Trace::open(&directory).unwrap(), Filter::default().events([NUMBERED]));
     assert_eq!(seen.records, [(0, 0)]);
     drop(recorder);
@@ -552,7 +552,7 @@ fn new_2_errors_name_the_file_the_block_and_the_place() {
 }
 
 #[test]
-fn new_2_a_missing_file_is_said_and_the_others_are_read() {
+fn new_2_a_missing_file_is_reported_and_the_others_are_read() {
     let scratch = Scratch::new("missing");
     let trace = trace_of(scratch.path(), &[(&numbered(10, 1), 10), (&numbered(10, 1), 10)]);
     fs::remove_file(scratch.path().join(file_name(0))).unwrap();
@@ -561,7 +561,7 @@ fn new_2_a_missing_file_is_said_and_the_others_are_read() {
     assert!(seen.errors[0].starts_with("cannot read ") && seen.errors[0].contains("processor-0.trace"));
 }
 
-/// A trace whose recorder has finished and has described both files.
+/// A trace whose recorder has finished and described both files.
 fn finished_trace_of(directory: &Path, records: &Records) -> Trace {
     let whole = trace_of(directory, &[(records, 905), (records, 905)]);
     let completeness = whole.check().0;
@@ -571,7 +571,7 @@ fn finished_trace_of(directory: &Path, records: &Records) -> Trace {
 }
 
 #[test]
-fn new_2_what_a_finished_trace_has_lost_since_is_a_gap_and_is_said_wherever_a_file_was_cut() {
+fn new_2_events_that_a_finished_trace_has_lost_since_are_a_gap_and_are_reported_wherever_a_file_was_cut() {
     let scratch = Scratch::new("finished");
     let records = numbered(900, 1);
     let trace = finished_trace_of(scratch.path(), &records);
@@ -612,9 +612,9 @@ fn new_2_a_part_of_a_finished_trace_misses_only_what_lies_in_it() {
     assert!(seen.gaps.len() == 1 && seen.errors.len() == 1, "{:?} {:?}", seen.gaps, seen.errors);
 }
 
-/// Then the description counts what the files never had, and nothing is damaged.
+/// In this case the description counts events that the files never had, and nothing is damaged.
 #[test]
-fn klog_6_end_that_found_no_room_on_the_disk_is_lost_and_no_damage() {
+fn klog_6_an_end_that_found_no_room_on_the_disk_is_a_loss_and_no_damage() {
     let scratch = Scratch::new("unwritten");
     let whole = trace_of(scratch.path(), &[(&numbered(900, 1), 900)]);
     let path = scratch.path().join(file_name(0));
@@ -632,7 +632,7 @@ fn klog_6_end_that_found_no_room_on_the_disk_is_lost_and_no_damage() {
 }
 
 #[test]
-fn klog_6_what_a_garbling_producer_spoils_is_a_gap_and_is_reported() {
+fn klog_6_records_that_a_producer_garbles_are_a_gap_and_are_reported() {
     let scratch = Scratch::new("garbled");
     let directory = scratch.path().join("trace");
     let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
@@ -643,7 +643,7 @@ fn klog_6_what_a_garbling_producer_spoils_is_a_gap_and_is_reported() {
         }
     };
     record(0..10);
-    // Over the first record, as somebody does who shares the memory.
+    // Over the first record, as a program could do that shares the memory.
     let map = map(&memory);
     map[4096..4104].copy_from_slice(&[0xee; 8]);
     let options = Options { clock: ClockSource::Monotonic, ..Options::directory(&directory) };
@@ -658,7 +658,7 @@ fn klog_6_what_a_garbling_producer_spoils_is_a_gap_and_is_reported() {
     assert_eq!(accounts, last.completeness);
 }
 
-/// The buffers' memory again, as another process would map it.
+/// A second mapping of the buffers' memory, as in another process.
 fn map(memory: &Memory) -> &'static mut [u8] {
     use rustix::mm::{MapFlags, ProtFlags, mmap};
     let bytes = mete_trace::layout::area_bytes(16);
@@ -694,7 +694,7 @@ proptest! {
     }
 }
 
-/// Makes each block's checksum right, so that what lies behind it is reached.
+/// Makes each block's checksum right, so that the checks after it are reached.
 fn with_checksums(bytes: &mut [u8]) {
     for block in bytes.chunks_mut(BLOCK_BYTES as usize).filter(|block| block.len() >= HEADER_BYTES) {
         let used = u32::from_le_bytes(block[offset::USED..offset::USED + 4].try_into().unwrap()) as usize;
@@ -729,16 +729,16 @@ fn klog_4_recording_goes_on_in_other_buffers_and_nothing_is_lost_between() {
     let mut merged = Trace::open(&directory).unwrap().merge(Filter::default().events([NUMBERED]));
     let mut numbers = [Vec::new(), Vec::new()];
     while let Some(item) = merged.next() {
-        let Item::Record(record) = item.unwrap() else { panic!("something is lost") };
+        let Item::Record(record) = item.unwrap() else { panic!("an event is lost") };
         numbers[record.processor as usize].push(first_word(&record.bytes[16..]));
     }
     assert!(numbers.iter().all(|numbers| numbers.iter().copied().eq(0..300)), "{numbers:?}");
     assert!(merged.accounts().iter().all(|account| account.is_complete()), "{:?}", merged.accounts());
 }
 
-/// KLogger §4.3: whoever reads the trace knows where an event may be missing.
+/// KLogger §4.3: the trace tells where an event may be missing.
 #[test]
-fn klog_4_switched_events_are_marked_on_every_processor_and_told_by_the_description() {
+fn klog_4_switched_events_are_marked_on_every_processor_and_listed_in_the_description() {
     let scratch = Scratch::new("switches");
     let directory = scratch.path().join("trace");
     let memory = Arc::new(Memory::new(2, 16, 10).unwrap());
@@ -750,14 +750,18 @@ fn klog_4_switched_events_are_marked_on_every_processor_and_told_by_the_descript
     recorder.mark_switched(&[0, 1], false);
     recorder.save_description().unwrap();
     let kept = Trace::open(&directory).unwrap().description().circumstances.switches.clone();
-    assert_eq!(recorder.stop().unwrap().circumstances.switches, kept, "a killed recorder leaves it, too");
+    assert_eq!(
+        recorder.stop().unwrap().circumstances.switches,
+        kept,
+        "a killed recorder leaves the list, too"
+    );
     let listed: Vec<_> = kept.list.iter().map(|switch| (switch.event.as_str(), switch.on)).collect();
     assert_eq!(listed, [("TEXT", true), ("SCHEDIN", false), ("TEXT", false)]);
     assert_eq!((kept.off_at_first, kept.unlisted), (off_at_first, 0));
     let mut marks = [Vec::new(), Vec::new()];
     let mut merged = Trace::open(&directory).unwrap().merge(Filter::default().without_marks());
     while let Some(item) = merged.next() {
-        let Item::Record(record) = item.unwrap() else { panic!("something is lost") };
+        let Item::Record(record) = item.unwrap() else { panic!("an event is lost") };
         marks[record.processor as usize].extend(record.switches());
     }
     assert_eq!(marks[0], [(1, false), (1, true), (0, false), (1, false)]);
@@ -765,7 +769,7 @@ fn klog_4_switched_events_are_marked_on_every_processor_and_told_by_the_descript
 }
 
 #[test]
-fn klog_6_a_watched_event_is_seen_when_it_has_come_by() {
+fn klog_6_a_watched_event_is_counted_when_it_is_moved() {
     let memory = Arc::new(Memory::new(1, 16, 10).unwrap());
     let options = Options { watched: vec![NUMBERED], ..Options::flight(1 << 20) };
     let recorder = Recorder::start(Arc::clone(&memory), common::description(), options).unwrap();
@@ -777,7 +781,7 @@ fn klog_6_a_watched_event_is_seen_when_it_has_come_by() {
     }
 }
 
-/// A pipe that nobody writes into.
+/// A pipe without a writer.
 fn pipe(path: &Path) {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     let _ = fs::remove_file(path);
@@ -785,7 +789,7 @@ fn pipe(path: &Path) {
 }
 
 #[test]
-fn new_2_what_is_no_regular_file_is_refused_and_nobody_is_waited_for() {
+fn new_2_a_file_that_is_not_regular_is_refused_without_waiting() {
     let scratch = Scratch::new("pipes");
     let trace = trace_of(scratch.path(), &[(&numbered(10, 1), 10), (&numbered(10, 1), 10)]);
     pipe(&scratch.path().join(file_name(0)));

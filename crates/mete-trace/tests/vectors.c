@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The C producer, made callable: reads an area and then calls from standard input, performs them
- * and writes the area to standard output. Each call is two 64-bit words: fields, clock.
+ * The C producer as a program. It reads an area and then calls from standard input, performs the
+ * calls and writes the area to standard output. Each call is two 64-bit words: fields, clock.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ typedef uint64_t __u64;
 #define DATA_BYTES (1 << 16)
 #define AREA_BYTES METE_TRACE_AREA_BYTES(DATA_BYTES)
 
-/* Field n is the clock plus n; where the mark is crossed, the calls are counted. */
+/* Field n is the clock plus n. The area counts how often the mark is crossed. */
 static void perform(struct mete_trace_area *area, __u64 fields, __u64 clock)
 {
 	__u32 bytes = METE_TRACE_RECORD_HEADER_BYTES + 8 * fields;

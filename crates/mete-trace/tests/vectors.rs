@@ -1,5 +1,5 @@
-//! Same calls in, same bytes out: the C producer of `include/mete_trace.h`, which eBPF programs are
-//! made of, against the Rust one; and the header's constants against the code's (KLOG-5, KLOG-6).
+//! Same calls in, same bytes out: compares the C producer of `include/mete_trace.h`, which eBPF programs use, with
+//! the Rust producer, and the header's constants with the code's (KLOG-5, KLOG-6).
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 #![cfg(not(loom))]
 
@@ -19,7 +19,7 @@ use proptest::prelude::*;
 
 const HEADER: &str = include_str!("../include/mete_trace.h");
 
-/// Builds the C side once. `None` where there is no C compiler.
+/// Builds the C side once. `None` if there is no C compiler.
 fn c_producer() -> Option<PathBuf> {
     static BUILT: std::sync::OnceLock<Option<PathBuf>> = std::sync::OnceLock::new();
     BUILT.get_or_init(build).clone()

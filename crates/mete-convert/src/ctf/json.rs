@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::About;
-use super::classes::{Class, ClassField, Classes, Kind};
+use super::CtfEnvironment;
+use super::classes::{ClassField, CtfKind, EventClass, EventClasses};
 
-/// Whose attributes stand in the metadata.
+/// The namespace of our attributes in the metadata.
 const OWN: &str = "mete";
 
 /// The metadata.
-pub fn metadata(classes: &Classes, about: &About) -> String {
+pub fn metadata(classes: &EventClasses, about: &CtfEnvironment) -> String {
     let mut fragments = vec![
         json!({ "type": "preamble", "version": 2, "uuid": about.uuid }),
         trace_class(about),
@@ -20,7 +20,7 @@ pub fn metadata(classes: &Classes, about: &About) -> String {
     fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect()
 }
 
-fn trace_class(about: &About) -> Value {
+fn trace_class(about: &CtfEnvironment) -> Value {
     let environment: serde_json::Map<_, _> =
         about.environment.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
     let uuid = json!({ "type": "static-length-blob", "length": 16, "roles": ["metadata-stream-uuid"] });
@@ -35,7 +35,7 @@ fn trace_class(about: &About) -> Value {
     })
 }
 
-fn clock_class(about: &About) -> Value {
+fn clock_class(about: &CtfEnvironment) -> Value {
     let mut clock = json!({
         "type": "clock-class", "id": "monotonic", "name": "monotonic", "frequency": 1_000_000_000,
         "description": "ticks of the recording processors' counters; how long one lasts is not known",
@@ -43,6 +43,7 @@ fn clock_class(about: &About) -> Value {
     if let Some(offset) = about.offset_ns {
         clock["description"] = "CLOCK_MONOTONIC in nanoseconds".into();
         clock["origin"] = "unix-epoch".into();
+        // Rounded down, so that the cycles are never negative.
         let (seconds, cycles) = (offset.div_euclid(1_000_000_000), offset.rem_euclid(1_000_000_000));
         clock["offset-from-origin"] = json!({ "seconds": seconds, "cycles": cycles });
     }
@@ -71,7 +72,7 @@ fn stream_class() -> Value {
     })
 }
 
-fn event_class(class: &Class) -> Value {
+fn event_class(class: &EventClass) -> Value {
     let members: Vec<_> = class.fields.iter().map(member).collect();
     let mut event = json!({
         "type": "event-record-class", "id": class.id, "data-stream-class-id": 0, "name": class.name,
@@ -92,8 +93,8 @@ fn member(field: &ClassField) -> Value {
 }
 
 fn structure<const N: usize>(members: [(&str, Value); N]) -> Value {
-    let member = |(name, class)| json!({ "name": name, "field-class": class });
-    json!({ "type": "structure", "member-classes": members.map(member).to_vec() })
+    let members = members.map(|(name, class)| json!({ "name": name, "field-class": class }));
+    json!({ "type": "structure", "member-classes": members.to_vec() })
 }
 
 fn unsigned(bits: u16, roles: &[&str]) -> Value {
@@ -108,20 +109,20 @@ fn fixed(kind: &str, bits: u16) -> Value {
     json!({ "type": kind, "length": bits, "byte-order": "little-endian", "alignment": 8 })
 }
 
-fn field_class(kind: Kind) -> Value {
+fn field_class(kind: CtfKind) -> Value {
     match kind {
-        Kind::Unsigned(bits) => unsigned(bits, &[]),
-        Kind::Signed(bits) => fixed("fixed-length-signed-integer", bits),
-        Kind::Float(bits) => fixed("fixed-length-floating-point-number", bits),
-        Kind::Bool => fixed("fixed-length-boolean", 8),
-        Kind::Address => {
+        CtfKind::Unsigned(bits) => unsigned(bits, &[]),
+        CtfKind::Signed(bits) => fixed("fixed-length-signed-integer", bits),
+        CtfKind::Float(bits) => fixed("fixed-length-floating-point-number", bits),
+        CtfKind::Bool => fixed("fixed-length-boolean", 8),
+        CtfKind::Address => {
             let mut class = unsigned(64, &[]);
             class["preferred-display-base"] = 16.into();
             class
         }
-        Kind::Text => json!({ "type": "null-terminated-string" }),
-        Kind::Bytes(bytes) => json!({ "type": "static-length-blob", "length": bytes }),
-        Kind::Rest => json!({
+        CtfKind::Text => json!({ "type": "null-terminated-string" }),
+        CtfKind::Bytes(bytes) => json!({ "type": "static-length-blob", "length": bytes }),
+        CtfKind::Rest => json!({
             "type": "dynamic-length-blob",
             "length-field-location": { "origin": "event-record-payload", "path": ["length"] },
         }),

@@ -1,5 +1,5 @@
-//! Common Trace Format: a directory of one stream for each file of the trace and the file `metadata`, which says what
-//! is in them. The streams of both versions are the same bytes; the metadata are JSON in version 2
+//! Common Trace Format: a directory with one stream for each file of the trace, and the file `metadata`, which
+//! describes the streams. The streams of both versions have the same bytes. The metadata are JSON in version 2
 //! (CTF2-SPEC-2.0, §5) and a language of their own in version 1.8.
 //!
 //! ```text
@@ -7,9 +7,9 @@
 //!   record:  event, time in ns │ serial number, time stamp as it was recorded │ fields, without gaps
 //! ```
 //!
-//! A loss is an empty packet: it lasts from the record before to the record behind, and its count of lost
-//! events is the greater one. Times do not go back within a stream, as the format asks: where a processor's
-//! clock did, the time stamp as it was recorded tells.
+//! A loss is an empty packet. It lasts from the record before the loss to the record after it, and its count of lost
+//! events is larger than that of the packet before. Times do not go back within a stream, as the format requires. If a
+//! processor's clock went back, the time stamp as it was recorded shows that.
 
 mod classes;
 mod json;
@@ -25,16 +25,16 @@ use std::path::{Path, PathBuf};
 use mete_trace::block::RecordingId;
 use mete_trace::{Account, Gap, ReadError, Trace};
 
-use self::classes::Classes;
+use self::classes::EventClasses;
 use self::stream::Stream;
 use crate::{Event, Format};
 
-/// Which metadata are written.
+/// The version of the metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CtfVersion {
-    /// 1.8: babeltrace2 of any version, Trace Compass.
+    /// 1.8, for babeltrace2 of any version and Trace Compass.
     One,
-    /// 2: babeltrace2 from 2.1 on.
+    /// 2, for babeltrace2 from 2.1 on.
     Two,
 }
 
@@ -43,28 +43,28 @@ pub enum CtfVersion {
 pub struct Ctf {
     directory: PathBuf,
     version: CtfVersion,
-    classes: Classes,
-    about: About,
+    classes: EventClasses,
+    about: CtfEnvironment,
     streams: BTreeMap<u32, Stream<File>>,
 }
 
-/// What the metadata tell beside the events.
+/// What the metadata say in addition to the events.
 #[derive(Clone, Debug, Default)]
-pub struct About {
+pub struct CtfEnvironment {
     /// The recording's number.
     pub uuid: RecordingId,
-    /// CLOCK_REALTIME less CLOCK_MONOTONIC in nanoseconds, if times are nanoseconds.
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC in nanoseconds, if times are nanoseconds.
     pub offset_ns: Option<i64>,
     /// Names and values about the trace.
     pub environment: Vec<(String, String)>,
 }
 
 impl Ctf {
-    /// This trace, into a directory that is there.
+    /// Writes this trace into an existing directory.
     pub fn new(directory: &Path, version: CtfVersion, trace: &Trace) -> Ctf {
         let description = trace.description();
         let clock = &description.clock;
-        let about = About {
+        let about = CtfEnvironment {
             uuid: description.recording_id().unwrap_or_default(),
             offset_ns: clock.converter().map(|_| clock.realtime_offset_ns().unwrap_or(0)),
             environment: environment(trace),
@@ -72,13 +72,13 @@ impl Ctf {
         Ctf {
             directory: directory.to_owned(),
             version,
-            classes: Classes::of(&description.description.events),
+            classes: EventClasses::of(&description.description.events),
             about,
             streams: BTreeMap::new(),
         }
     }
 
-    /// The stream of a file and its processor, begun when it comes up first.
+    /// The stream of a file and its processor. It is made when it is needed first.
     fn stream(&mut self, file: u32, processor: u32) -> io::Result<&mut Stream<File>> {
         use std::collections::btree_map::Entry;
         match self.streams.entry(file) {
@@ -91,8 +91,9 @@ impl Ctf {
     }
 }
 
-/// For its owner alone, as the trace's own files are.
+/// A new file for its owner alone, as the trace's own files are.
 fn create(path: &Path) -> io::Result<File> {
+    // An existing file is never overwritten.
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
@@ -126,9 +127,10 @@ impl Format for Ctf {
         Ok(())
     }
 
-    /// The environment has the number; what was in it is a loss in the stream.
+    /// Puts the error into the environment. The events that were in that part are a loss in the stream.
     fn unreadable(&mut self, error: &ReadError) -> io::Result<()> {
         let nth = self.about.environment.iter().filter(|(name, _)| name.starts_with("unreadable_")).count();
+        // The environment must stay readable; the stream has every loss in any case.
         if nth < 1000 {
             self.about.environment.push((format!("unreadable_{nth}"), error.to_string()));
         }
@@ -141,6 +143,7 @@ impl Format for Ctf {
             let value = serde_json::to_string(account).map_err(io::Error::other)?;
             self.about.environment.push((name, value));
         }
+        // The metadata come last: only now all errors and accounts are known.
         for stream in self.streams.values_mut() {
             stream.finish()?;
         }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::About;
-use super::classes::{Class, ClassField, Classes, Kind};
+use super::CtfEnvironment;
+use super::classes::{ClassField, CtfKind, EventClass, EventClasses};
 
 /// The metadata.
-pub fn metadata(classes: &Classes, about: &About) -> String {
+pub fn metadata(classes: &EventClasses, about: &CtfEnvironment) -> String {
     let mut text = String::from("/* CTF 1.8 */\n\n");
     text.push_str(&trace(about));
     text.push_str(&environment(about));
@@ -41,10 +41,10 @@ stream {
 
 ";
 
-fn trace(about: &About) -> String {
+fn trace(about: &CtfEnvironment) -> String {
     let mut text = String::new();
     for (size, name) in [(8, "u8"), (16, "u16"), (32, "u32"), (64, "u64")] {
-        // Writing to a string cannot fail; so below.
+        // Writing to a string cannot fail, here and below.
         let _ =
             writeln!(text, "typealias integer {{ size = {size}; align = 8; signed = false; }} := {name};");
     }
@@ -57,18 +57,18 @@ fn trace(about: &About) -> String {
     text
 }
 
-/// As 8-4-4-4-12 digits.
+/// The number as groups of 8-4-4-4-12 digits.
 pub fn uuid_text(uuid: [u8; 16]) -> String {
     let digits: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
     [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
 }
 
-fn environment(about: &About) -> String {
+fn environment(about: &CtfEnvironment) -> String {
     let lines = about.environment.iter().map(|(name, value)| format!("    {name} = {};\n", quoted(value)));
     format!("env {{\n{}}};\n\n", lines.collect::<String>())
 }
 
-fn clock(about: &About) -> String {
+fn clock(about: &CtfEnvironment) -> String {
     let (description, offset) = match about.offset_ns {
         Some(offset) => ("CLOCK_MONOTONIC in nanoseconds", offset),
         None => ("ticks of the recording processors' counters; how long one lasts is not known", 0),
@@ -82,7 +82,7 @@ fn clock(about: &About) -> String {
     )
 }
 
-fn event(class: &Class) -> String {
+fn event(class: &EventClass) -> String {
     let (id, name) = (class.id, quoted(&class.name));
     let fields: String = class.fields.iter().map(field).collect();
     format!(
@@ -90,25 +90,30 @@ fn event(class: &Class) -> String {
     )
 }
 
-/// Names begin with an underscore, which readers take off: so none is a word of the language.
+/// The declaration of a field. Its name begins with an underscore, which readers take off. So no name is a word of the
+/// language.
 fn field(field: &ClassField) -> String {
     let name = &field.name;
-    let integer = |bits: u16, more: &str| format!("integer {{ size = {bits}; align = 8; {more} }} _{name}");
     let declared = match field.kind {
-        Kind::Unsigned(bits) => integer(bits, "signed = false;"),
-        Kind::Signed(bits) => integer(bits, "signed = true;"),
-        Kind::Address => integer(64, "signed = false; base = 16;"),
-        Kind::Bool => integer(8, "signed = false;"),
-        Kind::Float(32) => format!("floating_point {{ exp_dig = 8; mant_dig = 24; align = 8; }} _{name}"),
-        Kind::Float(_) => format!("floating_point {{ exp_dig = 11; mant_dig = 53; align = 8; }} _{name}"),
-        Kind::Text => format!("string {{ encoding = UTF8; }} _{name}"),
-        Kind::Bytes(bytes) => format!("{}[{bytes}]", integer(8, "signed = false; base = 16;")),
-        Kind::Rest => format!("{}[_length]", integer(8, "signed = false; base = 16;")),
+        CtfKind::Unsigned(bits) => integer(name, bits, "signed = false;"),
+        CtfKind::Signed(bits) => integer(name, bits, "signed = true;"),
+        CtfKind::Address => integer(name, 64, "signed = false; base = 16;"),
+        // Version 1.8 has no truth values.
+        CtfKind::Bool => integer(name, 8, "signed = false;"),
+        CtfKind::Float(32) => format!("floating_point {{ exp_dig = 8; mant_dig = 24; align = 8; }} _{name}"),
+        CtfKind::Float(_) => format!("floating_point {{ exp_dig = 11; mant_dig = 53; align = 8; }} _{name}"),
+        CtfKind::Text => format!("string {{ encoding = UTF8; }} _{name}"),
+        CtfKind::Bytes(bytes) => format!("{}[{bytes}]", integer(name, 8, "signed = false; base = 16;")),
+        CtfKind::Rest => format!("{}[_length]", integer(name, 8, "signed = false; base = 16;")),
     };
     format!("        {declared};\n")
 }
 
-/// A text as in C, in printable letters of ASCII; what is none becomes its bytes.
+fn integer(name: &str, bits: u16, more: &str) -> String {
+    format!("integer {{ size = {bits}; align = 8; {more} }} _{name}")
+}
+
+/// A text as a string of C, in printable letters of ASCII. Other letters become their bytes.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for byte in text.bytes() {
@@ -116,6 +121,7 @@ fn quoted(text: &str) -> String {
             b'"' | b'\\' => quoted.extend(['\\', byte.into()]),
             b'\n' => quoted.push_str("\\n"),
             b' '..=b'~' => quoted.push(byte.into()),
+            // Always three digits, so that a digit that follows is not taken for a part of it.
             other => _ = write!(quoted, "\\{other:03o}"),
         }
     }

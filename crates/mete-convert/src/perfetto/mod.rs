@@ -1,4 +1,4 @@
-//! Perfetto's protobuf: what ui.perfetto.dev draws.
+//! Perfetto's protobuf, which ui.perfetto.dev draws.
 //!
 //! ```text
 //!   switches, wake-ups ──▶ Schedule ──▶ ftrace bundles, one processor each ──▶ the schedule of the UI
@@ -22,7 +22,7 @@ use mete_trace::{Account, Gap, ReadError, Trace};
 
 use self::packets::Packets;
 use self::schedule::Schedule;
-use self::threads::tell;
+use self::threads::write_thread;
 use self::tracks::Tracks;
 use crate::meaning::Meanings;
 use crate::threads::Threads;
@@ -38,7 +38,7 @@ pub struct Perfetto<W> {
 }
 
 impl<W: io::Write> Perfetto<W> {
-    /// This trace, into this output.
+    /// Writes this trace to this output.
     pub fn new(to: W, trace: &Trace) -> Perfetto<W> {
         let meanings = Meanings::of(&trace.description().description);
         let events = &trace.description().description.events;
@@ -54,27 +54,30 @@ impl<W: io::Write> Perfetto<W> {
 impl<W: io::Write> Format for Perfetto<W> {
     fn begin(&mut self, trace: &Trace) -> io::Result<()> {
         let description = trace.description();
+        // Threads that lived when recording began are known from the first reading of the clocks on.
         let from_ns = description.clock.anchors.iter().map(|anchor| anchor.monotonic_ns).min().unwrap_or(0);
         self.packets.begin(description);
         self.threads.begin(&description.machine);
         for (thread, known) in self.threads.known() {
-            tell(thread, known, from_ns, &mut self.packets);
+            write_thread(thread, known, from_ns, &mut self.packets);
         }
         self.tracks.begin(&mut self.packets);
         self.packets.hand_on()
     }
 
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        // Where the clock is unknown, the ticks are at least in the right order.
+        // If the clock cannot be converted, the ticks are at least in the right order.
         let time = event.time_ns.unwrap_or(event.record.time);
         let record = &event.record;
+        // The gap before this event ends with it.
         self.tracks.close_gap(record.file, time, &mut self.packets);
         if matches!(record.event, DUMP_BEGIN | DUMP_FINISH) {
             self.tracks.flush(record.processor, time, record.event == DUMP_BEGIN, &mut self.packets);
             return self.packets.hand_on_if_full();
         }
         let packets = &mut self.packets;
-        self.threads.learn(record, |thread, known| tell(thread, known, time, packets));
+        // Before the event is drawn: a new name already holds for it.
+        self.threads.learn(record, |thread, known| write_thread(thread, known, time, packets));
         if let Some((number, is_on)) = record.switches() {
             self.schedule.switched(record.processor, number, is_on, time, &self.threads, &mut self.packets);
         }
@@ -87,7 +90,7 @@ impl<W: io::Write> Format for Perfetto<W> {
     fn lost(&mut self, gap: &Gap, after_ns: Option<u64>) -> io::Result<()> {
         let after = after_ns.or(gap.after);
         if gap.file == gap.processor {
-            // What programs lose of their own is no gap in the schedule.
+            // Programs' own events are no part of the schedule, so their loss is no gap in it.
             self.schedule.lost(gap.processor, after, &self.threads, &mut self.packets);
         }
         self.tracks.lost(gap, after, &mut self.packets);

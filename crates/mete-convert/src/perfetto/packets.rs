@@ -1,4 +1,4 @@
-//! The packets of a trace: a clock, the machine, bundles of scheduling events, and whatever the tracks say.
+//! The packets of a trace: a clock, the machine, bundles of scheduling events, and the packets of the tracks.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,17 +22,17 @@ mod field {
     pub const TRACK_DESCRIPTOR: u32 = 60;
 }
 
-/// Clocks by their numbers in Perfetto. The time of packets is that of BOOTTIME unless they say otherwise; here
-/// it is the trace's CLOCK_MONOTONIC, and the snapshot says that both are one.
+/// Clocks by their numbers in Perfetto. The time of packets is BOOTTIME unless they say otherwise. Here it is the
+/// trace's CLOCK_MONOTONIC, and the snapshot says that the two are equal.
 const REALTIME: u64 = 1;
 const MONOTONIC: u64 = 3;
 const BOOTTIME: u64 = 6;
 
-/// The sequence of all packets with interned names.
+/// The one sequence of all packets.
 const SEQUENCE: u64 = 1;
 /// This packet begins the sequence.
 const STATE_CLEARED: u64 = 1;
-/// This packet needs what the sequence has interned.
+/// This packet needs the names that the sequence has interned.
 const NEEDS_STATE: u64 = 2;
 
 /// Bytes of packets that are collected before they are handed on.
@@ -49,30 +49,31 @@ pub struct Packets<W> {
     bundles: BTreeMap<u32, Proto>,
 }
 
-/// Where packets are put, whatever the output is.
-pub trait Put {
-    /// An ftrace event of a processor.
+/// Takes packets, whatever the output is.
+pub trait PacketSink {
+    /// Adds an ftrace event of a processor.
     fn scheduling(&mut self, processor: u32, write: impl FnOnce(&mut Proto));
-    /// That the processor's events have a gap here.
+    /// Marks a gap in the processor's events.
     fn scheduling_lost(&mut self, processor: u32);
-    /// A `TrackEvent`.
+    /// Adds a `TrackEvent`.
     fn track_event(&mut self, time: u64, write: impl FnOnce(&mut Proto));
-    /// A `TrackDescriptor`.
+    /// Adds a `TrackDescriptor`.
     fn track(&mut self, write: impl FnOnce(&mut Proto));
-    /// The names of events and annotations.
+    /// Adds the names of events and annotations.
     fn names(&mut self, write: impl FnOnce(&mut Proto));
-    /// Processes and threads, as they are at this time.
+    /// Adds processes and threads, as they are at this time.
     fn process_tree(&mut self, time: u64, write: impl FnOnce(&mut Proto));
 }
 
 impl<W: io::Write> Packets<W> {
-    /// Into this output.
+    /// Writes to this output.
     pub fn new(to: W) -> Packets<W> {
         Packets { to, ready: Proto::default(), bundles: BTreeMap::new() }
     }
 
-    /// The packets that stand before all others.
+    /// Adds the packets that stand before all others.
     pub fn begin(&mut self, trace: &TraceDescription) {
+        // Without any reading, the clocks are said to be equal at 0.
         let first = trace.clock.anchors.iter().min_by_key(|anchor| anchor.monotonic_ns);
         let monotonic = first.map_or(0, |anchor| anchor.monotonic_ns);
         let real = first.map_or(0, |anchor| anchor.realtime_ns);
@@ -84,6 +85,7 @@ impl<W: io::Write> Packets<W> {
             }
             snapshot.uint(2, BOOTTIME);
         });
+        // The description has both in one text.
         let (system, release) = trace.machine.kernel.split_once(' ').unwrap_or(("", ""));
         self.packet(field::SYSTEM_INFO, |info| {
             info.message(1, |name| {
@@ -106,31 +108,31 @@ impl<W: io::Write> Packets<W> {
         bundle.clear();
     }
 
-    /// Hands on what is there if it is enough.
+    /// Hands on the collected packets if there are enough.
     ///
     /// # Errors
     ///
-    /// The output's answer.
+    /// The output's error.
     pub fn hand_on_if_full(&mut self) -> io::Result<()> {
         if self.ready.len() >= PIECE { self.hand_on() } else { Ok(()) }
     }
 
-    /// Hands on what is there.
+    /// Hands on the collected packets.
     ///
     /// # Errors
     ///
-    /// The output's answer.
+    /// The output's error.
     pub fn hand_on(&mut self) -> io::Result<()> {
         self.to.write_all(self.ready.bytes())?;
         self.ready.clear();
         Ok(())
     }
 
-    /// Hands on everything.
+    /// Hands on everything, open bundles included.
     ///
     /// # Errors
     ///
-    /// The output's answer.
+    /// The output's error.
     pub fn finish(&mut self) -> io::Result<()> {
         for processor in self.bundles.keys().copied().collect::<Vec<_>>() {
             self.close_bundle(processor);
@@ -145,7 +147,7 @@ const BUNDLE_CPU: u32 = 1;
 const BUNDLE_EVENT: u32 = 2;
 const BUNDLE_LOST_EVENTS: u32 = 3;
 
-impl<W: io::Write> Put for Packets<W> {
+impl<W: io::Write> PacketSink for Packets<W> {
     fn scheduling(&mut self, processor: u32, write: impl FnOnce(&mut Proto)) {
         let bundle = self.bundles.entry(processor).or_default();
         if bundle.len() == 0 {
@@ -158,6 +160,7 @@ impl<W: io::Write> Put for Packets<W> {
     }
 
     fn scheduling_lost(&mut self, processor: u32) {
+        // The mark is for a whole bundle, and says that events are missing before its first one.
         self.close_bundle(processor);
         let bundle = self.bundles.entry(processor).or_default();
         bundle.uint(BUNDLE_CPU, processor.into()).uint(BUNDLE_LOST_EVENTS, 1);

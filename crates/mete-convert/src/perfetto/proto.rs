@@ -1,27 +1,27 @@
-//! Protocol buffers, written: tags, varints, and messages whose length is filled in behind them.
+//! Writes protocol buffers: tags, varints, and messages whose length is filled in afterwards.
 
-/// Bytes that the length of a message takes. Varints may have more bytes than they need, so that the place
-/// can be kept before the length is known.
+/// Bytes for the length of a message. A varint may have more bytes than it needs, so the space can be reserved before
+/// the length is known.
 const LENGTH_BYTES: usize = 4;
-/// A message is shorter than what seven bits in each of these bytes can say.
+/// The length of a message is below this: seven bits in each of these bytes.
 pub const MAX_BYTES: usize = 1 << (7 * LENGTH_BYTES);
 
-/// The fields of a message, as they are written.
+/// The fields of a message, encoded.
 #[derive(Debug, Default)]
 pub struct Proto(Vec<u8>);
 
 impl Proto {
-    /// What was written.
+    /// The bytes so far.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Bytes so far.
+    /// The number of bytes so far.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Begins anew.
+    /// Begins again.
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -35,7 +35,7 @@ impl Proto {
         self.0.push(number as u8);
     }
 
-    /// A whole number that is never negative, or a truth.
+    /// Adds an integer that is never negative, or a truth value.
     #[inline]
     pub fn uint(&mut self, field: u32, number: u64) -> &mut Proto {
         self.varint(u64::from(field) << 3);
@@ -43,20 +43,20 @@ impl Proto {
         self
     }
 
-    /// A whole number; a negative one takes ten bytes.
+    /// Adds an integer. A negative one takes ten bytes.
     #[inline]
     pub fn int(&mut self, field: u32, number: i64) -> &mut Proto {
         self.uint(field, number as u64)
     }
 
-    /// A floating-point number.
+    /// Adds a floating-point number.
     pub fn double(&mut self, field: u32, number: f64) -> &mut Proto {
         self.varint(u64::from(field) << 3 | 1);
         self.0.extend_from_slice(&number.to_le_bytes());
         self
     }
 
-    /// Text, or a message that is ready.
+    /// Adds text, or a finished message.
     #[inline]
     pub fn bytes_of(&mut self, field: u32, bytes: &[u8]) -> &mut Proto {
         self.varint(u64::from(field) << 3 | 2);
@@ -65,13 +65,13 @@ impl Proto {
         self
     }
 
-    /// Text.
+    /// Adds text.
     #[inline]
     pub fn text(&mut self, field: u32, text: &str) -> &mut Proto {
         self.bytes_of(field, text.as_bytes())
     }
 
-    /// A message in this one, shorter than [`MAX_BYTES`].
+    /// Adds a message inside this one. It must be shorter than [`MAX_BYTES`].
     #[inline]
     pub fn message(&mut self, field: u32, write: impl FnOnce(&mut Proto)) -> &mut Proto {
         self.varint(u64::from(field) << 3 | 2);
@@ -81,6 +81,7 @@ impl Proto {
         let length = self.0.len() - at - LENGTH_BYTES;
         debug_assert!(length < MAX_BYTES);
         for (nth, byte) in self.0[at..at + LENGTH_BYTES].iter_mut().enumerate() {
+            // All bytes but the last say that another one follows.
             let more = if nth + 1 < LENGTH_BYTES { 0x80 } else { 0 };
             *byte = (length >> (7 * nth)) as u8 & 0x7f | more;
         }

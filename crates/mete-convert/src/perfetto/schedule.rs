@@ -1,14 +1,14 @@
-//! The schedule: who ran when, as the kernel's own `sched_switch` would have told it.
+//! The schedule: which thread ran when, in the form of the kernel's own `sched_switch`.
 //!
-//! One switch may be several events here, such as one for the thread that leaves and one for the thread that
-//! comes. They are put together again: what leaves waits until somebody comes.
+//! Here one switch may be several events, such as one for the thread that leaves and one for the thread that comes.
+//! They are put together again: a thread that leaves is kept until the next thread comes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use mete_trace::record::FIRST_RESERVED;
 use mete_trace::{EventLayout, FieldLayout, Record};
 
-use super::packets::Put;
+use super::packets::PacketSink;
 use super::proto::Proto;
 use crate::meaning::{Meaning, Meanings, What};
 use crate::threads::{Threads, number};
@@ -30,39 +30,39 @@ const WAKES: [(&str, u32); 3] = [
     ("sched_wakeup_new", field::SCHED_WAKEUP_NEW),
 ];
 
-/// The thread that runs where no other does.
+/// The thread that runs when no other thread does.
 const IDLE: i32 = 0;
 
-/// One side of a switch, or whom a wake-up wakes.
+/// One side of a switch, or the thread that a wake-up wakes.
 #[derive(Clone, Debug)]
-struct Side {
+struct SwitchSide {
     thread: FieldLayout,
     priority: Option<FieldLayout>,
-    /// With whether it is as the kernel keeps it.
+    /// The second value says whether the state is in the kernel's own numbers.
     state: Option<(FieldLayout, bool)>,
     preempted: Option<FieldLayout>,
     processor: Option<FieldLayout>,
 }
 
-/// What an event is for the schedule.
+/// The role of an event in the schedule.
 #[derive(Clone, Debug)]
-enum Kind {
+enum ScheduleRole {
     Other,
-    Switch { out: Option<Box<Side>>, into: Option<Box<Side>> },
-    Wake { field: u32, woken: Box<Side>, waker: Option<Box<FieldLayout>> },
+    Switch { out: Option<Box<SwitchSide>>, into: Option<Box<SwitchSide>> },
+    Wake { field: u32, woken: Box<SwitchSide>, waker: Option<Box<FieldLayout>> },
 }
 
 /// A thread on a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Runs {
+struct RunningThread {
     thread: i32,
     priority: i32,
 }
 
-/// A thread that has left, while nobody is known to have come.
+/// A thread that has left, while it is not known which thread has come.
 #[derive(Clone, Copy, Debug)]
-struct Left {
-    runs: Runs,
+struct DepartedThread {
+    runs: RunningThread,
     state: i64,
     time: u64,
     serial: u64,
@@ -70,72 +70,73 @@ struct Left {
 
 #[derive(Clone, Debug, Default)]
 struct Processor {
-    /// Who is drawn as running.
-    current: Runs,
-    left: Option<Left>,
-    /// Events that are off, without which nobody knows who runs.
+    /// The thread that is drawn as running.
+    current: RunningThread,
+    left: Option<DepartedThread>,
+    /// Events that are off, and without which it is not known which thread runs.
     off: BTreeSet<u16>,
 }
 
 /// Puts switches together.
 #[derive(Debug)]
 pub struct Schedule {
-    kinds: Vec<Kind>,
-    /// Whether each switch tells who comes.
+    kinds: Vec<ScheduleRole>,
+    /// Whether each switch tells which thread comes.
     tells_all: bool,
     processors: BTreeMap<u32, Processor>,
 }
 
 impl Schedule {
-    /// Of a trace's events.
+    /// The schedule of a trace with these events.
     pub fn new(meanings: &Meanings, events: &[EventLayout]) -> Schedule {
+        // The recorder's marks have the largest numbers and would make the table large.
         let own = events.iter().filter(|event| event.id < FIRST_RESERVED);
         let most = own.map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
         let meaning = |number: usize| meanings.event(number as u16);
-        let mut kinds: Vec<_> = (0..most).map(|number| meaning(number).map_or(Kind::Other, kind)).collect();
-        let comes = |number: usize| matches!(kinds[number], Kind::Switch { into: Some(_), .. });
-        let always = |number: usize| {
-            meaning(number).and_then(|it| it.place("sched_switch")).is_some_and(|place| place.is_always)
-        };
-        let tells_all = (0..most).any(|number| comes(number) && always(number));
+        let mut kinds: Vec<_> =
+            (0..most).map(|number| meaning(number).map_or(ScheduleRole::Other, kind)).collect();
+        let comes = |number: usize| matches!(kinds[number], ScheduleRole::Switch { into: Some(_), .. });
+        let tells_all = (0..most).any(|number| comes(number) && meaning(number).is_some_and(is_each_switch));
         let tells_both = (0..most).any(comes)
-            && kinds.iter().any(|kind| matches!(kind, Kind::Switch { out: Some(_), .. }));
+            && kinds.iter().any(|kind| matches!(kind, ScheduleRole::Switch { out: Some(_), .. }));
         if !tells_all && !tells_both {
-            // Nobody can tell from these when a thread ran.
+            // From these events it cannot be known when a thread ran.
             kinds
                 .iter_mut()
-                .filter(|kind| matches!(kind, Kind::Switch { .. }))
-                .for_each(|kind| *kind = Kind::Other);
+                .filter(|kind| matches!(kind, ScheduleRole::Switch { .. }))
+                .for_each(|kind| *kind = ScheduleRole::Other);
         }
         Schedule { kinds, tells_all, processors: BTreeMap::new() }
     }
 
-    /// Takes an event; false if it is none of the schedule's.
+    /// Takes an event; false if it is not a part of the schedule.
     pub fn event(
         &mut self,
         record: &Record<'_>,
         time: u64,
         threads: &Threads,
-        packets: &mut impl Put,
+        packets: &mut impl PacketSink,
     ) -> bool {
         let Some(kind) = self.kinds.get(usize::from(record.event)) else { return false };
         let processor = self.processors.entry(record.processor).or_default();
-        let mut draw = Draw { processor, number: record.processor, threads, packets };
+        let mut draw = ScheduleDrawing { processor, number: record.processor, threads, packets };
         match kind {
-            Kind::Other => {
+            ScheduleRole::Other => {
+                // Any event in between may stand for a switch that is not recorded.
                 if !self.tells_all {
-                    draw.nobody_came();
+                    draw.close_departure();
                 }
                 false
             }
-            Kind::Switch { .. } if !draw.processor.off.is_empty() => true,
-            Kind::Switch { out, into } => {
+            // An event of the switch is off, so what the others say is not all.
+            ScheduleRole::Switch { .. } if !draw.processor.off.is_empty() => true,
+            ScheduleRole::Switch { out, into } => {
                 let left = out.as_ref().and_then(|side| side.left(record, time));
                 let comes = into.as_ref().and_then(|side| side.runs(record));
                 draw.switch(left, comes.map(|runs| (runs, time, record.serial)), self.tells_all);
                 true
             }
-            Kind::Wake { field, woken, waker } => {
+            ScheduleRole::Wake { field, woken, waker } => {
                 if let Some(runs) = woken.runs(record) {
                     let target = number(woken.processor.as_ref(), record.bytes);
                     draw.wake(*field, runs, target, number(waker.as_deref(), record.bytes), time);
@@ -145,8 +146,8 @@ impl Schedule {
         }
     }
 
-    /// An event is switched on or off. Without one that tells who comes, nobody knows who runs; what a program that still
-    /// ran has recorded all the same is not all.
+    /// Takes a switch of an event, on or off. While an event that tells which thread comes is off, it is not known
+    /// which thread runs. A program that was still running may have recorded some of these events, but not all of them.
     pub fn switched(
         &mut self,
         number: u32,
@@ -154,9 +155,10 @@ impl Schedule {
         is_on: bool,
         time: u64,
         threads: &Threads,
-        packets: &mut impl Put,
+        packets: &mut impl PacketSink,
     ) {
-        let Some(Kind::Switch { into, .. }) = self.kinds.get(usize::from(event)) else { return };
+        let Some(ScheduleRole::Switch { into, .. }) = self.kinds.get(usize::from(event)) else { return };
+        // The schedule is complete without this event.
         if self.tells_all && into.is_none() {
             return;
         }
@@ -171,29 +173,40 @@ impl Schedule {
         };
     }
 
-    /// Events of this processor are missing from this time on: nobody knows who runs.
-    pub fn lost(&mut self, number: u32, time: Option<u64>, threads: &Threads, packets: &mut impl Put) {
+    /// Notes that events of this processor are missing from this time on. It is not known which thread runs then.
+    pub fn lost(&mut self, number: u32, time: Option<u64>, threads: &Threads, packets: &mut impl PacketSink) {
         let Some(processor) = self.processors.get_mut(&number) else { return };
-        let mut draw = Draw { processor, number, threads, packets };
-        draw.nobody_came();
+        let mut draw = ScheduleDrawing { processor, number, threads, packets };
+        draw.close_departure();
         if let (Some(time), current) = (time, draw.processor.current)
             && current.thread != IDLE
         {
-            draw.sched_switch(Left { runs: current, state: 0, time, serial: 0 }, Runs::default(), time);
+            draw.sched_switch(
+                DepartedThread { runs: current, state: 0, time, serial: 0 },
+                RunningThread::default(),
+                time,
+            );
         }
         packets.scheduling_lost(number);
     }
 }
 
-fn kind(meaning: &Meaning) -> Kind {
+/// Whether the event is logged at each context switch.
+fn is_each_switch(meaning: &Meaning) -> bool {
+    meaning.place("sched_switch").is_some_and(|place| place.is_always)
+}
+
+fn kind(meaning: &Meaning) -> ScheduleRole {
     if let Some(place) = meaning.place("sched_switch") {
         let (out, into) = (side(meaning, "prev", place.is_raw), side(meaning, "next", place.is_raw));
         let names_who_leaves = meaning.field("prev", What::Name).is_some();
         return match (&out, &into) {
-            (None, None) => Kind::Other,
-            // It tells of some threads who they are, such as of one that ends, and not how they leave.
-            (Some(out), None) if out.state.is_none() && names_who_leaves && !place.is_always => Kind::Other,
-            _ => Kind::Switch { out, into },
+            (None, None) => ScheduleRole::Other,
+            // This event identifies some threads, such as those that end, and does not say how they leave.
+            (Some(out), None) if out.state.is_none() && names_who_leaves && !place.is_always => {
+                ScheduleRole::Other
+            }
+            _ => ScheduleRole::Switch { out, into },
         };
     }
     let wake = WAKES.iter().find(|(tracepoint, _)| meaning.place(tracepoint).is_some());
@@ -201,15 +214,15 @@ fn kind(meaning: &Meaning) -> Kind {
     match (wake, woken) {
         (Some((_, field)), Some(woken)) => {
             let waker = meaning.field("", What::Thread).filter(|waker| **waker != woken.thread);
-            Kind::Wake { field: *field, woken, waker: waker.cloned().map(Box::new) }
+            ScheduleRole::Wake { field: *field, woken, waker: waker.cloned().map(Box::new) }
         }
-        _ => Kind::Other,
+        _ => ScheduleRole::Other,
     }
 }
 
-fn side(meaning: &Meaning, who: &str, is_raw: bool) -> Option<Box<Side>> {
+fn side(meaning: &Meaning, who: &str, is_raw: bool) -> Option<Box<SwitchSide>> {
     let field = |what| meaning.field(who, what).cloned();
-    Some(Box::new(Side {
+    Some(Box::new(SwitchSide {
         thread: field(What::Thread)?,
         priority: field(What::Priority),
         state: field(What::State)
@@ -220,13 +233,13 @@ fn side(meaning: &Meaning, who: &str, is_raw: bool) -> Option<Box<Side>> {
     }))
 }
 
-impl Side {
-    fn runs(&self, record: &Record<'_>) -> Option<Runs> {
+impl SwitchSide {
+    fn runs(&self, record: &Record<'_>) -> Option<RunningThread> {
         let thread = number(Some(&self.thread), record.bytes)?;
-        Some(Runs { thread, priority: number(self.priority.as_ref(), record.bytes).unwrap_or(0) })
+        Some(RunningThread { thread, priority: number(self.priority.as_ref(), record.bytes).unwrap_or(0) })
     }
 
-    fn left(&self, record: &Record<'_>, time: u64) -> Option<Left> {
+    fn left(&self, record: &Record<'_>, time: u64) -> Option<DepartedThread> {
         let state = self.state.as_ref().and_then(|(field, _)| field.value(record.bytes));
         let is_raw = self.state.as_ref().is_some_and(|(_, is_raw)| *is_raw);
         let state = match state {
@@ -236,11 +249,11 @@ impl Side {
         };
         let is_preempted = number(self.preempted.as_ref(), record.bytes).is_some_and(|it| it != 0);
         let state = reported(state, is_preempted, is_raw);
-        Some(Left { runs: self.runs(record)?, state, time, serial: record.serial })
+        Some(DepartedThread { runs: self.runs(record)?, state, time, serial: record.serial })
     }
 }
 
-/// The kernel's own numbers of states (`include/linux/sched.h`), and those that its tracepoint reports.
+/// The kernel's own numbers of states (`include/linux/sched.h`), and the numbers that its tracepoint reports.
 const TASK_REPORT: u64 = 0x7f;
 const TASK_DEAD: u64 = 0x80;
 const TASK_IDLE: u64 = 0x402;
@@ -248,12 +261,13 @@ const EXIT_DEAD: i64 = 0x10;
 const REPORTED_IDLE: i64 = 0x80;
 const REPORTED_PREEMPTED: i64 = 0x100;
 
-/// A state as the record of `sched_switch` in the tracing file system has it: one bit, the highest of those that
+/// A state in the form of the record of `sched_switch` in the tracing file system: one bit, the highest of those that
 /// are reported.
 fn reported(state: u64, is_preempted: bool, is_raw: bool) -> i64 {
     match state {
         _ if is_preempted => REPORTED_PREEMPTED,
         state if !is_raw => (state & 0x1ff) as i64,
+        // Before the single bits: an idle state has two of them.
         state if state & TASK_IDLE == TASK_IDLE => REPORTED_IDLE,
         state if state & TASK_DEAD != 0 => EXIT_DEAD,
         state => (state & TASK_REPORT).checked_ilog2().map_or(0, |bit| 1 << bit),
@@ -261,54 +275,65 @@ fn reported(state: u64, is_preempted: bool, is_raw: bool) -> i64 {
 }
 
 /// Draws the switches of one processor.
-struct Draw<'a, P> {
+struct ScheduleDrawing<'a, P> {
     processor: &'a mut Processor,
     number: u32,
     threads: &'a Threads,
     packets: &'a mut P,
 }
 
-impl<P: Put> Draw<'_, P> {
-    /// Somebody leaves, somebody comes, or both.
-    fn switch(&mut self, left: Option<Left>, comes: Option<(Runs, u64, u64)>, tells_all: bool) {
+impl<P: PacketSink> ScheduleDrawing<'_, P> {
+    /// Draws that a thread leaves, that a thread comes, or both.
+    fn switch(
+        &mut self,
+        left: Option<DepartedThread>,
+        comes: Option<(RunningThread, u64, u64)>,
+        tells_all: bool,
+    ) {
         if left.is_some() {
-            // Several events may say that the same thread leaves.
+            // Several events may say that the same thread leaves. The last one counts.
             self.processor.left = left;
         }
         let Some((comes, time, serial)) = comes else { return };
         let left = self.processor.left.take();
         match left {
+            // No thread came in between: each switch would tell that, or no event at all is between the two.
             Some(left) if tells_all || serial <= left.serial + 1 => self.sched_switch(left, comes, time),
+            // Switches that are not recorded may have been in between. The processor is drawn as idle there.
             Some(left) => {
-                self.sched_switch(left, Runs::default(), left.time);
-                self.sched_switch(Left { runs: Runs::default(), state: 0, time, serial }, comes, time);
+                self.sched_switch(left, RunningThread::default(), left.time);
+                self.sched_switch(
+                    DepartedThread { runs: RunningThread::default(), state: 0, time, serial },
+                    comes,
+                    time,
+                );
             }
             None if self.processor.current.thread != comes.thread => {
                 let runs = self.processor.current;
-                self.sched_switch(Left { runs, state: 0, time, serial }, comes, time);
+                self.sched_switch(DepartedThread { runs, state: 0, time, serial }, comes, time);
             }
             None => {}
         }
     }
 
-    /// Nobody has come after the one who left: nobody that the trace tells of.
-    fn nobody_came(&mut self) {
+    /// Draws the last departure without a thread that comes: the trace has none.
+    fn close_departure(&mut self) {
         if let Some(left) = self.processor.left.take() {
-            self.sched_switch(left, Runs::default(), left.time);
+            self.sched_switch(left, RunningThread::default(), left.time);
         }
     }
 
-    fn sched_switch(&mut self, left: Left, comes: Runs, time: u64) {
+    fn sched_switch(&mut self, left: DepartedThread, comes: RunningThread, time: u64) {
         if left.runs.thread != self.processor.current.thread {
-            // It is not known since when it ran; that it did is.
-            let from = Left { runs: self.processor.current, state: 0, ..left };
+            // This thread ran, but since when is not known. It is drawn without a length.
+            let from = DepartedThread { runs: self.processor.current, state: 0, ..left };
             self.put(from, left.runs, left.time);
         }
         self.put(left, comes, time);
         self.processor.current = comes;
     }
 
-    fn put(&mut self, left: Left, comes: Runs, time: u64) {
+    fn put(&mut self, left: DepartedThread, comes: RunningThread, time: u64) {
         let threads = self.threads;
         self.packets.scheduling(self.number, |event| {
             event.uint(field::TIMESTAMP, time).int(field::PID, left.runs.thread.into());
@@ -321,13 +346,15 @@ impl<P: Put> Draw<'_, P> {
         });
     }
 
-    fn wake(&mut self, field: u32, woken: Runs, target: Option<i32>, waker: Option<i32>, time: u64) {
+    fn wake(&mut self, field: u32, woken: RunningThread, target: Option<i32>, waker: Option<i32>, time: u64) {
+        // Without a field for it, the waker is the thread that runs: wake-ups are recorded in its context.
         let waker = waker.unwrap_or(self.processor.current.thread);
         let threads = self.threads;
         self.packets.scheduling(self.number, |event| {
             event.uint(field::TIMESTAMP, time).int(field::PID, waker.into());
             event.message(field, |wake| {
                 named(wake, 1, threads.name(woken.thread));
+                // Field 4 says that the wake-up succeeded, which is true of every recorded one.
                 wake.int(2, woken.thread.into()).int(3, woken.priority.into()).int(4, 1);
                 if let Some(target) = target {
                     wake.int(5, target.into());

@@ -1,7 +1,7 @@
-//! Threads and their processes as Perfetto wants to hear of them.
+//! Threads and their processes in Perfetto's form.
 
-use super::packets::Put;
-use crate::threads::Known;
+use super::packets::PacketSink;
+use crate::threads::KnownThread;
 
 /// Fields of `ProcessTree`, its `Process` and its `Thread`.
 mod field {
@@ -14,8 +14,8 @@ mod field {
     pub const THREAD_TGID: u32 = 3;
 }
 
-/// Says what is known of a thread from this time on.
-pub fn tell(thread: i32, known: &Known, time: u64, packets: &mut impl Put) {
+/// Writes what is known about a thread from this time on.
+pub fn write_thread(thread: i32, known: &KnownThread, time: u64, packets: &mut impl PacketSink) {
     packets.process_tree(time, |tree| {
         if known.process == Some(thread) {
             tree.message(field::PROCESSES, |process| {

@@ -1,11 +1,11 @@
-//! Tracks for all that is not the schedule: other events, losses, flushes, and at the end what is in the trace.
+//! Tracks for everything outside the schedule: other events, losses, flushes, and at the end what is in the trace.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use mete_trace::description::Converter as Clock;
 use mete_trace::{Account, EventLayout, Gap, ReadError, Value};
 
-use super::packets::Put;
+use super::packets::PacketSink;
 use super::proto::Proto;
 use crate::Event;
 use crate::threads::Thread;
@@ -35,45 +35,53 @@ const INSTANT: u64 = 3;
 
 /// The tracks of a processor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Lane {
+enum ProcessorTrack {
     Events,
     Recorder,
 }
 
-/// Numbers of tracks: those of processors, of threads, and of what is missing in files.
+/// The numbers of tracks: those of processors, of threads, and of what is missing in files.
 const OF_PROCESSORS: u64 = 1 << 40;
 const OF_THREADS: u64 = 2 << 40;
 const OF_FILES: u64 = 3 << 40;
-/// The track of what cannot be read.
+/// The track of the parts that cannot be read.
 const UNREADABLE: u64 = 4 << 40;
 
-/// Interned names of events begin with 1; 0 is none.
-fn name_of(event: u16) -> u64 {
+/// The interned name of an event. These numbers begin with 1; 0 means no name.
+fn interned_name(event: u16) -> u64 {
     u64::from(event) + 1
+}
+
+/// Adds a name to the interned ones of this kind.
+fn intern(names: &mut Proto, kind: u32, iid: u64, name: &str) {
+    names.message(kind, |it| {
+        it.uint(1, iid).text(2, name);
+    });
 }
 
 /// Writes tracks.
 #[derive(Debug)]
 pub struct Tracks {
     events: Vec<EventLayout>,
-    /// Of each event by its number the interned name of its first field; the others follow.
+    /// For each event, by its number, the interned name of its first field. The other fields follow.
     fields: Vec<u64>,
     clock: Option<Clock>,
-    processors: BTreeSet<(u32, Lane)>,
+    processors: BTreeSet<(u32, ProcessorTrack)>,
     threads: HashSet<i32>,
     files: HashSet<u32>,
-    /// Of each file the gap that lasts until its next event: since when, and how many are missing.
+    /// For each file, the gap that lasts until its next event: the time of its beginning, and what is missing.
     gaps: BTreeMap<u32, (u64, Gap)>,
     latest: u64,
     has_unreadable: bool,
 }
 
 impl Tracks {
-    /// No track yet.
+    /// Tracks for these events, none of them begun.
     pub fn new(events: &[EventLayout], clock: Option<Clock>) -> Tracks {
         let most = events.iter().map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
         let (mut fields, mut next) = (vec![0; most], 1);
         for event in events {
+            // Names begin with 1, as 0 means no name. Each field has one of its own, so none is looked up by text.
             fields[usize::from(event.id)] = next;
             next += event.fields.len() as u64;
         }
@@ -90,54 +98,55 @@ impl Tracks {
         }
     }
 
-    /// The names of all events and fields.
-    pub fn begin(&self, packets: &mut impl Put) {
-        let interned = |proto: &mut Proto, kind, iid, name: &str| {
-            proto.message(kind, |it| {
-                it.uint(1, iid).text(2, name);
-            });
-        };
+    /// Writes the names of all events and fields.
+    pub fn begin(&self, packets: &mut impl PacketSink) {
         packets.names(|names| {
             for event in &self.events {
-                interned(names, field::INTERNED_EVENT_NAMES, name_of(event.id), &event.name);
+                intern(names, field::INTERNED_EVENT_NAMES, interned_name(event.id), &event.name);
                 let first = self.fields[usize::from(event.id)];
                 for (iid, field) in (first..).zip(&event.fields) {
-                    interned(names, field::INTERNED_ANNOTATION_NAMES, iid, &field.name);
+                    intern(names, field::INTERNED_ANNOTATION_NAMES, iid, &field.name);
                 }
             }
         });
     }
 
-    /// An event at a moment: on the track of its thread or of its processor.
-    pub fn instant(&mut self, event: &Event<'_>, time: u64, thread: Option<Thread>, packets: &mut impl Put) {
+    /// Writes an event at a moment, on the track of its thread or of its processor.
+    pub fn instant(
+        &mut self,
+        event: &Event<'_>,
+        time: u64,
+        thread: Option<Thread>,
+        packets: &mut impl PacketSink,
+    ) {
         let record = &event.record;
         let track = match thread {
             Some(thread) => self.thread(thread, packets),
-            None => self.lane(record.processor, Lane::Events, packets),
+            None => self.lane(record.processor, ProcessorTrack::Events, packets),
         };
         let first = self.fields.get(usize::from(record.event)).copied().unwrap_or(0);
         packets.track_event(time, |it| {
             it.uint(field::TYPE, INSTANT).uint(field::TRACK_UUID, track);
             match event.layout {
                 Some(layout) => {
-                    it.uint(field::NAME_IID, name_of(layout.id));
+                    it.uint(field::NAME_IID, interned_name(layout.id));
                     for (iid, (_, value)) in (first..).zip(layout.values(record.bytes)) {
                         annotate(it, |name| _ = name.uint(field::ANNOTATION_NAME_IID, iid), value.as_ref());
                     }
                 }
                 None => {
                     it.text(field::EVENT_NAME, event.name());
-                    said(it, "number", record.event.into());
+                    annotate_number(it, "number", record.event.into());
                 }
             }
-            said(it, "processor", record.processor.into());
-            said(it, "serial", record.serial);
+            annotate_number(it, "processor", record.processor.into());
+            annotate_number(it, "serial", record.serial);
         });
     }
 
-    /// Flushes stand as slices on a track of their own.
-    pub fn flush(&mut self, processor: u32, time: u64, begins: bool, packets: &mut impl Put) {
-        let track = self.lane(processor, Lane::Recorder, packets);
+    /// Writes the beginning or the end of a flush, which is a slice on a track of its own.
+    pub fn flush(&mut self, processor: u32, time: u64, begins: bool, packets: &mut impl PacketSink) {
+        let track = self.lane(processor, ProcessorTrack::Recorder, packets);
         packets.track_event(time, |it| {
             it.uint(field::TYPE, if begins { BEGIN } else { END }).uint(field::TRACK_UUID, track);
             if begins {
@@ -146,32 +155,32 @@ impl Tracks {
         });
     }
 
-    /// Events are missing from here to the next one of this processor.
-    pub fn lost(&mut self, gap: &Gap, time: Option<u64>, packets: &mut impl Put) {
+    /// Begins a gap, which lasts to the next event of this file.
+    pub fn lost(&mut self, gap: &Gap, time: Option<u64>, packets: &mut impl PacketSink) {
         let since = time.unwrap_or(0);
         self.close_gap(gap.file, since, packets);
         self.gaps.insert(gap.file, (since, *gap));
     }
 
-    /// The next event of a file has come.
-    pub fn close_gap(&mut self, file: u32, time: u64, packets: &mut impl Put) {
+    /// Ends the gap of a file, whose next event has come.
+    pub fn close_gap(&mut self, file: u32, time: u64, packets: &mut impl PacketSink) {
         self.latest = self.latest.max(time);
         let Some((since, gap)) = self.gaps.remove(&file) else { return };
-        // What is missing at the front has no event before it.
+        // A gap at the front has no event before it.
         let since = if gap.after.is_none() { time } else { since.min(time) };
         let track = self.completeness(gap.file, gap.processor, packets);
         let why = if gap.unreadable { "cannot be read" } else { "lost" };
         packets.track_event(since, |it| {
             it.uint(field::TYPE, BEGIN).uint(field::TRACK_UUID, track);
             it.text(field::EVENT_NAME, &format!("{} events {why}", gap.events));
-            said(it, "events", gap.events);
-            said(it, "first serial", gap.first_serial);
+            annotate_number(it, "events", gap.events);
+            annotate_number(it, "first serial", gap.first_serial);
         });
         packets.track_event(time, |it| _ = it.uint(field::TYPE, END).uint(field::TRACK_UUID, track));
     }
 
-    /// A part of the trace that cannot be read.
-    pub fn unreadable(&mut self, error: &ReadError, packets: &mut impl Put) {
+    /// Writes the error for a part of the trace that cannot be read.
+    pub fn unreadable(&mut self, error: &ReadError, packets: &mut impl PacketSink) {
         if !std::mem::replace(&mut self.has_unreadable, true) {
             packets.track(|it| _ = it.uint(field::UUID, UNREADABLE).text(field::NAME, "not readable"));
         }
@@ -181,12 +190,14 @@ impl Tracks {
         });
     }
 
-    /// The end: what is in the trace of each processor (NEW-2).
-    pub fn finish(&mut self, accounts: &[Account], packets: &mut impl Put) {
+    /// Writes at the end what is in the trace, for each processor (NEW-2).
+    pub fn finish(&mut self, accounts: &[Account], packets: &mut impl PacketSink) {
+        // A gap at the end of a file has no event after it, and gets no length.
         for (file, time) in self.gaps.iter().map(|(file, (since, _))| (*file, *since)).collect::<Vec<_>>() {
             self.close_gap(file, time, packets);
         }
         for account in accounts {
+            // The processor on which the events occurred, which has the track.
             let place = account.programs_of.unwrap_or(account.processor);
             let track = self.completeness(account.processor, place, packets);
             let time = self.clock.map_or(account.last_time, |clock| clock.ns(account.last_time));
@@ -201,17 +212,18 @@ impl Tracks {
                     ("end_serial", account.end_serial),
                     ("ended", account.ended.into()),
                 ];
-                numbers.into_iter().for_each(|(name, number)| said(it, name, number));
+                numbers.into_iter().for_each(|(name, number)| annotate_number(it, name, number));
             });
         }
     }
 
-    fn lane(&mut self, processor: u32, lane: Lane, packets: &mut impl Put) -> u64 {
+    fn lane(&mut self, processor: u32, lane: ProcessorTrack, packets: &mut impl PacketSink) -> u64 {
+        // Room for four tracks of each processor.
         let track = OF_PROCESSORS + u64::from(processor) * 4 + lane as u64;
         if self.processors.insert((processor, lane)) {
             let what = match lane {
-                Lane::Events => "events",
-                Lane::Recorder => "recorder",
+                ProcessorTrack::Events => "events",
+                ProcessorTrack::Recorder => "recorder",
             };
             let name = format!("processor {processor}: {what}");
             packets.track(|it| _ = it.uint(field::UUID, track).text(field::NAME, &name));
@@ -219,8 +231,8 @@ impl Tracks {
         track
     }
 
-    /// The track of what a file has and has not.
-    fn completeness(&mut self, file: u32, processor: u32, packets: &mut impl Put) -> u64 {
+    /// The track of what is in a file and what is not.
+    fn completeness(&mut self, file: u32, processor: u32, packets: &mut impl PacketSink) -> u64 {
         let track = OF_FILES + u64::from(file);
         if self.files.insert(file) {
             let whose = if file == processor { "" } else { "programs on " };
@@ -230,7 +242,7 @@ impl Tracks {
         track
     }
 
-    fn thread(&mut self, thread: Thread, packets: &mut impl Put) -> u64 {
+    fn thread(&mut self, thread: Thread, packets: &mut impl PacketSink) -> u64 {
         let track = OF_THREADS + u64::from(thread.thread as u32);
         if self.threads.insert(thread.thread) {
             packets.track(|it| {
@@ -244,8 +256,8 @@ impl Tracks {
     }
 }
 
-/// A number under a name.
-fn said(event: &mut Proto, name: &str, number: u64) {
+/// Adds a number under a name.
+fn annotate_number(event: &mut Proto, name: &str, number: u64) {
     annotate(event, |it| _ = it.text(field::ANNOTATION_NAME, name), Some(&Value::Unsigned(number)));
 }
 
@@ -258,6 +270,7 @@ fn annotate(event: &mut Proto, name: impl FnOnce(&mut Proto), value: Option<&Val
             Some(Value::Signed(number)) => _ = it.int(4, *number),
             Some(Value::Float(number)) => _ = it.double(5, *number),
             Some(Value::Text(text)) => _ = it.text(6, text),
+            // Annotations have no kind for bytes.
             Some(Value::Bytes(bytes)) => {
                 _ = it.text(6, &bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
             }

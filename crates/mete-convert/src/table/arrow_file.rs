@@ -9,17 +9,17 @@ use arrow_schema::ArrowError;
 use mete_trace::Trace;
 
 use super::COMPLETENESS;
-use super::writer::{Sheet, TableWriter};
+use super::writer::{TableFile, TableWriter};
 
 /// Writes an Arrow file.
 pub type ArrowFile<W> = TableWriter<FileWriter<W>>;
 
 impl<W: io::Write> ArrowFile<W> {
-    /// The table of this trace, into this output.
+    /// Writes the table of this trace to this output.
     ///
     /// # Errors
     ///
-    /// Whatever the output answers.
+    /// The output's error.
     pub fn new(to: W, trace: &Trace) -> io::Result<ArrowFile<W>> {
         let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD));
         TableWriter::begin(trace, |rows| {
@@ -30,7 +30,7 @@ impl<W: io::Write> ArrowFile<W> {
     }
 }
 
-impl<W: io::Write> Sheet for FileWriter<W> {
+impl<W: io::Write> TableFile for FileWriter<W> {
     fn write(&mut self, rows: &RecordBatch) -> io::Result<()> {
         self.write(rows).map_err(failed)
     }
@@ -42,7 +42,7 @@ impl<W: io::Write> Sheet for FileWriter<W> {
     }
 }
 
-/// The output's own answer, where there is one.
+/// The output's own error, if there is one.
 fn failed(error: ArrowError) -> io::Error {
     match error {
         ArrowError::IoError(_, error) => error,

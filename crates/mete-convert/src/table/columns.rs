@@ -1,8 +1,8 @@
-//! Which columns a trace has.
+//! The columns of a trace's table.
 //!
-//! Fields of the same name and type share a column, so that `pid` is `pid` whatever happened. A field whose
-//! name has another type in another event, or is that of one of the first columns, is called `EVENT.field`. Behind
-//! the number of a thread or a process stands [what is told of it](crate::beside).
+//! Fields of the same name and type share a column, so that `pid` is `pid` in all events. A field is called
+//! `EVENT.field` if its name has another type in another event, or belongs to one of the first columns. After the
+//! number of a thread or a process stand [its companions](crate::companions).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use mete_trace::{EventLayout, FieldKind, FieldLayout, Trace};
 
 use super::{DESCRIPTION, DOC};
-use crate::beside::{Beside, Company, Told};
+use crate::companions::{Companion, CompanionKind, Companions};
 
-/// The columns that each table begins with: name, type, whether there may be nothing in it, what it holds.
+/// The columns with which each table begins: name, type, whether a cell may be empty, and what it holds.
 const FIRST: [(&str, DataType, bool, &str); 6] = [
     ("processor", DataType::UInt32, false, "the processor that recorded it"),
     (
         "file",
         DataType::UInt32,
         false,
-        "the file that it is in: the processor's number, or behind these, of programs' own events beside the kernel's",
+        "the file that it is in: the processor's number, or behind these, of programs' own events companion the kernel's",
     ),
     (
         "serial",
@@ -40,86 +40,87 @@ const FIRST: [(&str, DataType, bool, &str); 6] = [
 /// The column that stands before `lost`.
 const EVENT: &str = "event";
 
-/// What a cell holds.
+/// The content of a cell.
 #[derive(Clone, Debug)]
-pub enum Content {
+pub enum CellContent {
     /// A field.
     Field(FieldLayout),
-    /// What is told of a number.
-    Beside(Beside),
+    /// A companion of a field.
+    Companion(Companion),
 }
 
-/// Where a field goes, or what is told of one.
+/// The column of a field or a companion.
 #[derive(Clone, Debug)]
-pub struct Place {
-    /// What goes there.
-    pub content: Content,
-    /// The column, counted behind the first ones.
+pub struct CellPlace {
+    /// The content of the cell.
+    pub content: CellContent,
+    /// The column, counted after the first ones.
     pub column: usize,
 }
 
-/// The columns behind the first ones, and which fields go there.
+/// The columns of a table, and the fields that they hold.
 #[derive(Debug)]
 pub struct Columns {
     /// All columns.
     pub schema: SchemaRef,
-    /// Of each event by its number where its fields go.
-    pub places: Vec<Vec<Place>>,
-    /// What is known of threads.
-    pub company: Company,
+    /// For each event, by its number, the columns of its fields.
+    pub places: Vec<Vec<CellPlace>>,
+    /// The companions of fields.
+    pub companions: Companions,
 }
 
 impl Columns {
     /// The columns of a trace's events.
     pub fn of(trace: &Trace) -> Columns {
         let events = &trace.description().description.events;
-        let shared = Shared::of(events);
-        let mut found = Found::default();
+        let shared = SharedNames::of(events);
+        let mut found = ColumnsSoFar::default();
         let most = events.iter().map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
         let mut places = vec![Vec::new(); most];
-        let company = Company::of(trace, &first_names());
+        let companions = Companions::of(trace, &first_names());
         for event in events {
             let own = &mut places[usize::from(event.id)];
             for (nth, field) in event.fields.iter().enumerate() {
                 let (name, kind) = (shared.name(event, field), data_type(field));
                 let column = found.column(&name, kind, (&event.name, &field.doc), own);
-                own.push(Place { content: Content::Field(field.clone()), column });
-                for beside in company.beside(event.id, nth) {
-                    let doc = beside.told.doc(&field.name);
-                    let column = found.column(&beside.name, type_beside(beside), (&event.name, &doc), own);
-                    own.push(Place { content: Content::Beside(beside.clone()), column });
+                own.push(CellPlace { content: CellContent::Field(field.clone()), column });
+                for companion in companions.of_field(event.id, nth) {
+                    let doc = companion.kind.doc(&field.name);
+                    let column =
+                        found.column(&companion.name, type_beside(companion), (&event.name, &doc), own);
+                    own.push(CellPlace { content: CellContent::Companion(companion.clone()), column });
                 }
             }
         }
-        Columns { schema: found.schema(trace), places, company }
+        Columns { schema: found.schema(trace), places, companions }
     }
 
-    /// How many columns there are behind the first ones.
+    /// The number of columns after the first ones.
     pub fn fields(&self) -> usize {
         self.schema.fields().len() - FIRST_COLUMNS
     }
 }
 
-/// How many columns stand before the fields.
+/// The number of columns before the fields.
 pub const FIRST_COLUMNS: usize = FIRST.len() + 1;
 
-/// The names that no field's column has.
+/// Names that no field's column has.
 pub fn first_names() -> Vec<&'static str> {
     FIRST.iter().map(|(name, ..)| *name).chain([EVENT]).collect()
 }
 
-fn type_beside(beside: &Beside) -> DataType {
-    match beside.told {
-        Told::Name | Told::ProcessName => DataType::Utf8,
-        Told::Process => DataType::Int32,
+fn type_beside(companion: &Companion) -> DataType {
+    match companion.kind {
+        CompanionKind::Name | CompanionKind::ProcessName => DataType::Utf8,
+        CompanionKind::Process => DataType::Int32,
     }
 }
 
-/// The names that may be shared: those that mean one type.
-struct Shared<'a>(HashMap<&'a str, Option<DataType>>);
+/// The names that fields of several events may share: those that have one type.
+struct SharedNames<'a>(HashMap<&'a str, Option<DataType>>);
 
-impl<'a> Shared<'a> {
-    fn of(events: &'a [EventLayout]) -> Shared<'a> {
+impl<'a> SharedNames<'a> {
+    fn of(events: &'a [EventLayout]) -> SharedNames<'a> {
         let mut types: HashMap<&str, Option<DataType>> = HashMap::new();
         for field in events.iter().flat_map(|event| &event.fields) {
             let kind = data_type(field);
@@ -128,10 +129,11 @@ impl<'a> Shared<'a> {
                 *known = None;
             }
         }
+        // Fields with the names of the first columns are always called `EVENT.field`.
         for taken in first_names() {
             types.insert(taken, None);
         }
-        Shared(types)
+        SharedNames(types)
     }
 
     fn name(&self, event: &EventLayout, field: &FieldLayout) -> String {
@@ -142,7 +144,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// A column and each event's own words on it.
+/// A column, and what each event's schema says about it.
 struct Column {
     name: String,
     kind: DataType,
@@ -151,16 +153,16 @@ struct Column {
 
 /// The columns so far.
 #[derive(Default)]
-struct Found {
+struct ColumnsSoFar {
     columns: Vec<Column>,
     places: HashMap<String, usize>,
 }
 
-impl Found {
-    /// The column of this name and type. Where another one has the name, or the event has a field there already,
-    /// which the language does not allow but a description could, it gets a number.
-    fn column(&mut self, name: &str, kind: DataType, doc: (&str, &str), own: &[Place]) -> usize {
-        let is_free = |index: usize| own.iter().all(|place| place.column != index);
+impl ColumnsSoFar {
+    /// The column of this name and type. The name gets a number in two cases: another column has it, or the event
+    /// already has a field in that column. The schema language does not allow the latter, but a description could have
+    /// it.
+    fn column(&mut self, name: &str, kind: DataType, doc: (&str, &str), own: &[CellPlace]) -> usize {
         let (mut numbered, mut nth) = (name.to_owned(), 1);
         loop {
             match self.places.get(&numbered) {
@@ -169,7 +171,10 @@ impl Found {
                     self.columns.push(Column { name: numbered, kind, docs: Vec::new() });
                     return self.add(self.columns.len() - 1, doc);
                 }
-                Some(index) if self.columns[*index].kind == kind && is_free(*index) => {
+                Some(index)
+                    if self.columns[*index].kind == kind
+                        && own.iter().all(|place| place.column != *index) =>
+                {
                     return self.add(*index, doc);
                 }
                 Some(_) => nth += 1,
@@ -188,6 +193,7 @@ impl Found {
     fn schema(self, trace: &Trace) -> SchemaRef {
         let mut fields: Vec<Field> = FIRST.into_iter().map(first).collect();
         let names = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        // After the first five columns of `FIRST`, and before `lost`.
         fields.insert(
             5,
             documented(Field::new(EVENT, names, false), "the event's name; LOST for a gap".into()),
@@ -207,7 +213,7 @@ fn documented(field: Field, doc: String) -> Field {
     if doc.is_empty() { field } else { field.with_metadata([(DOC.to_owned(), doc)].into()) }
 }
 
-/// What several events say of a column: once if they agree, else line by line.
+/// The documentation of a column: one text if all events agree, else one line for each event.
 fn joined(docs: &[(String, String)]) -> String {
     let Some((_, first)) = docs.first() else { return String::new() };
     if docs.iter().all(|(_, doc)| doc == first) {

@@ -12,23 +12,23 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 
 use super::rows::Rows;
-use super::writer::{Sheet, TableWriter};
+use super::writer::{TableFile, TableWriter};
 use super::{COMPLETENESS, DESCRIPTION};
 
-/// Rows of a row group: what a reader skips or reads at once, and what is in memory here, compressed.
+/// Rows of a row group. A reader skips or reads a group as a whole, and the writer keeps it in memory, compressed.
 const GROUP_ROWS: usize = 1 << 20;
-/// Columns whose neighbours are near each other: their differences are kept, in a few bits each.
+/// Columns in which neighbouring values are close. Their differences are stored, in a few bits each.
 const NEAR: [&str; 3] = ["serial", "time_ns", "time"];
 
 /// Writes Parquet.
 pub type Parquet<W> = TableWriter<ArrowWriter<W>>;
 
 impl<W: io::Write + Send> Parquet<W> {
-    /// The table of this trace, into this output.
+    /// Writes the table of this trace to this output.
     ///
     /// # Errors
     ///
-    /// Whatever the output answers.
+    /// The output's error.
     pub fn new(to: W, trace: &Trace) -> io::Result<Parquet<W>> {
         TableWriter::begin(trace, |rows| {
             ArrowWriter::try_new(to, rows.schema(), Some(properties(rows))).map_err(failed)
@@ -36,7 +36,7 @@ impl<W: io::Write + Send> Parquet<W> {
     }
 }
 
-impl<W: io::Write + Send> Sheet for ArrowWriter<W> {
+impl<W: io::Write + Send> TableFile for ArrowWriter<W> {
     fn write(&mut self, rows: &RecordBatch) -> io::Result<()> {
         self.write(rows).map_err(failed)
     }
@@ -55,6 +55,7 @@ fn properties(rows: &Rows) -> WriterProperties {
         .set_created_by(format!("mete {}", env!("CARGO_PKG_VERSION")))
         .set_key_value_metadata(Some(vec![KeyValue::new(DESCRIPTION.to_owned(), description)]));
     for name in NEAR {
+        // A dictionary would take precedence over the differences, and hardly any value comes twice.
         let column = ColumnPath::from(name);
         properties = properties
             .set_column_dictionary_enabled(column.clone(), false)
@@ -63,7 +64,7 @@ fn properties(rows: &Rows) -> WriterProperties {
     properties.build()
 }
 
-/// The output's own answer, where there is one.
+/// The output's own error, if there is one.
 fn failed(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

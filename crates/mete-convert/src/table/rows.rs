@@ -1,4 +1,4 @@
-//! Rows, column by column.
+//! The rows of the table, collected column by column.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use mete_trace::record::{DUMP_BEGIN, DUMP_FINISH};
 use mete_trace::{Gap, Record, Trace, Value};
 
 use super::BATCH_ROWS;
-use super::columns::{Columns, Content, FIRST_COLUMNS, Place};
-use crate::beside::Company;
+use super::columns::{CellContent, CellPlace, Columns, FIRST_COLUMNS};
+use crate::companions::Companions;
 use crate::format::{Event, LOST, name_without_layout};
 
 /// Collects rows.
 pub struct Rows {
     schema: SchemaRef,
-    places: Vec<Vec<Place>>,
-    company: Company,
-    names: Names,
+    places: Vec<Vec<CellPlace>>,
+    companions: Companions,
+    names: EventNames,
     rows: usize,
     processor: UInt32Builder,
     file: UInt32Builder,
@@ -35,15 +35,15 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// No row yet, of a trace's columns.
+    /// A collection without rows, with the columns of a trace.
     pub fn of(trace: &Trace) -> Rows {
-        let Columns { schema, places, company } = Columns::of(trace);
+        let Columns { schema, places, companions } = Columns::of(trace);
         let fields = schema.fields()[FIRST_COLUMNS..].iter().map(|field| Cells::of(field.data_type()));
         Rows {
             fields: fields.collect(),
             places,
-            company,
-            names: Names::of(trace),
+            companions,
+            names: EventNames::of(trace),
             rows: 0,
             processor: UInt32Builder::with_capacity(BATCH_ROWS),
             file: UInt32Builder::with_capacity(BATCH_ROWS),
@@ -66,12 +66,12 @@ impl Rows {
         self.rows >= BATCH_ROWS
     }
 
-    /// Takes from an event what it says of threads.
+    /// Takes from an event what it says about threads.
     pub fn learn(&mut self, record: &Record<'_>) {
-        self.company.learn(record);
+        self.companions.learn(record);
     }
 
-    /// A row for an event.
+    /// Adds a row for an event.
     pub fn event(&mut self, event: &Event<'_>) {
         let record = &event.record;
         self.learn(record);
@@ -81,9 +81,10 @@ impl Rows {
         let places = event.layout.and_then(|_| self.places.get(usize::from(record.event)));
         for place in places.into_iter().flatten() {
             let value = match &place.content {
-                Content::Field(field) => field.value(record.bytes),
-                Content::Beside(beside) => self.company.value(beside, record),
+                CellContent::Field(field) => field.value(record.bytes),
+                CellContent::Companion(companion) => self.companions.value(companion, record),
             };
+            // A field beyond the end of a short record has no value, and its cell stays empty.
             if let Some(value) = value {
                 self.fields[place.column].put(self.rows, &value);
             }
@@ -91,7 +92,7 @@ impl Rows {
         self.rows += 1;
     }
 
-    /// A row for a gap.
+    /// Adds a row for a gap.
     pub fn lost(&mut self, gap: &Gap, after_ns: Option<u64>) {
         self.first([gap.processor, gap.file], gap.first_serial, after_ns, gap.after);
         self.event.append_value(self.names.lost);
@@ -103,7 +104,8 @@ impl Rows {
         self.processor.append_value(processor);
         self.file.append_value(file);
         self.serial.append_value(serial);
-        // Signed, because people subtract times. What does not fit is later than the year 2262.
+        // Signed, because people subtract times. A time that does not fit is after the year 2262, and the cell is
+        // empty.
         self.time_ns.append_option(time_ns.and_then(|ns| i64::try_from(ns).ok()));
         self.time.append_option(time);
     }
@@ -112,12 +114,13 @@ impl Rows {
     ///
     /// # Errors
     ///
-    /// If the columns do not go together, which no trace can bring about.
+    /// [`ArrowError`] if the columns do not fit together, which no trace can cause.
     pub fn take(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         if self.rows == 0 {
             return Ok(None);
         }
         let rows = std::mem::take(&mut self.rows);
+        // Every batch has the same dictionary, as the Arrow file format requires.
         let names = DictionaryArray::<Int32Type>::try_new(self.event.finish(), self.names.values())?;
         let mut columns: Vec<ArrayRef> = vec![
             Arc::new(self.processor.finish()),
@@ -134,16 +137,16 @@ impl Rows {
 }
 
 /// The events' names as a dictionary, the same one for all rows.
-struct Names {
+struct EventNames {
     values: Arc<StringArray>,
-    /// Of each event by its number the place of its name.
+    /// For each event, by its number, the position of its name.
     keys: Vec<i32>,
     unknown: i32,
     lost: i32,
 }
 
-impl Names {
-    fn of(trace: &Trace) -> Names {
+impl EventNames {
+    fn of(trace: &Trace) -> EventNames {
         let events = &trace.description().description.events;
         let own = [
             name_without_layout(0xffff),
@@ -151,15 +154,17 @@ impl Names {
             name_without_layout(DUMP_BEGIN),
             name_without_layout(DUMP_FINISH),
         ];
+        // The keys below, 0 to 3, are positions in this list.
         let mut values: Vec<&str> = own.to_vec();
         let mut keys = Vec::new();
         for event in events {
             let id = usize::from(event.id);
+            // Numbers without an event get 0, the key of `UNKNOWN`.
             keys.resize(keys.len().max(id + 1), 0);
             keys[id] = values.len() as i32;
             values.push(&event.name);
         }
-        Names { values: Arc::new(StringArray::from(values)), keys, unknown: 0, lost: 1 }
+        EventNames { values: Arc::new(StringArray::from(values)), keys, unknown: 0, lost: 1 }
     }
 
     fn key(&self, event: u16) -> i32 {
@@ -175,7 +180,7 @@ impl Names {
     }
 }
 
-/// The cells of one field. Rows of other events are filled up when the next cell comes.
+/// The cells of one field. Empty cells for rows of other events are added when the next cell comes.
 enum Cells {
     U8(UInt8Builder),
     U16(UInt16Builder),
@@ -192,7 +197,7 @@ enum Cells {
     Bytes(BinaryBuilder),
 }
 
-/// The same for whatever builder it is.
+/// Does the same for every kind of builder.
 macro_rules! with {
     ($cells:expr, $builder:ident => $do:expr) => {
         match $cells {
@@ -244,7 +249,7 @@ impl Cells {
         }
     }
 
-    /// The cell of this row. Columns have the types of the fields that go there; a value of another one leaves
+    /// Puts a value into the cell of this row. Columns have the types of their fields. A value of another type leaves
     /// its cell empty.
     fn put(&mut self, row: usize, value: &Value<'_>) {
         self.fill_up(row);

@@ -1,4 +1,4 @@
-//! What is the same of every file that holds the table: rows are collected and handed on, the statement comes last.
+//! The part that all files with the table share: rows are collected and handed on, and the statement comes last.
 
 use std::io;
 
@@ -6,14 +6,14 @@ use arrow_array::RecordBatch;
 use mete_trace::{Account, Gap, ReadError, Record, Trace};
 
 use super::rows::Rows;
-use super::statement::Statement;
+use super::statement::CompletenessStatement;
 use crate::{Event, Format};
 
-/// A kind of file that tables are written into.
-pub trait Sheet {
-    /// Takes so many rows.
+/// A kind of file that holds a table.
+pub trait TableFile {
+    /// Writes these rows.
     fn write(&mut self, rows: &RecordBatch) -> io::Result<()>;
-    /// Takes the statement of what is in the trace and what is not, and ends the file.
+    /// Writes the statement of what is in the trace and what is not, and ends the file.
     fn finish(&mut self, completeness: String) -> io::Result<()>;
 }
 
@@ -21,17 +21,17 @@ pub trait Sheet {
 pub struct TableWriter<S> {
     rows: Rows,
     sheet: S,
-    statement: Statement,
+    statement: CompletenessStatement,
 }
 
-impl<S: Sheet> TableWriter<S> {
-    /// The table of this trace, into the file that is begun for its rows.
+impl<S: TableFile> TableWriter<S> {
+    /// Begins the table of this trace. `sheet` begins the file for its rows.
     pub(super) fn begin(
         trace: &Trace,
         sheet: impl FnOnce(&Rows) -> io::Result<S>,
     ) -> io::Result<TableWriter<S>> {
         let rows = Rows::of(trace);
-        let statement = Statement::new(&trace.description().circumstances);
+        let statement = CompletenessStatement::new(&trace.description().circumstances);
         Ok(TableWriter { sheet: sheet(&rows)?, rows, statement })
     }
 
@@ -45,7 +45,7 @@ impl<S: Sheet> TableWriter<S> {
     }
 }
 
-impl<S: Sheet> Format for TableWriter<S> {
+impl<S: TableFile> Format for TableWriter<S> {
     fn begin(&mut self, _: &Trace) -> io::Result<()> {
         Ok(())
     }

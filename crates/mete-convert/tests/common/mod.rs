@@ -1,4 +1,4 @@
-//! What several tests need: what tests of traces need, and what is only for those of what becomes of them.
+//! Helpers that several tests need: those for tests of traces, and those for tests of converters only.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 #[path = "../../../mete-trace/tests/common/mod.rs"]
@@ -9,13 +9,13 @@ use std::process::{Command, Stdio};
 
 pub use of_traces::*;
 
-/// Text that has everything which some format must escape.
+/// Text with everything that some format must escape.
 pub const NASTY: &[u8; 16] = b"a\"$x @{[1]}\\\n,\xc3z";
 
-/// What to do where a Python package is missing.
+/// What to do if a Python package is missing.
 pub const HOW_TO_GET_IT: &str = "scripts/setup.sh readers puts it where the tests find it";
 
-/// A Python that has this package: the one that METE_PYTHON names, that of the set-up, or the system's.
+/// A Python that has this package: the one in METE_PYTHON, that of the set-up, or the system's.
 pub fn python_with(package: &str) -> Option<PathBuf> {
     let own = std::env::var_os("METE_PYTHON").map(PathBuf::from);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -1,11 +1,11 @@
-//! How long sorting takes, by the two events of the stopwatch schema.
+//! How long sorting takes, measured with the two events of the stopwatch schema.
 //!
 //!     cargo build --release -p mete-trace --example stopwatch
 //!     mete record --schema stopwatch -o trace -- target/release/examples/stopwatch 1000
 //!     mete show trace
 //!
-//! `events.rs` is what `mete schema generate rust stopwatch` prints. Run by itself, the program does the same work and
-//! records nothing; compiled with `--cfg mete_disable`, it has no code for that.
+//! `events.rs` is what `mete schema generate rust stopwatch` prints. Without a recorder, the program does the same work
+//! and records nothing. Compiled with `--cfg mete_disable`, it has no code for recording.
 
 use std::hint::black_box;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Helpers that several tests need.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use mete_trace::{Buffer, ClockSource, Description, EventLayout, FieldKind, Field
 
 pub const RECORDING: RecordingId = *b"0123456789abcdef";
 pub const BLOCK_BYTES: u32 = 8192;
-/// The event of the tests: one word that says which record it is.
+/// The event of the tests: its one word tells which record it is.
 pub const NUMBERED: u16 = 7;
 
 /// The smallest area, in ordinary memory.
@@ -29,7 +29,7 @@ pub fn buffer(area: &[AtomicU64]) -> Buffer<'_> {
     buffer
 }
 
-/// A directory of the test's own, gone when it is dropped.
+/// A directory of the test's own, which is removed when the value is dropped.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
@@ -114,8 +114,8 @@ pub fn record(event: u16, serial: u64, time: u64, fields: &[u64]) -> Vec<u64> {
     words
 }
 
-/// Writes one processor's file of these records, whose serial numbers must rise; `occurred` events
-/// in all. Returns how many blocks it has.
+/// Writes one processor's file of these records, whose serial numbers must rise. `occurred` events occurred in all.
+/// Returns the number of blocks.
 pub fn write_file(directory: &Path, processor: u32, records: &[(u64, Vec<u64>)], occurred: u64) -> usize {
     let mut builder = Builder::new(RECORDING, processor, BLOCK_BYTES);
     let mut blocks = Vec::new();

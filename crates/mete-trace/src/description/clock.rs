@@ -1,0 +1,174 @@
+//! The trace's clock: readings of it beside the system's clocks, and the line that turns ticks into nanoseconds.
+
+use mete_log::clock::Anchor;
+use serde::{Deserialize, Serialize};
+
+/// Which clock stamped the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockSource {
+    /// The processors' own counters (on x86-64 the time-stamp counter).
+    Counter,
+    /// CLOCK_MONOTONIC in nanoseconds.
+    Monotonic,
+}
+
+impl ClockSource {
+    /// Reads the clock.
+    #[inline]
+    pub fn now(self) -> u64 {
+        match self {
+            ClockSource::Counter => mete_log::clock::ticks(),
+            ClockSource::Monotonic => mete_log::clock::monotonic_ns(),
+        }
+    }
+}
+
+/// All clocks at one moment, read on one processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockAnchor {
+    /// The processor on which they were read.
+    pub processor: u32,
+    /// The trace's clock.
+    pub ticks: u64,
+    /// CLOCK_MONOTONIC.
+    pub monotonic_ns: u64,
+    /// CLOCK_REALTIME.
+    pub realtime_ns: u64,
+}
+
+impl ClockAnchor {
+    /// Reads the clocks. `processor` is the processor on which the caller runs.
+    pub fn now(source: ClockSource, processor: u32) -> ClockAnchor {
+        let anchor = Anchor::now();
+        let monotonic = mete_log::clock::monotonic_ns();
+        let real = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let real_ns = real.tv_sec as u64 * 1_000_000_000 + real.tv_nsec as u64;
+        let ticks = match source {
+            ClockSource::Counter => anchor.ticks,
+            ClockSource::Monotonic => anchor.ns,
+        };
+        // CLOCK_REALTIME is read a little later than the anchor; the time since then is taken off again.
+        let realtime_ns = real_ns - monotonic.saturating_sub(anchor.ns);
+        ClockAnchor { processor, ticks, monotonic_ns: anchor.ns, realtime_ns }
+    }
+
+    fn on_line(&self) -> Anchor {
+        Anchor { ticks: self.ticks, ns: self.monotonic_ns }
+    }
+}
+
+/// The trace's clock and its relation to the system's clocks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clock {
+    /// Which clock.
+    pub source: ClockSource,
+    /// Readings at the beginning and the end, on every processor. A straight line through the first and the last
+    /// reading turns ticks into nanoseconds. The distance of the other readings from that line tells how well the
+    /// processors' clocks agree.
+    pub anchors: Vec<ClockAnchor>,
+}
+
+impl Clock {
+    /// The line through the first and the last reading; `None` if there are fewer than two.
+    fn line(&self) -> Option<ClockLine> {
+        let first = self.anchors.iter().min_by_key(|anchor| anchor.ticks)?;
+        let last = self.anchors.iter().max_by_key(|anchor| anchor.ticks)?;
+        ClockLine::between(first.on_line(), last.on_line())
+    }
+
+    /// Turns ticks into CLOCK_MONOTONIC nanoseconds; `None` if the trace has fewer than two readings.
+    pub fn converter(&self) -> Option<Converter> {
+        match self.source {
+            ClockSource::Monotonic => Some(Converter(None)),
+            ClockSource::Counter => self.line().map(|line| Converter(Some(line))),
+        }
+    }
+
+    /// The largest distance of a reading from the line, in nanoseconds: the error to expect when times of different
+    /// processors are compared. `None` if there are fewer than two readings.
+    pub fn alignment_error_ns(&self) -> Option<u64> {
+        let convert = self.converter()?;
+        self.anchors.iter().map(|anchor| convert.ns(anchor.ticks).abs_diff(anchor.monotonic_ns)).max()
+    }
+
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC when recording began, in nanoseconds.
+    pub fn realtime_offset_ns(&self) -> Option<i64> {
+        let first = self.anchors.iter().min_by_key(|anchor| anchor.monotonic_ns)?;
+        i64::try_from(i128::from(first.realtime_ns) - i128::from(first.monotonic_ns)).ok()
+    }
+}
+
+/// Turns a trace's ticks into nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Converter(Option<ClockLine>);
+
+/// A straight line through an anchor. The slope, nanoseconds for each tick, is kept in units of 2^-64, so that no event
+/// costs a division. The error of the rounded slope stays below a nanosecond for centuries.
+#[derive(Clone, Copy, Debug)]
+struct ClockLine {
+    first: Anchor,
+    slope: i128,
+}
+
+impl ClockLine {
+    fn between(first: Anchor, last: Anchor) -> Option<ClockLine> {
+        if last.ticks <= first.ticks || last.ns <= first.ns {
+            return None;
+        }
+        // `None` if the two are so far apart that the product has more than 127 bits: the anchors come from a file.
+        let rise = i128::from(last.ns - first.ns).checked_mul(1 << 64)?;
+        Some(ClockLine { first, slope: rise / i128::from(last.ticks - first.ticks) })
+    }
+
+    #[inline]
+    fn ns(&self, ticks: u64) -> u64 {
+        let distance = i128::from(ticks) - i128::from(self.first.ticks);
+        // Adding one half before the shift rounds to the nearest. The product and the sum saturate only where the
+        // result is out of range already.
+        let rise = distance.saturating_mul(self.slope).saturating_add(1 << 63) >> 64;
+        (i128::from(self.first.ns) + rise).clamp(0, i128::from(u64::MAX)) as u64
+    }
+}
+
+impl Converter {
+    /// The CLOCK_MONOTONIC time in nanoseconds when the trace's clock showed `ticks`.
+    #[inline]
+    pub fn ns(&self, ticks: u64) -> u64 {
+        self.0.map_or(ticks, |line| line.ns(ticks))
+    }
+
+    /// The first tick for which [`Converter::ns`] gives `ns` or more.
+    pub fn ticks(&self, ns: u64) -> u64 {
+        // A binary search: `ns` never falls when ticks rise, but several ticks may have the same nanosecond.
+        let (mut low, mut high) = (0, u64::MAX);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.ns(middle) < ns { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn klog_7_ticks_and_nanoseconds_are_converted_both_ways() {
+        let anchor = |ticks, ns| ClockAnchor { processor: 0, ticks, monotonic_ns: ns, realtime_ns: ns + 50 };
+        let anchors =
+            vec![anchor(3_000_000, 1_000_000), anchor(6_000_000, 2_000_000), anchor(4_500_300, 1_500_000)];
+        let clock = Clock { source: ClockSource::Counter, anchors };
+        let convert = clock.converter().unwrap();
+        let ticks = convert.ticks(1_500_000);
+        assert_eq!(
+            (convert.ns(4_500_000), convert.ns(ticks), convert.ns(ticks - 1)),
+            (1_500_000, 1_500_000, 1_499_999)
+        );
+        assert_eq!(clock.alignment_error_ns(), Some(100));
+        assert_eq!(clock.realtime_offset_ns(), Some(50));
+        let once = Clock { anchors: clock.anchors[..1].to_vec(), ..clock };
+        assert!(once.converter().is_none());
+    }
+}
