@@ -17,6 +17,7 @@
 #ifndef METE_RECORDER_H
 #define METE_RECORDER_H
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/types.h>
 #include <sched.h>
@@ -24,6 +25,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -87,13 +89,35 @@ static inline __u64 mete_area_bytes(const struct mete_invitation *invitation)
 	return METE_TRACE_AREA_BYTES(1ull << invitation->size_log2);
 }
 
-/* A shared mapping of the beginning of an inherited file, or null. */
+/*
+ * Whether a file is one that a recorder makes: in memory, of this size, which can no longer change. A program that touches a
+ * mapping whose file was cut is killed.
+ */
+static inline int mete_recorder_is_memory(int file, __u64 bytes)
+{
+	const long tmpfs = 0x01021994;
+	const int get_seals =
+		1034; /* F_GET_SEALS, F_SEAL_SEAL, _SHRINK and _GROW: the libc names them only for GNU. */
+	const int seals = 1 | 2 | 4;
+	struct statfs system;
+	struct stat found;
+	int present;
+
+	if (fstatfs(file, &system) || (long)system.f_type != tmpfs)
+		return 0;
+	present = fcntl(file, get_seals);
+	if (present < 0 || (present & seals) != seals)
+		return 0;
+	/* Read after the seals: from here on the size cannot change. */
+	return !fstat(file, &found) && S_ISREG(found.st_mode) && (__u64)found.st_size == bytes;
+}
+
+/* A shared mapping of an inherited file, or null. */
 static inline void *mete_recorder_map(int file, __u64 bytes, int access)
 {
-	struct stat found;
 	void *mapped;
 
-	if (fstat(file, &found) || (__u64)found.st_size < bytes)
+	if (!mete_recorder_is_memory(file, bytes))
 		return 0;
 	mapped = mmap(0, bytes, access, MAP_SHARED, file, 0);
 	return mapped == MAP_FAILED ? 0 : mapped;

@@ -63,104 +63,61 @@ pub mod record;
 mod sync;
 
 #[cfg(not(loom))]
-pub mod block;
-#[cfg(not(loom))]
-pub mod buffer;
-#[cfg(not(loom))]
-pub mod channel;
-#[cfg(not(loom))]
-pub mod completeness;
-#[cfg(not(loom))]
-pub mod consumer;
-#[cfg(not(loom))]
-pub mod description;
-#[cfg(not(loom))]
-mod directory;
-#[cfg(not(loom))]
-mod error;
-#[cfg(not(loom))]
-pub mod file;
-#[cfg(not(loom))]
-pub mod filter;
-#[cfg(not(loom))]
-mod flush;
-#[cfg(not(loom))]
-pub mod invitation;
-#[cfg(not(loom))]
-pub mod memory;
-#[cfg(not(loom))]
-pub mod merge;
-#[cfg(not(loom))]
-pub mod missed;
-#[cfg(not(loom))]
-pub mod names;
-#[cfg(not(loom))]
-mod pace;
-#[cfg(not(loom))]
-pub mod producer;
-#[cfg(not(loom))]
-pub mod reader;
-#[cfg(not(loom))]
-pub mod recorder;
-#[cfg(not(loom))]
-mod schema;
-#[cfg(not(loom))]
-pub mod sink;
-#[cfg(not(loom))]
-pub mod switch;
-#[cfg(not(loom))]
-pub mod symbols;
-#[cfg(not(loom))]
-pub mod thread;
-#[cfg(not(loom))]
-pub mod together;
-#[cfg(not(loom))]
-pub mod trace;
-#[cfg(not(loom))]
-pub mod value;
+#[path = "."]
+mod live {
+    pub mod block;
+    pub mod buffer;
+    pub mod channel;
+    pub mod completeness;
+    pub mod consumer;
+    pub mod description;
+    pub(crate) mod directory;
+    pub(crate) mod error;
+    pub mod file;
+    pub mod filter;
+    pub(crate) mod flush;
+    pub mod invitation;
+    pub mod memory;
+    pub mod merge;
+    pub mod missed;
+    pub mod names;
+    pub(crate) mod pace;
+    pub mod producer;
+    pub mod reader;
+    pub mod recorder;
+    pub(crate) mod schema;
+    pub mod sink;
+    pub mod switch;
+    pub mod symbols;
+    pub mod thread;
+    pub mod together;
+    pub mod trace;
+    pub mod value;
+
+    pub use buffer::Buffer;
+    pub use channel::Channel;
+    pub use completeness::Account;
+    pub use consumer::{Consumer, Drained, Garbled};
+    pub use description::{ClockSource, Description, EventLayout, FieldKind, FieldLayout, TraceDescription};
+    pub use directory::{FormerTrace, check as check_directory};
+    pub use file::ReadError;
+    pub use filter::Filter;
+    pub use flush::Report;
+    pub use invitation::Invitation;
+    pub use memory::{Buffers, Memory};
+    pub use merge::Merge;
+    pub use missed::MissedRuns;
+    pub use names::ThreadName;
+    pub use producer::{Outcome, Producer};
+    pub use reader::{Gap, Item, ProcessorReader};
+    pub use recorder::{Keep, Options, RecordError, Recorder};
+    pub use switch::{Switch, Switches};
+    pub use symbols::{AddressName, Symbols};
+    pub use together::Together;
+    pub use trace::Trace;
+    pub use value::Value;
+}
 
 #[cfg(not(loom))]
-pub use buffer::Buffer;
-#[cfg(not(loom))]
-pub use channel::Channel;
-#[cfg(not(loom))]
-pub use completeness::Account;
-#[cfg(not(loom))]
-pub use consumer::{Consumer, Drained, Garbled};
-#[cfg(not(loom))]
-pub use description::{ClockSource, Description, EventLayout, FieldKind, FieldLayout, TraceDescription};
-#[cfg(not(loom))]
-pub use directory::{FormerTrace, check as check_directory};
-#[cfg(not(loom))]
-pub use file::ReadError;
-#[cfg(not(loom))]
-pub use filter::Filter;
-#[cfg(not(loom))]
-pub use flush::Report;
-#[cfg(not(loom))]
-pub use invitation::Invitation;
-#[cfg(not(loom))]
-pub use memory::{Buffers, Memory};
-#[cfg(not(loom))]
-pub use merge::Merge;
-#[cfg(not(loom))]
-pub use missed::MissedRuns;
-#[cfg(not(loom))]
-pub use names::ThreadName;
-#[cfg(not(loom))]
-pub use producer::{Outcome, Producer};
-#[cfg(not(loom))]
-pub use reader::{Gap, Item, ProcessorReader};
+pub use live::*;
 pub use record::Record;
-#[cfg(not(loom))]
-pub use recorder::{Keep, Options, RecordError, Recorder};
-#[cfg(not(loom))]
-pub use switch::{Switch, Switches};
-#[cfg(not(loom))]
-pub use symbols::{AddressName, Symbols};
-#[cfg(not(loom))]
-pub use together::Together;
-#[cfg(not(loom))]
-pub use trace::Trace;
-#[cfg(not(loom))]
-pub use value::Value;

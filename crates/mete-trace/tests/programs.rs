@@ -3,6 +3,7 @@
 #![cfg(all(not(loom), not(miri)))]
 
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -159,6 +160,26 @@ fn klog_2_another_file_under_an_inherited_number_is_not_written_into() {
     run(&program, &files);
     assert!(!Channel::join(&files, &[(16, 1)]).is_joined());
     assert!(fs::read(&path).unwrap().iter().all(|byte| *byte == 7));
+}
+
+/// A process that has the file could cut it, and the program would be killed at its next event.
+#[test]
+fn klog_2_a_file_that_could_still_change_its_size_is_not_written_into() {
+    let place = TestDirectory::new("unsealed");
+    let Some(program) = compile(&place, &["cc", "-std=c11"]) else { return };
+    let (_memory, invitation) = invite(|_| true);
+    let files = invitation.hand_out().unwrap();
+    let (page, buffers) = files.split_once(',').unwrap();
+    let content = fs::read(format!("/proc/self/fd/{buffers}")).unwrap();
+    let flags = rustix::fs::MemfdFlags::ALLOW_SEALING;
+    let copy = fs::File::from(rustix::fs::memfd_create("unsealed", flags).unwrap());
+    copy.write_all_at(&content, 0).unwrap();
+    let files = format!("{page},{}", copy.as_raw_fd());
+    run(&program, &files);
+    assert!(!Channel::join(&files, &[(16, 1)]).is_joined());
+    let mut after = vec![0; content.len()];
+    copy.read_exact_at(&mut after, 0).unwrap();
+    assert!(after == content, "nothing is written into the copy");
 }
 
 #[test]
