@@ -1,6 +1,6 @@
 //! Intrusive first-in first-out queues over dense client numbers.
 //!
-//! Several queues share one pair of links, because a client is in one queue at most. Every operation
+//! Several queues share one set of links, because a client is in one queue at most. Every operation
 //! takes constant time and allocates nothing.
 
 use alloc::vec;
@@ -19,10 +19,10 @@ struct Links {
 
 const UNLINKED: Links = Links { next: NONE, previous: NONE };
 
-/// A number of queues; each client is in one of them at most. The owner knows in which.
+/// Several queues; each client is in one of them at most. The owner knows in which.
 pub(crate) struct Queues {
     links: Vec<Links>,
-    /// First and last of each queue, as a ring's `next` and `previous`.
+    /// The first and the last client of each queue, stored as a ring's `next` and `previous`.
     ends: Vec<Links>,
 }
 
@@ -35,7 +35,7 @@ impl Queues {
         some(self.ends[queue].next)
     }
 
-    /// Who stands behind `client` in its queue.
+    /// The client that stands behind `client` in its queue.
     pub(crate) fn next(&self, client: ClientId) -> Option<ClientId> {
         some(self.links[client as usize].next)
     }
@@ -48,7 +48,7 @@ impl Queues {
         self.ends[queue].previous = client;
     }
 
-    /// Puts a client that is in no queue before `next`, which is in this one.
+    /// Puts a client that is in no queue before `next`, which is in this queue.
     pub(crate) fn insert_before(&mut self, queue: usize, next: ClientId, client: ClientId) {
         let previous = self.links[next as usize].previous;
         self.links[client as usize] = Links { next, previous };
@@ -79,6 +79,7 @@ impl Queues {
     }
 
     fn set_next(&mut self, queue: usize, client: ClientId, next: ClientId) {
+        // The end of the queue stands for the missing neighbour, so a list of one needs no case of its own.
         let links = if client == NONE { &mut self.ends[queue] } else { &mut self.links[client as usize] };
         links.next = next;
     }

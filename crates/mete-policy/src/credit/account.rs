@@ -18,7 +18,7 @@ use crate::roster::Roster;
 use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId, Share};
 
 #[derive(Clone, Copy, Default)]
-struct Account {
+struct CreditAccount {
     credit_ns: i64,
     active: bool,
     /// When its use was last charged, while it runs.
@@ -29,7 +29,7 @@ struct Account {
 
 /// One domain's sums during an accounting.
 #[derive(Clone, Copy)]
-struct Domain {
+struct DomainCredit {
     weight: Share,
     active: u32,
     shares: u64,
@@ -37,7 +37,7 @@ struct Domain {
 }
 
 /// What is left to hand out, in Xen's single pass.
-struct Pot {
+struct CreditPot {
     total_ns: u128,
     debt_ns: u128,
     weight_total: u128,
@@ -45,7 +45,7 @@ struct Pot {
     period_ns: u64,
 }
 
-impl Pot {
+impl CreditPot {
     /// What a domain of that weight and so many active clients gets.
     fn hand_out(&mut self, weight: u32, active: u32) -> u64 {
         let weight = u128::from(weight);
@@ -71,8 +71,8 @@ pub(super) struct Clipped {
 
 /// All clients' credit.
 pub(super) struct Accounts {
-    clients: Vec<Account>,
-    domains: Vec<Domain>,
+    clients: Vec<CreditAccount>,
+    domains: Vec<DomainCredit>,
     active: Queues,
     period_ns: Nanoseconds,
     processors: ProcessorId,
@@ -90,9 +90,9 @@ impl Accounts {
     ) -> Accounts {
         let ticks = u64::from(settings.accounting_ticks.max(1));
         let signed = |length_ns: Nanoseconds| i64::try_from(length_ns).unwrap_or(i64::MAX);
-        let domain = Domain { weight: Share::ONE, active: 0, shares: 0, income_ns: None };
+        let domain = DomainCredit { weight: Share::ONE, active: 0, shares: 0, income_ns: None };
         Accounts {
-            clients: vec![Account::default(); clients as usize],
+            clients: vec![CreditAccount::default(); clients as usize],
             domains: vec![domain; usize::from(domains)],
             active: Queues::new(1, clients),
             period_ns: settings.tick_ns.saturating_mul(ticks),
@@ -115,7 +115,7 @@ impl Accounts {
     pub(super) fn forget(&mut self, client: ClientId) {
         self.deactivate(client);
         if let Some(account) = self.clients.get_mut(client as usize) {
-            *account = Account::default();
+            *account = CreditAccount::default();
         }
     }
 
@@ -182,7 +182,7 @@ impl Accounts {
     }
 
     /// Sums up weights and members of all domains that have active clients.
-    fn pot(&mut self, roster: &Roster) -> Pot {
+    fn pot(&mut self, roster: &Roster) -> CreditPot {
         for domain in &mut self.domains {
             (domain.active, domain.shares, domain.income_ns) = (0, 0, None);
         }
@@ -194,7 +194,7 @@ impl Accounts {
         }
         let income = u128::from(self.period_ns) * u128::from(self.processors);
         let debt_ns = u128::from(self.balance_ns.min(0).unsigned_abs());
-        Pot {
+        CreditPot {
             total_ns: income + debt_ns,
             debt_ns,
             weight_total: weights,
@@ -217,7 +217,7 @@ impl Accounts {
     }
 
     /// A client's part of its domain's income; one in the root is a domain by itself.
-    fn income(&mut self, client: ClientId, roster: &Roster, pot: &mut Pot) -> u64 {
+    fn income(&mut self, client: ClientId, roster: &Roster, pot: &mut CreditPot) -> u64 {
         let share = roster.share(client).get();
         match self.domains.get_mut(usize::from(roster.domain(client))) {
             Some(domain) if roster.domain(client) != 0 => {

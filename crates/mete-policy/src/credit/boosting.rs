@@ -12,7 +12,7 @@ use crate::{ClientId, Nanoseconds, Permille};
 
 /// How a virtual processor's slice goes, as far as boosting is concerned.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Slice {
+enum BoostSlice {
     #[default]
     Plain,
     Boosted,
@@ -21,17 +21,17 @@ enum Slice {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Use {
+struct BoostUse {
     total_ns: Nanoseconds,
     boosted_ns: Nanoseconds,
-    slice: Slice,
+    slice: BoostSlice,
     /// A boost is due when it wakes.
     on_wake: bool,
 }
 
 /// All tracked virtual processors' allowances.
 pub(super) struct Boosting {
-    uses: Vec<Use>,
+    uses: Vec<BoostUse>,
     ratio: Permille,
     longest_ns: Nanoseconds,
 }
@@ -39,7 +39,7 @@ pub(super) struct Boosting {
 impl Boosting {
     pub(super) fn new(clients: u32, settings: &TavsSettings) -> Boosting {
         Boosting {
-            uses: vec![Use::default(); clients as usize],
+            uses: vec![BoostUse::default(); clients as usize],
             ratio: settings.boost_ratio,
             longest_ns: settings.boost_max_ns.max(1),
         }
@@ -47,7 +47,7 @@ impl Boosting {
 
     pub(super) fn forget(&mut self, client: ClientId) {
         if let Some(entry) = self.uses.get_mut(client as usize) {
-            *entry = Use::default();
+            *entry = BoostUse::default();
         }
     }
 
@@ -77,15 +77,15 @@ impl Boosting {
 
     pub(super) fn dispatched(&mut self, client: ClientId, boosted: bool) {
         if let Some(entry) = self.uses.get_mut(client as usize) {
-            entry.slice = if boosted { Slice::Boosted } else { Slice::Plain };
+            entry.slice = if boosted { BoostSlice::Boosted } else { BoostSlice::Plain };
         }
     }
 
     /// An I/O-bound task was switched in. `true`: the first one in a boosted slice.
     pub(super) fn hit(&mut self, client: ClientId) -> bool {
         match self.uses.get_mut(client as usize) {
-            Some(entry) if entry.slice == Slice::Boosted => {
-                entry.slice = Slice::Hit;
+            Some(entry) if entry.slice == BoostSlice::Boosted => {
+                entry.slice = BoostSlice::Hit;
                 true
             }
             _ => false,
@@ -96,7 +96,7 @@ impl Boosting {
     pub(super) fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds) -> Option<Nanoseconds> {
         let entry = self.uses.get_mut(client as usize)?;
         entry.total_ns = entry.total_ns.saturating_add(ran_ns);
-        if core::mem::take(&mut entry.slice) == Slice::Plain {
+        if core::mem::take(&mut entry.slice) == BoostSlice::Plain {
             return None;
         }
         entry.boosted_ns = entry.boosted_ns.saturating_add(ran_ns);

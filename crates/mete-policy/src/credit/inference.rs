@@ -41,7 +41,7 @@ pub(super) enum Evidence {
 
 /// What came since a virtual processor ran last.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Pending {
+enum PendingEvent {
     #[default]
     Nothing,
     Other,
@@ -50,19 +50,19 @@ enum Pending {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Guest {
-    pending: Pending,
+struct InferredGuest {
+    pending: PendingEvent,
     /// This slice began with an event pending, and nobody has run long in it.
     after_event: bool,
     /// `pending` and `after_event` before it was dispatched.
-    before: (Pending, bool),
+    before: (PendingEvent, bool),
     /// How many of its tasks are I/O-bound.
     io_bound: u16,
 }
 
 /// The beliefs in all tasks of all tracked virtual processors.
 pub(super) struct Inference {
-    guests: Vec<Guest>,
+    guests: Vec<InferredGuest>,
     beliefs: Vec<i16>,
     tasks: usize,
     positive: i16,
@@ -75,7 +75,7 @@ impl Inference {
     pub(super) fn new(clients: u32, settings: &TavsSettings) -> Inference {
         let tasks = usize::from(settings.tasks_per_client);
         Inference {
-            guests: vec![Guest::default(); clients as usize],
+            guests: vec![InferredGuest::default(); clients as usize],
             beliefs: vec![0; clients as usize * tasks],
             tasks,
             positive: settings.positive_evidence.max(0),
@@ -87,7 +87,7 @@ impl Inference {
 
     pub(super) fn forget(&mut self, client: ClientId) {
         if let Some(guest) = self.guests.get_mut(client as usize) {
-            *guest = Guest::default();
+            *guest = InferredGuest::default();
             let begin = client as usize * self.tasks;
             self.beliefs[begin..begin + self.tasks].fill(0);
         }
@@ -108,7 +108,7 @@ impl Inference {
 
     /// An event is pending for a virtual processor that does not run.
     pub(super) fn event(&mut self, client: ClientId, event: Event) {
-        let came = if event == Event::Other { Pending::Other } else { Pending::Input };
+        let came = if event == Event::Other { PendingEvent::Other } else { PendingEvent::Input };
         if let Some(guest) = self.guests.get_mut(client as usize) {
             guest.pending = guest.pending.max(came);
         }
@@ -116,13 +116,13 @@ impl Inference {
 
     /// A block or a packet is pending: what runs next may run for that.
     pub(super) fn is_input_pending(&self, client: ClientId) -> bool {
-        self.guests.get(client as usize).is_some_and(|guest| guest.pending == Pending::Input)
+        self.guests.get(client as usize).is_some_and(|guest| guest.pending == PendingEvent::Input)
     }
 
     pub(super) fn dispatched(&mut self, client: ClientId, resumes: bool) {
         if let Some(guest) = self.guests.get_mut(client as usize) {
             guest.before = (guest.pending, guest.after_event);
-            let came = core::mem::take(&mut guest.pending) != Pending::Nothing;
+            let came = core::mem::take(&mut guest.pending) != PendingEvent::Nothing;
             guest.after_event = came || (resumes && guest.after_event);
         }
     }

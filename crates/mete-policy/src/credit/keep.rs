@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use crate::{ClientId, Nanoseconds};
 
 #[derive(Clone, Copy, Default)]
-struct Turn {
+struct KeptTurn {
     /// The slice that it was given.
     slice_ns: Nanoseconds,
     /// A driver preempts it.
@@ -27,17 +27,17 @@ struct Turn {
 
 /// All clients' turns; of nobody's where the part is off.
 pub(super) struct KeepOnRunQueue {
-    turns: Vec<Turn>,
+    turns: Vec<KeptTurn>,
 }
 
 impl KeepOnRunQueue {
     pub(super) fn new(clients: u32) -> KeepOnRunQueue {
-        KeepOnRunQueue { turns: vec![Turn::default(); clients as usize] }
+        KeepOnRunQueue { turns: vec![KeptTurn::default(); clients as usize] }
     }
 
     pub(super) fn forget(&mut self, client: ClientId) {
         if let Some(turn) = self.turns.get_mut(client as usize) {
-            *turn = Turn::default();
+            *turn = KeptTurn::default();
         }
     }
 

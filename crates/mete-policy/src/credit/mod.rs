@@ -89,7 +89,7 @@ use self::counters::Counters;
 use self::priority::{Boost, Standing};
 use self::run_queue::RunQueue;
 use self::tavs::Tavs;
-use crate::roster::{Roster, State};
+use crate::roster::{Roster, ClientState};
 use crate::{
     ClientId, Decision, DomainIndex, Event, Grant, Nanoseconds, Observation, Policy, ProcessorId, Setup,
     Share, Stop, TaskId,
@@ -177,7 +177,7 @@ impl Credit {
 
     fn processor_of(&self, client: ClientId) -> Option<ProcessorId> {
         let processor = self.run_queue.processor(client);
-        (self.roster.state(client) == State::Running).then_some(processor)
+        (self.roster.state(client) == ClientState::Running).then_some(processor)
     }
 
     /// Puts a ready client where its priority, which has changed, puts it.
@@ -217,7 +217,7 @@ impl Credit {
         if self.priority(client) <= self.priority(victim) {
             return None;
         }
-        if self.tavs.is_driver(client) && self.roster.state(victim) == State::Running {
+        if self.tavs.is_driver(client) && self.roster.state(victim) == ClientState::Running {
             self.tavs.keep.interrupted(victim);
         }
         self.counters.preemptions += 1;
@@ -231,7 +231,7 @@ impl Credit {
     /// better than that one, not than the client, or go for another processor.
     fn asking_for(&self, processor: ProcessorId, client: ClientId) -> Option<ClientId> {
         let asking = (*self.asking.get(usize::from(processor))?)?;
-        (asking != client && self.roster.state(asking) == State::Ready).then_some(asking)
+        (asking != client && self.roster.state(asking) == ClientState::Ready).then_some(asking)
     }
 
     /// A processor has another client, or none.
@@ -292,13 +292,13 @@ impl Credit {
 
     /// Something is pending for a client. Packets are noted while a driver runs and read afterwards.
     fn event(&mut self, client: ClientId, event: Event) -> Option<ProcessorId> {
-        if self.roster.state(client) != State::Running {
+        if self.roster.state(client) != ClientState::Running {
             self.tavs.inference.event(client, event);
         }
         let is_for_a_task = event != Event::Other;
         if self.tavs.settings.aggressive_boosting
             && is_for_a_task
-            && self.roster.state(client) == State::Ready
+            && self.roster.state(client) == ClientState::Ready
         {
             return self.boost_as_if_woken(client);
         }
@@ -322,18 +322,18 @@ impl Credit {
     /// that runs has taken the event already.
     fn boost_for(&mut self, client: ClientId, event: Event) -> Option<ProcessorId> {
         let state = self.roster.state(client);
-        let wanted = self.tavs.is_for_io_bound(client, event, state == State::Running);
+        let wanted = self.tavs.is_for_io_bound(client, event, state == ClientState::Running);
         if !self.tavs.settings.partial_boosting || !self.tavs.inference.has_io_bound(client) {
             return None;
         }
         if !wanted {
-            self.counters.refused_by_correlation += u64::from(state != State::Running);
+            self.counters.refused_by_correlation += u64::from(state != ClientState::Running);
             return None;
         }
         self.boost(client, state)
     }
 
-    fn boost(&mut self, client: ClientId, state: State) -> Option<ProcessorId> {
+    fn boost(&mut self, client: ClientId, state: ClientState) -> Option<ProcessorId> {
         if self.priority(client) == Priority::Boost {
             return None;
         }
@@ -343,12 +343,12 @@ impl Credit {
             return None;
         }
         match state {
-            State::Blocked => self.tavs.boosting.set_on_wake(client),
-            State::Ready if self.tavs.settings.skip_needless_boosts && self.is_next(client) => {
+            ClientState::Blocked => self.tavs.boosting.set_on_wake(client),
+            ClientState::Ready if self.tavs.settings.skip_needless_boosts && self.is_next(client) => {
                 self.counters.needless_boosts += 1;
             }
-            State::Ready => return self.boost_ready(client),
-            State::Absent | State::Running => {}
+            ClientState::Ready => return self.boost_ready(client),
+            ClientState::Absent | ClientState::Running => {}
         }
         None
     }
@@ -382,13 +382,13 @@ impl Credit {
         let concerned = self.tavs.settings.priority_inheritance
             && self.tavs.is_driver(to)
             && !self.tavs.is_driver(from)
-            && self.roster.state(from) != State::Absent;
+            && self.roster.state(from) != ClientState::Absent;
         let requester = self.priority(from);
         if !concerned || !inheritance::inherit(requester, self.standings.get_mut(to as usize)?) {
             return None;
         }
         self.counters.inheritances += 1;
-        if self.roster.state(to) != State::Ready {
+        if self.roster.state(to) != ClientState::Ready {
             return None;
         }
         self.requeue(to);
@@ -399,7 +399,7 @@ impl Credit {
         let concerned = self.tavs.settings.charge_driver_time
             && self.tavs.is_driver(driver)
             && driver != client
-            && self.roster.state(client) != State::Absent;
+            && self.roster.state(client) != ClientState::Absent;
         if concerned {
             charging::charge(&mut self.accounts, driver, client, used_ns);
             self.counters.driver_charged_ns = self.counters.driver_charged_ns.saturating_add(used_ns);
@@ -438,9 +438,9 @@ impl Credit {
 
     fn became_driver(&mut self, client: ClientId) {
         let state = self.roster.state(client);
-        if state != State::Absent && !self.tavs.is_driver(client) {
+        if state != ClientState::Absent && !self.tavs.is_driver(client) {
             self.tavs.set_driver(client, true);
-            let runs = state == State::Running && self.tavs.is_driver(client);
+            let runs = state == ClientState::Running && self.tavs.is_driver(client);
             self.running_drivers += u32::from(runs);
         }
     }
@@ -473,14 +473,14 @@ impl Policy for Credit {
 
     fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
         match self.roster.remove(client) {
-            State::Absent => return,
-            State::Ready => self.run_queue.remove(client),
-            State::Running => {
+            ClientState::Absent => return,
+            ClientState::Ready => self.run_queue.remove(client),
+            ClientState::Running => {
                 if self.vacate(client) {
                     self.read_notes();
                 }
             }
-            State::Blocked => {}
+            ClientState::Blocked => {}
         }
         if let Some(standing) = self.standings.get_mut(client as usize) {
             *standing = Standing::default();
@@ -550,9 +550,9 @@ impl Policy for Credit {
         }
         self.tavs.stopped(client, stop == Stop::Preempted, now);
         if let Some(standing) = self.standings.get_mut(client as usize) {
-            standing.leave(state == State::Blocked);
+            standing.leave(state == ClientState::Blocked);
         }
-        if state == State::Ready {
+        if state == ClientState::Ready {
             let preempted = (stop == Stop::Preempted).then_some(ran_ns);
             self.queue_up(client, preempted, boosted_ns.is_some());
         }

@@ -48,7 +48,7 @@ impl Ports {
 
 /// What is pending for a virtual processor that does not run, as far as it teaches.
 #[derive(Clone, Copy, Default)]
-struct Lesson {
+struct PortLesson {
     /// The ports that the first task woken will tell about.
     ports: Ports,
     /// Some packets were for ports that cannot be told apart.
@@ -56,25 +56,25 @@ struct Lesson {
 }
 
 #[derive(Clone)]
-struct Guest {
+struct NetworkGuest {
     map: Portmap,
-    pending: Lesson,
+    pending: PortLesson,
     /// What the first task woken in this slice will tell about.
     asked: Ports,
     /// `pending` and `asked` before it was dispatched.
-    before: (Lesson, Ports),
+    before: (PortLesson, Ports),
 }
 
-impl Guest {
-    fn new(bits: u8) -> Guest {
-        let (pending, asked) = (Lesson::default(), Ports::default());
-        Guest { map: Portmap::new(bits), pending, asked, before: (pending, asked) }
+impl NetworkGuest {
+    fn new(bits: u8) -> NetworkGuest {
+        let (pending, asked) = (PortLesson::default(), Ports::default());
+        NetworkGuest { map: Portmap::new(bits), pending, asked, before: (pending, asked) }
     }
 }
 
 /// A packet that the driver has forwarded.
 #[derive(Clone, Copy, Default)]
-struct Note {
+struct PacketNote {
     client: ClientId,
     port: u16,
     is_read: bool,
@@ -82,8 +82,8 @@ struct Note {
 
 /// The portmaps of all tracked virtual processors and the notes of the running driver.
 pub(super) struct NetworkCorrelation {
-    guests: Vec<Guest>,
-    notes: Vec<Note>,
+    guests: Vec<NetworkGuest>,
+    notes: Vec<PacketNote>,
     noted: usize,
     by_driver_slice: bool,
 }
@@ -91,8 +91,8 @@ pub(super) struct NetworkCorrelation {
 impl NetworkCorrelation {
     pub(super) fn new(clients: u32, settings: &TavsSettings) -> NetworkCorrelation {
         NetworkCorrelation {
-            guests: (0..clients).map(|_| Guest::new(settings.portmap_bits)).collect(),
-            notes: vec![Note::default(); usize::from(settings.ports_per_slice)],
+            guests: (0..clients).map(|_| NetworkGuest::new(settings.portmap_bits)).collect(),
+            notes: vec![PacketNote::default(); usize::from(settings.ports_per_slice)],
             noted: 0,
             by_driver_slice: settings.learn_by_driver_slice,
         }
@@ -101,7 +101,7 @@ impl NetworkCorrelation {
     pub(super) fn forget(&mut self, client: ClientId) {
         if let Some(guest) = self.guests.get_mut(client as usize) {
             guest.map.clear();
-            (guest.pending, guest.asked) = (Lesson::default(), Ports::default());
+            (guest.pending, guest.asked) = (PortLesson::default(), Ports::default());
         }
     }
 
@@ -112,7 +112,7 @@ impl NetworkCorrelation {
     /// The driver notes a packet. `false`: it has noted as many as it can in this slice.
     pub(super) fn note(&mut self, client: ClientId, port: u16) -> bool {
         let Some(place) = self.notes.get_mut(self.noted) else { return false };
-        *place = Note { client, port, is_read: false };
+        *place = PacketNote { client, port, is_read: false };
         self.noted += 1;
         true
     }

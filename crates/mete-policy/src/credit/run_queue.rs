@@ -17,7 +17,7 @@ const SPARE: usize = LEVELS;
 
 /// Where a client is in the queue, and where it ran.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct QueuePlace {
     processor: ProcessorId,
     /// Where it ran before that.
     processor_before: ProcessorId,
@@ -29,7 +29,7 @@ struct Place {
 /// All ready clients. Only those that are in it may be removed, and only those that are not put in.
 pub(super) struct RunQueue {
     queues: Queues,
-    places: Vec<Place>,
+    places: Vec<QueuePlace>,
     next_ticket: u64,
 }
 
@@ -37,7 +37,7 @@ impl RunQueue {
     pub(super) fn new(clients: u32) -> RunQueue {
         RunQueue {
             queues: Queues::new(LEVELS + 1, clients),
-            places: vec![Place::default(); clients as usize],
+            places: vec![QueuePlace::default(); clients as usize],
             next_ticket: 0,
         }
     }

@@ -18,7 +18,7 @@ pub(super) struct TaskRun {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Guest {
+struct TrackedGuest {
     current: Option<TaskId>,
     /// Since when the current task runs, within the virtual processor's slice.
     since_ns: Nanoseconds,
@@ -31,7 +31,7 @@ struct Guest {
     seen: u8,
 }
 
-impl Guest {
+impl TrackedGuest {
     fn see(&mut self, task: TaskId) {
         self.window.rotate_right(1);
         self.window[0] = task;
@@ -41,19 +41,19 @@ impl Guest {
 
 /// All tracked virtual processors.
 pub(super) struct Tracking {
-    guests: Vec<Guest>,
+    guests: Vec<TrackedGuest>,
     /// As they were before they were dispatched; `None` once a task was seen to be switched in or to exit.
-    before: Vec<Option<Guest>>,
+    before: Vec<Option<TrackedGuest>>,
 }
 
 impl Tracking {
     pub(super) fn new(clients: u32) -> Tracking {
-        Tracking { guests: vec![Guest::default(); clients as usize], before: vec![None; clients as usize] }
+        Tracking { guests: vec![TrackedGuest::default(); clients as usize], before: vec![None; clients as usize] }
     }
 
     pub(super) fn forget(&mut self, client: ClientId) {
         if let Some(guest) = self.guests.get_mut(client as usize) {
-            *guest = Guest::default();
+            *guest = TrackedGuest::default();
         }
         self.carried_out(client);
     }

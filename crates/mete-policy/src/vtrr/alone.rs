@@ -15,28 +15,28 @@ use crate::ProcessorId;
 
 /// One of these clients.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Member {
+pub(super) struct LoneClient {
     pub(super) entity: Entity,
     pub(super) share: u32,
     pub(super) busy: bool,
 }
 
 /// The clients that have a processor to themselves, largest share first.
-pub(super) struct Alone {
-    members: Vec<Member>,
+pub(super) struct LoneClients {
+    members: Vec<LoneClient>,
     processors: u64,
 }
 
-impl Alone {
-    pub(super) fn new(processors: ProcessorId) -> Alone {
-        Alone { members: Vec::with_capacity(processors.into()), processors: u64::from(processors.max(1)) }
+impl LoneClients {
+    pub(super) fn new(processors: ProcessorId) -> LoneClients {
+        LoneClients { members: Vec::with_capacity(processors.into()), processors: u64::from(processors.max(1)) }
     }
 
-    pub(super) fn find(&mut self, entity: Entity) -> Option<&mut Member> {
+    pub(super) fn find(&mut self, entity: Entity) -> Option<&mut LoneClient> {
         self.members.iter_mut().find(|member| member.entity == entity)
     }
 
-    pub(super) fn first_idle(&mut self) -> Option<&mut Member> {
+    pub(super) fn first_idle(&mut self) -> Option<&mut LoneClient> {
         self.members.iter_mut().find(|member| !member.busy)
     }
 
@@ -45,7 +45,7 @@ impl Alone {
     }
 
     /// Takes in a client whose share is no larger than the others'.
-    pub(super) fn push(&mut self, member: Member) {
+    pub(super) fn push(&mut self, member: LoneClient) {
         let place = self.members.partition_point(|other| other.share >= member.share);
         self.members.insert(place, member);
     }
@@ -57,7 +57,7 @@ impl Alone {
     }
 
     /// The smallest of these, if it can go back to a queue whose shares' sum is `total`.
-    pub(super) fn pop_feasible(&mut self, total: u64) -> Option<Member> {
+    pub(super) fn pop_feasible(&mut self, total: u64) -> Option<LoneClient> {
         let smallest = *self.members.last()?;
         let left = self.processors - self.members.len() as u64 + 1;
         let share = u64::from(smallest.share);
@@ -69,13 +69,13 @@ impl Alone {
 mod tests {
     use super::*;
 
-    fn member(entity: Entity, share: u32) -> Member {
-        Member { entity, share, busy: false }
+    fn member(entity: Entity, share: u32) -> LoneClient {
+        LoneClient { entity, share, busy: false }
     }
 
     #[test]
     fn vtrr_7_a_share_above_one_processors_needs_a_processor_alone() {
-        let mut alone = Alone::new(3);
+        let mut alone = LoneClients::new(3);
         assert!(!alone.takes(3, 9), "a third of three processors is one");
         assert!(alone.takes(100, 113));
         alone.push(member(0, 100));
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn vtrr_7_a_share_is_feasible_again_when_the_others_have_more() {
-        let mut alone = Alone::new(2);
+        let mut alone = LoneClients::new(2);
         alone.push(member(0, 10));
         assert!(alone.pop_feasible(9).is_none());
         assert!(alone.pop_feasible(10).is_some_and(|member| member.entity == 0));

@@ -26,10 +26,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::insertion::Insertion;
-use super::left::Left;
+use super::departure::Departure;
 use super::queue::Queue;
 use super::slot::Entity;
-use super::store::{Place, Store};
+use super::store::{SlotPlace, Store};
 use crate::progress::Progress;
 use crate::roster::Roster;
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
@@ -37,7 +37,7 @@ use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, Process
 const ROOT: DomainIndex = 0;
 
 /// A domain: the queue of its members, and what it is to its parent.
-struct Domain {
+struct DomainQueue {
     queue: Queue,
     parent: DomainIndex,
     share: Share,
@@ -52,14 +52,14 @@ pub struct GroupVtrr {
     roster: Roster,
     pub(super) store: Store,
     insertion: Insertion,
-    domains: Vec<Domain>,
+    domains: Vec<DomainQueue>,
     /// In whose queue each client is when it is ready.
     homes: Vec<DomainIndex>,
     /// What clients, and behind them domains, had when they left their queue.
-    left: Vec<Left>,
+    left: Vec<Departure>,
     progress: Progress,
     /// Where the client of the last decision is, unless its queue has changed.
-    recent: Place,
+    recent: SlotPlace,
 }
 
 impl GroupVtrr {
@@ -68,7 +68,7 @@ impl GroupVtrr {
     pub fn new(setup: &Setup) -> GroupVtrr {
         let domains = setup.domains.max(1);
         let entities = setup.clients.saturating_add(domains.into());
-        let domain = |number: DomainIndex| Domain {
+        let domain = |number: DomainIndex| DomainQueue {
             queue: Queue::new(number.into(), setup),
             parent: ROOT,
             share: Share::ONE,
@@ -81,9 +81,9 @@ impl GroupVtrr {
             insertion: Insertion::neighbours(),
             domains: (0..domains).map(domain).collect(),
             homes: vec![ROOT; setup.clients as usize],
-            left: vec![Left::NEVER; entities as usize],
+            left: vec![Departure::NEVER; entities as usize],
             progress: Progress::new(setup, Queue::new(ROOT.into(), setup).quantum_ns()),
-            recent: Place::NOWHERE,
+            recent: SlotPlace::NOWHERE,
         }
     }
 
@@ -195,7 +195,7 @@ impl GroupVtrr {
         }
     }
 
-    fn mark_at(&mut self, place: Place, domain: DomainIndex, busy: bool) {
+    fn mark_at(&mut self, place: SlotPlace, domain: DomainIndex, busy: bool) {
         let (mut place, mut domain) = (Some(place), domain);
         while let Some(slot) = place.and_then(|place| self.store.get_mut(place)) {
             if slot.busy == busy {
@@ -226,7 +226,7 @@ impl GroupVtrr {
     }
 
     /// Where a client that runs is.
-    fn running(&self, client: ClientId) -> Option<Place> {
+    fn running(&self, client: ClientId) -> Option<SlotPlace> {
         let runs_at = |place| self.store.get(place).is_some_and(|slot| slot.entity == client && slot.busy);
         if client >= self.clients() {
             return None;
@@ -264,7 +264,7 @@ impl Policy for GroupVtrr {
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         if self.roster.add(client, domain, share) {
             self.homes[client as usize] = if self.known(domain) { domain } else { ROOT };
-            self.left[client as usize] = Left::NEVER;
+            self.left[client as usize] = Departure::NEVER;
         }
     }
 

@@ -10,10 +10,10 @@
 
 use alloc::boxed::Box;
 
-use super::left::Left;
+use super::departure::Departure;
 use super::ranged::Ranged;
 use super::slot::{Key, Slot};
-use super::store::{Line, Place, Store};
+use super::store::{QueueLine, SlotPlace, Store};
 
 /// What finds the place, with the number of times that the neighbours did and did not.
 pub(super) struct Insertion {
@@ -34,7 +34,7 @@ impl Insertion {
     }
 
     /// The chunk to begin at.
-    pub(super) fn start(&mut self, store: &Store, line: &Line, key: Key, left: Left) -> Option<u32> {
+    pub(super) fn start(&mut self, store: &Store, line: &QueueLine, key: Key, left: Departure) -> Option<u32> {
         if let Some(chunk) = beside(store, line, key, left) {
             self.beside += 1;
             return Some(chunk);
@@ -46,7 +46,7 @@ impl Insertion {
         }
     }
 
-    pub(super) fn inserted(&mut self, store: &Store, place: Place) {
+    pub(super) fn inserted(&mut self, store: &Store, place: SlotPlace) {
         if let (Some(ranged), Some(slot)) = (&mut self.ranged, store.get(place)) {
             ranged.inserted(slot);
         }
@@ -59,7 +59,7 @@ impl Insertion {
     }
 }
 
-fn beside(store: &Store, line: &Line, key: Key, left: Left) -> Option<u32> {
+fn beside(store: &Store, line: &QueueLine, key: Key, left: Departure) -> Option<u32> {
     let before = store.chunk_and_key(line, left.before).filter(|&(_, before)| before < key);
     let behind = || store.chunk_and_key(line, left.behind).filter(|&(_, behind)| key < behind);
     before.or_else(behind).map(|(chunk, _)| chunk)

@@ -76,7 +76,7 @@ mod alone;
 mod cost;
 mod group;
 mod insertion;
-mod left;
+mod departure;
 mod prefetch;
 mod queue;
 mod ranged;
@@ -86,12 +86,12 @@ mod store;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use alone::{Alone, Member};
+use alone::{LoneClients, LoneClient};
 use insertion::Insertion;
-use left::Left;
+use departure::Departure;
 use queue::Queue;
 use slot::Slot;
-use store::{Place, Store};
+use store::{SlotPlace, Store};
 
 use crate::progress::Progress;
 use crate::roster::Roster;
@@ -107,12 +107,12 @@ pub struct Vtrr {
     roster: Roster,
     store: Store,
     queue: Queue,
-    alone: Alone,
+    alone: LoneClients,
     insertion: Insertion,
-    left: Vec<Left>,
+    left: Vec<Departure>,
     progress: Progress,
     /// Where the client of the last decision is, unless the queue has changed.
-    recent: Place,
+    recent: SlotPlace,
 }
 
 impl Vtrr {
@@ -126,11 +126,11 @@ impl Vtrr {
             roster: Roster::new(setup),
             store: Store::new(setup.clients, 1),
             queue,
-            alone: Alone::new(setup.processors),
+            alone: LoneClients::new(setup.processors),
             insertion: Insertion::neighbours(),
-            left: vec![Left::NEVER; setup.clients as usize],
+            left: vec![Departure::NEVER; setup.clients as usize],
             progress: Progress::new(setup, quantum_ns),
-            recent: Place::NOWHERE,
+            recent: SlotPlace::NOWHERE,
         }
     }
 
@@ -181,7 +181,7 @@ impl Vtrr {
 
     fn enter(&mut self, client: ClientId, busy: bool, now: Nanoseconds) {
         let share = self.roster.share(client).get();
-        self.insert(Member { entity: client, share, busy }, now);
+        self.insert(LoneClient { entity: client, share, busy }, now);
         self.balance(now);
     }
 
@@ -196,7 +196,7 @@ impl Vtrr {
         busy
     }
 
-    fn insert(&mut self, Member { entity, share, busy }: Member, now: Nanoseconds) {
+    fn insert(&mut self, LoneClient { entity, share, busy }: LoneClient, now: Nanoseconds) {
         let left = self.left[entity as usize];
         let unused_ns = self.unused_ns(now);
         let place = self.queue.insert(&mut self.store, &mut self.insertion, (entity, share), left, unused_ns);
@@ -211,10 +211,10 @@ impl Vtrr {
         self.progress.unused(now).filter(in_queue).map(|(_, unused_ns)| unused_ns).sum()
     }
 
-    fn withdraw(&mut self, place: Place) -> Option<Member> {
+    fn withdraw(&mut self, place: SlotPlace) -> Option<LoneClient> {
         let Slot { entity, share, busy, .. } = *self.store.get(place)?;
         self.left[entity as usize] = self.queue.remove(&mut self.store, &mut self.insertion, place);
-        Some(Member { entity, share, busy })
+        Some(LoneClient { entity, share, busy })
     }
 
     /// Gives processors to those who need one alone, after somebody came or went.
@@ -266,7 +266,7 @@ impl Vtrr {
     }
 
     /// Where a client that runs is.
-    fn running(&self, client: ClientId) -> Option<Place> {
+    fn running(&self, client: ClientId) -> Option<SlotPlace> {
         let runs_at = |place| self.store.get(place).is_some_and(|slot| slot.entity == client && slot.busy);
         if runs_at(self.recent) {
             return Some(self.recent);
@@ -282,7 +282,7 @@ impl Policy for Vtrr {
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         if self.roster.add(client, domain, share) {
-            self.left[client as usize] = Left::NEVER;
+            self.left[client as usize] = Departure::NEVER;
         }
     }
 

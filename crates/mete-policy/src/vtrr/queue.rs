@@ -5,9 +5,9 @@
 use alloc::vec::Vec;
 
 use super::insertion::Insertion;
-use super::left::Left;
+use super::departure::Departure;
 use super::slot::{Entity, Key, MAX_QUANTUM_NS, Slot};
-use super::store::{Line, Place, Store};
+use super::store::{QueueLine, SlotPlace, Store};
 use crate::{Nanoseconds, ProcessorId, Setup};
 
 /// When the counters of a new cycle are set. The schedule is the same; but where a client has more than
@@ -35,7 +35,7 @@ pub struct VirtualTime {
 
 /// The current client: who was selected last.
 #[derive(Clone, Copy)]
-struct Current {
+struct CurrentClient {
     key: Key,
     /// What its counter became, with a whole quantum charged.
     counter: u32,
@@ -43,8 +43,8 @@ struct Current {
 
 /// A run queue. The cursor of its line is the first slot behind the current client.
 pub(super) struct Queue {
-    line: Line,
-    current: Current,
+    line: QueueLine,
+    current: CurrentClient,
     processors: ProcessorId,
     quantum_ns: Nanoseconds,
     reset: Reset,
@@ -61,8 +61,8 @@ pub(super) struct Queue {
 impl Queue {
     pub(super) fn new(number: u32, setup: &Setup) -> Queue {
         Queue {
-            line: Line::new(number),
-            current: Current { key: Key::LAST, counter: 0 },
+            line: QueueLine::new(number),
+            current: CurrentClient { key: Key::LAST, counter: 0 },
             processors: setup.processors.max(1),
             quantum_ns: setup.quantum_ns.clamp(1, MAX_QUANTUM_NS),
             reset: Reset::default(),
@@ -90,7 +90,7 @@ impl Queue {
     }
 
     /// Selects who runs next and charges it a quantum; `None` when all are busy.
-    pub(super) fn select(&mut self, store: &mut Store) -> Option<Place> {
+    pub(super) fn select(&mut self, store: &mut Store) -> Option<SlotPlace> {
         if let Some(place) = self.late(store) {
             self.charge(store, place)?;
             return Some(place);
@@ -104,17 +104,17 @@ impl Queue {
         Some(place)
     }
 
-    fn charge(&mut self, store: &mut Store, place: Place) -> Option<Current> {
+    fn charge(&mut self, store: &mut Store, place: SlotPlace) -> Option<CurrentClient> {
         let slot = store.get_mut(place)?;
         slot.counter = slot.counter.saturating_sub(1);
         self.due_ns -= i128::from(self.quantum_ns);
-        Some(Current { key: slot.key(), counter: slot.counter })
+        Some(CurrentClient { key: slot.key(), counter: slot.counter })
     }
 
     /// Somebody who still has to make up for an earlier cycle. It runs out of turn, and the pass goes on
     /// where it was.
     #[inline]
-    fn late(&mut self, store: &mut Store) -> Option<Place> {
+    fn late(&mut self, store: &mut Store) -> Option<SlotPlace> {
         let mut index = 0;
         while let Some(&entity) = self.late.get(index) {
             match store.find(entity).and_then(|place| Some((place, self.refreshed(store, place)?))) {
@@ -128,7 +128,7 @@ impl Queue {
 
     /// The next client, if it has to run for the time-counter invariant's sake or the VFT inequality
     /// holds for it.
-    fn behind_current(&mut self, store: &mut Store) -> Option<Place> {
+    fn behind_current(&mut self, store: &mut Store) -> Option<SlotPlace> {
         let place = self.first_idle(store, self.line.cursor)?;
         let slot = self.refreshed(store, place)?;
         (slot.counter > self.current.counter || self.is_behind(&slot)).then_some(place)
@@ -139,7 +139,7 @@ impl Queue {
     /// On one processor the time-counter invariant has it that nobody is due anything when the first is
     /// not. Where clients run at the same time, the first may be through before the others: then passes
     /// go on among these.
-    fn at_the_head(&mut self, store: &mut Store) -> Option<Place> {
+    fn at_the_head(&mut self, store: &mut Store) -> Option<SlotPlace> {
         let place = self.first_idle(store, self.line.head())?;
         if self.refreshed(store, place)?.counter > 0 {
             return Some(place);
@@ -169,7 +169,7 @@ impl Queue {
     }
 
     /// From `place` on, the first that is not busy and is due something.
-    fn first_due(&mut self, store: &mut Store, mut place: Place) -> Option<Place> {
+    fn first_due(&mut self, store: &mut Store, mut place: SlotPlace) -> Option<SlotPlace> {
         loop {
             let slot = self.refreshed(store, place)?;
             if !slot.busy && slot.counter > 0 {
@@ -181,7 +181,7 @@ impl Queue {
 
     /// From `place` on, the first that is not busy. At most one is busy for each processor and each
     /// decision taken ahead.
-    fn first_idle(&self, store: &Store, mut place: Place) -> Option<Place> {
+    fn first_idle(&self, store: &Store, mut place: SlotPlace) -> Option<SlotPlace> {
         while store.get(place)?.busy {
             place = store.next(place);
         }
@@ -210,7 +210,7 @@ impl Queue {
 
     /// A slot, its counter reset if that is of an earlier cycle.
     #[inline]
-    fn refreshed(&mut self, store: &mut Store, place: Place) -> Option<Slot> {
+    fn refreshed(&mut self, store: &mut Store, place: SlotPlace) -> Option<Slot> {
         let slot = store.get_mut(place)?;
         if slot.cycle != self.cycle as u32 {
             let forfeit = slot.reset(self.cycle as u32);
@@ -224,13 +224,13 @@ impl Queue {
     /// The time-counter invariant goes on as if it had been a whole one: those behind, whom it obliges
     /// to run next, do so.
     #[inline]
-    pub(super) fn settle(&mut self, store: &mut Store, place: Place, ran_ns: Nanoseconds) {
+    pub(super) fn settle(&mut self, store: &mut Store, place: SlotPlace, ran_ns: Nanoseconds) {
         if ran_ns != self.quantum_ns && self.refreshed(store, place).is_some() {
             self.settle_part(store, place, ran_ns);
         }
     }
 
-    fn settle_part(&mut self, store: &mut Store, place: Place, ran_ns: Nanoseconds) {
+    fn settle_part(&mut self, store: &mut Store, place: SlotPlace, ran_ns: Nanoseconds) {
         let quantum_ns = self.quantum_ns;
         let Some(slot) = store.get_mut(place) else { return };
         let before_ns = slot.due_ns(quantum_ns);
@@ -241,13 +241,13 @@ impl Queue {
 
     /// After a client had to give way, and was settled: if its quantum is not over, and nobody else has
     /// been selected since, it is selected next.
-    pub(super) fn stand_before(&mut self, store: &Store, place: Place) {
-        let Current { key, counter } = self.current;
+    pub(super) fn stand_before(&mut self, store: &Store, place: SlotPlace) {
+        let CurrentClient { key, counter } = self.current;
         if store.get(place).is_none_or(|slot| slot.key() != key || slot.counter <= counter) {
             return;
         }
         let before = store.previous(place).and_then(|before| store.get(before));
-        self.current = Current { key: before.map_or(Key::FIRST, Slot::key), counter: 0 };
+        self.current = CurrentClient { key: before.map_or(Key::FIRST, Slot::key), counter: 0 };
         self.line.cursor = place;
     }
 
@@ -258,9 +258,9 @@ impl Queue {
         store: &mut Store,
         insertion: &mut Insertion,
         (entity, share): (Entity, u32),
-        left: Left,
+        left: Departure,
         unused_ns: Nanoseconds,
-    ) -> Place {
+    ) -> SlotPlace {
         if self.is_empty() {
             self.begin_alone();
         }
@@ -279,13 +279,13 @@ impl Queue {
     /// Nobody is there to be compared with: a new cycle begins.
     fn begin_alone(&mut self) {
         self.cycle += 1;
-        self.current = Current { key: Key::LAST, counter: 0 };
+        self.current = CurrentClient { key: Key::LAST, counter: 0 };
     }
 
     /// What is due to who arrives now: in proportion to what is due to the others, and no more than it
     /// would have if it had stayed (VTRR paper, §3.2). QVT is that of the moment, so quanta count as far as
     /// they have been used.
-    fn due_on_arrival_ns(&self, share: u32, left: Left, unused_ns: Nanoseconds) -> i64 {
+    fn due_on_arrival_ns(&self, share: u32, left: Departure, unused_ns: Nanoseconds) -> i64 {
         let share = i128::from(share);
         let whole_ns = share * i128::from(self.quantum_ns);
         let due_ns = self.due_ns + i128::from(unused_ns);
@@ -299,7 +299,7 @@ impl Queue {
     /// Keeps the time-counter invariant: the counter of one who has arrived is no larger than that of
     /// who stands before it, and no smaller than that of who stands behind it. With that the arrival is
     /// complete, and counted in the sums.
-    fn admit(&mut self, store: &mut Store, place: Place) {
+    fn admit(&mut self, store: &mut Store, place: SlotPlace) {
         let (smallest, largest) = (self.counter_behind(store, place), self.counter_before(store, place));
         let Some(slot) = store.get_mut(place) else { return };
         slot.counter = slot.counter.min(largest).max(smallest);
@@ -307,14 +307,14 @@ impl Queue {
         self.total += u64::from(slot.share);
     }
 
-    fn counter_before(&mut self, store: &mut Store, place: Place) -> u32 {
+    fn counter_before(&mut self, store: &mut Store, place: SlotPlace) -> u32 {
         let before = store.previous(place).and_then(|before| self.refreshed(store, before));
         before.map_or(u32::MAX, |slot| slot.counter)
     }
 
     /// Who stands behind the current client may have a counter larger by one, because it runs next; it
     /// must not lend that one to a client that comes back before it.
-    fn counter_behind(&mut self, store: &mut Store, place: Place) -> u32 {
+    fn counter_behind(&mut self, store: &mut Store, place: SlotPlace) -> u32 {
         let behind = store.next(place);
         let Some(slot) = self.refreshed(store, behind) else { return 0 };
         let runs_next = behind == self.line.cursor && slot.counter > self.current.counter;
@@ -322,8 +322,8 @@ impl Queue {
     }
 
     /// Takes an entity out of the queue. The answer is what it needs when it comes back.
-    pub(super) fn remove(&mut self, store: &mut Store, insertion: &mut Insertion, place: Place) -> Left {
-        let Some(slot) = self.refreshed(store, place) else { return Left::NEVER };
+    pub(super) fn remove(&mut self, store: &mut Store, insertion: &mut Insertion, place: SlotPlace) -> Departure {
+        let Some(slot) = self.refreshed(store, place) else { return Departure::NEVER };
         let before = store.previous(place).and_then(|before| store.get(before)).copied();
         let behind = store.get(store.next(place)).map_or(Entity::MAX, |slot| slot.entity);
         insertion.leaves(&slot, before.as_ref());
@@ -332,7 +332,7 @@ impl Queue {
         store.remove(&mut self.line, place);
         self.due_ns -= i128::from(slot.due_ns(self.quantum_ns));
         self.total -= u64::from(slot.share);
-        Left {
+        Departure {
             cycle: self.cycle,
             due_ns: slot.due_ns(self.quantum_ns),
             share: slot.share,
@@ -347,7 +347,7 @@ impl Queue {
     }
 
     /// The first place of the queue: the largest share.
-    pub(super) fn head(&self) -> Place {
+    pub(super) fn head(&self) -> SlotPlace {
         self.line.head()
     }
 

@@ -29,14 +29,14 @@ const NONE: u32 = u32::MAX;
 /// A place in a queue: a slot, or the end behind the last slot of the last chunk. Any change to the
 /// queue may move what lies there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct SlotPlace {
     chunk: u32,
     slot: u32,
 }
 
-impl Place {
+impl SlotPlace {
     /// The only place in an empty queue.
-    pub(super) const NOWHERE: Place = Place { chunk: NONE, slot: 0 };
+    pub(super) const NOWHERE: SlotPlace = SlotPlace { chunk: NONE, slot: 0 };
 
     fn index(self) -> usize {
         self.chunk as usize * CHUNK + self.slot as usize
@@ -57,25 +57,25 @@ const FREE: Header = Header { next: NONE, previous: NONE, len: 0, queue: NONE, f
 
 /// The ends of one queue, and a cursor that stays with its slot whatever is put in or taken out. When
 /// the slot itself is taken out, the cursor goes to the one behind.
-pub(super) struct Line {
+pub(super) struct QueueLine {
     queue: u32,
     head: u32,
     tail: u32,
-    pub(super) cursor: Place,
+    pub(super) cursor: SlotPlace,
 }
 
-impl Line {
+impl QueueLine {
     /// An empty queue; `queue` tells it from the others in the store.
-    pub(super) fn new(queue: u32) -> Line {
-        Line { queue, head: NONE, tail: NONE, cursor: Place::NOWHERE }
+    pub(super) fn new(queue: u32) -> QueueLine {
+        QueueLine { queue, head: NONE, tail: NONE, cursor: SlotPlace::NOWHERE }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.head == NONE
     }
 
-    pub(super) fn head(&self) -> Place {
-        Place { chunk: self.head, slot: 0 }
+    pub(super) fn head(&self) -> SlotPlace {
+        SlotPlace { chunk: self.head, slot: 0 }
     }
 
     /// The slots in order.
@@ -118,7 +118,7 @@ impl Store {
     }
 
     #[inline]
-    pub(super) fn get(&self, place: Place) -> Option<&Slot> {
+    pub(super) fn get(&self, place: SlotPlace) -> Option<&Slot> {
         #[cfg(test)]
         self.looks.update(|looks| looks + 1);
         let header = self.headers.get(place.chunk as usize)?;
@@ -126,7 +126,7 @@ impl Store {
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, place: Place) -> Option<&mut Slot> {
+    pub(super) fn get_mut(&mut self, place: SlotPlace) -> Option<&mut Slot> {
         #[cfg(test)]
         self.looks.update(|looks| looks + 1);
         let header = self.headers.get(place.chunk as usize)?;
@@ -135,15 +135,15 @@ impl Store {
 
     /// The place behind a slot's.
     #[inline]
-    pub(super) fn next(&self, place: Place) -> Place {
+    pub(super) fn next(&self, place: SlotPlace) -> SlotPlace {
         let header = &self.headers[place.chunk as usize];
         if place.slot + 1 < header.len || header.next == NONE {
-            Place { slot: place.slot + 1, ..place }
+            SlotPlace { slot: place.slot + 1, ..place }
         } else {
             if self.slots.len() > NEAR {
                 self.fetch_behind(header.next);
             }
-            Place { chunk: header.next, slot: 0 }
+            SlotPlace { chunk: header.next, slot: 0 }
         }
     }
 
@@ -160,23 +160,23 @@ impl Store {
     }
 
     /// The place before this one; `None` at the head.
-    pub(super) fn previous(&self, place: Place) -> Option<Place> {
+    pub(super) fn previous(&self, place: SlotPlace) -> Option<SlotPlace> {
         if place.slot > 0 {
-            return Some(Place { slot: place.slot - 1, ..place });
+            return Some(SlotPlace { slot: place.slot - 1, ..place });
         }
         let chunk = self.headers.get(place.chunk as usize)?.previous;
-        (chunk != NONE).then(|| Place { chunk, slot: self.headers[chunk as usize].len - 1 })
+        (chunk != NONE).then(|| SlotPlace { chunk, slot: self.headers[chunk as usize].len - 1 })
     }
 
     /// Where an entity is; `None` when it is in no queue.
-    pub(super) fn find(&self, entity: Entity) -> Option<Place> {
+    pub(super) fn find(&self, entity: Entity) -> Option<SlotPlace> {
         let chunk = self.home(entity)?;
         let first = chunk as usize * CHUNK;
         let slots = &self.slots[first..first + self.headers[chunk as usize].len as usize];
         #[cfg(test)]
         self.looks.update(|looks| looks + slots.len() as u64);
         let slot = slots.iter().position(|slot| slot.entity == entity)?;
-        Some(Place { chunk, slot: slot as u32 })
+        Some(SlotPlace { chunk, slot: slot as u32 })
     }
 
     /// The chunk that an entity is in; a place to begin [`seek`](Store::seek) at.
@@ -185,7 +185,7 @@ impl Store {
     }
 
     /// An entity's chunk and key, if it is in this queue.
-    pub(super) fn chunk_and_key(&self, line: &Line, entity: Entity) -> Option<(u32, Key)> {
+    pub(super) fn chunk_and_key(&self, line: &QueueLine, entity: Entity) -> Option<(u32, Key)> {
         let place = self.find(entity)?;
         let here = self.headers[place.chunk as usize].queue == line.queue;
         self.get(place).filter(|_| here).map(|slot| (place.chunk, slot.key()))
@@ -193,7 +193,7 @@ impl Store {
 
     /// Where `key` belongs, found by walking from `start` (else the head) over whole chunks. Any start
     /// is right; one nearby is fast. The queue is not empty.
-    fn seek(&self, line: &Line, start: Option<u32>, key: Key) -> Place {
+    fn seek(&self, line: &QueueLine, start: Option<u32>, key: Key) -> SlotPlace {
         let mut chunk = start.unwrap_or(line.head);
         while self.headers[chunk as usize].first > key && chunk != line.head {
             chunk = self.headers[chunk as usize].previous;
@@ -205,7 +205,7 @@ impl Store {
             }
             chunk = next;
         }
-        Place { chunk, slot: self.rank(chunk, key) }
+        SlotPlace { chunk, slot: self.rank(chunk, key) }
     }
 
     /// How many slots of a chunk come before `key`.
@@ -218,7 +218,7 @@ impl Store {
     /// A chunk that is before `key` and not far from it, when nothing is known: the nearest of a few
     /// that lie spread over the memory. With c chunks, about √c are looked at and about √c are left to
     /// walk (Mücke, Saias, Zhu: Fast randomized point location without preprocessing, 1996).
-    pub(super) fn sample(&self, line: &Line, key: Key) -> Option<u32> {
+    pub(super) fn sample(&self, line: &QueueLine, key: Key) -> Option<u32> {
         let chunks = self.headers.len();
         let stride = chunks.isqrt().max(1);
         let nearest = (0..chunks).step_by(stride).filter(|&chunk| {
@@ -229,7 +229,7 @@ impl Store {
     }
 
     /// Puts a slot where it belongs, seeking from the chunk `start`, and answers its place.
-    pub(super) fn insert(&mut self, line: &mut Line, start: Option<u32>, slot: Slot) -> Place {
+    pub(super) fn insert(&mut self, line: &mut QueueLine, start: Option<u32>, slot: Slot) -> SlotPlace {
         if line.is_empty() {
             self.begin(line);
         }
@@ -246,15 +246,15 @@ impl Store {
     }
 
     /// Gives an empty queue its first chunk.
-    fn begin(&mut self, line: &mut Line) {
+    fn begin(&mut self, line: &mut QueueLine) {
         let chunk = self.take_chunk(line.queue);
         line.head = chunk;
         line.tail = chunk;
-        line.cursor = Place { chunk, slot: 0 };
+        line.cursor = SlotPlace { chunk, slot: 0 };
     }
 
     /// Makes room at a place of a chunk that is not full.
-    fn open(&mut self, line: &mut Line, place: Place) {
+    fn open(&mut self, line: &mut QueueLine, place: SlotPlace) {
         let first = place.chunk as usize * CHUNK;
         let header = &mut self.headers[place.chunk as usize];
         let end = first + header.len as usize;
@@ -266,7 +266,7 @@ impl Store {
     }
 
     /// Takes a slot out.
-    pub(super) fn remove(&mut self, line: &mut Line, place: Place) -> Slot {
+    pub(super) fn remove(&mut self, line: &mut QueueLine, place: SlotPlace) -> Slot {
         let removed = self.slots[place.index()];
         self.homes[removed.entity as usize] = NONE;
         self.close(line, place);
@@ -275,7 +275,7 @@ impl Store {
         removed
     }
 
-    fn close(&mut self, line: &mut Line, place: Place) {
+    fn close(&mut self, line: &mut QueueLine, place: SlotPlace) {
         let header = &mut self.headers[place.chunk as usize];
         let end = place.chunk as usize * CHUNK + header.len as usize;
         self.slots.copy_within(place.index() + 1..end, place.index());
@@ -284,21 +284,21 @@ impl Store {
         if line.cursor.chunk == place.chunk && line.cursor.slot > place.slot {
             line.cursor.slot -= 1;
         }
-        if line.cursor == (Place { chunk: place.chunk, slot: len }) && next != NONE {
-            line.cursor = Place { chunk: next, slot: 0 };
+        if line.cursor == (SlotPlace { chunk: place.chunk, slot: len }) && next != NONE {
+            line.cursor = SlotPlace { chunk: next, slot: 0 };
         }
     }
 
     /// Moves the second half of a full chunk to a new one behind it.
-    fn split(&mut self, line: &mut Line, chunk: u32) {
+    fn split(&mut self, line: &mut QueueLine, chunk: u32) {
         let half = CHUNK as u32 / 2;
         let new = self.take_chunk(line.queue);
         self.link_behind(line, chunk, new);
-        self.move_slots(line, Place { chunk, slot: half }, Place { chunk: new, slot: 0 });
+        self.move_slots(line, SlotPlace { chunk, slot: half }, SlotPlace { chunk: new, slot: 0 });
     }
 
     /// After a removal: gives an empty chunk back, or joins a small one with a neighbour.
-    fn shrink(&mut self, line: &mut Line, chunk: u32) {
+    fn shrink(&mut self, line: &mut QueueLine, chunk: u32) {
         let Header { next, previous, len, .. } = self.headers[chunk as usize];
         let fits = |other: u32| other != NONE && self.headers[other as usize].len + len <= MERGE;
         if fits(next) {
@@ -311,14 +311,14 @@ impl Store {
     }
 
     /// Moves all slots of a chunk to the end of the one before it.
-    fn join(&mut self, line: &mut Line, chunk: u32, next: u32) {
+    fn join(&mut self, line: &mut QueueLine, chunk: u32, next: u32) {
         let end = self.headers[chunk as usize].len;
-        self.move_slots(line, Place { chunk: next, slot: 0 }, Place { chunk, slot: end });
+        self.move_slots(line, SlotPlace { chunk: next, slot: 0 }, SlotPlace { chunk, slot: end });
         self.give_chunk(line, next);
     }
 
     /// Moves the slots from a place to its chunk's end to the end of another chunk, the cursor with them.
-    fn move_slots(&mut self, line: &mut Line, from: Place, to: Place) {
+    fn move_slots(&mut self, line: &mut QueueLine, from: SlotPlace, to: SlotPlace) {
         let count = self.headers[from.chunk as usize].len - from.slot;
         self.slots.copy_within(from.index()..from.index() + count as usize, to.index());
         self.headers[from.chunk as usize].len -= count;
@@ -327,7 +327,7 @@ impl Store {
             self.homes[slot.entity as usize] = to.chunk;
         }
         if line.cursor.chunk == from.chunk && line.cursor.slot >= from.slot {
-            line.cursor = Place { chunk: to.chunk, slot: line.cursor.slot - from.slot + to.slot };
+            line.cursor = SlotPlace { chunk: to.chunk, slot: line.cursor.slot - from.slot + to.slot };
         }
         self.note_first(to.chunk);
     }
@@ -337,7 +337,7 @@ impl Store {
         self.headers[chunk as usize].first = first.key();
     }
 
-    fn link_behind(&mut self, line: &mut Line, chunk: u32, new: u32) {
+    fn link_behind(&mut self, line: &mut QueueLine, chunk: u32, new: u32) {
         let next = self.headers[chunk as usize].next;
         self.headers[new as usize].previous = chunk;
         self.headers[new as usize].next = next;
@@ -360,7 +360,7 @@ impl Store {
         chunk
     }
 
-    fn give_chunk(&mut self, line: &mut Line, chunk: u32) {
+    fn give_chunk(&mut self, line: &mut QueueLine, chunk: u32) {
         let Header { next, previous, .. } = self.headers[chunk as usize];
         match self.headers.get_mut(previous as usize) {
             Some(header) => header.next = next,
@@ -378,10 +378,10 @@ impl Store {
     }
 
     /// The place behind the last slot.
-    pub(super) fn end(&self, line: &Line) -> Place {
+    pub(super) fn end(&self, line: &QueueLine) -> SlotPlace {
         match self.headers.get(line.tail as usize) {
-            Some(header) => Place { chunk: line.tail, slot: header.len },
-            None => Place::NOWHERE,
+            Some(header) => SlotPlace { chunk: line.tail, slot: header.len },
+            None => SlotPlace::NOWHERE,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::slot::Entity;
 
 /// The state of an entity when it left its queue (VTRR paper, §3.2).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Left {
+pub(super) struct Departure {
     /// The cycle in which it left.
     pub(super) cycle: u64,
     /// What was still due to it then.
@@ -16,10 +16,10 @@ pub(super) struct Left {
     pub(super) behind: Entity,
 }
 
-impl Left {
+impl Departure {
     /// It was never there: nothing that it had limits what it is due.
-    pub(super) const NEVER: Left =
-        Left { cycle: 0, due_ns: i64::MAX, share: 1, before: Entity::MAX, behind: Entity::MAX };
+    pub(super) const NEVER: Departure =
+        Departure { cycle: 0, due_ns: i64::MAX, share: 1, before: Entity::MAX, behind: Entity::MAX };
 
     /// What would still be due to it with another share: a smaller share cuts it, so that virtual time
     /// does not go back; a larger one does not add to it in the same cycle.
