@@ -2,8 +2,8 @@
 //!
 //! A list linked through client numbers would miss the cache at every step once there are more clients
 //! than cache lines. Here the entities of a queue lie in chunks of [`CHUNK`] slots, sorted inside and
-//! linked among each other; putting one in or taking one out moves the slots of one chunk only. Which
-//! chunk an entity is in is written down beside, for these two; a decision does not look there.
+//! linked to each other. An insertion or a removal moves the slots of one chunk only. Which
+//! chunk an entity is in is stored beside the slots, for insertion and removal; a decision does not look there.
 //!
 //! Several queues share one store; an entity is in one queue at most.
 
@@ -13,15 +13,15 @@ use alloc::vec::Vec;
 use super::prefetch::prefetch;
 use super::slot::{Entity, Key, Slot};
 
-/// Slots in a chunk, two thirds of them in use as a rule. More make a long queue's walk smoother (one jump
-/// in memory for each chunk), fewer make coming and going cheaper (half a chunk is moved).
+/// Slots in a chunk, two thirds of them in use as a rule. More slots make a long queue's walk smoother (one jump
+/// in memory for each chunk); fewer make arrivals and departures cheaper (half a chunk is moved).
 pub(super) const CHUNK: usize = 64;
 
-/// Neighbouring chunks that hold no more than this together are made one. Less than a whole chunk, so
+/// Neighbouring chunks that together hold no more than this are joined. Less than a whole chunk, so
 /// that one insertion does not split it again.
 const MERGE: u32 = CHUNK as u32 * 3 / 4;
 
-/// So many slots, 1 MiB, stay in a processor's own caches: nothing need be fetched ahead.
+/// Up to this number of slots, 1 MiB, stay in a processor's own caches: nothing need be fetched ahead.
 const NEAR: usize = (1 << 20) / size_of::<Slot>();
 
 const NONE: u32 = u32::MAX;
@@ -56,7 +56,7 @@ struct Header {
 const FREE: Header = Header { next: NONE, previous: NONE, len: 0, queue: NONE, first: Key::LAST };
 
 /// The ends of one queue, and a cursor that stays with its slot whatever is put in or taken out. When
-/// the slot itself is taken out, the cursor goes to the one behind.
+/// the slot itself is taken out, the cursor moves to the slot behind it.
 pub(super) struct QueueLine {
     queue: u32,
     head: u32,
@@ -65,7 +65,7 @@ pub(super) struct QueueLine {
 }
 
 impl QueueLine {
-    /// An empty queue; `queue` tells it from the others in the store.
+    /// An empty queue; `queue` distinguishes it from the others in the store.
     pub(super) fn new(queue: u32) -> QueueLine {
         QueueLine { queue, head: NONE, tail: NONE, cursor: SlotPlace::NOWHERE }
     }
@@ -94,7 +94,7 @@ pub(super) struct Store {
     headers: Vec<Header>,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Which chunk each entity is in.
+    /// The chunk that each entity is in.
     homes: Vec<u32>,
     /// How many slots were looked at, for tests that count.
     #[cfg(test)]
@@ -102,10 +102,10 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Room for so many entities in so many queues.
+    /// Room for that number of entities in that number of queues.
     pub(super) fn new(entities: u32, queues: u32) -> Store {
-        // Two neighbours in a queue hold more than half a chunk together: those that a split leaves
-        // beside each other do, and a removal joins what holds no more than MERGE.
+        // Two neighbours in a queue hold more than half a chunk together: the two that a split leaves
+        // beside each other do, and a removal joins neighbours that hold no more than MERGE.
         let chunks = (entities as usize * 4).div_ceil(CHUNK) + queues as usize + 1;
         Store {
             headers: Vec::with_capacity(chunks),
@@ -133,10 +133,11 @@ impl Store {
         if place.slot < header.len { self.slots.get_mut(place.index()) } else { None }
     }
 
-    /// The place behind a slot's.
+    /// The place behind a slot's place.
     #[inline]
     pub(super) fn next(&self, place: SlotPlace) -> SlotPlace {
         let header = &self.headers[place.chunk as usize];
+        // At the end of the last chunk the place behind is the end of the queue.
         if place.slot + 1 < header.len || header.next == NONE {
             SlotPlace { slot: place.slot + 1, ..place }
         } else {
@@ -147,14 +148,15 @@ impl Store {
         }
     }
 
-    /// Has the chunk behind a chunk come near while that one is gone through: chunks lie anywhere in memory,
-    /// so that no processor foresees which is next.
+    /// Brings the chunk behind a chunk near while that one is walked through. Chunks lie anywhere in memory,
+    /// so no processor can predict which is next.
     #[inline(never)]
     fn fetch_behind(&self, chunk: u32) {
         let next = self.headers[chunk as usize].next as usize;
         let Some(header) = self.headers.get(next) else { return };
         prefetch(header);
         for slot in self.slots[next * CHUNK..(next + 1) * CHUNK].iter().step_by(64 / size_of::<Slot>()) {
+            // One slot in each cache line.
             prefetch(slot);
         }
     }
@@ -168,10 +170,11 @@ impl Store {
         (chunk != NONE).then(|| SlotPlace { chunk, slot: self.headers[chunk as usize].len - 1 })
     }
 
-    /// Where an entity is; `None` when it is in no queue.
+    /// The place of an entity; `None` when it is in no queue.
     pub(super) fn find(&self, entity: Entity) -> Option<SlotPlace> {
         let chunk = self.home(entity)?;
         let first = chunk as usize * CHUNK;
+        // Its number is not the order of the slots, so the chunk is searched from one end to the other.
         let slots = &self.slots[first..first + self.headers[chunk as usize].len as usize];
         #[cfg(test)]
         self.looks.update(|looks| looks + slots.len() as u64);
@@ -179,7 +182,7 @@ impl Store {
         Some(SlotPlace { chunk, slot: slot as u32 })
     }
 
-    /// The chunk that an entity is in; a place to begin [`seek`](Store::seek) at.
+    /// The chunk that an entity is in: a start for [`seek`](Store::seek).
     pub(super) fn home(&self, entity: Entity) -> Option<u32> {
         self.homes.get(entity as usize).copied().filter(|&chunk| chunk != NONE)
     }
@@ -191,10 +194,11 @@ impl Store {
         self.get(place).filter(|_| here).map(|slot| (place.chunk, slot.key()))
     }
 
-    /// Where `key` belongs, found by walking from `start` (else the head) over whole chunks. Any start
+    /// The place where `key` belongs, found by walking from `start` (else the head) over whole chunks. Any start
     /// is right; one nearby is fast. The queue is not empty.
     fn seek(&self, line: &QueueLine, start: Option<u32>, key: Key) -> SlotPlace {
         let mut chunk = start.unwrap_or(line.head);
+        // Back until a chunk begins before the key, then forth until the next one begins behind it.
         while self.headers[chunk as usize].first > key && chunk != line.head {
             chunk = self.headers[chunk as usize].previous;
         }
@@ -208,20 +212,21 @@ impl Store {
         SlotPlace { chunk, slot: self.rank(chunk, key) }
     }
 
-    /// How many slots of a chunk come before `key`.
+    /// The number of slots of a chunk that come before `key`.
     fn rank(&self, chunk: u32, key: Key) -> u32 {
         let first = chunk as usize * CHUNK;
         let slots = &self.slots[first..first + self.headers[chunk as usize].len as usize];
         slots.partition_point(|slot| slot.key() < key) as u32
     }
 
-    /// A chunk that is before `key` and not far from it, when nothing is known: the nearest of a few
+    /// A chunk that is before `key` and not far from it, when nothing is known: the nearest of a few chunks
     /// that lie spread over the memory. With c chunks, about √c are looked at and about √c are left to
     /// walk (Mücke, Saias, Zhu: Fast randomized point location without preprocessing, 1996).
     pub(super) fn sample(&self, line: &QueueLine, key: Key) -> Option<u32> {
         let chunks = self.headers.len();
         let stride = chunks.isqrt().max(1);
         let nearest = (0..chunks).step_by(stride).filter(|&chunk| {
+            // Free chunks are in no queue, so this passes over them, too.
             let header = &self.headers[chunk];
             header.queue == line.queue && header.first <= key
         });
@@ -236,6 +241,7 @@ impl Store {
         let mut place = self.seek(line, start, slot.key());
         if self.headers[place.chunk as usize].len as usize == CHUNK {
             self.split(line, place.chunk);
+            // The place may now be in the new half.
             place = self.seek(line, Some(place.chunk), slot.key());
         }
         self.open(line, place);
@@ -260,16 +266,18 @@ impl Store {
         let end = first + header.len as usize;
         self.slots.copy_within(place.index()..end, place.index() + 1);
         header.len += 1;
+        // The cursor stays with its slot, which has moved on by one.
         if line.cursor.chunk == place.chunk && line.cursor.slot >= place.slot {
             line.cursor.slot += 1;
         }
     }
 
-    /// Takes a slot out.
+    /// Takes out a slot.
     pub(super) fn remove(&mut self, line: &mut QueueLine, place: SlotPlace) -> Slot {
         let removed = self.slots[place.index()];
         self.homes[removed.entity as usize] = NONE;
         self.close(line, place);
+        // The first slot may be another now, and walks over chunks compare these keys.
         self.note_first(place.chunk);
         self.shrink(line, place.chunk);
         removed
@@ -284,6 +292,7 @@ impl Store {
         if line.cursor.chunk == place.chunk && line.cursor.slot > place.slot {
             line.cursor.slot -= 1;
         }
+        // A cursor at the end of a chunk would not meet the slot behind it, which is in the next chunk.
         if line.cursor == (SlotPlace { chunk: place.chunk, slot: len }) && next != NONE {
             line.cursor = SlotPlace { chunk: next, slot: 0 };
         }
@@ -300,14 +309,19 @@ impl Store {
     /// After a removal: gives an empty chunk back, or joins a small one with a neighbour.
     fn shrink(&mut self, line: &mut QueueLine, chunk: u32) {
         let Header { next, previous, len, .. } = self.headers[chunk as usize];
-        let fits = |other: u32| other != NONE && self.headers[other as usize].len + len <= MERGE;
-        if fits(next) {
+        if self.fits(next, len) {
             self.join(line, chunk, next);
-        } else if fits(previous) {
+        } else if self.fits(previous, len) {
             self.join(line, previous, chunk);
         } else if len == 0 {
+            // Alone in its queue, or beside chunks that are fuller than `MERGE`.
             self.give_chunk(line, chunk);
         }
+    }
+
+    /// Whether a chunk exists and can be joined with `len` more slots.
+    fn fits(&self, chunk: u32, len: u32) -> bool {
+        chunk != NONE && self.headers[chunk as usize].len + len <= MERGE
     }
 
     /// Moves all slots of a chunk to the end of the one before it.
@@ -332,6 +346,7 @@ impl Store {
         self.note_first(to.chunk);
     }
 
+    /// Notes the key of a chunk's first slot. An empty chunk keeps an old one until it is given back.
     fn note_first(&mut self, chunk: u32) {
         let first = &self.slots[chunk as usize * CHUNK];
         self.headers[chunk as usize].first = first.key();
@@ -348,10 +363,11 @@ impl Store {
         }
     }
 
-    /// A chunk that was given back, or a new one: there is room for as many as there ever are (see
+    /// A chunk that was given back, or a new one. There is room for as many chunks as there ever are (see
     /// [`Store::new`]), and memory is touched only when it is needed.
     fn take_chunk(&mut self, queue: u32) -> u32 {
         let chunk = self.free.pop().unwrap_or_else(|| {
+            // Within the capacity of `Store::new`, so neither vector allocates.
             self.headers.push(FREE);
             self.slots.resize(self.headers.len() * CHUNK, Slot::EMPTY);
             self.headers.len() as u32 - 1
@@ -370,6 +386,7 @@ impl Store {
             Some(header) => header.previous = previous,
             None => line.tail = previous,
         }
+        // Only where no chunk is behind: otherwise `close` or `move_slots` has moved the cursor on.
         if line.cursor.chunk == chunk {
             line.cursor = self.end(line);
         }
