@@ -39,7 +39,7 @@ use alloc::vec::Vec;
 use crate::heap::Heap;
 use crate::occupancy::{Occupancy, Occupant};
 use crate::progress::Progress;
-use crate::roster::{Roster, ClientState};
+use crate::roster::{ClientState, Roster};
 use crate::virtual_time::{Account, ORIGIN, VirtualTime, quantum_ns, service, shifted};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
@@ -223,15 +223,20 @@ impl Bvt {
             return None;
         }
         let seats = self.occupancy.all();
-        let defences = seats.map(|(processor, occupant)| {
-            (self.defence_on(processor, occupant, woken, now), processor)
-        });
+        let defences =
+            seats.map(|(processor, occupant)| (self.defence_on(processor, occupant, woken, now), processor));
         let (defence, processor) = defences.max()?;
         (self.effective(woken) < defence).then_some(processor)
     }
 
     /// What the woken client has to undercut to take a processor.
-    fn defence_on(&self, at: ProcessorId, held_by: Occupant, woken: ClientId, now: Nanoseconds) -> VirtualTime {
+    fn defence_on(
+        &self,
+        at: ProcessorId,
+        held_by: Occupant,
+        woken: ClientId,
+        now: Nanoseconds,
+    ) -> VirtualTime {
         // A processor that is promised to another client is defended by that one, from the start of its quantum.
         match self.occupancy.asking(at, woken, &self.roster) {
             Some(asking) => self.defence(asking, 0),

@@ -5,7 +5,7 @@
 use alloc::vec::Vec;
 
 use crate::progress::Progress;
-use crate::roster::{Roster, ClientState};
+use crate::roster::{ClientState, Roster};
 use crate::virtual_clock::VirtualClock;
 use crate::virtual_time::{Account, ORIGIN, quantum_ns, service};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};

@@ -37,7 +37,7 @@ use alloc::vec::Vec;
 
 use crate::occupancy::{Occupancy, Occupant};
 use crate::queue::Queues;
-use crate::roster::{Roster, ClientState};
+use crate::roster::{ClientState, Roster};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// The queues of the multi-level feedback; [`FairShare::occupied`] has a bit for each.
@@ -215,9 +215,8 @@ impl FairShare {
             return None;
         }
         let seats = self.occupancy.all();
-        let levels = seats.map(|(processor, occupant)| {
-            (self.level_on(processor, occupant, client, now), processor)
-        });
+        let levels =
+            seats.map(|(processor, occupant)| (self.level_on(processor, occupant, client, now), processor));
         let (level, processor) = levels.max()?;
         (level > self.level(client)).then_some(processor)
     }
@@ -351,7 +350,7 @@ impl Timer {
 /// `value` × `factor`, which is in 2⁻³² and below 1.
 fn decayed(value: u128, factor: u64) -> u128 {
     let factor = u128::from(factor);
-        // In two parts, because the product may not fit; the first part is below 2⁹⁶ × 2³².
+    // In two parts, because the product may not fit; the first part is below 2⁹⁶ × 2³².
     (value >> 32) * factor + (((value & u128::from(u32::MAX)) * factor) >> 32)
 }
 

@@ -34,7 +34,7 @@ use alloc::vec::Vec;
 
 use crate::occupancy::Occupancy;
 use crate::queue::Queues;
-use crate::roster::{Roster, ClientState};
+use crate::roster::{ClientState, Roster};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// The highest priority: twice the default of 20.

@@ -51,7 +51,7 @@ use alloc::vec::Vec;
 
 use crate::progress::Progress;
 use crate::queue::Queues;
-use crate::roster::{Roster, ClientState};
+use crate::roster::{ClientState, Roster};
 use crate::virtual_time::{Account, ORIGIN, VirtualTime, lead, quantum_ns, service, shifted};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
@@ -128,7 +128,8 @@ impl GroupRatio {
     fn next_group(&self) -> Option<usize> {
         let order = &self.order[..self.occupied];
         // Backwards: the source walks on as long as groups are due, so the last of them is served (§3.1).
-        let due = order.windows(2).rev().find(|pair| self.is_ready(pair[1]) && self.exceeds(pair[0], pair[1]));
+        let due =
+            order.windows(2).rev().find(|pair| self.is_ready(pair[1]) && self.exceeds(pair[0], pair[1]));
         due.map(|pair| pair[1]).or_else(|| order.iter().copied().find(|&group| self.is_ready(group)))
     }
 
@@ -331,7 +332,7 @@ impl GroupRatio {
     }
 
     /// A debt leaves at least one nanosecond of the next round's part, so that no turn is skipped.
-        // 2ᵏ is a nanosecond in the deficit's scale.
+    // 2ᵏ is a nanosecond in the deficit's scale.
     fn least_deficit(&self, client: ClientId) -> i128 {
         (1 << self.group_of(client)) - self.part(client)
     }

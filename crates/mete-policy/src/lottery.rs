@@ -22,7 +22,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::roster::{Roster, ClientState};
+use crate::roster::{ClientState, Roster};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// One ticket, in the units that are drawn from.

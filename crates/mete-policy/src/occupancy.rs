@@ -9,7 +9,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::roster::{Roster, ClientState};
+use crate::roster::{ClientState, Roster};
 use crate::{ClientId, Nanoseconds, ProcessorId};
 
 /// The latest decision for a processor that is still in force.

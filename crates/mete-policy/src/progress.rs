@@ -82,7 +82,10 @@ impl Progress {
     #[inline]
     pub(crate) fn enter(&mut self, processor: ProcessorId, client: ClientId, now: Nanoseconds) {
         let Some(seat) = self.seats.get_mut(usize::from(processor)) else { return };
-        *seat = RunSeat { latest: Some(CurrentRun { client, since_ns: now, counted_ns: 0 }), before: seat.latest };
+        *seat = RunSeat {
+            latest: Some(CurrentRun { client, since_ns: now, counted_ns: 0 }),
+            before: seat.latest,
+        };
         if let Some(last) = self.processors.get_mut(client as usize) {
             *last = processor;
         }

@@ -26,7 +26,7 @@ use alloc::vec::Vec;
 
 use crate::heap::Heap;
 use crate::progress::Progress;
-use crate::roster::{Roster, ClientState};
+use crate::roster::{ClientState, Roster};
 use crate::virtual_clock::VirtualClock;
 use crate::virtual_time::{Account, ORIGIN, lead, quantum_ns, rescaled, service, shifted};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};

@@ -29,7 +29,10 @@ pub(super) struct LoneClients {
 
 impl LoneClients {
     pub(super) fn new(processors: ProcessorId) -> LoneClients {
-        LoneClients { members: Vec::with_capacity(processors.into()), processors: u64::from(processors.max(1)) }
+        LoneClients {
+            members: Vec::with_capacity(processors.into()),
+            processors: u64::from(processors.max(1)),
+        }
     }
 
     pub(super) fn find(&mut self, entity: Entity) -> Option<&mut LoneClient> {

@@ -25,8 +25,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::insertion::Insertion;
 use super::departure::Departure;
+use super::insertion::Insertion;
 use super::queue::Queue;
 use super::slot::Entity;
 use super::store::{SlotPlace, Store};

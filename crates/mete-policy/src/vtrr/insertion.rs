@@ -69,7 +69,7 @@ impl Insertion {
 fn beside(store: &Store, line: &QueueLine, key: Key, departure: Departure) -> Option<u32> {
     // The keys decide, not the departure: shares may have changed, and numbers been used again.
     let before = store.chunk_and_key(line, departure.before).filter(|&(_, before)| before < key);
-    let guide = before
-        .or_else(|| store.chunk_and_key(line, departure.behind).filter(|&(_, behind)| key < behind));
+    let guide =
+        before.or_else(|| store.chunk_and_key(line, departure.behind).filter(|&(_, behind)| key < behind));
     guide.map(|(chunk, _)| chunk)
 }

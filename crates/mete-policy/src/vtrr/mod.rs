@@ -74,9 +74,9 @@
 mod alone;
 #[cfg(test)]
 mod cost;
+mod departure;
 mod group;
 mod insertion;
-mod departure;
 mod prefetch;
 mod queue;
 mod ranged;
@@ -86,9 +86,9 @@ mod store;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use alone::{LoneClients, LoneClient};
-use insertion::Insertion;
+use alone::{LoneClient, LoneClients};
 use departure::Departure;
+use insertion::Insertion;
 use queue::Queue;
 use slot::Slot;
 use store::{SlotPlace, Store};

@@ -4,8 +4,8 @@
 
 use alloc::vec::Vec;
 
-use super::insertion::Insertion;
 use super::departure::Departure;
+use super::insertion::Insertion;
 use super::slot::{Entity, Key, MAX_QUANTUM_NS, Slot};
 use super::store::{QueueLine, SlotPlace, Store};
 use crate::{Nanoseconds, ProcessorId, Setup};
@@ -344,7 +344,12 @@ impl Queue {
     }
 
     /// Takes an entity out of the queue. The answer is what it needs when it comes back.
-    pub(super) fn remove(&mut self, store: &mut Store, insertion: &mut Insertion, place: SlotPlace) -> Departure {
+    pub(super) fn remove(
+        &mut self,
+        store: &mut Store,
+        insertion: &mut Insertion,
+        place: SlotPlace,
+    ) -> Departure {
         // Refreshed, so that what is due is of this cycle.
         let Some(slot) = self.refreshed(store, place) else { return Departure::NEVER };
         let before = store.previous(place).and_then(|before| store.get(before)).copied();
