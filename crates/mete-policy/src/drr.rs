@@ -74,6 +74,7 @@ impl Turns for DeficitTurns {
         self.deficits[client as usize] = Deficit::default();
     }
 
+    #[inline]
     fn open(&mut self, client: ClientId, share: Share) -> Nanoseconds {
         let allotment_ns = self.allotment_ns(share);
         let deficit = &mut self.deficits[client as usize];
@@ -86,6 +87,7 @@ impl Turns for DeficitTurns {
         Nanoseconds::try_from(deficit.left_ns).unwrap_or(Nanoseconds::MAX).max(1)
     }
 
+    #[inline]
     fn close(&mut self, client: ClientId, share: Share, ran_ns: Nanoseconds, stop: Stop) -> QueueEnd {
         let allotment_ns = self.allotment_ns(share);
         let deficit = &mut self.deficits[client as usize];

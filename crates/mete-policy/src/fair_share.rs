@@ -133,13 +133,16 @@ impl FairShare {
 
     /// The level of a client's priority value as it is now.
     fn level(&self, client: ClientId) -> usize {
-        self.level_after(client, 0)
+        self.level_of(self.processes[client as usize].priority)
     }
 
     /// A client's level when it will have run for `ran_ns`.
     fn level_after(&self, client: ClientId, ran_ns: Nanoseconds) -> usize {
-        let level = self.priority_after(client, ran_ns) / self.step;
-        usize::try_from(level).unwrap_or(LEVELS).min(LEVELS - 1)
+        self.level_of(self.priority_after(client, ran_ns))
+    }
+
+    fn level_of(&self, priority: u128) -> usize {
+        usize::try_from(priority / self.step).unwrap_or(LEVELS).min(LEVELS - 1)
     }
 
     fn charge(&mut self, client: ClientId, ran_ns: Nanoseconds) {

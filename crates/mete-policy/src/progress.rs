@@ -114,6 +114,7 @@ impl Progress {
     }
 
     /// Lets a clock of all clients' service go on by what running clients have used up to now.
+    #[inline]
     pub(crate) fn advance_clock(&mut self, now: Nanoseconds, clock: &mut VirtualClock) {
         self.count(now, |_, used_ns| clock.advance(service(used_ns)));
     }

@@ -1,7 +1,8 @@
 //! What every policy has to know about its clients: which exist, which may run, and their shares.
 //!
 //! Policies ask the roster first. The roster refuses a transition that a client's state does not allow, so no
-//! policy has to think about calls that make no sense.
+//! policy has to think about calls that make no sense. Methods on the decision path are marked `inline`, because
+//! policies call them from other codegen units.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -43,6 +44,7 @@ impl Roster {
     }
 
     /// Whether a processor exists; no client is picked for one that does not.
+    #[inline]
     pub(crate) fn has_processor(&self, processor: ProcessorId) -> bool {
         processor < self.processors
     }
@@ -52,11 +54,13 @@ impl Roster {
         ClientId::try_from(self.entries.len()).unwrap_or(ClientId::MAX)
     }
 
+    #[inline]
     pub(crate) fn state(&self, client: ClientId) -> ClientState {
         self.entries.get(client as usize).map_or(ClientState::Absent, |entry| entry.state)
     }
 
     /// The client's share; [`Share::ONE`] for a number out of range.
+    #[inline]
     pub(crate) fn share(&self, client: ClientId) -> Share {
         self.entries.get(client as usize).map_or(Share::ONE, |entry| entry.share)
     }
@@ -105,16 +109,19 @@ impl Roster {
     }
 
     /// Ready → running.
+    #[inline]
     pub(crate) fn run(&mut self, client: ClientId) -> bool {
         self.change(client, ClientState::Ready, ClientState::Running)
     }
 
     /// Running → ready, or blocked; `None` if the client did not run.
+    #[inline]
     pub(crate) fn stop(&mut self, client: ClientId, stop: Stop) -> Option<ClientState> {
         let next = if stop == Stop::Blocked { ClientState::Blocked } else { ClientState::Ready };
         self.change(client, ClientState::Running, next).then_some(next)
     }
 
+    #[inline]
     fn change(&mut self, client: ClientId, from: ClientState, to: ClientState) -> bool {
         match self.entries.get_mut(client as usize) {
             Some(entry) if entry.state == from => {

@@ -32,10 +32,12 @@ impl Turns for EqualTurns {
 
     fn reset(&mut self, _client: ClientId) {}
 
+    #[inline]
     fn open(&mut self, _client: ClientId, _share: Share) -> Nanoseconds {
         self.quantum_ns
     }
 
+    #[inline]
     fn close(&mut self, _client: ClientId, _share: Share, ran_ns: Nanoseconds, stop: Stop) -> QueueEnd {
         // Preempted without having run: the decision was given back.
         if stop == Stop::Preempted && ran_ns == 0 { QueueEnd::Head } else { QueueEnd::Tail }

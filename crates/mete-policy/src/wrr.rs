@@ -42,6 +42,7 @@ impl Turns for WeightedTurns {
         self.left_ns[client as usize] = 0;
     }
 
+    #[inline]
     fn open(&mut self, client: ClientId, share: Share) -> Nanoseconds {
         let left_ns = &mut self.left_ns[client as usize];
         // Only a turn that was interrupted has something left, and goes on with that.
@@ -51,6 +52,7 @@ impl Turns for WeightedTurns {
         *left_ns
     }
 
+    #[inline]
     fn close(&mut self, client: ClientId, _share: Share, ran_ns: Nanoseconds, stop: Stop) -> QueueEnd {
         let left_ns = &mut self.left_ns[client as usize];
         *left_ns = if stop == Stop::Preempted { left_ns.saturating_sub(ran_ns) } else { 0 };
