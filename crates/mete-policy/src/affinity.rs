@@ -176,7 +176,7 @@ impl Affinity {
         }
         // A client that leaves makes room for another, so ask again as long as a client moves.
         // Each client moves at most once, which bounds the loop.
-        while self.move_whoever_finds_room(period) {}
+        while self.move_clients_that_find_room(period) {}
         &self.moves
     }
 
@@ -263,7 +263,7 @@ impl Affinity {
         u128::from(most) * 100 > needed
     }
 
-    fn move_whoever_finds_room(&mut self, period: &Period<'_>) -> bool {
+    fn move_clients_that_find_room(&mut self, period: &Period<'_>) -> bool {
         let before = self.moves.len();
         for domain in 0..self.clients.len() {
             if let Some(proposal) = self.possible_move(period, domain) {

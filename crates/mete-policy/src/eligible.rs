@@ -66,7 +66,7 @@ impl Eligible {
             if time <= now {
                 return Some(client);
             }
-            // The heap of due clients does not show who is ahead; the first look has, and is remembered.
+            // The heap of due clients does not show which are ahead. This look has shown it, and is remembered.
             self.unseen[client as usize] = UNSEEN;
             self.early.push(time, client);
         }

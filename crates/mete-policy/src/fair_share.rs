@@ -27,7 +27,7 @@
 //! **Where it deviates.** The source's half-lives are an administrator's choice, minutes to days; ours
 //! are given above. A process's `nice` is its own share within its user's: the number of processes
 //! counts as the sum of their shares over this one's. What processes ran since the last update counts
-//! as usage at once. So a user who was away does not hold the processor until then, and a clock
+//! as usage at once. So a user that was away does not hold the processor until then, and a clock
 //! that stands still starves no user. Users are not nested (the source has groups of users): a nested
 //! domain is a user like others, with its own share. The root domain, and a domain that was not made known,
 //! have a share of 1.

@@ -25,7 +25,7 @@ use crate::virtual_time::VirtualTime;
 struct HeapLine([u128; 4]);
 
 /// Above every key.
-const NOBODY: u128 = u128::MAX;
+const NO_KEY: u128 = u128::MAX;
 /// The root's slot. Its children are slots 4 to 7, which begin a line, and so do the children of all others.
 const ROOT: usize = 3;
 /// The slot of a client that is not in the heap.
@@ -49,7 +49,7 @@ impl Heap {
     pub(crate) fn new(clients: u32) -> Heap {
         let lines = (ROOT + clients as usize).div_ceil(4);
         Heap {
-            lines: vec![HeapLine([NOBODY; 4]); lines],
+            lines: vec![HeapLine([NO_KEY; 4]); lines],
             places: vec![ABSENT; clients as usize],
             end: ROOT,
             hole: false,
@@ -85,7 +85,7 @@ impl Heap {
     pub(crate) fn least(&self) -> Option<(VirtualTime, ClientId)> {
         // Under a hole the least key is among the root's children, whose line is two before the root's slot.
         let root = if self.hole { least_of(&self.lines.get(ROOT - 2)?.0).1 } else { self.key(ROOT) };
-        (root != NOBODY).then(|| (root >> 32, client_of(root)))
+        (root != NO_KEY).then(|| (root >> 32, client_of(root)))
     }
 
     /// Takes out a client; `false` if it was not in the heap.
@@ -118,7 +118,7 @@ impl Heap {
     fn take_last(&mut self) -> u128 {
         self.end -= 1;
         // Free slots hold the greatest number, so that `least_of` never chooses them.
-        core::mem::replace(&mut self.lines[self.end / 4].0[self.end % 4], NOBODY)
+        core::mem::replace(&mut self.lines[self.end / 4].0[self.end % 4], NO_KEY)
     }
 
     /// Puts a key into the slot of another that has left.

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn vtrr_3_lottery_draws_alike_in_words_of_either_length() {
+    fn vtrr_3_lottery_draws_the_same_in_words_of_either_length() {
         const STEPS: u128 = ParkMiller::MODULUS as u128 - 1;
         for bound in [1, 2, 1000, u64::from(u32::MAX), u64::from(u32::MAX) + 1] {
             let (mut one, mut other) = (ParkMiller::new(5), ParkMiller::new(5));

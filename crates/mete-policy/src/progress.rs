@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn new_1_what_runs_is_counted_once_and_never_beyond_a_quantum() {
+    fn new_1_a_run_is_counted_once_and_never_beyond_a_quantum() {
         let mut progress = progress(2);
         progress.enter(0, 0, 10);
         progress.enter(1, 1, 30);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn new_1_who_is_picked_ahead_begins_when_the_one_before_it_leaves() {
+    fn new_1_a_client_that_is_picked_ahead_begins_when_the_one_before_it_leaves() {
         let mut progress = progress(1);
         progress.enter(0, 0, 0);
         progress.enter(0, 1, 20);

@@ -35,9 +35,9 @@ pub(crate) struct Roster {
 
 impl Roster {
     pub(crate) fn new(setup: &Setup) -> Roster {
-        let nobody = ClientEntry { share: Share::ONE, domain: 0, state: ClientState::Absent };
+        let absent = ClientEntry { share: Share::ONE, domain: 0, state: ClientState::Absent };
         Roster {
-            entries: vec![nobody; setup.clients as usize],
+            entries: vec![absent; setup.clients as usize],
             domains: setup.domains.max(1),
             processors: setup.processors.max(1),
         }
