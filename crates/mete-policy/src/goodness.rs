@@ -39,9 +39,9 @@ use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, Process
 
 /// The highest priority: twice the default of 20.
 const MOST_PRIORITY: u32 = 40;
-/// What a client is better by on the processor where it ran last.
+/// The bonus of a client on the processor where it ran last.
 const SAME_PROCESSOR: u32 = 15;
-/// What the client that a processor ran last is better by there.
+/// The bonus of the client that a processor ran last, there.
 const SAME_CLIENT: u32 = 1;
 
 #[derive(Clone, Copy, Default)]

@@ -55,7 +55,7 @@ use crate::roster::{ClientState, Roster};
 use crate::virtual_time::{Account, ORIGIN, VirtualTime, lead, quantum_ns, service, shifted};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
-/// One for each power of two up to the largest share.
+/// The number of groups: one for each power of two up to the largest share.
 const GROUPS: usize = Share::MAX.get().ilog2() as usize + 1;
 
 /// The most quanta of the furthest-behind group by which another group leads. The error of the group behind is
@@ -192,7 +192,7 @@ impl GroupRatio {
         self.sort();
     }
 
-    /// Takes a client that does not run out of its group. Where works have been limited, on several processors,
+    /// Takes a client, which does not run now, out of its group. Where works have been limited, on several processors,
     /// its own virtual time may be far from its group's: then it takes its part of the group's work along.
     fn leave(&mut self, client: ClientId, now: Nanoseconds) {
         self.relate_works(now);
@@ -321,7 +321,7 @@ impl GroupRatio {
         turn.deficit = (turn.deficit - (i128::from(ran_ns) << group)).max(least);
     }
 
-    /// What a client is given in a round, scaled as its deficit is: share × quantum.
+    /// The time that a client is given in a round, scaled as its deficit is: share × quantum.
     fn part(&self, client: ClientId) -> i128 {
         i128::from(self.roster.share(client).get()) * i128::from(self.quantum_ns)
     }

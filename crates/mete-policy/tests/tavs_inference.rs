@@ -73,7 +73,7 @@ impl Guest {
     }
 }
 
-/// Figure 2: an event is pending; T1 is interrupted at once, T2 and T3 run shortly, T4 long, T5 shortly,
+/// Figure 2: an event is pending; T1 is interrupted at once, T2 and T3 run briefly, T4 long, T5 briefly,
 /// T6 long.
 #[test]
 fn tavs_3_figure_2_finds_t2_and_t3_for_t4_and_t6_against_t1_and_t5_ambiguous() {

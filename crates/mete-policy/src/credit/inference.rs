@@ -1,15 +1,15 @@
 //! TAVS-3: which tasks are I/O-bound, by evidence (§3.3, algorithm 1).
 //!
-//! A task that runs shortly because an event was pending gives evidence for itself; one that runs long gives
-//! evidence against itself; all else says nothing:
+//! A task that runs briefly because an event was pending gives evidence for itself. A task that runs long gives
+//! evidence against itself. All else says nothing:
 //!
 //! | the task that leaves ran | | evidence |
 //! |---|---|---|
 //! | longer than IOthreshold | | negative |
-//! | shortly | first in its virtual processor's slice: perhaps it was interrupted | ambiguous |
-//! | shortly | in a slice that began without a pending event | ambiguous |
-//! | shortly | after a task that ran long: the event may be handled by then | ambiguous |
-//! | shortly | otherwise | positive |
+//! | briefly | first in its virtual processor's slice: perhaps it was interrupted | ambiguous |
+//! | briefly | in a slice that began without a pending event | ambiguous |
+//! | briefly | after a task that ran long: the event may be handled by then | ambiguous |
+//! | briefly | otherwise | positive |
 //!
 //! The printed algorithm keeps `after_event` with each task and passes it on only with positive evidence.
 //! By that rule, T2 of the paper's figure 2 would never get it from T1, which is ambiguous. Here the mark
@@ -31,7 +31,7 @@ use super::settings::TavsSettings;
 use super::tracking::TaskRun;
 use crate::{ClientId, Event, Nanoseconds, TaskId};
 
-/// What a task's run says about it.
+/// The evidence that a task's run gives about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Evidence {
     Positive,

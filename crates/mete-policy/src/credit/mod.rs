@@ -194,11 +194,11 @@ impl Credit {
         if preempted.is_some_and(|ran_ns| self.tavs.keep.preempted(client, ran_ns)) {
             self.counters.kept_on_run_queue += 1;
             self.run_queue.push_front(client, priority);
-        // Boosted in its own turn, which a driver had interrupted: that turn goes on.
         } else if preempted.is_some() && boosted && self.tavs.keep.has_left(client) {
+            // Boosted in its own turn, which a driver had interrupted: that turn goes on.
             self.run_queue.push_front(client, priority);
-        // Boosted ahead of its turn: it goes back to its place (`keep` says why).
         } else if preempted.is_some() && boosted && self.settings.tavs.keep_on_run_queue {
+            // Boosted ahead of its turn: it goes back to its place (`keep` says why).
             self.run_queue.put_back(client, priority);
         } else {
             self.run_queue.push_back(client, priority);

@@ -156,8 +156,8 @@ impl NetworkCorrelation {
         let pending = core::mem::take(&mut guest.pending);
         if pending.is_unclear {
             guest.asked = Ports::default();
-        // A resumed slice with nothing new still waits for its first task.
         } else if pending.ports.count > 0 || !resumes {
+            // A resumed slice with nothing new still waits for its first task, and keeps what it asked.
             guest.asked = pending.ports;
         }
     }

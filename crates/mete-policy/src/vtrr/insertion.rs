@@ -28,7 +28,7 @@ impl Insertion {
         Insertion { ranged: None, beside: 0, searched: 0 }
     }
 
-    /// Looks shares up to `largest` up in an array where the neighbours do not help.
+    /// Finds shares up to `largest` in an array where the neighbours do not help.
     pub(super) fn ranged(largest: u32) -> Insertion {
         Insertion { ranged: Some(Box::new(Ranged::new(largest))), ..Insertion::neighbours() }
     }

@@ -23,8 +23,8 @@ pub enum Reset {
     AtOnce,
 }
 
-/// Virtual time in scheduling cycles, a cycle being the paper's 1 (Q / S a quantum of a client of share
-/// S): an exact fraction, not reduced. Zero is the beginning of the current cycle.
+/// Virtual time in scheduling cycles: an exact fraction, not reduced. A cycle is the paper's 1, and a quantum of a
+/// client of share S is Q / S. Zero is the beginning of the current cycle.
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualTime {
     /// Below 2¹⁰⁵ in size.
@@ -37,7 +37,7 @@ pub struct VirtualTime {
 #[derive(Clone, Copy)]
 struct CurrentClient {
     key: Key,
-    /// What its counter became, with a whole quantum charged.
+    /// Its counter after the selection, with a whole quantum charged.
     counter: u32,
 }
 
