@@ -1,9 +1,9 @@
-//! What a decision (pick, charge, requeue) costs, beside a pop and a push of a bare binary heap.
+//! The cost of a decision (pick, charge, requeue), compared with a pop and a push of a bare binary heap.
 //!
 //! `cargo run --release -p mete-policy --example decision-cost [CLIENTS [SHARES [POLICY...]]]`: nanoseconds.
-//! Shares are `uniform` (1 to 50, as a rule), `equal`, or `tail` (a tenth has 100, the others 1). All
-//! subjects are measured in turn, many times, and the least counts, so that what else the machine does
-//! falls on all alike. The bare heap has keys of the same size (16 bytes) and pushes what it popped plus a
+//! Shares are `uniform` (1 to 50, the default), `equal`, or `tail` (a tenth has 100, the others 1). All
+//! subjects are measured in turn, many times, and the least time counts. So other work on the machine
+//! affects all of them equally. The bare heap has keys of the same size (16 bytes) and pushes what it popped plus a
 //! client's step: weighted fair queueing without its bookkeeping.
 
 use std::cmp::Reverse;
@@ -17,10 +17,10 @@ const ROUNDS: u32 = 31;
 /// The number of calls doubles until a round takes this long.
 const ROUND: Duration = Duration::from_millis(4);
 
-/// Makes so many calls.
+/// Makes that number of calls.
 type Calls = Box<dyn FnMut(u32)>;
 
-/// Something measured.
+/// A subject of the measurement.
 struct Subject {
     name: String,
     calls: Calls,
@@ -51,7 +51,7 @@ fn main() {
     }
 }
 
-/// The bare heap, some policies called directly, and those of the catalog through their box.
+/// The bare heap, some policies that are called directly, and those of the catalog, called through their box.
 fn subjects(clients: u32, shares: Shares, wanted: impl Fn(&str) -> bool) -> Vec<Subject> {
     let setup = Setup::for_clients(clients);
     let mut subjects = vec![Subject::new("bare heap, pop and push", bare_heap(clients, shares))];

@@ -1,15 +1,15 @@
-//! How the cost of a decision grows: nanoseconds for `pick` and `ran` of a whole quantum, by number of
+//! The growth of a decision's cost: nanoseconds for `pick` and `ran` of a whole quantum, by number of
 //! clients.
 //!
 //! ```text
 //! cargo run --release -p mete-policy --example vtrr-growth [POLICY ...]
 //! ```
 //!
-//! Every policy that is named (without names, virtual-time round robin in its three forms) is measured
-//! with 10, 100, 10,000 and 1,000,000 clients. Shares are drawn from 1 to 100; clients are added in the
+//! Measures every policy that is named (without names, virtual-time round robin in its three forms)
+//! with 10, 100, 10,000 and 1,000,000 clients. Shares are drawn from 1 to 100. Clients are added in the
 //! order of their numbers, so in random order of their shares. The repetitions of all measurements are
-//! interleaved, so that a busy moment of the machine does not fall on one of them; the medians are
-//! printed, with the smallest in brackets.
+//! interleaved, so that a busy moment of the machine does not fall on one of them. The medians are
+//! printed, with the smallest time in brackets.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be made should stop")]
 

@@ -3,18 +3,18 @@
 //!
 //! | | |
 //! |---|---|
-//! | a period's decision | each client looks at every domain, which is N² steps for N domains; and once more at every client after each pass in which somebody moved, at most N passes |
+//! | a period's decision | each client looks at every domain, which is N² steps for N domains; and once more at every client after each pass in which a client moved, at most N passes |
 //! | moves | one for each client and period at most, and no more than one in the time that it has to dwell |
-//! | fairness | none of its own: who runs next on a processor is the scheduler's there; the cap bounds what is brought to one |
-//! | several processors | what it is for; on one nobody moves |
+//! | fairness | none of its own: the scheduler decides which client runs next on a processor; the cap bounds what is brought to one |
+//! | several processors | the policy's purpose; on one processor no client moves |
 //!
-//! Where it deviates: the papers leave it there. Three things keep it from doing harm on a real machine:
+//! Deviations: the papers say no more than that. Three rules keep the policy from doing harm on a real machine:
 //!
 //! * **Hysteresis.** A client moves only when its best driver leads the best one on its present
 //!   processor by a margin, for some periods in a row, and not again before it has dwelt there.
 //! * **A cap.** What the managed domains bring to a processor, by estimate, never passes a cap
-//!   through a move. A client that finds no room stays, and asks again the next period.
-//! * **Imbalance.** A processor whose run queue is much longer than the present one's takes nobody.
+//!   through a move. A client that finds no room stays, and asks again in the next period.
+//! * **Imbalance.** A processor whose run queue is much longer than the present one's takes no client.
 //!
 //! ```
 //! use mete_policy::{Affinity, Period, Role, affinity::Settings};
@@ -44,13 +44,13 @@ pub enum Role {
     /// Neither moved nor followed.
     #[default]
     Bystander,
-    /// Serves clients; others move to it, it stays.
+    /// Serves clients: others move to it, and it stays.
     Driver,
-    /// Is moved to its drivers.
+    /// A client, which moves to its drivers.
     Client,
 }
 
-/// The constants of the policy. What they stand at by default suits periods of 100 ms to 1 s.
+/// The constants of the policy. The default values suit periods of 100 ms to 1 s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// By how much the best driver must lead the best driver on the client's present processor, in
@@ -58,16 +58,16 @@ pub struct Settings {
     /// enough, six are.
     pub margin_percent: u32,
     /// For how many periods in a row the same processor must be the better one. 3: two periods may
-    /// be one burst that happens to lie across their border.
+    /// be one burst that happens to lie across the border between them.
     pub confirm_periods: u32,
-    /// How many periods a client stays after a move, whatever happens. 10: a cold cache costs
-    /// microseconds, so this is not about its cost but about clients that chase one another.
+    /// How many periods a client stays after a move, whatever happens. 10: a cold cache costs only
+    /// microseconds, so the dwell is not about that cost but about clients that chase one another.
     pub dwell_periods: u32,
-    /// Transactions a period below which a client has no opinion. 10: below that, margins are noise.
+    /// The number of transactions a period below which a client has no opinion. 10: below that, margins are noise.
     pub min_transactions: u64,
     /// What the managed domains together may bring to a processor. 1000: all of it. A client that waits
-    /// for its driver does not run while the driver does, so the two fit on one processor even when
-    /// they keep it busy, and a lower cap would keep exactly those apart that gain most.
+    /// for its driver does not run while the driver does. So the two fit on one processor even when
+    /// they keep it busy, and a lower cap would keep apart exactly those that gain most.
     pub cap: Permille,
     /// By how much the run queue of the new processor may be longer than that of the present one.
     /// 2000 is two tasks.
@@ -87,15 +87,15 @@ impl Default for Settings {
     }
 }
 
-/// What the analysis found out about one period. All slices are indexed by domain or by processor;
-/// what is missing at their end reads as nothing.
+/// The results of the analysis for one period. All slices are indexed by domain or by processor;
+/// entries that are missing at their end read as nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Period<'a> {
     /// What each domain is.
     pub roles: &'a [Role],
     /// Transactions of this period, client by driver: entry `client * domains + driver`.
     pub transactions: &'a [u64],
-    /// The processor that each domain ran on, mostly; `None` for one that has not been seen.
+    /// The processor that each domain ran on for most of the time; `None` for a domain that has not been seen.
     pub processors: &'a [Option<ProcessorId>],
     /// How much of one processor each domain used.
     pub demand: &'a [Permille],
@@ -108,27 +108,27 @@ pub struct Period<'a> {
 pub struct Move {
     /// The client.
     pub domain: DomainIndex,
-    /// Where it ran, if that is known.
+    /// The processor where it ran, if that is known.
     pub from: Option<ProcessorId>,
-    /// Where it is to run.
+    /// The processor where it is to run.
     pub to: ProcessorId,
     /// The driver that it follows.
     pub driver: DomainIndex,
 }
 
-/// What is remembered of one client.
+/// The policy's memory of one client.
 #[derive(Clone, Copy, Debug, Default)]
-struct Client {
-    /// Where this policy has put it.
+struct ClientMemory {
+    /// The processor where this policy has put it.
     placed: Option<ProcessorId>,
-    /// Where it had put it before that, should the last move be refused.
+    /// The processor where it had put it before that, in case the last move is refused.
     placed_before: Option<ProcessorId>,
     /// The processor that was better the last time, and for how many periods in a row.
     wanted: Option<ProcessorId>,
     streak: u32,
-    /// Periods until it may move again.
+    /// The number of periods until it may move again.
     dwell: u32,
-    /// The driver it would follow.
+    /// The driver that it would follow.
     driver: DomainIndex,
 }
 
@@ -136,21 +136,21 @@ struct Client {
 #[derive(Clone, Debug)]
 pub struct Affinity {
     settings: Settings,
-    clients: Vec<Client>,
+    clients: Vec<ClientMemory>,
     /// What managed domains bring to each processor in this period, moves included.
     brought: Vec<Permille>,
     moves: Vec<Move>,
 }
 
 impl Affinity {
-    /// A policy for so many domains and processors; at most 65,536 of each are used. All memory is
+    /// A policy for that number of domains and processors; at most 65,536 of each are used. All memory is
     /// allocated here.
     pub fn new(domains: usize, processors: usize, settings: Settings) -> Affinity {
         let all = usize::from(u16::MAX) + 1;
         let domains = domains.min(all);
         Affinity {
             settings,
-            clients: vec![Client::default(); domains],
+            clients: vec![ClientMemory::default(); domains],
             brought: vec![0; processors.min(all)],
             moves: Vec::with_capacity(domains),
         }
@@ -161,21 +161,22 @@ impl Affinity {
         self.settings
     }
 
-    /// Where this policy has put a domain, if it has.
+    /// The processor where this policy has put a domain, if it has.
     pub fn placed(&self, domain: DomainIndex) -> Option<ProcessorId> {
         self.clients.get(usize::from(domain))?.placed
     }
 
-    /// One period has passed: who should move. Does not allocate.
+    /// One period has passed: answers which domains should move. Does not allocate.
     pub fn decide(&mut self, period: &Period<'_>) -> &[Move] {
         self.moves.clear();
+        // What each processor carries comes first: every question for room below compares with it.
         self.weigh_processors(period);
         for domain in 0..self.clients.len() {
             self.form_opinion(period, domain);
         }
-        // A client that leaves makes room for another, so as long as somebody moves, ask again.
-        // Each client moves once at most, which bounds it.
-        while self.move_whoever_finds_room(period) {}
+        // A client that leaves makes room for another, so ask again as long as a client moves.
+        // Each client moves at most once, which bounds the loop.
+        while self.move_clients_that_find_room(period) {}
         &self.moves
     }
 
@@ -200,19 +201,20 @@ impl Affinity {
         }
     }
 
-    /// Where a domain stands: where it was put, else where it was seen.
+    /// A domain's present processor: the one where it was put, else the one where it was seen.
     fn present(&self, period: &Period<'_>, domain: usize) -> Option<ProcessorId> {
         let placed = self.clients.get(domain).and_then(|client| client.placed);
         placed.or_else(|| period.processor_of(domain))
     }
 
-    /// Which processor a client would rather be on, and since when.
+    /// Notes which processor a client would rather be on, and since when.
     fn form_opinion(&mut self, period: &Period<'_>, domain: usize) {
         let best = self.better_driver(period, domain);
         let client = &mut self.clients[domain];
         client.dwell = client.dwell.saturating_sub(1);
         let wanted = best.and_then(|driver| period.processor_of(driver));
         client.streak =
+            // A first wish counts as one period. Without a wish the streak says nothing.
             if wanted.is_some() && wanted == client.wanted { client.streak.saturating_add(1) } else { 1 };
         client.wanted = wanted;
         client.driver = best.unwrap_or(0) as DomainIndex;
@@ -225,10 +227,12 @@ impl Affinity {
         }
         let (best, most) = self.busiest(period, domain, |_| true)?;
         let target = period.processor_of(best).filter(|&p| usize::from(p) < self.brought.len())?;
+        // A client that was put there already needs no move.
         if most < self.settings.min_transactions.max(1) || self.clients[domain].placed == Some(target) {
             return None;
         }
         let here = self.present(period, domain);
+        // It runs there by chance: putting it there makes it stay, and needs no margin.
         if here == Some(target) {
             return Some(best);
         }
@@ -236,7 +240,7 @@ impl Affinity {
         self.leads(most, rival.map_or(0, |(_, count)| count)).then_some(best)
     }
 
-    /// The driver with the most transactions among those that `counts`; the first one of equals.
+    /// The driver with the most transactions among those for which `counts` is true; the first one of equals.
     fn busiest(
         &self,
         period: &Period<'_>,
@@ -254,11 +258,12 @@ impl Affinity {
     }
 
     fn leads(&self, most: u64, rival: u64) -> bool {
+        // Both sides times 100, so that no percentage is rounded.
         let needed = u128::from(rival) * (100 + u128::from(self.settings.margin_percent));
         u128::from(most) * 100 > needed
     }
 
-    fn move_whoever_finds_room(&mut self, period: &Period<'_>) -> bool {
+    fn move_clients_that_find_room(&mut self, period: &Period<'_>) -> bool {
         let before = self.moves.len();
         for domain in 0..self.clients.len() {
             if let Some(proposal) = self.possible_move(period, domain) {
@@ -273,6 +278,7 @@ impl Affinity {
         let to = client.wanted?;
         let is_due = client.streak >= self.settings.confirm_periods && client.dwell == 0;
         let from = self.present(period, domain);
+        // A client that is there already brings nothing new: the move only keeps it there.
         let has_room = from == Some(to) || self.has_room(period, domain, from, to);
         let driver = client.driver;
         (is_due && client.placed != Some(to) && has_room).then_some(Move {
@@ -290,6 +296,7 @@ impl Affinity {
         from: Option<ProcessorId>,
         to: ProcessorId,
     ) -> bool {
+        // A processor that the policy does not know is full.
         let brought = self.brought.get(usize::from(to)).copied().unwrap_or(Permille::MAX);
         let fits = brought.saturating_add(period.demand_of(domain)) <= self.settings.cap;
         let here = from.map_or(0, |from| period.queue_of(from));
@@ -298,6 +305,7 @@ impl Affinity {
 
     fn carry_out(&mut self, period: &Period<'_>, proposal: Move) {
         let demand = period.demand_of(usize::from(proposal.domain));
+        // What moves is counted at once, so that the next client sees the room that is left.
         if let Some(from) = proposal.from.and_then(|from| self.brought.get_mut(usize::from(from))) {
             *from = from.saturating_sub(demand);
         }
@@ -308,7 +316,7 @@ impl Affinity {
         client.placed_before = client.placed.replace(proposal.to);
         client.dwell = self.settings.dwell_periods;
         client.streak = 0;
-        // One move per domain and call, and room for all domains: no allocation.
+        // One move per domain and call, and capacity for all domains: this allocates nothing.
         self.moves.push(proposal);
     }
 }

@@ -1,5 +1,5 @@
-//! Borrowed virtual time: the smallest effective virtual time first; clients that need low latency
-//! borrow from their future.
+//! Borrowed virtual time: the client with the smallest effective virtual time runs first; clients that need low
+//! latency borrow from their future.
 //!
 //! Source: Duda and Cheriton, "Borrowed-Virtual-Time (BVT) Scheduling", 1999: the base algorithm, warp and
 //! warp limits. A client's actual virtual time is its service divided by its share. Its effective virtual
@@ -9,29 +9,29 @@
 //! | | |
 //! |---|---|
 //! | selection and insertion together | O(log N); a wake-up and a stop also look at every processor |
-//! | ahead of whoever is furthest behind, in virtual time | at most (quantum + allowance) / share without warp, and the warp more with it |
-//! | several processors | one queue serves all; a wake-up preempts the processor whose client is furthest ahead; the bound does not hold: who runs elsewhere is furthest behind until it is charged |
+//! | ahead of the client that is furthest behind, in virtual time | at most (quantum + allowance) / share without warp, and the warp more with it |
+//! | several processors | one queue serves all; a wake-up preempts the processor whose client is furthest ahead; the bound does not hold: a client that runs elsewhere is furthest behind until it is charged |
 //!
 //! A woken client starts at the scheduler's virtual time, the least actual virtual time of all that are
-//! runnable, or at its own, whichever is later: sleeping saves nothing up. One whose effective virtual
-//! time is then smaller than a running client's, by more than the allowance below, preempts it.
+//! runnable, or at its own, whichever is later: sleeping saves nothing up. If the woken client's effective virtual
+//! time is then smaller than a running client's, by more than the allowance below, it preempts that client.
 //!
-//! Whoever runs goes on, at the end of a quantum or when it has to give way, until somebody's effective
+//! A running client goes on, at the end of a quantum or when it has to give way, until another client's effective
 //! virtual time is smaller than its own by more than the context switch allowance over its share. The
-//! quantum is the least charge, so an allowance of nothing still gives everyone a quantum at a time.
-//! A decision that is given back before it ran at all is as if it had not been made.
+//! quantum is the least charge, so with an allowance of zero every client still gets a quantum at a time.
+//! A decision that is given back before the client ran at all counts as not made.
 //!
 //! # Warp
 //!
 //! One domain's clients are warped: [`Settings::warp`]. A warp begins when a client wakes. It may be limited:
-//! after so much processor time without blocking the client goes unwarped for a while. That it has rested
-//! is noticed when it next stops or wakes.
+//! after a given processor time without blocking the client goes unwarped for a while. The end of that rest
+//! takes effect when the client next stops or wakes.
 //!
 //! # Deviations
 //!
-//! The source lets threads set their warps by system calls; here they come with the policy. Its charges are
-//! rounded to ticks, here they are exact. Its dispatcher lets a client run until the allowance is used up;
-//! here the question is asked anew after every quantum, so that all policies decide equally often.
+//! The source lets threads set their warps by system calls; here warps are part of the policy's settings. Its
+//! charges are rounded to ticks, here they are exact. Its dispatcher lets a client run until the allowance is used
+//! up; here the question is asked anew after every quantum, so that all policies decide equally often.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -39,23 +39,23 @@ use alloc::vec::Vec;
 use crate::heap::Heap;
 use crate::occupancy::{Occupancy, Occupant};
 use crate::progress::Progress;
-use crate::roster::{Roster, State};
+use crate::roster::{ClientState, Roster};
 use crate::virtual_time::{Account, ORIGIN, VirtualTime, quantum_ns, service, shifted};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
-/// What can be set; by default nobody is warped and the allowance is nothing.
+/// What can be set; by default no client is warped and the allowance is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The context switch allowance: how long a client may go on once it is ahead, in nanoseconds.
     pub allowance_ns: Nanoseconds,
-    /// Who is warped.
+    /// Which clients are warped.
     pub warp: Option<Warp>,
 }
 
 /// A warp for the clients of one domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Warp {
-    /// Whose clients are warped.
+    /// The domain whose clients are warped.
     pub domain: DomainIndex,
     /// How far their effective virtual time is put back, in nanoseconds of service at a share of one.
     pub warp_ns: Nanoseconds,
@@ -68,7 +68,7 @@ pub struct Warp {
 /// A client's warp.
 #[derive(Clone, Copy, Default)]
 struct Borrowing {
-    /// How much longer it may run warped; 0 when it is not.
+    /// How much longer it may run warped; 0 while it is not warped.
     left_ns: Nanoseconds,
     /// When it may be warped again.
     not_before: Nanoseconds,
@@ -82,13 +82,13 @@ pub struct Bvt {
     borrowings: Vec<Borrowing>,
     occupancy: Occupancy,
     progress: Progress,
-    /// Who left each processor last, if it has a claim to go on there.
+    /// The client that left each processor last, if it has a claim to go on there.
     claims: Vec<Option<ClientId>>,
-    /// Who is ready, by effective virtual time.
+    /// Ready clients, by effective virtual time.
     ready: Heap,
-    /// Who is ready or running, by actual virtual time.
+    /// Ready and running clients, by actual virtual time.
     runnable: Heap,
-    /// The scheduler's virtual time when it was last looked at.
+    /// The scheduler's virtual time when it was last read.
     scheduler_time: VirtualTime,
     quantum_ns: Nanoseconds,
 }
@@ -112,19 +112,21 @@ impl Bvt {
         }
     }
 
-    /// The least actual virtual time of who is runnable; the last such while nobody is.
+    /// The least actual virtual time of the runnable clients; the last such while there is none.
     fn scheduler_time(&mut self, now: Nanoseconds) -> VirtualTime {
         self.catch_up(now);
         if let Some((least, _)) = self.runnable.least() {
+            // It never goes back: the least does where a run was estimated too long, and no arrival may gain by that.
             self.scheduler_time = self.scheduler_time.max(least);
         }
         self.scheduler_time
     }
 
-    /// Puts who runs where it is by what it has used up to now; its account is charged when it stops.
+    /// Puts running clients at what they have used up to now. Their accounts are charged when they stop.
     fn catch_up(&mut self, now: Nanoseconds) {
         let (accounts, runnable) = (&self.accounts, &mut self.runnable);
         self.progress.each(now, |client, used_ns| {
+            // A copy: the account itself is charged by the exact time, once.
             let mut account = accounts[client as usize];
             account.charge(used_ns);
             if runnable.remove(client) {
@@ -136,6 +138,7 @@ impl Bvt {
     fn effective(&self, client: ClientId) -> VirtualTime {
         let actual = self.accounts[client as usize].time();
         match self.settings.warp {
+            // A client has time left to run warped only if it is of the warped domain (`borrow`).
             Some(warp) if self.borrowings[client as usize].left_ns > 0 => {
                 actual.saturating_sub(service(warp.warp_ns).unsigned_abs())
             }
@@ -143,15 +146,15 @@ impl Bvt {
         }
     }
 
-    /// What has to be undercut to take a processor from `client`: its effective virtual time after
-    /// `ran_ns` more, less the allowance.
+    /// The effective virtual time below which another client takes a processor from `client`: `client`'s own
+    /// after `ran_ns` more, less the allowance.
     fn defence(&self, client: ClientId, ran_ns: Nanoseconds) -> VirtualTime {
         let kept_ns = i128::from(ran_ns) - i128::from(self.settings.allowance_ns);
         let share = i128::from(self.accounts[client as usize].share().get());
         shifted(self.effective(client), service(1).saturating_mul(kept_ns) / share)
     }
 
-    /// Begins a warp if the client's domain has one and it has rested.
+    /// Begins a warp if the client's domain has one and the client has rested.
     fn borrow(&mut self, client: ClientId, now: Nanoseconds) {
         let borrowing = &mut self.borrowings[client as usize];
         match self.settings.warp {
@@ -162,11 +165,12 @@ impl Bvt {
         }
     }
 
-    /// Counts time that was run warped, and ends the warp at its limit.
+    /// Counts time that a client ran warped, and ends the warp at its limit.
     fn repay(&mut self, client: ClientId, ran_ns: Nanoseconds, now: Nanoseconds) {
         let Some(warp) = self.settings.warp else { return };
         let borrowing = &mut self.borrowings[client as usize];
         if borrowing.left_ns == 0 {
+            // Not warped: the rest may have ended meanwhile.
             return self.borrow(client, now);
         }
         borrowing.left_ns = borrowing.left_ns.saturating_sub(ran_ns);
@@ -175,7 +179,7 @@ impl Bvt {
         }
     }
 
-    /// Puts who is runnable where its account says.
+    /// Puts a runnable client where its account says.
     fn put(&mut self, client: ClientId) {
         self.runnable.remove(client);
         self.runnable.push(self.accounts[client as usize].time(), client);
@@ -185,18 +189,20 @@ impl Bvt {
         self.ready.push(self.effective(client), client);
     }
 
-    /// The client that left this processor last, if it may go on there and nobody undercuts it.
+    /// The client that left this processor last, if it may go on there and no other undercuts it.
     fn goes_on(&self, processor: ProcessorId) -> Option<ClientId> {
         if self.occupancy.on(processor).is_some() {
             return None;
         }
         let client = (*self.claims.get(usize::from(processor))?)?;
         let (least, _) = self.ready.least()?;
-        let stays = self.roster.state(client) == State::Ready && least >= self.defence(client, 0);
+        // It may run elsewhere by now, or sleep: then the claim has no effect until it is overwritten.
+        let stays = self.roster.state(client) == ClientState::Ready && least >= self.defence(client, 0);
         stays.then_some(client)
     }
 
-    /// Notes who left a processor: one who gave it up by itself has no claim to go on, there or elsewhere.
+    /// Notes which client left a processor. A client that gave it up by itself has no claim to go on, there or
+    /// elsewhere.
     fn note_claim(&mut self, client: ClientId, processor: Option<ProcessorId>, stop: Stop) {
         self.forfeit(client);
         let gave_up = matches!(stop, Stop::Blocked | Stop::Yielded);
@@ -211,21 +217,31 @@ impl Bvt {
         }
     }
 
-    /// The processor whose client the woken one should replace: the furthest ahead; none while one is idle.
+    /// The processor whose client the woken one should replace: the furthest ahead; `None` while one is idle.
     fn victim(&self, woken: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
         if self.occupancy.any_idle() {
             return None;
         }
-        let defence = |(processor, occupant): (ProcessorId, Occupant)| {
-            let used_ns = now.saturating_sub(occupant.since_ns);
-            let defence = match self.occupancy.asking(processor, woken, &self.roster) {
-                Some(asking) => self.defence(asking, 0),
-                None => self.defence(occupant.client, used_ns),
-            };
-            (defence, processor)
-        };
-        let (defence, processor) = self.occupancy.all().map(defence).max()?;
+        let seats = self.occupancy.all();
+        let defences =
+            seats.map(|(processor, occupant)| (self.defence_on(processor, occupant, woken, now), processor));
+        let (defence, processor) = defences.max()?;
         (self.effective(woken) < defence).then_some(processor)
+    }
+
+    /// What the woken client has to undercut to take a processor.
+    fn defence_on(
+        &self,
+        at: ProcessorId,
+        held_by: Occupant,
+        woken: ClientId,
+        now: Nanoseconds,
+    ) -> VirtualTime {
+        // A processor that is promised to another client is defended by that one, from the start of its quantum.
+        match self.occupancy.asking(at, woken, &self.roster) {
+            Some(asking) => self.defence(asking, 0),
+            None => self.defence(held_by.client, now.saturating_sub(held_by.since_ns)),
+        }
     }
 }
 
@@ -242,7 +258,8 @@ impl Policy for Bvt {
     }
 
     fn remove(&mut self, client: ClientId, now: Nanoseconds) {
-        if self.roster.remove(client) != State::Absent {
+        if self.roster.remove(client) != ClientState::Absent {
+            // Before the client leaves: it may be the one that is furthest behind.
             self.scheduler_time(now);
             self.progress.leave(client, now);
             self.ready.remove(client);
@@ -253,8 +270,9 @@ impl Policy for Bvt {
     }
 
     fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
-        if self.roster.set_share(client, share) != State::Absent {
+        if self.roster.set_share(client, share) != ClientState::Absent {
             let account = &mut self.accounts[client as usize];
+            // The virtual time stays: only what follows goes at the new rate.
             *account = Account::new(share, self.quantum_ns, account.time());
         }
     }
@@ -277,6 +295,7 @@ impl Policy for Bvt {
         if !self.roster.has_processor(processor) {
             return None;
         }
+        // Without an allowance no client that left a processor has an advantage there.
         let allowed = if self.settings.allowance_ns > 0 { self.goes_on(processor) } else { None };
         let client = match allowed {
             Some(client) if self.ready.remove(client) => client,
@@ -286,6 +305,7 @@ impl Policy for Bvt {
         self.occupancy.enter(processor, client, now);
         self.progress.enter(processor, client, now);
         let warped_ns = self.borrowings[client as usize].left_ns;
+        // A slice ends with the warp, so that the client competes unwarped for what follows.
         let slice_ns = if warped_ns > 0 { self.quantum_ns.min(warped_ns) } else { self.quantum_ns };
         Some(Decision { client, slice_ns, grant: Grant::Share })
     }
@@ -295,16 +315,19 @@ impl Policy for Bvt {
         let processor = self.occupancy.leave(client);
         self.progress.leave(client, now);
         if stop == Stop::Preempted && ran_ns == 0 {
+            // Given back: `catch_up` may have moved it in the meantime, by a run that did not happen.
             self.put(client);
             return self.push(client);
         }
         self.accounts[client as usize].charge(ran_ns);
         self.repay(client, ran_ns, now);
         self.note_claim(client, processor, stop);
+        // The charge has moved the account on; `put` first, since the scheduler's time reads this heap.
         self.put(client);
-        if state == State::Ready {
+        if state == ClientState::Ready {
             return self.push(client);
         }
+        // While the client still counts: it may be the one that is furthest behind.
         self.scheduler_time(now);
         self.runnable.remove(client);
     }

@@ -15,7 +15,7 @@ pub struct Entry {
     pub name: &'static str,
     /// What it is, in one line.
     pub about: &'static str,
-    /// Makes one.
+    /// Makes the policy.
     pub make: fn(&Setup) -> Box<dyn Policy + Send>,
 }
 
@@ -58,7 +58,7 @@ pub const CATALOG: &[Entry] = &[
     },
     Entry {
         name: "wf2q+",
-        about: "WF2Q+: weighted fair queueing among those who are not ahead",
+        about: "WF2Q+: weighted fair queueing among clients that are not ahead",
         make: |setup| Box::new(Wf2q::new(setup)),
     },
     Entry {
@@ -78,7 +78,7 @@ pub const CATALOG: &[Entry] = &[
     },
     Entry {
         name: "bvt",
-        about: "borrowed virtual time: the least virtual time, less a warp for who needs low latency",
+        about: "borrowed virtual time: the least virtual time, less a warp for clients that need low latency",
         make: |setup| Box::new(Bvt::new(setup, BvtSettings::default())),
     },
     Entry {
@@ -93,7 +93,7 @@ pub const CATALOG: &[Entry] = &[
     },
     Entry {
         name: "rr",
-        about: "round robin: everybody in turn, shares ignored",
+        about: "round robin: every client in turn, shares ignored",
         make: |setup| Box::new(RoundRobin::new(setup)),
     },
     Entry {

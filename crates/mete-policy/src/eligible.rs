@@ -1,15 +1,15 @@
-//! Ready clients, of whom only those may be chosen that are not ahead of the system's virtual time: of
-//! these the one with the least virtual finishing time (deadline).
+//! Ready clients, of which only those may be chosen that are not ahead of the system's virtual time. Of
+//! these the client with the least virtual finishing time (deadline) is chosen.
 //!
-//! Two heaps. A client enters among the due. One that would be chosen and is ahead is set aside, by its
-//! virtual time, and comes back when the clock has reached that. So nobody is looked at who is not
-//! about to run, and a decision costs hardly more than with one heap. Where shares differ much, those who
-//! have large ones are found ahead again and again; whoever was is set aside at once the next few times.
-//! That decides what a decision costs and never how it turns out.
+//! There are two heaps. A client enters the heap of due clients. If a client would be chosen and is ahead, it is
+//! set aside by its virtual time, and comes back when the clock has reached that time. So a decision looks only at
+//! clients that are about to run, and costs hardly more than with one heap. Where shares differ much, clients
+//! with large shares are found ahead again and again. Such a client is set aside at once the next few times.
+//! That changes what a decision costs, and never what it decides.
 //!
-//! A client is set aside once a quantum at most while the clock does not go back, which makes a decision
-//! O(log N) amortised; a single one may move as many clients as have become eligible, or are found ahead,
-//! since the last. Where the clock may go back (EEVDF's, when someone joins or leaves), each step may set
+//! While the clock does not go back, a client is set aside at most once a quantum, which makes a decision
+//! O(log N) amortised. A single decision may move all the clients that have become eligible, or are found ahead,
+//! since the last. Where the clock may go back (EEVDF's, when a client joins or leaves), each such step may set
 //! every client aside once more.
 
 use alloc::vec;
@@ -19,18 +19,18 @@ use crate::ClientId;
 use crate::heap::Heap;
 use crate::virtual_time::{Account, VirtualTime};
 
-/// How often a client that was found ahead is set aside unseen: then the guess is tried again, in one quantum
-/// of eight. More would save little where it is right, and cost for longer once it no longer is.
+/// How often a client that was found ahead is set aside unseen. Then the guess is tried again, in one quantum
+/// of eight. A larger number would save little where the guess is right, and cost for longer once it is wrong.
 const UNSEEN: u8 = 7;
 
 pub struct Eligible {
-    /// Everyone who is eligible, and who was not looked at since, by virtual finishing time.
+    /// Clients that are eligible, or were not looked at since they entered, by virtual finishing time.
     due: Heap,
-    /// Who was found ahead, or is expected to be, by virtual time.
+    /// Clients that were found ahead, or are expected to be, by virtual time.
     early: Heap,
-    /// How often more each client is set aside unseen.
+    /// How often each client will still be set aside unseen.
     unseen: Vec<u8>,
-    /// The clock when somebody was last chosen.
+    /// The clock when a client was last chosen.
     seen_at: VirtualTime,
 }
 
@@ -44,9 +44,10 @@ impl Eligible {
         }
     }
 
-    /// Puts a client in that is not in.
+    /// Puts in a client that is not in either heap.
     pub(crate) fn push(&mut self, client: ClientId, account: &Account) {
         let unseen = &mut self.unseen[client as usize];
+        // A client that is not beyond that clock was eligible then: there is nothing to guess.
         if *unseen > 0 && account.time() > self.seen_at {
             *unseen -= 1;
             self.early.push(account.time(), client);
@@ -58,24 +59,26 @@ impl Eligible {
     /// Takes out the eligible client that finishes first.
     pub(crate) fn pop(&mut self, accounts: &[Account], now: VirtualTime) -> Option<ClientId> {
         self.seen_at = now;
+        // Before any is chosen: a client that was set aside may now be the first to finish.
         self.admit(accounts, now);
         while let Some(client) = self.due.pop() {
             let time = accounts[client as usize].time();
             if time <= now {
                 return Some(client);
             }
+            // The heap of due clients does not show which are ahead. This look has shown it, and is remembered.
             self.unseen[client as usize] = UNSEEN;
             self.early.push(time, client);
         }
         None
     }
 
-    /// When nobody is eligible: takes out the client that is least ahead.
+    /// When no client is eligible: takes out the client that is least ahead.
     pub(crate) fn pop_least_early(&mut self) -> Option<ClientId> {
         self.early.pop()
     }
 
-    /// When nobody is eligible: the virtual time at which somebody is.
+    /// When no client is eligible: the virtual time at which one will be.
     pub(crate) fn least_early(&self) -> Option<VirtualTime> {
         self.early.least().map(|(time, _)| time)
     }
@@ -86,7 +89,7 @@ impl Eligible {
         }
     }
 
-    /// Lets those back in whom the clock has reached.
+    /// Lets clients back in that the clock has reached.
     fn admit(&mut self, accounts: &[Account], now: VirtualTime) {
         while let Some((_, client)) = self.early.least().filter(|&(time, _)| time <= now) {
             self.early.pop();

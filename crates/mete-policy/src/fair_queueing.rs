@@ -1,26 +1,26 @@
-//! Fair queueing: each client has an account of virtual time, all have one virtual clock, and a queue
-//! says who is first. [WFQ](crate::wfq), its [linear twin](crate::wfq_linear) and [WF²Q+](crate::wf2q)
-//! differ in the queue alone.
+//! Fair queueing: each client has an account of virtual time, all clients share one virtual clock, and a queue
+//! decides which client is first. [WFQ](crate::wfq), its [linear twin](crate::wfq_linear) and
+//! [WF²Q+](crate::wf2q) differ in the queue alone.
 
 use alloc::vec::Vec;
 
 use crate::progress::Progress;
-use crate::roster::{Roster, State};
+use crate::roster::{ClientState, Roster};
 use crate::virtual_clock::VirtualClock;
 use crate::virtual_time::{Account, ORIGIN, quantum_ns, service};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
-/// A queue of ready clients; ties go to the smaller number.
+/// A queue of ready clients; the smaller number wins ties.
 pub trait FairQueue {
     /// The policy's name with this queue.
     const NAME: &'static str;
     /// An empty queue.
     fn new(clients: u32) -> Self;
-    /// Puts a client in that is not in the queue.
+    /// Puts in a client that is not in the queue.
     fn push(&mut self, client: ClientId, account: &Account);
-    /// Takes the first client out. A queue that chooses nobody who is ahead may put the clock forward.
+    /// Takes out the first client. A queue that chooses no client that is ahead may put the clock forward.
     fn pop(&mut self, accounts: &[Account], clock: &mut VirtualClock) -> Option<ClientId>;
-    /// Takes a client out that is in the queue.
+    /// Takes out a client that is in the queue.
     fn remove(&mut self, client: ClientId);
 }
 
@@ -52,10 +52,9 @@ impl<Q: FairQueue> FairQueueing<Q> {
         self.queue.push(client, &self.accounts[client as usize]);
     }
 
-    /// Lets the clock go on by what those who run have used up to now.
+    /// Lets the clock go on by what running clients have used up to now.
     fn catch_up(&mut self, now: Nanoseconds) {
-        let clock = &mut self.clock;
-        self.progress.count(now, |_, used_ns| clock.advance(service(used_ns)));
+        self.progress.advance_clock(now, &mut self.clock);
     }
 }
 
@@ -72,34 +71,37 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
 
     fn remove(&mut self, client: ClientId, now: Nanoseconds) {
         let state = self.roster.remove(client);
-        if state == State::Absent {
+        if state == ClientState::Absent {
             return;
         }
+        // What it used counts while its share still competes; its own run is forgotten afterwards.
         self.catch_up(now);
         self.progress.leave(client, now);
-        if state == State::Ready {
+        if state == ClientState::Ready {
             self.queue.remove(client);
         }
-        if matches!(state, State::Ready | State::Running) {
+        if matches!(state, ClientState::Ready | ClientState::Running) {
             self.clock.leave(self.accounts[client as usize].share());
         }
     }
 
     fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
         let state = self.roster.set_share(client, share);
-        if state == State::Absent {
+        if state == ClientState::Absent {
             return;
         }
         self.catch_up(now);
         let now = self.clock.now();
         let account = &mut self.accounts[client as usize];
         let before = account.share();
+        // The clock's time, not the owner's: the distance from it stays the same service.
         account.set_share(share, self.quantum_ns, now);
-        if state != State::Blocked {
+        if state != ClientState::Blocked {
             self.clock.leave(before);
             self.clock.join(share);
         }
-        if state == State::Ready {
+        // The finishing time has changed, and with it the place in the queue.
+        if state == ClientState::Ready {
             self.queue.remove(client);
             self.push(client);
         }
@@ -107,9 +109,11 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
 
     fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
         if self.roster.wake(client) {
+            // A wake-up in the middle of a quantum: the clock counts what is used of it (VTRR paper, §3.2).
             self.catch_up(now);
             let now = self.clock.now();
             let account = &mut self.accounts[client as usize];
+            // Sleeping saves nothing up, and blocking does not shed what was used ahead.
             account.not_before(now);
             self.clock.join(account.share());
             self.push(client);
@@ -130,11 +134,13 @@ impl<Q: FairQueue> Policy for FairQueueing<Q> {
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let Some(state) = self.roster.stop(client, stop) else { return };
+        // What was counted of this run goes off again: the time really used replaces the estimate.
         let counted_ns = self.progress.leave(client, now);
+        // The others' runs before this client leaves: they were used while its share competed.
         self.catch_up(now);
         self.accounts[client as usize].charge(ran_ns);
         self.clock.advance(service(ran_ns) - service(counted_ns));
-        if state == State::Ready {
+        if state == ClientState::Ready {
             self.push(client);
         } else {
             self.clock.leave(self.accounts[client as usize].share());

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | selection, insertion | constant time, but once in 100 quanta linear in clients: priorities are adjusted |
 //! | fairness | in the long run alone: over 20 half-lives of usage, 6400 quanta each, a user's time is within a tenth of its part (found for shares of 1 to 10 and up to 9 processes; the sources prove nothing) |
-//! | several processors | one set of queues serves all; who wakes preempts the client on the worst level, by what that has run up to then, if that is worse than its own |
+//! | several processors | one set of queues serves all; a client that wakes preempts the client on the worst level, counted with what that one has run up to then, if the level is worse than its own |
 //!
 //! A domain is a user, with its share; a client is a process. The rules are Kay and Lauder's:
 //!
@@ -27,22 +27,22 @@
 //! **Where it deviates.** The source's half-lives are an administrator's choice, minutes to days; ours
 //! are given above. A process's `nice` is its own share within its user's: the number of processes
 //! counts as the sum of their shares over this one's. What processes ran since the last update counts
-//! as usage at once, so that a user who was away does not hold the processor until then, and a clock
-//! that stands still starves nobody. Users are not nested (the source has groups of users): a nested
-//! domain is a user like others, with its own share. The root domain, and one that was not made known,
-//! has a share of 1.
+//! as usage at once. So a user that was away does not hold the processor until then, and a clock
+//! that stands still starves no user. Users are not nested (the source has groups of users): a nested
+//! domain is a user like others, with its own share. The root domain, and a domain that was not made known,
+//! have a share of 1.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::occupancy::{Occupancy, Occupant};
 use crate::queue::Queues;
-use crate::roster::{Roster, State};
+use crate::roster::{ClientState, Roster};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// The queues of the multi-level feedback; [`FairShare::occupied`] has a bit for each.
 const LEVELS: usize = 128;
-/// The queue beside the levels in which everybody waits while the levels change.
+/// The queue beside the levels, in which all clients wait while the levels change.
 const ASIDE: usize = LEVELS;
 /// How often priority values decay.
 const PRIORITY_PERIOD_QUANTA: u64 = 100;
@@ -57,7 +57,7 @@ const USAGE_DECAY: u64 = 4_112_874_773;
 struct User {
     share: Share,
     usage_ns: u64,
-    /// What its processes ran since usage was updated.
+    /// What its processes ran since usage was last updated.
     charges_ns: u64,
     /// The sum of the shares of its processes that are ready or running.
     active: u64,
@@ -66,7 +66,7 @@ struct User {
 #[derive(Clone, Copy, Default)]
 struct Process {
     priority: u128,
-    /// Where it is queued while it is ready.
+    /// The level in whose queue it stands while it is ready.
     level: usize,
 }
 
@@ -78,7 +78,7 @@ pub struct FairShare {
     queues: Queues,
     /// A bit for each level that is not empty.
     occupied: u128,
-    /// How much of a priority value makes a level.
+    /// The width of a level in priority values.
     step: u128,
     occupancy: Occupancy,
     priority_timer: Timer,
@@ -133,13 +133,16 @@ impl FairShare {
 
     /// The level of a client's priority value as it is now.
     fn level(&self, client: ClientId) -> usize {
-        self.level_after(client, 0)
+        self.level_of(self.processes[client as usize].priority)
     }
 
-    /// Its level when it will have run for so long.
+    /// A client's level when it will have run for `ran_ns`.
     fn level_after(&self, client: ClientId, ran_ns: Nanoseconds) -> usize {
-        let level = self.priority_after(client, ran_ns) / self.step;
-        usize::try_from(level).unwrap_or(LEVELS).min(LEVELS - 1)
+        self.level_of(self.priority_after(client, ran_ns))
+    }
+
+    fn level_of(&self, priority: u128) -> usize {
+        usize::try_from(priority / self.step).unwrap_or(LEVELS).min(LEVELS - 1)
     }
 
     fn charge(&mut self, client: ClientId, ran_ns: Nanoseconds) {
@@ -148,18 +151,21 @@ impl FairShare {
         user.charges_ns = user.charges_ns.saturating_add(ran_ns);
     }
 
-    /// A process's priority value when it will have run for so long.
+    /// A process's priority value when it will have run for `ran_ns` (Kay and Lauder's charge, see above).
     fn priority_after(&self, client: ClientId, ran_ns: Nanoseconds) -> u128 {
         let own_share = u128::from(self.roster.share(client).get());
         let user = self.users[usize::from(self.roster.domain(client))];
+        // Usage of this period counts at once, this run included (see the deviations above).
         let usage_ns = u128::from(user.usage_ns.saturating_add(user.charges_ns).saturating_add(ran_ns));
         let share = u128::from(user.share.get());
+        // The first product fits u128; `active` may not fit into it as well. The divisor is at most 2⁶⁰.
         let cost = (u128::from(ran_ns) * usage_ns).saturating_mul(user.active.into());
         self.processes[client as usize].priority.saturating_add(cost / (share * share * own_share))
     }
 
-    /// Brings usage and priorities up to the time; what is linear in clients happens once a period.
+    /// Brings usage and priorities up to the time. The steps that are linear in clients come once a period.
     fn advance(&mut self, now: Nanoseconds) {
+        // Several periods may have passed at once: the decay is then a power, and takes no longer.
         let updates = self.usage_timer.periods_until(now);
         if updates > 0 {
             self.update_usage(power(USAGE_DECAY, updates));
@@ -185,12 +191,14 @@ impl FairShare {
             process.priority = decayed(process.priority, factor);
             largest = largest.max(process.priority);
         }
+        // The largest value lies in the middle, so that processes can get worse before the next adjustment.
         self.step = largest / (LEVELS as u128 / 2) + 1;
         self.requeue();
     }
 
-    /// Moves every ready client to the level that its priority value has now, in the old levels' order.
+    /// Moves every ready client to the level of its present priority value, in the order of the old levels.
     fn requeue(&mut self) {
+        // All aside first: a client that moved to a level not yet emptied would be moved twice.
         while self.occupied != 0 {
             let level = self.occupied.trailing_zeros() as usize;
             self.occupied &= self.occupied - 1;
@@ -203,22 +211,27 @@ impl FairShare {
         }
     }
 
-    /// The processor of the worst client that one on this level should take, if any.
-    /// What who runs has used of its quantum counts.
+    /// The processor of the client on the worst level, if a client that woke should take it. What the running
+    /// client has used of its quantum counts.
     fn preempted_by(&self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
         if self.occupancy.any_idle() {
             return None;
         }
-        let worst = |(processor, occupant): (ProcessorId, Occupant)| {
-            let used_ns = now.saturating_sub(occupant.since_ns).min(self.quantum_ns);
-            let level = match self.occupancy.asking(processor, client, &self.roster) {
-                Some(asking) => self.level(asking),
-                None => self.level_after(occupant.client, used_ns),
-            };
-            (level, processor)
-        };
-        let (level, processor) = self.occupancy.all().map(worst).max()?;
+        let seats = self.occupancy.all();
+        let levels =
+            seats.map(|(processor, occupant)| (self.level_on(processor, occupant, client, now), processor));
+        let (level, processor) = levels.max()?;
         (level > self.level(client)).then_some(processor)
+    }
+
+    /// The level that a woken client has to be better than to take a processor.
+    fn level_on(&self, at: ProcessorId, held_by: Occupant, woken: ClientId, now: Nanoseconds) -> usize {
+        // A processor that is promised to another client counts with that one's level.
+        if let Some(asking) = self.occupancy.asking(at, woken, &self.roster) {
+            return self.level(asking);
+        }
+        let used_ns = now.saturating_sub(held_by.since_ns).min(self.quantum_ns);
+        self.level_after(held_by.client, used_ns)
     }
 }
 
@@ -245,14 +258,16 @@ impl Policy for FairShare {
 
     fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
         let state = self.roster.remove(client);
-        if state == State::Ready {
+        if state == ClientState::Ready {
             self.dequeue(client);
         }
-        if matches!(state, State::Ready | State::Running) {
+        if matches!(state, ClientState::Ready | ClientState::Running) {
+            // The roster keeps the share of an absent client until its number is used again.
             let share = u64::from(self.roster.share(client).get());
             self.user(client).active -= share;
             self.occupancy.leave(client);
         }
+        // A blocked client decays with the others until now; the next client of this number starts at zero.
         if let Some(process) = self.processes.get_mut(client as usize) {
             *process = Process::default();
         }
@@ -260,13 +275,15 @@ impl Policy for FairShare {
 
     fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
         let before = u64::from(self.roster.share(client).get());
-        if matches!(self.roster.set_share(client, share), State::Ready | State::Running) {
+        // The priority value stays; the new share counts from the next charge on.
+        if matches!(self.roster.set_share(client, share), ClientState::Ready | ClientState::Running) {
             let user = self.user(client);
             user.active = user.active - before + u64::from(share.get());
         }
     }
 
     fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
+        // First, because an adjustment changes the width of the levels.
         self.advance(now);
         if !self.roster.wake(client) {
             return None;
@@ -284,7 +301,7 @@ impl Policy for FairShare {
             return None;
         }
         self.advance(now);
-        // Of no level at all, all 128 bits are zero.
+        // If no level is occupied, all 128 bits are zero, and their number is LEVELS.
         let level = self.occupied.trailing_zeros() as usize;
         let client = if level < LEVELS { self.queues.front(level) } else { None }?;
         self.dequeue(client);
@@ -295,10 +312,12 @@ impl Policy for FairShare {
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let Some(next) = self.roster.stop(client, stop) else { return };
+        // Before `active` changes: while it ran, the client counted among its user's processes.
         self.charge(client, ran_ns);
         self.occupancy.leave(client);
         self.advance(now);
-        if next == State::Ready {
+        if next == ClientState::Ready {
+            // A client that had to give way is still the next of its level.
             self.enqueue(client, stop == Stop::Preempted);
         } else {
             let share = u64::from(self.roster.share(client).get());
@@ -311,10 +330,10 @@ impl Policy for FairShare {
     }
 }
 
-/// Counts whole periods. Time that goes back counts as none.
+/// Counts whole periods. A time that goes back counts as no period.
 struct Timer {
     period_ns: Nanoseconds,
-    /// Where the period that runs began.
+    /// The start of the current period.
     began_ns: Nanoseconds,
 }
 
@@ -325,7 +344,7 @@ impl Timer {
 
     fn periods_until(&mut self, now: Nanoseconds) -> u64 {
         let periods = now.saturating_sub(self.began_ns) / self.period_ns;
-        // At most what was divided, so neither overflows.
+        // The sum is at most `now`, so neither the product nor the sum overflows.
         self.began_ns += periods * self.period_ns;
         periods
     }
@@ -334,7 +353,7 @@ impl Timer {
 /// `value` × `factor`, which is in 2⁻³² and below 1.
 fn decayed(value: u128, factor: u64) -> u128 {
     let factor = u128::from(factor);
-    // In two parts, since the product may not fit; the first is below 2⁹⁶ × 2³².
+    // In two parts, because the product may not fit; the first part is below 2⁹⁶ × 2³².
     (value >> 32) * factor + (((value & u128::from(u32::MAX)) * factor) >> 32)
 }
 

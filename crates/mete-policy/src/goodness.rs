@@ -8,25 +8,25 @@
 //! | fairness | of clients that never block, each gets its priority's number of ticks between two recharges; none over shorter times, and not by shares beyond 40 |
 //! | several processors | one queue serves all; a client is 15 better on the processor where it ran last |
 //!
-//! A client's counter is the number of ticks that it has left. Its goodness is 0 once that is 0, and
+//! A client's counter is the number of ticks that it has left. Its goodness is 0 once the counter is 0, and
 //! otherwise counter + priority, and 15 more where there are several processors and it last ran on this
-//! one, and 1 more for the client that this processor ran last. The highest wins; of equals, the one that ran last,
-//! then the one that stands first in the queue. Who wakes stands before all others, and preempts the
-//! client on the processor where it ran last if it is better than that one and no processor is idle.
-//! When nobody who is ready has a tick left, every client's counter, a blocked one's too, becomes
-//! counter / 2 + priority: so who blocks saves up to twice its priority. A client that yields counts as
+//! one, and 1 more for the client that this processor ran last. The highest goodness wins. Of equals, the client
+//! that ran last wins, then the one that stands first in the queue. A client that wakes stands before all others.
+//! It preempts the client on the processor where it ran last, if it is better than that one and no processor is
+//! idle. When no ready client has a tick left, every client's counter, a blocked one's too, becomes
+//! counter / 2 + priority: so a client that blocks saves up to twice its priority. A client that yields counts as
 //! 0 in the next decision for its processor.
 //!
 //! **Shares and priorities.** A share of 1 to 40 is the priority of that number (20 is Linux's default,
-//! nice 0; 40 its highest, nice −20); a larger share is a priority of 40, because there was none
+//! nice 0; 40 its highest, nice −20). A larger share is a priority of 40, because Linux had none
 //! above.
 //!
 //! **Where it deviates.** A tick is one quantum (10 ms by default, as there). The kernel charges a whole
-//! tick to whoever runs when the clock ticks; here processor time is charged as it was used, so that no
-//! tick is needed and nobody hides between two. The kernel lets a client run until its counter drops
+//! tick to the task that runs when the clock ticks; here processor time is charged as it was used, so that no
+//! tick is needed and no client hides between two. The kernel lets a client run until its counter drops
 //! below zero, one tick more than the counter says; here, as the VTRR paper has it (§4), until it drops
-//! to zero. A decision's slice is all that the counter holds. Bonuses for a shared address space go to
-//! the client that ran last alone. A new client starts with a full counter instead of half its parent's.
+//! to zero. A decision's slice is all that the counter holds. Bonuses for a shared address space go
+//! only to the client that ran last. A new client starts with a full counter instead of half its parent's.
 //! Real-time classes are left out.
 
 use alloc::vec;
@@ -34,25 +34,25 @@ use alloc::vec::Vec;
 
 use crate::occupancy::Occupancy;
 use crate::queue::Queues;
-use crate::roster::{Roster, State};
+use crate::roster::{ClientState, Roster};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// The highest priority: twice the default of 20.
 const MOST_PRIORITY: u32 = 40;
-/// What a client is better by on the processor where it ran last.
+/// The bonus of a client on the processor where it ran last.
 const SAME_PROCESSOR: u32 = 15;
-/// What the client that a processor ran last is better by there.
+/// The bonus of the client that a processor ran last, there.
 const SAME_CLIENT: u32 = 1;
 
 #[derive(Clone, Copy, Default)]
 struct Task {
     /// Ticks left, at most twice the highest priority.
     counter: u32,
-    /// What of the next tick is used already.
+    /// The used part of the next tick.
     used_ns: Nanoseconds,
-    /// Where it ran last.
+    /// The processor where it ran last.
     processor: Option<ProcessorId>,
-    /// For which processor it is picked.
+    /// The processor that it is picked for.
     picked_for: ProcessorId,
     yielded: bool,
 }
@@ -64,7 +64,7 @@ pub struct Goodness {
     queue: Queues,
     tasks: Vec<Task>,
     occupancy: Occupancy,
-    /// Whom each processor ran last.
+    /// The client that each processor ran last.
     previous: Vec<Option<ClientId>>,
     tick_ns: Nanoseconds,
     recharges: u64,
@@ -89,7 +89,7 @@ impl Goodness {
         self.roster.share(client).get().min(MOST_PRIORITY)
     }
 
-    /// How good it is to run a client with so many ticks left.
+    /// How good it is to run a client that has `counter` ticks left.
     fn goodness(&self, client: ClientId, counter: u32, bonus: u32) -> u32 {
         if counter == 0 { 0 } else { counter + self.priority(client) + bonus }
     }
@@ -100,7 +100,7 @@ impl Goodness {
         self.goodness(client, task.counter, here + if last { SAME_CLIENT } else { 0 })
     }
 
-    /// The bonus for the processor where a client ran last, where there is another.
+    /// The bonus for the processor where a client ran last, if there is another one.
     fn same_processor(&self) -> u32 {
         if self.previous.len() > 1 { SAME_PROCESSOR } else { 0 }
     }
@@ -108,11 +108,12 @@ impl Goodness {
     /// The best ready client and its goodness.
     fn best(&self, processor: ProcessorId) -> Option<(ClientId, u32)> {
         let last = self.previous[usize::from(processor)];
+        // First, so that the client that ran last wins among equals; the loop keeps only what is better.
         let mut best = self.last_if_ready(processor);
         let mut next = self.queue.front(0);
         while let Some(client) = next {
             next = self.queue.next(client);
-            if self.roster.state(client) != State::Ready || last == Some(client) {
+            if self.roster.state(client) != ClientState::Ready || last == Some(client) {
                 continue;
             }
             let goodness = self.goodness_when_ready(client, processor, false);
@@ -123,20 +124,21 @@ impl Goodness {
         best
     }
 
-    /// Whom this processor ran last is looked at first, so that it wins among equals.
+    /// The client that this processor ran last, with its goodness, if it is ready.
     fn last_if_ready(&self, processor: ProcessorId) -> Option<(ClientId, u32)> {
         let last = self.previous[usize::from(processor)]?;
-        if self.roster.state(last) != State::Ready {
+        if self.roster.state(last) != ClientState::Ready {
             return None;
         }
         let yielded = self.tasks[last as usize].yielded;
         Some((last, if yielded { 0 } else { self.goodness_when_ready(last, processor, true) }))
     }
 
-    /// Every client's counter becomes half of what it has and its priority.
+    /// Sets every client's counter to half of what it has and its priority.
     fn recharge(&mut self) {
         self.recharges = self.recharges.saturating_add(1);
         for client in 0..self.roster.clients() {
+            // Absent clients, too: `add` sets their counters anew.
             let priority = self.priority(client);
             let task = &mut self.tasks[client as usize];
             task.counter = task.counter / 2 + priority;
@@ -149,6 +151,7 @@ impl Goodness {
         let used_ns = task.used_ns.saturating_add(ran_ns);
         let ticks = u32::try_from(used_ns / self.tick_ns).unwrap_or(u32::MAX);
         task.counter = task.counter.saturating_sub(ticks);
+        // A client without ticks gets whole ones at the recharge, so no part of a tick is held against it.
         task.used_ns = if task.counter == 0 { 0 } else { used_ns % self.tick_ns };
     }
 
@@ -160,17 +163,20 @@ impl Goodness {
         self.previous[usize::from(task.picked_for)] = Some(client);
     }
 
-    /// The processor that a client which woke should take, if any (`reschedule_idle` in the kernel).
+    /// The processor that a woken client should take, if any (`reschedule_idle` in the kernel).
     fn preempted_by(&self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId> {
         if self.occupancy.any_idle() {
             return None;
         }
+        // A client that has never run has no such processor; any is as good.
         let processor = self.tasks[client as usize].processor.unwrap_or(0);
         let goodness = self.goodness_when_ready(client, processor, false);
+        // A processor that is promised to another client is compared with that one.
         if let Some(asking) = self.occupancy.asking(processor, client, &self.roster) {
             return (goodness > self.goodness_when_ready(asking, processor, false)).then_some(processor);
         }
         let occupant = self.occupancy.on(processor)?;
+        // The running client is charged when it stops: what it has used until now comes off here.
         let task = self.tasks[occupant.client as usize];
         let used_ns = task.used_ns.saturating_add(now.saturating_sub(occupant.since_ns));
         let ticks = u32::try_from(used_ns / self.tick_ns).unwrap_or(u32::MAX);
@@ -179,8 +185,8 @@ impl Goodness {
         (goodness > running).then_some(processor)
     }
 
-    fn is_queued(state: State) -> bool {
-        matches!(state, State::Ready | State::Running)
+    fn is_queued(state: ClientState) -> bool {
+        matches!(state, ClientState::Ready | ClientState::Running)
     }
 }
 
@@ -200,6 +206,7 @@ impl Policy for Goodness {
             self.queue.remove(0, client);
         }
         self.occupancy.leave(client);
+        // The next client of this number must not have the bonus of this one.
         self.previous.iter_mut().filter(|last| **last == Some(client)).for_each(|last| *last = None);
     }
 
@@ -222,6 +229,7 @@ impl Policy for Goodness {
             return None;
         }
         let (mut client, goodness) = self.best(processor)?;
+        // A best of 0: no ready client has a tick left, except perhaps one that has yielded.
         if goodness == 0 {
             self.recharge();
             (client, _) = self.best(processor)?;
@@ -230,6 +238,7 @@ impl Policy for Goodness {
         self.occupancy.enter(processor, client, now);
         let task = &mut self.tasks[client as usize];
         task.picked_for = processor;
+        // The counter is at least 1 now, and less than a tick is used, so the difference is positive.
         let slice_ns = self.tick_ns.saturating_mul(task.counter.into()) - task.used_ns;
         Some(Decision { client, slice_ns, grant: Grant::Share })
     }
@@ -237,12 +246,13 @@ impl Policy for Goodness {
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
         let Some(next) = self.roster.stop(client, stop) else { return };
         self.occupancy.leave(client);
-        // A decision that was given back is as if it had not been made.
+        // A decision that was given back counts as not made.
         if stop != Stop::Preempted || ran_ns > 0 {
             self.charge(client, ran_ns);
             self.place(client, stop);
         }
-        if next == State::Blocked {
+        // A client that goes on keeps its place: running clients stay in the queue, as in the kernel's.
+        if next == ClientState::Blocked {
             self.queue.remove(0, client);
         }
     }

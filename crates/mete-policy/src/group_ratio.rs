@@ -1,4 +1,4 @@
-//! Group ratio round robin, GR³: clients of like shares in groups, round robin within a group, and
+//! Group ratio round robin, GR³: clients of similar shares in groups, round robin within a group, and
 //! between groups by the ratio of their work (Caprita, Chan, Nieh, Stein and Zheng, *Group Ratio
 //! Round-Robin: O(1) Proportional Share Scheduling for Uniprocessor and Multiprocessor Systems*, USENIX
 //! 2005, §3).
@@ -6,7 +6,7 @@
 //! | | |
 //! |---|---|
 //! | selection, insertion | O(g) for g groups, and g is at most 21 whatever the number of clients; insertion and removal also a step for each processor |
-//! | fairness | with g groups and clients that are always ready, a client's service-time error stays between −(g − 1)(g − 2)/2 − 4 and g + 3 quanta; beside sleepers see below |
+//! | fairness | with g groups and clients that are always ready, a client's service-time error stays between −(g − 1)(g − 2)/2 − 4 and g + 3 quanta; for sleepers see below |
 //! | several processors | one set of groups serves all (see below) |
 //!
 //! Group k holds the clients with shares from 2ᵏ to 2ᵏ⁺¹ − 1; its weight is the sum of their shares, and
@@ -21,28 +21,28 @@
 //! stays between −(g − 1)(g − 2)/2 − 1 and g − 1: negative errors quadratic in g and positive ones linear,
 //! as the source has them; the tests hold every quantum of random groups to these figures.
 //!
-//! Time is counted in nanoseconds instead of quanta, so that one who stops early is charged what it
+//! Time is counted in nanoseconds instead of quanta, so that a client that stops early is charged what it
 //! used. Four rules are ours, because the source's clients neither sleep nor stop early:
 //!
 //! * Because the order is by weight, serving group i + 1 brings it back within its ratio to group i. So
-//!   going on or returning comes to serving the last group whose forerunner exceeds its ratio, or else
-//!   the first. That is what is looked for at each decision, and no index has to be kept right while
+//!   going on or returning amounts to serving the last group whose forerunner exceeds its ratio, or else
+//!   the first. Each decision looks for that group, and no index has to be kept right while
 //!   groups come, go and change places.
-//! * Each client has a virtual time of its own, its service divided by its share, and a group's work is the
-//!   sum of its clients', in service; the system's virtual time is the mean of all, weighted by their
-//!   shares. So a client that leaves takes what it was ahead or behind along. If that stayed, the others
-//!   of its group would have what it was entitled to while it was awake and did not use, and a hog
-//!   beside a sleeper more than its part.
+//! * Each client has a virtual time of its own, its service divided by its share. A group's work is the
+//!   sum of its clients', in service. The system's virtual time is the mean of all, weighted by their
+//!   shares. So a client that leaves takes along what it was ahead or behind. If that stayed, the others
+//!   of its group would have what the client was entitled to while it was awake and did not use, and a hog
+//!   beside a sleeper would have more than its part.
 //! * A client joins at its group's virtual time, in an empty group at the system's, or at its own if that is
 //!   later: sleeping saves nothing up, and blocking sheds nothing. A group's clients stand for each other
-//!   where groups are compared, so one that joined elsewhere would make the rest of its group seem to be
+//!   where groups are compared. So a client that joined elsewhere would make the rest of its group seem to be
 //!   ahead or behind.
 //! * A group cannot be served while its clients run on other processors. It falls behind without
-//!   having a claim, so at each change of weights no group's lead over the one that is furthest behind
+//!   having a claim. So at each change of weights no group's lead over the one that is furthest behind
 //!   counts for more than the bound of the uniprocessor algorithm allows. The source's front log
 //!   and weight readjustment for several processors (§4) are not implemented.
 //!
-//! Beside sleepers nothing is proved. What the tests hold: of two clients with shares 3 and 1 that always
+//! With sleepers nothing is proved. The tests hold this: of two clients with shares 3 and 1 that always
 //! compute, beside one that sleeps (sixteen kinds of it, with shares from 1 to 7), the first has three times what
 //! the second has, to within 15 quanta, after 10 s and after 300 s.
 
@@ -51,19 +51,19 @@ use alloc::vec::Vec;
 
 use crate::progress::Progress;
 use crate::queue::Queues;
-use crate::roster::{Roster, State};
+use crate::roster::{ClientState, Roster};
 use crate::virtual_time::{Account, ORIGIN, VirtualTime, lead, quantum_ns, service, shifted};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
-/// One for each power of two up to the largest share.
+/// The number of groups: one for each power of two up to the largest share.
 const GROUPS: usize = Share::MAX.get().ilog2() as usize + 1;
 
-/// No group leads by more quanta of the one that is furthest behind: that one's error is above
-/// −(g − 1)(g − 2)/2 − 1, its own below g − 1, and g is 21.
+/// The most quanta of the furthest-behind group by which another group leads. The error of the group behind is
+/// above −(g − 1)(g − 2)/2 − 1, that of the other below g − 1, and g is 21.
 const MOST_LEAD_QUANTA: i128 = 256;
 
-/// Works are made relative before they can grow beyond what products with weights leave room for, and no run
-/// counts for more: five hours.
+/// Five hours. Works are made relative before they exceed this, so that products with weights have room; no run
+/// counts for more.
 const MOST_RUN_NS: Nanoseconds = 1 << 44;
 
 #[derive(Clone, Copy, Default)]
@@ -71,16 +71,16 @@ struct Group {
     /// The sum of the shares of its clients that are ready or running.
     weight: u64,
     /// The sum of their virtual times beyond [`GroupRatio::level`], in units of service, and a quantum for each
-    /// that runs.
+    /// client that runs.
     work: i128,
     ready: u32,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Turn {
+struct RoundTurn {
     /// The deficit times 2ᵏ: nanoseconds are scaled instead of shares, so that nothing is rounded.
     deficit: i128,
-    /// It has had this round's part already.
+    /// The client has had this round's part already.
     in_turn: bool,
 }
 
@@ -88,15 +88,15 @@ struct Turn {
 pub struct GroupRatio {
     roster: Roster,
     queues: Queues,
-    turns: Vec<Turn>,
+    turns: Vec<RoundTurn>,
     accounts: Vec<Account>,
     progress: Progress,
     groups: [Group; GROUPS],
     /// The virtual time that works are relative to.
     level: VirtualTime,
-    /// All groups by weight, the heaviest first, and of equals that of the larger shares; empty ones last.
+    /// All groups by weight, the heaviest first; of equal weights that of the larger shares first; empty ones last.
     order: [usize; GROUPS],
-    /// How many of them are not empty.
+    /// How many groups are not empty.
     occupied: usize,
     quantum_ns: Nanoseconds,
 }
@@ -108,7 +108,7 @@ impl GroupRatio {
         GroupRatio {
             roster: Roster::new(setup),
             queues: Queues::new(GROUPS, setup.clients),
-            turns: vec![Turn::default(); setup.clients as usize],
+            turns: vec![RoundTurn::default(); setup.clients as usize],
             accounts: Account::all(setup),
             progress: Progress::new(setup, quantum_ns(setup)),
             groups: [Group::default(); GROUPS],
@@ -123,30 +123,37 @@ impl GroupRatio {
         self.roster.share(client).get().ilog2() as usize
     }
 
-    /// The last group with somebody ready that is due since the one before it has had more than its part;
-    /// or else the first with somebody ready.
+    /// The last group with a ready client that is due because the group before it has had more than its part;
+    /// or else the first group with a ready client.
     fn next_group(&self) -> Option<usize> {
         let order = &self.order[..self.occupied];
-        let ready = |&&group: &&usize| self.groups[group].ready > 0;
-        let due = order.windows(2).rev().find(|pair| ready(&&pair[1]) && self.exceeds(pair[0], pair[1]));
-        due.map(|pair| &pair[1]).or_else(|| order.iter().find(ready)).copied()
+        // Backwards: the source walks on as long as groups are due, so the last of them is served (§3.1).
+        let due =
+            order.windows(2).rev().find(|pair| self.is_ready(pair[1]) && self.exceeds(pair[0], pair[1]));
+        due.map(|pair| pair[1]).or_else(|| order.iter().copied().find(|&group| self.is_ready(group)))
     }
 
-    /// Whether a group has had more than its part beside the next one, one quantum ahead for both.
+    fn is_ready(&self, group: usize) -> bool {
+        self.groups[group].ready > 0
+    }
+
+    /// Whether a group has had more than its part in comparison with the next one, one quantum ahead for both.
     fn exceeds(&self, group: usize, next: usize) -> bool {
         let (group, next) = (&self.groups[group], &self.groups[next]);
-        let ahead = |work: i128| work.saturating_add(service(self.quantum_ns));
-        ahead(group.work).saturating_mul(next.weight.into())
-            > ahead(next.work).saturating_mul(group.weight.into())
+        // (W₁ + 1) / (W₂ + 1) > weight₁ / weight₂ without division, so that nothing is rounded.
+        let quantum = service(self.quantum_ns);
+        group.work.saturating_add(quantum).saturating_mul(next.weight.into())
+            > next.work.saturating_add(quantum).saturating_mul(group.weight.into())
     }
 
-    /// What a group, or all, were charged for quanta that are not used yet.
+    /// The part of a group's charges, or of all charges, that stands for quanta that are not used yet.
     fn unused(&self, group: Option<usize>, now: Nanoseconds) -> i128 {
-        let is_of = |client| {
-            let runs = self.roster.state(client) == State::Running;
+        let unused = self.progress.unused(now).filter(|&(client, _)| {
+            // `set_share` takes a client that runs out of its group for a moment.
+            let runs = self.roster.state(client) == ClientState::Running;
             runs && group.is_none_or(|group| self.group_of(client) == group)
-        };
-        self.progress.unused(now).filter(|&(client, _)| is_of(client)).map(|(_, ns)| service(ns)).sum()
+        });
+        unused.map(|(_, unused_ns)| service(unused_ns)).sum()
     }
 
     /// The virtual time of a group with clients in it.
@@ -155,7 +162,7 @@ impl GroupRatio {
         shifted(self.level, (work - self.unused(Some(group), now)).div_euclid(i128::from(weight.max(1))))
     }
 
-    /// The mean virtual time of all who are ready or running; the last such while nobody is.
+    /// The mean virtual time of all clients that are ready or running; the last such while there is none.
     fn system_time(&self, now: Nanoseconds) -> VirtualTime {
         let weight: i128 = self.groups.iter().map(|group| i128::from(group.weight)).sum();
         if weight == 0 {
@@ -165,7 +172,7 @@ impl GroupRatio {
         shifted(self.level, (work - self.unused(None, now)).div_euclid(weight))
     }
 
-    /// Puts a client that wakes no earlier than where those are that it joins.
+    /// Puts a client that wakes no earlier than the clients that it joins.
     fn catch_up(&mut self, client: ClientId, now: Nanoseconds) {
         let group = self.group_of(client);
         let empty = self.groups[group].weight == 0;
@@ -175,6 +182,7 @@ impl GroupRatio {
 
     /// Adds a client to its group.
     fn join(&mut self, client: ClientId, now: Nanoseconds) {
+        // Relative to the present first: the sums are then as small as they can be.
         self.relate_works(now);
         let share = self.roster.share(client).get();
         let beyond = lead(self.accounts[client as usize].time(), self.level);
@@ -184,8 +192,8 @@ impl GroupRatio {
         self.sort();
     }
 
-    /// Takes a client that does not run out of its group. Where works have been limited, on several processors,
-    /// its own virtual time may be far from its group's: then it takes its part of the group's work.
+    /// Takes a client, which does not run now, out of its group. Where works have been limited, on several processors,
+    /// its own virtual time may be far from its group's: then it takes its part of the group's work along.
     fn leave(&mut self, client: ClientId, now: Nanoseconds) {
         self.relate_works(now);
         let share = self.roster.share(client).get();
@@ -200,6 +208,7 @@ impl GroupRatio {
         let group = &mut self.groups[group];
         group.weight = group.weight.saturating_sub(share.into());
         let rest = group.work.saturating_sub(beyond.saturating_mul(share.into()));
+        // An empty group has no work; what rounding left would count for the next client that joins.
         group.work = if group.weight == 0 { 0 } else { rest };
         self.sort();
     }
@@ -208,7 +217,7 @@ impl GroupRatio {
     fn sort(&mut self) {
         let groups = &self.groups;
         let rank = |group: usize| (groups[group].weight, group);
-        // In place: at most 21 entries, of which one is out of its place.
+        // In place: at most 21 entries, one of which is out of its place.
         for place in 1..GROUPS {
             let mut here = place;
             while here > 0 && rank(self.order[here]) > rank(self.order[here - 1]) {
@@ -228,6 +237,7 @@ impl GroupRatio {
             group.work = group.work.saturating_sub(passed.saturating_mul(group.weight.into()));
         }
         let Some(behind) = self.furthest_behind() else { return };
+        // From here on: no group leads by more than the uniprocessor algorithm allows.
         let Group { work: least, weight: base, .. } = self.groups[behind];
         let base = i128::from(base);
         let most = service(self.quantum_ns) * MOST_LEAD_QUANTA;
@@ -235,25 +245,26 @@ impl GroupRatio {
             let weight = i128::from(group.weight);
             let level = (least / base).saturating_mul(weight);
             let most = most.max((most / base).saturating_mul(weight));
+            // One more unit for each share makes up for the division of `least`, which is rounded.
             group.work = group.work.min(level.saturating_add(weight).saturating_add(most));
         }
     }
 
     /// The group with the least work for its weight; the lightest of equals.
     fn furthest_behind(&self) -> Option<usize> {
-        let served = |group: usize| self.groups[group].work;
-        let weight = |group: usize| i128::from(self.groups[group].weight);
         let order = self.order[..self.occupied].iter().copied();
-        order.reduce(|least, group| {
-            let sooner =
-                served(group).saturating_mul(weight(least)) <= served(least).saturating_mul(weight(group));
-            if sooner { group } else { least }
-        })
+        order.reduce(|least, group| if self.is_no_further(group, least) { group } else { least })
     }
 
-    /// Takes out a client that is ready, or was running, and what its group was charged ahead for it then.
-    fn leave_group(&mut self, client: ClientId, state: State, now: Nanoseconds) {
-        if state == State::Ready {
+    /// Whether a group has had no more work for its weight than another one.
+    fn is_no_further(&self, group: usize, other: usize) -> bool {
+        let (group, other) = (&self.groups[group], &self.groups[other]);
+        group.work.saturating_mul(other.weight.into()) <= other.work.saturating_mul(group.weight.into())
+    }
+
+    /// Takes out a client that is ready, or was running. The charge ahead for its run goes with it.
+    fn leave_group(&mut self, client: ClientId, state: ClientState, now: Nanoseconds) {
+        if state == ClientState::Ready {
             self.dequeue(client);
         } else {
             let group = self.group_of(client);
@@ -262,10 +273,10 @@ impl GroupRatio {
         self.leave(client, now);
     }
 
-    fn join_group(&mut self, client: ClientId, state: State, now: Nanoseconds) {
-        self.turns[client as usize] = Turn::default();
+    fn join_group(&mut self, client: ClientId, state: ClientState, now: Nanoseconds) {
+        self.turns[client as usize] = RoundTurn::default();
         self.join(client, now);
-        if state == State::Ready {
+        if state == ClientState::Ready {
             self.enqueue(client, false);
         } else {
             self.charge_ahead(self.group_of(client), now);
@@ -289,8 +300,8 @@ impl GroupRatio {
         self.queues.remove(group, client);
     }
 
-    /// Charges a group for a whole quantum before it is known what is used, so that a decision for
-    /// another processor, or one ahead, sees it.
+    /// Charges a group for a whole quantum before it is known how much is used, so that a decision for
+    /// another processor, or a decision that is taken ahead, counts it.
     fn charge_ahead(&mut self, group: usize, now: Nanoseconds) {
         let work = &mut self.groups[group].work;
         *work = work.saturating_add(service(self.quantum_ns));
@@ -303,14 +314,14 @@ impl GroupRatio {
         let (group, ran_ns) = (self.group_of(client), ran_ns.min(MOST_RUN_NS));
         let least = self.least_deficit(client);
         self.accounts[client as usize].charge(ran_ns);
-        // Exactly, so that equal works compare as equal; accounts, which are rounded, say who takes what along.
+        // Exact, so that equal works compare as equal. Accounts, which are rounded, say what a client takes along.
         let work = &mut self.groups[group].work;
         *work = work.saturating_add(service(ran_ns)).saturating_sub(service(self.quantum_ns));
         let turn = &mut self.turns[client as usize];
         turn.deficit = (turn.deficit - (i128::from(ran_ns) << group)).max(least);
     }
 
-    /// What a client is given in a round, scaled as its deficit is: share × quantum.
+    /// The time that a client is given in a round, scaled as its deficit is: share × quantum.
     fn part(&self, client: ClientId) -> i128 {
         i128::from(self.roster.share(client).get()) * i128::from(self.quantum_ns)
     }
@@ -321,15 +332,17 @@ impl GroupRatio {
     }
 
     /// A debt leaves at least one nanosecond of the next round's part, so that no turn is skipped.
+    // 2ᵏ is a nanosecond in the deficit's scale.
     fn least_deficit(&self, client: ClientId) -> i128 {
         (1 << self.group_of(client)) - self.part(client)
     }
 
-    /// Begins a turn, or goes on with one; the slice, a quantum unless there is less left.
+    /// Begins a turn, or goes on with one, and answers the slice: a quantum, or what is left if that is less.
     fn open_turn(&mut self, client: ClientId) -> Nanoseconds {
         let (part, group) = (self.part(client), self.group_of(client));
         let turn = &mut self.turns[client as usize];
         if !turn.in_turn {
+            // In scaled time a round's part is share × quantum; divided by 2ᵏ it is 1 to just under 2 quanta.
             turn.deficit += part;
             turn.in_turn = true;
         }
@@ -344,10 +357,12 @@ impl GroupRatio {
     }
 
     /// Whether a client that stopped goes on with its turn: it was interrupted, or has another whole
-    /// quantum.
+    /// quantum left.
     fn goes_on(&self, client: ClientId, stop: Stop) -> bool {
         let needed = match stop {
+            // At least a nanosecond: with less there is nothing to go on with.
             Stop::Preempted => 1 << self.group_of(client),
+            // The fraction of a quantum that is left is the deficit of the next round (§3.2).
             Stop::Expired => self.whole_quantum(client),
             Stop::Yielded | Stop::Blocked => return false,
         };
@@ -362,40 +377,40 @@ impl Policy for GroupRatio {
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         if self.roster.add(client, domain, share) {
-            self.turns[client as usize] = Turn::default();
+            self.turns[client as usize] = RoundTurn::default();
             self.accounts[client as usize] = Account::new(share, self.quantum_ns, ORIGIN);
         }
     }
 
     fn remove(&mut self, client: ClientId, now: Nanoseconds) {
         let state = self.roster.remove(client);
-        if matches!(state, State::Ready | State::Running) {
+        if matches!(state, ClientState::Ready | ClientState::Running) {
             self.progress.leave(client, now);
             self.leave_group(client, state, now);
         }
     }
 
-    /// A client with a new share begins a new turn: at once if it runs, or else at the end of the queue. What
-    /// it is ahead or behind stays the same service.
+    /// A client with a new share begins a new turn: at once if it runs, or else at the end of the queue. Its lead
+    /// or lag stays the same service.
     fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
         let state = self.roster.state(client);
-        if state == State::Absent || self.roster.share(client) == share {
+        if state == ClientState::Absent || self.roster.share(client) == share {
             return;
         }
         let time = self.system_time(now);
-        if state == State::Blocked {
+        if state == ClientState::Blocked {
             self.roster.set_share(client, share);
-            self.turns[client as usize] = Turn::default();
+            self.turns[client as usize] = RoundTurn::default();
             self.accounts[client as usize].set_share(share, self.quantum_ns, time);
             return;
         }
-        // It does not count as running while it is in no group.
+        // While it is in no group it does not count as running, or `unused` would take its charge off twice.
         self.roster.stop(client, Stop::Preempted);
         self.leave_group(client, state, now);
         self.roster.set_share(client, share);
         self.accounts[client as usize].set_share(share, self.quantum_ns, time);
         self.join_group(client, state, now);
-        if state == State::Running {
+        if state == ClientState::Running {
             self.roster.run(client);
         }
     }
@@ -426,13 +441,15 @@ impl Policy for GroupRatio {
         let Some(next) = self.roster.stop(client, stop) else { return };
         self.progress.leave(client, now);
         self.settle(client, ran_ns);
-        if next == State::Blocked {
+        if next == ClientState::Blocked {
+            // A blocked client keeps a debt, and loses what was left of its turn.
             self.close_turn(client, 0);
             self.leave(client, now);
             return;
         }
         let goes_on = self.goes_on(client, stop);
         if !goes_on {
+            // At most one round's part is carried over, so that no client saves time up by yielding.
             self.close_turn(client, self.part(client));
         }
         self.enqueue(client, goes_on);

@@ -1,4 +1,4 @@
-//! What a dispatching policy is asked and told: the [`Policy`] trait and the values in its calls.
+//! The interface of dispatching policies: the [`Policy`] trait and the values in its calls.
 
 use alloc::boxed::Box;
 use core::num::NonZeroU32;
@@ -9,18 +9,18 @@ use crate::{DomainIndex, ProcessorId};
 /// A client's number, dense from 0: the entity that is scheduled (a task, a virtual processor).
 pub type ClientId = u32;
 
-/// Time in nanoseconds, since some origin of the owner's, or a length of it.
+/// A time in nanoseconds since an origin that the owner chooses, or a length of time.
 pub type Nanoseconds = u64;
 
 /// A client's or domain's share: its weight relative to the others that compete with it.
 ///
-/// Never zero, so that no policy need say what a share of nothing is, and at most [`Share::MAX`], so
-/// that sums and products of shares fit the integers that the policies' bounds are exact in.
+/// A share is never zero, so no policy has to say what a share of zero means. It is at most [`Share::MAX`], so
+/// that sums and products of shares fit the integers in which the policies' bounds are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Share(NonZeroU32);
 
 impl Share {
-    /// One: what an unweighted client has.
+    /// One: the share of an unweighted client.
     pub const ONE: Share = Share(NonZeroU32::MIN);
     /// The largest share, 2²⁰.
     pub const MAX: Share = Share(NonZeroU32::new(1 << 20).expect("2^20 is not zero"));
@@ -41,19 +41,19 @@ impl Share {
     }
 }
 
-/// What a policy is made for. Nothing grows later: calls with numbers beyond these are read as
+/// The dimensions that a policy is made for. Nothing grows later: calls with numbers beyond these are read as
 /// "nothing happened".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// How many clients there may be at a time; their numbers are below this.
+    /// The largest number of clients at a time; client numbers are below this.
     pub clients: u32,
-    /// How many domains there may be, the root (domain 0) included; at least 1.
+    /// The number of domains, the root (domain 0) included; at least 1.
     pub domains: DomainIndex,
-    /// How many processors there are; at least 1.
+    /// The number of processors; at least 1.
     pub processors: ProcessorId,
-    /// The slice that a client is given, the papers' time unit, in nanoseconds; at least 1.
+    /// The slice that a client is given, in nanoseconds: the papers' time unit; at least 1.
     pub quantum_ns: Nanoseconds,
-    /// Where randomised policies start; the same seed and calls give the same answers.
+    /// The seed of randomised policies; the same seed and calls give the same answers.
     pub seed: u64,
 }
 
@@ -65,43 +65,44 @@ impl Setup {
     }
 }
 
-/// Why a client was chosen. Owners log it; policies that boost nobody always say [`Grant::Share`].
+/// Why a client was chosen. Owners log it; policies without boosts always say [`Grant::Share`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grant {
-    /// It is its turn.
+    /// It is the client's turn.
     #[default]
     Share,
-    /// It was boosted because it woke with something left (credit scheduler, TAVS paper §2.2).
+    /// The client was boosted because it woke with credit left (credit scheduler, TAVS paper §2.2).
     WakeBoost,
-    /// It was boosted for an event that is aimed at an I/O-bound task in it (TAVS paper §3.4).
+    /// The client was boosted for an event that is aimed at an I/O-bound task in it (TAVS paper §3.4).
     PartialBoost,
 }
 
 /// A proposal: let this client run next, for at most this long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Who runs next. The policy counts it as running from now on.
+    /// The client that runs next. The policy counts it as running from now on.
     pub client: ClientId,
-    /// For how long at most, in nanoseconds.
+    /// The longest time that it may run, in nanoseconds.
     pub slice_ns: Nanoseconds,
-    /// Why.
+    /// Why it was chosen.
     pub grant: Grant,
 }
 
 /// Why a client left its processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Its slice was used up; it goes on being runnable.
+    /// It used its slice up, and stays runnable.
     Expired,
-    /// It had to give way, or the decision could not be carried out; it goes on being runnable.
+    /// It had to give way, or the decision could not be carried out; it stays runnable.
     Preempted,
-    /// It gave way by itself (`sched_yield`); it goes on being runnable.
+    /// It gave way by itself (`sched_yield`), and stays runnable.
     Yielded,
-    /// It waits for something, or has ended. The next word about it is a wake-up or its removal.
+    /// It waits for something, or has ended. The next call about it is a wake-up or its removal.
     Blocked,
 }
 
-/// A dispatching policy: told what happens to clients, it answers who runs next and for how long.
+/// A dispatching policy: its owner tells it what happens to clients; it answers which client runs next, and for
+/// how long.
 ///
 /// # The life of a client
 ///
@@ -114,28 +115,28 @@ pub enum Stop {
 ///                        └─────────────Blocked───────────┘
 /// ```
 ///
-/// `remove` takes a client out of any state. A call that does not fit a client's state (waking one
-/// that is ready, a number out of range, a removal of nobody) changes nothing.
+/// `remove` takes a client out of any state. A call that does not fit a client's state changes nothing: waking a
+/// client that is ready, a number out of range, the removal of an absent client.
 ///
 /// # What an owner may rely on, and what it may not
 ///
-/// * [`pick`](Policy::pick) answers a client that is ready, and answers one whenever one is ready that
-///   may run on that processor.
+/// * [`pick`](Policy::pick) answers a client that is ready. If a client is ready that may run on that processor,
+///   `pick` answers one.
 /// * `pick` may be called ahead: once before the running client's [`ran`](Policy::ran) is known. A live
-///   owner hears of the end of a slice after it has had to have the next decision at hand.
+///   owner learns of the end of a slice only after it has needed the next decision.
 /// * A decision that cannot be carried out is given back by `ran(client, 0, Stop::Preempted, now)`.
-/// * Times of events need not come in order: an owner that hears of several processors in batches
+/// * Times of events need not come in order: an owner that learns of several processors in batches
 ///   passes each event's own time. A policy must not read a difference of two times as positive
 ///   without saturating.
-/// * Of one instant, an owner that can tells of ticks first, of wake-ups next, of who stopped then, and picks
-///   last. One that picks before a wake-up of the same time loses nothing by it but the order: virtual time
-///   goes on while a quantum is used, not when it is given.
+/// * If an owner can choose the order of events of one instant, it reports ticks first, then wake-ups, then stops,
+///   and picks last. An owner that picks before a wake-up of the same time changes nothing but the order: virtual
+///   time goes on while a quantum is used, not when it is given.
 /// * No call allocates, blocks, or takes longer than the policy's documentation says.
 pub trait Policy {
-    /// The policy's short name: what `--policy` takes.
+    /// The policy's short name: the argument of `--policy`.
     fn name(&self) -> &'static str;
 
-    /// Makes a domain known: a group of clients, inside `parent` (0 is the root), with its own share of
+    /// Makes a domain known: a group of clients inside `parent` (0 is the root), with its own share of
     /// what the parent has. Policies without groups give each client its own share and ignore this.
     fn add_domain(&mut self, domain: DomainIndex, parent: DomainIndex, share: Share) {
         let _ = (domain, parent, share);
@@ -155,35 +156,35 @@ pub trait Policy {
     /// Changes a client's share, whatever it is doing.
     fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds);
 
-    /// A client became runnable. `Some(processor)`: whoever runs there should give way at once; the
-    /// owner stops it, says so by [`ran`](Policy::ran) with [`Stop::Preempted`], and picks anew. Until
+    /// A client became runnable. `Some(processor)`: the client that runs there should give way at once. The
+    /// owner stops it, reports that by [`ran`](Policy::ran) with [`Stop::Preempted`], and picks anew. Until
     /// then the processor is promised: another client that wakes gets the same answer only if it is better
-    /// than the one that it was promised to. An
-    /// owner with an idle processor picks for that one in any case.
+    /// than the client to which the processor was promised. An owner with an idle processor picks for that
+    /// processor in any case.
     #[must_use = "the policy may want a processor to be taken from its client"]
     fn wake(&mut self, client: ClientId, now: Nanoseconds) -> Option<ProcessorId>;
 
-    /// Who runs next on this processor; `None` when nobody is ready, or there is no such processor.
+    /// The client that runs next on this processor; `None` if no client is ready or the processor does not exist.
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision>;
 
     /// A running client left its processor after `ran_ns` of processor time.
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds);
 
-    /// How often [`tick`](Policy::tick) wants to be called for each processor; `None` for policies that
-    /// go by slices alone.
+    /// The period in which [`tick`](Policy::tick) is to be called for each processor; `None` for policies that
+    /// need slices alone.
     fn tick_ns(&self) -> Option<Nanoseconds> {
         None
     }
 
-    /// The periodic interrupt on one processor. `true`: whoever runs there should give way.
+    /// The periodic interrupt on one processor. `true`: the client that runs there should give way.
     #[must_use = "the policy may want the processor to be taken from its client"]
     fn tick(&mut self, processor: ProcessorId, now: Nanoseconds) -> bool {
         let _ = (processor, now);
         false
     }
 
-    /// Something was seen from outside the clients that task-aware policies go by (TAVS paper, §3, §4).
-    /// The answer is [`wake`](Policy::wake)'s.
+    /// The owner saw something from outside the clients that task-aware policies use (TAVS paper, §3, §4).
+    /// The answer means the same as [`wake`](Policy::wake)'s.
     #[must_use = "the policy may want a processor to be taken from its client"]
     fn observe(&mut self, observation: Observation, now: Nanoseconds) -> Option<ProcessorId> {
         let _ = (observation, now);

@@ -1,8 +1,7 @@
-//! Scheduling policies: who runs next, where, and for how long. Pure code.
+//! Scheduling policies: which client runs next, where, and for how long. Pure code.
 //!
-//! A policy is a value (design decision D8). Whoever owns it, the live scheduler, a replayer or a
-//! simulator, tells it what happened and carries out what it answers; none of them has a copy of
-//! the logic.
+//! A policy is a value (design decision D8). Its owner is the live scheduler, a replayer or a simulator. The owner
+//! tells the policy what happened and carries out what the policy answers. No owner has a copy of the logic.
 //!
 //! ```text
 //!   log analysis ─┐                       ┌─▶ actuator (sched_ext, dispatcher, sched_setaffinity)
@@ -10,23 +9,23 @@
 //!   simulator    ─┘                       └─▶ simulated machine
 //! ```
 //!
-//! What every policy in this crate keeps to, and what a new one has to:
+//! Every policy in this crate keeps to these rules, and a new policy has to:
 //!
 //! 1. **No clock and no I/O.** Time comes as an argument, in periods or nanoseconds. The same calls
-//!    give the same answers. The crate has no `std`, so the compiler sees to it.
-//! 2. **Identifiers are dense indices.** Clients, domains and processors are numbers from 0; all state
-//!    lies in arrays that are made once, in the constructor. A decision allocates nothing.
-//! 3. **No sequence of calls panics.** What makes no sense (a domain out of range, a slice too short)
+//!    give the same answers. The crate has no `std`, so the compiler enforces this rule.
+//! 2. **Identifiers are dense indices.** Clients, domains and processors are numbers from 0. All state
+//!    lies in arrays that the constructor allocates. A decision allocates nothing.
+//! 3. **No sequence of calls panics.** A call that makes no sense (a domain out of range, a slice too short)
 //!    is read as "nothing happened". Sums saturate.
-//! 4. **Numbers are integers**, shares of a processor in [`Permille`], so that results do not depend
+//! 4. **Numbers are integers.** Shares of a processor are in [`Permille`]. So results do not depend
 //!    on the order of floating-point sums.
-//! 5. **A decision is a proposal.** The owner may fail to carry it out and says so; the policy then
+//! 5. **A decision is a proposal.** If the owner cannot carry it out, the owner says so, and the policy then
 //!    stands where it stood before.
 //!
 //! There are two kinds of decision. A *placement* policy is asked once a period where domains
-//! should run: [`affinity`]. A *dispatching* policy takes events (wake, block, ran for, tick, what a
-//! guest was seen to do) and answers who runs next and for how long: everything that implements
-//! [`Policy`], one module each, by name in [`CATALOG`].
+//! should run: [`affinity`]. A *dispatching* policy takes events (a client woke, blocked, or ran for a time; a
+//! tick; something that a guest was seen to do) and answers which client runs next and for how long. Dispatching
+//! policies implement [`Policy`], have one module each, and are listed by name in [`CATALOG`].
 //!
 //! ```
 //! use mete_policy::{CATALOG, Setup, Share, Stop};
@@ -34,7 +33,7 @@
 //! let mut policy = (CATALOG[0].make)(&Setup::for_clients(2));
 //! for client in 0..2 {
 //!     policy.add(client, 0, Share::ONE, 0);
-//!     assert_eq!(policy.wake(client, 0), None, "there is nobody to be preempted");
+//!     assert_eq!(policy.wake(client, 0), None, "no client runs that could be preempted");
 //! }
 //! let first = policy.pick(0, 0).expect("two are ready");
 //! policy.ran(first.client, first.slice_ns, Stop::Expired, first.slice_ns);
@@ -100,5 +99,5 @@ pub use wrr::WeightedRoundRobin;
 pub type ProcessorId = u16;
 /// A domain's number, dense from 0.
 pub type DomainIndex = u16;
-/// Thousandths: of one processor where it is a share, of one task where it is a queue's length.
+/// Thousandths: of one processor for a share, of one task for the length of a queue.
 pub type Permille = u32;

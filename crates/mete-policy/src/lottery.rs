@@ -5,36 +5,36 @@
 //! |---|---|
 //! | selection, insertion | O(log N) steps in a tree of partial ticket sums (§4.2) |
 //! | fairness | in the mean: of n decisions a client with the part p of all tickets wins n × p, with a standard deviation of √(n p (1 − p)) (§2.2); nothing is promised of one decision |
-//! | several processors | one lottery serves all; the tickets of those who run elsewhere are not in it |
+//! | several processors | one lottery serves all; the tickets of clients that run elsewhere are not in it |
 //!
-//! A client has as many tickets as its share says. One that uses only the fraction f of its quantum
+//! A client has as many tickets as its share says. A client that uses only the fraction f of its quantum
 //! holds 1/f times as many until it is next chosen, so that its processor time stays in proportion
-//! (§3.4, compensation tickets). Tickets are counted in sixteenths so that a fraction of a ticket is
-//! worth something, too, and f counts as 1/256 where it is less: the source has no such limit, but
+//! (§3.4, compensation tickets). Tickets are counted in sixteenths, so that a fraction of a ticket is
+//! worth something, too. A fraction f below 1/256 counts as 1/256: the source has no such limit, but
 //! with it no sum can overflow. A client that blocks without having run at all gets that much.
 //!
 //! The generator is the source's (appendix A): Park and Miller's, S' = 16807 S mod (2³¹ − 1). A drawing
 //! joins two of its numbers into one of 62 bits, because shares may add up to more than 2³¹, and scales
-//! it to the number of tickets. The seed is [`Setup::seed`]: the same seed and calls, the same schedule.
+//! that to the number of tickets. The seed is [`Setup::seed`]: the same seed and calls give the same schedule.
 //!
-//! Tickets are not made in currencies and not lent (§3.3, §3.1): domains do not count.
+//! There are no currencies of tickets, and tickets are not lent (§3.3, §3.1): domains do not count.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::roster::{Roster, State};
+use crate::roster::{ClientState, Roster};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 /// One ticket, in the units that are drawn from.
 const TICKET: u64 = 16;
-/// The most that compensation multiplies a client's tickets by.
+/// The most by which compensation multiplies a client's tickets.
 const MOST_COMPENSATION: u64 = 256;
 
 /// The lottery policy.
 pub struct Lottery {
     roster: Roster,
-    tickets: Sums,
-    /// What each client's tickets count while it is compensated; 0 while it is not.
+    tickets: TicketSums,
+    /// The number that each client's tickets count for while it is compensated; 0 while it is not.
     compensated: Vec<u64>,
     generator: ParkMiller,
     quantum_ns: Nanoseconds,
@@ -46,7 +46,7 @@ impl Lottery {
     pub fn new(setup: &Setup) -> Lottery {
         Lottery {
             roster: Roster::new(setup),
-            tickets: Sums::new(setup.clients),
+            tickets: TicketSums::new(setup.clients),
             compensated: vec![0; setup.clients as usize],
             generator: ParkMiller::new(setup.seed),
             quantum_ns: setup.quantum_ns.max(1),
@@ -55,16 +55,19 @@ impl Lottery {
 
     fn enter(&mut self, client: ClientId) {
         let plain = u64::from(self.roster.share(client).get()) * TICKET;
+        // Compensation never takes tickets away: 1/f is at least 1 (§3.4).
         self.tickets.set(client, plain.max(self.compensated[client as usize]));
     }
 
-    /// The tickets of a client that ran so much of its quantum; 0 where it used all of it.
+    /// The tickets of a client that ran for `ran_ns` of its quantum; 0 where it used all of it.
     fn compensation(&self, client: ClientId, ran_ns: Nanoseconds) -> u64 {
         if ran_ns >= self.quantum_ns {
             return 0;
         }
         let plain = u128::from(self.roster.share(client).get()) * u128::from(TICKET);
+        // A client that did not run at all counts as one that ran 1 ns: the limit below applies to both.
         let ran_ns = u128::from(ran_ns.max(1));
+        // Rounded to the nearest sixteenth of a ticket.
         let inflated = (plain * u128::from(self.quantum_ns) + ran_ns / 2) / ran_ns;
         // At most 2²⁰ × 16 × 256 = 2³², so all of 2³² clients' tickets fit a u64.
         u64::try_from(inflated.min(plain * u128::from(MOST_COMPENSATION) - 1)).unwrap_or(0)
@@ -83,17 +86,18 @@ impl Policy for Lottery {
     }
 
     fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
-        if self.roster.remove(client) == State::Ready {
+        if self.roster.remove(client) == ClientState::Ready {
             self.tickets.set(client, 0);
         }
     }
 
     fn set_share(&mut self, client: ClientId, share: Share, _now: Nanoseconds) {
         let state = self.roster.set_share(client, share);
-        if state != State::Absent {
+        if state != ClientState::Absent {
+            // A compensation belongs to the tickets that it was computed from.
             self.compensated[client as usize] = 0;
         }
-        if state == State::Ready {
+        if state == ClientState::Ready {
             self.enter(client);
         }
     }
@@ -110,6 +114,7 @@ impl Policy for Lottery {
             return None;
         }
         let winner = self.tickets.holder(self.generator.below(self.tickets.total()));
+        // The winner's tickets are not in the lottery while it runs; `ran` puts them back.
         self.tickets.set(winner, 0);
         self.roster.run(winner);
         Some(Decision { client: winner, slice_ns: self.quantum_ns, grant: Grant::Share })
@@ -117,25 +122,25 @@ impl Policy for Lottery {
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, _now: Nanoseconds) {
         let Some(next) = self.roster.stop(client, stop) else { return };
-        // A decision that was given back has used nothing of what the client had.
+        // A decision that was given back has used nothing of the client's compensation.
         if stop != Stop::Preempted || ran_ns > 0 {
             self.compensated[client as usize] = self.compensation(client, ran_ns);
         }
-        if next == State::Ready {
+        if next == ClientState::Ready {
             self.enter(client);
         }
     }
 }
 
 /// A complete binary tree whose leaves are the clients' tickets and whose nodes are sums of two.
-struct Sums {
+struct TicketSums {
     /// The root is 1, the children of n are 2n and 2n + 1, the leaves are the last half.
     nodes: Vec<u64>,
 }
 
-impl Sums {
-    fn new(clients: u32) -> Sums {
-        Sums { nodes: vec![0; 2 * (clients.max(1) as usize).next_power_of_two()] }
+impl TicketSums {
+    fn new(clients: u32) -> TicketSums {
+        TicketSums { nodes: vec![0; 2 * (clients.max(1) as usize).next_power_of_two()] }
     }
 
     fn total(&self) -> u64 {
@@ -144,21 +149,23 @@ impl Sums {
 
     /// Sets a client's tickets; the client is one of those that the tree was made for.
     fn set(&mut self, client: ClientId, tickets: u64) {
+        // The client is below the number of leaves, which is rounded up to a power of two.
         let mut node = self.nodes.len() / 2 + client as usize;
         let (before, after) = (self.nodes[node], tickets);
         while node > 0 {
-            // Every sum on the way holds what was there before.
+            // Every sum on the way to the root holds `before`, so the subtraction cannot wrap.
             self.nodes[node] = self.nodes[node] - before + after;
             node /= 2;
         }
     }
 
-    /// Who holds the ticket of this number, below the total.
+    /// The client that holds the ticket of this number, which is below the total.
     fn holder(&self, mut ticket: u64) -> ClientId {
         let leaves = self.nodes.len() / 2;
         let mut node = 1;
         while node < leaves {
             node *= 2;
+            // Down to the child whose tickets hold the number; those of the left child come first (§4.2).
             let left = self.nodes[node];
             if ticket >= left {
                 ticket -= left;
@@ -180,11 +187,13 @@ impl ParkMiller {
     const FACTOR: u64 = 16807;
 
     fn new(seed: u64) -> ParkMiller {
+        // Never zero, which would stay zero.
         ParkMiller { state: 1 + seed % (Self::MODULUS - 1) }
     }
 
     /// The next number less 1: 0 to 2³¹ − 3.
     fn next(&mut self) -> u64 {
+        // The product is below 2³¹ × 2¹⁵, so it fits 64 bits.
         self.state = self.state * Self::FACTOR % Self::MODULUS;
         self.state - 1
     }
@@ -193,7 +202,7 @@ impl ParkMiller {
     fn below(&mut self, bound: u64) -> u64 {
         const STEPS: u64 = ParkMiller::MODULUS - 1;
         let (high, low) = (self.next(), self.next());
-        // (high × STEPS + low) × bound / STEPS², in words of 64 bits where they suffice.
+        // (high × STEPS + low) × bound / STEPS². Words of 64 bits suffice for small bounds, and divide faster.
         if bound <= u64::from(u32::MAX) {
             return (high * bound + low * bound / STEPS) / STEPS;
         }
@@ -219,7 +228,7 @@ mod tests {
     #[test]
     fn vtrr_3_lottery_finds_the_holder_of_every_ticket() {
         let tickets = [3, 0, 2, 5, 1];
-        let mut sums = Sums::new(5);
+        let mut sums = TicketSums::new(5);
         for (client, &count) in (0..).zip(&tickets) {
             sums.set(client, count);
         }
@@ -228,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn vtrr_3_lottery_draws_alike_in_words_of_either_length() {
+    fn vtrr_3_lottery_draws_the_same_in_words_of_either_length() {
         const STEPS: u128 = ParkMiller::MODULUS as u128 - 1;
         for bound in [1, 2, 1000, u64::from(u32::MAX), u64::from(u32::MAX) + 1] {
             let (mut one, mut other) = (ParkMiller::new(5), ParkMiller::new(5));

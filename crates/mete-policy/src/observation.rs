@@ -2,7 +2,7 @@
 
 use crate::ClientId;
 
-/// A guest task, as the host tells tasks apart: a number for its address space, dense from 0 within
+/// A guest task, as the host distinguishes tasks: a number for its address space, dense from 0 within
 /// one virtual processor.
 pub type TaskId = u16;
 
@@ -13,7 +13,7 @@ pub type RequestId = u16;
 /// What a pending event is about, as far as the host can see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A timer, a completed write, an inter-processor interrupt: nobody waits for it as a reader does.
+    /// A timer, a completed write, an inter-processor interrupt: no task waits for it as a reader does.
     Other,
     /// A block read is complete.
     Block(RequestId),
@@ -24,7 +24,7 @@ pub enum Event {
     },
 }
 
-/// One observation. The client is always a virtual processor.
+/// One observation. The client in it is always a virtual processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observation {
     /// The guest loaded another address space: `task` runs on `client` from now on.
@@ -34,11 +34,11 @@ pub enum Observation {
         /// The task that runs now.
         task: TaskId,
     },
-    /// An address space of the guest's was torn down; its number may come again for another task.
+    /// The guest destroyed one of its address spaces; the number may be used again for another task.
     TaskExit {
         /// The virtual processor.
         client: ClientId,
-        /// The task that is gone.
+        /// The task that has ended.
         task: TaskId,
     },
     /// The guest asked for a block to be read.
@@ -48,9 +48,9 @@ pub enum Observation {
         /// The request.
         request: RequestId,
     },
-    /// An event is pending for a virtual processor; `wake` follows if that was blocked.
+    /// An event is pending for a virtual processor; `wake` follows if it was blocked.
     EventPending {
-        /// Whom the event is for.
+        /// The virtual processor that the event is for.
         client: ClientId,
         /// What it is about.
         event: Event,
@@ -58,13 +58,13 @@ pub enum Observation {
     /// One virtual processor notified another through an event channel: a guest its driver domain (a
     /// request), or a driver a guest (a completion). `wake` follows if the receiver was blocked.
     Notify {
-        /// Who sent it.
+        /// The sender.
         from: ClientId,
-        /// Who gets it.
+        /// The receiver.
         to: ClientId,
     },
-    /// This virtual processor is a driver domain's: it does input and output for others. Said once, after
-    /// `add`; it holds until the client is removed.
+    /// This virtual processor belongs to a driver domain, which does input and output for others. Reported once,
+    /// after `add`; it holds until the client is removed.
     Driver {
         /// The driver's virtual processor.
         client: ClientId,
@@ -73,9 +73,9 @@ pub enum Observation {
     DriverTime {
         /// The driver's virtual processor.
         driver: ClientId,
-        /// For whom it worked.
+        /// The client that it worked for.
         client: ClientId,
-        /// How long.
+        /// How long it worked, in nanoseconds.
         used_ns: crate::Nanoseconds,
     },
 }

@@ -1,15 +1,15 @@
-//! Who runs on which processor, as far as a policy's own decisions tell.
+//! Which client runs on which processor, as far as a policy's own decisions show.
 //!
-//! An owner may pick ahead, so a processor's occupant is that of the latest decision for it; the client
-//! before that may still be there, and is the occupant again if the decision is given back.
+//! An owner may pick ahead. So a processor's occupant is the client of the latest decision for it. The client
+//! before that may still be running, and is the occupant again if the decision is given back.
 //!
-//! A processor whose client is to give way belongs to the client that asked for it from then on, although the
-//! owner takes a while, or first tells of others that wake at the same instant.
+//! A processor whose client is to give way belongs, from then on, to the client that asked for it. The owner may
+//! take a while to stop the occupant, and may first report other wake-ups of the same instant.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::roster::{Roster, State};
+use crate::roster::{ClientState, Roster};
 use crate::{ClientId, Nanoseconds, ProcessorId};
 
 /// The latest decision for a processor that is still in force.
@@ -20,23 +20,25 @@ pub(crate) struct Occupant {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Seat {
+struct ProcessorSeat {
     latest: Option<Occupant>,
-    /// Who was picked before that and has not left.
+    /// The client that was picked before that and has not left.
     before: Option<Occupant>,
-    /// For whom the occupant is to give way.
+    /// The client for which the occupant is to give way.
     asking: Option<ClientId>,
 }
 
-impl Seat {
-    /// Whether the client was there.
+impl ProcessorSeat {
+    /// Takes a client off, and answers whether it was there.
     fn leave(&mut self, client: ClientId) -> bool {
         let is_client = |occupant: &mut Occupant| occupant.client == client;
+        // The owner had picked ahead, and this client's run has ended: the latest decision stays in force.
         if self.before.take_if(is_client).is_some() {
             return true;
         }
         let left = self.latest.take_if(is_client).is_some();
         if left {
+            // If a decision that was taken ahead is given back, the client before still has the processor.
             self.latest = self.before.take();
             self.asking = None;
         }
@@ -46,22 +48,23 @@ impl Seat {
 
 /// The occupants of all processors.
 pub(crate) struct Occupancy {
-    seats: Vec<Seat>,
+    seats: Vec<ProcessorSeat>,
 }
 
 impl Occupancy {
     pub(crate) fn new(processors: ProcessorId) -> Occupancy {
-        Occupancy { seats: vec![Seat::default(); usize::from(processors.max(1))] }
+        Occupancy { seats: vec![ProcessorSeat::default(); usize::from(processors.max(1))] }
     }
 
     pub(crate) fn enter(&mut self, processor: ProcessorId, client: ClientId, now: Nanoseconds) {
+        // A third client in a row displaces the first: owners pick at most one decision ahead.
         if let Some(seat) = self.seats.get_mut(usize::from(processor)) {
             let latest = Some(Occupant { client, since_ns: now });
-            *seat = Seat { latest, before: seat.latest, asking: None };
+            *seat = ProcessorSeat { latest, before: seat.latest, asking: None };
         }
     }
 
-    /// Takes a client off whichever processor it occupies, and answers which; linear in processors.
+    /// Takes a client off the processor that it occupies, and answers which; linear in processors.
     pub(crate) fn leave(&mut self, client: ClientId) -> Option<ProcessorId> {
         let mut seats = (0..).zip(&mut self.seats);
         seats.find_map(|(processor, seat)| seat.leave(client).then_some(processor))
@@ -75,14 +78,14 @@ impl Occupancy {
         self.seats.get(usize::from(processor)).and_then(|seat| seat.latest)
     }
 
-    /// A client is to have a processor as soon as its occupant has given way.
+    /// Promises a processor to a client as soon as its occupant has given way.
     pub(crate) fn ask(&mut self, processor: ProcessorId, client: ClientId) {
         if let Some(seat) = self.seats.get_mut(usize::from(processor)) {
             seat.asking = Some(client);
         }
     }
 
-    /// Who else than `client` asked for a processor, and is still ready.
+    /// The client that asked for a processor, if it is another than `client` and still ready.
     pub(crate) fn asking(
         &self,
         processor: ProcessorId,
@@ -90,7 +93,7 @@ impl Occupancy {
         roster: &Roster,
     ) -> Option<ClientId> {
         let asking = self.seats.get(usize::from(processor)).and_then(|seat| seat.asking)?;
-        (asking != client && roster.state(asking) == State::Ready).then_some(asking)
+        (asking != client && roster.state(asking) == ClientState::Ready).then_some(asking)
     }
 
     /// The processors that are occupied, with their occupants.

@@ -1,46 +1,49 @@
-//! What running clients have used up to now, as far as the times of events tell.
+//! What running clients have used up to now, as far as the times of events show.
 //!
-//! A client is charged when it stops, and virtual time that goes on only then stands still during a
-//! quantum: whoever wakes in its midst would begin where the quantum began, and gain by sleeping. So a
-//! policy asks here, before it compares an arrival with the others, what everyone who runs has used since
-//! it was asked last. That is an estimate by the difference of two events' times, never negative and never
-//! more than a quantum; [`Progress::leave`] says what of it was counted, so that the used time that
-//! [`ran`](crate::Policy::ran) carries replaces it.
+//! A client is charged when it stops. If virtual time went on only then, it would stand still during a
+//! quantum: a client that wakes in the middle of a quantum would begin where that quantum began, and gain by
+//! sleeping. So before a policy compares an arrival with the others, it asks here what every running client has
+//! used since the policy asked last. The answer is an estimate by the difference of two events' times, never
+//! negative and never more than a quantum. [`Progress::leave`] says how much of it was counted, so that the used
+//! time that [`ran`](crate::Policy::ran) carries replaces the estimate.
 //!
-//! An owner may pick ahead: who was picked for a processor that is still occupied has not begun, and does so
-//! when the client before it leaves.
+//! An owner may pick ahead. A client that was picked for a processor that is still occupied has not begun; it
+//! begins when the client before it leaves.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::virtual_clock::VirtualClock;
+use crate::virtual_time::service;
 use crate::{ClientId, Nanoseconds, ProcessorId, Setup};
 
 #[derive(Clone, Copy)]
-struct Run {
+struct CurrentRun {
     client: ClientId,
     since_ns: Nanoseconds,
-    /// How much of it is counted.
+    /// How much of the run is counted.
     counted_ns: Nanoseconds,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Seat {
-    latest: Option<Run>,
-    /// Who was picked before that and has not left.
-    before: Option<Run>,
+struct RunSeat {
+    latest: Option<CurrentRun>,
+    /// The client that was picked before that and has not left.
+    before: Option<CurrentRun>,
 }
 
-impl Seat {
-    /// Who has the processor.
-    fn running(&mut self) -> Option<&mut Run> {
+impl RunSeat {
+    /// The client that has the processor: the earlier one, while it has not left.
+    fn running(&mut self) -> Option<&mut CurrentRun> {
         self.before.as_mut().or(self.latest.as_mut())
     }
 
-    /// What of the client's run was counted.
+    /// Takes a client off, and answers how much of its run was counted.
     #[inline]
     fn leave(&mut self, client: ClientId, now: Nanoseconds) -> Nanoseconds {
-        let is_client = |run: &mut Run| run.client == client;
+        let is_client = |run: &mut CurrentRun| run.client == client;
         if let Some(run) = self.before.take_if(is_client) {
+            // The client that was picked ahead begins now, whenever it was picked.
             if let Some(next) = &mut self.latest {
                 next.since_ns = now;
             }
@@ -48,27 +51,28 @@ impl Seat {
         }
         let run = self.latest.take_if(is_client);
         if run.is_some() {
+            // A decision that was taken ahead is given back: the client before goes on as it did.
             self.latest = self.before.take();
         }
         run.map_or(0, |run| run.counted_ns)
     }
 }
 
-/// Everyone who runs.
+/// Every client that runs.
 pub(crate) struct Progress {
-    seats: Vec<Seat>,
-    /// Where each client was picked last. Nothing where there is one processor: a million clients would be a million
-    /// places that the cache does not have.
+    seats: Vec<RunSeat>,
+    /// Where each client was picked last. Empty if there is one processor: with a million clients it would take a
+    /// million entries' worth of cache from the decisions.
     processors: Vec<ProcessorId>,
     quantum_ns: Nanoseconds,
 }
 
 impl Progress {
-    /// Nobody runs; a run is never taken to be longer than `quantum_ns`.
+    /// No client runs; a run is never taken to be longer than `quantum_ns`.
     pub(crate) fn new(setup: &Setup, quantum_ns: Nanoseconds) -> Progress {
         let clients = if setup.processors > 1 { setup.clients as usize } else { 0 };
         Progress {
-            seats: vec![Seat::default(); usize::from(setup.processors.max(1))],
+            seats: vec![RunSeat::default(); usize::from(setup.processors.max(1))],
             processors: vec![0; clients],
             quantum_ns,
         }
@@ -78,23 +82,28 @@ impl Progress {
     #[inline]
     pub(crate) fn enter(&mut self, processor: ProcessorId, client: ClientId, now: Nanoseconds) {
         let Some(seat) = self.seats.get_mut(usize::from(processor)) else { return };
-        *seat = Seat { latest: Some(Run { client, since_ns: now, counted_ns: 0 }), before: seat.latest };
+        *seat = RunSeat {
+            latest: Some(CurrentRun { client, since_ns: now, counted_ns: 0 }),
+            before: seat.latest,
+        };
         if let Some(last) = self.processors.get_mut(client as usize) {
             *last = processor;
         }
     }
 
-    /// A client stopped or is gone; what of its run was counted already.
+    /// A client stopped or was removed. Answers how much of its run was counted already.
     #[inline]
     pub(crate) fn leave(&mut self, client: ClientId, now: Nanoseconds) -> Nanoseconds {
+        // With one processor there are no entries, and the default is that processor.
         let processor = self.processors.get(client as usize).copied().unwrap_or_default();
         self.seats.get_mut(usize::from(processor)).map_or(0, |seat| seat.leave(client, now))
     }
 
-    /// Counts what everyone who runs has used since it was counted last, and tells of it; as many steps as
-    /// there are processors.
+    /// Counts what every running client has used since it was counted last, and reports it to `each`. Takes a
+    /// step for each processor.
     pub(crate) fn count(&mut self, now: Nanoseconds, mut each: impl FnMut(ClientId, Nanoseconds)) {
-        for run in self.seats.iter_mut().filter_map(Seat::running) {
+        for run in self.seats.iter_mut().filter_map(RunSeat::running) {
+            // Times may go back, and an owner may report the end of a quantum late.
             let used_ns = now.saturating_sub(run.since_ns).min(self.quantum_ns);
             let more_ns = used_ns.saturating_sub(run.counted_ns);
             if more_ns > 0 {
@@ -104,20 +113,29 @@ impl Progress {
         }
     }
 
-    /// Everyone who runs, with what it has used up to now, counted or not.
+    /// Lets a clock of all clients' service go on by what running clients have used up to now.
+    #[inline]
+    pub(crate) fn advance_clock(&mut self, now: Nanoseconds, clock: &mut VirtualClock) {
+        self.count(now, |_, used_ns| clock.advance(service(used_ns)));
+    }
+
+    /// Reports every running client to `each`, with what it has used up to now, counted or not.
     pub(crate) fn each(&self, now: Nanoseconds, mut each: impl FnMut(ClientId, Nanoseconds)) {
         for run in self.seats.iter().filter_map(|seat| seat.before.or(seat.latest)) {
             each(run.client, now.saturating_sub(run.since_ns).min(self.quantum_ns));
         }
     }
 
-    /// Everyone who was picked and has not stopped, with what it has not used yet of its quantum: all of it,
-    /// if it has not begun.
+    /// Every client that was picked and has not stopped, with what it has not used yet of its quantum: the whole
+    /// quantum, if it has not begun.
     pub(crate) fn unused(&self, now: Nanoseconds) -> impl Iterator<Item = (ClientId, Nanoseconds)> {
         self.seats.iter().flat_map(move |seat| {
             let running = seat.before.or(seat.latest);
-            let used_ns = |run: Run| now.saturating_sub(run.since_ns).min(self.quantum_ns);
-            let left = running.map(|run| (run.client, self.quantum_ns - used_ns(run)));
+            let left = running.map(|run| {
+                let used_ns = now.saturating_sub(run.since_ns).min(self.quantum_ns);
+                (run.client, self.quantum_ns - used_ns)
+            });
+            // While the client before has not left, the latest one was picked ahead and has not begun.
             let ahead = seat.latest.filter(|_| seat.before.is_some());
             left.into_iter().chain(ahead.map(|run| (run.client, self.quantum_ns)))
         })
@@ -139,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn new_1_what_runs_is_counted_once_and_never_beyond_a_quantum() {
+    fn new_1_a_run_is_counted_once_and_never_beyond_a_quantum() {
         let mut progress = progress(2);
         progress.enter(0, 0, 10);
         progress.enter(1, 1, 30);
@@ -152,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn new_1_who_is_picked_ahead_begins_when_the_one_before_it_leaves() {
+    fn new_1_a_client_that_is_picked_ahead_begins_when_the_one_before_it_leaves() {
         let mut progress = progress(1);
         progress.enter(0, 0, 0);
         progress.enter(0, 1, 20);

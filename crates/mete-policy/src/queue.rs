@@ -1,7 +1,8 @@
 //! Intrusive first-in first-out queues over dense client numbers.
 //!
-//! Several queues share one pair of links, because a client is in one queue at most. Every operation
-//! takes constant time and allocates nothing.
+//! Several queues share one set of links, because a client is in one queue at most. Every operation
+//! takes constant time and allocates nothing. Operations are marked `inline` because policies call them on the decision
+//! path from other codegen units.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -19,10 +20,10 @@ struct Links {
 
 const UNLINKED: Links = Links { next: NONE, previous: NONE };
 
-/// A number of queues; each client is in one of them at most. The owner knows in which.
+/// Several queues; each client is in one of them at most. The owner knows in which.
 pub(crate) struct Queues {
     links: Vec<Links>,
-    /// First and last of each queue, as a ring's `next` and `previous`.
+    /// The first and the last client of each queue, stored as a ring's `next` and `previous`.
     ends: Vec<Links>,
 }
 
@@ -31,16 +32,19 @@ impl Queues {
         Queues { links: vec![UNLINKED; clients as usize], ends: vec![UNLINKED; queues] }
     }
 
+    #[inline]
     pub(crate) fn front(&self, queue: usize) -> Option<ClientId> {
         some(self.ends[queue].next)
     }
 
-    /// Who stands behind `client` in its queue.
+    /// The client that stands behind `client` in its queue.
+    #[inline]
     pub(crate) fn next(&self, client: ClientId) -> Option<ClientId> {
         some(self.links[client as usize].next)
     }
 
     /// Appends a client that is in no queue.
+    #[inline]
     pub(crate) fn push_back(&mut self, queue: usize, client: ClientId) {
         let last = self.ends[queue].previous;
         self.links[client as usize] = Links { next: NONE, previous: last };
@@ -48,7 +52,7 @@ impl Queues {
         self.ends[queue].previous = client;
     }
 
-    /// Puts a client that is in no queue before `next`, which is in this one.
+    /// Puts a client that is in no queue before `next`, which is in this queue.
     pub(crate) fn insert_before(&mut self, queue: usize, next: ClientId, client: ClientId) {
         let previous = self.links[next as usize].previous;
         self.links[client as usize] = Links { next, previous };
@@ -57,6 +61,7 @@ impl Queues {
     }
 
     /// Puts a client that is in no queue before all others.
+    #[inline]
     pub(crate) fn push_front(&mut self, queue: usize, client: ClientId) {
         let first = self.ends[queue].next;
         self.links[client as usize] = Links { next: first, previous: NONE };
@@ -64,6 +69,7 @@ impl Queues {
         self.ends[queue].next = client;
     }
 
+    #[inline]
     pub(crate) fn pop_front(&mut self, queue: usize) -> Option<ClientId> {
         let first = self.front(queue)?;
         self.remove(queue, first);
@@ -71,6 +77,7 @@ impl Queues {
     }
 
     /// Takes a client out of the queue that it is in.
+    #[inline]
     pub(crate) fn remove(&mut self, queue: usize, client: ClientId) {
         let Links { next, previous } = self.links[client as usize];
         self.set_next(queue, previous, next);
@@ -78,17 +85,21 @@ impl Queues {
         self.links[client as usize] = UNLINKED;
     }
 
+    #[inline]
     fn set_next(&mut self, queue: usize, client: ClientId, next: ClientId) {
+        // The end of the queue stands for the missing neighbour, so a list of one needs no case of its own.
         let links = if client == NONE { &mut self.ends[queue] } else { &mut self.links[client as usize] };
         links.next = next;
     }
 
+    #[inline]
     fn set_previous(&mut self, queue: usize, client: ClientId, previous: ClientId) {
         let links = if client == NONE { &mut self.ends[queue] } else { &mut self.links[client as usize] };
         links.previous = previous;
     }
 }
 
+#[inline]
 fn some(client: ClientId) -> Option<ClientId> {
     (client != NONE).then_some(client)
 }

@@ -1,16 +1,17 @@
-//! What every policy has to know of its clients: who exists, who may run, with which share.
+//! What every policy has to know about its clients: which exist, which may run, and their shares.
 //!
-//! Policies ask the roster first; a transition that a client's state does not allow is refused here,
-//! once, so that no policy need think about calls that make no sense.
+//! Policies ask the roster first. The roster refuses a transition that a client's state does not allow, so no
+//! policy has to think about calls that make no sense. Methods on the decision path are marked `inline`, because
+//! policies call them from other codegen units.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::{ClientId, DomainIndex, ProcessorId, Setup, Share, Stop};
 
-/// Where a client is in its life.
+/// A client's state in its life (see [`Policy`](crate::Policy)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum ClientState {
     #[default]
     Absent,
     Blocked,
@@ -19,44 +20,47 @@ pub(crate) enum State {
 }
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct ClientEntry {
     share: Share,
     domain: DomainIndex,
-    state: State,
+    state: ClientState,
 }
 
 /// All clients, by number.
 pub(crate) struct Roster {
-    entries: Vec<Entry>,
+    entries: Vec<ClientEntry>,
     domains: DomainIndex,
     processors: ProcessorId,
 }
 
 impl Roster {
     pub(crate) fn new(setup: &Setup) -> Roster {
-        let nobody = Entry { share: Share::ONE, domain: 0, state: State::Absent };
+        let absent = ClientEntry { share: Share::ONE, domain: 0, state: ClientState::Absent };
         Roster {
-            entries: vec![nobody; setup.clients as usize],
+            entries: vec![absent; setup.clients as usize],
             domains: setup.domains.max(1),
             processors: setup.processors.max(1),
         }
     }
 
-    /// Whether there is such a processor; nobody is picked for one that there is not.
+    /// Whether a processor exists; no client is picked for one that does not.
+    #[inline]
     pub(crate) fn has_processor(&self, processor: ProcessorId) -> bool {
         processor < self.processors
     }
 
-    /// How many clients there may be; their numbers are below this.
+    /// The number of clients that there is room for; client numbers are below this.
     pub(crate) fn clients(&self) -> ClientId {
         ClientId::try_from(self.entries.len()).unwrap_or(ClientId::MAX)
     }
 
-    pub(crate) fn state(&self, client: ClientId) -> State {
-        self.entries.get(client as usize).map_or(State::Absent, |entry| entry.state)
+    #[inline]
+    pub(crate) fn state(&self, client: ClientId) -> ClientState {
+        self.entries.get(client as usize).map_or(ClientState::Absent, |entry| entry.state)
     }
 
     /// The client's share; [`Share::ONE`] for a number out of range.
+    #[inline]
     pub(crate) fn share(&self, client: ClientId) -> Share {
         self.entries.get(client as usize).map_or(Share::ONE, |entry| entry.share)
     }
@@ -68,52 +72,57 @@ impl Roster {
 
     /// Absent → blocked. A domain out of range is the root.
     pub(crate) fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share) -> bool {
+        // Policies index arrays by domain without a check, so no client may have a number out of range.
         let domain = if domain < self.domains { domain } else { 0 };
         match self.entries.get_mut(client as usize) {
-            Some(entry) if entry.state == State::Absent => {
-                *entry = Entry { share, domain, state: State::Blocked };
+            Some(entry) if entry.state == ClientState::Absent => {
+                *entry = ClientEntry { share, domain, state: ClientState::Blocked };
                 true
             }
             _ => false,
         }
     }
 
-    /// Any state → absent; the answer is the state that it left.
-    pub(crate) fn remove(&mut self, client: ClientId) -> State {
+    /// Any state → absent; answers the state that the client left.
+    pub(crate) fn remove(&mut self, client: ClientId) -> ClientState {
         match self.entries.get_mut(client as usize) {
+            // `Absent` is the default. Share and domain stay readable: policies still take them off their sums.
             Some(entry) => core::mem::take(&mut entry.state),
-            None => State::Absent,
+            None => ClientState::Absent,
         }
     }
 
-    /// Sets the share and answers the state; nothing changes for who does not exist.
-    pub(crate) fn set_share(&mut self, client: ClientId, share: Share) -> State {
+    /// Sets the share and answers the state; nothing changes for a client that does not exist.
+    pub(crate) fn set_share(&mut self, client: ClientId, share: Share) -> ClientState {
         match self.entries.get_mut(client as usize) {
-            Some(entry) if entry.state != State::Absent => {
+            Some(entry) if entry.state != ClientState::Absent => {
                 entry.share = share;
                 entry.state
             }
-            _ => State::Absent,
+            _ => ClientState::Absent,
         }
     }
 
     /// Blocked → ready.
     pub(crate) fn wake(&mut self, client: ClientId) -> bool {
-        self.change(client, State::Blocked, State::Ready)
+        self.change(client, ClientState::Blocked, ClientState::Ready)
     }
 
     /// Ready → running.
+    #[inline]
     pub(crate) fn run(&mut self, client: ClientId) -> bool {
-        self.change(client, State::Ready, State::Running)
+        self.change(client, ClientState::Ready, ClientState::Running)
     }
 
-    /// Running → ready, or blocked; `None` when it did not run.
-    pub(crate) fn stop(&mut self, client: ClientId, stop: Stop) -> Option<State> {
-        let next = if stop == Stop::Blocked { State::Blocked } else { State::Ready };
-        self.change(client, State::Running, next).then_some(next)
+    /// Running → ready, or blocked; `None` if the client did not run.
+    #[inline]
+    pub(crate) fn stop(&mut self, client: ClientId, stop: Stop) -> Option<ClientState> {
+        let next = if stop == Stop::Blocked { ClientState::Blocked } else { ClientState::Ready };
+        self.change(client, ClientState::Running, next).then_some(next)
     }
 
-    fn change(&mut self, client: ClientId, from: State, to: State) -> bool {
+    #[inline]
+    fn change(&mut self, client: ClientId, from: ClientState, to: ClientState) -> bool {
         match self.entries.get_mut(client as usize) {
             Some(entry) if entry.state == from => {
                 entry.state = to;

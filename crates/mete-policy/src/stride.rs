@@ -1,5 +1,5 @@
-//! Stride scheduling: every client has a stride, inverse to its share; the least pass runs next, and its
-//! pass goes on by its stride.
+//! Stride scheduling: every client has a stride, inverse to its share. The client with the least pass runs next,
+//! and its pass goes on by its stride.
 //!
 //! Source: Waldspurger and Weihl, "Stride Scheduling: Deterministic Proportional-Share Resource
 //! Management", 1995, §2 (basic algorithm, dynamic client participation, dynamic ticket modifications,
@@ -13,20 +13,20 @@
 //! | behind the ideal; ahead of it | less than one quantum; up to as many quanta as there are clients |
 //! | several processors | one queue serves all; while no share is more than one processor, at most a quantum a processor behind, as for [`Wfq`](crate::Wfq); otherwise no bound |
 //!
-//! Who leaves or blocks keeps the distance of its pass from the global pass (`remain` in the source) and
-//! has it again when it comes back: neither a lag nor a lead is forgotten, and neither grows by sleeping.
-//! That is the difference to [`Wfq`](crate::Wfq), where a lag is forgotten. A change of share keeps the
+//! A client that leaves or blocks keeps the distance of its pass from the global pass (`remain` in the source)
+//! and has it again when it comes back: neither a lag nor a lead is forgotten, and neither grows by sleeping.
+//! This is the difference from [`Wfq`](crate::Wfq), which forgets a lag. A change of share keeps the
 //! distance as service. The pairwise bound holds between wake-ups and changes of these two shares.
 //!
-//! Deviations: none in who runs when. Passes have 96 bits and need no re-basing; the source's fixed-point
-//! strides lose what a division leaves over, these do not.
+//! Deviations: none in which client runs when. Passes have 96 bits and need no new origin. The source's
+//! fixed-point strides lose the remainders of divisions; these do not.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::heap::Heap;
 use crate::progress::Progress;
-use crate::roster::{Roster, State};
+use crate::roster::{ClientState, Roster};
 use crate::virtual_clock::VirtualClock;
 use crate::virtual_time::{Account, ORIGIN, lead, quantum_ns, rescaled, service, shifted};
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
@@ -62,10 +62,9 @@ impl Stride {
         self.queue.push(self.accounts[client as usize].finish(), client);
     }
 
-    /// Lets the global pass go on by what those who run have used up to now.
+    /// Lets the global pass go on by what running clients have used up to now.
     fn catch_up(&mut self, now: Nanoseconds) {
-        let global = &mut self.global;
-        self.progress.count(now, |_, used_ns| global.advance(service(used_ns)));
+        self.progress.advance_clock(now, &mut self.global);
     }
 
     /// Changes the share of a client that is ready or running.
@@ -75,6 +74,7 @@ impl Stride {
         self.global.leave(account.share());
         account.set_share(share, self.quantum_ns, global);
         self.global.join(share);
+        // A running client is not in the queue.
         if self.queue.remove(client) {
             self.push(client);
         }
@@ -83,7 +83,9 @@ impl Stride {
     fn change_blocked(&mut self, client: ClientId, share: Share) {
         let account = &mut self.accounts[client as usize];
         let remain = &mut self.remains[client as usize];
+        // A remain is a distance in virtual time: the same service at the new rate (§2, ticket modifications).
         *remain = rescaled(*remain, account.share(), share);
+        // The time does not matter: the wake-up sets it from the global pass.
         *account = Account::new(share, self.quantum_ns, ORIGIN);
     }
 }
@@ -101,7 +103,8 @@ impl Policy for Stride {
     }
 
     fn remove(&mut self, client: ClientId, now: Nanoseconds) {
-        if matches!(self.roster.remove(client), State::Ready | State::Running) {
+        if matches!(self.roster.remove(client), ClientState::Ready | ClientState::Running) {
+            // Before the share leaves: what runs has been used while it competed.
             self.catch_up(now);
             self.progress.leave(client, now);
             self.queue.remove(client);
@@ -111,9 +114,9 @@ impl Policy for Stride {
 
     fn set_share(&mut self, client: ClientId, share: Share, now: Nanoseconds) {
         match self.roster.set_share(client, share) {
-            State::Absent => {}
-            State::Blocked => self.change_blocked(client, share),
-            State::Ready | State::Running => {
+            ClientState::Absent => {}
+            ClientState::Blocked => self.change_blocked(client, share),
+            ClientState::Ready | ClientState::Running => {
                 self.catch_up(now);
                 self.change_active(client, share);
             }
@@ -124,6 +127,7 @@ impl Policy for Stride {
         if self.roster.wake(client) {
             self.catch_up(now);
             let account = &mut self.accounts[client as usize];
+            // The join of the source: pass = global pass + remain (§2, dynamic client participation).
             account.move_to(shifted(self.global.now(), self.remains[client as usize]));
             self.global.join(account.share());
             self.push(client);
@@ -135,6 +139,7 @@ impl Policy for Stride {
         if !self.roster.has_processor(processor) {
             return None;
         }
+        // No clock is needed here: the queue's order does not depend on the global pass.
         let client = self.queue.pop()?;
         self.roster.run(client);
         self.progress.enter(processor, client, now);
@@ -147,10 +152,12 @@ impl Policy for Stride {
         self.catch_up(now);
         let account = &mut self.accounts[client as usize];
         account.charge(ran_ns);
+        // The time really used replaces the estimate (§2, nonuniform quanta).
         self.global.advance(service(ran_ns) - service(counted_ns));
-        if state == State::Ready {
+        if state == ClientState::Ready {
             self.push(client);
         } else {
+            // Before the share leaves, so that the distance is from the pass that it competed by.
             self.remains[client as usize] = lead(account.time(), self.global.now());
             self.global.leave(account.share());
         }

@@ -3,12 +3,12 @@
 //! # Range and rounding
 //!
 //! A unit is 2⁻²⁴ ns of service to a client of share one. Times are 96 bits wide and start at 2⁶⁴, so
-//! that one may look a quantum back from the first. They last for 149,000 years of processor time at
-//! share one, saturate there, and need neither wrap nor be re-based.
+//! that a policy may look a quantum back from the first. They last for 149,000 years of processor time at
+//! share one, saturate there, and never wrap or need a new origin.
 //!
 //! Every account carries the remainder of its divisions on. So a client's virtual time is less than one
-//! unit below the exact quotient, however long it has run, and each change of its share adds at most one
-//! unit. Two times that are exactly equal compare as equal; two that differ by less than a unit may.
+//! unit below the exact quotient, however long it has run. Each change of its share adds at most one
+//! unit. Two times that are exactly equal compare as equal; two that differ by less than a unit may, too.
 
 use alloc::vec::Vec;
 
@@ -19,7 +19,7 @@ pub(crate) type VirtualTime = u128;
 
 /// Binary digits of a nanosecond.
 const FRACTION: u32 = 24;
-/// Where every system's virtual time starts.
+/// The start of every system's virtual time.
 pub(crate) const ORIGIN: VirtualTime = 1 << 64;
 /// The last point in virtual time: keys of heaps have 96 bits for it.
 pub(crate) const END: VirtualTime = (1 << 96) - 1;
@@ -36,22 +36,23 @@ pub(crate) fn quantum_ns(setup: &Setup) -> Nanoseconds {
     setup.quantum_ns.clamp(1, MAX_QUANTUM_NS)
 }
 
-/// `time` moved by `by`, within the range.
+/// `time` moved by `by`, kept within the range.
 pub(crate) fn shifted(time: VirtualTime, by: i128) -> VirtualTime {
     time.saturating_add_signed(by).min(END)
 }
 
 /// How far `time` is ahead of `of`; negative when behind.
 pub(crate) fn lead(time: VirtualTime, of: VirtualTime) -> i128 {
+    // Both are below 2⁹⁶, so neither the casts nor the difference can wrap.
     time.cast_signed().wrapping_sub(of.cast_signed())
 }
 
-/// A distance in virtual time as it is after a change of share: the same service, at another rate.
+/// A distance in virtual time after a change of share: the same service, at another rate.
 pub(crate) fn rescaled(lead: i128, from: Share, to: Share) -> i128 {
     lead.saturating_mul(i128::from(from.get())) / i128::from(to.get())
 }
 
-/// How far one client has come.
+/// One client's progress in virtual time.
 #[derive(Clone, Copy)]
 pub struct Account {
     time: VirtualTime,
@@ -67,10 +68,11 @@ impl Account {
     /// An account at `time`.
     pub(crate) fn new(share: Share, quantum_ns: Nanoseconds, time: VirtualTime) -> Account {
         let (step, step_rest) = divided(units(quantum_ns.min(MAX_QUANTUM_NS)), share);
+        // At most 2³⁹ − 1 ns in units of 2⁻²⁴ ns: the quotient fits 64 bits.
         Account { time, step: step as u64, step_rest, rest: 0, share }
     }
 
-    /// An account for each client of a set-up, to be overwritten when the client is added.
+    /// An account for each client of a set-up; adding the client overwrites it.
     pub(crate) fn all(setup: &Setup) -> Vec<Account> {
         alloc::vec![Account::new(Share::ONE, quantum_ns(setup), ORIGIN); setup.clients as usize]
     }
@@ -82,6 +84,7 @@ impl Account {
 
     /// Its virtual finishing time: where its next quantum would end.
     pub(crate) fn finish(&self) -> VirtualTime {
+        // Both remainders are below the share, so they carry one unit at most.
         let carry = u64::from(self.rest + self.step_rest >= self.share.get());
         (self.time + u128::from(self.step) + u128::from(carry)).min(END)
     }
@@ -102,20 +105,20 @@ impl Account {
         self.rest = rest;
     }
 
-    /// Puts the account forward to `time`, if it is behind.
+    /// Moves the account forward to `time`, if it is behind.
     pub(crate) fn not_before(&mut self, time: VirtualTime) {
         if self.time < time {
             self.move_to(time);
         }
     }
 
-    /// Puts the account at `time`, exactly.
+    /// Moves the account to `time`, exactly.
     pub(crate) fn move_to(&mut self, time: VirtualTime) {
         self.time = time.min(END);
         self.rest = 0;
     }
 
-    /// Changes the share, and the distance from `now` with it so that it stays the same service.
+    /// Changes the share, and with it the distance from `now`, so that the distance stays the same service.
     pub(crate) fn set_share(&mut self, share: Share, quantum_ns: Nanoseconds, now: VirtualTime) {
         let distance = rescaled(lead(self.time, now), self.share, share);
         *self = Account::new(share, quantum_ns, shifted(now, distance));
@@ -126,10 +129,10 @@ fn units(service_ns: Nanoseconds) -> u128 {
     u128::from(service_ns) << FRACTION
 }
 
-/// Quotient and remainder, by the processor's own division where the numbers are small.
+/// Quotient and remainder. Small numbers use the processor's own division, which is faster.
 fn divided(units: u128, share: Share) -> (u128, u32) {
     let share = u64::from(share.get());
-    // A remainder is below the share, which is at most 2^20.
+    // The cast keeps all of a remainder: it is below the share, which is at most 2²⁰.
     match u64::try_from(units) {
         Ok(small) => (u128::from(small / share), (small % share) as u32),
         Err(_) => (units / u128::from(share), (units % u128::from(share)) as u32),

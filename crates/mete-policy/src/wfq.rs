@@ -1,8 +1,8 @@
 //! Weighted fair queueing: the smallest virtual finishing time first, by a heap or by a linear search.
 //!
 //! Source: Demers, Keshav and Shenker 1989; analysis: Parekh and Gallager 1993; for processors:
-//! Waldspurger and Weihl 1995 and the VTRR paper, §2.3, which names the two "WFQ [O(log N)]" and "WFQ"
-//! (§5). A client's virtual time is its service divided by its share, its virtual finishing time one
+//! Waldspurger and Weihl 1995 and the VTRR paper, §2.3, which calls the two "WFQ [O(log N)]" and "WFQ"
+//! (§5). A client's virtual time is its service divided by its share; its virtual finishing time is one
 //! quantum more. The system's virtual time goes on by the service divided by the sum of shares.
 //!
 //! | | |
@@ -12,19 +12,19 @@
 //! | ahead of the ideal | up to as many quanta as there are clients |
 //! | several processors | one queue serves all; while no share is more than one processor, at most a quantum a processor behind (Blanquer and Özden 2001); otherwise no bound |
 //!
-//! The bound behind holds for everyone from its wake-up on, while others wake, stop before their quantum's
+//! The bound behind holds for every client from its wake-up on, while others wake, stop before their quantum's
 //! end, and leave, block or are given a smaller share when they are not ahead. A client that is ahead and
 //! leaves has used time that the others' shares would now claim: each such exit adds its lead over the
-//! remaining shares to their virtual lag. A client's own share that grows makes a lag of before a matter
-//! of a shorter time.
+//! remaining shares to their virtual lag. If a client's own share grows, a lag from before counts as a lag of a
+//! shorter time.
 //!
 //! A woken client starts at the system's virtual time or at its own, whichever is later (VTRR paper, §3.2):
 //! sleeping saves nothing up, and blocking does not shed what was used ahead. The system's virtual time goes
-//! on while a quantum is used: for a wake-up in its midst, by what has been used up to then.
+//! on while a quantum is used: a wake-up in the middle of a quantum finds counted what was used up to then.
 //!
 //! Deviations: partial quanta are charged by what was used. On a change of share, which the sources
 //! leave open, a client's distance from the system's virtual time stays the same service. The linear
-//! search goes over an array where the VTRR paper's goes over a linked list; it is kinder to caches.
+//! search goes over an array where the VTRR paper's goes over a linked list; an array is kinder to caches.
 
 use crate::ClientId;
 use crate::fair_queueing::{FairQueue, FairQueueing};
@@ -43,6 +43,7 @@ impl FairQueue for Heap {
     }
 
     fn push(&mut self, client: ClientId, account: &Account) {
+        // The finishing time of a waiting client does not change, so it can be the key.
         Heap::push(self, account.finish(), client);
     }
 
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
     use crate::{Policy, Setup, Share, Stop};
 
-    /// Of a heap with four children a node: 1, 4, 16, ... clients.
+    /// The levels of a heap with four children a node: 1, 4, 16, ... clients.
     fn levels(clients: u32) -> u64 {
         let inner = 3 * u64::from(clients);
         u64::from(inner.ilog(4)) + 1
@@ -76,7 +77,7 @@ mod tests {
         policy
     }
 
-    /// A quantum of one in three is used by half.
+    /// Makes a decision; of one quantum in three only half is used.
     fn decide(policy: &mut Wfq, nth: u32) {
         let decision = policy.pick(0, 0).expect("all are ready");
         let ran_ns = if nth.is_multiple_of(3) { decision.slice_ns / 2 } else { decision.slice_ns };

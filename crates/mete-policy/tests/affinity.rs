@@ -84,7 +84,7 @@ fn log_16_drivers_and_bystanders_are_never_moved() {
 }
 
 #[test]
-fn log_16_a_lead_within_the_margin_moves_nobody() {
+fn log_16_a_lead_within_the_margin_moves_no_client() {
     let mut close = Machine::new(1).talk(2, 100, 125);
     close.processors[2] = Some(0);
     assert!(close.policy(QUICK).decide(&close.period()).is_empty());
@@ -141,7 +141,7 @@ fn log_16_a_client_that_leaves_makes_room_for_one_that_comes() {
 }
 
 #[test]
-fn log_16_a_much_longer_run_queue_takes_nobody() {
+fn log_16_a_much_longer_run_queue_takes_no_client() {
     let mut machine = Machine::new(1).talk(2, 0, 99);
     machine.queue = vec![1000, 3001];
     assert!(machine.policy(QUICK).decide(&machine.period()).is_empty());

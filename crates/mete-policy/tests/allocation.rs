@@ -17,7 +17,7 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: passes every call on to the system's allocator; the count is a thread's own and needs no
+// SAFETY: every call goes to the system's allocator. The count belongs to one thread and needs no
 // allocation.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -67,7 +67,7 @@ fn a_decision_allocates_nothing() {
     assert!(moved >= DOMAINS, "clients moved, so every part of the decision ran");
 }
 
-/// One history for each policy, with everything that an owner may call after the constructor.
+/// One history for each policy, with every call that an owner may make after the constructor.
 #[test]
 fn new_1_no_call_of_a_dispatching_policy_allocates() {
     for entry in CATALOG {

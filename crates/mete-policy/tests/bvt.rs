@@ -1,4 +1,4 @@
-//! BVT: its schedule without warp, its bound, what a warp and the allowance do and what they do not.
+//! BVT: its schedule without warp, its bound, and what a warp and the allowance do and do not do.
 
 mod ideal;
 
@@ -19,7 +19,7 @@ fn vtrr_3_bvt_runs_three_shares_by_least_virtual_time() {
     }
 }
 
-/// Who wakes starts at the least virtual time of all that are runnable, here client 1's.
+/// A woken client starts at the least virtual time of all that are runnable, here client 1's.
 #[test]
 fn vtrr_3_bvt_gives_a_sleeper_nothing_extra() {
     let mut bench = Bench::new(plain(2), &[1, 1]);
@@ -29,7 +29,7 @@ fn vtrr_3_bvt_gives_a_sleeper_nothing_extra() {
     assert_eq!(bench.quanta(6), [0, 1, 0, 1, 0, 1]);
 }
 
-/// In the midst of a quantum of the only one that is runnable, virtual time has gone on with it.
+/// In the middle of a quantum of the only runnable client, virtual time has gone on with that client.
 #[test]
 fn vtrr_3_bvt_lets_virtual_time_go_on_while_a_quantum_is_used() {
     for (after_ns, effective) in [(0, QUANTUM_NS), (QUANTUM_NS / 2, QUANTUM_NS / 2), (QUANTUM_NS, 0)] {
@@ -49,7 +49,7 @@ fn vtrr_3_bvt_lets_virtual_time_go_on_while_a_quantum_is_used() {
     }
 }
 
-/// The first that woke has been promised the processor; the next has to be better than that one.
+/// The first client that woke has been promised the processor; the next has to be better than that client.
 #[test]
 fn vtrr_3_bvt_promises_a_processor_once() {
     let mut policy = Bvt::new(&Setup { processors: 2, ..setup(5) }, BvtSettings::default());
@@ -66,7 +66,7 @@ fn vtrr_3_bvt_promises_a_processor_once() {
     assert_eq!(wakes, [Some(1), Some(0)], "a processor for each");
 }
 
-/// Nobody is runnable for a while: virtual time stands where the last one left it.
+/// No client is runnable for a while: virtual time stands where the last one left it.
 #[test]
 fn vtrr_3_bvt_remembers_its_virtual_time_while_all_are_blocked() {
     let mut bench = Bench::new(plain(2), &[1]);
@@ -116,7 +116,7 @@ fn vtrr_3_a_bvt_decision_that_is_given_back_takes_no_claim_to_go_on() {
     }
 }
 
-/// It had run out its warp, and has rested since; that is noticed when it stops, which it has not.
+/// The client had used up its warp and has rested since. That takes effect when it stops, which it has not done.
 #[test]
 fn vtrr_3_a_bvt_decision_that_is_given_back_begins_no_warp() {
     let mut policy = with_two_hogs(warped(100, QUANTUM_NS, 2 * QUANTUM_NS));
@@ -131,14 +131,14 @@ fn vtrr_3_a_bvt_decision_that_is_given_back_begins_no_warp() {
     assert_eq!([0, 1, 2].map(|_| policy.pick(0, now).expect("three are ready")), decided);
 }
 
-/// Domain 1 is warped by so many quanta.
+/// Domain 1 is warped by that number of quanta.
 fn warped(quanta: u64, limit_ns: u64, rest_ns: u64) -> Bvt {
     let warp = Warp { domain: 1, warp_ns: quanta * QUANTUM_NS, limit_ns, rest_ns };
     let setup = Setup { domains: 2, ..setup(3) };
     Bvt::new(&setup, BvtSettings { allowance_ns: 0, warp: Some(warp) })
 }
 
-/// Two that compute in domain 0, and client 2, asleep, in domain 1.
+/// Two clients that compute in domain 0, and client 2, asleep, in domain 1.
 fn with_two_hogs(mut policy: Bvt) -> Bvt {
     for client in 0..3 {
         policy.add(client, u16::from(client == 2), share(1), 0);
@@ -150,14 +150,14 @@ fn with_two_hogs(mut policy: Bvt) -> Bvt {
 }
 
 fn run(policy: &mut Bvt, now: &mut u64, part: u64, stop: Stop) -> u32 {
-    let decision = policy.pick(0, *now).expect("somebody is ready");
+    let decision = policy.pick(0, *now).expect("a client is ready");
     let ran_ns = decision.slice_ns.min(part);
     *now += ran_ns;
     policy.ran(decision.client, ran_ns, stop, *now);
     decision.client
 }
 
-/// It has just run for a quantum and the others for a tenth each, so it is ahead when it wakes.
+/// The client has just run for a quantum and the others for a tenth each, so it is ahead when it wakes.
 #[test]
 fn vtrr_3_a_bvt_client_that_is_ahead_preempts_only_by_its_warp() {
     for (warp, expected) in [(20, Some(0)), (0, None)] {
@@ -181,7 +181,7 @@ fn vtrr_3_a_bvt_client_that_is_ahead_preempts_only_by_its_warp() {
     }
 }
 
-/// A tenth of a quantum behind the one that runs, without any warp.
+/// The client is a tenth of a quantum behind the running one, without any warp.
 #[test]
 fn vtrr_3_a_bvt_client_preempts_only_beyond_the_allowance() {
     for (allowance_ns, expected) in [(0, Some(0)), (QUANTUM_NS, None)] {
@@ -191,7 +191,7 @@ fn vtrr_3_a_bvt_client_preempts_only_beyond_the_allowance() {
     }
 }
 
-/// It never blocks, so it borrows all it can, and pays it back.
+/// The client never blocks, so it borrows all that it can, and pays it back.
 #[test]
 fn vtrr_3_a_warp_changes_when_a_bvt_client_runs_and_not_how_much() {
     let mut policy = with_two_hogs(warped(10, u64::MAX, 0));
@@ -220,7 +220,7 @@ fn vtrr_3_a_bvt_warp_ends_at_its_limit_and_rests() {
     assert!((18..=24).contains(&of_it), "{of_it} of 60: its share, in bursts");
 }
 
-/// Its second quantum in a row would need a second warp.
+/// The client's second quantum in a row would need a second warp.
 #[test]
 fn vtrr_3_a_bvt_client_is_not_warped_again_before_it_has_rested() {
     for (rest_ns, again) in [(0, true), (u64::MAX, false)] {

@@ -10,9 +10,9 @@ use proptest::prelude::*;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// The world's own books say who is ready; it asserts at each step that the policy agrees.
+    /// The world's own books say which clients are ready; it asserts at each step that the policy agrees.
     #[test]
-    fn new_1_every_policy_picks_who_is_ready_and_only_those(history in steps(400)) {
+    fn new_1_every_policy_picks_ready_clients_and_no_others(history in steps(400)) {
         for entry in CATALOG {
             let mut world = World::new((entry.make)(&setup()));
             for step in &history {
@@ -47,7 +47,7 @@ proptest! {
         }
     }
 
-    /// What cannot be carried out is as if it had not been decided; only a lottery draws anew.
+    /// A decision that cannot be carried out counts as not made; only a lottery draws anew.
     #[test]
     fn new_1_a_decision_that_is_given_back_is_made_again(history in steps(200)) {
         for entry in CATALOG.iter().filter(|entry| entry.name != "lottery") {
@@ -63,9 +63,9 @@ proptest! {
         }
     }
 
-    /// Whatever happened before: each number is nobody, then a new client that is picked once.
+    /// Whatever happened before: each number is first unused, then that of a new client that is picked once.
     #[test]
-    fn new_1_numbers_can_be_used_again_when_everybody_has_gone(history in steps(200)) {
+    fn new_1_numbers_can_be_used_again_when_all_clients_have_gone(history in steps(200)) {
         for entry in CATALOG {
             let mut world = World::new((entry.make)(&setup()));
             history.iter().for_each(|step| world.take(step));
@@ -80,9 +80,9 @@ proptest! {
         }
     }
 
-    /// Nobody stays ready for ever while the others are served: all wake, nobody blocks.
+    /// No client stays ready for ever while the others are served: all wake, and none blocks.
     #[test]
-    fn new_1_everybody_who_is_ready_runs_in_the_end(shares in prop::collection::vec(1u32..=50, CLIENTS as usize)) {
+    fn new_1_every_ready_client_runs_in_the_end(shares in prop::collection::vec(1u32..=50, CLIENTS as usize)) {
         for entry in CATALOG {
             for processors in [1, PROCESSORS] {
                 let served = serve(&mut *(entry.make)(&Setup { processors, ..setup() }), processors, &shares);
@@ -93,7 +93,7 @@ proptest! {
     }
 }
 
-/// Who of these clients, which compute all the time, is served within 40,000 decisions.
+/// Which of these clients, which compute all the time, are served within 40,000 decisions.
 fn serve(policy: &mut dyn Policy, processors: u16, shares: &[u32]) -> Vec<bool> {
     for (client, &share) in (0..).zip(shares) {
         policy.add(client, 0, Share::new(share).expect("drawn in range"), 0);
@@ -112,7 +112,7 @@ fn serve(policy: &mut dyn Policy, processors: u16, shares: &[u32]) -> Vec<bool> 
 
 /// Processors on which each client runs for its slice, with ticks where the policy wants them.
 struct Machine {
-    /// Each processor's decision and when it is over.
+    /// Each processor's decision and the time when it is over.
     running: Vec<Option<(Decision, u64)>>,
     now: u64,
 }
@@ -132,7 +132,7 @@ impl Machine {
         decision
     }
 
-    /// What a tick wants preempted goes on to the end of its slice: an owner may be that late.
+    /// A client that a tick wants preempted goes on to the end of its slice: an owner may be that late.
     fn tick_until(&mut self, policy: &mut dyn Policy, end: u64) {
         let tick_ns = policy.tick_ns().unwrap_or(u64::MAX);
         let mut next = self.now / tick_ns * tick_ns;
@@ -159,7 +159,7 @@ fn new_1_every_policy_answers_to_its_name() {
 }
 
 #[test]
-fn new_1_a_policy_for_nobody_on_no_processor_picks_nobody() {
+fn new_1_a_policy_for_no_clients_on_no_processor_picks_no_client() {
     let setup = Setup { clients: 0, domains: 0, processors: 0, quantum_ns: 0, seed: 0 };
     for entry in CATALOG {
         let mut world = World::with((entry.make)(&setup), setup);
@@ -170,9 +170,9 @@ fn new_1_a_policy_for_nobody_on_no_processor_picks_nobody() {
     }
 }
 
-/// A share larger than all others together is as good as any other number.
+/// A share larger than all others together is a share like any other.
 #[test]
-fn new_1_the_largest_shares_beside_the_smallest_stop_nobody() {
+fn new_1_the_largest_shares_beside_the_smallest_stop_no_client() {
     for entry in CATALOG {
         let shares: Vec<u32> = (0..CLIENTS).map(|client| if client % 2 == 0 { 1 << 20 } else { 1 }).collect();
         let mut world = World::new((entry.make)(&setup()));
@@ -189,7 +189,7 @@ fn new_1_the_largest_shares_beside_the_smallest_stop_nobody() {
 }
 
 #[test]
-fn new_1_when_all_are_blocked_nobody_is_picked_and_the_first_to_wake_is() {
+fn new_1_when_all_are_blocked_no_client_is_picked_and_the_first_to_wake_is() {
     for entry in CATALOG {
         let mut world = World::new((entry.make)(&setup()));
         for client in 0..CLIENTS {
@@ -208,7 +208,7 @@ fn new_1_when_all_are_blocked_nobody_is_picked_and_the_first_to_wake_is() {
     }
 }
 
-/// An owner may pick ahead of the end of a run: whoever runs can be preempted still if that is given back.
+/// An owner may pick ahead of the end of a run: if that pick is given back, the running client can still be preempted.
 #[test]
 fn new_1_a_pick_ahead_that_is_given_back_leaves_the_running_client_where_it_runs() {
     for entry in CATALOG {

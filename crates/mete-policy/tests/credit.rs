@@ -34,7 +34,7 @@ fn counter(policy: &Credit, wanted: &str) -> u64 {
     found.expect("the counter exists")
 }
 
-/// A blocked client wakes, runs for so many ticks and blocks.
+/// A blocked client wakes, runs for that number of ticks and blocks.
 fn use_ticks(policy: &mut Credit, client: u32, ticks: u64) {
     let _ = policy.wake(client, 0);
     assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(client));
@@ -44,13 +44,13 @@ fn use_ticks(policy: &mut Credit, client: u32, ticks: u64) {
     policy.ran(client, ticks * TICK, Stop::Blocked, 0);
 }
 
-/// Whoever is ready runs whole slices, with a tick at the end of each tick's time; who ran how long.
+/// Ready clients run whole slices, with a tick at the end of each tick's time. Answers how long each client ran.
 fn run(policy: &mut Credit, now: &mut u64, ticks: u32) -> Vec<u64> {
     let mut had = vec![0; 16];
     let mut running: Option<(u32, u64, u64)> = None;
     for _ in 0..ticks {
         let (client, left, ran) = running.take().unwrap_or_else(|| {
-            let decision = policy.pick(0, *now).expect("somebody is ready");
+            let decision = policy.pick(0, *now).expect("a client is ready");
             (decision.client, decision.slice_ns, 0)
         });
         *now += TICK;
@@ -69,7 +69,7 @@ fn run(policy: &mut Credit, now: &mut u64, ticks: u32) -> Vec<u64> {
 }
 
 #[test]
-fn tavs_1_a_tick_debits_100_credits_which_are_its_10_ms_from_whom_it_finds() {
+fn tavs_1_a_tick_debits_100_credits_which_are_its_10_ms_from_the_client_that_it_finds() {
     let mut policy = host(2, CreditSettings::XEN);
     assert_eq!(policy.tick_ns(), Some(TICK));
     let _ = policy.wake(0, 0);
@@ -78,13 +78,13 @@ fn tavs_1_a_tick_debits_100_credits_which_are_its_10_ms_from_whom_it_finds() {
         assert!(!policy.tick(0, tick * TICK), "a tick takes no processor away");
         assert_eq!(policy.credit_ns(0), -((tick * TICK) as i64));
     }
-    assert_eq!(policy.credit_ns(1), 0, "who does not run pays nothing");
+    assert_eq!(policy.credit_ns(1), 0, "a client that does not run pays nothing");
     policy.ran(0, 25 * MS, Stop::Blocked, 25 * MS);
-    assert_eq!(policy.credit_ns(0), -20_000_000, "by tick, what lies between ticks is free");
+    assert_eq!(policy.credit_ns(0), -20_000_000, "charged by tick, the time between ticks is free");
 }
 
 #[test]
-fn tavs_1_precise_accounting_charges_what_was_run_wherever_ticks_fall() {
+fn tavs_1_precise_accounting_charges_the_time_run_wherever_ticks_fall() {
     let mut policy = host(1, CreditSettings::BASELINE);
     let _ = policy.wake(0, 3 * MS);
     let _ = policy.pick(0, 3 * MS);
@@ -95,7 +95,7 @@ fn tavs_1_precise_accounting_charges_what_was_run_wherever_ticks_fall() {
     let _ = policy.wake(0, 13 * MS);
     let _ = policy.pick(0, 13 * MS);
     policy.ran(0, MS / 10, Stop::Blocked, 13 * MS + MS / 10);
-    assert_eq!(policy.credit_ns(0), -9_100_000, "no tick need find it");
+    assert_eq!(policy.credit_ns(0), -9_100_000, "no tick has to find it");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn tavs_1_with_precise_accounting_too_a_client_earns_from_the_tick_on_that_finds
     for tick in 1..=3 {
         let _ = policy.tick(0, tick * TICK);
     }
-    assert_eq!(policy.credit_ns(0), -25_000_000, "whom no tick finds earns nothing");
+    assert_eq!(policy.credit_ns(0), -25_000_000, "a client that no tick finds earns nothing");
     let _ = policy.wake(0, 35 * MS);
     let _ = policy.pick(0, 35 * MS);
     let _ = policy.tick(0, 4 * TICK);
@@ -132,7 +132,7 @@ fn tavs_1_every_30_ms_active_clients_are_given_credit_by_weight() {
     // Of the 30 ms handed out then, client 1 gets two thirds.
     assert_eq!((policy.credit_ns(0), policy.credit_ns(1)), (10_000_000, -10_000_000));
     assert_eq!((policy.priority(0), policy.priority(1)), (Priority::Under, Priority::Over));
-    assert_eq!(policy.credit_ns(2), 0, "who has not run is not active and gets none");
+    assert_eq!(policy.credit_ns(2), 0, "a client that has not run is not active and gets none");
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn tavs_1_credit_is_clipped_to_a_slice_either_way_and_savers_cease_to_earn() {
         credits.push((policy.credit_ns(0) / MS as i64, policy.credit_ns(1) / MS as i64));
     }
     // 15 ms each at first; the saver loses all at 35 and the other then earns what it uses. The sum of
-    // both was 0 throughout, so the second's being cut off leaves a debt that is handed out in addition.
+    // both was 0 throughout, so cutting off the second leaves a debt that is handed out in addition.
     assert_eq!(credits, [(-20, 20), (-30, 0), (0, 0), (0, 0)]);
 }
 
@@ -191,12 +191,12 @@ fn tavs_1_a_slice_is_30_ms_and_under_goes_before_over_each_first_in_first_out() 
 }
 
 #[test]
-fn tavs_1_who_wakes_with_credit_is_boosted_and_preempts_and_who_has_none_is_not() {
+fn tavs_1_a_client_that_wakes_with_credit_is_boosted_and_preempts_and_one_without_is_not() {
     let mut policy = host(2, CreditSettings::XEN);
     let _ = policy.wake(0, 0);
     let _ = policy.pick(0, 0);
     let _ = policy.tick(0, TICK);
-    assert_eq!(policy.wake(1, TICK), Some(0), "a boosted client preempts one that merely has credit");
+    assert_eq!(policy.wake(1, TICK), Some(0), "a boosted client preempts one that has only credit");
     policy.ran(0, TICK, Stop::Preempted, TICK);
     let decision = policy.pick(0, TICK).expect("ready");
     assert_eq!((decision.client, decision.grant, policy.priority(1)), (1, Grant::WakeBoost, Priority::Boost));
@@ -242,7 +242,7 @@ fn tavs_1_hogs_get_processor_time_by_weight_over_many_periods() {
     }
 }
 
-/// Hogs of these weights for so many ticks: what each had, and what was cut off and forgiven.
+/// Runs hogs of these weights for that number of ticks: what each had, and what was cut off and forgiven.
 fn hogs(settings: CreditSettings, weights: &[u32], ticks: u32) -> (Vec<u64>, [u64; 2]) {
     let mut policy = host(weights.len() as u32, settings);
     for (client, &weight) in (0..).zip(weights) {
@@ -277,7 +277,7 @@ fn tavs_1_where_credit_is_clipped_weights_do_not_hold() {
 }
 
 #[test]
-fn tavs_1_an_accounting_charges_whoever_runs_on_every_processor_up_to_then() {
+fn tavs_1_an_accounting_charges_the_running_client_of_every_processor_up_to_then() {
     let setup = Setup { processors: 2, ..Setup::for_clients(2) };
     let mut policy = Credit::new(&setup, CreditSettings::BASELINE);
     for client in 0..2 {
@@ -296,9 +296,9 @@ fn tavs_1_an_accounting_charges_whoever_runs_on_every_processor_up_to_then() {
     assert_eq!(policy.credit_ns(1), 0, "not charged twice");
 }
 
-/// Two wake at one instant, before the first has been given the processor that it asked for.
+/// Two clients wake at one instant, before the first has been given the processor that it asked for.
 #[test]
-fn tavs_1_who_wakes_next_does_not_ask_for_a_processor_that_is_promised_already() {
+fn tavs_1_the_next_client_to_wake_does_not_ask_for_a_processor_that_is_promised_already() {
     let setup = Setup { processors: 2, ..Setup::for_clients(5) };
     let mut policy = Credit::new(&setup, CreditSettings::XEN);
     for client in 0..5 {
@@ -319,13 +319,13 @@ fn tavs_1_who_wakes_next_does_not_ask_for_a_processor_that_is_promised_already()
     policy.ran(1, TICK, Stop::Preempted, 11 * MS);
     let _ = policy.pick(1, 11 * MS);
     assert_eq!([3, 4].map(|client| policy.priority(client)), [Priority::Boost; 2]);
-    assert_eq!(policy.wake(2, 11 * MS), None, "nobody is worse than it");
+    assert_eq!(policy.wake(2, 11 * MS), None, "no client is worse than it");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// By the books: what was used is what was given less the change of credit, which is within a slice either way.
+    /// The balance: a client used what it was given, less the change of its credit, which is within a slice either way.
     #[test]
     fn tavs_1_hogs_have_their_weights_parts_within_two_slices_unless_something_is_clipped(
         weights in prop::collection::vec(1u32..=16, 2..=5)
@@ -340,7 +340,7 @@ proptest! {
 }
 
 #[test]
-fn tavs_1_a_weight_larger_than_all_others_together_starves_nobody() {
+fn tavs_1_a_weight_larger_than_all_others_together_starves_no_client() {
     let mut policy = host(3, CreditSettings::BASELINE);
     policy.set_share(0, Share::MAX, 0);
     for client in 0..3 {
@@ -364,11 +364,11 @@ fn tavs_1_several_processors_share_one_queue_and_the_lowest_priority_gives_way()
     assert_eq!(policy.pick(1, 0).map(|decision| decision.client), Some(1));
     assert_eq!(policy.pick(1, 0), None);
     let _ = policy.tick(1, TICK);
-    assert_eq!(policy.wake(2, TICK), Some(1), "0 is boosted still, 1 no longer");
+    assert_eq!(policy.wake(2, TICK), Some(1), "0 is still boosted, 1 no longer");
 }
 
 #[test]
-fn tavs_1_of_equals_the_client_gives_way_on_whose_processor_the_woken_one_ran_last() {
+fn tavs_1_of_equals_the_client_on_the_woken_one_s_last_processor_gives_way() {
     for processor in [0, 1, 2] {
         let setup = Setup { processors: 3, ..Setup::for_clients(4) };
         let mut policy = Credit::new(&setup, CreditSettings::XEN);
@@ -434,7 +434,7 @@ proptest! {
         }
     }
 
-    /// Settings that make no sense are read as the nearest that do.
+    /// Settings that make no sense are read as the nearest settings that do.
     #[test]
     fn tavs_1_no_setting_makes_it_panic(
         tick_ns in prop_oneof![Just(0), Just(u64::MAX), any::<u64>()],

@@ -10,7 +10,7 @@ fn line(shares: &[u32]) -> Line<DeficitRoundRobin> {
     Line::new(DeficitRoundRobin::new(&setup()), shares)
 }
 
-/// Runs the next client for so many quanta, whatever its slice, and answers the slice in quanta.
+/// Runs the next client for that number of quanta, whatever its slice, and answers the slice in quanta.
 fn run(line: &mut Line<DeficitRoundRobin>, quanta: u64, stop: Stop) -> (u32, u64) {
     let decision = line.policy.pick(0, line.now).expect("ready");
     line.end(decision.client, quanta * QUANTUM_NS, stop);
@@ -41,7 +41,7 @@ fn vtrr_3_drr_takes_off_what_a_client_overran() {
 }
 
 #[test]
-fn vtrr_3_drr_lets_nobody_save_more_than_an_allotment() {
+fn vtrr_3_drr_lets_no_client_save_more_than_an_allotment() {
     let mut line = line(&[4, 1]);
     for _ in 0..10 {
         run(&mut line, 0, Stop::Yielded);
@@ -88,7 +88,7 @@ fn uses() -> impl Strategy<Value = Vec<u64>> {
 }
 
 proptest! {
-    /// W/S = turns × quantum − deficit/S; the numbers of turns differ by one at most, and each deficit
+    /// W/S = turns × quantum − deficit/S. The numbers of turns differ by at most one, and each deficit
     /// lies within an allotment.
     #[test]
     fn vtrr_3_drr_keeps_services_by_share_within_three_quanta(

@@ -1,5 +1,5 @@
-//! EEVDF: its schedule, its lag bound, lags kept over blocking, and that two heaps choose as a search of all
-//! clients would.
+//! EEVDF: its schedule, its lag bound, lags that are kept over blocking, and the choice of its two heaps, which is
+//! that of a search of all clients.
 
 mod ideal;
 
@@ -18,7 +18,7 @@ fn vtrr_3_eevdf_interleaves_a_large_share_with_small_ones() {
     }
 }
 
-/// Half a quantum ahead when it blocks, half a quantum ahead when it wakes.
+/// A client is half a quantum ahead when it blocks, and half a quantum ahead when it wakes.
 #[test]
 fn vtrr_3_eevdf_keeps_a_lead_over_blocking() {
     let mut bench = Bench::new(Eevdf::new(&setup(2)), &[1, 1]);
@@ -28,7 +28,7 @@ fn vtrr_3_eevdf_keeps_a_lead_over_blocking() {
     assert_eq!(bench.quanta(6), [1, 0, 1, 0, 1, 0]);
 }
 
-/// Who was behind goes first on its return, and then is level: sleeping added nothing.
+/// A client that was behind goes first on its return, and then is level: sleeping added nothing.
 #[test]
 fn vtrr_3_eevdf_keeps_a_lag_over_blocking_and_lets_it_not_grow() {
     let mut bench = Bench::new(Eevdf::new(&setup(3)), &[1, 1, 1]);
@@ -57,7 +57,7 @@ enum Step {
     Wake(u32),
     Remove(u32),
     Share(u32, usize),
-    /// So many of 12 parts of a slice, and whether it then blocks.
+    /// The next client runs for that number of 12 parts of a slice, and blocks then or not.
     Run(u64, bool),
 }
 
@@ -86,10 +86,10 @@ struct Client {
     competes: bool,
 }
 
-/// The source's algorithm without its data structure: every decision looks at everyone.
+/// The source's algorithm without its data structure: every decision looks at every client.
 struct Search {
     clients: [Client; CLIENTS as usize],
-    /// The mean when the last one left.
+    /// The mean when the last client left.
     left_at: i128,
 }
 
@@ -127,7 +127,7 @@ fn in_units(ns: u64) -> i128 {
     i128::from(ns) << 24
 }
 
-/// Carries one step out in both; the clients that both chose, if it was a decision.
+/// Carries out one step in both; answers the clients that both chose, if it was a decision.
 fn take(policy: &mut Eevdf, search: &mut Search, step: Step) -> Option<(Option<u32>, Option<u32>)> {
     match step {
         Step::Wake(number) => wake(policy, search, number),
@@ -204,13 +204,13 @@ proptest! {
         }
     }
 
-    /// Whatever joins, leaves with a lag, or changes its share: the same schedule as the source's definition,
-    /// and somebody is always eligible.
+    /// Whichever clients join, leave with a lag, or change their shares: the schedule is that of the source's
+    /// definition, and at least one client is always eligible.
     #[test]
     fn vtrr_3_eevdf_chooses_as_a_search_of_all_clients(history in prop::collection::vec(step(), 1..600)) {
         let mut policy = Eevdf::new(&mete_policy::Setup { quantum_ns: SLICE_NS, ..setup(CLIENTS) });
-        let nobody = Client { share: 1, time: 0, lead: 0, competes: false };
-        let mut search = Search { clients: [nobody; CLIENTS as usize], left_at: 0 };
+        let absent = Client { share: 1, time: 0, lead: 0, competes: false };
+        let mut search = Search { clients: [absent; CLIENTS as usize], left_at: 0 };
         (0..CLIENTS).for_each(|client| policy.add(client, 0, share(1), 0));
         for step in history {
             let competing = search.competing().next().is_some();
@@ -228,9 +228,9 @@ fn vtrr_3_an_eevdf_client_that_sleeps_for_ever_is_owed_a_quantum_at_most() {
         policy.add(client, 0, share(1), 0);
         let _ = policy.wake(client, 0);
     }
-    // Ten quanta in one go, by an owner that was late: the other is five behind.
+    // Ten quanta at once, by an owner that was late: the other client is five behind.
     let mut run = |ran_ns, stop| {
-        let client = policy.pick(0, 0).expect("somebody is ready").client;
+        let client = policy.pick(0, 0).expect("a client is ready").client;
         policy.ran(client, ran_ns, stop, 0);
         if stop == Stop::Blocked {
             let _ = policy.wake(client, 0);

@@ -1,4 +1,4 @@
-//! The edges that every fair-queueing policy has to define: one client, nobody ready, a share above all
+//! The edges that every fair-queueing policy has to define: one client, no ready client, a share above all
 //! others together, the largest share, shares that change while their clients run, absurd times.
 
 mod ideal;
@@ -25,7 +25,7 @@ fn vtrr_3_one_client_has_the_processor_to_itself() {
 }
 
 #[test]
-fn vtrr_3_when_all_are_blocked_nobody_runs_until_one_wakes() {
+fn vtrr_3_when_all_are_blocked_no_client_runs_until_one_wakes() {
     let check = |name: &str, bench: &mut Bench<_>| {
         for _ in 0..3 {
             bench.run(255, Stop::Blocked);
@@ -74,10 +74,10 @@ fn vtrr_3_a_share_that_changes_while_its_client_runs_counts_from_then_on() {
     each(2, check, &[1, 1]);
 }
 
-/// Of a nanosecond's 2^24 units, 16 and a rest fall to each of these shares: to the first next to none, to
-/// the second all but one. Had the rests been dropped, both would get the same.
+/// Of a nanosecond's 2^24 units, each of these shares gets 16 and a remainder: the first almost none, the
+/// second almost a whole unit. If the remainders were dropped, both would get the same.
 #[test]
-fn vtrr_3_what_divisions_leave_over_does_not_add_up() {
+fn vtrr_3_remainders_of_divisions_do_not_add_up_to_an_error() {
     const SHARES: [u32; 2] = [(1 << 20) - 1, 986_896];
     for name in FAIR {
         let setup = Setup { quantum_ns: 1, ..setup(2) };
@@ -113,7 +113,7 @@ fn vtrr_3_a_client_that_is_removed_while_it_runs_is_forgotten() {
     each(2, check, &[1, 1]);
 }
 
-/// Five centuries in one slice, over and over: virtual time saturates, nothing panics, somebody runs.
+/// Five centuries in one slice, again and again: virtual time saturates, nothing panics, a client runs.
 #[test]
 fn vtrr_3_absurd_times_and_quanta_are_survived() {
     for name in FAIR {
@@ -135,7 +135,7 @@ fn vtrr_3_absurd_times_and_quanta_are_survived() {
     }
 }
 
-/// Several processors: whoever runs is not picked again, and equal shares get equal time.
+/// Several processors: a running client is not picked again, and equal shares get equal time.
 #[test]
 fn vtrr_3_two_processors_share_three_equal_clients_equally() {
     for name in FAIR {

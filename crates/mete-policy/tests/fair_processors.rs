@@ -1,5 +1,5 @@
 //! Several processors on one queue, against an ideal server as fast as all of them: how far the bounds
-//! grow while nobody's share is more than one processor.
+//! grow while no client's share is more than one processor.
 
 mod ideal;
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 struct Machine {
     policy: Box<dyn Policy + Send>,
     shares: Vec<u32>,
-    /// Who runs on each processor, since when and until when.
+    /// The client that runs on each processor, since when and until when.
     seats: Vec<(u32, u64, u64)>,
     now: u64,
     got_ns: Vec<u64>,
@@ -44,8 +44,9 @@ impl Machine {
 
     /// Goes on to the next end of a slice.
     fn step(&mut self, parts: &mut impl Iterator<Item = u8>) {
-        let next =
-            (0..self.seats.len()).min_by_key(|&processor| self.seats[processor].2).expect("there is one");
+        let next = (0..self.seats.len())
+            .min_by_key(|&processor| self.seats[processor].2)
+            .expect("there is a processor");
         let (client, since, until) = self.seats[next];
         self.now = until;
         self.got_ns[client as usize] += until - since;
@@ -84,7 +85,7 @@ fn machines() -> impl Strategy<Value = (u16, Vec<u32>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Those that look at eligibility are no further ahead either.
+    /// Policies that look at eligibility are no further ahead either.
     #[test]
     fn vtrr_7_a_feasible_share_is_at_most_a_quantum_a_processor_off(
         (processors, shares) in machines(),

@@ -1,5 +1,5 @@
-//! What fair share promises (VTRR-3; Kay and Lauder 1988). What it promises of parts is of the long run:
-//! here the second half of 40 half-lives of usage, 6400 quanta each.
+//! What fair share promises (VTRR-3; Kay and Lauder 1988). Its promise of parts holds in the long run:
+//! here in the second half of 40 half-lives of usage, 6400 quanta each.
 
 mod common;
 
@@ -13,7 +13,7 @@ fn share(weight: u32) -> Share {
     Share::new(weight).expect("a share")
 }
 
-/// Users with so many processes of these shares each; user 0 is domain 1.
+/// Users with one process for each of these shares; user 0 is domain 1.
 fn users(users: &[(u32, &[u32])]) -> Line<FairShare> {
     let mut line = Line::new(FairShare::new(&Setup { processors: 1, ..setup() }), &[]);
     let mut client = 0;
@@ -101,7 +101,7 @@ fn vtrr_3_fair_share_begins_as_round_robin() {
 }
 
 #[test]
-fn vtrr_3_fair_share_prefers_a_user_who_was_away() {
+fn vtrr_3_fair_share_prefers_a_user_that_was_away() {
     let mut line = users(&[(1, &[1]), (1, &[1])]);
     let _ = line.policy.pick(0, 0);
     line.end(0, 0, Stop::Blocked);
@@ -115,9 +115,9 @@ fn vtrr_3_fair_share_prefers_a_user_who_was_away() {
     assert!(line.served_ns[0] > 2 * line.served_ns[1], "{:?}", line.served_ns);
 }
 
-/// Nothing decays while the clock stands, and yet everybody is served.
+/// Nothing decays while the clock stands, and yet every client is served.
 #[test]
-fn vtrr_3_fair_share_starves_nobody_when_time_stands_still() {
+fn vtrr_3_fair_share_starves_no_client_when_time_stands_still() {
     let mut line = users(&[(1 << 20, &[1]), (1, &[1])]);
     let mut served = [0u32; 2];
     for _ in 0..100_000 {

@@ -14,12 +14,12 @@ fn line(shares: &[u32]) -> Line<Goodness> {
     Line::new(goodness(1), shares)
 }
 
-/// Picks for a processor and says who.
+/// Picks for a processor and answers the client.
 fn pick(policy: &mut Goodness, processor: u16) -> u32 {
     policy.pick(processor, 0).expect("ready").client
 }
 
-/// Linux's default of 20 ticks each; who woke last stands first.
+/// Linux's default of 20 ticks each; the client that woke last stands first.
 #[test]
 fn vtrr_3_goodness_runs_equals_for_their_whole_counters() {
     assert_eq!(
@@ -77,11 +77,11 @@ fn vtrr_3_goodness_lets_a_blocked_client_save_less_than_twice_its_priority() {
     line.end(1, 0, Stop::Blocked);
     line.letters(1);
     line.letters(20 * 20);
-    assert_eq!(line.policy.wake(1, line.now), None, "nobody runs who could be preempted");
+    assert_eq!(line.policy.wake(1, line.now), None, "no client runs that could be preempted");
     assert_eq!(line.step(), (1, 39));
 }
 
-/// What the policy answers when one of two equals wakes after the other ran for so many ticks.
+/// What the policy answers when one of two equals wakes after the other ran for that number of ticks.
 fn wake_after(ticks: u64) -> Option<u16> {
     let mut line = line(&[20, 20]);
     let _ = line.policy.pick(0, 0);
@@ -91,14 +91,14 @@ fn wake_after(ticks: u64) -> Option<u16> {
 }
 
 #[test]
-fn vtrr_3_goodness_preempts_for_who_wakes_with_more_left_and_not_for_an_equal() {
+fn vtrr_3_goodness_preempts_for_a_client_that_wakes_with_more_left_and_not_for_an_equal() {
     assert_eq!(wake_after(0), None, "20 + 20 against 20 + 20 + 1");
     assert_eq!(wake_after(1), None, "against 19 + 20 + 1");
     assert_eq!(wake_after(2), Some(0), "against 18 + 20 + 1");
 }
 
 #[test]
-fn vtrr_3_goodness_prefers_among_equals_who_ran_last_then_who_woke_last() {
+fn vtrr_3_goodness_prefers_among_equals_the_last_to_run_then_the_last_to_wake() {
     let mut line = line(&[20, 20, 20]);
     assert_eq!(line.policy.pick(0, 0).map(|decision| decision.client), Some(2), "it woke last");
     line.end(2, QUANTUM_NS, Stop::Preempted);
@@ -107,7 +107,7 @@ fn vtrr_3_goodness_prefers_among_equals_who_ran_last_then_who_woke_last() {
 }
 
 #[test]
-fn vtrr_3_goodness_counts_who_yields_as_nothing_once() {
+fn vtrr_3_goodness_counts_a_client_that_yields_as_zero_once() {
     let mut line = line(&[20, 20]);
     assert_eq!(line.policy.pick(0, 0).map(|decision| decision.client), Some(1));
     line.end(1, 0, Stop::Yielded);
@@ -118,7 +118,7 @@ fn vtrr_3_goodness_counts_who_yields_as_nothing_once() {
 
 /// Wherever it stands in the queue: 40 + 40 would be the best of the three.
 #[test]
-fn vtrr_3_goodness_lets_all_others_pass_who_yields() {
+fn vtrr_3_goodness_lets_all_others_pass_a_client_that_yields() {
     let mut line = line(&[40, 10, 20]);
     assert_eq!(line.policy.pick(0, 0).map(|decision| decision.client), Some(0));
     line.end(0, 0, Stop::Yielded);

@@ -170,7 +170,7 @@ fn vtrr_3_grrr_keeps_the_parts_of_the_others_while_one_comes_and_goes() {
     assert!((800.0..1200.0).contains(&ratio), "{ratio} for 1000");
 }
 
-/// The share of client 0 is more than a processor; what it cannot have is not owed to it, so one that
+/// The share of client 0 is more than a processor. What it cannot have is not owed to it, so a client that
 /// comes late waits no longer than the bound says.
 #[test]
 fn vtrr_3_grrr_owes_nothing_for_more_than_a_processor() {

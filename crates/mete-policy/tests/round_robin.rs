@@ -7,7 +7,7 @@ use mete_policy::{Policy, RoundRobin, Stop};
 use proptest::prelude::*;
 
 #[test]
-fn vtrr_3_rr_runs_everybody_in_turn_whatever_the_shares() {
+fn vtrr_3_rr_runs_every_client_in_turn_whatever_the_shares() {
     assert_eq!(Line::new(RoundRobin::new(&setup()), &[1, 1 << 20, 7]).letters(7), "ABCABCA");
 }
 
@@ -20,7 +20,7 @@ fn vtrr_3_rr_keeps_the_place_of_a_client_whose_decision_was_given_back() {
 }
 
 #[test]
-fn vtrr_3_rr_sends_who_woke_to_the_tail() {
+fn vtrr_3_rr_sends_a_woken_client_to_the_tail() {
     let mut line = Line::new(RoundRobin::new(&setup()), &[1, 1, 1]);
     line.policy.pick(0, 0).expect("ready");
     line.end(0, QUANTUM_NS / 2, Stop::Blocked);

@@ -1,9 +1,9 @@
-//! Who wakes in the midst of a quantum begins where virtual time is then: sleeping is worth nothing, and a hog
-//! beside sleepers has what fair queueing gives it.
+//! A client that wakes in the middle of a quantum begins where virtual time is then. So sleeping is worth nothing, and
+//! a hog beside sleepers has what fair queueing gives it.
 //!
-//! The machine here is small and of its own: one processor, hogs, and sleepers that compute for a fixed time
-//! and sleep for another. Beside it runs the ideal server in whole numbers: at every moment each client that is
-//! awake is served in proportion to its share.
+//! The machine here is a small one of these tests' own: one processor, hogs, and sleepers that compute for a fixed
+//! time and sleep for another. The ideal server runs in parallel, in whole numbers: at every moment it serves each
+//! client that is awake in proportion to its share.
 
 use mete_policy::{Policy, Setup, Share, Stop, by_name};
 use proptest::prelude::*;
@@ -42,7 +42,8 @@ impl Machine {
         Machine { policy, now: 0, hogs: load.hogs.len(), sleepers, served_ns: vec![0; clients] }
     }
 
-    /// Goes on to the next end of a stretch, waking whoever is due; an answer to a wake-up takes effect at once.
+    /// Goes on to the next end of a stretch, and wakes the clients that are due. An answer to a wake-up takes effect
+    /// at once.
     fn step(&mut self) {
         let Some(decision) = self.policy.pick(0, self.now) else { return self.idle() };
         let client = decision.client as usize;
@@ -76,7 +77,7 @@ impl Machine {
     }
 
     fn idle(&mut self) {
-        self.now = self.next_wake().expect("somebody sleeps");
+        self.now = self.next_wake().expect("a client sleeps");
         self.wake_due();
     }
 
@@ -84,7 +85,7 @@ impl Machine {
         self.sleepers.iter().filter_map(|sleeper| sleeper.3).min()
     }
 
-    /// Whether somebody is to give way.
+    /// Wakes the clients that are due; answers whether a client is to give way.
     fn wake_due(&mut self) -> bool {
         let (mut preempts, now) = (false, self.now);
         for (client, sleeper) in (self.hogs..).zip(&mut self.sleepers) {
@@ -104,7 +105,7 @@ fn served(policy: &str, load: &Load<'_>, until_ns: u64) -> Vec<u64> {
     machine.served_ns
 }
 
-/// Of these policies hogs keep the ratio of their shares beside whatever sleeps: they have no part in what a
+/// Under these policies hogs keep the ratio of their shares beside any sleepers: they have no part in what a
 /// sleeper loses or gains.
 const BY_SHARES: [&str; 9] =
     ["vtrr", "vtrr-ranged", "group-vtrr", "wfq-linear", "wfq", "wf2q+", "stride", "group-ratio", "eevdf"];
@@ -121,14 +122,14 @@ struct Fluid {
 struct Fluent {
     share: i128,
     time: i128,
-    /// What it was ahead of the clock when it blocked.
+    /// How far it was ahead of the clock when it blocked.
     ahead: i128,
     awake: bool,
 }
 
 /// The least common multiple of 1 to 16.
 const UNITS: i128 = 720_720;
-/// What the policy's rounding may make of two times that differ by less.
+/// Two times that differ by less may compare either way, because the policy rounds.
 const NEARLY: i128 = 2;
 
 impl Fluid {
@@ -164,11 +165,12 @@ impl Fluid {
     }
 }
 
-/// Which clients wake after which part of the quantum, after which part who runs stops, and whether it blocks.
+/// Which clients wake after which part of the quantum, after which part the running client stops, and whether it
+/// blocks.
 type Stretch = (Vec<(usize, u64)>, u64, bool);
 
-/// Runs a policy and the fractions side by side: in each stretch, the clients in `wakes` that sleep wake one after
-/// another, each after that part of the quantum, and who runs stops after that part, and blocks or not.
+/// Runs a policy and the fractions side by side. In each stretch, the clients in `wakes` that sleep wake one after
+/// another, each after that part of the quantum. The running client stops after that part, and blocks or not.
 fn side_by_side(name: &str, shares: &[u32], stretches: &[Stretch]) {
     let setup = Setup { quantum_ns: QUANTUM_NS, ..Setup::for_clients(shares.len() as u32) };
     let mut policy = (by_name(name).expect("it is in the catalog").make)(&setup);
@@ -245,7 +247,7 @@ fn vtrr_2_vtrr_3_hogs_keep_their_ratio_beside_sleepers_however_long() {
                     let load = Load { hogs: &[3, 1], sleepers: &[(sleeper, burst * MS, sleep * MS)] };
                     let had = served(policy, &load, until_s * 1_000 * MS);
                     let apart = had[0].abs_diff(3 * had[1]) / QUANTUM_NS;
-                    // Five quanta between the two, of which the lighter one's count threefold.
+                    // Five quanta between the two; the lighter one's count threefold.
                     let most = if policy.contains("vtrr") { 100 } else { 15 };
                     assert!(
                         apart <= most,

@@ -1,4 +1,4 @@
-//! Stride scheduling: its schedule, its pairwise bound, and what is kept over absences.
+//! Stride scheduling: its schedule, its pairwise bound, and what it keeps over absences.
 
 mod ideal;
 
@@ -15,7 +15,7 @@ fn vtrr_3_stride_runs_three_tickets_two_and_one_in_turn() {
     }
 }
 
-/// `remain` (§2, dynamic client participation): a lead stays a lead, and a lag is had again, without growing.
+/// `remain` (§2, dynamic client participation): a lead stays a lead, and a lag comes back without having grown.
 #[test]
 fn vtrr_3_stride_keeps_the_distance_to_the_global_pass_over_an_absence() {
     let mut bench = Bench::new(Stride::new(&setup(3)), &[1, 1, 1]);
@@ -32,10 +32,10 @@ fn vtrr_3_stride_keeps_the_distance_to_the_global_pass_over_an_absence() {
     assert_eq!(bench.quanta(11), [&[1][..], &[0; 10]].concat(), "it goes first, and only once");
 }
 
-/// Five quanta ahead when it blocks: the others first have their turn. With twice the share it is the same
-/// five quanta, half as far in virtual time.
+/// The client is five quanta ahead when it blocks: the others first have their turn. With twice the share it is the
+/// same five quanta ahead, half as far in virtual time.
 #[test]
-fn vtrr_3_stride_scales_what_remains_with_the_share() {
+fn vtrr_3_stride_scales_the_remain_with_the_share() {
     let mut shares = [1; 11];
     shares[0] = 10;
     for (share, before_the_others) in [(10, 0), (20, 5)] {
@@ -88,7 +88,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The clients 0 and 1 stay ready; the others do what they like.
+/// The clients 0 and 1 stay ready; the others do anything.
 fn take(bench: &mut Bench<Stride>, step: &Step) {
     match *step {
         Step::Run(used, block) => {
@@ -106,7 +106,7 @@ fn take(bench: &mut Bench<Stride>, step: &Step) {
     }
 }
 
-/// What the first of two had beyond its part of what both had.
+/// What the first of two clients had beyond its part of what both had.
 fn pairwise(bench: &Bench<Stride>, one: u32, other: u32) -> f64 {
     let (mine, theirs) = (f64::from(bench.share_of(one)), f64::from(bench.share_of(other)));
     bench.got(one) - (bench.got(one) + bench.got(other)) * mine / (mine + theirs)

@@ -1,4 +1,4 @@
-//! TAVS-4 and TAVS-5: partial boosting, and for which events it is granted.
+//! TAVS-4 and TAVS-5: partial boosting, and the events that it is granted for.
 
 use mete_policy::credit::Priority;
 use mete_policy::{
@@ -9,23 +9,23 @@ use mete_policy::{
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
-/// The virtual processor with mixed tasks, one that computes, and the driver's.
+/// The virtual processor with mixed tasks, the one that computes, and the driver's.
 const MIXED: ClientId = 0;
 const HOG: ClientId = 1;
 const DRIVER: ClientId = 2;
-/// Tasks of the mixed one.
+/// Tasks of the mixed virtual processor.
 const CPU: u16 = 1;
 const IO: u16 = 2;
 
 struct Host {
     policy: Credit,
     now: u64,
-    /// Where everybody runs; a host has no processors behind that one.
+    /// The processor on which all clients run; a host has no processors behind that one.
     processor: ProcessorId,
 }
 
 impl Host {
-    /// The mixed one has run for 80 ms, so it may spend 10 ms boosted, and `IO` is I/O-bound.
+    /// The mixed client has run for 80 ms, so it may spend 10 ms boosted, and `IO` is I/O-bound.
     fn with(tavs: TavsSettings) -> Host {
         Host::on(0, tavs)
     }
@@ -55,7 +55,7 @@ impl Host {
         host
     }
 
-    /// Puts the mixed one among those without credit, and lets the hog run.
+    /// Puts the mixed client among the clients without credit, and lets the hog run.
     fn behind_the_hog(tavs: TavsSettings) -> Host {
         Host::with(tavs).put_behind_the_hog()
     }
@@ -97,7 +97,7 @@ impl Host {
     }
 
     fn pick(&mut self, client: ClientId) -> (u64, Grant) {
-        let decision = self.policy.pick(self.processor, self.now).expect("somebody is ready");
+        let decision = self.policy.pick(self.processor, self.now).expect("a client is ready");
         assert_eq!(decision.client, client);
         (decision.slice_ns, decision.grant)
     }
@@ -113,14 +113,14 @@ impl Host {
         found
     }
 
-    /// The mixed one runs for a slice that begins with packets for these ports, and wakes `first`.
+    /// The mixed client runs for a slice that begins with packets for these ports, and wakes `first`.
     fn packets(&mut self, ports: &[u16], first: u16) {
         for &port in ports {
             let _ = self.pending(Event::Packet { port });
         }
         let decision = self.policy.pick(0, self.now).expect("the mixed one is ready");
         assert_eq!(decision.client, MIXED);
-        // Whoever ran before, another one is switched in.
+        // Whichever task ran before, another one is switched in.
         self.switch(first);
         self.now += 10 * US;
         self.switch(CPU);
@@ -131,7 +131,7 @@ impl Host {
 /// Inference and boosting for any event.
 const BOOSTING: TavsSettings = TavsSettings { inference: true, partial_boosting: true, ..TavsSettings::OFF };
 const BLOCK: TavsSettings = TavsSettings { block_correlation: true, ..BOOSTING };
-/// Learns without boosting, so that all slices are plain ones.
+/// Learns without boosting, so that all slices are plain.
 const LEARNING: TavsSettings =
     TavsSettings { inference: true, network_correlation: true, ..TavsSettings::OFF };
 const NETWORK: TavsSettings = TavsSettings { partial_boosting: true, ..LEARNING };
@@ -151,26 +151,26 @@ fn tavs_4_a_boost_is_revoked_on_the_processor_where_it_runs() {
 #[test]
 fn tavs_4_an_event_for_a_vcpu_with_an_io_bound_task_preempts_until_another_task_is_switched_in() {
     let mut host = Host::behind_the_hog(BOOSTING);
-    assert_eq!(host.pending(Event::Other), Some(0), "even one that is over its credit preempts");
+    assert_eq!(host.pending(Event::Other), Some(0), "even a client that is over its credit preempts");
     assert_eq!(host.policy.priority(MIXED), Priority::Boost);
     host.ran(HOG, MS, Stop::Preempted);
     assert_eq!(host.pick(MIXED).1, Grant::PartialBoost);
     assert_eq!(host.switch(IO), None, "it goes on while I/O-bound tasks run");
     host.now += 100 * US;
     assert_eq!(host.switch(CPU), Some(0), "and gives way when another is switched in");
-    assert_eq!(host.policy.priority(MIXED), Priority::Over, "its priority is the original again");
+    assert_eq!(host.policy.priority(MIXED), Priority::Over, "its own priority again");
     host.ran(MIXED, 100 * US, Stop::Preempted);
     assert_eq!(host.pick(HOG).1, Grant::Share);
     let counted = ["partial_boosts", "partial_boost_hits", "revocations", "partial_boost_ns"];
     assert_eq!(counted.map(|name| host.counter(name)), [1, 1, 1, 100 * US]);
 }
 
-/// Figure 11: what is boosted often must not lose its turn each time.
+/// Figure 11: a client that is boosted often must not lose its turn each time.
 #[test]
-fn tavs_6_whose_boost_is_revoked_stands_where_it_stood_if_places_are_kept() {
+fn tavs_6_a_client_whose_boost_is_revoked_stands_where_it_stood_if_places_are_kept() {
     for (keep_on_run_queue, expected) in [(true, [MIXED, DRIVER]), (false, [DRIVER, MIXED])] {
         let mut host = Host::behind_the_hog(TavsSettings { keep_on_run_queue, ..BOOSTING });
-        // The driver's virtual processor serves as another hog here, which came after the mixed one.
+        // The driver's virtual processor serves as another hog here, which came after the mixed client.
         let _ = host.policy.wake(DRIVER, host.now);
         host.ran(HOG, 0, Stop::Blocked);
         host.pick(DRIVER);
@@ -221,7 +221,7 @@ fn tavs_4_a_boost_lasts_10_ms_at_most_however_much_is_allowed() {
     host.ran(HOG, MS, Stop::Preempted);
     assert_eq!(host.pick(MIXED), (10 * MS, Grant::PartialBoost));
     let _ = host.policy.tick(0, host.now);
-    assert_eq!(host.policy.priority(MIXED), Priority::Boost, "a tick does not end it, its slice does");
+    assert_eq!(host.policy.priority(MIXED), Priority::Boost, "its slice ends it, not a tick");
     host.ran(MIXED, 10 * MS, Stop::Expired);
     assert_eq!(host.policy.priority(MIXED), Priority::Over);
 }
@@ -254,7 +254,7 @@ fn tavs_4_boosts_stay_within_pbratio_of_the_vcpus_own_processor_time() {
 }
 
 #[test]
-fn tavs_4_a_ratio_of_nought_is_the_original_scheduler() {
+fn tavs_4_a_ratio_of_zero_is_the_original_scheduler() {
     let mut host = Host::behind_the_hog(TavsSettings { boost_ratio: 0, ..BOOSTING });
     assert_eq!(host.pending(Event::Other), None);
     assert_eq!(host.policy.priority(MIXED), Priority::Over);
@@ -319,7 +319,7 @@ fn tavs_5_the_window_holds_tasks_of_this_slice_only_and_a_request_counts_once() 
     host.pick(HOG);
     let _ = host.policy.tick(0, host.now);
     assert_eq!(host.pending(Event::Block(3)), None, "IO had run in the slice before");
-    assert_eq!(host.pending(Event::Other), None, "what nobody waits for does not boost");
+    assert_eq!(host.pending(Event::Other), None, "an event that no task waits for does not boost");
     assert_eq!(host.pending(Event::Block(4)), Some(0));
     host.ran(HOG, 0, Stop::Preempted);
     host.pick(MIXED);
@@ -329,8 +329,8 @@ fn tavs_5_the_window_holds_tasks_of_this_slice_only_and_a_request_counts_once() 
     assert_eq!(host.pending(Event::Block(4)), None);
 }
 
-/// §4.2: who is kept on the run queue resumes "for its time slice", and the window is that slice's (§3.5.1),
-/// even if a block came for it meanwhile, so that what runs is looked at anew.
+/// §4.2: a client that is kept on the run queue resumes "for its time slice", and the window is that slice's
+/// (§3.5.1), even if a block came for it in between, so that its run is judged anew.
 #[test]
 fn tavs_5_the_window_goes_on_in_a_slice_that_the_driver_interrupted() {
     for keep_on_run_queue in [false, true] {
@@ -398,7 +398,7 @@ fn tavs_5_packets_for_different_ports_teach_nothing_and_several_for_one_teach_on
     assert_eq!(host.policy.portmap_counter(MIXED, 80), Some(1), "no packet, no lesson");
 }
 
-/// §3.5.3: what one slice of the driver's brings has to be for one port; §3.5.2: all that is pending has to.
+/// §3.5.3: the packets of one slice of the driver's have to be for one port; §3.5.2: all pending packets have to.
 #[test]
 fn tavs_5_by_driver_slice_packets_for_two_ports_teach_about_both_unless_they_came_together() {
     for (learn_by_driver_slice, together, expected) in
@@ -435,7 +435,7 @@ fn tavs_5_only_the_first_task_woken_tells_about_the_port() {
     assert_eq!((host.policy.portmap_counter(MIXED, 80), host.counter("portmap_updates")), (Some(0), 1));
 }
 
-/// §3.5.3: the VMM reads the notes when it deschedules the driver, 16 of them.
+/// §3.5.3: the VMM reads the driver's notes, 16 of them, when it deschedules the driver.
 #[test]
 fn tavs_5_a_drivers_packets_are_noted_up_to_16_and_judged_when_it_is_descheduled() {
     for (before, expected) in [(15, Priority::Boost), (16, Priority::Over)] {
@@ -467,9 +467,9 @@ fn tavs_5_without_correlation_every_event_boosts() {
     }
 }
 
-/// Not in the paper: what goes on anyway when the driver is done gains nothing by a boost.
+/// Not in the paper: a client that goes on in any case when the driver is done gains nothing by a boost.
 #[test]
-fn tavs_4_who_is_next_anyway_is_not_boosted_if_needless_boosts_are_skipped() {
+fn tavs_4_a_client_that_is_next_already_is_not_boosted_if_needless_boosts_are_skipped() {
     for skip_needless_boosts in [false, true] {
         let mut host = Host::behind_the_hog(TavsSettings { skip_needless_boosts, ..BOOSTING });
         host.ran(HOG, MS, Stop::Blocked);
@@ -483,10 +483,10 @@ fn tavs_4_who_is_next_anyway_is_not_boosted_if_needless_boosts_are_skipped() {
         assert_eq!(host.counter("needless_boosts"), u64::from(skip_needless_boosts));
     }
     let mut host = Host::behind_the_hog(TavsSettings { skip_needless_boosts: true, ..BOOSTING });
-    assert_eq!(host.pending(Event::Other), Some(0), "the hog would have gone on");
+    assert_eq!(host.pending(Event::Other), Some(0), "otherwise the hog would go on");
 }
 
-/// Figure 1(b): what an I/O-bound task is boosted for, the task beside it spends.
+/// Figure 1(b): the task beside an I/O-bound task spends the boost that is meant for that task.
 #[test]
 fn tavs_4_aggressive_boosting_preempts_for_any_packet_and_is_not_revoked() {
     let mut host = Host::behind_the_hog(TavsSettings {
@@ -494,8 +494,8 @@ fn tavs_4_aggressive_boosting_preempts_for_any_packet_and_is_not_revoked() {
         inference: true,
         ..TavsSettings::OFF
     });
-    assert_eq!(host.pending(Event::Other), None, "that a packet is sent is none that came");
-    assert_eq!(host.pending(Event::Packet { port: 9 }), Some(0), "though it is over its credit");
+    assert_eq!(host.pending(Event::Other), None, "a packet that was sent is no packet that came");
+    assert_eq!(host.pending(Event::Packet { port: 9 }), Some(0), "although it is over its credit");
     host.ran(HOG, MS, Stop::Preempted);
     assert_eq!(host.pick(MIXED), (30 * MS, Grant::WakeBoost));
     host.switch(IO);
@@ -503,10 +503,10 @@ fn tavs_4_aggressive_boosting_preempts_for_any_packet_and_is_not_revoked() {
 }
 
 /// §4.2: "the domain should not be ousted from the current location on its priority list by its own I/O
-/// requests". A boost in its own turn, which the driver interrupted, does not oust it either, even by one that
+/// requests". A boost in its own turn, which the driver interrupted, does not oust it either, even if another client
 /// has waited for longer and was without credit until now.
 #[test]
-fn tavs_6_who_is_boosted_in_its_own_turn_goes_on_with_it_afterwards() {
+fn tavs_6_a_client_that_is_boosted_in_its_own_turn_goes_on_with_it_afterwards() {
     let mut host = Host::with(TavsSettings { keep_on_run_queue: true, ..BOOSTING });
     let _ = host.observe(Observation::Driver { client: DRIVER });
     host.account();

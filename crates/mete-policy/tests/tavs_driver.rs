@@ -1,4 +1,4 @@
-//! TAVS-6 and TAVS-7: the driver domain's priority, its clients' turns, and who pays for its work.
+//! TAVS-6 and TAVS-7: the driver domain's priority, its clients' turns, and the payment for its work.
 
 use mete_policy::credit::Priority;
 use mete_policy::{ClientId, Credit, CreditSettings, Observation, Policy, Setup, Share, Stop, TavsSettings};
@@ -12,7 +12,7 @@ struct Host {
 }
 
 impl Host {
-    /// A driver and two others; all blocked, all with credit of nought.
+    /// A driver and two other clients; all blocked, all with zero credit.
     fn with(tavs: TavsSettings) -> Host {
         let settings = CreditSettings { tavs, ..CreditSettings::BASELINE };
         let mut policy = Credit::new(&Setup::for_clients(4), settings);
@@ -47,7 +47,7 @@ impl Host {
     }
 
     fn pick(&mut self, client: ClientId) -> u64 {
-        let decision = self.policy.pick(0, self.now).expect("somebody is ready");
+        let decision = self.policy.pick(0, self.now).expect("a client is ready");
         assert_eq!(decision.client, client);
         decision.slice_ns
     }
@@ -83,13 +83,13 @@ fn tavs_6_the_driver_inherits_a_requesters_priority_until_it_is_descheduled() {
     assert_eq!(host.priority(), Priority::Over, "no credit, no wake-up boost");
     host.wake(1);
     host.pick(1);
-    assert_eq!(host.notify(1), None, "as high as who runs is not higher");
+    assert_eq!(host.notify(1), None, "as high as the running client is not higher");
     assert_eq!(host.priority(), Priority::Boost);
     host.wake(2);
     host.ran(1, MS, Stop::Blocked);
     host.pick(DRIVER);
     host.ran(DRIVER, MS, Stop::Preempted);
-    assert_eq!(host.priority(), Priority::Over, "the original again");
+    assert_eq!(host.priority(), Priority::Over, "its own priority again");
     assert_eq!(host.counter("inheritances"), 1);
 }
 
@@ -123,7 +123,7 @@ fn tavs_6_the_highest_of_several_requesters_counts() {
 }
 
 #[test]
-fn tavs_6_a_blocked_driver_wakes_with_what_it_inherited() {
+fn tavs_6_a_blocked_driver_wakes_with_the_priority_that_it_inherited() {
     let mut host = Host::with_an_indebted_driver(INHERITANCE);
     host.wake(1);
     host.pick(1);
@@ -160,7 +160,7 @@ fn tavs_6_an_inherited_boost_ends_with_a_tick_like_any_other() {
 
 /// Figure 8: the driver interrupts client 1; does that or client 2 go on?
 #[test]
-fn tavs_6_whom_the_driver_preempts_keeps_its_place_and_the_rest_of_its_slice() {
+fn tavs_6_a_client_that_the_driver_preempts_keeps_its_place_and_the_rest_of_its_slice() {
     for (tavs, next, slice_ns) in [(KEEP, 1, 18 * MS), (TavsSettings::OFF, 2, 30 * MS)] {
         let mut host = Host::with(tavs);
         for client in [1, 2] {
@@ -189,7 +189,7 @@ fn tavs_6_only_the_driver_leaves_others_their_place() {
     host.ran(1, 12 * MS, Stop::Preempted);
     host.pick(2);
     host.ran(2, MS, Stop::Blocked);
-    assert_eq!(host.pick(1), 30 * MS, "preempted by another guest it has lost its turn");
+    assert_eq!(host.pick(1), 30 * MS, "preempted by another guest, it has lost its turn");
     assert_eq!(host.counter("kept_on_run_queue"), 0);
 }
 
@@ -213,7 +213,7 @@ fn tavs_6_a_slice_interrupted_often_is_still_one_slice() {
 }
 
 #[test]
-fn tavs_7_the_drivers_time_is_paid_by_those_it_worked_for() {
+fn tavs_7_the_clients_that_the_driver_worked_for_pay_for_its_time() {
     let mut host = Host::with(CHARGE);
     host.wake(DRIVER);
     host.pick(DRIVER);
@@ -223,12 +223,12 @@ fn tavs_7_the_drivers_time_is_paid_by_those_it_worked_for() {
     }
     host.ran(DRIVER, 5 * MS, Stop::Blocked);
     let credits = [DRIVER, 1, 2].map(|client| host.policy.credit_ns(client));
-    assert_eq!(credits, [-1_000_000, -3_000_000, -1_000_000], "only what belongs to nobody is its own");
+    assert_eq!(credits, [-1_000_000, -3_000_000, -1_000_000], "it pays only for what belongs to no client");
     assert_eq!(host.counter("driver_charged_ns"), 4 * MS);
 }
 
 #[test]
-fn tavs_7_nothing_moves_while_the_part_is_off_or_between_those_it_does_not_concern() {
+fn tavs_7_no_credit_moves_while_the_part_is_off_or_between_clients_it_does_not_concern() {
     let mut host = Host::with(TavsSettings::OFF);
     let time = |driver, client| Observation::DriverTime { driver, client, used_ns: MS };
     let _ = host.policy.observe(time(DRIVER, 1), 0);
@@ -240,7 +240,7 @@ fn tavs_7_nothing_moves_while_the_part_is_off_or_between_those_it_does_not_conce
     assert_eq!([DRIVER, 1, 2].map(|client| host.policy.credit_ns(client)), [0; 3]);
 }
 
-/// Nothing is lost by a decision that is not carried out: neither the place, nor the rest of the slice.
+/// A decision that is not carried out loses neither the place nor the rest of the slice.
 #[test]
 fn tavs_6_a_decision_that_is_given_back_keeps_the_place_and_the_rest_of_the_slice() {
     let mut host = Host::with(KEEP);
@@ -263,7 +263,7 @@ fn tavs_6_a_decision_that_is_given_back_keeps_the_place_and_the_rest_of_the_slic
 
 /// A driver's borrowed priority lasts until it has run.
 #[test]
-fn tavs_6_a_driver_that_is_given_back_has_inherited_still() {
+fn tavs_6_a_driver_that_is_given_back_keeps_the_inherited_priority() {
     let mut host = Host::with_an_indebted_driver(INHERITANCE);
     host.wake(1);
     host.pick(1);

@@ -1,4 +1,4 @@
-//! TAVS-2 and TAVS-3: tasks tracked by address-space switches, and what is believed of them.
+//! TAVS-2 and TAVS-3: tasks that are tracked by address-space switches, and the beliefs in them.
 
 use mete_policy::{Credit, CreditSettings, Event, Observation, Policy, Setup, Share, Stop, TavsSettings};
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ impl Guest {
         self.observe(Observation::TaskSwitch { client: 0, task });
     }
 
-    /// The running task runs on for so long and `next` is switched in.
+    /// The running task runs on for that time, and `next` is switched in.
     fn after(&mut self, ran_ns: u64, next: u16) {
         self.now += ran_ns;
         self.switch(next);
@@ -57,7 +57,7 @@ impl Guest {
         tasks.map(|task| self.policy.belief(0, task).expect("tracked")).collect()
     }
 
-    /// A slice in which `task`, woken by an event, runs between two runs of task 1, each so long.
+    /// A slice in which `task`, woken by an event, runs between two runs of task 1, each of that length.
     fn round(&mut self, task: u16, ran_ns: u64) {
         self.dispatch(true);
         self.switch(1);
@@ -73,7 +73,7 @@ impl Guest {
     }
 }
 
-/// Figure 2: an event is pending; T1 is interrupted at once, T2 and T3 run shortly, T4 long, T5 shortly,
+/// Figure 2: an event is pending; T1 is interrupted at once, T2 and T3 run briefly, T4 long, T5 briefly,
 /// T6 long.
 #[test]
 fn tavs_3_figure_2_finds_t2_and_t3_for_t4_and_t6_against_t1_and_t5_ambiguous() {
@@ -134,7 +134,7 @@ fn tavs_3_belief_stays_between_minus_100_and_300_and_turns_with_the_evidence() {
     assert_eq!(guest.beliefs(2..=2), [20], "fourteen long runs and it is no longer more than 20");
 }
 
-/// §5.4, figure 18: wget is told from bzip2 at 0.5 ms and not at 0.1 ms, changed on the fly.
+/// §5.4, figure 18: the threshold, changed on the fly, separates wget from bzip2 at 0.5 ms and not at 0.1 ms.
 #[test]
 fn tavs_3_the_threshold_can_be_changed_while_running_for_each_domain() {
     let mut guest = Guest::new();
@@ -145,7 +145,7 @@ fn tavs_3_the_threshold_can_be_changed_while_running_for_each_domain() {
     assert_eq!(guest.beliefs(2..=2), [-60]);
     guest.policy.set_io_threshold(0, 2 * MS);
     guest.round(2, 300 * US);
-    assert_eq!(guest.beliefs(2..=2), [-80], "another domain's threshold is none of its");
+    assert_eq!(guest.beliefs(2..=2), [-80], "another domain's threshold does not apply to it");
     guest.policy.set_io_threshold(1, 500 * US);
     for _ in 0..21 {
         guest.round(2, 300 * US);
@@ -169,10 +169,10 @@ fn tavs_2_a_task_is_followed_over_slices_and_time_off_the_processor_is_not_its()
     assert_eq!(guest.beliefs(1..=1), [-20]);
 }
 
-/// A server's reply wakes the driver, which preempts it in the middle of its short run and then says that the
-/// reply is sent; or a packet comes.
+/// A server's reply wakes the driver, which preempts the server in the middle of its short run and then reports that
+/// the reply is sent; or a packet comes.
 #[test]
-fn tavs_3_a_preempted_run_goes_on_unless_a_block_or_packet_came_meanwhile() {
+fn tavs_3_a_preempted_run_goes_on_unless_a_block_or_packet_came_in_between() {
     let events = [None, Some(Event::Other), Some(Event::Block(1)), Some(Event::Packet { port: 7 })];
     for (pending, expected) in events.into_iter().zip([5, 5, 0, 0]) {
         let mut guest = Guest::new();
@@ -200,7 +200,7 @@ fn tavs_3_a_preempted_run_goes_on_unless_a_block_or_packet_came_meanwhile() {
     assert_eq!(guest.beliefs(2..=2), [-20], "three times 200 µs are one long run");
 }
 
-/// An owner may fail to carry a decision out: what was pending is pending still.
+/// An owner may fail to carry out a decision: an event that was pending is still pending.
 #[test]
 fn tavs_3_an_event_outlasts_a_decision_that_is_given_back() {
     let mut guest = Guest::new();
@@ -228,7 +228,7 @@ fn tavs_2_loading_the_address_space_that_is_loaded_is_no_switch() {
 }
 
 #[test]
-fn tavs_2_a_new_task_with_an_old_number_starts_from_nought() {
+fn tavs_2_a_new_task_with_an_old_number_starts_from_zero() {
     let mut guest = Guest::new();
     guest.round(2, MS);
     assert_eq!(guest.beliefs(2..=2), [-20]);
@@ -240,7 +240,7 @@ fn tavs_2_a_new_task_with_an_old_number_starts_from_nought() {
 }
 
 #[test]
-fn tavs_2_tasks_and_clients_beyond_what_is_tracked_are_not_believed_anything() {
+fn tavs_2_of_tasks_and_clients_that_are_not_tracked_nothing_is_believed() {
     let tavs = TavsSettings { inference: true, tasks_per_client: 3, tracked_clients: 1, ..TavsSettings::OFF };
     let mut guest = Guest::with(tavs);
     guest.round(7, 100 * US);

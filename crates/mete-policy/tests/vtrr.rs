@@ -19,7 +19,7 @@ fn setup(shares: &[u32]) -> Setup {
     Setup::for_clients(shares.len() as u32)
 }
 
-/// Who runs, in so many decisions of whole quanta.
+/// The clients that run in that number of decisions of whole quanta.
 fn order(policy: &mut impl Policy, decisions: usize) -> Vec<u32> {
     let run = |_| {
         let decision = policy.pick(0, 0).expect("all are ready");
@@ -112,7 +112,7 @@ fn vtrr_1_one_client_has_every_quantum() {
     }
 }
 
-/// Nobody else's: the large share runs in 2²⁰ of 2²⁰ + 2 quanta, and the inequality is decided at a
+/// The large share runs in 2²⁰ of 2²⁰ + 2 quanta and takes none of the others'. The inequality is decided at a
 /// difference of one part in 2⁴⁰.
 #[test]
 fn vtrr_1_a_share_larger_than_all_others_together_leaves_each_its_quantum() {
@@ -121,11 +121,11 @@ fn vtrr_1_a_share_larger_than_all_others_together_leaves_each_its_quantum() {
     let cycle = order(&mut policy, (1 << 20) + 2);
     assert_eq!(cycle[..4], [1, 0, 2, 1]);
     assert!(cycle[3..].iter().all(|&client| client == 1));
-    assert_eq!(order(&mut policy, 4), [1, 0, 2, 1], "the next cycle begins alike");
+    assert_eq!(order(&mut policy, 4), [1, 0, 2, 1], "the next cycle begins in the same way");
 }
 
 #[test]
-fn vtrr_1_nobody_is_picked_when_all_are_blocked() {
+fn vtrr_1_no_client_is_picked_when_all_are_blocked() {
     let mut policy = with_shares(Vtrr::new(&setup(&[5, 3])), &[5, 3]);
     for client in [0, 1] {
         assert_eq!(policy.pick(0, 0).map(|decision| decision.client), Some(client));
@@ -169,16 +169,16 @@ proptest! {
         }
     }
 
-    /// Who was selected without need (not the head, and no larger counter than the client before) was
+    /// A client that was selected without need (not the head, and no larger counter than the client before) was
     /// behind the queue's virtual time.
     #[test]
-    fn vtrr_1_whoever_follows_by_choice_satisfies_the_vft_inequality(shares in shares(40)) {
+    fn vtrr_1_a_client_that_follows_by_choice_satisfies_the_vft_inequality(shares in shares(40)) {
         let mut policy = with_shares(Vtrr::new(&setup(&shares)), &shares);
         let total: i128 = shares.iter().map(|&share| i128::from(share)).sum();
         let head = policy.run_queue().next().map(|(client, _)| client);
         let mut last_counter = 0;
         for _ in 0..1_000 {
-            let queue_time = policy.queue_virtual_time().expect("somebody is there");
+            let queue_time = policy.queue_virtual_time().expect("the queue is not empty");
             let times: Vec<_> = (0..shares.len() as u32)
                 .map(|client| policy.virtual_finishing_time(client).expect("it is there"))
                 .collect();
@@ -199,7 +199,7 @@ proptest! {
         }
     }
 
-    /// Of a cycle, a client may have its whole share early or late; what it used in part is never lost.
+    /// In a cycle, a client may have its whole share early or late; the used part of a quantum is never lost.
     #[test]
     fn vtrr_1_used_parts_of_quanta_are_charged_to_the_nanosecond(
         shares in prop::collection::vec(1u32..=20, 2..12),

@@ -18,10 +18,10 @@ enum Step {
     Remove(u32),
     Share(u32, u32),
     Wake(u32),
-    /// So many decisions at once; then each of these clients stops.
+    /// That number of decisions at once; then each of these clients stops.
     Decide(u8, u64, Stop),
-    /// A decision, and in the midst of its quantum, after so long, another client comes or has a new share;
-    /// then the one that runs stops after so long.
+    /// A decision. In the middle of its quantum, after the first time, another client comes or has a new share;
+    /// then the running one stops after the second time.
     Meanwhile(u64, Box<Step>, u64, Stop),
 }
 
@@ -63,7 +63,7 @@ fn steps(clients: u32, used: impl Strategy<Value = u64>) -> impl Strategy<Value 
     prop::collection::vec(step, 1..600)
 }
 
-/// The policy and the model, told the same.
+/// The policy and the model, with the same calls.
 struct Pair {
     policy: Vtrr,
     model: Model,
@@ -108,7 +108,7 @@ impl Pair {
         }
     }
 
-    /// What comes while a client runs sees what that has used of its quantum, whatever it will use in the end.
+    /// An arrival while a client runs sees what that client has used of its quantum, whatever it will use in the end.
     fn meanwhile(&mut self, after_ns: u64, step: &Step, used_ns: u64, stop: Stop) {
         let picked = self.pick(1);
         let is_other = |client| !picked.contains(&client);
@@ -183,7 +183,7 @@ impl Pair {
         }
     }
 
-    /// Who stands behind the current client, or where it stood, may be due one quantum more: it runs next.
+    /// The client behind the current client, or behind its place, may be due one quantum more: it runs next.
     fn assert_time_counter_invariant(&self) {
         let queue: Vec<_> = self.policy.run_queue().collect();
         for pair in queue.windows(2) {
@@ -193,13 +193,14 @@ impl Pair {
         }
     }
 
-    /// A client that had to give way before its quantum was over runs next: as if the one before had been selected last.
+    /// A client that had to give way before its quantum was over runs next, as if the client before it had been
+    /// selected last.
     fn before(&self, client: u32) -> Option<(Reverse<Option<u32>>, u32)> {
         let keys = self.model.queue.iter().map(|queued| self.key(queued.id));
         keys.take_while(|&key| key < self.key(client)).last()
     }
 
-    /// What the queue is sorted by.
+    /// The key by which the queue is sorted.
     fn key(&self, client: u32) -> (Reverse<Option<u32>>, u32) {
         (Reverse(self.shares[client as usize]), client)
     }
@@ -213,7 +214,7 @@ fn quanta(clients: u32) -> Setup {
     Setup { quantum_ns: QUANTUM_NS, ..Setup::for_clients(clients) }
 }
 
-/// What happens on one processor: one decision at a time, whole quanta where nobody gives way.
+/// The events on one processor: one decision at a time, whole quanta unless a client gives way.
 fn on_one_processor(clients: u32) -> impl Strategy<Value = Vec<Step>> {
     steps(clients, 0..=QUANTUM_NS).prop_map(|mut steps| {
         for step in &mut steps {
@@ -240,7 +241,7 @@ fn started(shares: &[u32]) -> Vtrr {
     policy
 }
 
-/// The time that each client has, while client 0 uses this much of every quantum and then blocks and
+/// The time that each client has, while client 0 uses that part of every quantum and then blocks and
 /// wakes at once, or one decision later.
 fn service(shares: &[u32], part_ns: u64, late: bool, decisions: usize) -> Vec<u64> {
     let mut policy = started(shares);
@@ -261,7 +262,7 @@ fn service(shares: &[u32], part_ns: u64, late: bool, decisions: usize) -> Vec<u6
 
 /// Used parts of 999 ns add up: in 1000 cycles of 5 quanta, 2 for each client of share 2.
 #[test]
-fn vtrr_2_who_blocks_just_before_the_end_of_its_quantum_has_no_more_time() {
+fn vtrr_2_a_client_that_blocks_just_before_the_end_of_its_quantum_has_no_more_time() {
     for late in [false, true] {
         let served = service(&[2, 2, 1], QUANTUM_NS - 1, late, 5_000);
         let total: u64 = served.iter().sum();
@@ -269,7 +270,7 @@ fn vtrr_2_who_blocks_just_before_the_end_of_its_quantum_has_no_more_time() {
     }
 }
 
-/// In its second cycle, what it used too much of the first is still counted.
+/// In a client's second cycle, what it used too much in the first is still counted.
 #[test]
 fn vtrr_2_a_part_of_a_quantum_used_too_much_is_remembered_over_cycles() {
     let mut policy = started(&[1, 1]);
@@ -281,11 +282,11 @@ fn vtrr_2_a_part_of_a_quantum_used_too_much_is_remembered_over_cycles() {
     policy.ran(1, 0, Stop::Preempted, 0);
     let _ = policy.wake(0, 0);
     let time = policy.virtual_finishing_time(0).expect("it is in the queue");
-    assert_eq!(time.numerator * 2, time.denominator * 3, "half a quantum was had before");
+    assert_eq!(time.numerator * 2, time.denominator * 3, "it had half a quantum before");
 }
 
 #[test]
-fn vtrr_2_who_comes_is_due_what_is_left_of_the_cycle_in_proportion() {
+fn vtrr_2_an_arrival_is_due_in_proportion_to_what_is_left_of_the_cycle() {
     let mut policy = started(&[8, 4, 16]);
     policy.remove(2, 0);
     for _ in 0..6 {
@@ -312,9 +313,9 @@ fn vtrr_2_a_share_can_change_while_its_client_runs() {
     assert_eq!(served, [300, 101], "the rest of the first cycle is the other's; then 3 to 1");
 }
 
-/// An owner may pick before it tells of the next wake-up of the same instant.
+/// An owner may pick before it reports the next wake-up of the same instant.
 #[test]
-fn vtrr_2_a_quantum_that_is_given_and_not_used_yet_is_not_in_the_virtual_time_of_who_arrives() {
+fn vtrr_2_a_quantum_that_is_given_and_not_used_yet_is_not_in_the_virtual_time_of_an_arrival() {
     for (after_ns, counters) in [(0, [2, 3]), (QUANTUM_NS / 2, [1, 2]), (QUANTUM_NS, [0, 0])] {
         let mut policy = Vtrr::new(&quanta(3));
         for client in 0..3 {
@@ -369,7 +370,7 @@ proptest! {
         }
     }
 
-    /// So many that the queue is made of several chunks, which split and join.
+    /// So long a queue that it is made of several chunks, which split and join.
     #[test]
     fn vtrr_2_a_long_queue_is_that_of_the_model(history in steps(CLIENTS, used_ns()), keep in 0u32..CLIENTS) {
         let mut pair = Pair::new(Vtrr::new(&quanta(CLIENTS)).with_reset(Reset::AtOnce));
@@ -414,7 +415,7 @@ proptest! {
 
     /// With that invariant, the head's counter of zero means that all are: a cycle ends exactly.
     #[test]
-    fn vtrr_1_a_cycle_ends_when_nobody_is_due_anything(history in on_one_processor(10)) {
+    fn vtrr_1_a_cycle_ends_when_no_client_is_due_anything(history in on_one_processor(10)) {
         let mut pair = Pair::new(Vtrr::new(&quanta(CLIENTS)));
         for step in &history {
             let (cycle, queue) = (pair.policy.cycle(), pair.policy.run_queue().collect::<Vec<_>>());
@@ -425,7 +426,7 @@ proptest! {
         }
     }
 
-    /// No more than its part of the time, but for where in a cycle the count ends.
+    /// No more than its part of the time, up to where in a cycle the count ends.
     #[test]
     fn vtrr_2_a_client_gains_nothing_by_leaving_and_returning(
         shares in prop::collection::vec(1u32..=12, 2..10), part_ns in 1..=QUANTUM_NS, late in any::<bool>()

@@ -1,4 +1,4 @@
-//! Group virtual-time round robin: domains have their shares, whoever is in them.
+//! Group virtual-time round robin: domains have their shares, whichever clients are in them.
 
 use mete_policy::{GroupVtrr, Policy, Setup, Share, Stop};
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ fn start(policy: &mut GroupVtrr, client: u32, domain: u16, weight: u32) {
     let _ = policy.wake(client, 0);
 }
 
-/// Who runs, in so many decisions of whole quanta.
+/// The clients that run in that number of decisions of whole quanta.
 fn order(policy: &mut GroupVtrr, decisions: usize) -> Vec<u32> {
     let run = |_| {
         let decision = policy.pick(0, 0).expect("all are ready");
@@ -77,7 +77,7 @@ fn vtrr_7_domains_nest() {
 }
 
 #[test]
-fn vtrr_7_what_a_sleeping_domain_leaves_goes_to_the_others_of_its_parent() {
+fn vtrr_7_the_time_that_a_sleeping_domain_leaves_goes_to_the_others_of_its_parent() {
     let mut policy = GroupVtrr::new(&setup(3, 4));
     policy.add_domain(1, 0, share(1));
     policy.add_domain(2, 1, share(1));
@@ -140,7 +140,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// Each domain of the root has its part of all cycles to within its share and a quantum, whatever the
-    /// clients in it do with whole quanta: block, and wake after so many decisions.
+    /// clients in it do with whole quanta: block, and wake after a number of decisions.
     #[test]
     fn vtrr_7_busy_domains_have_their_shares_whatever_their_clients_do(
         shares in prop::collection::vec(1u32..=8, 2..5),
@@ -155,7 +155,7 @@ proptest! {
         let mut served = vec![0u32; shares.len()];
         for &(task, blocked) in &blocks {
             let client = policy.pick(0, 0).expect("the first of each domain is ready").client;
-            // The first task of each domain never blocks, so that the domain is always there.
+            // The first task of each domain never blocks, so the domain is always in the queue.
             let stop = if blocked && !client.is_multiple_of(4) { Stop::Blocked } else { Stop::Expired };
             policy.ran(client, QUANTUM_NS, stop, 0);
             served[client as usize / 4] += 1;
@@ -169,9 +169,9 @@ proptest! {
     }
 }
 
-/// Client 0 runs while the root's cycles end, so that the root owes it something; then it is in a domain.
+/// Client 0 runs while the root's cycles end, so the root owes it something; then it is in a domain.
 #[test]
-fn vtrr_7_who_has_gone_to_another_domain_is_selected_there_alone() {
+fn vtrr_7_a_client_that_has_gone_to_another_domain_is_selected_only_there() {
     let mut policy = GroupVtrr::new(&Setup { processors: 3, ..setup(2, 2) });
     policy.add_domain(1, 0, share(37));
     let pick = |policy: &mut GroupVtrr, processor| policy.pick(processor, 0).map(|decision| decision.client);

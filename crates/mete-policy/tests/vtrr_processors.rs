@@ -10,7 +10,7 @@ fn start(policy: &mut Vtrr, shares: &[u32]) {
     }
 }
 
-/// Lets every processor take a quantum at a time, all at the same moments, and counts.
+/// Lets every processor take a quantum at a time, all at the same moments, and counts each client's quanta.
 fn serve(policy: &mut Vtrr, clients: usize, processors: u16, quanta: usize) -> Vec<u64> {
     let mut served = vec![0; clients];
     for _ in 0..quanta {
@@ -31,7 +31,7 @@ fn served(shares: &[u32], processors: u16, quanta: usize) -> Vec<u64> {
     serve(&mut policy, shares.len(), processors, quanta)
 }
 
-/// The part of one processor that each client can have at most, computed by filling processors: who
+/// The part of one processor that each client can have at most, computed by filling processors: a client that
 /// would have more than one has one, and the others share the rest.
 fn feasible(shares: &[u32], processors: u16) -> Vec<f64> {
     let mut parts = vec![0.0; shares.len()];
@@ -77,7 +77,7 @@ fn vtrr_7_a_share_that_becomes_feasible_is_weighed_again() {
 }
 
 #[test]
-fn vtrr_7_feasible_shares_are_had_whole() {
+fn vtrr_7_clients_get_the_whole_of_feasible_shares() {
     assert_eq!(served(&[3, 2, 1], 2, 3000), [3000, 2000, 1000]);
     assert_eq!(served(&[2, 2, 1, 1, 1, 1], 2, 4000), [2000, 2000, 1000, 1000, 1000, 1000]);
 }
@@ -86,7 +86,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn vtrr_7_everybody_has_its_feasible_share_within_a_bounded_lag(
+    fn vtrr_7_every_client_has_its_feasible_share_within_a_bounded_lag(
         shares in prop::collection::vec(1u32..=20, 1..60), processors in 2u16..=16
     ) {
         const QUANTA: usize = 3_000;

@@ -24,7 +24,7 @@ fn vtrr_3_wf2q_runs_three_shares_without_getting_ahead() {
     assert_eq!(bench.quanta(12), [0, 1, 0, 1, 0, 2, 0, 1, 0, 1, 0, 2]);
 }
 
-/// The others leave; the clock jumps to the one who is left, however far ahead it was.
+/// The others leave; the clock jumps to the client that is left, however far ahead it was.
 #[test]
 fn vtrr_3_wf2q_lets_no_time_go_by_when_all_are_ahead() {
     let mut bench = Bench::new(Wf2q::new(&setup(3)), &[1, 1, 1]);
@@ -34,7 +34,7 @@ fn vtrr_3_wf2q_lets_no_time_go_by_when_all_are_ahead() {
     assert_eq!(bench.quanta(5), [0; 5]);
     bench.add(1, 1);
     bench.wake(1);
-    assert_eq!(bench.quanta(4), [0, 1, 0, 1], "and who comes then starts level");
+    assert_eq!(bench.quanta(4), [0, 1, 0, 1], "and an arrival then starts level");
 }
 
 /// Half a quantum behind at a share of 1 is half a quantum behind at a share of 10, not five.
@@ -71,7 +71,7 @@ proptest! {
         }
     }
 
-    /// Also while others come, and quanta end early.
+    /// The same, while others come and quanta end early.
     #[test]
     fn vtrr_3_wf2q_keeps_both_bounds_while_clients_arrive(
         shares in prop::collection::vec(1u32..=100, 1..20),

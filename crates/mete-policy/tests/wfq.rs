@@ -23,7 +23,7 @@ fn vtrr_3_wfq_runs_the_papers_example_in_its_order() {
     assert!((least + 5.0 / 6.0).abs() < EPSILON && (most - 1.0).abs() < EPSILON, "{least} to {most}");
 }
 
-/// Three thirds of a quantum are one, although a third of its units is no whole number.
+/// Three thirds of a quantum are one quantum, although a third of its units is no whole number.
 #[test]
 fn vtrr_3_equal_finishing_times_are_equal_whatever_divisions_leave_over() {
     let mut bench = Bench::new(Wfq::new(&setup(2)), &[1, 3]);
@@ -41,7 +41,7 @@ fn vtrr_3_wfq_runs_a_large_share_ahead_of_many_small_ones() {
 }
 
 #[test]
-fn vtrr_3_who_slept_saved_nothing_up_and_who_was_ahead_stays_so() {
+fn vtrr_3_a_sleeper_saves_nothing_up_and_a_client_that_was_ahead_stays_ahead() {
     let mut bench = Bench::new(Wfq::new(&setup(2)), &[1, 1]);
     assert_eq!(bench.run(255, Stop::Blocked), Some(0));
     assert_eq!(bench.quanta(100), [1; 100]);
@@ -56,7 +56,7 @@ fn vtrr_3_who_slept_saved_nothing_up_and_who_was_ahead_stays_so() {
     assert_eq!(bench.quanta(3), [1, 0, 1], "blocking at once does not bring another turn");
 }
 
-/// A step of a history in which nobody leaves who is ahead: the assumption of the bound.
+/// A step of a history in which no client leaves that is ahead: the assumption of the bound.
 #[derive(Clone, Debug)]
 enum Step {
     Arrive(u32),
@@ -99,7 +99,7 @@ fn take(bench: &mut Bench<Wfq>, step: &Step) {
     }
 }
 
-/// One step in which anyone leaves, comes back, changes its share, or runs.
+/// One step in which any client leaves, comes back, changes its share, or runs.
 fn churn(bench: &mut Bench<impl Policy>, what: u8, client: u32, used: u8) -> Option<u32> {
     match what {
         0 if bench.is_runnable(client) => bench.remove(client),
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn vtrr_3_wfq_keeps_its_bound_while_nobody_leaves_who_is_ahead(
+    fn vtrr_3_wfq_keeps_its_bound_while_no_client_leaves_that_is_ahead(
         shares in prop::collection::vec(1u32..=100, CLIENTS as usize),
         history in prop::collection::vec(step(), 1..500),
     ) {
@@ -158,7 +158,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Enough clients for a heap of five levels, from which anyone may be taken.
+    /// Enough clients for a heap of five levels, from which any client may be taken.
     #[test]
     fn vtrr_3_heap_and_linear_search_agree_on_many_clients(
         shares in prop::collection::vec(1u32..=20, 300),

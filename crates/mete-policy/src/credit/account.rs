@@ -1,12 +1,12 @@
 //! Credit: given by weight, taken by use (TAVS paper, §2.2).
 //!
-//! Credit is kept in nanoseconds of processor time: 100 credits are a tick's 10 ms. Taken from Xen 3.3's
-//! scheduler as facts: a client earns only while it is *active*, which it becomes when a tick finds it
-//! running and ceases to be when it has saved up more than a slice, losing what it has saved; debt goes no
-//! deeper than a slice; if all together are in debt, that much more is handed out; apart from that, a
-//! domain earns no more than its active virtual processors can use, and what it leaves goes to those
-//! after it. Precise accounting (§5.1) changes what is charged and leaves to ticks who is active, as Xen's
-//! own does, which came with 4.0.
+//! Credit is kept in nanoseconds of processor time: 100 credits are a tick's 10 ms. These facts are taken from Xen
+//! 3.3's scheduler. A client earns only while it is *active*. It becomes active when a tick finds it running; it
+//! ceases to be active when it has saved up more than a slice, and then loses what it has saved. Debt goes no
+//! deeper than a slice. If all clients together are in debt, that much more is handed out. Apart from that, a
+//! domain earns no more than its active virtual processors can use, and what it leaves goes to the domains
+//! after it. Precise accounting (§5.1) changes what is charged, and leaves to ticks which clients are active, as
+//! Xen's own does, which came with 4.0.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ use crate::roster::Roster;
 use crate::{ClientId, DomainIndex, Nanoseconds, ProcessorId, Share};
 
 #[derive(Clone, Copy, Default)]
-struct Account {
+struct CreditAccount {
     credit_ns: i64,
     active: bool,
     /// When its use was last charged, while it runs.
@@ -29,7 +29,7 @@ struct Account {
 
 /// One domain's sums during an accounting.
 #[derive(Clone, Copy)]
-struct Domain {
+struct DomainCredit {
     weight: Share,
     active: u32,
     shares: u64,
@@ -37,7 +37,7 @@ struct Domain {
 }
 
 /// What is left to hand out, in Xen's single pass.
-struct Pot {
+struct CreditPot {
     total_ns: u128,
     debt_ns: u128,
     weight_total: u128,
@@ -45,15 +45,18 @@ struct Pot {
     period_ns: u64,
 }
 
-impl Pot {
-    /// What a domain of that weight and so many active clients gets.
+impl CreditPot {
+    /// The income of a domain of that weight with that number of active clients.
     fn hand_out(&mut self, weight: u32, active: u32) -> u64 {
         let weight = u128::from(weight);
         self.weight_left = self.weight_left.saturating_sub(weight);
+        // Rounded up, as in Xen: no domain with a weight earns nothing.
         let fair = self.total_ns.saturating_mul(weight).div_ceil(self.weight_total.max(1));
         let extra = self.debt_ns.saturating_mul(weight).div_ceil(self.weight_total.max(1));
+        // A domain cannot use more than its virtual processors' time, but its part of the debt comes on top.
         let peak = u128::from(self.period_ns) * u128::from(active) + extra;
         if fair > peak && self.weight_left > 0 {
+            // Scaled up, because those after it compute their parts by the weight of all.
             let passed_on = (fair - peak).saturating_mul(self.weight_total) / self.weight_left;
             self.total_ns = self.total_ns.saturating_add(passed_on);
         }
@@ -61,8 +64,8 @@ impl Pot {
     }
 }
 
-/// What one accounting took from clients that had saved up more than a slice, and forgave those that owed
-/// more than one.
+/// What one accounting took from clients that had saved up more than a slice, and forgave to clients that owed
+/// more than a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Clipped {
     pub(super) credit_ns: u64,
@@ -71,8 +74,8 @@ pub(super) struct Clipped {
 
 /// All clients' credit.
 pub(super) struct Accounts {
-    clients: Vec<Account>,
-    domains: Vec<Domain>,
+    clients: Vec<CreditAccount>,
+    domains: Vec<DomainCredit>,
     active: Queues,
     period_ns: Nanoseconds,
     processors: ProcessorId,
@@ -89,15 +92,14 @@ impl Accounts {
         settings: &CreditSettings,
     ) -> Accounts {
         let ticks = u64::from(settings.accounting_ticks.max(1));
-        let signed = |length_ns: Nanoseconds| i64::try_from(length_ns).unwrap_or(i64::MAX);
-        let domain = Domain { weight: Share::ONE, active: 0, shares: 0, income_ns: None };
+        let domain = DomainCredit { weight: Share::ONE, active: 0, shares: 0, income_ns: None };
         Accounts {
-            clients: vec![Account::default(); clients as usize],
+            clients: vec![CreditAccount::default(); clients as usize],
             domains: vec![domain; usize::from(domains)],
             active: Queues::new(1, clients),
             period_ns: settings.tick_ns.saturating_mul(ticks),
             processors,
-            limit_ns: signed(settings.slice_ns),
+            limit_ns: i64::try_from(settings.slice_ns).unwrap_or(i64::MAX),
             balance_ns: 0,
         }
     }
@@ -115,27 +117,28 @@ impl Accounts {
     pub(super) fn forget(&mut self, client: ClientId) {
         self.deactivate(client);
         if let Some(account) = self.clients.get_mut(client as usize) {
-            *account = Account::default();
+            *account = CreditAccount::default();
         }
     }
 
-    /// It has begun to run.
+    /// A client has begun to run.
     pub(super) fn start(&mut self, client: ClientId, now: Nanoseconds) {
         if let Some(account) = self.clients.get_mut(client as usize) {
             (account.charged_at_ns, account.charged_ns) = (now, 0);
         }
     }
 
-    /// A tick found it running; what it ran since the last charge is charged.
+    /// A tick found a client running; what it ran since the last charge is charged.
     pub(super) fn charge_so_far(&mut self, client: ClientId, now: Nanoseconds) {
         let Some(account) = self.clients.get_mut(client as usize) else { return };
         let since = now.saturating_sub(account.charged_at_ns);
+        // Times may go back: the same time must not be charged twice.
         account.charged_at_ns = account.charged_at_ns.max(now);
         account.charged_ns = account.charged_ns.saturating_add(since);
         self.debit(client, since);
     }
 
-    /// It has stopped after `ran_ns`; what of that is not charged yet is charged, and what was charged
+    /// A client has stopped after `ran_ns`. What of that is not charged yet is charged. What was charged
     /// too much, because switching takes time or clocks differ, is given back.
     pub(super) fn charge_rest(&mut self, client: ClientId, ran_ns: Nanoseconds) {
         let Some(account) = self.clients.get_mut(client as usize) else { return };
@@ -150,7 +153,7 @@ impl Accounts {
         account.credit_ns = account.credit_ns.saturating_sub_unsigned(used_ns);
     }
 
-    /// A tick found it running: it earns from now on.
+    /// A tick found a client running: it earns from now on.
     pub(super) fn activate(&mut self, client: ClientId) {
         let Some(account) = self.clients.get_mut(client as usize) else { return };
         if !core::mem::replace(&mut account.active, true) {
@@ -164,13 +167,14 @@ impl Accounts {
         }
     }
 
-    /// Hands out a period's credit, says each active client's new priority, and answers what was clipped.
+    /// Hands out a period's credit, reports each active client's new priority, and answers what was clipped.
     pub(super) fn settle(&mut self, roster: &Roster, mut each: impl FnMut(ClientId, Priority)) -> Clipped {
         let mut pot = self.pot(roster);
         let mut clipped = Clipped::default();
         let mut balance_ns = 0i64;
         let mut at = self.active.front(0);
         while let Some(client) = at {
+            // Before `clip`, which may take this client out of the list.
             at = self.active.next(client);
             let income_ns = self.income(client, roster, &mut pot);
             self.credit(client, income_ns);
@@ -181,8 +185,8 @@ impl Accounts {
         clipped
     }
 
-    /// Sums up weights and members of all domains that have active clients.
-    fn pot(&mut self, roster: &Roster) -> Pot {
+    /// Sums up the weights and the members of all domains that have active clients.
+    fn pot(&mut self, roster: &Roster) -> CreditPot {
         for domain in &mut self.domains {
             (domain.active, domain.shares, domain.income_ns) = (0, 0, None);
         }
@@ -193,8 +197,9 @@ impl Accounts {
             at = self.active.next(client);
         }
         let income = u128::from(self.period_ns) * u128::from(self.processors);
+        // If all together are in debt, that much more is handed out (Xen).
         let debt_ns = u128::from(self.balance_ns.min(0).unsigned_abs());
-        Pot {
+        CreditPot {
             total_ns: income + debt_ns,
             debt_ns,
             weight_total: weights,
@@ -203,13 +208,14 @@ impl Accounts {
         }
     }
 
-    /// Counts a client into its domain and answers what weight that adds to the whole.
+    /// Counts a client into its domain, and answers the weight that this adds to the whole.
     fn join(&mut self, client: ClientId, roster: &Roster) -> u32 {
         let share = roster.share(client).get();
         match self.domains.get_mut(usize::from(roster.domain(client))) {
             Some(domain) if roster.domain(client) != 0 => {
                 domain.active += 1;
                 domain.shares += u64::from(share);
+                // A domain's weight counts once, with its first active client.
                 if domain.active == 1 { domain.weight.get() } else { 0 }
             }
             _ => share,
@@ -217,11 +223,12 @@ impl Accounts {
     }
 
     /// A client's part of its domain's income; one in the root is a domain by itself.
-    fn income(&mut self, client: ClientId, roster: &Roster, pot: &mut Pot) -> u64 {
+    fn income(&mut self, client: ClientId, roster: &Roster, pot: &mut CreditPot) -> u64 {
         let share = roster.share(client).get();
         match self.domains.get_mut(usize::from(roster.domain(client))) {
             Some(domain) if roster.domain(client) != 0 => {
                 let (weight, active) = (domain.weight.get(), domain.active);
+                // Once for each accounting, at its first client: the pot pays each domain once.
                 let income = *domain.income_ns.get_or_insert_with(|| pot.hand_out(weight, active));
                 let part = u128::from(income) * u128::from(share);
                 u64::try_from(part.div_ceil(u128::from(domain.shares.max(1)))).unwrap_or(u64::MAX)
@@ -230,7 +237,7 @@ impl Accounts {
         }
     }
 
-    /// Keeps a client's credit within a slice either way, and answers the priority that it gives.
+    /// Keeps a client's credit within a slice either way, and answers the priority that the credit gives.
     fn clip(&mut self, client: ClientId, clipped: &mut Clipped) -> Priority {
         let Some(account) = self.clients.get_mut(client as usize) else { return Priority::Under };
         if account.credit_ns < 0 {
@@ -240,6 +247,7 @@ impl Accounts {
             return Priority::Over;
         }
         if account.credit_ns > self.limit_ns {
+            // Xen's cut: it loses everything, not only what is above a slice, and earns again when it runs.
             let lost_ns = core::mem::take(&mut account.credit_ns).unsigned_abs();
             clipped.credit_ns = clipped.credit_ns.saturating_add(lost_ns);
             self.deactivate(client);

@@ -2,15 +2,15 @@
 //!
 //! Guests send requests late, when another task runs than the one that reads. So the last few tasks of
 //! the slice are inspected, and one I/O-bound task among them marks the request. The paper looks at
-//! the beliefs when the driver maps the request's memory; here it is when the guest sends the request,
-//! which is the same moment to a host that sees only requests.
+//! the beliefs when the driver maps the request's memory. Here the beliefs are read when the guest sends the
+//! request, which is the same moment to a host that sees only requests.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::{ClientId, RequestId};
 
-/// The marks of all requests under way of all tracked virtual processors.
+/// The marks of all pending requests of all tracked virtual processors.
 pub(super) struct BlockCorrelation {
     marks: Vec<bool>,
     clients: u32,
@@ -36,13 +36,15 @@ impl BlockCorrelation {
         }
     }
 
-    /// The read is complete: does an I/O-bound task wait for it?
+    /// The read is complete. Answers whether an I/O-bound task waits for it.
     pub(super) fn completed(&mut self, client: ClientId, request: RequestId) -> bool {
+        // The mark is taken: the request's number may be used again for another read.
         self.place(client, request).is_some_and(|place| core::mem::take(&mut self.marks[place]))
     }
 
     fn place(&self, client: ClientId, request: RequestId) -> Option<usize> {
         let tracked = client < self.clients && usize::from(request) < self.requests;
+        // The client's requests lie in a row of their own, so both parts are checked.
         tracked.then(|| client as usize * self.requests + usize::from(request))
     }
 }

@@ -1,8 +1,8 @@
 //! TAVS-4: how much partial boosting a virtual processor may have (§3.4).
 //!
 //! PBratio bounds the time spent boosted by a part of all processor time that the virtual processor has
-//! had. The paper leaves open when a boost is worth beginning; here the allowance must reach IOthreshold,
-//! which is what an I/O-bound task may take.
+//! had. The paper leaves open when a boost is worth beginning. Here the allowance must reach IOthreshold,
+//! which is the time that an I/O-bound task may take.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,9 +10,9 @@ use alloc::vec::Vec;
 use super::settings::TavsSettings;
 use crate::{ClientId, Nanoseconds, Permille};
 
-/// How a virtual processor's slice goes, as far as boosting is concerned.
+/// The course of a virtual processor's slice, as far as boosting is concerned.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Slice {
+enum BoostSlice {
     #[default]
     Plain,
     Boosted,
@@ -21,17 +21,17 @@ enum Slice {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Use {
+struct BoostUse {
     total_ns: Nanoseconds,
     boosted_ns: Nanoseconds,
-    slice: Slice,
-    /// A boost is due when it wakes.
+    slice: BoostSlice,
+    /// A boost is due when the virtual processor wakes.
     on_wake: bool,
 }
 
 /// All tracked virtual processors' allowances.
 pub(super) struct Boosting {
-    uses: Vec<Use>,
+    uses: Vec<BoostUse>,
     ratio: Permille,
     longest_ns: Nanoseconds,
 }
@@ -39,7 +39,7 @@ pub(super) struct Boosting {
 impl Boosting {
     pub(super) fn new(clients: u32, settings: &TavsSettings) -> Boosting {
         Boosting {
-            uses: vec![Use::default(); clients as usize],
+            uses: vec![BoostUse::default(); clients as usize],
             ratio: settings.boost_ratio,
             longest_ns: settings.boost_max_ns.max(1),
         }
@@ -47,11 +47,11 @@ impl Boosting {
 
     pub(super) fn forget(&mut self, client: ClientId) {
         if let Some(entry) = self.uses.get_mut(client as usize) {
-            *entry = Use::default();
+            *entry = BoostUse::default();
         }
     }
 
-    /// What the client may still spend boosted.
+    /// The time that the client may still spend boosted.
     pub(super) fn allowance_ns(&self, client: ClientId) -> Nanoseconds {
         self.uses.get(client as usize).map_or(0, |entry| {
             let allowed = u128::from(entry.total_ns) * u128::from(self.ratio) / 1000;
@@ -59,8 +59,9 @@ impl Boosting {
         })
     }
 
-    /// How long a boosted slice of the client's may be.
+    /// The length of a boosted slice of the client's.
     pub(super) fn slice_ns(&self, client: ClientId) -> Nanoseconds {
+        // At least 1 ns: no slice is empty, even where the allowance was used up after the boost was granted.
         self.allowance_ns(client).clamp(1, self.longest_ns)
     }
 
@@ -77,26 +78,27 @@ impl Boosting {
 
     pub(super) fn dispatched(&mut self, client: ClientId, boosted: bool) {
         if let Some(entry) = self.uses.get_mut(client as usize) {
-            entry.slice = if boosted { Slice::Boosted } else { Slice::Plain };
+            entry.slice = if boosted { BoostSlice::Boosted } else { BoostSlice::Plain };
         }
     }
 
-    /// An I/O-bound task was switched in. `true`: the first one in a boosted slice.
+    /// An I/O-bound task was switched in. `true`: it is the first in a boosted slice.
     pub(super) fn hit(&mut self, client: ClientId) -> bool {
         match self.uses.get_mut(client as usize) {
-            Some(entry) if entry.slice == Slice::Boosted => {
-                entry.slice = Slice::Hit;
+            Some(entry) if entry.slice == BoostSlice::Boosted => {
+                entry.slice = BoostSlice::Hit;
                 true
             }
             _ => false,
         }
     }
 
-    /// Adds a slice to the books and answers how long it was if it was boosted.
+    /// Counts a slice, and answers its length if it was boosted.
     pub(super) fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds) -> Option<Nanoseconds> {
         let entry = self.uses.get_mut(client as usize)?;
+        // All time widens the allowance, boosted time too: PBratio is a part of the whole (§5.1).
         entry.total_ns = entry.total_ns.saturating_add(ran_ns);
-        if core::mem::take(&mut entry.slice) == Slice::Plain {
+        if core::mem::take(&mut entry.slice) == BoostSlice::Plain {
             return None;
         }
         entry.boosted_ns = entry.boosted_ns.saturating_add(ran_ns);

@@ -1,7 +1,7 @@
-//! TAVS-7: the driver's processor time is charged to those it worked for (§4.2, future work there).
+//! TAVS-7: the driver's processor time is charged to the clients that it worked for (§4.2, future work there).
 //!
-//! The owner says for whom the driver worked how long; that much credit goes from the client to the
-//! driver, which in sum pays only for what belongs to nobody.
+//! The owner reports for which client the driver worked, and how long. That much credit goes from the client to
+//! the driver. In sum the driver pays only for work that belongs to no client.
 
 use super::account::Accounts;
 use crate::{ClientId, Nanoseconds};

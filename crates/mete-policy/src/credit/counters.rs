@@ -1,9 +1,9 @@
-//! What the policy counts, for tables and tests.
+//! The policy's counters, for tables and tests.
 
 use super::account::Clipped;
 use super::inference::Evidence;
 
-/// How often what happened.
+/// How often each thing happened; names that end in `_ns` are sums of times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     pub(super) wake_boosts: u64,

@@ -1,6 +1,6 @@
-//! TAVS-6: the driver domain inherits the priority of who asks it for something (§4.2, algorithm 2).
+//! TAVS-6: the driver domain inherits the priority of a client that asks it for something (§4.2, algorithm 2).
 //!
-//! The highest of several requesters counts. The driver's own priority is its again when it is
+//! The highest of several requesters counts. The driver has its own priority again when it is
 //! descheduled, whether or not it has finished, as the algorithm has it.
 
 use super::priority::{Priority, Standing};

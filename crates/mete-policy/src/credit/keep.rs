@@ -1,13 +1,13 @@
-//! TAVS-6: KeepOnRunQ, whom its driver preempts does not lose its turn (§4.2).
+//! TAVS-6: KeepOnRunQ, a client that its driver preempts does not lose its turn (§4.2).
 //!
 //! It goes to the head of its priority's list and goes on with what was left of its slice. The paper says
 //! that it resumes "the execution for its time slice"; a new whole slice at every preemption would give
-//! more than its turn to who asks much.
+//! more than its turn to a client that asks its driver often.
 //!
 //! Here a client whose partial boost is revoked keeps its place, too: it goes back to where it stood. By
-//! §3.4 it would be inserted as the original scheduler does, at the tail; then each of its packets would
-//! put off the turn of what else it has to do, and a domain that gets many would lose most of its share,
-//! which is not what figure 11 shows ("CPU fairness among guest domains is guaranteed for all cases").
+//! §3.4 it would be inserted as the original scheduler does, at the tail. Then each of its packets would
+//! delay the turn of its other work, and a domain that gets many packets would lose most of its share.
+//! Figure 11 shows the contrary ("CPU fairness among guest domains is guaranteed for all cases").
 //! If it was boosted in its own turn, which its driver had interrupted, that turn goes on: it is at the head.
 
 use alloc::vec;
@@ -16,28 +16,28 @@ use alloc::vec::Vec;
 use crate::{ClientId, Nanoseconds};
 
 #[derive(Clone, Copy, Default)]
-struct Turn {
+struct KeptTurn {
     /// The slice that it was given.
     slice_ns: Nanoseconds,
-    /// A driver preempts it.
+    /// A driver preempts the client.
     by_driver: bool,
     /// What is left of a slice that a driver interrupted.
     left_ns: Nanoseconds,
 }
 
-/// All clients' turns; of nobody's where the part is off.
+/// All clients' turns; empty where the part is off.
 pub(super) struct KeepOnRunQueue {
-    turns: Vec<Turn>,
+    turns: Vec<KeptTurn>,
 }
 
 impl KeepOnRunQueue {
     pub(super) fn new(clients: u32) -> KeepOnRunQueue {
-        KeepOnRunQueue { turns: vec![Turn::default(); clients as usize] }
+        KeepOnRunQueue { turns: vec![KeptTurn::default(); clients as usize] }
     }
 
     pub(super) fn forget(&mut self, client: ClientId) {
         if let Some(turn) = self.turns.get_mut(client as usize) {
-            *turn = Turn::default();
+            *turn = KeptTurn::default();
         }
     }
 
@@ -53,7 +53,7 @@ impl KeepOnRunQueue {
         }
     }
 
-    /// Its slice when it is dispatched: what was left, or a whole one.
+    /// A client's slice when it is dispatched: what was left, or a whole one.
     pub(super) fn slice_ns(&mut self, client: ClientId, whole_ns: Nanoseconds) -> Nanoseconds {
         let Some(turn) = self.turns.get_mut(client as usize) else { return whole_ns };
         let left_ns = core::mem::take(&mut turn.left_ns);
@@ -62,27 +62,29 @@ impl KeepOnRunQueue {
         turn.slice_ns
     }
 
-    /// It is dispatched ahead of its turn, which remains as it is.
+    /// A client is dispatched ahead of its turn, which remains as it is.
     pub(super) fn boosted(&mut self, client: ClientId) {
         if let Some(turn) = self.turns.get_mut(client as usize) {
             turn.by_driver = false;
         }
     }
 
-    /// It was dispatched in its turn, but did not run: what had been left of a whole slice is left still.
+    /// A client was dispatched in its turn, but did not run: what had been left of a whole slice is left still.
     pub(super) fn given_back(&mut self, client: ClientId, whole_ns: Nanoseconds) {
         if let Some(turn) = self.turns.get_mut(client as usize) {
             turn.by_driver = false;
+            // A whole slice needs no note: without one, a whole slice is what it gets.
             if turn.slice_ns < whole_ns {
                 turn.left_ns = turn.slice_ns;
             }
         }
     }
 
-    /// It was preempted. `true`: by a driver, with something left of its slice.
+    /// A client was preempted. `true`: by a driver, with something left of its slice.
     pub(super) fn preempted(&mut self, client: ClientId, ran_ns: Nanoseconds) -> bool {
         let Some(turn) = self.turns.get_mut(client as usize) else { return false };
         let by_driver = core::mem::take(&mut turn.by_driver);
+        // What is left already is that of the turn; a boosted slice in between took nothing from it.
         if by_driver && turn.left_ns == 0 {
             turn.left_ns = turn.slice_ns.saturating_sub(ran_ns);
         }

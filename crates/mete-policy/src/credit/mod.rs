@@ -2,9 +2,9 @@
 //!
 //! Source: H. Kim, H. Lim, J. Jeong, H. Jo, J. Lee, S. Maeng, *Transparently bridging semantic gap in CPU
 //! management for virtualized environments*, Journal of Parallel and Distributed Computing 71 (2011);
-//! sections are cited as "TAVS paper" or by number alone in this module. What the paper's §2.2 leaves open
-//! about the credit scheduler was taken as facts from Xen 3.3's (the paper's is Xen 3.2.1's), and each file
-//! says what.
+//! sections are cited as "TAVS paper" or by number alone in this module. Where the paper's §2.2 leaves the credit
+//! scheduler open, the facts are taken from Xen 3.3's (the paper's is Xen 3.2.1's), and each file
+//! says which.
 //!
 //! | | |
 //! |---|---|
@@ -13,20 +13,21 @@
 //! | accounting (every third tick of processor 0) | as many steps as there are active and ready clients and domains |
 //! | a task switch, an event, a request | constant time; when a driver is descheduled, up to 16 packets' worth |
 //! | removal | constant time, and clearing what was tracked: N × 8 KiB for an N-bit portmap |
-//! | a decision that is given back | its client is at the head again, with its boost and the slice it had |
+//! | a decision that is given back | its client is at the head again, with its boost and the slice that it had |
 //! | fairness | by weight over accounting periods as long as nothing is clipped (see below); within one priority first in first out |
 //! | memory | fixed in the constructor, see [`TavsSettings::tracked_clients`] |
-//! | several processors | one queue serves all (`run_queue` says why); who wakes preempts the lowest priority |
+//! | several processors | one queue serves all (`run_queue` says why); a client that wakes preempts the lowest priority |
 //!
 //! # What weights are worth
 //!
 //! Clients that compute all the time have what their weights say, within two slices each, as long as
-//! everybody's credit stays within a slice either way. Where it does not, Xen clips it: debt beyond a slice
-//! is forgiven, and who has saved up more than a slice loses all of it and earns nothing until a tick finds
-//! it running. That cuts without end: a client whose income reaches a slice while the others have their
-//! turns before it loses what it was given each time. Of weights of 1024, 256, 64, 256 and 64 the first has
+//! every client's credit stays within a slice either way. Where it does not, Xen clips it. Debt beyond a slice
+//! is forgiven. A client that has saved up more than a slice loses all of it, and earns nothing until a tick finds
+//! it running. These cuts never end: a client whose income reaches a slice while the others have their
+//! turns before it loses each time what it was given. Of weights of 1024, 256, 64, 256 and 64 the first has
 //! 37.5 % instead of 61.5 %: two accountings bring it 37 ms, and it waits for more than two. Two clients
-//! whose slices end with accountings clip nothing, whatever their weights. The counters `credit_cut_ns` and `debt_forgiven_ns` say how much was clipped.
+//! whose slices end with accountings clip nothing, whatever their weights. The counters `credit_cut_ns` and
+//! `debt_forgiven_ns` say how much was clipped.
 //!
 //! A client is a virtual processor. Its domain's share is its weight, split among the domain's active
 //! clients by their own shares; clients of the root (domain 0) are domains by themselves. Domains do not
@@ -43,18 +44,18 @@
 //!
 //! # Where this deviates
 //!
-//! * §2.2 says credit above nought is `UNDER`; here nought is, too, as in Xen, whose idle clients have it.
-//! * A partial boost is not demoted at a tick; its slice bounds it instead, which is as long as a tick.
-//! * A partial boost of a blocked client takes effect when it wakes, unless it is boosted for that.
+//! * §2.2 says credit above zero is `UNDER`; here zero is, too, as in Xen, whose idle clients have zero credit.
+//! * A partial boost is not demoted at a tick; instead its slice, which is as long as a tick, bounds it.
+//! * A partial boost of a blocked client takes effect when it wakes, unless the wake-up itself boosts it.
 //! * A packet boosts when the driver is descheduled (§3.5.3). Where no driver runs (an owner whose drivers
 //!   are no clients), it boosts at once.
-//! * Who gives way before it ran at all goes back to the head, where Xen sends it to the tail: to the
-//!   policy it is a decision that could not be carried out.
-//! * Whose partial boost is revoked goes back to its place, not to the tail, where KeepOnRunQ is on; to the
-//!   head, if the boost came in its own turn, which the driver had interrupted (`keep`).
-//! * Algorithm 1's `after_event` belongs to the slice, and a preempted task's run goes on when it is resumed
-//!   and nothing came meanwhile (`inference` says why both), KeepOnRunQ keeps the rest of the slice
-//!   (`keep`), and a boost begins only where IOthreshold's worth of it is allowed (`boosting`).
+//! * A client that gives way before it ran at all goes back to the head, where Xen sends it to the tail: to the
+//!   policy this is a decision that could not be carried out.
+//! * A client whose partial boost is revoked goes back to its place, not to the tail, where KeepOnRunQ is on. It
+//!   goes to the head, if the boost came in its own turn, which the driver had interrupted (`keep`).
+//! * Algorithm 1's `after_event` belongs to the slice. A preempted task's run goes on when the task is resumed
+//!   and no event came in between (`inference` gives the reasons for both). KeepOnRunQ keeps the rest of the slice
+//!   (`keep`). A boost begins only where IOthreshold's worth of it is allowed (`boosting`).
 //!
 //! ```
 //! use mete_policy::credit::{Credit, CreditSettings, TavsSettings};
@@ -89,7 +90,7 @@ use self::counters::Counters;
 use self::priority::{Boost, Standing};
 use self::run_queue::RunQueue;
 use self::tavs::Tavs;
-use crate::roster::{Roster, State};
+use crate::roster::{ClientState, Roster};
 use crate::{
     ClientId, Decision, DomainIndex, Event, Grant, Nanoseconds, Observation, Policy, ProcessorId, Setup,
     Share, Stop, TaskId,
@@ -98,20 +99,20 @@ use crate::{
 pub use self::priority::Priority;
 pub use self::settings::{CreditSettings, TavsSettings};
 
-/// The credit scheduler, with whatever TAVS parts are on.
+/// The credit scheduler, with the TAVS parts that are switched on.
 pub struct Credit {
     settings: CreditSettings,
     roster: Roster,
     accounts: Accounts,
     standings: Vec<Standing>,
     run_queue: RunQueue,
-    /// Who was picked last for each processor and has not stopped.
+    /// The client that was picked last for each processor and has not stopped.
     running: Vec<Option<ClientId>>,
-    /// Who was picked before that and has not stopped: owners may pick ahead.
+    /// The client that was picked before that and has not stopped: owners may pick ahead.
     running_before: Vec<Option<ClientId>>,
-    /// Who asked for each processor to be taken from its client, until that has happened.
+    /// The client that asked for each processor to be taken from its client, until that has happened.
     asking: Vec<Option<ClientId>>,
-    /// How many drivers run.
+    /// The number of drivers that run.
     running_drivers: u32,
     /// Ticks of processor 0.
     ticks: u32,
@@ -177,47 +178,50 @@ impl Credit {
 
     fn processor_of(&self, client: ClientId) -> Option<ProcessorId> {
         let processor = self.run_queue.processor(client);
-        (self.roster.state(client) == State::Running).then_some(processor)
+        (self.roster.state(client) == ClientState::Running).then_some(processor)
     }
 
-    /// Puts a ready client where its priority, which has changed, puts it.
+    /// Moves a ready client whose priority has changed to the list of the new one.
     fn requeue(&mut self, client: ClientId) {
         self.run_queue.remove(client);
         self.run_queue.push_back(client, self.priority(client));
     }
 
-    /// Puts a client that has stopped and is ready into the queue; `preempted` with what it had run.
+    /// Puts a client that has stopped and is ready into the queue. `preempted`: what it had run, if it was.
     fn queue_up(&mut self, client: ClientId, preempted: Option<Nanoseconds>, boosted: bool) {
         let priority = self.priority(client);
+        // KeepOnRunQ: a client that its driver preempted keeps its turn (§4.2).
         if preempted.is_some_and(|ran_ns| self.tavs.keep.preempted(client, ran_ns)) {
             self.counters.kept_on_run_queue += 1;
             self.run_queue.push_front(client, priority);
         } else if preempted.is_some() && boosted && self.tavs.keep.has_left(client) {
+            // Boosted in its own turn, which a driver had interrupted: that turn goes on.
             self.run_queue.push_front(client, priority);
         } else if preempted.is_some() && boosted && self.settings.tavs.keep_on_run_queue {
+            // Boosted ahead of its turn: it goes back to its place (`keep` says why).
             self.run_queue.put_back(client, priority);
         } else {
             self.run_queue.push_back(client, priority);
         }
     }
 
-    /// The processor that a ready client may take from who runs there: its own if it can, or that of the
-    /// lowest priority. Where a processor is idle, the owner lets that one choose.
+    /// The processor that a ready client may take from the client that runs there: its own if it can, or that of
+    /// the lowest priority. Where a processor is idle, the owner lets that one choose.
     fn preempts(&mut self, client: ClientId) -> Option<ProcessorId> {
         if self.running.contains(&None) {
             return None;
         }
         let own = self.run_queue.processor(client);
-        let standing =
-            |&(processor, holds): &(ProcessorId, ClientId)| (self.priority(holds), processor != own);
+        // A processor that is promised to another client is defended by that one.
         let held = (0..).zip(self.running.iter().flatten().copied());
-        let held =
-            held.map(|(processor, runs)| (processor, self.asking_for(processor, client).unwrap_or(runs)));
-        let (processor, victim) = held.min_by_key(standing)?;
+        let held = held.map(|(at, runs)| (at, self.asking_for(at, client).unwrap_or(runs)));
+        // Of equal priorities the client's own processor is the least: its caches are warm there.
+        let (processor, victim) = held.min_by_key(|&(at, holds)| (self.priority(holds), at != own))?;
         if self.priority(client) <= self.priority(victim) {
             return None;
         }
-        if self.tavs.is_driver(client) && self.roster.state(victim) == State::Running {
+        // A victim that is ready has only been promised the processor: no slice of it is interrupted.
+        if self.tavs.is_driver(client) && self.roster.state(victim) == ClientState::Running {
             self.tavs.keep.interrupted(victim);
         }
         self.counters.preemptions += 1;
@@ -227,24 +231,24 @@ impl Credit {
         Some(processor)
     }
 
-    /// Who else will have a processor as soon as it is taken from its client: whoever is ready next has to be
-    /// better than that one, not than the client, or go for another processor.
+    /// The other client that will have a processor as soon as it is taken from its client. The next client that
+    /// asks has to be better than that one, not than the client that runs, or go for another processor.
     fn asking_for(&self, processor: ProcessorId, client: ClientId) -> Option<ClientId> {
         let asking = (*self.asking.get(usize::from(processor))?)?;
-        (asking != client && self.roster.state(asking) == State::Ready).then_some(asking)
+        (asking != client && self.roster.state(asking) == ClientState::Ready).then_some(asking)
     }
 
-    /// A processor has another client, or none.
+    /// The promise of a processor ends: it has another client, or none.
     fn answered(&mut self, processor: usize) {
         if let Some(asking) = self.asking.get_mut(processor) {
             *asking = None;
         }
     }
 
-    /// Hands out credit, sets priorities by it and sorts the queues.
+    /// Hands out credit, sets priorities by it, and sorts the queue.
     fn account(&mut self, now: Nanoseconds) {
         if self.settings.precise_accounting {
-            // The ticks of other processors may come later in this instant.
+            // The ticks of other processors may come later in this instant; their clients' use counts now.
             for &client in self.running.iter().flatten() {
                 self.accounts.charge_so_far(client, now);
             }
@@ -253,15 +257,15 @@ impl Credit {
         let clipped = self.accounts.settle(&self.roster, |client, priority| {
             let Some(standing) = standings.get_mut(client as usize) else { return };
             standing.credit = priority;
+            // A wake-up's boost lasts until credit decides anew; a partial boost is bounded by its slice (§3.4).
             if standing.boost == Boost::Wake {
                 standing.boost = Boost::None;
             }
         });
         self.counters.clipped(clipped);
         let standings = &self.standings;
-        let priority =
-            |client: ClientId| standings.get(client as usize).map_or(Priority::Under, Standing::priority);
-        self.run_queue.sort(priority);
+        self.run_queue
+            .sort(|client| standings.get(client as usize).map_or(Priority::Under, Standing::priority));
     }
 
     /// A tick found this client running.
@@ -274,6 +278,7 @@ impl Credit {
         } else {
             self.accounts.debit(client, self.settings.tick_ns);
         }
+        // Also with precise charges: activity is a matter of ticks, as in Xen (`account`).
         self.accounts.activate(client);
     }
 
@@ -282,6 +287,7 @@ impl Credit {
         let threshold_ns = self.tavs.io_threshold_ns(self.roster.domain(client));
         let io_bound = self.tavs.switched(client, task, threshold_ns, now, &mut self.counters);
         let standing = self.standings.get_mut(client as usize)?;
+        // A boost is for I/O-bound tasks: another task ends it, and the processor chooses anew (§3.4).
         if io_bound || standing.boost != Boost::Partial {
             return None;
         }
@@ -290,15 +296,16 @@ impl Credit {
         Some(processor)
     }
 
-    /// Something is pending for a client. Packets are noted while a driver runs and read afterwards.
+    /// An event is pending for a client. Packets are noted while a driver runs, and read afterwards.
     fn event(&mut self, client: ClientId, event: Event) -> Option<ProcessorId> {
-        if self.roster.state(client) != State::Running {
+        // A client that runs takes the event at once: its next slice does not begin with it.
+        if self.roster.state(client) != ClientState::Running {
             self.tavs.inference.event(client, event);
         }
         let is_for_a_task = event != Event::Other;
         if self.tavs.settings.aggressive_boosting
             && is_for_a_task
-            && self.roster.state(client) == State::Ready
+            && self.roster.state(client) == ClientState::Ready
         {
             return self.boost_as_if_woken(client);
         }
@@ -311,55 +318,58 @@ impl Credit {
         }
     }
 
-    /// A driver is descheduled: its notes are read. Its processor chooses next in any case.
+    /// A driver is descheduled: its notes are read. Its processor picks next in any case.
     fn read_notes(&mut self) {
         while let Some((client, port)) = self.tavs.network.take_note() {
+            // The answer can be dropped: the processor that is being left picks by the new priorities.
             let _ = self.boost_for(client, Event::Packet { port });
         }
     }
 
-    /// Boosts a client for an event, if that is for an I/O-bound task and the client may be boosted. One
+    /// Boosts a client for an event, if the event is for an I/O-bound task and the client may be boosted. A client
     /// that runs has taken the event already.
     fn boost_for(&mut self, client: ClientId, event: Event) -> Option<ProcessorId> {
         let state = self.roster.state(client);
-        let wanted = self.tavs.is_for_io_bound(client, event, state == State::Running);
+        // Asked in any case: the correlations learn from every event, also where no boost follows.
+        let wanted = self.tavs.is_for_io_bound(client, event, state == ClientState::Running);
         if !self.tavs.settings.partial_boosting || !self.tavs.inference.has_io_bound(client) {
             return None;
         }
         if !wanted {
-            self.counters.refused_by_correlation += u64::from(state != State::Running);
+            self.counters.refused_by_correlation += u64::from(state != ClientState::Running);
             return None;
         }
         self.boost(client, state)
     }
 
-    fn boost(&mut self, client: ClientId, state: State) -> Option<ProcessorId> {
+    fn boost(&mut self, client: ClientId, state: ClientState) -> Option<ProcessorId> {
         if self.priority(client) == Priority::Boost {
             return None;
         }
+        // The least that is worth a boost: the time that an I/O-bound task may take (see `boosting`).
         let least_ns = self.tavs.io_threshold_ns(self.roster.domain(client)).max(1);
         if self.tavs.boosting.allowance_ns(client) < least_ns {
             self.counters.refused_by_ratio += 1;
             return None;
         }
         match state {
-            State::Blocked => self.tavs.boosting.set_on_wake(client),
-            State::Ready if self.tavs.settings.skip_needless_boosts && self.is_next(client) => {
+            ClientState::Blocked => self.tavs.boosting.set_on_wake(client),
+            ClientState::Ready if self.tavs.settings.skip_needless_boosts && self.is_next(client) => {
                 self.counters.needless_boosts += 1;
             }
-            State::Ready => return self.boost_ready(client),
-            State::Absent | State::Running => {}
+            ClientState::Ready => return self.boost_ready(client),
+            ClientState::Absent | ClientState::Running => {}
         }
         None
     }
 
-    /// Whether a ready client goes on as soon as its driver is done, without a boost.
+    /// Whether a ready client is next as soon as its driver is done, without a boost.
     fn is_next(&self, client: ClientId) -> bool {
         let is_served = self.running.iter().flatten().all(|&runs| self.tavs.is_driver(runs));
         is_served && self.run_queue.first() == Some(client)
     }
 
-    /// Figure 1(b): whatever its priority, it preempts and has a whole slice.
+    /// Figure 1(b): whatever its priority, the client preempts and has a whole slice.
     fn boost_as_if_woken(&mut self, client: ClientId) -> Option<ProcessorId> {
         if self.priority(client) == Priority::Boost {
             return None;
@@ -373,22 +383,24 @@ impl Credit {
     fn boost_ready(&mut self, client: ClientId) -> Option<ProcessorId> {
         self.standings.get_mut(client as usize)?.boost = Boost::Partial;
         self.counters.partial_boosts += 1;
+        // Ahead of its turn, with the ticket of its place, so that it can be put back there.
         self.run_queue.advance(client, Priority::Boost);
         self.preempts(client)
     }
 
-    /// One virtual processor sent another an event.
+    /// One virtual processor sent an event to another.
     fn notified(&mut self, from: ClientId, to: ClientId) -> Option<ProcessorId> {
         let concerned = self.tavs.settings.priority_inheritance
             && self.tavs.is_driver(to)
             && !self.tavs.is_driver(from)
-            && self.roster.state(from) != State::Absent;
+            && self.roster.state(from) != ClientState::Absent;
         let requester = self.priority(from);
         if !concerned || !inheritance::inherit(requester, self.standings.get_mut(to as usize)?) {
             return None;
         }
         self.counters.inheritances += 1;
-        if self.roster.state(to) != State::Ready {
+        // A running driver defends its processor by the new priority; a blocked one uses it when the event wakes it.
+        if self.roster.state(to) != ClientState::Ready {
             return None;
         }
         self.requeue(to);
@@ -399,19 +411,21 @@ impl Credit {
         let concerned = self.tavs.settings.charge_driver_time
             && self.tavs.is_driver(driver)
             && driver != client
-            && self.roster.state(client) != State::Absent;
+            && self.roster.state(client) != ClientState::Absent;
         if concerned {
             charging::charge(&mut self.accounts, driver, client, used_ns);
             self.counters.driver_charged_ns = self.counters.driver_charged_ns.saturating_add(used_ns);
         }
     }
 
-    /// It runs there no more; whoever was picked before it or after it may. `true`: it is a driver.
+    /// A client left its processor: the client that was picked before it or after it may run there. `true`: the
+    /// client that left is a driver.
     fn vacate(&mut self, client: ClientId) -> bool {
         let processor = usize::from(self.run_queue.processor(client));
         self.answered(processor);
         let seats = (self.running.get_mut(processor), self.running_before.get_mut(processor));
         if let (Some(running), Some(before)) = seats {
+            // It may be the earlier one, with a decision taken ahead; or the latest, which is given back.
             before.take_if(|before| *before == client);
             if *running == Some(client) {
                 *running = before.take();
@@ -423,8 +437,9 @@ impl Credit {
     }
 
     /// A decision was not carried out: everything about the client is as before it. What a driver would
-    /// have noted meanwhile is read, unless another one runs, which reads it when it is descheduled.
+    /// have noted meanwhile is read, unless another driver runs, which reads it when it is descheduled.
     fn give_back(&mut self, client: ClientId, boosted: bool, now: Nanoseconds) {
+        // A boosted dispatch did not touch the turn that is kept.
         if !boosted {
             self.tavs.keep.given_back(client, self.settings.slice_ns);
         }
@@ -438,15 +453,17 @@ impl Credit {
 
     fn became_driver(&mut self, client: ClientId) {
         let state = self.roster.state(client);
-        if state != State::Absent && !self.tavs.is_driver(client) {
+        if state != ClientState::Absent && !self.tavs.is_driver(client) {
             self.tavs.set_driver(client, true);
-            let runs = state == State::Running && self.tavs.is_driver(client);
+            // `running_drivers` is counted at dispatch: a client that runs already is counted here.
+            let runs = state == ClientState::Running && self.tavs.is_driver(client);
             self.running_drivers += u32::from(runs);
         }
     }
 
     fn slice_ns(&mut self, client: ClientId, boosted: bool) -> Nanoseconds {
         if boosted {
+            // Out of its turn, and bounded by PBratio's allowance; the turn that is kept stays as it is.
             self.tavs.keep.boosted(client);
             return self.tavs.boosting.slice_ns(client);
         }
@@ -473,14 +490,15 @@ impl Policy for Credit {
 
     fn remove(&mut self, client: ClientId, _now: Nanoseconds) {
         match self.roster.remove(client) {
-            State::Absent => return,
-            State::Ready => self.run_queue.remove(client),
-            State::Running => {
+            ClientState::Absent => return,
+            ClientState::Ready => self.run_queue.remove(client),
+            ClientState::Running => {
+                // A driver that is gone cannot be descheduled: its notes are read now.
                 if self.vacate(client) {
                     self.read_notes();
                 }
             }
-            State::Blocked => {}
+            ClientState::Blocked => {}
         }
         if let Some(standing) = self.standings.get_mut(client as usize) {
             *standing = Standing::default();
@@ -497,8 +515,10 @@ impl Policy for Credit {
         if !self.roster.wake(client) {
             return None;
         }
+        // Taken in any case: a boost for an event that came before this wake-up is not for the next one.
         let partial = self.tavs.boosting.take_on_wake(client);
         let standing = self.standings.get_mut(client as usize)?;
+        // Xen boosts a client that wakes with credit (§2.2); a partial boost is for the others.
         if standing.priority() == Priority::Under {
             standing.boost = Boost::Wake;
             self.counters.wake_boosts += 1;
@@ -520,6 +540,7 @@ impl Policy for Credit {
         let boost = self.standing(client).boost;
         let boosted = boost == Boost::Partial;
         self.accounts.start(client, now);
+        // Before the slice is computed: parts of TAVS note whether it is boosted.
         self.tavs.dispatched(client, boosted, now);
         self.running_drivers += u32::from(self.tavs.is_driver(client));
         let seat = usize::from(processor);
@@ -538,24 +559,28 @@ impl Policy for Credit {
 
     fn ran(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop, now: Nanoseconds) {
         let Some(state) = self.roster.stop(client, stop) else { return };
+        // Without it, ticks alone charge (§2.2), and a client that hides from them pays nothing.
         if self.settings.precise_accounting {
             self.accounts.charge_rest(client, ran_ns);
         }
         let boosted_ns = self.tavs.boosting.ran(client, ran_ns);
         let all_boosted_ns = self.counters.partial_boost_ns.saturating_add(boosted_ns.unwrap_or(0));
         self.counters.partial_boost_ns = all_boosted_ns;
+        // Preempted without having run: the decision was given back.
         if stop == Stop::Preempted && ran_ns == 0 {
             self.give_back(client, boosted_ns.is_some(), now);
             return;
         }
         self.tavs.stopped(client, stop == Stop::Preempted, now);
+        // Before it is queued: the priority without its boost or what it inherited decides its list.
         if let Some(standing) = self.standings.get_mut(client as usize) {
-            standing.leave(state == State::Blocked);
+            standing.leave(state == ClientState::Blocked);
         }
-        if state == State::Ready {
+        if state == ClientState::Ready {
             let preempted = (stop == Stop::Preempted).then_some(ran_ns);
             self.queue_up(client, preempted, boosted_ns.is_some());
         }
+        // After it is queued: a packet may be for this very client.
         if self.vacate(client) {
             self.read_notes();
         }
@@ -569,12 +594,14 @@ impl Policy for Credit {
         if let Some(&Some(client)) = self.running.get(usize::from(processor)) {
             self.charge_tick(client, now);
         }
+        // One processor's ticks are the clock of accounting, as in Xen.
         if processor == 0 {
             self.ticks = self.ticks.wrapping_add(1);
             if self.ticks.is_multiple_of(self.settings.accounting_ticks.max(1)) {
                 self.account(now);
             }
         }
+        // A tick never preempts: slices end by themselves.
         false
     }
 

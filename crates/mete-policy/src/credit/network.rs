@@ -1,11 +1,11 @@
-//! TAVS-5, network: does the packet wake an I/O-bound task? Learnt from what packets woke before (§3.5.2).
+//! TAVS-5, network: does the packet wake an I/O-bound task? Learnt from what earlier packets woke (§3.5.2).
 //!
-//! Packets come unasked, so the portmap is taught afterwards: the first task that is switched in after a
+//! No request announces a packet, so the portmap is taught afterwards. The first task that is switched in after a
 //! virtual processor was dispatched tells about the port of the packets that were pending then. A driver
-//! notes the ports of what it forwards, so many in one slice of its own, and the notes are read when it
-//! is descheduled (§3.5.3).
+//! notes the ports of what it forwards, up to a number of packets in one slice of its own. The notes are read when
+//! the driver is descheduled (§3.5.3).
 //!
-//! The paper says twice what is to be done with packets for several ports, and not the same:
+//! The paper says twice what is to be done with packets for several ports, in two different ways:
 //!
 //! | where | it teaches | setting `learn_by_driver_slice` |
 //! |---|---|---|
@@ -13,8 +13,8 @@
 //! | §3.5.3, figure 5(b) | "because a packet for one destination port number reaches during the time slice of the IDD" | `true` |
 //!
 //! By the second, packets for two ports that came in two slices of the driver's teach about both ports,
-//! although only one of the tasks can have been the first. That is what counters of more than one bit
-//! are good against.
+//! although only one of the tasks can have been the first. Counters of more than one bit make up for such
+//! errors.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -23,7 +23,7 @@ use super::portmap::Portmap;
 use super::settings::TavsSettings;
 use crate::ClientId;
 
-/// How many ports one slice can teach about; more are left out.
+/// The number of ports that one slice can teach about; more are left out.
 const MOST_PORTS: usize = 16;
 
 /// Ports, each once.
@@ -48,7 +48,7 @@ impl Ports {
 
 /// What is pending for a virtual processor that does not run, as far as it teaches.
 #[derive(Clone, Copy, Default)]
-struct Lesson {
+struct PortLesson {
     /// The ports that the first task woken will tell about.
     ports: Ports,
     /// Some packets were for ports that cannot be told apart.
@@ -56,25 +56,25 @@ struct Lesson {
 }
 
 #[derive(Clone)]
-struct Guest {
+struct NetworkGuest {
     map: Portmap,
-    pending: Lesson,
-    /// What the first task woken in this slice will tell about.
+    pending: PortLesson,
+    /// What the first task that is woken in this slice will tell about.
     asked: Ports,
-    /// `pending` and `asked` before it was dispatched.
-    before: (Lesson, Ports),
+    /// `pending` and `asked` before the virtual processor was dispatched.
+    before: (PortLesson, Ports),
 }
 
-impl Guest {
-    fn new(bits: u8) -> Guest {
-        let (pending, asked) = (Lesson::default(), Ports::default());
-        Guest { map: Portmap::new(bits), pending, asked, before: (pending, asked) }
+impl NetworkGuest {
+    fn new(bits: u8) -> NetworkGuest {
+        let (pending, asked) = (PortLesson::default(), Ports::default());
+        NetworkGuest { map: Portmap::new(bits), pending, asked, before: (pending, asked) }
     }
 }
 
 /// A packet that the driver has forwarded.
 #[derive(Clone, Copy, Default)]
-struct Note {
+struct PacketNote {
     client: ClientId,
     port: u16,
     is_read: bool,
@@ -82,8 +82,8 @@ struct Note {
 
 /// The portmaps of all tracked virtual processors and the notes of the running driver.
 pub(super) struct NetworkCorrelation {
-    guests: Vec<Guest>,
-    notes: Vec<Note>,
+    guests: Vec<NetworkGuest>,
+    notes: Vec<PacketNote>,
     noted: usize,
     by_driver_slice: bool,
 }
@@ -91,8 +91,8 @@ pub(super) struct NetworkCorrelation {
 impl NetworkCorrelation {
     pub(super) fn new(clients: u32, settings: &TavsSettings) -> NetworkCorrelation {
         NetworkCorrelation {
-            guests: (0..clients).map(|_| Guest::new(settings.portmap_bits)).collect(),
-            notes: vec![Note::default(); usize::from(settings.ports_per_slice)],
+            guests: (0..clients).map(|_| NetworkGuest::new(settings.portmap_bits)).collect(),
+            notes: vec![PacketNote::default(); usize::from(settings.ports_per_slice)],
             noted: 0,
             by_driver_slice: settings.learn_by_driver_slice,
         }
@@ -101,7 +101,7 @@ impl NetworkCorrelation {
     pub(super) fn forget(&mut self, client: ClientId) {
         if let Some(guest) = self.guests.get_mut(client as usize) {
             guest.map.clear();
-            (guest.pending, guest.asked) = (Lesson::default(), Ports::default());
+            (guest.pending, guest.asked) = (PortLesson::default(), Ports::default());
         }
     }
 
@@ -112,15 +112,16 @@ impl NetworkCorrelation {
     /// The driver notes a packet. `false`: it has noted as many as it can in this slice.
     pub(super) fn note(&mut self, client: ClientId, port: u16) -> bool {
         let Some(place) = self.notes.get_mut(self.noted) else { return false };
-        *place = Note { client, port, is_read: false };
+        *place = PacketNote { client, port, is_read: false };
         self.noted += 1;
         true
     }
 
-    /// The driver is descheduled: its next note; `None` when all are read.
+    /// The driver is descheduled: answers its next note; `None` when all are read.
     pub(super) fn take_note(&mut self) -> Option<(ClientId, u16)> {
         let notes = self.notes.get_mut(..self.noted)?;
         let Some(note) = notes.iter_mut().find(|note| !note.is_read) else {
+            // The next slice of a driver starts with all its notes free.
             self.noted = 0;
             return None;
         };
@@ -136,17 +137,18 @@ impl NetworkCorrelation {
         if is_clear {
             guest.pending.ports.add(port);
         }
+        // By §3.5.2 one port is clear only if nothing else is pending before the slice.
         guest.pending.is_unclear = !self.by_driver_slice && guest.pending.ports.count > 1;
         guest.map.expects_io_bound(port)
     }
 
-    /// The driver has forwarded nothing for another port of the client's in this slice of its own.
+    /// The driver has forwarded no packet for another port of the client's in this slice of its own.
     fn is_only_port(&self, client: ClientId, port: u16) -> bool {
         let mut notes = self.notes.iter().take(self.noted);
         notes.all(|note| note.client != client || note.port == port)
     }
 
-    /// It gets what is pending, unread notes of a driver on another processor included.
+    /// The virtual processor gets what is pending, unread notes of a driver on another processor included.
     pub(super) fn dispatched(&mut self, client: ClientId, resumes: bool) {
         self.read_notes_for(client);
         let Some(guest) = self.guests.get_mut(client as usize) else { return };
@@ -155,11 +157,12 @@ impl NetworkCorrelation {
         if pending.is_unclear {
             guest.asked = Ports::default();
         } else if pending.ports.count > 0 || !resumes {
+            // A resumed slice with nothing new still waits for its first task, and keeps what it asked.
             guest.asked = pending.ports;
         }
     }
 
-    /// It was dispatched, but did not run: what was pending is pending still.
+    /// The virtual processor was dispatched, but did not run: what was pending is pending still.
     pub(super) fn given_back(&mut self, client: ClientId) {
         if let Some(guest) = self.guests.get_mut(client as usize) {
             (guest.pending, guest.asked) = guest.before;
@@ -167,6 +170,7 @@ impl NetworkCorrelation {
     }
 
     fn read_notes_for(&mut self, client: ClientId) {
+        // Marked as read, not removed: the driver's slice goes on, and `is_only_port` still counts them.
         for at in 0..self.noted {
             let note = self.notes[at];
             if note.client == client && !note.is_read {
@@ -176,10 +180,11 @@ impl NetworkCorrelation {
         }
     }
 
-    /// A task was switched in: how many ports were learnt about, because it was the first after packets
-    /// for them.
+    /// A task was switched in. Answers the number of ports that were learnt about, because this task was the first
+    /// after packets for them.
     pub(super) fn woken(&mut self, client: ClientId, io_bound: bool) -> u64 {
         let Some(guest) = self.guests.get_mut(client as usize) else { return 0 };
+        // Taken: a later task of the slice was not woken by these packets.
         let asked = core::mem::take(&mut guest.asked);
         for &port in asked.all() {
             guest.map.update(port, io_bound);

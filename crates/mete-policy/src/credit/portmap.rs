@@ -1,18 +1,18 @@
 //! The portmap: for each destination port, whether packets for it wake I/O-bound tasks (§3.5.2, figure 4).
 //!
-//! A saturating counter of N bits for each of the 65,536 ports, packed: N × 8 KiB. It starts at nought;
-//! a packet is expected to wake an I/O-bound task while the counter's highest bit is set.
+//! A saturating counter of N bits for each of the 65,536 ports, packed: N × 8 KiB. It starts at zero.
+//! A packet is expected to wake an I/O-bound task while the counter's highest bit is set.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// How many destination ports there are.
+/// The number of destination ports.
 const PORTS: usize = 1 << 16;
 
 /// One virtual processor's counters.
 #[derive(Clone)]
 pub(super) struct Portmap {
-    /// One byte more than the counters take, so that two bytes can be read at each of them.
+    /// One byte more than the counters take, so that two bytes can be read at each counter.
     bytes: Vec<u8>,
     bits: u8,
 }
@@ -37,10 +37,11 @@ impl Portmap {
         self.counter(port) >> (self.bits - 1) != 0
     }
 
-    /// The first task that was woken by a packet for this port was I/O-bound, or was not.
+    /// Counts the first task that was woken by a packet for this port: whether it was I/O-bound.
     pub(super) fn update(&mut self, port: u16, io_bound: bool) {
         let old = self.counter(port);
         let new = if io_bound { old.saturating_add(1).min(self.most()) } else { old.saturating_sub(1) };
+        // A counter of up to 8 bits lies in two bytes at most; the others' bits in them stay.
         let (byte, shift) = self.place(port);
         let pair = self.pair(byte) & !(u16::from(self.most()) << shift) | u16::from(new) << shift;
         self.bytes[byte..byte + 2].copy_from_slice(&pair.to_le_bytes());

@@ -1,6 +1,6 @@
-//! The three priorities, and where a client's comes from.
+//! The three priorities, and the sources of a client's priority.
 
-/// A client's priority; the larger goes first (TAVS paper, §2.2).
+/// A client's priority; the larger runs first (TAVS paper, §2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(i8)]
 pub enum Priority {
@@ -14,7 +14,7 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// All, the first to run first.
+    /// All priorities, in the order in which they run.
     pub(super) const ALL: [Priority; 3] = [Priority::Boost, Priority::Under, Priority::Over];
 
     /// Its place in [`Priority::ALL`].
@@ -34,13 +34,13 @@ pub(super) enum Boost {
     Partial,
 }
 
-/// What a client's priority is made of: the highest counts.
+/// The parts of a client's priority: the highest counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Standing {
     /// By its credit, as of the last accounting: `Under` or `Over`.
     pub(super) credit: Priority,
     pub(super) boost: Boost,
-    /// From who asked it for something, if it is a driver.
+    /// The priority of the client that asked it for something, if it is a driver.
     pub(super) inherited: Option<Priority>,
 }
 
@@ -50,18 +50,20 @@ impl Standing {
         self.inherited.map_or(own, |inherited| inherited.max(own))
     }
 
-    /// A tick found it running: it uses too much to stay boosted. A partial boost is bounded by its
+    /// A tick found the client running: it uses too much to stay boosted. A partial boost is bounded by its
     /// slice instead, which is as long as a tick (§3.4).
     pub(super) fn demote(&mut self) {
         if self.boost == Boost::Wake {
             self.boost = Boost::None;
         }
+        // What a driver inherited is a boost, too, if its requester was boosted.
         self.inherited = self.inherited.map(|inherited| inherited.min(Priority::Under));
     }
 
-    /// It left its processor.
+    /// The client left its processor.
     pub(super) fn leave(&mut self, blocked: bool) {
         let borrowed = self.inherited.take().is_some();
+        // A wake-up's boost outlasts a preemption, since ticks end it; a partial boost is for one slice (§3.4).
         if blocked || borrowed || self.boost == Boost::Partial {
             self.boost = Boost::None;
         }

@@ -1,8 +1,8 @@
 //! The run queue: by priority, first in first out within one.
 //!
-//! One queue serves all processors. Xen has a queue for each and lets a processor whose best is over its
-//! credit look into the others'; that is for scaling, and leaves a better client waiting wherever a
-//! processor has one of its own that is merely under its credit. One queue always gives the best.
+//! One queue serves all processors. Xen has a queue for each, and lets a processor whose best client is over its
+//! credit look into the others' queues. That is for scaling, and leaves a better client waiting wherever a
+//! processor has a client of its own that is merely under its credit. One queue always gives the best.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,24 +12,24 @@ use crate::queue::Queues;
 use crate::{ClientId, ProcessorId};
 
 const LEVELS: usize = Priority::ALL.len();
-/// Where clients wait while the queue is being sorted.
+/// The queue in which clients wait while the others are being sorted.
 const SPARE: usize = LEVELS;
 
-/// Where a client is in the queue, and where it ran.
+/// A client's place in the queue, and the processor where it ran.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct QueuePlace {
     processor: ProcessorId,
-    /// Where it ran before that.
+    /// The processor where it ran before that.
     processor_before: ProcessorId,
     level: u8,
-    /// Counts up with each arrival at a tail: who came first has the smaller one.
+    /// Counts up with each arrival at a tail: the client that came first has the smaller one.
     ticket: u64,
 }
 
-/// All ready clients. Only those that are in it may be removed, and only those that are not put in.
+/// All ready clients. Only a client that is in the queue may be removed, and only one that is not may be put in.
 pub(super) struct RunQueue {
     queues: Queues,
-    places: Vec<Place>,
+    places: Vec<QueuePlace>,
     next_ticket: u64,
 }
 
@@ -37,7 +37,7 @@ impl RunQueue {
     pub(super) fn new(clients: u32) -> RunQueue {
         RunQueue {
             queues: Queues::new(LEVELS + 1, clients),
-            places: vec![Place::default(); clients as usize],
+            places: vec![QueuePlace::default(); clients as usize],
             next_ticket: 0,
         }
     }
@@ -67,7 +67,7 @@ impl RunQueue {
         self.push_front(client, priority);
     }
 
-    /// Puts a client where it was before it went ahead of its turn: before the first who came later.
+    /// Puts a client where it was before it went ahead of its turn: before the first client that came later.
     pub(super) fn put_back(&mut self, client: ClientId, priority: Priority) {
         let ticket = self.places[client as usize].ticket;
         let mut at = self.queues.front(priority.rank());
@@ -95,12 +95,12 @@ impl RunQueue {
         self.queues.remove(usize::from(level), client);
     }
 
-    /// Who runs next.
+    /// The client that runs next.
     pub(super) fn first(&self) -> Option<ClientId> {
         (0..LEVELS).find_map(|level| self.queues.front(level))
     }
 
-    /// Takes out who runs next on a processor.
+    /// Takes out the client that runs next on a processor.
     pub(super) fn take(&mut self, processor: ProcessorId) -> Option<ClientId> {
         let client = (0..LEVELS).find_map(|level| self.queues.pop_front(level))?;
         let place = &mut self.places[client as usize];
@@ -111,6 +111,7 @@ impl RunQueue {
     /// Sorts the queue anew after priorities have changed, keeping the order among equals.
     pub(super) fn sort(&mut self, priority: impl Fn(ClientId) -> Priority) {
         for level in 0..LEVELS {
+            // Level by level, first to last: taken from the spare queue in that order, equals keep their order.
             while let Some(client) = self.queues.pop_front(level) {
                 self.queues.push_back(SPARE, client);
             }

@@ -1,4 +1,4 @@
-//! The TAVS parts together: what is known of the guests, and what follows from an observation.
+//! The TAVS parts together: what is known about the guests, and what follows from an observation.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,7 +13,7 @@ use super::settings::TavsSettings;
 use super::tracking::Tracking;
 use crate::{ClientId, DomainIndex, Event, Nanoseconds, RequestId, Setup, TaskId};
 
-/// All parts; those that are off have no clients and answer nothing.
+/// All parts. A part that is off has no clients and answers nothing.
 pub(super) struct Tavs {
     pub(super) settings: TavsSettings,
     pub(super) boosting: Boosting,
@@ -29,6 +29,7 @@ pub(super) struct Tavs {
 impl Tavs {
     pub(super) fn new(setup: &Setup, settings: TavsSettings) -> Tavs {
         let all = |on: bool| if on { setup.clients } else { 0 };
+        // Tables are indexed by client: a part tracks the clients with the smallest numbers.
         let tracked = |on: bool| all(on).min(settings.tracked_clients);
         Tavs {
             settings,
@@ -75,6 +76,7 @@ impl Tavs {
     }
 
     pub(super) fn dispatched(&mut self, client: ClientId, boosted: bool, now: Nanoseconds) {
+        // Before the parts below, which change both of these.
         let resumes = self.tracking.was_preempted(client) && !self.inference.is_input_pending(client);
         let keeps = !boosted && self.keep.has_left(client);
         self.tracking.dispatched(client, resumes, keeps, now);
@@ -87,7 +89,7 @@ impl Tavs {
         self.tracking.stopped(client, preempted, now);
     }
 
-    /// A client did not run after all. One that was seen to switch tasks did, for no time.
+    /// A client did not run after all. If it was seen to switch tasks, it did run, for no time.
     pub(super) fn given_back(&mut self, client: ClientId, now: Nanoseconds) {
         if self.tracking.given_back(client) {
             self.inference.given_back(client);
@@ -97,7 +99,7 @@ impl Tavs {
         }
     }
 
-    /// Another task is switched in. Answers whether it is I/O-bound.
+    /// Another task is switched in. Answers whether that task is I/O-bound.
     pub(super) fn switched(
         &mut self,
         client: ClientId,
@@ -128,8 +130,8 @@ impl Tavs {
         self.block.requested(client, request, io_bound);
     }
 
-    /// An event is pending for a virtual processor, or was delivered at once because that runs. Is it for
-    /// an I/O-bound task, as far as is known?
+    /// An event is pending for a virtual processor, or was delivered at once because the virtual processor runs.
+    /// Answers whether the event is for an I/O-bound task, as far as is known.
     pub(super) fn is_for_io_bound(&mut self, client: ClientId, event: Event, delivered: bool) -> bool {
         let settings = &self.settings;
         match event {
@@ -137,6 +139,7 @@ impl Tavs {
             Event::Packet { port } if settings.network_correlation => {
                 !delivered && self.network.arrived(client, port)
             }
+            // With a correlation on, only what it knows counts; without one, any event may be for such a task.
             Event::Other => !(settings.block_correlation || settings.network_correlation),
             Event::Block(_) | Event::Packet { .. } => true,
         }

@@ -8,30 +8,30 @@ use crate::{ClientId, Nanoseconds, TaskId};
 /// The longest inspection window, in tasks.
 pub(super) const WINDOW_MAX: usize = 16;
 
-/// A task has left a virtual processor to another one.
+/// A run of a task, which has ended: its virtual processor switched to another task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TaskRun {
     pub(super) task: TaskId,
     pub(super) ran_ns: Nanoseconds,
-    /// It was the first in the virtual processor's slice.
+    /// The task was the first in the virtual processor's slice.
     pub(super) first: bool,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Guest {
+struct TrackedGuest {
     current: Option<TaskId>,
     /// Since when the current task runs, within the virtual processor's slice.
     since_ns: Nanoseconds,
-    /// What the current task had run when the virtual processor was preempted, if it was.
+    /// How long the current task had run when the virtual processor was preempted, if it was.
     paused_ns: Option<Nanoseconds>,
     /// No task has been switched in since the virtual processor was dispatched.
     first: bool,
-    /// The tasks of this slice, the newest first; of them `seen` are real.
+    /// The tasks of this slice, the newest first; the first `seen` entries are real.
     window: [TaskId; WINDOW_MAX],
     seen: u8,
 }
 
-impl Guest {
+impl TrackedGuest {
     fn see(&mut self, task: TaskId) {
         self.window.rotate_right(1);
         self.window[0] = task;
@@ -41,19 +41,22 @@ impl Guest {
 
 /// All tracked virtual processors.
 pub(super) struct Tracking {
-    guests: Vec<Guest>,
-    /// As they were before they were dispatched; `None` once a task was seen to be switched in or to exit.
-    before: Vec<Option<Guest>>,
+    guests: Vec<TrackedGuest>,
+    /// The guests before they were dispatched; `None` once a task was seen to be switched in or to exit.
+    before: Vec<Option<TrackedGuest>>,
 }
 
 impl Tracking {
     pub(super) fn new(clients: u32) -> Tracking {
-        Tracking { guests: vec![Guest::default(); clients as usize], before: vec![None; clients as usize] }
+        Tracking {
+            guests: vec![TrackedGuest::default(); clients as usize],
+            before: vec![None; clients as usize],
+        }
     }
 
     pub(super) fn forget(&mut self, client: ClientId) {
         if let Some(guest) = self.guests.get_mut(client as usize) {
-            *guest = Guest::default();
+            *guest = TrackedGuest::default();
         }
         self.carried_out(client);
     }
@@ -65,7 +68,7 @@ impl Tracking {
         }
     }
 
-    /// The virtual processor was dispatched, but did not run. `false`: it did.
+    /// The virtual processor was dispatched, but did not run. `false`: it did run.
     pub(super) fn given_back(&mut self, client: ClientId) -> bool {
         let Some(before) = self.before.get_mut(client as usize).and_then(Option::take) else { return false };
         if let Some(guest) = self.guests.get_mut(client as usize) {
@@ -77,6 +80,7 @@ impl Tracking {
     /// The virtual processor left its processor.
     pub(super) fn stopped(&mut self, client: ClientId, preempted: bool, now: Nanoseconds) {
         if let Some(guest) = self.guests.get_mut(client as usize) {
+            // For a preemption the run is only paused: the time until it is resumed is not the task's.
             guest.paused_ns = preempted.then(|| now.saturating_sub(guest.since_ns));
         }
     }
@@ -85,8 +89,8 @@ impl Tracking {
         self.guests.get(client as usize).is_some_and(|guest| guest.paused_ns.is_some())
     }
 
-    /// The virtual processor begins a slice with the task that it had, or resumes one. `keeps`: even if what
-    /// runs is looked at anew, the slice is the one that its driver interrupted (KeepOnRunQ), so that the
+    /// The virtual processor begins a slice with the task that it had, or resumes one. `keeps`: even if the run is
+    /// judged anew, the slice is the one that its driver interrupted (KeepOnRunQ). So the
     /// inspection window, which is a slice's (§3.5.1), goes on.
     pub(super) fn dispatched(&mut self, client: ClientId, resumes: bool, keeps: bool, now: Nanoseconds) {
         let Some(guest) = self.guests.get_mut(client as usize) else { return };
@@ -95,6 +99,7 @@ impl Tracking {
         }
         let paused_ns = guest.paused_ns.take();
         if let Some(ran_ns) = paused_ns.filter(|_| resumes) {
+            // As if the task had run without a pause, so that its run's length needs no other sum.
             guest.since_ns = now.saturating_sub(ran_ns);
             return;
         }
@@ -108,8 +113,7 @@ impl Tracking {
         }
     }
 
-    /// Another task is switched in. Answers what the one before did, if it is known and if this is
-    /// another.
+    /// Another task is switched in. Answers the run of the task before, if that task is known and is another one.
     pub(super) fn switch(&mut self, client: ClientId, task: TaskId, now: Nanoseconds) -> Option<TaskRun> {
         self.carried_out(client);
         let guest = self.guests.get_mut(client as usize)?;
@@ -126,7 +130,7 @@ impl Tracking {
         before
     }
 
-    /// A task is gone; its number may come again for another.
+    /// A task has ended; its number may come again for another task.
     pub(super) fn exited(&mut self, client: ClientId, task: TaskId) {
         self.carried_out(client);
         if let Some(guest) = self.guests.get_mut(client as usize)
@@ -139,6 +143,7 @@ impl Tracking {
     /// The last `window` tasks of this slice, the running one included.
     pub(super) fn window(&self, client: ClientId, window: u8) -> &[TaskId] {
         let Some(guest) = self.guests.get(client as usize) else { return &[] };
+        // The slice may be younger than the window is long.
         let length = usize::from(guest.seen.min(window.max(1)));
         guest.window.get(..length).unwrap_or(&[])
     }

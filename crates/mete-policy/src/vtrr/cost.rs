@@ -1,27 +1,27 @@
-//! What decisions cost, counted in looks at slots: a slot is what the queue knows of one client.
+//! The cost of decisions, counted in looks at slots. A slot is what the queue knows about one client.
 
 use super::store::CHUNK;
 use super::{GroupVtrr, Reset, Store, Vtrr};
 use crate::{DomainIndex, Policy, Setup, Share, Stop};
 
-/// The paper's range (§5.2), and on.
+/// The paper's range (§5.2), and one beyond it.
 const CLIENTS: [u32; 9] = [1, 2, 5, 10, 50, 100, 200, 400, 10_000];
 const MILLION: u32 = 1_000_000;
 
-/// Selection looks at the client behind the current one, at the head where that is not to run, and at the
-/// chosen one; a charge at the one that ran and, if it had to give way, at the one before it. Each of them
+/// Selection looks at the client behind the current one, at the head where that client is not to run, and at the
+/// chosen one. A charge looks at the client that ran and, if it had to give way, at the one before it. Each of them
 /// is looked at a few times.
 const LOOKS: u64 = 14;
 
-/// The same in each level of a tree. Where part of a quantum is charged, the level's slot is searched for in
-/// its chunk, and so it is where the level's last idle member begins to run.
+/// The bound in each level of a tree. Where part of a quantum is charged, the level's slot is searched for in
+/// its chunk; the same happens where the level's last idle member begins to run.
 const A_LEVEL: u64 = LOOKS + 2 * CHUNK as u64;
 
 fn share(weight: u32) -> Share {
     Share::new(weight).expect("a test's share is in range")
 }
 
-/// Shares from 1 to 100, all mixed.
+/// Shares from 1 to 100, in no order.
 fn mixed(client: u32) -> Share {
     share(1 + client.wrapping_mul(2_654_435_761) / 7 % 100)
 }
@@ -34,8 +34,8 @@ fn start<P: Policy>(mut policy: P, clients: u32, share_of: impl Fn(u32) -> Share
     policy
 }
 
-/// The looks that a decision takes from one pick to the next. Of four, one is given up halfway, and one has
-/// to give way there.
+/// The looks that a decision takes from one pick to the next. Of four decisions, one client yields halfway, and one
+/// has to give way there.
 fn looks<P: Policy>(policy: &mut P, store: fn(&P) -> &Store, nth: u32) -> u64 {
     let before = store(policy).looks.get();
     let decision = policy.pick(0, 0).expect("all are ready");

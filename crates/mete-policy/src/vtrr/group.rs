@@ -1,9 +1,9 @@
 //! Group virtual-time round robin: a tree of VTRR queues. A domain has its share of what its parent has,
-//! however many clients are in it; inside, they share that in the same way.
+//! however many clients are in it; inside a domain, its members share that in the same way.
 //!
-//! The queues, their counters and virtual times are those of [`Vtrr`](super::Vtrr): a domain stands in
-//! its parent's queue as a client does, as long as one of its members is ready or runs, and is charged
-//! whenever one of them is. The hierarchy is that of fair queueing (Bennett and Zhang: Hierarchical Packet
+//! The queues, their counters and virtual times are those of [`Vtrr`](super::Vtrr). A domain stands in
+//! its parent's queue as a client does, as long as at least one of its members is ready or runs, and is charged
+//! whenever a member is charged. The hierarchy is that of fair queueing (Bennett and Zhang: Hierarchical Packet
 //! Fair Queueing Algorithms, SIGCOMM 1996) with round robin in its nodes.
 //!
 //! | | |
@@ -11,39 +11,39 @@
 //! | selection | constant time for each level of domains from the root to the client |
 //! | insertion, removal | that of [`Vtrr`](super::Vtrr) in one queue, and in the parents' where a domain wakes or falls asleep with its member; each with a step for each processor and level |
 //! | fairness | that of VTRR in each queue: exact at the end of each queue's cycle |
-//! | several processors | one tree serves all; a domain whose idle members are used up is passed over; shares that its members cannot use together are not cut |
+//! | several processors | one tree serves all; a domain without idle members is passed over; shares that its members cannot use together are not cut |
 //!
-//! A domain whose member stops before the end of a quantum goes on with it, if another of its members is
-//! ready: it is the domain's quantum.
+//! If a domain's member stops before the end of a quantum and another member is ready, the domain goes on with
+//! that quantum: it is the domain's.
 //!
 //! A client of a domain that is not known when the client is added belongs to the root, and so does a
-//! domain inside such a one. Making a domain known again changes nothing.
+//! domain inside such a domain. Making a domain known again changes nothing.
 //!
-//! Where this differs from the VTRR paper: it has no groups, so the tree is an addition; in each queue, what
-//! [`vtrr`](super) says holds. Unlike there, who needs more than one processor is not taken out of its queue.
+//! Where this differs from the VTRR paper: the paper has no groups, so the tree is an addition. In each queue, what
+//! [`vtrr`](super) says holds, except that a client that needs more than one processor stays in its queue.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::departure::Departure;
 use super::insertion::Insertion;
-use super::left::Left;
 use super::queue::Queue;
 use super::slot::Entity;
-use super::store::{Place, Store};
+use super::store::{SlotPlace, Store};
 use crate::progress::Progress;
 use crate::roster::Roster;
 use crate::{ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop};
 
 const ROOT: DomainIndex = 0;
 
-/// A domain: the queue of its members, and what it is to its parent.
-struct Domain {
+/// A domain: the queue of its members, and its place in its parent's queue.
+struct DomainQueue {
     queue: Queue,
     parent: DomainIndex,
     share: Share,
     known: bool,
-    /// Members in the queue that can be selected: clients that do not run, domains that have such. With
-    /// none, the domain's own slot is busy.
+    /// Members in the queue that can be selected: clients that do not run, and domains that have such members.
+    /// With none, the domain's own slot is busy.
     idle: u32,
 }
 
@@ -52,38 +52,31 @@ pub struct GroupVtrr {
     roster: Roster,
     pub(super) store: Store,
     insertion: Insertion,
-    domains: Vec<Domain>,
-    /// In whose queue each client is when it is ready.
+    domains: Vec<DomainQueue>,
+    /// The domain in whose queue each client stands when it is ready.
     homes: Vec<DomainIndex>,
     /// What clients, and behind them domains, had when they left their queue.
-    left: Vec<Left>,
+    departures: Vec<Departure>,
     progress: Progress,
-    /// Where the client of the last decision is, unless its queue has changed.
-    recent: Place,
+    /// The place of the client of the last decision, unless its queue has changed.
+    recent: SlotPlace,
 }
 
 impl GroupVtrr {
-    /// Without clients, and with no domain but the root.
+    /// A policy without clients, and with no domain except the root.
     #[must_use]
     pub fn new(setup: &Setup) -> GroupVtrr {
         let domains = setup.domains.max(1);
         let entities = setup.clients.saturating_add(domains.into());
-        let domain = |number: DomainIndex| Domain {
-            queue: Queue::new(number.into(), setup),
-            parent: ROOT,
-            share: Share::ONE,
-            known: number == ROOT,
-            idle: 0,
-        };
         GroupVtrr {
             roster: Roster::new(setup),
             store: Store::new(entities, domains.into()),
             insertion: Insertion::neighbours(),
-            domains: (0..domains).map(domain).collect(),
+            domains: (0..domains).map(|number| DomainQueue::new(number, setup)).collect(),
             homes: vec![ROOT; setup.clients as usize],
-            left: vec![Left::NEVER; entities as usize],
+            departures: vec![Departure::NEVER; entities as usize],
             progress: Progress::new(setup, Queue::new(ROOT.into(), setup).quantum_ns()),
-            recent: Place::NOWHERE,
+            recent: SlotPlace::NOWHERE,
         }
     }
 
@@ -103,7 +96,7 @@ impl GroupVtrr {
         self.homes.len() as u32
     }
 
-    /// The number that a domain has in its parent's queue: domains come behind the clients.
+    /// The number of a domain in its parent's queue: domains come behind the clients.
     fn entity(&self, domain: DomainIndex) -> Entity {
         self.clients() + Entity::from(domain)
     }
@@ -113,7 +106,7 @@ impl GroupVtrr {
         entity.checked_sub(self.clients()).and_then(|domain| DomainIndex::try_from(domain).ok())
     }
 
-    /// From a domain up to the root, each with its parent; the root itself is nobody's member.
+    /// The next step up to the root: a domain as an entity, and its parent. The root itself is in no queue.
     fn above(&self, domain: DomainIndex) -> Option<(Entity, DomainIndex)> {
         (domain != ROOT).then(|| (self.entity(domain), self.domains[usize::from(domain)].parent))
     }
@@ -123,6 +116,7 @@ impl GroupVtrr {
         let (mut member, mut share, mut domain) = (client, self.roster.share(client), home);
         loop {
             let was_empty = self.domains[usize::from(domain)].queue.is_empty();
+            // Busy until `mark` below, so that the domains above count idle members only once.
             self.insert(member, share, domain, true, now);
             let Some((entity, parent)) = self.above(domain).filter(|_| was_empty) else { break };
             (member, share, domain) = (entity, self.domains[usize::from(domain)].share, parent);
@@ -133,9 +127,8 @@ impl GroupVtrr {
     fn insert(&mut self, member: Entity, share: Share, domain: DomainIndex, busy: bool, now: Nanoseconds) {
         let unused_ns = self.unused_ns(domain, now);
         let queue = &mut self.domains[usize::from(domain)].queue;
-        let left = self.left[member as usize];
-        let place =
-            queue.insert(&mut self.store, &mut self.insertion, (member, share.get()), left, unused_ns);
+        let (departure, member) = (self.departures[member as usize], (member, share.get()));
+        let place = queue.insert(&mut self.store, &mut self.insertion, member, departure, unused_ns);
         if let Some(slot) = self.store.get_mut(place) {
             slot.busy = busy;
         }
@@ -143,12 +136,12 @@ impl GroupVtrr {
 
     /// What members of a domain's queue have been charged, because a client in them runs, and not used yet.
     fn unused_ns(&self, domain: DomainIndex, now: Nanoseconds) -> Nanoseconds {
-        let is_charged = |&(client, _): &(ClientId, Nanoseconds)| self.is_charged(client, domain);
-        self.progress.unused(now).filter(is_charged).map(|(_, unused_ns)| unused_ns).sum()
+        let charged = self.progress.unused(now).filter(|&(client, _)| self.is_charged(client, domain));
+        charged.map(|(_, unused_ns)| unused_ns).sum()
     }
 
-    /// Whether a client that runs is charged in a domain's queue: it, or the domain that it is inside of, is
-    /// there.
+    /// Whether a client that runs is charged in a domain's queue: the client, or the domain that it is inside of,
+    /// stands there.
     fn is_charged(&self, client: ClientId, domain: DomainIndex) -> bool {
         let (mut member, mut home) = (client, self.homes.get(client as usize).copied().unwrap_or(ROOT));
         while home != domain {
@@ -160,6 +153,7 @@ impl GroupVtrr {
 
     /// Takes a client out of its domain's queue, and each domain that this leaves empty out of its parent's.
     fn leave(&mut self, client: ClientId, home: DomainIndex) {
+        // While its slots are still there: it cannot be selected any more, and perhaps the domains above cannot.
         self.mark(client, home, true);
         let (mut member, mut domain) = (client, home);
         loop {
@@ -173,29 +167,26 @@ impl GroupVtrr {
     fn withdraw(&mut self, member: Entity, domain: DomainIndex) {
         if let Some(place) = self.store.find(member) {
             let queue = &mut self.domains[usize::from(domain)].queue;
-            self.left[member as usize] = queue.remove(&mut self.store, &mut self.insertion, place);
+            self.departures[member as usize] = queue.remove(&mut self.store, &mut self.insertion, place);
         }
     }
 
     /// Gives a member another share: a departure and an arrival.
     fn change_share(&mut self, member: Entity, share: Share, domain: DomainIndex, now: Nanoseconds) {
-        let Some(busy) =
-            self.store.find(member).and_then(|place| self.store.get(place)).map(|slot| slot.busy)
-        else {
-            return;
-        };
+        let slot = self.store.find(member).and_then(|place| self.store.get(place));
+        let Some(busy) = slot.map(|slot| slot.busy) else { return };
         self.withdraw(member, domain);
         self.insert(member, share, domain, busy, now);
     }
 
-    /// Notes whether a member can be selected, and what follows for the domains above it.
+    /// Notes whether a member can be selected, and what follows from that for the domains above it.
     fn mark(&mut self, member: Entity, domain: DomainIndex, busy: bool) {
         if let Some(place) = self.store.find(member) {
             self.mark_at(place, domain, busy);
         }
     }
 
-    fn mark_at(&mut self, place: Place, domain: DomainIndex, busy: bool) {
+    fn mark_at(&mut self, place: SlotPlace, domain: DomainIndex, busy: bool) {
         let (mut place, mut domain) = (Some(place), domain);
         while let Some(slot) = place.and_then(|place| self.store.get_mut(place)) {
             if slot.busy == busy {
@@ -203,6 +194,7 @@ impl GroupVtrr {
             }
             slot.busy = busy;
             let idle = &mut self.domains[usize::from(domain)].idle;
+            // The number of other idle members: only the first and the last idle one change the domain's own slot.
             let others = if busy { *idle - 1 } else { *idle };
             *idle = others + u32::from(!busy);
             let Some((entity, parent)) = self.above(domain).filter(|_| others == 0) else { return };
@@ -221,21 +213,34 @@ impl GroupVtrr {
             }
             let Some(above) = self.above(domain) else { return };
             (member, domain) = above;
+            // Whatever the client does, its domains go on with their quanta if they have other ready members.
             goes_on = true;
         }
     }
 
-    /// Where a client that runs is.
-    fn running(&self, client: ClientId) -> Option<Place> {
-        let runs_at = |place| self.store.get(place).is_some_and(|slot| slot.entity == client && slot.busy);
+    /// The place of a client that runs.
+    fn running(&self, client: ClientId) -> Option<SlotPlace> {
+        // A number from here on is a domain's, and domains are busy without running.
         if client >= self.clients() {
             return None;
         }
-        if runs_at(self.recent) {
-            Some(self.recent)
-        } else {
-            self.store.find(client).filter(|&place| runs_at(place))
+        // As a rule the client of the last decision stops next, and its place needs no search.
+        if self.runs_at(client, self.recent) {
+            return Some(self.recent);
         }
+        self.store.find(client).filter(|&place| self.runs_at(client, place))
+    }
+
+    fn runs_at(&self, client: ClientId, place: SlotPlace) -> bool {
+        self.store.get(place).is_some_and(|slot| slot.entity == client && slot.busy)
+    }
+}
+
+impl DomainQueue {
+    /// An empty domain: the root, which is always known, or one that is to be made known.
+    fn new(number: DomainIndex, setup: &Setup) -> DomainQueue {
+        let queue = Queue::new(number.into(), setup);
+        DomainQueue { queue, parent: ROOT, share: Share::ONE, known: number == ROOT, idle: 0 }
     }
 }
 
@@ -264,7 +269,7 @@ impl Policy for GroupVtrr {
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         if self.roster.add(client, domain, share) {
             self.homes[client as usize] = if self.known(domain) { domain } else { ROOT };
-            self.left[client as usize] = Left::NEVER;
+            self.departures[client as usize] = Departure::NEVER;
         }
     }
 
@@ -293,6 +298,7 @@ impl Policy for GroupVtrr {
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
+        // A busy slot is never selected, so every domain on the way down has an idle member to select.
         let mut domain = Some(ROOT).filter(|_| self.roster.has_processor(processor))?;
         loop {
             let queue = &mut self.domains[usize::from(domain)].queue;
@@ -315,12 +321,14 @@ impl Policy for GroupVtrr {
         self.progress.leave(client, now);
         let home = self.homes[client as usize];
         let quantum_ns = self.domains[usize::from(home)].queue.quantum_ns();
-        // Who yields gives up the rest of its quantum, and of its domains' (see Vtrr).
+        // A client that yields gives up the rest of its quantum, and of its domains' (see Vtrr).
         let used_ns = if stop == Stop::Yielded { ran_ns.max(quantum_ns) } else { ran_ns };
+        // As a rule the whole quantum was used, as it was charged: then no queue needs a search.
         if used_ns != quantum_ns {
             self.settle(client, home, used_ns, stop == Stop::Preempted);
         }
         self.mark_at(place, home, false);
+        // To the roster a client in a queue is ready; it blocks only from running.
         if stop == Stop::Blocked {
             self.roster.run(client);
             self.roster.stop(client, stop);

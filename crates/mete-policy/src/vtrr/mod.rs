@@ -1,82 +1,82 @@
 //! Virtual-time round robin: the fairness of fair queueing at the cost of round robin (Nieh, Vaill,
 //! Zhong: Virtual-Time Round-Robin: An O(1) Proportional Share Scheduler, USENIX 2001, §3).
 //!
-//! The run queue is sorted by share. It is served from its head, one quantum each, as long as the next
-//! client has not had its part of the time yet (the VFT inequality), and from the head again when it
-//! has: larger shares come round more often. A time counter for each client, set to its share at the
-//! beginning of a cycle, makes every cycle end with everybody having had exactly what was due.
+//! The run queue is sorted by share. It is served from its head, one quantum for each client, as long as the next
+//! client has not had its part of the time yet (the VFT inequality). Once it has, the queue is served from the head
+//! again: larger shares have their turns more often. Each client has a time counter, set to its share at the
+//! beginning of a cycle. The counters make every cycle end with every client having had exactly what was due.
 //!
 //! | | |
 //! |---|---|
-//! | selection | constant time; with [`Reset::AtOnce`] one in a cycle takes a step for each client, and on several processors those at its end do |
-//! | insertion | constant time beside the last neighbours; else a walk of about √(n / 32) steps, or four steps in an array of shares ([`Vtrr::ranged`]) and one for each 32 to 64 clients of equal share that come behind; and a step for each processor |
-//! | removal | constant time; on several processors, as many steps as those |
+//! | selection | constant time; with [`Reset::AtOnce`] one in a cycle takes a step for each client, and on several processors the selections at its end do |
+//! | insertion | constant time beside the last neighbours; else a walk of about √(n / 32) steps, or four steps in an array of shares ([`Vtrr::ranged`]) and one for each 32 to 64 clients of equal share that stand behind; and a step for each processor |
+//! | removal | constant time; on several processors, as many steps as there are processors |
 //! | fairness | exact at the end of every cycle; for the error within one, the paper has simulations (§4.1) and no bound |
-//! | several processors | one queue serves all; who is due more than one of them has one alone |
+//! | several processors | one queue serves all; a client that is due more than one processor has one alone |
 //!
 //! # Virtual time without virtual times
 //!
 //! The paper keeps for each client a time counter C and a virtual finishing time VFT, and for the queue
-//! a virtual time QVT. In a scheduling cycle a client with share S and w quanta behind it has
-//! C = S − w and VFT = (w + 1) / S (quanta as the unit of time); with W quanta given to all of them,
+//! a virtual time QVT. In a scheduling cycle a client with share S that has had w quanta has
+//! C = S − w and VFT = (w + 1) / S (quanta as the unit of time). When W quanta have been given to all clients,
 //! whose shares' sum is T, QVT = W / T and ΣC = T − W. The VFT inequality is therefore
 //!
 //! ```text
 //!   VFT(t) − QVT(t + Q) < Q / S   ⟺   w / S < (W + 1) / T   ⟺   C · T > S · (ΣC − 1)
 //! ```
 //!
-//! The counter says it all: virtual time is the part of the cycle's due that has been had. So only the
+//! The counter says it all: virtual time is the part of the cycle's due that a client has had. So only the
 //! due is kept, in nanoseconds, as a whole number of quanta (the counter) less what was used of the next
-//! one; both sides are integers below 2¹²⁷, and the inequality is decided as rational numbers would
+//! one. Both sides are integers below 2¹²⁷. So the inequality is decided as rational numbers would
 //! decide it, whatever the shares, with partial quanta, and however long the queue has been running.
 //!
-//! The paper's rules for who arrives become rules for the due: VFT = QVT + Q / S is a due of
+//! The paper's rules for arrivals become rules for the due: VFT = QVT + Q / S is a due of
 //! S · Σdue / T, the larger of two VFTs is the smaller of two dues, and the counter that goes with
 //! it is the paper's, rounded up.
 //!
 //! # Where this differs from the paper
 //!
-//! * When somebody leaves who is ahead or behind, QVT becomes that of those who stay; the paper leaves
-//!   it alone. Otherwise the lead of one who has gone would stay with the others until the cycle's end
+//! * When a client leaves that is ahead or behind, QVT becomes that of those that stay; the paper leaves
+//!   it alone. Otherwise the lead of a client that has gone would stay with the others until the cycle's end
 //!   (Stoica and Abdel-Wahab, Earliest Eligible Virtual Deadline First, 1995, correct virtual time in
 //!   the same way).
-//! * When a counter is restricted by its neighbours', the virtual time goes with it.
+//! * When a counter is restricted by its neighbours', the virtual time follows it.
 //! * The quantum is charged when it is given, not when it has been used, and what was not used is given
-//!   back. A decision can so be taken while the one before is still running. For who arrives meanwhile,
-//!   QVT is as the paper has it: of a quantum that is given, it counts what has been used up to then, by
-//!   the time of the arrival.
+//!   back. So a decision can be taken while the one before is still running. For a client that arrives meanwhile,
+//!   QVT is as the paper has it: of a quantum that is given, it counts what has been used by the time of the
+//!   arrival.
 //!
 //! # Slices that are not used up
 //!
 //! Time is charged to the nanosecond. Used parts of quanta add up, and the counter goes down when they
-//! make a whole one; so a client that always blocks just before the end of its quantum has no more time
-//! than one that does not. Who has to give way before a whole quantum is used, or not at all because the
-//! decision was given back, is selected again by the next pick. Who yields gives up the rest of its
-//! quantum.
+//! make a whole one. So a client that always blocks just before the end of its quantum has no more time
+//! than one that does not. A client is selected again by the next pick if it has to give way before a whole
+//! quantum is used, or if the decision was given back so that nothing is used. A client that yields gives up the
+//! rest of its quantum.
 //!
 //! # Coming and going
 //!
-//! Who arrives is due what the others are, in proportion; who has been away in the same cycle no more
-//! than it had left, and a part of a quantum that it used too much is not forgotten in later cycles
-//! either. Who comes to an empty queue begins a cycle. A new share is a departure and an arrival; it
-//! cuts what is due in the current cycle at once and adds to it from the next one on.
+//! A client that arrives is due what the others are, in proportion. A client that has been away in the same cycle
+//! is due no more than it had left, and a part of a quantum that it used too much is not forgotten in later cycles
+//! either. A client that arrives in an empty queue begins a cycle. A new share is a departure and an arrival; it
+//! cuts what is due in the current cycle at once, and adds to it from the next cycle on.
 //!
 //! # Several processors
 //!
-//! A client whose share is more than one processor can give has one alone, outside the queue; the queue
+//! A client whose share is more than one processor can give has a processor alone, outside the queue; the queue
 //! serves the others (see `alone.rs`). A client that runs keeps its place and is passed over. When the first
-//! client has had its due, passes go on among those who have not, and the next cycle begins when those
-//! run: then they make up for what they are late, out of turn, in the next one. Over random shares on 2
+//! client has had its due, passes go on among the clients that have not. The next cycle begins when those
+//! run: in that cycle they make up for what they are late, out of turn. Over random shares on 2
 //! to 16 processors each client stays within its share of quanta, and two, of its feasible part
 //! (`tests/vtrr_processors.rs`; no bound is proved). The decision that begins a cycle takes a step for
-//! each client, and one near its end may pass all of them in search of one that is still due something.
+//! each client, and one near its end may pass all clients in search of one that is still due something.
 
 mod alone;
 #[cfg(test)]
 mod cost;
+mod departure;
 mod group;
 mod insertion;
-mod left;
 mod prefetch;
 mod queue;
 mod ranged;
@@ -86,12 +86,12 @@ mod store;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use alone::{Alone, Member};
+use alone::{LoneClient, LoneClients};
+use departure::Departure;
 use insertion::Insertion;
-use left::Left;
 use queue::Queue;
 use slot::Slot;
-use store::{Place, Store};
+use store::{SlotPlace, Store};
 
 use crate::progress::Progress;
 use crate::roster::Roster;
@@ -103,20 +103,21 @@ pub use queue::{Reset, VirtualTime};
 /// The virtual-time round-robin policy.
 pub struct Vtrr {
     name: &'static str,
-    /// Who is in the queue is ready here, whether it runs or not: that it runs is in its slot.
+    /// A client in the queue is ready here, whether it runs or not: its slot has whether it runs.
     roster: Roster,
     store: Store,
     queue: Queue,
-    alone: Alone,
+    alone: LoneClients,
     insertion: Insertion,
-    left: Vec<Left>,
+    /// What clients had when they left the queue.
+    departures: Vec<Departure>,
     progress: Progress,
-    /// Where the client of the last decision is, unless the queue has changed.
-    recent: Place,
+    /// The place of the client of the last decision, unless the queue has changed.
+    recent: SlotPlace,
 }
 
 impl Vtrr {
-    /// Without clients; new ones find their place by a walk through the queue.
+    /// A policy without clients; a new client finds its place by a walk through the queue.
     #[must_use]
     pub fn new(setup: &Setup) -> Vtrr {
         let queue = Queue::new(0, setup);
@@ -126,16 +127,16 @@ impl Vtrr {
             roster: Roster::new(setup),
             store: Store::new(setup.clients, 1),
             queue,
-            alone: Alone::new(setup.processors),
+            alone: LoneClients::new(setup.processors),
             insertion: Insertion::neighbours(),
-            left: vec![Left::NEVER; setup.clients as usize],
+            departures: vec![Departure::NEVER; setup.clients as usize],
             progress: Progress::new(setup, quantum_ns),
-            recent: Place::NOWHERE,
+            recent: SlotPlace::NOWHERE,
         }
     }
 
-    /// Without clients; new ones whose share is no larger than `largest` find their place in constant time
-    /// by an array of all shares, four bytes each.
+    /// A policy without clients. A new client whose share is no larger than `largest` finds its place in constant
+    /// time by an array of all shares, four bytes each.
     #[must_use]
     pub fn ranged(setup: &Setup, largest: Share) -> Vtrr {
         Vtrr { name: "vtrr-ranged", insertion: Insertion::ranged(largest.get()), ..Vtrr::new(setup) }
@@ -160,20 +161,20 @@ impl Vtrr {
         self.queue.slots(&self.store).map(|slot| (slot.entity, self.queue.counter(slot)))
     }
 
-    /// QVT, the virtual time of the queue; `None` when nobody is in it.
+    /// QVT, the virtual time of the queue; `None` when the queue is empty.
     #[must_use]
     pub fn queue_virtual_time(&self) -> Option<VirtualTime> {
         self.queue.virtual_time()
     }
 
-    /// VFT, the virtual time at which a client in the queue will have had one quantum more.
+    /// VFT, the virtual time at which a client in the queue will have had one more quantum.
     #[must_use]
     pub fn virtual_finishing_time(&self, client: ClientId) -> Option<VirtualTime> {
         let slot = self.store.get(self.store.find(client)?)?;
         Some(self.queue.virtual_finishing_time(slot))
     }
 
-    /// The number of the scheduling cycle. One ends when nobody is due anything, or the queue is empty.
+    /// The number of the scheduling cycle. A cycle ends when no client is due anything, or the queue is empty.
     #[must_use]
     pub fn cycle(&self) -> u64 {
         self.queue.cycle()
@@ -181,44 +182,49 @@ impl Vtrr {
 
     fn enter(&mut self, client: ClientId, busy: bool, now: Nanoseconds) {
         let share = self.roster.share(client).get();
-        self.insert(Member { entity: client, share, busy }, now);
+        self.insert(LoneClient { entity: client, share, busy }, now);
         self.balance(now);
     }
 
-    /// A client leaves the queue, or its processor; whether it ran.
+    /// Takes a client out of the queue, or off its processor; answers whether it ran.
     fn leave(&mut self, client: ClientId, now: Nanoseconds) -> Option<bool> {
         let busy = match self.store.find(client) {
             Some(place) => self.withdraw(place).map(|member| member.busy),
             None => self.alone.find(client).map(|member| member.busy),
         };
         self.alone.remove(client);
+        // The sum of shares has changed, and with it which shares are more than one processor.
         self.balance(now);
         busy
     }
 
-    fn insert(&mut self, Member { entity, share, busy }: Member, now: Nanoseconds) {
-        let left = self.left[entity as usize];
+    fn insert(&mut self, LoneClient { entity, share, busy }: LoneClient, now: Nanoseconds) {
+        let departure = self.departures[entity as usize];
         let unused_ns = self.unused_ns(now);
-        let place = self.queue.insert(&mut self.store, &mut self.insertion, (entity, share), left, unused_ns);
+        let member = (entity, share);
+        let place = self.queue.insert(&mut self.store, &mut self.insertion, member, departure, unused_ns);
         if let Some(slot) = self.store.get_mut(place) {
+            // A client that was running alone goes on running in the queue.
             slot.busy = busy;
         }
     }
 
-    /// What those who run in the queue have been charged and not used yet.
+    /// What the clients that run in the queue have been charged and not used yet.
     fn unused_ns(&self, now: Nanoseconds) -> Nanoseconds {
-        let in_queue = |&(client, _): &(ClientId, Nanoseconds)| self.store.find(client).is_some();
-        self.progress.unused(now).filter(in_queue).map(|(_, unused_ns)| unused_ns).sum()
+        // Clients that run alone are charged nothing in the queue.
+        let in_queue = self.progress.unused(now).filter(|&(client, _)| self.store.find(client).is_some());
+        in_queue.map(|(_, unused_ns)| unused_ns).sum()
     }
 
-    fn withdraw(&mut self, place: Place) -> Option<Member> {
+    fn withdraw(&mut self, place: SlotPlace) -> Option<LoneClient> {
         let Slot { entity, share, busy, .. } = *self.store.get(place)?;
-        self.left[entity as usize] = self.queue.remove(&mut self.store, &mut self.insertion, place);
-        Some(Member { entity, share, busy })
+        self.departures[entity as usize] = self.queue.remove(&mut self.store, &mut self.insertion, place);
+        Some(LoneClient { entity, share, busy })
     }
 
-    /// Gives processors to those who need one alone, after somebody came or went.
+    /// Gives processors to the clients that need one alone, after a client came or left.
     fn balance(&mut self, now: Nanoseconds) {
+        // First back into the queue what fits there: that makes the sum larger, and fewer shares too large.
         while let Some(member) = self.alone.pop_feasible(self.queue.total()) {
             self.insert(member, now);
         }
@@ -232,6 +238,7 @@ impl Vtrr {
     }
 
     fn select(&mut self) -> Option<ClientId> {
+        // Clients alone first: each has a processor, and they are fewer than the processors.
         if let Some(member) = self.alone.first_idle() {
             member.busy = true;
             return Some(member.entity);
@@ -243,35 +250,41 @@ impl Vtrr {
         Some(slot.entity)
     }
 
-    /// A client that runs alone stops; `false` if there is no such one.
+    /// Stops a client that runs alone; `false` if there is no such client.
     fn stops_alone(&mut self, client: ClientId) -> bool {
         let running = self.alone.find(client).filter(|member| member.busy);
         running.map(|member| member.busy = false).is_some()
     }
 
-    /// A client that runs on one of the queue's processors stops; `false` if there is no such one.
+    /// Stops a client that runs on one of the queue's processors; `false` if there is no such client.
     fn stops(&mut self, client: ClientId, ran_ns: Nanoseconds, stop: Stop) -> bool {
         let Some(place) = self.running(client) else { return false };
-        // Who yields gives up the rest of its quantum: it could otherwise hold up the cycle's end, and
-        // with it all who have had their due, by yielding again and again.
+        // A client that yields gives up the rest of its quantum. Otherwise it could hold up the cycle's end, and
+        // with it all clients that have had their due, by yielding again and again.
         let least_ns = if stop == Stop::Yielded { self.queue.quantum_ns() } else { 0 };
         self.queue.settle(&mut self.store, place, ran_ns.max(least_ns));
         if let Some(slot) = self.store.get_mut(place) {
             slot.busy = false;
         }
+        // After `settle`: only the settled counter shows whether the quantum is over.
         if stop == Stop::Preempted {
             self.queue.stand_before(&self.store, place);
         }
         true
     }
 
-    /// Where a client that runs is.
-    fn running(&self, client: ClientId) -> Option<Place> {
-        let runs_at = |place| self.store.get(place).is_some_and(|slot| slot.entity == client && slot.busy);
-        if runs_at(self.recent) {
+    /// The place of a client that runs.
+    fn running(&self, client: ClientId) -> Option<SlotPlace> {
+        // As a rule the client of the last decision stops next, and its place needs no search. The queue may have
+        // changed since; so the place is checked.
+        if self.runs_at(client, self.recent) {
             return Some(self.recent);
         }
-        self.store.find(client).filter(|&place| runs_at(place))
+        self.store.find(client).filter(|&place| self.runs_at(client, place))
+    }
+
+    fn runs_at(&self, client: ClientId, place: SlotPlace) -> bool {
+        self.store.get(place).is_some_and(|slot| slot.entity == client && slot.busy)
     }
 }
 
@@ -282,12 +295,13 @@ impl Policy for Vtrr {
 
     fn add(&mut self, client: ClientId, domain: DomainIndex, share: Share, _now: Nanoseconds) {
         if self.roster.add(client, domain, share) {
-            self.left[client as usize] = Left::NEVER;
+            self.departures[client as usize] = Departure::NEVER;
         }
     }
 
     fn remove(&mut self, client: ClientId, now: Nanoseconds) {
         self.roster.remove(client);
+        // Before `leave`: what an absent client has not used must not count for the others' arrivals.
         self.progress.leave(client, now);
         self.leave(client, now);
     }
@@ -307,8 +321,10 @@ impl Policy for Vtrr {
     }
 
     fn pick(&mut self, processor: ProcessorId, now: Nanoseconds) -> Option<Decision> {
-        let client = Some(processor).filter(|&processor| self.roster.has_processor(processor));
-        let client = client.and_then(|_| self.select())?;
+        if !self.roster.has_processor(processor) {
+            return None;
+        }
+        let client = self.select()?;
         self.progress.enter(processor, client, now);
         Some(Decision { client, slice_ns: self.queue.quantum_ns(), grant: Grant::Share })
     }
@@ -319,6 +335,7 @@ impl Policy for Vtrr {
             return;
         }
         self.progress.leave(client, now);
+        // To the roster a client in the queue is ready; it blocks only from running.
         if stop == Stop::Blocked {
             self.roster.run(client);
             self.roster.stop(client, stop);

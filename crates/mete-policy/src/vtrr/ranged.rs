@@ -1,8 +1,8 @@
 //! An array of all shares that there may be: constant-time insertion for a fixed range (VTRR paper, §3.3).
 //!
-//! For each share, the last of its clients in the queue; for the shares that have any, a bitmap with
-//! summaries of its words above it, so that the next larger share is found in as many steps as there are
-//! levels: four for 2²⁰ shares.
+//! The array holds, for each share, the last of its clients in the queue. A bitmap has a bit for each share that
+//! has clients; summaries of the bitmap's words lie above it. So the next larger share is found in as many steps as
+//! there are levels: four for 2²⁰ shares.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -11,14 +11,14 @@ use super::slot::{Entity, Key, Slot};
 
 /// The last client of each share that is in the queue.
 pub(super) struct Ranged {
-    /// One more than its number; zero when there is none, so that memory is not touched before use.
+    /// One more than the client's number; zero if there is none, so that memory is not touched before use.
     last: Vec<u32>,
-    /// Which shares have clients; then which words of the level before are not zero.
+    /// Bits of the shares that have clients; in each next level, bits of the words below that are not zero.
     levels: Vec<Vec<u64>>,
 }
 
 impl Ranged {
-    /// For shares up to `largest`. Larger ones are found by walking from the largest in the array.
+    /// An array for shares up to `largest`. Larger shares are found by a walk from the largest in the array.
     pub(super) fn new(largest: u32) -> Ranged {
         let mut words = (largest as usize + 1).div_ceil(64);
         let mut levels = vec![vec![0; words]];
@@ -29,7 +29,7 @@ impl Ranged {
         Ranged { last: vec![0; largest as usize + 1], levels }
     }
 
-    /// The last client with the same share, else with the next larger one that has clients.
+    /// The last client with the same share, else the last with the next larger share that has clients.
     pub(super) fn at_or_before(&self, key: Key) -> Option<Entity> {
         let share = self.at_or_above(key.share() as usize)?;
         self.last.get(share)?.checked_sub(1)
@@ -38,6 +38,7 @@ impl Ranged {
     /// A client was put into the queue.
     pub(super) fn inserted(&mut self, slot: &Slot) {
         let Some(last) = self.last.get_mut(slot.share as usize) else { return };
+        // The first client of a share: its bit, and those of the words above, may not be set yet.
         if *last == 0 {
             self.levels.iter_mut().fold(slot.share as usize, |index, level| {
                 level[index / 64] |= 1 << (index % 64);
@@ -51,6 +52,7 @@ impl Ranged {
     pub(super) fn leaves(&mut self, slot: &Slot, before: Option<&Slot>) {
         let share = slot.share as usize;
         let Some(last) = self.last.get_mut(share).filter(|last| **last == slot.entity + 1) else { return };
+        // Clients of a share stand by number, so the one before is the last one now.
         *last = before.filter(|before| before.share == slot.share).map_or(0, |before| before.entity + 1);
         if *last == 0 {
             self.clear(share);
@@ -60,6 +62,7 @@ impl Ranged {
     fn clear(&mut self, mut index: usize) {
         for level in &mut self.levels {
             level[index / 64] &= !(1 << (index % 64));
+            // The word still has bits, so the summaries of it stay.
             if level[index / 64] != 0 {
                 break;
             }
@@ -76,6 +79,7 @@ impl Ranged {
                 let found = index / 64 * 64 + bits.trailing_zeros() as usize;
                 return Some(self.descend(height, found));
             }
+            // Words up to this one are done; the next level starts with the word behind it.
             index = index / 64 + 1;
         }
         None

@@ -1,8 +1,8 @@
-//! What the run queue knows of one of its clients, and its arithmetic.
+//! What the run queue knows about one of its clients, and its arithmetic.
 
 use crate::Nanoseconds;
 
-/// Who stands in a queue: a client's number or, in the tree of queues, a domain's (behind the clients').
+/// A member of a queue: a client's number or, in the tree of queues, a domain's (behind the clients').
 pub(super) type Entity = u32;
 
 /// Where an entity belongs in a queue: larger shares first, ties by number (VTRR paper, §3.1).
@@ -16,6 +16,7 @@ impl Key {
     pub(super) const FIRST: Key = Key(0);
 
     pub(super) const fn new(share: u32, entity: Entity) -> Key {
+        // Inverted, so that the larger share has the smaller key.
         Key(((!share as u64) << 32) | entity as u64)
     }
 
@@ -31,11 +32,11 @@ pub(super) struct Slot {
     pub(super) share: u32,
     /// The time counter: quanta that are due in this cycle.
     pub(super) counter: u32,
-    /// The cycle that the counter is of, modulo 2³²: an older one has still to be reset.
+    /// The cycle that the counter belongs to, modulo 2³²: an older counter has still to be reset.
     pub(super) cycle: u32,
-    /// What was used of the next quantum that comes off the counter; less than a quantum.
+    /// How much was used of the next quantum that comes off the counter; less than a quantum.
     pub(super) used_ns: Nanoseconds,
-    /// It cannot be selected: the client runs, or the domain has nobody to select.
+    /// It cannot be selected: the client runs, or the domain has no client to select.
     pub(super) busy: bool,
 }
 
@@ -53,15 +54,17 @@ impl Slot {
         (u64::from(self.counter) * quantum_ns) as i64 - self.used_ns as i64
     }
 
-    /// Sets the counter to the quanta that `due_ns` begins, and notes what that is too much.
+    /// Sets the counter to the quanta that `due_ns` begins, and notes the excess.
     pub(super) fn set_due_ns(&mut self, due_ns: i64, quantum_ns: Nanoseconds) {
+        // A debt of a whole quantum would need a counter below 0.
         let due_ns = due_ns.max(1 - quantum_ns as i64);
+        // Rounded up (see `vtrr`): the sum is not negative, so the division rounds towards zero.
         let quanta = (due_ns + quantum_ns as i64 - 1) / quantum_ns as i64;
         self.counter = quanta as u32;
         self.used_ns = (quanta * quantum_ns as i64 - due_ns) as u64;
     }
 
-    /// Takes `ran_ns` off what is due. What exceeds the counter by more than a quantum is forgiven, so
+    /// Takes `ran_ns` off what is due. A debt of more than a quantum beyond the counter is forgiven, so
     /// that a client is due something in every cycle.
     pub(super) fn charge(&mut self, ran_ns: Nanoseconds, quantum_ns: Nanoseconds) {
         let used_ns = self.used_ns.saturating_add(ran_ns);
@@ -72,7 +75,7 @@ impl Slot {
 
     /// Resets the counter for a new cycle and answers the quanta that are forfeit.
     ///
-    /// As a rule there is nothing left. Where clients run at the same time there may be: as much as the new
+    /// As a rule nothing is left. Where clients run at the same time something may be: as much as the new
     /// cycle brings is kept, to be made up for, and the rest is not saved up.
     pub(super) fn reset(&mut self, cycle: u32) -> u32 {
         let kept = self.counter.min(self.share);
@@ -83,7 +86,7 @@ impl Slot {
     }
 }
 
-/// The longest quantum: 2⁴⁰ ns, some 18 minutes, so that a share's worth of quanta fits 64 bits.
+/// The longest quantum: 2⁴⁰ ns, about 18 minutes, so that a share's worth of quanta fits 64 bits.
 pub(super) const MAX_QUANTUM_NS: Nanoseconds = 1 << 40;
 
 const _: () = assert!(size_of::<Slot>() == 32, "a slot never straddles a cache line");

@@ -2,8 +2,8 @@
 //!
 //! A list linked through client numbers would miss the cache at every step once there are more clients
 //! than cache lines. Here the entities of a queue lie in chunks of [`CHUNK`] slots, sorted inside and
-//! linked among each other; putting one in or taking one out moves the slots of one chunk only. Which
-//! chunk an entity is in is written down beside, for these two; a decision does not look there.
+//! linked to each other. An insertion or a removal moves the slots of one chunk only. Which
+//! chunk an entity is in is stored beside the slots, for insertion and removal; a decision does not look there.
 //!
 //! Several queues share one store; an entity is in one queue at most.
 
@@ -13,15 +13,15 @@ use alloc::vec::Vec;
 use super::prefetch::prefetch;
 use super::slot::{Entity, Key, Slot};
 
-/// Slots in a chunk, two thirds of them in use as a rule. More make a long queue's walk smoother (one jump
-/// in memory for each chunk), fewer make coming and going cheaper (half a chunk is moved).
+/// Slots in a chunk, two thirds of them in use as a rule. More slots make a long queue's walk smoother (one jump
+/// in memory for each chunk); fewer make arrivals and departures cheaper (half a chunk is moved).
 pub(super) const CHUNK: usize = 64;
 
-/// Neighbouring chunks that hold no more than this together are made one. Less than a whole chunk, so
+/// Neighbouring chunks that together hold no more than this are joined. Less than a whole chunk, so
 /// that one insertion does not split it again.
 const MERGE: u32 = CHUNK as u32 * 3 / 4;
 
-/// So many slots, 1 MiB, stay in a processor's own caches: nothing need be fetched ahead.
+/// Up to this number of slots, 1 MiB, stay in a processor's own caches: nothing need be fetched ahead.
 const NEAR: usize = (1 << 20) / size_of::<Slot>();
 
 const NONE: u32 = u32::MAX;
@@ -29,14 +29,14 @@ const NONE: u32 = u32::MAX;
 /// A place in a queue: a slot, or the end behind the last slot of the last chunk. Any change to the
 /// queue may move what lies there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct SlotPlace {
     chunk: u32,
     slot: u32,
 }
 
-impl Place {
+impl SlotPlace {
     /// The only place in an empty queue.
-    pub(super) const NOWHERE: Place = Place { chunk: NONE, slot: 0 };
+    pub(super) const NOWHERE: SlotPlace = SlotPlace { chunk: NONE, slot: 0 };
 
     fn index(self) -> usize {
         self.chunk as usize * CHUNK + self.slot as usize
@@ -56,26 +56,26 @@ struct Header {
 const FREE: Header = Header { next: NONE, previous: NONE, len: 0, queue: NONE, first: Key::LAST };
 
 /// The ends of one queue, and a cursor that stays with its slot whatever is put in or taken out. When
-/// the slot itself is taken out, the cursor goes to the one behind.
-pub(super) struct Line {
+/// the slot itself is taken out, the cursor moves to the slot behind it.
+pub(super) struct QueueLine {
     queue: u32,
     head: u32,
     tail: u32,
-    pub(super) cursor: Place,
+    pub(super) cursor: SlotPlace,
 }
 
-impl Line {
-    /// An empty queue; `queue` tells it from the others in the store.
-    pub(super) fn new(queue: u32) -> Line {
-        Line { queue, head: NONE, tail: NONE, cursor: Place::NOWHERE }
+impl QueueLine {
+    /// An empty queue; `queue` distinguishes it from the others in the store.
+    pub(super) fn new(queue: u32) -> QueueLine {
+        QueueLine { queue, head: NONE, tail: NONE, cursor: SlotPlace::NOWHERE }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.head == NONE
     }
 
-    pub(super) fn head(&self) -> Place {
-        Place { chunk: self.head, slot: 0 }
+    pub(super) fn head(&self) -> SlotPlace {
+        SlotPlace { chunk: self.head, slot: 0 }
     }
 
     /// The slots in order.
@@ -94,7 +94,7 @@ pub(super) struct Store {
     headers: Vec<Header>,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Which chunk each entity is in.
+    /// The chunk that each entity is in.
     homes: Vec<u32>,
     /// How many slots were looked at, for tests that count.
     #[cfg(test)]
@@ -102,10 +102,10 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Room for so many entities in so many queues.
+    /// Room for that number of entities in that number of queues.
     pub(super) fn new(entities: u32, queues: u32) -> Store {
-        // Two neighbours in a queue hold more than half a chunk together: those that a split leaves
-        // beside each other do, and a removal joins what holds no more than MERGE.
+        // Two neighbours in a queue hold more than half a chunk together: the two that a split leaves
+        // beside each other do, and a removal joins neighbours that hold no more than MERGE.
         let chunks = (entities as usize * 4).div_ceil(CHUNK) + queues as usize + 1;
         Store {
             headers: Vec::with_capacity(chunks),
@@ -118,7 +118,7 @@ impl Store {
     }
 
     #[inline]
-    pub(super) fn get(&self, place: Place) -> Option<&Slot> {
+    pub(super) fn get(&self, place: SlotPlace) -> Option<&Slot> {
         #[cfg(test)]
         self.looks.update(|looks| looks + 1);
         let header = self.headers.get(place.chunk as usize)?;
@@ -126,75 +126,79 @@ impl Store {
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, place: Place) -> Option<&mut Slot> {
+    pub(super) fn get_mut(&mut self, place: SlotPlace) -> Option<&mut Slot> {
         #[cfg(test)]
         self.looks.update(|looks| looks + 1);
         let header = self.headers.get(place.chunk as usize)?;
         if place.slot < header.len { self.slots.get_mut(place.index()) } else { None }
     }
 
-    /// The place behind a slot's.
+    /// The place behind a slot's place.
     #[inline]
-    pub(super) fn next(&self, place: Place) -> Place {
+    pub(super) fn next(&self, place: SlotPlace) -> SlotPlace {
         let header = &self.headers[place.chunk as usize];
+        // At the end of the last chunk the place behind is the end of the queue.
         if place.slot + 1 < header.len || header.next == NONE {
-            Place { slot: place.slot + 1, ..place }
+            SlotPlace { slot: place.slot + 1, ..place }
         } else {
             if self.slots.len() > NEAR {
                 self.fetch_behind(header.next);
             }
-            Place { chunk: header.next, slot: 0 }
+            SlotPlace { chunk: header.next, slot: 0 }
         }
     }
 
-    /// Has the chunk behind a chunk come near while that one is gone through: chunks lie anywhere in memory,
-    /// so that no processor foresees which is next.
+    /// Brings the chunk behind a chunk near while that one is walked through. Chunks lie anywhere in memory,
+    /// so no processor can predict which is next.
     #[inline(never)]
     fn fetch_behind(&self, chunk: u32) {
         let next = self.headers[chunk as usize].next as usize;
         let Some(header) = self.headers.get(next) else { return };
         prefetch(header);
         for slot in self.slots[next * CHUNK..(next + 1) * CHUNK].iter().step_by(64 / size_of::<Slot>()) {
+            // One slot in each cache line.
             prefetch(slot);
         }
     }
 
     /// The place before this one; `None` at the head.
-    pub(super) fn previous(&self, place: Place) -> Option<Place> {
+    pub(super) fn previous(&self, place: SlotPlace) -> Option<SlotPlace> {
         if place.slot > 0 {
-            return Some(Place { slot: place.slot - 1, ..place });
+            return Some(SlotPlace { slot: place.slot - 1, ..place });
         }
         let chunk = self.headers.get(place.chunk as usize)?.previous;
-        (chunk != NONE).then(|| Place { chunk, slot: self.headers[chunk as usize].len - 1 })
+        (chunk != NONE).then(|| SlotPlace { chunk, slot: self.headers[chunk as usize].len - 1 })
     }
 
-    /// Where an entity is; `None` when it is in no queue.
-    pub(super) fn find(&self, entity: Entity) -> Option<Place> {
+    /// The place of an entity; `None` when it is in no queue.
+    pub(super) fn find(&self, entity: Entity) -> Option<SlotPlace> {
         let chunk = self.home(entity)?;
         let first = chunk as usize * CHUNK;
+        // Its number is not the order of the slots, so the chunk is searched from one end to the other.
         let slots = &self.slots[first..first + self.headers[chunk as usize].len as usize];
         #[cfg(test)]
         self.looks.update(|looks| looks + slots.len() as u64);
         let slot = slots.iter().position(|slot| slot.entity == entity)?;
-        Some(Place { chunk, slot: slot as u32 })
+        Some(SlotPlace { chunk, slot: slot as u32 })
     }
 
-    /// The chunk that an entity is in; a place to begin [`seek`](Store::seek) at.
+    /// The chunk that an entity is in: a start for [`seek`](Store::seek).
     pub(super) fn home(&self, entity: Entity) -> Option<u32> {
         self.homes.get(entity as usize).copied().filter(|&chunk| chunk != NONE)
     }
 
     /// An entity's chunk and key, if it is in this queue.
-    pub(super) fn chunk_and_key(&self, line: &Line, entity: Entity) -> Option<(u32, Key)> {
+    pub(super) fn chunk_and_key(&self, line: &QueueLine, entity: Entity) -> Option<(u32, Key)> {
         let place = self.find(entity)?;
         let here = self.headers[place.chunk as usize].queue == line.queue;
         self.get(place).filter(|_| here).map(|slot| (place.chunk, slot.key()))
     }
 
-    /// Where `key` belongs, found by walking from `start` (else the head) over whole chunks. Any start
+    /// The place where `key` belongs, found by walking from `start` (else the head) over whole chunks. Any start
     /// is right; one nearby is fast. The queue is not empty.
-    fn seek(&self, line: &Line, start: Option<u32>, key: Key) -> Place {
+    fn seek(&self, line: &QueueLine, start: Option<u32>, key: Key) -> SlotPlace {
         let mut chunk = start.unwrap_or(line.head);
+        // Back until a chunk begins before the key, then forth until the next one begins behind it.
         while self.headers[chunk as usize].first > key && chunk != line.head {
             chunk = self.headers[chunk as usize].previous;
         }
@@ -205,23 +209,24 @@ impl Store {
             }
             chunk = next;
         }
-        Place { chunk, slot: self.rank(chunk, key) }
+        SlotPlace { chunk, slot: self.rank(chunk, key) }
     }
 
-    /// How many slots of a chunk come before `key`.
+    /// The number of slots of a chunk that come before `key`.
     fn rank(&self, chunk: u32, key: Key) -> u32 {
         let first = chunk as usize * CHUNK;
         let slots = &self.slots[first..first + self.headers[chunk as usize].len as usize];
         slots.partition_point(|slot| slot.key() < key) as u32
     }
 
-    /// A chunk that is before `key` and not far from it, when nothing is known: the nearest of a few
+    /// A chunk that is before `key` and not far from it, when nothing is known: the nearest of a few chunks
     /// that lie spread over the memory. With c chunks, about √c are looked at and about √c are left to
     /// walk (Mücke, Saias, Zhu: Fast randomized point location without preprocessing, 1996).
-    pub(super) fn sample(&self, line: &Line, key: Key) -> Option<u32> {
+    pub(super) fn sample(&self, line: &QueueLine, key: Key) -> Option<u32> {
         let chunks = self.headers.len();
         let stride = chunks.isqrt().max(1);
         let nearest = (0..chunks).step_by(stride).filter(|&chunk| {
+            // Free chunks are in no queue, so this passes over them, too.
             let header = &self.headers[chunk];
             header.queue == line.queue && header.first <= key
         });
@@ -229,13 +234,14 @@ impl Store {
     }
 
     /// Puts a slot where it belongs, seeking from the chunk `start`, and answers its place.
-    pub(super) fn insert(&mut self, line: &mut Line, start: Option<u32>, slot: Slot) -> Place {
+    pub(super) fn insert(&mut self, line: &mut QueueLine, start: Option<u32>, slot: Slot) -> SlotPlace {
         if line.is_empty() {
             self.begin(line);
         }
         let mut place = self.seek(line, start, slot.key());
         if self.headers[place.chunk as usize].len as usize == CHUNK {
             self.split(line, place.chunk);
+            // The place may now be in the new half.
             place = self.seek(line, Some(place.chunk), slot.key());
         }
         self.open(line, place);
@@ -246,36 +252,38 @@ impl Store {
     }
 
     /// Gives an empty queue its first chunk.
-    fn begin(&mut self, line: &mut Line) {
+    fn begin(&mut self, line: &mut QueueLine) {
         let chunk = self.take_chunk(line.queue);
         line.head = chunk;
         line.tail = chunk;
-        line.cursor = Place { chunk, slot: 0 };
+        line.cursor = SlotPlace { chunk, slot: 0 };
     }
 
     /// Makes room at a place of a chunk that is not full.
-    fn open(&mut self, line: &mut Line, place: Place) {
+    fn open(&mut self, line: &mut QueueLine, place: SlotPlace) {
         let first = place.chunk as usize * CHUNK;
         let header = &mut self.headers[place.chunk as usize];
         let end = first + header.len as usize;
         self.slots.copy_within(place.index()..end, place.index() + 1);
         header.len += 1;
+        // The cursor stays with its slot, which has moved on by one.
         if line.cursor.chunk == place.chunk && line.cursor.slot >= place.slot {
             line.cursor.slot += 1;
         }
     }
 
-    /// Takes a slot out.
-    pub(super) fn remove(&mut self, line: &mut Line, place: Place) -> Slot {
+    /// Takes out a slot.
+    pub(super) fn remove(&mut self, line: &mut QueueLine, place: SlotPlace) -> Slot {
         let removed = self.slots[place.index()];
         self.homes[removed.entity as usize] = NONE;
         self.close(line, place);
+        // The first slot may be another now, and walks over chunks compare these keys.
         self.note_first(place.chunk);
         self.shrink(line, place.chunk);
         removed
     }
 
-    fn close(&mut self, line: &mut Line, place: Place) {
+    fn close(&mut self, line: &mut QueueLine, place: SlotPlace) {
         let header = &mut self.headers[place.chunk as usize];
         let end = place.chunk as usize * CHUNK + header.len as usize;
         self.slots.copy_within(place.index() + 1..end, place.index());
@@ -284,41 +292,47 @@ impl Store {
         if line.cursor.chunk == place.chunk && line.cursor.slot > place.slot {
             line.cursor.slot -= 1;
         }
-        if line.cursor == (Place { chunk: place.chunk, slot: len }) && next != NONE {
-            line.cursor = Place { chunk: next, slot: 0 };
+        // A cursor at the end of a chunk would not meet the slot behind it, which is in the next chunk.
+        if line.cursor == (SlotPlace { chunk: place.chunk, slot: len }) && next != NONE {
+            line.cursor = SlotPlace { chunk: next, slot: 0 };
         }
     }
 
     /// Moves the second half of a full chunk to a new one behind it.
-    fn split(&mut self, line: &mut Line, chunk: u32) {
+    fn split(&mut self, line: &mut QueueLine, chunk: u32) {
         let half = CHUNK as u32 / 2;
         let new = self.take_chunk(line.queue);
         self.link_behind(line, chunk, new);
-        self.move_slots(line, Place { chunk, slot: half }, Place { chunk: new, slot: 0 });
+        self.move_slots(line, SlotPlace { chunk, slot: half }, SlotPlace { chunk: new, slot: 0 });
     }
 
     /// After a removal: gives an empty chunk back, or joins a small one with a neighbour.
-    fn shrink(&mut self, line: &mut Line, chunk: u32) {
+    fn shrink(&mut self, line: &mut QueueLine, chunk: u32) {
         let Header { next, previous, len, .. } = self.headers[chunk as usize];
-        let fits = |other: u32| other != NONE && self.headers[other as usize].len + len <= MERGE;
-        if fits(next) {
+        if self.fits(next, len) {
             self.join(line, chunk, next);
-        } else if fits(previous) {
+        } else if self.fits(previous, len) {
             self.join(line, previous, chunk);
         } else if len == 0 {
+            // Alone in its queue, or beside chunks that are fuller than `MERGE`.
             self.give_chunk(line, chunk);
         }
     }
 
+    /// Whether a chunk exists and can be joined with `len` more slots.
+    fn fits(&self, chunk: u32, len: u32) -> bool {
+        chunk != NONE && self.headers[chunk as usize].len + len <= MERGE
+    }
+
     /// Moves all slots of a chunk to the end of the one before it.
-    fn join(&mut self, line: &mut Line, chunk: u32, next: u32) {
+    fn join(&mut self, line: &mut QueueLine, chunk: u32, next: u32) {
         let end = self.headers[chunk as usize].len;
-        self.move_slots(line, Place { chunk: next, slot: 0 }, Place { chunk, slot: end });
+        self.move_slots(line, SlotPlace { chunk: next, slot: 0 }, SlotPlace { chunk, slot: end });
         self.give_chunk(line, next);
     }
 
     /// Moves the slots from a place to its chunk's end to the end of another chunk, the cursor with them.
-    fn move_slots(&mut self, line: &mut Line, from: Place, to: Place) {
+    fn move_slots(&mut self, line: &mut QueueLine, from: SlotPlace, to: SlotPlace) {
         let count = self.headers[from.chunk as usize].len - from.slot;
         self.slots.copy_within(from.index()..from.index() + count as usize, to.index());
         self.headers[from.chunk as usize].len -= count;
@@ -327,17 +341,18 @@ impl Store {
             self.homes[slot.entity as usize] = to.chunk;
         }
         if line.cursor.chunk == from.chunk && line.cursor.slot >= from.slot {
-            line.cursor = Place { chunk: to.chunk, slot: line.cursor.slot - from.slot + to.slot };
+            line.cursor = SlotPlace { chunk: to.chunk, slot: line.cursor.slot - from.slot + to.slot };
         }
         self.note_first(to.chunk);
     }
 
+    /// Notes the key of a chunk's first slot. An empty chunk keeps an old one until it is given back.
     fn note_first(&mut self, chunk: u32) {
         let first = &self.slots[chunk as usize * CHUNK];
         self.headers[chunk as usize].first = first.key();
     }
 
-    fn link_behind(&mut self, line: &mut Line, chunk: u32, new: u32) {
+    fn link_behind(&mut self, line: &mut QueueLine, chunk: u32, new: u32) {
         let next = self.headers[chunk as usize].next;
         self.headers[new as usize].previous = chunk;
         self.headers[new as usize].next = next;
@@ -348,10 +363,11 @@ impl Store {
         }
     }
 
-    /// A chunk that was given back, or a new one: there is room for as many as there ever are (see
+    /// A chunk that was given back, or a new one. There is room for as many chunks as there ever are (see
     /// [`Store::new`]), and memory is touched only when it is needed.
     fn take_chunk(&mut self, queue: u32) -> u32 {
         let chunk = self.free.pop().unwrap_or_else(|| {
+            // Within the capacity of `Store::new`, so neither vector allocates.
             self.headers.push(FREE);
             self.slots.resize(self.headers.len() * CHUNK, Slot::EMPTY);
             self.headers.len() as u32 - 1
@@ -360,7 +376,7 @@ impl Store {
         chunk
     }
 
-    fn give_chunk(&mut self, line: &mut Line, chunk: u32) {
+    fn give_chunk(&mut self, line: &mut QueueLine, chunk: u32) {
         let Header { next, previous, .. } = self.headers[chunk as usize];
         match self.headers.get_mut(previous as usize) {
             Some(header) => header.next = next,
@@ -370,6 +386,7 @@ impl Store {
             Some(header) => header.previous = previous,
             None => line.tail = previous,
         }
+        // Only where no chunk is behind: otherwise `close` or `move_slots` has moved the cursor on.
         if line.cursor.chunk == chunk {
             line.cursor = self.end(line);
         }
@@ -378,10 +395,10 @@ impl Store {
     }
 
     /// The place behind the last slot.
-    pub(super) fn end(&self, line: &Line) -> Place {
+    pub(super) fn end(&self, line: &QueueLine) -> SlotPlace {
         match self.headers.get(line.tail as usize) {
-            Some(header) => Place { chunk: line.tail, slot: header.len },
-            None => Place::NOWHERE,
+            Some(header) => SlotPlace { chunk: line.tail, slot: header.len },
+            None => SlotPlace::NOWHERE,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One processor whose clients compute all the time: what a policy gives to whom, quantum by quantum.
+//! One processor whose clients compute all the time: what a policy gives to each client, quantum by quantum.
 
 use mete_policy::{ClientId, Policy, Share, Stop};
 
@@ -31,14 +31,14 @@ impl<P: Policy> Line<P> {
         Line { policy, served_ns: vec![0; shares.len()], now: 0 }
     }
 
-    /// Runs whoever is picked for its slice; answers who, and how many quanta that was.
+    /// Runs the client that is picked for its slice; answers the client and the number of quanta.
     pub fn step(&mut self) -> (ClientId, u64) {
-        let decision = self.policy.pick(0, self.now).expect("somebody is ready");
+        let decision = self.policy.pick(0, self.now).expect("a client is ready");
         self.end(decision.client, decision.slice_ns, Stop::Expired);
         (decision.client, decision.slice_ns / QUANTUM_NS)
     }
 
-    /// Who runs in each of the next quanta, as letters from A on.
+    /// The client that runs in each of the next quanta, as letters from A on.
     pub fn letters(&mut self, quanta: usize) -> String {
         let mut letters = String::new();
         while letters.len() < quanta {
@@ -48,10 +48,10 @@ impl<P: Policy> Line<P> {
         letters
     }
 
-    /// Runs whoever is picked, quantum by quantum, up to this time; `each` is told of every quantum.
+    /// Runs the clients that are picked, quantum by quantum, up to this time; `each` is called after every quantum.
     pub fn run_until(&mut self, end_ns: u64, mut each: impl FnMut(&[u64])) {
         while self.now < end_ns {
-            let decision = self.policy.pick(0, self.now).expect("somebody is ready");
+            let decision = self.policy.pick(0, self.now).expect("a client is ready");
             let mut left_ns = decision.slice_ns;
             while left_ns > 0 {
                 let part_ns = left_ns.min(QUANTUM_NS);
@@ -64,7 +64,7 @@ impl<P: Policy> Line<P> {
         }
     }
 
-    /// A client that was picked stops after so long.
+    /// A client that was picked stops after `ran_ns`.
     pub fn end(&mut self, client: ClientId, ran_ns: u64, stop: Stop) {
         self.now += ran_ns;
         self.served_ns[client as usize] += ran_ns;

@@ -35,7 +35,7 @@ pub fn steps(length: usize) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..length)
 }
 
-/// Histories in which clocks and lengths of time are mad as well.
+/// Histories in which clocks and lengths of time are absurd, too.
 pub fn wild_steps(length: usize) -> impl Strategy<Value = Vec<Step>> {
     let mad = prop_oneof![Just(0), Just(u64::MAX), Just(u64::MAX / 2), any::<u64>(), time()];
     let wild = prop_oneof![
@@ -54,7 +54,7 @@ pub fn wild_steps(length: usize) -> impl Strategy<Value = Vec<Step>> {
     )
 }
 
-/// Some quanta at most.
+/// A time of some quanta at most.
 fn time() -> impl Strategy<Value = u64> + Clone {
     prop_oneof![Just(1), 0..QUANTUM_NS, 0..20 * QUANTUM_NS]
 }

@@ -1,6 +1,5 @@
-//! A small world that drives any policy through a history of calls and keeps its own books, so that
-//! what the interface promises can be checked for each policy. It knows no test framework: the fuzz
-//! target `policies` uses it, too.
+//! A small world that drives any policy through a history of calls and keeps its own books. So it can check for
+//! each policy what the interface promises. It knows no test framework: the fuzz target `policies` uses it, too.
 
 use mete_policy::{Decision, Event, Observation, Policy, Setup, Share, Stop};
 
@@ -13,7 +12,7 @@ pub fn setup() -> Setup {
     Setup { clients: CLIENTS, domains: DOMAINS, processors: PROCESSORS, quantum_ns: QUANTUM_NS, seed: 7 }
 }
 
-/// What a world may do next. Numbers are drawn beyond their range, too, so that nonsense is part of it.
+/// The next step of a world. Numbers are drawn beyond their range, too, so that nonsense is part of a history.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// The client, its domain, its share.
@@ -24,22 +23,22 @@ pub enum Step {
     AddDomain(u16, u16, u32),
     DomainShare(u16, u32),
     Wake(u32),
-    /// Wakes, and if the policy wants a processor to be taken from its client, does so and picks anew.
+    /// Wakes a client. If the policy wants a processor to be taken from its client, does so and picks anew.
     WakeAndObey(u32),
     Pick(u16),
-    /// The client, how much of its slice it used in 1/256, and why it stopped.
+    /// The client, the part of its slice that it used in 1/256, and why it stopped.
     Ran(u32, u8, u8),
-    /// The client, for how long whatever its slice, and why it stopped.
+    /// The client, the time that it ran, whatever its slice, and why it stopped.
     RanFor(u32, u64, u8),
     /// The latest decision for a processor cannot be carried out.
     GiveBack(u16),
     Tick(u16),
     Observe(u8, u32, u16),
-    /// Time goes on by so many 1/256 quanta.
+    /// Time goes on by that number of 1/256 quanta.
     Pass(u8),
-    /// It is another time, earlier or later.
+    /// The clock jumps to this time, earlier or later.
     Clock(u64),
-    /// The next event is told with a time that lies so far back.
+    /// The next event is reported with a time that lies that far back.
     Late(u64),
 }
 
@@ -51,7 +50,7 @@ pub enum State {
     Running,
 }
 
-/// What a policy said.
+/// An answer of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Pick(Option<Decision>),
@@ -61,7 +60,7 @@ pub enum Answer {
     Preempt(Option<u16>),
 }
 
-/// The world's books beside a policy.
+/// A policy, and the world's books on it.
 pub struct World<P> {
     pub policy: P,
     pub states: Vec<State>,
@@ -85,7 +84,7 @@ impl<P: Policy> World<P> {
         world
     }
 
-    /// A world for a policy that was made for this setup; no domain is known to it yet.
+    /// A world for a policy that was made for this setup; the policy knows no domain yet.
     pub fn with(policy: P, setup: Setup) -> World<P> {
         World {
             policy,
@@ -152,7 +151,7 @@ impl<P: Policy> World<P> {
         self.now = self.now.saturating_add(time_ns);
     }
 
-    /// The time of the event that is told now.
+    /// The time of the event that is reported now.
     fn time(&mut self) -> u64 {
         self.now.saturating_sub(std::mem::take(&mut self.late_ns))
     }
@@ -183,7 +182,12 @@ impl<P: Policy> World<P> {
         if self.state(client) == State::Blocked {
             self.enter(client, State::Ready);
         } else {
-            assert_eq!(answer, None, "{}: client {client}, not blocked, preempts nobody", self.policy.name());
+            assert_eq!(
+                answer,
+                None,
+                "{}: client {client}, not blocked, preempts no client",
+                self.policy.name()
+            );
         }
         answer
     }
@@ -212,7 +216,11 @@ impl<P: Policy> World<P> {
             assert_eq!(decision, None, "{name}: there is no processor {processor}");
             return;
         };
-        assert_eq!(decision.is_some(), ready > 0, "{name}: somebody is picked just when somebody is ready");
+        assert_eq!(
+            decision.is_some(),
+            ready > 0,
+            "{name}: a client is picked exactly when a client is ready"
+        );
         let Some(decision) = decision else { return };
         *latest = Some(decision);
         let client = decision.client;

@@ -1,4 +1,4 @@
-//! One processor, a policy, and beside it the ideal server that gives every runnable client its share
+//! One processor with a policy, and in parallel the ideal server, which gives every runnable client its share
 //! at every instant (VTRR paper, §2.1). The difference is the service-time error, in quanta.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
@@ -7,7 +7,7 @@ use mete_policy::{Policy, Setup, Share, Stop};
 
 /// Divisible by the shares that exact tests use.
 pub const QUANTUM_NS: u64 = 1_000_000;
-/// What floating-point sums of a few thousand terms may be off.
+/// The error that floating-point sums of a few thousand terms may have.
 pub const EPSILON: f64 = 1e-6;
 
 pub fn setup(clients: u32) -> Setup {
@@ -73,7 +73,7 @@ impl<P: Policy> Bench<P> {
         self.run_and_stop(used, |_, _| stop)
     }
 
-    /// The same, with a stop that depends on who ran and what its error is then.
+    /// The same, with a stop that depends on the client that ran and on its error then.
     pub fn run_and_stop(&mut self, used: u8, stop: impl FnOnce(u32, f64) -> Stop) -> Option<u32> {
         let decision = self.policy.pick(0, self.now)?;
         let client = decision.client;
@@ -86,7 +86,7 @@ impl<P: Policy> Bench<P> {
         Some(client)
     }
 
-    /// So many whole quanta; who ran.
+    /// Runs that number of whole quanta; answers which clients ran.
     pub fn quanta(&mut self, number: usize) -> Vec<u32> {
         (0..number).map_while(|_| self.run(255, Stop::Expired)).collect()
     }
@@ -108,18 +108,18 @@ impl<P: Policy> Bench<P> {
         self.books[client as usize].share
     }
 
-    /// What the client had since its last wake-up.
+    /// The service that the client has had since its last wake-up, in quanta.
     pub fn got(&self, client: u32) -> f64 {
         self.books[client as usize].got
     }
 
-    /// What it had beyond the ideal, in quanta.
+    /// The service that it has had beyond the ideal, in quanta.
     pub fn error(&self, client: u32) -> f64 {
         let book = self.books[client as usize];
         book.got - book.ideal
     }
 
-    /// The least and the greatest error of those who are runnable.
+    /// The least and the greatest error of the runnable clients.
     pub fn errors(&self) -> (f64, f64) {
         let errors =
             (0..).zip(&self.books).filter(|(_, book)| book.runnable).map(|(client, _)| self.error(client));

@@ -1,10 +1,10 @@
-//! Virtual-time round robin as its paper tells it, written down without a thought for speed: virtual
-//! times are fractions, the queue is a sorted list, everything is computed anew when it is needed.
+//! Virtual-time round robin as its paper describes it, written without regard for speed: virtual
+//! times are fractions, the queue is a sorted list, and everything is computed anew when it is needed.
 //!
-//! Differences from the paper are those that the policy documents: QVT is the clients' mean virtual
-//! time, by share, also after somebody has left; a counter that neighbours restrict takes the virtual
-//! time with it; a quantum is charged when it is given, but who arrives meanwhile sees the virtual time of
-//! that moment.
+//! Differences from the paper are those that the policy documents. QVT is the clients' mean virtual
+//! time, by share, also after a client has left. A counter that neighbours restrict takes the virtual
+//! time with it. A quantum is charged when it is given, but a client that arrives meanwhile sees the virtual time
+//! of that moment.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -33,7 +33,7 @@ pub struct Client {
     pub id: u32,
     pub share: i128,
     pub counter: i128,
-    /// Service in this cycle, as its virtual time has it: virtual time × share.
+    /// Service in this cycle according to its virtual time: virtual time × share.
     pub had_ns: i128,
     pub busy: bool,
 }
@@ -95,7 +95,7 @@ impl Model {
         (self.virtual_finishing_time(client) - after).is_below(Fraction(1, client.share))
     }
 
-    /// Who runs next; it is charged a quantum.
+    /// The client that runs next; it is charged a quantum.
     pub fn pick(&mut self) -> Option<u32> {
         let index = self.next()?;
         let quantum_ns = self.quantum_ns;

@@ -1,13 +1,13 @@
-//! What is remembered of who is not in the queue, so that it gains nothing by coming back.
+//! What is remembered of an entity that is not in the queue, so that it gains nothing by coming back.
 
 use super::slot::Entity;
 
 /// The state of an entity when it left its queue (VTRR paper, §3.2).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Left {
+pub(super) struct Departure {
     /// The cycle in which it left.
     pub(super) cycle: u64,
-    /// What was still due to it then.
+    /// What was still due to it then, in nanoseconds.
     pub(super) due_ns: i64,
     /// Its share then.
     pub(super) share: u32,
@@ -16,13 +16,13 @@ pub(super) struct Left {
     pub(super) behind: Entity,
 }
 
-impl Left {
-    /// It was never there: nothing that it had limits what it is due.
-    pub(super) const NEVER: Left =
-        Left { cycle: 0, due_ns: i64::MAX, share: 1, before: Entity::MAX, behind: Entity::MAX };
+impl Departure {
+    /// It was never in the queue: nothing that it had limits what it is due.
+    pub(super) const NEVER: Departure =
+        Departure { cycle: 0, due_ns: i64::MAX, share: 1, before: Entity::MAX, behind: Entity::MAX };
 
-    /// What would still be due to it with another share: a smaller share cuts it, so that virtual time
-    /// does not go back; a larger one does not add to it in the same cycle.
+    /// What would still be due to it with another share. A smaller share cuts it, so that virtual time
+    /// does not go back; a larger one adds nothing to it in the same cycle.
     pub(super) fn due_for_ns(&self, share: i128) -> i128 {
         let (due_ns, old_share) = (i128::from(self.due_ns), i128::from(self.share));
         if share < old_share { due_ns * share / old_share } else { due_ns }
