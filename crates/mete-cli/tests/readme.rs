@@ -1,13 +1,22 @@
-//! What README.md shows of simulated runs is what the commands print.
+//! What README.md and the recipes show of simulated runs is what the commands print.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
 mod common;
 
-/// The commands of the README that simulate, each with the lines that are shown of what it prints.
-fn shown() -> Vec<(String, Vec<String>)> {
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
-    let blocks = readme.split("```").skip(1).step_by(2);
+use std::fs;
+use std::path::Path;
+
+/// README.md and every page in `docs/recipes`.
+fn pages() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let recipes = fs::read_dir(root.join("docs/recipes")).unwrap().map(|entry| entry.unwrap().path());
+    recipes.chain([root.join("README.md")]).map(|path| fs::read_to_string(path).unwrap()).collect()
+}
+
+/// The commands on a page that simulate, each with the lines that are shown of what it prints.
+fn shown(page: &str) -> Vec<(String, Vec<String>)> {
+    let blocks = page.split("```").skip(1).step_by(2);
     let sessions =
         blocks.flat_map(|block| block.split("\n$ ").skip(1).map(str::to_owned).collect::<Vec<_>>());
     let simulated = sessions.filter(|session| session.starts_with("mete sim "));
@@ -21,9 +30,9 @@ fn shown() -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn the_readme_shows_simulated_runs_as_they_are() {
-    let shown = shown();
-    assert!(shown.len() >= 2, "the README shows simulated runs");
+fn the_readme_and_the_recipes_show_simulated_runs_as_they_are() {
+    let shown: Vec<_> = pages().iter().flat_map(|page| shown(page)).collect();
+    assert!(shown.len() >= 2, "the recipes show simulated runs");
     for (command, lines) in shown {
         let arguments: Vec<&str> = command.split_whitespace().skip(1).collect();
         let output = common::mete(&arguments).env_remove("COLUMNS").output().unwrap();
