@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * What a row costs beside its peers, on two tracepoints: the entry of a system call and the
- * context switch; and what it costs to be called wherever the scheduler's log is written. Each program does one thing under the same conditions; the maps are its own, so
- * that measuring disturbs no log.
+ * What a row costs, compared with other means of output, on two tracepoints: the entry of a system call and
+ * the context switch. Also what a call costs at every place where the scheduler's log is written. Each
+ * program does one thing, under the same conditions. The maps are the bench's own, so it disturbs no log.
  */
-#include "area.h"
-
-#define BENCH_EVENT 0
+#include "area.bpf.h"
 
 struct bench_row {
 	__u64 words[4];
@@ -24,7 +22,7 @@ struct {
 	__type(value, __u32);
 } output SEC(".maps");
 
-/* The clock's answer goes here, so that the compiler keeps the call. */
+/* The time that was read goes here, so that the compiler keeps the call. */
 __u64 last_clock SEC(".bss.clock");
 
 static __always_inline int clock_alone(void)
@@ -33,18 +31,18 @@ static __always_inline int clock_alone(void)
 	return 0;
 }
 
-/* The whole handler; which entries and which clock, the log file says. */
+/* The whole handler. The log file says which entries and which clock it uses. */
 static __always_inline int row(struct task_struct *task)
 {
 	struct mete_area *area = area_here();
-	struct mete_record r = { BENCH_EVENT, 1, 2, 1, task };
+	struct mete_record r = { BENCH_EVENT, BENCH_DOMAIN, BENCH_CORRESPONDENT, 1, task };
 
 	if (area)
 		mete_log(area, &r);
 	return 0;
 }
 
-/* A full ring takes no more; the bench empties it by mapping, or counts what was taken. */
+/* A full ring takes no more rows. The bench maps the ring and empties it. */
 static __always_inline int ring_buffer(void)
 {
 	struct bench_row *row = bpf_ringbuf_reserve(&ring, sizeof(*row), 0);
@@ -52,7 +50,7 @@ static __always_inline int ring_buffer(void)
 	if (!row)
 		return 0;
 	row->words[0] = BENCH_EVENT;
-	row->words[1] = 1;
+	row->words[1] = BENCH_DOMAIN;
 	row->words[2] = bpf_ktime_get_ns();
 	row->words[3] = 0;
 	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
@@ -61,7 +59,7 @@ static __always_inline int ring_buffer(void)
 
 static __always_inline int perf_output(void *ctx)
 {
-	struct bench_row row = { { BENCH_EVENT, 1, 0, 0 } };
+	struct bench_row row = { { BENCH_EVENT, BENCH_DOMAIN, 0, 0 } };
 
 	row.words[2] = bpf_ktime_get_ns();
 	bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, &row, sizeof(row));

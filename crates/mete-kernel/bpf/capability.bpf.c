@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * Programs that do nothing, to find out what this kernel takes. The function and the tracepoint
- * exist in every kernel with eBPF and are passed rarely or never.
+ * Programs that do nothing, to find out which kinds of programs this kernel accepts. The function and the
+ * tracepoint exist in every kernel with eBPF. The kernel passes the tracepoint rarely and the function never.
  */
 #include "kernel.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * What the programs need to know of the running kernel and of the eBPF interface, and no more.
- * Kernel structures name only the members that are read; where those really lie is resolved
- * against the running kernel's own type information at load time (CO-RE).
+ * What the programs need to know of the running kernel and of the eBPF interface, and no more. The structures
+ * of the kernel name only the members that programs read. The loader finds out where those really lie, from
+ * the type information of the running kernel (CO-RE).
  */
 #ifndef METE_KERNEL_H
 #define METE_KERNEL_H
@@ -23,13 +23,13 @@ enum {
 #define BPF_F_CURRENT_CPU 0xffffffffull
 #define CLONE_INTO_CGROUP 0x200000000ull
 
-/* In the flags of a task: one of the kernel's own. */
+/* In the flags of a task: it is one of the kernel's own threads. */
 #define PF_KTHREAD 0x00200000
 
-/* x86-64 without address sanitizer; where stacks are larger, the programs see less of them. */
+/* The stack of a thread on x86-64 without address sanitizer. Of larger stacks the programs see this part. */
 #define THREAD_BYTES 16384
 
-/* Priorities below are real-time ones, whose run time is not accounted by stints. */
+/* Priorities below this one are real-time ones. For those the kernel keeps no account of single stints. */
 #define MAX_RT_PRIO 100
 
 #include <bpf/bpf_core_read.h>
@@ -48,7 +48,7 @@ struct cfs_rq {
 
 struct sched_entity {
 	__u64 sum_exec_runtime;
-	__u64 prev_sum_exec_runtime; /* the same when it got the processor */
+	__u64 prev_sum_exec_runtime; /* the same, as of when it got the processor */
 	struct cfs_rq *cfs_rq;
 };
 
@@ -92,7 +92,7 @@ struct atomic {
 
 struct signal_struct {
 	struct list_head thread_head;
-	struct atomic live; /* threads that have not ended */
+	struct atomic live; /* the number of threads that have not ended */
 };
 
 struct percpu_counter {
@@ -203,10 +203,10 @@ struct bpf_perf_event_value {
 	__u64 running;
 };
 
-/* The task that runs here, typed. */
+/* The task that runs on this processor, with its type. */
 #define current_task() ((struct task_struct *)bpf_get_current_task_btf())
 
-/* The clock of the run queue a task is on: exact at a switch, else as of the last scheduler event. */
+/* The clock of the run queue that a task is on: exact at a switch, else as of the last scheduler event. */
 static __always_inline __u64 run_queue_clock(struct task_struct *task)
 {
 	return task->se.cfs_rq->rq->clock;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
-/* The kernel component: one handler for each characteristic, each attached only while enabled. */
-#include "ipc.h"
-#include "memory.h"
-#include "run_queue.h"
-#include "select.h"
+/* The kernel component: a handler for each characteristic. It is attached only while that is enabled. */
+#include "ipc.bpf.h"
+#include "memory.bpf.h"
+#include "run_queue.bpf.h"
+#include "select.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

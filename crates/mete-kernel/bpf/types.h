@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* The kernel's names for numbers, as the eBPF headers use them. */
+/* The kernel's names for types of numbers, which the eBPF headers use. */
 #ifndef METE_TYPES_H
 #define METE_TYPES_H
 

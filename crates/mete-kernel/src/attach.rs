@@ -1,15 +1,18 @@
 //! Enabling and disabling: programs are attached only while something needs them (LOG-2).
 
-use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use libbpf_rs::{Iter, Link, Object, ProgramInput, ProgramMut};
+use libbpf_rs::Link;
 use mete_log::EventId;
 
 use crate::characteristic::{Characteristic, event};
 use crate::counter::Counter;
 use crate::memory::Memory;
-use crate::{Kernel, KernelError, map, perf};
+use crate::program::NamedProgram;
+use crate::skeleton::mete::MeteSkel;
+use crate::skeleton::mete::types::{bss_switching, switching};
+use crate::skeleton::{globals, program, table};
+use crate::{Kernel, KernelError, perf};
 
 /// What is attached at the moment.
 #[derive(Default)]
@@ -35,32 +38,31 @@ struct Follow {
 
 struct Ipc {
     _wakeups: Link,
-    /// None, or all of them.
-    network: Vec<Link>,
+    /// None, or all of [`network`].
+    network: Vec<(&'static str, Link)>,
 }
-
-const OVER_LOOPBACK: &str = "IPC over the loopback device";
-
-/// What follows packets from their senders to where they are delivered, and the tracepoints that it needs.
-const NETWORK: [(&str, &str); 3] = [
-    ("on_send", "net_dev_queue tracepoint"),
-    ("on_receive", "netif_receive_skb tracepoint"),
-    ("on_delivered", "napi_poll tracepoint"),
-];
-
-/// Looks where a task belongs by its cgroups.
-const FOLLOW_ALL: &str = "follow_all";
 
 struct OpenCounter {
     counter: Counter,
     nth: usize,
-    /// One for each online processor; the map's entries live as long as these.
+    /// One for each online processor. The entries of the map live as long as these.
     _events: Vec<OwnedFd>,
 }
 
+const OVER_LOOPBACK: &str = "IPC over the loopback device";
+
+/// The programs that follow packets from their senders to where they are delivered, and the tracepoints that they need.
+fn network<'a>(skeleton: &'a MeteSkel<'static>) -> [(NamedProgram<'a>, &'static str); 3] {
+    [
+        (program!(skeleton, on_send), "net_dev_queue tracepoint"),
+        (program!(skeleton, on_receive), "netif_receive_skb tracepoint"),
+        (program!(skeleton, on_delivered), "napi_poll tracepoint"),
+    ]
+}
+
 impl Kernel {
-    /// Attaches what logs a characteristic, and says which event its rows carry: the first one
-    /// where it is logged as two. Enabling what is enabled changes nothing, except a tick rate.
+    /// Attaches what logs a characteristic. Returns the event that its rows carry: the first one, where it is logged as
+    /// two. To enable what is enabled changes nothing, except a tick rate.
     pub fn enable(&mut self, what: &Characteristic) -> Result<EventId, KernelError> {
         match what {
             Characteristic::ServiceTime => self.enable_service(),
@@ -71,7 +73,7 @@ impl Kernel {
         }
     }
 
-    /// Detaches it again; rows that were written stay where they are.
+    /// Detaches it again. Rows that were written stay where they are.
     pub fn disable(&mut self, what: &Characteristic) -> Result<(), KernelError> {
         let attached = &mut self.attached;
         match what {
@@ -81,7 +83,7 @@ impl Kernel {
             Characteristic::Memory => attached.memory = None,
             Characteristic::RunQueue { .. } => attached.ticks.clear(),
         }
-        attached.follow_switches(&self.object)
+        attached.follow_switches(&self.skeleton)
     }
 
     /// The event of an enabled counter.
@@ -89,43 +91,41 @@ impl Kernel {
         self.attached.event_of(counter)
     }
 
-    /// Whether this kernel lets packets be followed over the loopback device, so that
-    /// [`Characteristic::Ipc`] has the wake-ups that they cause.
+    /// Whether this kernel lets programs follow packets over the loopback device, so that [`Characteristic::Ipc`]
+    /// includes the wake-ups that packets cause.
     ///
     /// # Errors
     ///
     /// [`KernelError::NoHook`] names what is missing.
     pub fn follows_packets(&self) -> Result<(), KernelError> {
-        for (name, hook) in NETWORK {
-            if program(&self.object, name).is_none_or(|program| !program.autoload()) {
-                return Err(KernelError::NoHook { characteristic: OVER_LOOPBACK, hook });
-            }
+        match network(&self.skeleton).into_iter().find(|(program, _)| !program.has_hook()) {
+            Some((_, hook)) => Err(KernelError::NoHook { characteristic: OVER_LOOPBACK, hook }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    /// Names of the programs that are attached now.
+    /// The names of the programs that are attached now.
     pub fn attached(&self) -> Vec<&'static str> {
-        let a = &self.attached;
-        let others = [
-            ("on_waking", a.ipc.is_some()),
-            ("on_rss_stat", a.memory.is_some()),
-            ("take_stock", a.memory.is_some()),
-            ("on_tick", !a.ticks.is_empty()),
-            ("inherit", a.inherit.is_some()),
-            ("follow", a.follow.is_some()),
+        let (a, s) = (&self.attached, &self.skeleton);
+        let single = [
+            (program!(s, on_waking), a.ipc.is_some()),
+            (program!(s, on_rss_stat), a.memory.is_some()),
+            (program!(s, take_stock), a.memory.is_some()),
+            (program!(s, on_tick), !a.ticks.is_empty()),
+            (program!(s, inherit), a.inherit.is_some()),
+            (program!(s, follow), a.follow.is_some()),
         ];
-        let others = others.into_iter().filter_map(|(name, is_attached)| is_attached.then_some(name));
-        let has_network = a.ipc.as_ref().is_some_and(|ipc| !ipc.network.is_empty());
-        let network = NETWORK.iter().filter(|_| has_network).map(|(name, _)| *name);
-        let selecting = a.select.iter().map(|(name, _)| *name);
-        a.switch.iter().map(|(name, _)| *name).chain(others).chain(network).chain(selecting).collect()
+        let single =
+            single.into_iter().filter(|(_, is_attached)| *is_attached).map(|(program, _)| program.name);
+        let network = a.ipc.iter().flat_map(|ipc| &ipc.network);
+        let linked = network.chain(&a.select).map(|(name, _)| *name);
+        a.switch.iter().map(|(name, _)| *name).chain(single).chain(linked).collect()
     }
 
     fn enable_service(&mut self) -> Result<EventId, KernelError> {
         if !self.attached.has_service {
             self.attached.has_service = true;
-            let done = self.attached.follow_switches(&self.object);
+            let done = self.attached.follow_switches(&self.skeleton);
             done.inspect_err(|_| self.attached.has_service = false)?;
         }
         Ok(event::SERVICE_TIME)
@@ -135,27 +135,33 @@ impl Kernel {
         if let Some(event) = self.attached.event_of(counter) {
             return Ok(event);
         }
-        let open = self.attached.open_counter(&self.object, counter, self.processors())?;
+        let open = self.attached.open_counter(&self.skeleton, counter, self.processors())?;
         let event = event_number(open.nth);
         self.attached.counters.push(open);
-        let done = self.attached.follow_switches(&self.object);
+        let done = self.attached.follow_switches(&self.skeleton);
         done.inspect_err(|_| drop(self.attached.counters.pop()))?;
         Ok(event)
     }
 
     fn enable_ipc(&mut self) -> Result<EventId, KernelError> {
         if self.attached.ipc.is_none() {
-            let wakeups = attach(&self.object, "on_waking", "IPC usage", "sched_waking tracepoint")?;
-            let network =
-                if self.follows_packets().is_ok() { attach_network(&self.object)? } else { Vec::new() };
+            let wakeups =
+                program!(self.skeleton, on_waking).attach("IPC usage", "sched_waking tracepoint")?;
+            // All or none: with only a part of them, wake-ups would be charged to the sender of an earlier packet.
+            let network = if self.follows_packets().is_ok() { self.attach_network()? } else { Vec::new() };
             self.attached.ipc = Some(Ipc { _wakeups: wakeups, network });
         }
         Ok(event::IPC_SEND)
     }
 
+    fn attach_network(&self) -> Result<Vec<(&'static str, Link)>, KernelError> {
+        let programs = network(&self.skeleton).into_iter();
+        programs.map(|(program, hook)| Ok((program.name, program.attach(OVER_LOOPBACK, hook)?))).collect()
+    }
+
     fn enable_memory(&mut self) -> Result<EventId, KernelError> {
         if self.attached.memory.is_none() {
-            self.attached.memory = Some(Memory::start(&self.object)?);
+            self.attached.memory = Some(Memory::start(&self.skeleton)?);
         }
         Ok(event::MEMORY)
     }
@@ -164,47 +170,52 @@ impl Kernel {
         if !(1..=10_000).contains(&hertz) {
             return Err(KernelError::TickRate(hertz));
         }
-        self.attached.ticks = attach_ticks(&self.object, "on_tick", hertz, self.processors())?;
+        self.attached.ticks = program!(self.skeleton, on_tick).attach_ticks(hertz, self.processors())?;
         Ok(event::RUN_QUEUE)
     }
 
-    /// From the first binding on, new tasks take over their parent's domain.
+    /// From the first binding on, new tasks take over the domain of their parent.
     pub(crate) fn follow_tasks(&mut self) -> Result<(), KernelError> {
         if self.attached.inherit.is_none() {
-            let link = attach(&self.object, "inherit", "inheritance of domains", "task_newtask tracepoint")?;
-            self.attached.inherit = Some(link);
+            let inherit = program!(self.skeleton, inherit);
+            self.attached.inherit =
+                Some(inherit.attach("inheritance of domains", "task_newtask tracepoint")?);
         }
         Ok(())
     }
 
-    /// From the first rule on, processes are looked at when they become something else.
+    /// From the first rule on, the kernel compares processes with the rules when they change.
     pub(crate) fn follow_selections(&mut self) -> Result<(), KernelError> {
         self.follow_tasks()?;
         if self.attached.select.is_empty() {
             let what = "a process that becomes what a selector asks for";
-            let programs =
-                [("on_exec", "sched_process_exec tracepoint"), ("on_rename", "task_rename tracepoint")];
-            let links = programs.map(|(name, hook)| Ok((name, attach(&self.object, name, what, hook)?)));
-            self.attached.select = links.into_iter().collect::<Result<_, KernelError>>()?;
+            let programs = [
+                (program!(self.skeleton, on_exec), "sched_process_exec tracepoint"),
+                (program!(self.skeleton, on_rename), "task_rename tracepoint"),
+            ];
+            let links =
+                programs.into_iter().map(|(program, hook)| Ok((program.name, program.attach(what, hook)?)));
+            self.attached.select = links.collect::<Result<_, KernelError>>()?;
         }
         Ok(())
     }
 
-    /// From the first binding of a cgroup on, tasks that move are followed.
+    /// From the first binding of a cgroup on, the kernel follows tasks that move.
     pub(crate) fn follow_cgroups(&mut self) -> Result<(), KernelError> {
         self.follow_tasks()?;
         if self.attached.follow.is_none() {
             let what = "movement between cgroups";
-            let moves = attach(&self.object, "follow", what, "cgroup_attach_task tracepoint")?;
-            let all = attach(&self.object, FOLLOW_ALL, what, "iterator over tasks")?;
+            let moves = program!(self.skeleton, follow).attach(what, "cgroup_attach_task tracepoint")?;
+            let all = program!(self.skeleton, follow_all).attach(what, "iterator over tasks")?;
             self.attached.follow = Some(Follow { _moves: moves, all });
         }
         Ok(())
     }
 
-    /// Has the kernel look once where each task belongs by its cgroups; nothing if no cgroup was ever bound.
+    /// Has the kernel look once where each task belongs by its cgroups. Does nothing if no cgroup was ever bound.
     pub(crate) fn follow_all(&self) -> Result<(), KernelError> {
-        self.attached.follow.as_ref().map_or(Ok(()), |follow| run_for_all(&follow.all, FOLLOW_ALL))
+        let program = program!(self.skeleton, follow_all);
+        self.attached.follow.as_ref().map_or(Ok(()), |follow| program.run_for_all(&follow.all))
     }
 }
 
@@ -214,124 +225,65 @@ impl Attached {
     }
 
     /// Brings the one program on the context switch in line with what is enabled.
-    fn follow_switches(&mut self, object: &Object) -> Result<(), KernelError> {
+    fn follow_switches(&mut self, skeleton: &MeteSkel<'static>) -> Result<(), KernelError> {
         let wanted = match (self.has_service, !self.counters.is_empty()) {
             (false, false) => None,
-            (true, false) => Some("switch_service"),
-            (false, true) => Some("switch_counters"),
-            (true, true) => Some("switch_both"),
+            (true, false) => Some(program!(skeleton, switch_service)),
+            (false, true) => Some(program!(skeleton, switch_counters)),
+            (true, true) => Some(program!(skeleton, switch_both)),
         };
-        if self.switch.as_ref().map(|(name, _)| *name) != wanted {
+        if self.switch.as_ref().map(|(name, _)| *name) != wanted.map(|program| program.name) {
+            // Detached before the other one is attached: the two share what they remember of a phase.
             self.switch = None;
         }
-        self.tell_switches(object)?;
-        if let (Some(name), None) = (wanted, &self.switch) {
-            self.switch = Some((name, attach(object, name, "processor use", "sched_switch tracepoint")?));
+        // Before a program is attached: under the old generation, it would go on with phases of an earlier attachment.
+        self.write_switching(skeleton)?;
+        if let (Some(program), None) = (wanted, &self.switch) {
+            let link = program.attach("processor use", "sched_switch tracepoint")?;
+            self.switch = Some((program.name, link));
         }
         Ok(())
     }
 
-    /// `struct switching` of `bpf/switch.h`: a new generation voids what was remembered of a phase
-    /// that began under other counters.
-    fn tell_switches(&mut self, object: &Object) -> Result<(), KernelError> {
+    /// Tells the programs what is enabled. A new generation makes void what they remember of a phase that began under
+    /// other counters.
+    fn write_switching(&mut self, skeleton: &MeteSkel<'static>) -> Result<(), KernelError> {
         self.generation = self.generation.wrapping_add(1);
-        let open = self.counters.iter().fold(0u32, |mask, open| mask | 1 << open.nth);
-        let words = [self.generation, open, self.has_service.into()].map(u32::to_ne_bytes).concat();
-        map::write_global(object, ".bss.switching", &words)
+        let switching = switching {
+            generation: self.generation,
+            counters: self.counters.iter().fold(0, |mask, open| mask | 1 << open.nth),
+            service: self.has_service.into(),
+        };
+        globals!(mete, skeleton, bss_switching).write_all(&bss_switching { switching })
     }
 
     fn open_counter(
         &self,
-        object: &Object,
+        skeleton: &MeteSkel<'static>,
         counter: &Counter,
         processors: usize,
     ) -> Result<OpenCounter, KernelError> {
-        let is_free = |nth: &usize| self.counters.iter().all(|open| open.nth != *nth);
-        let full =
-            || KernelError::TooManyCounters { counter: counter.name().into(), max: event::MAX_COUNTERS };
-        let nth = (0..event::MAX_COUNTERS).find(is_free).ok_or_else(full)?;
+        let nth = self.free_counter().ok_or_else(|| KernelError::TooManyCounters {
+            counter: counter.name().into(),
+            max: event::MAX_COUNTERS,
+        })?;
         let mut events = Vec::new();
         for processor in perf::online_processors(processors) {
             let event = perf::open_counter(counter, processor)?;
-            let at = (nth * processors + processor) as u32;
             let fd = event.as_fd().as_raw_fd() as u32;
-            map::write(object, "counters", &at.to_ne_bytes(), &fd.to_ne_bytes())?;
+            // Where `read_counter` of bpf/switch.bpf.h looks for it.
+            table!(mete, skeleton, counters).write((nth * processors + processor) as u32, &fd)?;
             events.push(event);
         }
         Ok(OpenCounter { counter: counter.clone(), nth, _events: events })
     }
-}
 
-fn attach_network(object: &Object) -> Result<Vec<Link>, KernelError> {
-    NETWORK.iter().map(|&(name, hook)| attach(object, name, OVER_LOOPBACK, hook)).collect()
+    /// The lowest number that no open counter has.
+    fn free_counter(&self) -> Option<usize> {
+        (0..event::MAX_COUNTERS).find(|nth| self.counters.iter().all(|open| open.nth != *nth))
+    }
 }
 
 fn event_number(nth: usize) -> EventId {
     event::COUNTERS + nth as EventId
-}
-
-pub(crate) fn program<'a>(object: &'a Object, name: &str) -> Option<ProgramMut<'a>> {
-    object.progs_mut().find(|program| program.name() == name)
-}
-
-/// Runs a program here and now, as this task. The kernel keeps this thread on its processor meanwhile.
-pub(crate) fn run_once(
-    object: &Object,
-    name: &'static str,
-    characteristic: &'static str,
-) -> Result<(), KernelError> {
-    let absent = KernelError::NoHook { characteristic, hook: "test runs of programs" };
-    let program = program(object, name).ok_or(absent)?;
-    let run = program.test_run(ProgramInput::default());
-    run.map(drop).map_err(|source| KernelError::Attach { program: name, source })
-}
-
-/// Runs a program for every task.
-pub(crate) fn run_for_all(tasks: &Link, name: &'static str) -> Result<(), KernelError> {
-    let failed = |source| KernelError::Attach { program: name, source };
-    let mut all = Iter::new(tasks).map_err(failed)?;
-    // The program writes nothing; reading to the end runs it for every task.
-    all.read_to_end(&mut Vec::new()).map_err(|error| failed(error.into()))?;
-    Ok(())
-}
-
-/// Attaches a program to the tracepoint that its section names.
-pub(crate) fn attach(
-    object: &Object,
-    name: &'static str,
-    characteristic: &'static str,
-    hook: &'static str,
-) -> Result<Link, KernelError> {
-    let absent = KernelError::NoHook { characteristic, hook };
-    let program = program(object, name).filter(|program| program.autoload()).ok_or(absent)?;
-    program.attach().map_err(|source| KernelError::Attach { program: name, source })
-}
-
-/// Attaches a program to a timer of each processor that is online.
-pub(crate) fn attach_ticks(
-    object: &Object,
-    name: &'static str,
-    hertz: u32,
-    processors: usize,
-) -> Result<Vec<Link>, KernelError> {
-    let attach = |processor| {
-        let failed = |source| KernelError::PerfEvent { event: "cpu-clock", processor, source };
-        attach_event(object, name, perf::open_tick(hertz, processor).map_err(failed)?)
-    };
-    perf::online_processors(processors).into_iter().map(attach).collect()
-}
-
-/// Attaches a program to a perf event.
-fn attach_event(object: &Object, name: &'static str, event: OwnedFd) -> Result<Link, KernelError> {
-    let absent = KernelError::NoHook { characteristic: name, hook: "perf events" };
-    let program = program(object, name).ok_or(absent)?;
-    attach_to_event(program, event).map_err(|source| KernelError::Attach { program: name, source })
-}
-
-/// Attaches a program to a perf event, which the link then owns.
-pub(crate) fn attach_to_event(program: ProgramMut<'_>, event: OwnedFd) -> libbpf_rs::Result<Link> {
-    let link = program.attach_perf_event(event.as_raw_fd())?;
-    // The link closes the event when it is dropped.
-    let _ = event.into_raw_fd();
-    Ok(link)
 }

@@ -1,36 +1,45 @@
-//! One-purpose programs on two tracepoints, to time a row beside its peers under the same
-//! conditions, and empty ones wherever the scheduler's log is written. This attaches and detaches; the caller makes the traffic and times it.
+//! Programs for measurements. Those on two tracepoints do one thing each, to compare a row with other means of output
+//! under the same conditions. Empty ones can be attached at every place where the scheduler's log is written. This
+//! module attaches and detaches them; the caller makes the traffic and measures its time.
 //!
-//! The areas are the bench's own: which entries and which clock a [`BenchProgram::Row`] has, the
-//! caller writes into them. Rows have event [`EVENT`], domain [`DOMAIN`] and correspondent 2.
+//! The areas are the bench's own. The caller writes into them which entries and which clock a [`BenchProgram::Row`]
+//! has. Rows have event [`EVENT`], domain [`DOMAIN`] and correspondent 2.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{fmt, io};
 
-use libbpf_rs::{Link, Object, OpenObject};
+use libbpf_rs::Link;
 use mete_log::layout::PAGE;
 use mete_log::{Area, DomainId, EventId};
 use rustix::mm::ProtFlags;
 
-use crate::load::{area_in, load_object, map_areas, object, processors};
-use crate::map::{self, Mapping};
-use crate::{KernelError, attach, capability, perf};
+use crate::areas::LogAreas;
+use crate::load::{load_skeleton, processors};
+use crate::map::{Mapping, NamedMap};
+use crate::program::NamedProgram;
+use crate::skeleton::bench::{BenchSkel, BenchSkelBuilder};
+use crate::skeleton::numbers::bench_row_entry;
+use crate::skeleton::{map, program, table};
+use crate::{KernelError, perf, privilege};
 
 /// The event of the bench's rows.
-pub const EVENT: EventId = 0;
+pub const EVENT: EventId = bench_row_entry::BENCH_EVENT.0 as EventId;
 /// The domain of the bench's rows.
-pub const DOMAIN: DomainId = 1;
+pub const DOMAIN: DomainId = bench_row_entry::BENCH_DOMAIN.0 as DomainId;
 
+/// What errors call the user of these programs.
+const USER: &str = "the bench";
 /// Pages of data in each processor's perf buffer, a power of two.
 const PERF_PAGES: usize = 64;
-/// How often the ring buffer is emptied: before it can fill at ten million rows a second.
+/// The time between two times at which the ring buffer is emptied. Even ten million rows a second do not fill it in
+/// less.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Where a program is attached.
+/// The tracepoint that a program is attached to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BenchPoint {
     /// `raw_syscalls:sys_enter`.
@@ -42,29 +51,28 @@ pub enum BenchPoint {
 /// What a program does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BenchProgram {
-    /// Nothing: the cost of being called.
+    /// Does nothing: the cost of a call.
     Empty,
     /// Reads the monotonic clock.
     Clock,
     /// The whole handler, into [`Bench::area`]. The run-queue clock reads 0 at a system call.
     Row,
-    /// 32 bytes with the monotonic clock into a BPF ring buffer, without a wake-up.
+    /// Writes 32 bytes with the monotonic clock into a BPF ring buffer, without a wake-up.
     RingBuffer,
-    /// 32 bytes with the monotonic clock through bpf_perf_event_output, overwriting the oldest.
+    /// Writes 32 bytes with the monotonic clock by bpf_perf_event_output, over the oldest ones.
     PerfOutput,
 }
 
 /// The loaded bench programs.
 pub struct Bench {
-    areas: Mapping,
-    object: Object,
-    processors: usize,
+    areas: LogAreas,
+    skeleton: BenchSkel<'static>,
 }
 
 /// A program that is attached until this is dropped.
 #[must_use = "the program is detached when this is dropped"]
 pub struct Running {
-    // Fields are dropped in this order: the program first, then what it writes into.
+    // Fields are dropped in this order: first the program, then what it writes into.
     _links: Vec<Link>,
     _sink: Option<Sink>,
 }
@@ -85,117 +93,122 @@ enum Sink {
 impl Bench {
     /// Loads the programs; attaches nothing.
     pub fn load() -> Result<Bench, KernelError> {
-        capability::check_privilege()?;
+        privilege::check_capabilities()?;
         let processors = processors()?;
-        let object = load_object(object!("bench"), |open| configure(open, processors))?;
-        let areas = map_areas(&object, processors)?;
-        Ok(Bench { areas, object, processors })
+        let skeleton = load_skeleton::<BenchSkelBuilder>(|open| {
+            open.maps.areas.set_max_entries(processors as u32)?;
+            open.maps.output.set_max_entries(processors as u32)
+        })?;
+        let areas = LogAreas::new(map!(skeleton, areas), processors)?;
+        Ok(Bench { areas, skeleton })
     }
 
     /// How many processors there may be.
     pub fn processors(&self) -> usize {
-        self.processors
+        self.areas.processors()
     }
 
-    /// The bench's own log area on one processor, the number taken modulo [`Bench::processors`].
+    /// The bench's own log area of one processor. The number is taken modulo [`Bench::processors`].
     pub fn area(&self, processor: usize) -> Area<'_> {
-        area_in(&self.areas, processor % self.processors)
+        self.areas.area(processor)
     }
 
     /// Attaches one program.
     pub fn attach(&self, point: BenchPoint, program: BenchProgram) -> Result<Running, KernelError> {
         let sink = match program {
-            BenchProgram::RingBuffer => Some(Sink::Ring(Drain::begin(&self.object)?)),
+            BenchProgram::RingBuffer => Some(Sink::Ring(Drain::begin(map!(self.skeleton, ring))?)),
             BenchProgram::PerfOutput => Some(Sink::Perf(self.open_outputs()?)),
             _ => None,
         };
-        let link = attach::attach(&self.object, name(point, program), "the bench", "such typed tracepoint")?;
+        let link = self.program(point, program).attach(USER, "such typed tracepoint")?;
         Ok(Running { _links: vec![link], _sink: sink })
     }
 
-    /// Attaches an empty program to each place at which [`Characteristic::ServiceTime`], [`Characteristic::Ipc`] and
-    /// [`Characteristic::RunQueue`] are logged, but for packets: the cost of being called there.
+    /// Attaches an empty program to each place where [`Characteristic::ServiceTime`], [`Characteristic::Ipc`] and
+    /// [`Characteristic::RunQueue`] are logged, except those that follow packets: the cost of a call there.
     ///
     /// # Errors
     ///
-    /// [`KernelError`]; nothing is attached then.
+    /// [`KernelError`]; then nothing is attached.
     ///
     /// [`Characteristic::ServiceTime`]: crate::Characteristic::ServiceTime
     /// [`Characteristic::Ipc`]: crate::Characteristic::Ipc
     /// [`Characteristic::RunQueue`]: crate::Characteristic::RunQueue
     pub fn attach_empty(&self, tick_hertz: u32) -> Result<Running, KernelError> {
-        let at = |name, hook| attach::attach(&self.object, name, "the bench", hook);
         let mut links = vec![
-            at("sched_switch_empty", "sched_switch tracepoint")?,
-            at("sched_waking_empty", "sched_waking tracepoint")?,
+            program!(self.skeleton, sched_switch_empty).attach(USER, "sched_switch tracepoint")?,
+            program!(self.skeleton, sched_waking_empty).attach(USER, "sched_waking tracepoint")?,
         ];
-        links.extend(attach::attach_ticks(&self.object, "tick_empty", tick_hertz, self.processors)?);
+        links.extend(program!(self.skeleton, tick_empty).attach_ticks(tick_hertz, self.processors())?);
         Ok(Running { _links: links, _sink: None })
     }
 
     fn open_outputs(&self) -> Result<Vec<(Mapping, OwnedFd)>, KernelError> {
-        let failed =
-            |processor| move |source| KernelError::PerfEvent { event: "bpf-output", processor, source };
-        let open = |processor: usize| {
-            let event = perf::open_output(processor).map_err(failed(processor))?;
-            // Mapped for reading only, so the kernel overwrites the oldest and never waits for us.
-            let buffer = Mapping::new(event.as_fd(), 0, (1 + PERF_PAGES) * PAGE, ProtFlags::READ)
-                .map_err(failed(processor))?;
-            let fd = event.as_raw_fd() as u32;
-            map::write(&self.object, "output", &(processor as u32).to_ne_bytes(), &fd.to_ne_bytes())?;
+        let processors = perf::online_processors(self.processors()).into_iter();
+        processors.map(|processor| self.open_output(processor)).collect()
+    }
+
+    /// The perf buffer of one processor, and the event that writes into it.
+    fn open_output(&self, processor: usize) -> Result<(Mapping, OwnedFd), KernelError> {
+        let output = perf::open_output(processor).and_then(|event| {
+            // Mapped only for reading: so the kernel overwrites the oldest rows and never waits for this process.
+            let buffer = Mapping::new(event.as_fd(), 0, (1 + PERF_PAGES) * PAGE, ProtFlags::READ)?;
             Ok((buffer, event))
-        };
-        perf::online_processors(self.processors).into_iter().map(open).collect()
+        });
+        let (buffer, event) =
+            output.map_err(|source| KernelError::PerfEvent { event: "bpf-output", processor, source })?;
+        let fd = event.as_raw_fd() as u32;
+        table!(bench, self.skeleton, output).write(processor as u32, &fd)?;
+        Ok((buffer, event))
+    }
+
+    fn program(&self, point: BenchPoint, program: BenchProgram) -> NamedProgram<'_> {
+        use BenchPoint::{Switch, SystemCall};
+        let loaded = &self.skeleton;
+        match (point, program) {
+            (SystemCall, BenchProgram::Empty) => program!(loaded, sys_enter_empty),
+            (SystemCall, BenchProgram::Clock) => program!(loaded, sys_enter_clock),
+            (SystemCall, BenchProgram::Row) => program!(loaded, sys_enter_row),
+            (SystemCall, BenchProgram::RingBuffer) => program!(loaded, sys_enter_ring),
+            (SystemCall, BenchProgram::PerfOutput) => program!(loaded, sys_enter_perf),
+            (Switch, BenchProgram::Empty) => program!(loaded, sched_switch_empty),
+            (Switch, BenchProgram::Clock) => program!(loaded, sched_switch_clock),
+            (Switch, BenchProgram::Row) => program!(loaded, sched_switch_row),
+            (Switch, BenchProgram::RingBuffer) => program!(loaded, sched_switch_ring),
+            (Switch, BenchProgram::PerfOutput) => program!(loaded, sched_switch_perf),
+        }
     }
 }
 
-fn configure(open: &mut OpenObject, processors: usize) -> libbpf_rs::Result<()> {
-    open.maps_mut()
-        .filter(|map| map.name() == "areas" || map.name() == "output")
-        .try_for_each(|mut map| map.set_max_entries(processors as u32))
-}
-
-fn name(point: BenchPoint, program: BenchProgram) -> &'static str {
-    use BenchPoint::{Switch, SystemCall};
-    match (point, program) {
-        (SystemCall, BenchProgram::Empty) => "sys_enter_empty",
-        (SystemCall, BenchProgram::Clock) => "sys_enter_clock",
-        (SystemCall, BenchProgram::Row) => "sys_enter_row",
-        (SystemCall, BenchProgram::RingBuffer) => "sys_enter_ring",
-        (SystemCall, BenchProgram::PerfOutput) => "sys_enter_perf",
-        (Switch, BenchProgram::Empty) => "sched_switch_empty",
-        (Switch, BenchProgram::Clock) => "sched_switch_clock",
-        (Switch, BenchProgram::Row) => "sched_switch_row",
-        (Switch, BenchProgram::RingBuffer) => "sched_switch_ring",
-        (Switch, BenchProgram::PerfOutput) => "sched_switch_perf",
-    }
-}
-
-/// Empties the ring buffer without looking at it, so that the producer always finds room and the
-/// other processors are left to the traffic.
+/// Empties the ring buffer without looking at its rows, so that the programs always find room and the other processors
+/// are left to the traffic.
 struct Drain {
     is_done: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Drain {
-    fn begin(object: &Object) -> Result<Drain, KernelError> {
-        let failed = |source: io::Error| KernelError::Map { map: "ring", source };
-        let ring = map::find(object, "ring")?;
-        let consumed =
-            Mapping::new(ring.as_fd(), 0, PAGE, ProtFlags::READ | ProtFlags::WRITE).map_err(failed)?;
-        let produced = Mapping::new(ring.as_fd(), PAGE as u64, PAGE, ProtFlags::READ).map_err(failed)?;
+    fn begin(ring: NamedMap<'_>) -> Result<Drain, KernelError> {
+        Drain::start(ring.map.as_fd()).map_err(|source| KernelError::Map { map: ring.name, source })
+    }
+
+    fn start(ring: BorrowedFd<'_>) -> io::Result<Drain> {
+        // The first page of a ring buffer has the consumer's position, the second one the producer's.
+        let consumed = Mapping::new(ring, 0, PAGE, ProtFlags::READ | ProtFlags::WRITE)?;
+        let produced = Mapping::new(ring, PAGE as u64, PAGE, ProtFlags::READ)?;
         let is_done = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&is_done);
-        let drain = move || {
-            while !stop.load(Ordering::Relaxed) {
-                let position = first_word(&produced).load(Ordering::Acquire);
-                first_word(&consumed).store(position, Ordering::Release);
-                thread::sleep(DRAIN_INTERVAL);
-            }
-        };
-        let thread = thread::Builder::new().name("ring drain".into()).spawn(drain).map_err(failed)?;
+        let thread = thread::Builder::new().name("ring drain".into());
+        let thread = thread.spawn(move || drain(&stop, &produced, &consumed))?;
         Ok(Drain { is_done, thread: Some(thread) })
+    }
+}
+
+fn drain(stop: &AtomicBool, produced: &Mapping, consumed: &Mapping) {
+    while !stop.load(Ordering::Relaxed) {
+        let position = first_word(produced).load(Ordering::Acquire);
+        first_word(consumed).store(position, Ordering::Release);
+        thread::sleep(DRAIN_INTERVAL);
     }
 }
 
@@ -203,13 +216,13 @@ impl Drop for Drain {
     fn drop(&mut self) {
         self.is_done.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // Err: it panicked, and there is nothing left to stop.
+            // An error means that it has panicked; then there is nothing left to stop.
             let _ = thread.join();
         }
     }
 }
 
 fn first_word(page: &Mapping) -> &AtomicU64 {
-    // SAFETY: a mapping is at least a page, page-aligned, and this word is accessed by atomics only.
+    // SAFETY: a mapping begins on a page and has a page at least, and this word is accessed by atomics only.
     unsafe { page.base().cast().as_ref() }
 }

@@ -1,21 +1,21 @@
-//! What this machine can do for the kernel component, for people (design decision D11).
+//! What this machine can do for the kernel component, in words for people (design decision D11).
 
 use std::fs;
 use std::path::Path;
 
-use libbpf_rs::Object;
-
-use crate::attach::attach;
 use crate::counter::Counter;
-use crate::load::{load_object, object};
+use crate::load::load_skeleton;
+use crate::privilege::{check_capabilities, check_pid_namespace};
+use crate::skeleton::capability::CapabilitySkelBuilder;
+use crate::skeleton::program;
 use crate::{KernelError, perf};
 
-/// One thing that the machine can do or not.
+/// One ability that the machine has or lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capability {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// What was found, or why it is missing.
+    /// The details, or why it is missing.
     pub finding: Result<String, String>,
     /// What of Mete depends on it.
     pub needed_for: &'static str,
@@ -30,7 +30,7 @@ impl Capability {
     }
 }
 
-/// Finds out by trying, where trying is harmless; leaves nothing behind.
+/// Finds out what the machine can do, by trying where that is harmless. Leaves nothing behind.
 pub fn capabilities() -> Vec<Capability> {
     let mut all = vec![privilege(), pid_namespace(), type_information()];
     all.extend(programs());
@@ -38,33 +38,10 @@ pub fn capabilities() -> Vec<Capability> {
     all
 }
 
-/// The bits in the kernel's capability sets.
-const CAPABILITIES: [(&str, u32); 2] = [("CAP_PERFMON", 38), ("CAP_BPF", 39)];
-const SYS_ADMIN: u32 = 21;
-
-/// Says which capabilities are missing to load programs.
-pub(crate) fn check_privilege() -> Result<(), KernelError> {
-    let status = String::from_utf8_lossy(&fs::read("/proc/self/status").unwrap_or_default()).into_owned();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
-    let has = |bit: u32| effective >> bit & 1 == 1;
-    let lacking: Vec<_> =
-        CAPABILITIES.iter().filter(|(_, bit)| !has(*bit) && !has(SYS_ADMIN)).map(|(name, _)| *name).collect();
-    if lacking.is_empty() { Ok(()) } else { Err(KernelError::Privilege { missing: lacking.join(" and ") }) }
-}
-
-/// The kernel's programs know tasks by their numbers in the first pid namespace, which has this
-/// inode number in every kernel.
-pub(crate) fn check_pid_namespace() -> Result<(), KernelError> {
-    let own = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    let is_first = own.to_str() == Some("pid:[4026531836]");
-    if is_first { Ok(()) } else { Err(KernelError::PidNamespace) }
-}
-
 fn privilege() -> Capability {
     Capability {
         name: "privilege",
-        finding: check_privilege().map(|()| "may load eBPF programs".into()).map_err(|e| e.to_string()),
+        finding: check_capabilities().map(|()| "may load eBPF programs".into()).map_err(|e| e.to_string()),
         needed_for: "logging the kernel",
         remedy: "run as root, or give the command CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN",
     }
@@ -92,50 +69,58 @@ fn type_information() -> Capability {
     }
 }
 
-/// Loads a program that does nothing, and attaches it for a moment.
-fn try_program(name: &'static str, hook: &'static str) -> Result<(), String> {
-    let others_are_left_out = |open: &mut libbpf_rs::OpenObject| {
-        open.progs_mut().for_each(|mut program| {
-            let is_wanted = program.name() == name;
-            program.set_autoload(is_wanted);
-        });
+/// Loads a program that does nothing, and attaches it to a typed tracepoint for a moment.
+fn try_tracepoint() -> Result<(), KernelError> {
+    check_capabilities()?;
+    let skeleton = load_skeleton::<CapabilitySkelBuilder>(|open| {
+        open.progs.try_function_entry.set_autoload(false);
         Ok(())
-    };
-    check_privilege()
-        .and_then(|()| load_object(object!("capability"), others_are_left_out))
-        .and_then(|object: Object| attach(&object, name, "nothing", hook).map(drop))
-        .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
+    })?;
+    program!(skeleton, try_tracepoint).attach("nothing", "typed tracepoint").map(drop)
+}
+
+/// The same at the beginning of a function.
+fn try_function() -> Result<(), KernelError> {
+    check_capabilities()?;
+    let skeleton = load_skeleton::<CapabilitySkelBuilder>(|open| {
+        open.progs.try_tracepoint.set_autoload(false);
+        Ok(())
+    })?;
+    program!(skeleton, try_function_entry).attach("nothing", "function entry").map(drop)
+}
+
+/// The first line of an error: the others are what the loader library says.
+fn first_line(error: KernelError) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 fn programs() -> [Capability; 2] {
     [
         Capability {
             name: "eBPF",
-            finding: try_program("try_tracepoint", "typed tracepoint")
+            finding: try_tracepoint()
                 .map(|()| "programs load and attach to typed tracepoints".into())
-                .map_err(|why| format!("{why}{}", lockdown())),
+                .map_err(|error| format!("{}{}", first_line(error), lockdown())),
             needed_for: "logging the kernel",
             remedy: "Linux 5.17 or later, not locked down for confidentiality, outside containers that filter bpf(2)",
         },
         Capability {
             name: "fentry",
-            finding: try_function().map(|()| "programs attach to kernel functions".into()),
+            finding: try_function()
+                .map(|()| "programs attach to kernel functions".into())
+                .map_err(first_line),
             needed_for: "recording by schemata with points inside functions of the kernel",
-            remedy: "use a kernel built with CONFIG_FUNCTION_TRACER=y; where one that has it does not permit it, whoever built it has restricted it",
+            remedy: "use a kernel built with CONFIG_FUNCTION_TRACER=y; if this kernel has it, its builder has restricted it",
         },
     ]
 }
 
-fn try_function() -> Result<(), String> {
-    try_program("try_function_entry", "function entry")
-}
-
-/// Whether programs run where functions of the kernel begin, if this process may find out.
+/// Whether this kernel runs programs where its functions begin; `None` if this process may not find out.
 pub(crate) fn takes_functions() -> Option<bool> {
-    check_privilege().ok().map(|()| try_function().is_ok())
+    check_capabilities().ok().map(|()| try_function().is_ok())
 }
 
-/// The kernel's lockdown mode, if there is one that may explain a refusal.
+/// The kernel's lockdown mode, if it may explain a refusal.
 fn lockdown() -> String {
     let text = fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
     if text.contains("[confidentiality]") {
@@ -147,6 +132,7 @@ fn lockdown() -> String {
 
 fn try_counter(name: &str) -> Result<String, String> {
     let counter: Counter = name.parse().map_err(|error: KernelError| error.to_string())?;
+    // Processor 0 may be offline.
     let processor = perf::online_processors(1).first().copied().unwrap_or(0);
     perf::open_counter(&counter, processor)
         .map(|_| format!("{name} counts"))
@@ -177,7 +163,7 @@ fn is_there(path: &str) -> Result<String, String> {
 
 const BREAKPOINTS: &str = "/sys/bus/event_source/devices/kprobe/type";
 
-/// Whether the kernel has kprobes that programs can be put on.
+/// Whether the kernel has kprobes for programs.
 pub(crate) fn has_breakpoints() -> bool {
     Path::new(BREAKPOINTS).exists()
 }

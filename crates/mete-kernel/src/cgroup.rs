@@ -28,7 +28,7 @@ impl Cgroup {
         KernelError::Cgroup { path: self.path.clone(), source }
     }
 
-    /// The kernel's identifier, unique in its hierarchy: the directory's inode number.
+    /// The kernel's identifier, which is unique in the hierarchy: the inode number of the directory.
     pub(crate) fn id(&self) -> Result<u64, KernelError> {
         let directory = fs::metadata(&self.path).map_err(|source| self.failed(source))?;
         Ok(directory.ino())
@@ -36,14 +36,7 @@ impl Cgroup {
 
     /// The kernel's number of the hierarchy; 0 is version 2.
     pub(crate) fn hierarchy(&self) -> Result<i32, KernelError> {
-        let read = || {
-            let directory = fs::metadata(&self.path)?;
-            // What others have mounted and made may have any name; numbers and controllers are text.
-            let lossy = |path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-            let (mounts, hierarchies) = (lossy("/proc/self/mountinfo")?, lossy("/proc/self/cgroup")?);
-            find_hierarchy(&device(&directory), &mounts, &hierarchies).ok_or(io::ErrorKind::NotFound.into())
-        };
-        read().map_err(|source| self.failed(source))
+        hierarchy_of(&self.path).map_err(|source| self.failed(source))
     }
 
     fn task_file(&self) -> io::Result<PathBuf> {
@@ -53,11 +46,22 @@ impl Cgroup {
     }
 }
 
+fn hierarchy_of(directory: &Path) -> io::Result<i32> {
+    let device = device(&fs::metadata(directory)?);
+    let (mounts, hierarchies) = (read_lossy("/proc/self/mountinfo")?, read_lossy("/proc/self/cgroup")?);
+    find_hierarchy(&device, &mounts, &hierarchies).ok_or(io::ErrorKind::NotFound.into())
+}
+
+/// A file as text. Mounts and cgroups of other users may have any name, but numbers and controllers are always text.
+fn read_lossy(path: &str) -> io::Result<String> {
+    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
 fn device(directory: &Metadata) -> String {
     format!("{}:{}", major(directory.dev()), minor(directory.dev()))
 }
 
-/// The hierarchy mounted from `device`: by the controllers that name it in both files.
+/// The number of the hierarchy that is mounted from `device`. Both files name a hierarchy by its controllers.
 fn find_hierarchy(device: &str, mountinfo: &str, own_cgroups: &str) -> Option<i32> {
     let (kind, options) = mountinfo.lines().find_map(|line| {
         let (mount, filesystem) = line.split_once(" - ")?;
@@ -65,6 +69,7 @@ fn find_hierarchy(device: &str, mountinfo: &str, own_cgroups: &str) -> Option<i3
         let kind = words.next().filter(|kind| kind.starts_with("cgroup"))?;
         (mount.split(' ').nth(2)? == device).then(|| (kind, words.next_back().unwrap_or_default()))
     })?;
+    // Version 2 has only one hierarchy.
     if kind == "cgroup2" {
         return Some(0);
     }
@@ -72,6 +77,7 @@ fn find_hierarchy(device: &str, mountinfo: &str, own_cgroups: &str) -> Option<i3
     own_cgroups.lines().find_map(|line| {
         let (number, rest) = line.split_once(':')?;
         let (controllers, _) = rest.split_once(':')?;
+        // The line of version 2 names no controllers.
         let is_this = !controllers.is_empty() && controllers.split(',').all(|name| options.contains(name));
         is_this.then(|| number.parse().ok())?
     })

@@ -10,8 +10,7 @@ const SOFTWARE: u32 = 1;
 const CACHE: u32 = 3;
 const RAW: u32 = 4;
 
-/// A performance counter, known to the kernel by name; whether this machine has it shows when it
-/// is enabled.
+/// A performance counter that the kernel knows. Whether this machine has it is found out when it is enabled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Counter {
     name: String,
@@ -19,7 +18,7 @@ pub struct Counter {
     config: u64,
 }
 
-/// Number within the kind, the name, and the other name if it has one.
+/// The number within the kind, the name, and the second name or an empty one.
 type Named = (u64, &'static str, &'static str);
 
 const HARDWARE_NAMES: [Named; 10] = [
@@ -50,7 +49,7 @@ const SOFTWARE_NAMES: [Named; 10] = [
 
 const CACHES: [&str; 7] = ["L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"];
 
-/// What is counted of a cache: the operation and its result, as the kernel numbers them.
+/// What can be counted of a cache: the name, and the kernel's numbers of the operation and of its result.
 const CACHE_RESULTS: [(&str, u64, u64); 6] = [
     ("loads", 0, 0),
     ("load-misses", 0, 1),
@@ -61,12 +60,12 @@ const CACHE_RESULTS: [(&str, u64, u64); 6] = [
 ];
 
 impl Counter {
-    /// The name under which it was asked for.
+    /// The name by which it was asked for.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether the kernel counts it itself, so that every machine has it.
+    /// Whether the kernel itself counts it, so that every machine has it.
     pub fn is_software(&self) -> bool {
         self.kind == SOFTWARE
     }
@@ -80,8 +79,8 @@ impl Counter {
     }
 }
 
-/// The main names of the counters that every machine with a performance monitoring unit has, and
-/// of those that the kernel counts itself.
+/// The main names of the counters that every machine with a performance monitoring unit has, and of those that the
+/// kernel itself counts.
 pub fn names() -> impl Iterator<Item = &'static str> {
     HARDWARE_NAMES.iter().chain(&SOFTWARE_NAMES).map(|(_, name, _)| *name)
 }
@@ -93,13 +92,14 @@ fn find(table: &[Named], name: &str) -> Option<u64> {
         .map(|entry| entry.0)
 }
 
-/// `L1-dcache-load-misses` and its like.
+/// A counter of a cache, such as `L1-dcache-load-misses`.
 fn find_cache(name: &str) -> Option<u64> {
     let (cache, what) = CACHES.iter().enumerate().find_map(|(number, cache)| {
         let what = name.strip_prefix(cache)?.strip_prefix('-')?;
         Some((number as u64, what))
     })?;
     let (_, operation, result) = CACHE_RESULTS.iter().find(|(name, ..)| *name == what)?;
+    // The layout of `config` for PERF_TYPE_HW_CACHE, see perf_event_open(2).
     Some(cache | operation << 8 | result << 16)
 }
 
@@ -112,13 +112,14 @@ impl FromStr for Counter {
     type Err = KernelError;
 
     fn from_str(name: &str) -> Result<Counter, KernelError> {
-        let known = |kind| move |config| (kind, config);
-        let (kind, config) = find(&HARDWARE_NAMES, name)
-            .map(known(HARDWARE))
-            .or_else(|| find(&SOFTWARE_NAMES, name).map(known(SOFTWARE)))
-            .or_else(|| find_cache(name).map(known(CACHE)))
-            .or_else(|| find_raw(name).map(known(RAW)))
-            .ok_or_else(|| KernelError::UnknownCounter(name.into()))?;
+        let found = [
+            (HARDWARE, find(&HARDWARE_NAMES, name)),
+            (SOFTWARE, find(&SOFTWARE_NAMES, name)),
+            (CACHE, find_cache(name)),
+            (RAW, find_raw(name)),
+        ];
+        let known = found.into_iter().find_map(|(kind, config)| Some((kind, config?)));
+        let (kind, config) = known.ok_or_else(|| KernelError::UnknownCounter(name.into()))?;
         Ok(Counter { name: name.into(), kind, config })
     }
 }

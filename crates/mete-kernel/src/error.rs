@@ -1,9 +1,9 @@
-//! What can go wrong, said to people.
+//! What can go wrong, in words for people.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why the kernel component could not do what was asked.
+/// Why the kernel component could not do what was asked of it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelError {
@@ -21,7 +21,7 @@ pub enum KernelError {
     /// The kernel refuses the programs.
     #[error("the kernel refused the eBPF programs ({source:#}){detail}")]
     Refused {
-        /// What the loader said, on lines of its own, or nothing.
+        /// What the loader library said, on lines of its own, or nothing.
         detail: String,
         /// The error.
         source: libbpf_rs::Error,
@@ -29,12 +29,12 @@ pub enum KernelError {
     /// The running kernel lacks a hook.
     #[error("{characteristic} cannot be logged: this kernel has no {hook}")]
     NoHook {
-        /// What was to be enabled.
+        /// What was to be logged.
         characteristic: &'static str,
         /// What is missing.
         hook: &'static str,
     },
-    /// A program did not attach.
+    /// The kernel does not attach or run a program.
     #[error("cannot attach the eBPF program {program}: {source:#}")]
     Attach {
         /// The program.
@@ -42,99 +42,99 @@ pub enum KernelError {
         /// The error.
         source: libbpf_rs::Error,
     },
-    /// A schema's program did not attach.
+    /// The kernel does not attach a program of a schema.
     #[error("cannot record at {point}: {why}")]
     Point {
-        /// Where.
+        /// The point that it was for.
         point: String,
         /// What the kernel says, or what that means.
         why: String,
     },
-    /// The kernel refuses a schema's program.
+    /// The kernel refuses a program of a schema.
     #[error("the kernel does not take the program for {point}: {why}{detail}")]
     RefusedPoint {
-        /// Where it was to run.
+        /// The point that it was for.
         point: String,
-        /// Why.
+        /// Why it is refused.
         why: String,
-        /// What the loader said, on lines of its own, or nothing.
+        /// What the loader library said, on lines of its own, or nothing.
         detail: String,
     },
-    /// A program or library has not what a point names.
+    /// A program or library lacks what a point names.
     #[error("{0}{help}", help = .0.help().map(|help| format!("; {help}")).unwrap_or_default())]
     Program(#[from] mete_schema::program::ProgramError),
-    /// The kernel does not run a program that nothing happens to.
+    /// The kernel does not run a program for a measurement.
     #[error("cannot measure what logging {event} costs: the kernel does not run its program: {source}")]
     Benchmark {
-        /// The event.
+        /// The event that was to be measured.
         event: String,
         /// The error.
         source: libbpf_rs::Error,
     },
-    /// The schema describes nothing.
+    /// The schema has no events.
     #[error("the schema has no events: there is nothing to record")]
     NoEvents,
-    /// Nothing of what is wanted is logged in the kernel.
+    /// No point of the schema logs any of the wanted events.
     #[error(
         "the kernel logs none of these events: {0}; a program logs them by its encoders, if it is started by the recorder: name it behind --; or give them points"
     )]
     NoPoints(String),
-    /// A counter of a schema counts nothing here.
+    /// The schema does not bind a counter on this machine.
     #[error(
         "the schema does not say what counter{number} counts on this machine ({machine}); add a block `arch any`"
     )]
     Unbound {
         /// The counter's number.
         number: u8,
-        /// The names that the machine goes by.
+        /// The names by which a schema can mean this machine.
         machine: String,
     },
-    /// Buffers of such a size cannot be.
+    /// Recording buffers cannot have this number of bytes.
     #[error("recording buffers of {0} bytes: the size must be a power of two from 64 KiB to 256 MiB")]
     BufferSize(u64),
-    /// A program must be compiled, and nothing is there to do it.
+    /// A program must be compiled, and the compiler is missing.
     #[error(
         "this schema's programs must be compiled, and {compiler} cannot be run ({source}); install clang 16 or newer (Debian: apt install clang), or name it by CLANG"
     )]
     NoCompiler {
-        /// What was tried.
+        /// The compiler that was tried.
         compiler: String,
         /// The error.
         source: io::Error,
     },
-    /// The compiler refuses what was made from a schema.
+    /// The compiler refuses the programs of a schema.
     #[error("{compiler} does not compile the schema's programs; {why}\n{said}")]
     Compiler {
         /// The compiler.
         compiler: String,
-        /// What that means.
+        /// The reason, as far as it is known.
         why: &'static str,
-        /// What it says.
+        /// What the compiler says.
         said: String,
     },
-    /// A program would be larger than programs can be.
+    /// A program would be larger than the kernel allows.
     #[error(
         "what the schema logs at one place is too much for one program; log fewer events or simpler values there, or some of them at another point"
     )]
     TooLarge,
-    /// Where compiled programs are kept is not to be used.
+    /// The directory for compiled programs cannot be used.
     #[error("cannot keep compiled programs in {}: {source}", path.display())]
     Cache {
-        /// Where.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The programs' own counts cannot be read.
+    /// The kernel does not say how often it left out runs of the programs.
     #[error("cannot ask the kernel about its eBPF programs: {source}")]
     Programs {
         /// The error.
         source: io::Error,
     },
-    /// More rules than the programs have room for.
+    /// The programs have no room for all these rules.
     #[error("these selectors are too many, or too long: there is room for 1,024, with 32,768 letters in all")]
     TooManyRules,
-    /// A map could not be written or mapped.
+    /// A map could not be read, written or mapped.
     #[error("cannot use the eBPF map {map}: {source}")]
     Map {
         /// The map.
@@ -142,10 +142,10 @@ pub enum KernelError {
         /// The error.
         source: io::Error,
     },
-    /// Nobody knows this counter.
+    /// No counter has this name.
     #[error("no performance counter is called {0:?}; `perf list hw sw cache` shows the names")]
     UnknownCounter(String),
-    /// The machine cannot count this.
+    /// This machine lacks the counter.
     #[error("this machine cannot count {counter}: {reason}")]
     CounterAbsent {
         /// The counter's name.
@@ -153,7 +153,7 @@ pub enum KernelError {
         /// What is missing.
         reason: String,
     },
-    /// All places are taken.
+    /// As many counters as possible are open already.
     #[error("cannot count {counter}: {max} performance counters are open already; disable one first")]
     TooManyCounters {
         /// The counter's name.
@@ -167,9 +167,9 @@ pub enum KernelError {
     /// A perf event could not be opened.
     #[error("cannot open the perf event {event} on processor {processor}: {source}")]
     PerfEvent {
-        /// What for.
+        /// The name of the event.
         event: &'static str,
-        /// Where.
+        /// The processor that it was for.
         processor: usize,
         /// The error.
         source: io::Error,
@@ -177,38 +177,38 @@ pub enum KernelError {
     /// The tracing file system cannot be reached.
     #[error("cannot find the tracepoint {tracepoint}: {source}")]
     Tracefs {
-        /// Which one.
+        /// The tracepoint that was looked for.
         tracepoint: String,
         /// The error.
         source: io::Error,
     },
-    /// The domain does not exist.
+    /// There is no domain of this number.
     #[error("domain {domain} is out of range; the kernel component has domains 0 to {max}")]
     NoSuchDomain {
-        /// The number.
+        /// The number that was given.
         domain: u16,
         /// The largest one.
         max: u16,
     },
-    /// There is no such task, or it belongs to somebody else.
+    /// There is no such task, or this user may not bind it.
     #[error("cannot bind task {pid} to a domain: {source}")]
     Task {
-        /// The task.
+        /// The number of the task.
         pid: i32,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// Pids mean something else here than to the kernel.
+    /// This is not the first pid namespace, so tasks have other numbers here than in the kernel's programs.
     #[error(
         "the kernel's programs know processes by other numbers than this pid namespace; run mete outside the container, or in one that shares the host's pid namespace (docker run --pid=host)"
     )]
     PidNamespace,
-    /// The path is no cgroup, or cannot be read.
+    /// The path is not that of a cgroup, or cannot be read.
     #[error("cannot bind the cgroup {}: {source}", path.display())]
     Cgroup {
-        /// The path.
+        /// The path that was given.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }

@@ -1,10 +1,12 @@
-//! Patterns of names and paths, as user space and the eBPF programs (`bpf/rule.h`) match them: the same tokens, the
-//! same steps, the same answer.
+//! Patterns of names and paths. This code and the eBPF programs (`bpf/rule.bpf.h`) match them by the same tokens and
+//! the same steps, so their answers are the same.
 
 use std::fmt;
 
-/// Steps after which a pattern is given up, as in `bpf/rule.h`.
-const STEPS: u32 = 65_536;
+use crate::skeleton::numbers::mete_limit;
+
+/// A pattern that takes more steps matches nothing.
+const STEPS: u32 = mete_limit::MATCH_STEPS.0;
 
 /// A part of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -13,12 +15,22 @@ pub(crate) enum Token {
     Byte(u8),
     /// One byte.
     Any,
-    /// One byte of these: a bit for each.
+    /// One byte of these: bit n stands for byte n.
     Class(Box<[u8; 32]>),
     /// Any number of bytes.
     Star,
     /// Any number of bytes, in a path slashes included.
     Deep,
+}
+
+impl Token {
+    /// The byte that it stands for, if it stands for one only.
+    fn byte(&self) -> Option<u8> {
+        match self {
+            Token::Byte(byte) => Some(*byte),
+            _ => None,
+        }
+    }
 }
 
 /// A pattern of a name or of a path, or a name or path itself.
@@ -31,7 +43,7 @@ pub(crate) enum Token {
 /// | `[a-z_]`, `[!0-9]` | one byte of these, or one of the others; in a path no slash |
 /// | `\*`, `\?`, `\[` | the star, the question mark, the bracket itself |
 ///
-/// A bracket that is never closed, and any other backslash, stands for itself.
+/// A bracket that is never closed stands for itself, and so does any other backslash.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Glob {
     tokens: Vec<Token>,
@@ -49,35 +61,27 @@ impl Glob {
         Glob { tokens: parse(pattern), is_path: true }
     }
 
-    /// This very name.
+    /// Exactly this name.
     pub fn name(name: &[u8]) -> Glob {
         Glob { tokens: name.iter().copied().map(Token::Byte).collect(), is_path: false }
     }
 
-    /// This very path.
+    /// Exactly this path.
     pub fn path(path: &[u8]) -> Glob {
         Glob { is_path: true, ..Glob::name(path) }
     }
 
-    /// Whether it stands for one text only; then which.
+    /// The text that it matches, if it matches one text only.
     pub fn literal(&self) -> Option<Vec<u8>> {
-        let byte = |token: &Token| match token {
-            Token::Byte(byte) => Some(*byte),
-            _ => None,
-        };
-        self.tokens.iter().map(byte).collect()
+        self.tokens.iter().map(Token::byte).collect()
     }
 
-    /// The bytes that everything it matches begins with.
+    /// The bytes with which everything that it matches begins.
     pub fn prefix(&self) -> Vec<u8> {
-        let bytes = self.tokens.iter().map_while(|token| match token {
-            Token::Byte(byte) => Some(*byte),
-            _ => None,
-        });
-        bytes.collect()
+        self.tokens.iter().map_while(Token::byte).collect()
     }
 
-    /// Whether it begins with `**`, so that what it matches may begin with anything, a slash among it.
+    /// Whether it begins with `**`. Then what it matches may begin with any byte, a slash included.
     pub fn takes_any_beginning(&self) -> bool {
         matches!(self.tokens.first(), Some(Token::Deep))
     }
@@ -87,15 +91,16 @@ impl Glob {
         self.tokens.iter().filter(|token| !matches!(token, Token::Star | Token::Deep)).count()
     }
 
-    /// The same pattern behind these bytes instead of its own first `instead_of`, which must be bytes and no pattern.
+    /// The same pattern with these bytes in place of its first `instead_of` tokens, which must stand for single bytes.
     pub fn with_prefix(&self, prefix: &[u8], instead_of: usize) -> Glob {
         let rest = self.tokens.iter().skip(instead_of).cloned();
         Glob { tokens: prefix.iter().copied().map(Token::Byte).chain(rest).collect(), is_path: self.is_path }
     }
 
-    /// Whether the whole text fits.
+    /// Whether it matches the whole text.
     pub fn matches(&self, text: &[u8]) -> bool {
-        let mut at = Place::default();
+        let mut at = MatchPosition::default();
+        // Where to go on when the last star takes one byte more: of each kind, the last one is enough.
         let (mut star, mut deep) = (None, None);
         for _ in 0..STEPS {
             match (self.tokens.get(at.token), text.get(at.text)) {
@@ -107,11 +112,12 @@ impl Glob {
                 }
                 (Some(Token::Deep), _) => {
                     at.token += 1;
+                    // A `*` before this one need not take more: this one takes all that it could.
                     (deep, star) = (Some(at), None);
                     continue;
                 }
                 (Some(token), Some(&byte)) if self.takes(token, byte) => {
-                    at = Place { text: at.text + 1, token: at.token + 1 };
+                    at = MatchPosition { text: at.text + 1, token: at.token + 1 };
                     continue;
                 }
                 _ => {}
@@ -133,18 +139,24 @@ impl Glob {
         }
     }
 
-    /// The last star takes one byte more.
-    fn give_more(&self, star: &mut Option<Place>, deep: &mut Option<Place>, text: &[u8]) -> Option<Place> {
-        let may_take =
-            |place: &Place| text.get(place.text).is_some_and(|&byte| !self.is_path || byte != b'/');
-        if let Some(place) = star.as_mut().filter(|place| may_take(place)) {
-            place.text += 1;
-            return Some(*place);
+    /// Lets the last star that can take one byte more.
+    fn give_more(
+        &self,
+        star: &mut Option<MatchPosition>,
+        deep: &mut Option<MatchPosition>,
+        text: &[u8],
+    ) -> Option<MatchPosition> {
+        if let Some(at) = star
+            && text.get(at.text).is_some_and(|&byte| !self.is_path || byte != b'/')
+        {
+            at.text += 1;
+            return Some(*at);
         }
+        // The `*` has met a slash or the end: only a `**` before it can help.
         *star = None;
-        let place = deep.as_mut().filter(|place| place.text < text.len())?;
-        place.text += 1;
-        Some(*place)
+        let at = deep.as_mut().filter(|at| at.text < text.len())?;
+        at.text += 1;
+        Some(*at)
     }
 
     pub(crate) fn tokens(&self) -> &[Token] {
@@ -152,9 +164,9 @@ impl Glob {
     }
 }
 
-/// A place in the text and in the pattern.
+/// A position in the text and in the pattern.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct MatchPosition {
     text: usize,
     token: usize,
 }
@@ -182,11 +194,11 @@ fn parse(mut pattern: &[u8]) -> Vec<Token> {
     tokens
 }
 
-/// The class behind an opening bracket, and its length with the closing one.
+/// The class that follows an opening bracket, and its length with the closing one.
 fn class(text: &[u8]) -> Option<(Token, usize)> {
     let is_inverse = text.first().is_some_and(|first| b"!^".contains(first));
     let begin = usize::from(is_inverse);
-    // A closing bracket that comes first is one of the class.
+    // A closing bracket at the very beginning is a member of the class.
     let end = begin + 1 + text.get(begin + 1..)?.iter().position(|&byte| byte == b']')?;
     let mut bits = [0; 32];
     let mut members = &text[begin..end];
@@ -208,7 +220,7 @@ fn class(text: &[u8]) -> Option<(Token, usize)> {
 mod tests {
     use super::*;
 
-    /// What the patterns mean, without a thought of speed.
+    /// What the patterns mean, as directly as possible.
     fn means(tokens: &[Token], text: &[u8], is_path: bool) -> bool {
         let Some((token, rest)) = tokens.split_first() else { return text.is_empty() };
         let is_free = |byte: &u8| !is_path || *byte != b'/';

@@ -1,11 +1,10 @@
 //! The kernel component: characteristics of the running kernel, logged by eBPF handlers (LOG-13,
 //! design decision D4).
 //!
-//! The handlers are known at build time, checked by the kernel's verifier when they are loaded, and
-//! attached only while their characteristic is enabled; a disabled one does not exist for the
-//! kernel (thesis §3.3.2, §4.3.2, by today's means). The log areas are memory-mapped array maps:
-//! the scheduler configures and reads in place what the kernel writes, without a copy, a lock or a
-//! wake-up.
+//! The handlers are known at build time. The kernel's verifier checks them when they are loaded, and they are attached
+//! only while their characteristic is enabled. A disabled one does not exist for the kernel (thesis §3.3.2, §4.3.2, by
+//! today's means). The log areas are memory-mapped array maps: the scheduler configures them, and reads what the kernel
+//! writes, in place, without a copy, a lock or a wake-up.
 //!
 //! ```text
 //!   Kernel::load ──▶ bind ──▶ enable ──▶ (rows appear in the areas) ──▶ disable ──▶ drop
@@ -15,14 +14,15 @@
 //!
 //! Principles:
 //!
-//! 1. **No word of an area is trusted.** Handlers mask each index in the line that uses it; the
-//!    verifier proves that nothing outside the map can be reached (LOG-11). What a handler must be
-//!    able to rely on lies in maps of its own.
-//! 2. **Nothing outlives the process.** No program, link or map is pinned: the kernel lets go of
-//!    all of them when the last descriptor is closed, also after `kill -9`.
-//! 3. **What is missing is said in one sentence** ([`KernelError`], [`capabilities`]).
+//! 1. **No word of an area is trusted.** Handlers mask each index in the line that uses it, and the verifier proves
+//!    that they cannot reach anything outside the map (LOG-11). What a handler must rely on is in maps of its own.
+//! 2. **Nothing outlives the process.** No program, link or map is pinned. The kernel frees all of them when the last
+//!    descriptor is closed, also after `kill -9`.
+//! 3. **One sentence says what is missing** ([`KernelError`], [`capabilities`]).
+//! 4. **The C code and the Rust code share one definition.** Programs, maps, globals and numbers of `bpf/` are
+//!    generated as Rust when this crate is built (`build.rs`, `skeleton.rs`).
 //!
-//! [`record`] does the same for the events of a schema, whose programs are generated.
+//! [`record`] does the same for the events of a schema, whose programs are generated from it.
 //!
 //! ```no_run
 //! use mete_kernel::{Characteristic, Kernel, Principal};
@@ -39,6 +39,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod areas;
 mod attach;
 pub mod bench;
 mod bind;
@@ -48,13 +49,18 @@ mod characteristic;
 pub mod counter;
 mod error;
 mod glob;
+mod kernel;
 mod load;
 mod map;
 mod memory;
 mod missed;
 mod perf;
+mod plain;
+mod privilege;
+mod program;
 pub mod record;
 mod select;
+mod skeleton;
 mod tracefs;
 
 pub use bind::{Bound, DomainTable, Principal};
@@ -63,5 +69,5 @@ pub use characteristic::{Characteristic, event};
 pub use counter::Counter;
 pub use error::KernelError;
 pub use glob::Glob;
-pub use load::Kernel;
+pub use kernel::Kernel;
 pub use select::{Division, KindOf, ProcessKind, Rule, Selects};

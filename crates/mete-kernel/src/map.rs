@@ -1,41 +1,97 @@
-//! Maps: found by name, written through system calls, or mapped into this process.
+//! Maps: read and written by system calls, or mapped into this process.
 
 use std::ffi::c_void;
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::NonNull;
 
-use libbpf_rs::{MapCore, MapFlags, Object};
+use libbpf_rs::{Map, MapCore, MapFlags};
 use rustix::mm::{MapFlags as Share, ProtFlags, mmap, munmap};
 
 use crate::KernelError;
+use crate::plain::{Plain, bytes, value};
 
-/// The map of this name. Every name is one of this crate's own objects'.
-pub(crate) fn find<'a>(object: &'a Object, name: &'static str) -> Result<libbpf_rs::Map<'a>, KernelError> {
-    let absent = || KernelError::Map { map: name, source: io::ErrorKind::NotFound.into() };
-    object.maps().find(|map| map.name() == name).ok_or_else(absent)
+/// A map of a loaded object, with its name for messages.
+#[derive(Clone, Copy)]
+pub(crate) struct NamedMap<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) map: &'a Map<'a>,
 }
 
-/// Writes one element.
-pub(crate) fn write(
-    object: &Object,
-    name: &'static str,
-    key: &[u8],
-    value: &[u8],
-) -> Result<(), KernelError> {
-    find(object, name)?.update(key, value, MapFlags::ANY).map_err(|e| failed(name, e))
+impl NamedMap<'_> {
+    /// Maps the first `bytes` bytes of the map into this process.
+    pub(crate) fn mapped(&self, bytes: usize) -> Result<Mapping, KernelError> {
+        let both = ProtFlags::READ | ProtFlags::WRITE;
+        Mapping::new(self.map.as_fd(), 0, bytes, both)
+            .map_err(|source| KernelError::Map { map: self.name, source })
+    }
+
+    fn failed(&self, error: libbpf_rs::Error) -> KernelError {
+        KernelError::Map { map: self.name, source: io::Error::other(error) }
+    }
 }
 
-/// Writes the only element of a map that holds global variables.
-pub(crate) fn write_global(object: &Object, name: &'static str, value: &[u8]) -> Result<(), KernelError> {
-    write(object, name, &0u32.to_ne_bytes(), value)
+/// A map whose elements are read and written by system calls.
+#[derive(Clone, Copy)]
+pub(crate) struct Table<'a, K, V> {
+    map: NamedMap<'a>,
+    types: PhantomData<fn(K) -> V>,
 }
 
-pub(crate) fn failed(map: &'static str, error: libbpf_rs::Error) -> KernelError {
-    KernelError::Map { map, source: io::Error::other(error) }
+impl<'a, K: Plain, V: Plain> Table<'a, K, V> {
+    /// With the types that `table!` finds in the declaration of the map.
+    pub(crate) fn declared<Maps>(
+        map: NamedMap<'a>,
+        _types: fn(&Maps) -> (*mut K, *mut V),
+    ) -> Table<'a, K, V> {
+        Table::of(map)
+    }
+
+    pub(crate) fn of(map: NamedMap<'a>) -> Table<'a, K, V> {
+        debug_assert_eq!(map.map.key_size() as usize, size_of::<K>(), "keys of {}", map.name);
+        debug_assert_eq!(map.map.value_size() as usize, size_of::<V>(), "values of {}", map.name);
+        Table { map, types: PhantomData }
+    }
+
+    /// Writes one element.
+    pub(crate) fn write(&self, key: K, value: &V) -> Result<(), KernelError> {
+        let written = self.map.map.update(bytes(&key), bytes(value), MapFlags::ANY);
+        written.map_err(|error| self.map.failed(error))
+    }
+
+    /// Reads one element; `None` if there is none.
+    pub(crate) fn read(&self, key: K) -> Result<Option<V>, KernelError> {
+        let element = self.map.map.lookup(bytes(&key), MapFlags::ANY);
+        Ok(element.map_err(|error| self.map.failed(error))?.as_deref().and_then(value))
+    }
+
+    /// Removes one element.
+    pub(crate) fn delete(&self, key: K) -> Result<(), KernelError> {
+        self.map.map.delete(bytes(&key)).map_err(|error| self.map.failed(error))
+    }
+
+    /// The keys of all elements. Where elements come and go meanwhile, some may be missing or appear twice.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = K> + use<'a, K, V> {
+        MapCore::keys(self.map.map).filter_map(|key| value(&key))
+    }
 }
 
-/// Memory shared with the kernel.
+impl<V: Plain> Table<'_, u32, V> {
+    /// Writes the only element of a map that holds globals.
+    pub(crate) fn write_all(&self, globals: &V) -> Result<(), KernelError> {
+        self.write(0, globals)
+    }
+
+    /// Reads the only element of a map that holds globals.
+    pub(crate) fn read_all(&self) -> Result<V, KernelError> {
+        // A map that holds globals always has its one element.
+        let absent = KernelError::Map { map: self.map.name, source: io::ErrorKind::NotFound.into() };
+        self.read(0)?.ok_or(absent)
+    }
+}
+
+/// Memory that is shared with the kernel.
 ///
 /// Invariant: `base` points to `bytes` bytes that stay mapped until drop.
 pub(crate) struct Mapping {
@@ -43,19 +99,12 @@ pub(crate) struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: a mapping belongs to the process, not to a thread; access is by the users' atomics.
+// SAFETY: a mapping belongs to the process, not to a thread; its users access it by atomics.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps the first `bytes` of a map of this object.
-    pub(crate) fn of_map(object: &Object, name: &'static str, bytes: usize) -> Result<Mapping, KernelError> {
-        let both = ProtFlags::READ | ProtFlags::WRITE;
-        Mapping::new(find(object, name)?.as_fd(), 0, bytes, both)
-            .map_err(|source| KernelError::Map { map: name, source })
-    }
-
     pub(crate) fn new(
         fd: BorrowedFd<'_>,
         offset: u64,
@@ -79,7 +128,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped in `new`, and whoever borrowed it is gone. Failure leaves it mapped.
+        // SAFETY: it was mapped in `new`, and no borrow of it outlives this. If the call fails, it stays mapped.
         let _ = unsafe { munmap(self.base.as_ptr().cast::<c_void>(), self.bytes) };
     }
 }

@@ -1,10 +1,12 @@
-//! What the memory handler keeps beside the log: see `bpf/memory.h`.
+//! What the memory handler keeps beside the log: see `bpf/memory.bpf.h`.
 
-use libbpf_rs::{Link, MapCore, Object};
+use libbpf_rs::Link;
 use mete_log::Shape;
 
-use crate::attach::{attach, program, run_for_all, run_once};
-use crate::{Kernel, KernelError, map, missed};
+use crate::skeleton::mete::MeteSkel;
+use crate::skeleton::mete::types::{bss_counted, bss_memory, bss_missed};
+use crate::skeleton::{globals, program, table};
+use crate::{Kernel, KernelError};
 
 const CHARACTERISTIC: &str = "memory";
 
@@ -16,43 +18,46 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Starts the sums anew, which were charged before the characteristic was off.
-    pub(crate) fn start(object: &Object) -> Result<Memory, KernelError> {
-        forget(object)?;
-        if program(object, "find_offsets").is_some_and(|program| program.autoload()) {
-            run_once(object, "find_offsets", CHARACTERISTIC)?;
+    /// Attaches the programs, with sums that begin at 0: what was charged before the characteristic was off is
+    /// forgotten.
+    pub(crate) fn start(skeleton: &MeteSkel<'static>) -> Result<Memory, KernelError> {
+        forget(skeleton)?;
+        let find_offsets = program!(skeleton, find_offsets);
+        // It is not loaded on kernels that count pages in one place.
+        if find_offsets.has_hook() {
+            find_offsets.run_once()?;
         }
-        let stock = attach(object, "take_stock", CHARACTERISTIC, "iterator over tasks")?;
-        let reports = attach(object, "on_rss_stat", CHARACTERISTIC, "rss_stat tracepoint")?;
+        let stock = program!(skeleton, take_stock).attach(CHARACTERISTIC, "iterator over tasks")?;
+        let reports = program!(skeleton, on_rss_stat).attach(CHARACTERISTIC, "rss_stat tracepoint")?;
         Ok(Memory { _reports: reports, stock })
-    }
-
-    fn take_stock(&self, object: &Object) -> Result<(), KernelError> {
-        run_for_all(&self.stock, "take_stock")?;
-        run_once(object, "log_accounts", CHARACTERISTIC)
     }
 }
 
 impl Kernel {
-    /// Logs how much memory every domain has now, and puts into the sums what was there before
-    /// [`Characteristic::Memory`] was enabled or a task was bound: else an address space is counted from its
-    /// next change on. To be called when log files have been laid out and when tasks have been bound; does
-    /// nothing where memory is not enabled. Takes about a microsecond for each task of the system.
+    /// Logs how much memory every domain has now. Adds to the sums the pages that were there before
+    /// [`Characteristic::Memory`] was enabled or a task was bound; without this call, an address space is counted from
+    /// its next change on.
+    ///
+    /// Call it when log files have been laid out, and when tasks have been bound. It does nothing where memory is not
+    /// enabled, and takes about a microsecond for each task of the system.
     ///
     /// [`Characteristic::Memory`]: crate::Characteristic::Memory
     pub fn take_stock(&mut self) -> Result<(), KernelError> {
-        let memory = self.attached.memory.as_ref();
-        memory.map_or(Ok(()), |memory| memory.take_stock(&self.object))
+        let Some(memory) = &self.attached.memory else { return Ok(()) };
+        program!(self.skeleton, take_stock).run_for_all(&memory.stock)?;
+        program!(self.skeleton, log_accounts).run_once()
     }
 }
 
-fn forget(object: &Object) -> Result<(), KernelError> {
-    let spaces = map::find(object, "spaces")?;
+fn forget(skeleton: &MeteSkel<'static>) -> Result<(), KernelError> {
+    let spaces = table!(mete, skeleton, spaces);
+    // All keys first: an iteration begins anew when the element that it stands at is removed.
     let keys: Vec<_> = spaces.keys().collect();
     for key in keys {
-        spaces.delete(&key).map_err(|error| map::failed("spaces", error))?;
+        spaces.delete(key)?;
     }
-    map::write_global(object, ".bss.memory", &vec![0; 8 * Shape::KERNEL.domains()])?;
-    map::write_global(object, ".bss.counted", &vec![0; Shape::KERNEL.domains()])?;
-    map::write_global(object, missed::SPACES, &0u64.to_ne_bytes())
+    const DOMAINS: usize = Shape::KERNEL.domains();
+    globals!(mete, skeleton, bss_memory).write_all(&bss_memory { domain_bytes: [0; DOMAINS] })?;
+    globals!(mete, skeleton, bss_counted).write_all(&bss_counted { is_counted: [0; DOMAINS] })?;
+    globals!(mete, skeleton, bss_missed).write_all(&bss_missed { spaces_missed: 0 })
 }

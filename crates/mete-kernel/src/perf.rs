@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::{FromRawFd, OwnedFd};
 
 use crate::KernelError;
@@ -14,7 +15,7 @@ const BPF_OUTPUT: u64 = 10;
 const SAMPLE_RAW: u64 = 1 << 10;
 const FLAG_CLOEXEC: libc::c_ulong = 1 << 3;
 
-/// `struct perf_event_attr` as of its first version, which every kernel takes.
+/// `struct perf_event_attr` as of its first version, which every kernel accepts.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -30,8 +31,9 @@ struct Attributes {
     config1: u64,
 }
 
-/// Opens an event of the whole processor.
+/// Opens an event that covers all tasks of a processor.
 fn open(attributes: Attributes, processor: usize) -> io::Result<OwnedFd> {
+    // By its size, the kernel knows which version of the structure this is.
     let attributes = Attributes { size: size_of::<Attributes>() as u32, ..attributes };
     let (any_task, no_group) = (-1, -1);
     // SAFETY: the attributes live across the call and say their own size.
@@ -48,11 +50,11 @@ fn open(attributes: Attributes, processor: usize) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: a descriptor that the kernel just made and nobody else knows.
+    // SAFETY: the kernel has just made this descriptor, and nothing else has it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) })
 }
 
-/// A performance counter of one processor, counting.
+/// Opens a performance counter of one processor, which counts from now on.
 pub(crate) fn open_counter(counter: &Counter, processor: usize) -> Result<OwnedFd, KernelError> {
     let attributes = Attributes { kind: counter.kind(), config: counter.config(), ..Attributes::default() };
     open(attributes, processor).map_err(|error| KernelError::CounterAbsent {
@@ -62,6 +64,7 @@ pub(crate) fn open_counter(counter: &Counter, processor: usize) -> Result<OwnedF
 }
 
 fn why(counter: &Counter, error: &io::Error) -> String {
+    // The errors that perf_event_open(2) returns for an event that the processor lacks.
     let is_unknown = matches!(
         error.raw_os_error(),
         Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL | libc::ENXIO)
@@ -74,7 +77,7 @@ fn why(counter: &Counter, error: &io::Error) -> String {
     }
 }
 
-/// A timer of one processor, `hertz` times a second of its time, idle or not.
+/// Opens a timer of one processor, which fires `hertz` times a second, also while the processor is idle.
 pub(crate) fn open_tick(hertz: u32, processor: usize) -> io::Result<OwnedFd> {
     let period_ns = 1_000_000_000 / u64::from(hertz);
     let attributes = Attributes {
@@ -86,12 +89,12 @@ pub(crate) fn open_tick(hertz: u32, processor: usize) -> io::Result<OwnedFd> {
     open(attributes, processor)
 }
 
-/// A tracepoint by its number. What is attached to it runs on every processor.
+/// Opens a tracepoint by its number. A program that is attached to it runs on every processor.
 pub(crate) fn open_tracepoint(id: u64) -> io::Result<OwnedFd> {
     open(Attributes { kind: TYPE_TRACEPOINT, config: id, sample_period: 1, ..Attributes::default() }, 0)
 }
 
-/// What bpf_perf_event_output writes into.
+/// Opens an event for bpf_perf_event_output to write into.
 pub(crate) fn open_output(processor: usize) -> io::Result<OwnedFd> {
     let attributes = Attributes {
         kind: TYPE_SOFTWARE,
@@ -103,10 +106,11 @@ pub(crate) fn open_output(processor: usize) -> io::Result<OwnedFd> {
     open(attributes, processor)
 }
 
-/// The processors that run now, of `possible` ones. Others have no events to open.
+/// The processors that are online now, of `possible` ones. No event can be opened on the others.
 pub(crate) fn online_processors(possible: usize) -> Vec<usize> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let online = parse_list(&text);
+    // The file may be missing, in a container for example.
     if online.is_empty() {
         (0..possible).collect()
     } else {
@@ -116,11 +120,13 @@ pub(crate) fn online_processors(possible: usize) -> Vec<usize> {
 
 /// A list as the kernel writes it: `0-3,8`.
 fn parse_list(text: &str) -> Vec<usize> {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse().ok()?..=last.parse().ok()?)
-    };
-    text.trim().split(',').filter_map(range).flatten().collect()
+    text.trim().split(',').filter_map(parse_range).flatten().collect()
+}
+
+/// A part of such a list: `0-3` or `8`.
+fn parse_range(part: &str) -> Option<RangeInclusive<usize>> {
+    let (first, last) = part.split_once('-').unwrap_or((part, part));
+    Some(first.parse().ok()?..=last.parse().ok()?)
 }
 
 #[cfg(test)]

@@ -1,18 +1,20 @@
-//! Rules by which processes come to their domain in the kernel, at fork, at exec and when they take another name
-//! (LOG-6): `bpf/rule.h` and `bpf/select.h` follow them.
+//! Rules by which the kernel puts processes into their domain, at fork, at exec and when they change their name
+//! (LOG-6). The programs of `bpf/rule.bpf.h` and `bpf/select.bpf.h` apply them.
 
-use libbpf_rs::{MapCore, MapFlags};
 use mete_log::{DomainId, Shape};
 
-use crate::attach::run_once;
 use crate::glob::{Glob, Token};
-use crate::{Kernel, KernelError, map};
+use crate::skeleton::mete::types::{bss_selecting, by_key, class, pattern_tokens, rule, selecting, token};
+use crate::skeleton::numbers::{by_kind, mete_limit, rule_kind, token_kind};
+use crate::skeleton::{globals, program, table};
+use crate::{Kernel, KernelError};
 
-/// As in `bpf/rule.h`.
-const MAX_RULES: usize = 1024;
-const MAX_TOKENS: usize = 32_768;
-const MAX_CLASSES: usize = 256;
-const KINDS: &str = "domain_by";
+const MAX_RULES: usize = mete_limit::MAX_RULES.0 as usize;
+const MAX_TOKENS: usize = mete_limit::MAX_TOKENS.0 as usize;
+const MAX_CLASSES: usize = mete_limit::MAX_CLASSES.0 as usize;
+const COMM_BYTES: usize = mete_limit::COMM_BYTES.0 as usize;
+// The message of `KernelError::TooManyRules` has these numbers.
+const _: () = assert!(MAX_RULES == 1_024 && MAX_TOKENS == 32_768);
 
 /// What a rule selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,22 +25,22 @@ pub enum Selects {
     Children(u32),
     /// Processes of this user, by the effective number.
     User(u32),
-    /// Processes whose first thread has such a name.
+    /// Processes whose first thread has a name that matches.
     Comm(Glob),
-    /// Processes that run such a program: its path as `/proc/PID/exe` shows it.
+    /// Processes whose program has a path that matches, as `/proc/PID/exe` shows it.
     Program(Glob),
 }
 
-/// Processes that a rule selects belong to its domain, whatever domain they were in before.
+/// Processes that a rule selects belong to its domain, no matter which domain they were in before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Who is selected.
+    /// Which processes it selects.
     pub selects: Selects,
-    /// Where they belong.
+    /// Their domain.
     pub domain: DomainId,
 }
 
-/// What processes that no rule selects have a domain of their own by.
+/// By which property processes that no rule selects are divided into kinds. Each kind has a domain of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KindOf {
     /// The name of their first thread.
@@ -48,109 +50,107 @@ pub enum KindOf {
 }
 
 impl KindOf {
-    /// Of a program of this name.
+    /// The kind of the processes of this name.
     pub fn program(name: &[u8]) -> ProcessKind {
-        let mut kind = [0; 16];
-        // The kernel keeps 15 bytes, and a zero.
-        kind[..15].iter_mut().zip(name).for_each(|(to, from)| *to = *from);
+        let mut kind = [0; COMM_BYTES];
+        // The kernel keeps a zero at the end of a name.
+        kind[..COMM_BYTES - 1].iter_mut().zip(name).for_each(|(to, from)| *to = *from);
         kind
     }
 
-    /// Of a user.
+    /// The kind of the processes of this user.
     pub fn user(id: u32) -> ProcessKind {
-        let mut kind = [0; 16];
+        let mut kind = [0; COMM_BYTES];
         kind[..4].copy_from_slice(&id.to_ne_bytes());
         kind
     }
 }
 
-/// One kind of processes: what [`KindOf`] says.
-pub type ProcessKind = [u8; 16];
+/// One kind of processes, by the property that [`KindOf`] names.
+pub type ProcessKind = [u8; COMM_BYTES];
 
-/// Domains that the kernel gives out to kinds of processes, each to the first that appears.
+/// Domains that the kernel gives out to kinds of processes: to each kind the next one, when its first process appears.
 #[derive(Clone, Debug)]
 pub struct Division {
-    /// By what.
+    /// By which property processes are divided.
     pub by: KindOf,
     /// Kinds that have a domain already.
     pub known: Vec<(ProcessKind, DomainId)>,
-    /// Domains for others.
+    /// Domains for the other kinds.
     pub free: std::ops::Range<DomainId>,
 }
 
-/// The rules in the programs' form.
+/// The rules as the programs read them.
 #[derive(Default)]
-struct Table {
-    rules: Vec<[u8; 12]>,
-    tokens: Vec<u8>,
+struct RuleTable {
+    rules: Vec<rule>,
+    tokens: Vec<token>,
     classes: Vec<[u8; 32]>,
     has_program: bool,
 }
 
-impl Table {
-    fn new(rules: &[Rule]) -> Result<Table, KernelError> {
-        let mut table = Table::default();
+impl RuleTable {
+    fn new(rules: &[Rule]) -> Result<RuleTable, KernelError> {
+        let mut table = RuleTable::default();
         for rule in rules {
             table.add(rule);
         }
         let is_too_much = table.rules.len() > MAX_RULES
-            || table.tokens.len() > 2 * MAX_TOKENS
+            || table.tokens.len() > MAX_TOKENS
             || table.classes.len() > MAX_CLASSES;
         if is_too_much { Err(KernelError::TooManyRules) } else { Ok(table) }
     }
 
-    fn add(&mut self, rule: &Rule) {
-        let begin = (self.tokens.len() / 2) as u32;
-        let (kind, number) = match &rule.selects {
-            Selects::Process(pid) => (1u16, *pid),
-            Selects::Children(pid) => (2, *pid),
-            Selects::User(id) => (3, *id),
-            Selects::Comm(glob) => (4, self.add_pattern(glob, begin)),
-            Selects::Program(glob) => (5, self.add_pattern(glob, begin)),
+    fn add(&mut self, added: &Rule) {
+        let (kind, number) = match &added.selects {
+            Selects::Process(pid) => (rule_kind::RULE_PROCESS, *pid),
+            Selects::Children(pid) => (rule_kind::RULE_CHILDREN, *pid),
+            Selects::User(id) => (rule_kind::RULE_USER, *id),
+            Selects::Comm(glob) => (rule_kind::RULE_COMM, self.add_pattern(glob)),
+            Selects::Program(glob) => (rule_kind::RULE_PROGRAM, self.add_pattern(glob)),
         };
-        self.has_program |= kind == 5;
-        let end = (self.tokens.len() / 2) as u32;
-        let mut bytes = [0; 12];
-        bytes[..2].copy_from_slice(&kind.to_ne_bytes());
-        bytes[2..4].copy_from_slice(&rule.domain.to_ne_bytes());
-        bytes[4..8].copy_from_slice(&number.to_ne_bytes());
-        bytes[8..].copy_from_slice(&end.to_ne_bytes());
-        self.rules.push(bytes);
+        self.has_program |= kind == rule_kind::RULE_PROGRAM;
+        let end = self.tokens.len() as u32;
+        self.rules.push(rule { kind: kind.0 as u16, domain: added.domain, number, end });
     }
 
-    fn add_pattern(&mut self, glob: &Glob, begin: u32) -> u32 {
-        for token in glob.tokens() {
-            let token = match token {
-                Token::Byte(byte) => [0, *byte],
-                Token::Any => [1, 0],
-                Token::Class(bits) => [2, self.class(bits)],
-                Token::Star => [3, 0],
-                Token::Deep => [4, 0],
+    /// Adds the tokens of a pattern. Returns the index of the first one.
+    fn add_pattern(&mut self, glob: &Glob) -> u32 {
+        let begin = self.tokens.len() as u32;
+        for added in glob.tokens() {
+            let (kind, value) = match added {
+                Token::Byte(byte) => (token_kind::TOKEN_BYTE, *byte),
+                Token::Any => (token_kind::TOKEN_ANY, 0),
+                Token::Class(bits) => (token_kind::TOKEN_CLASS, self.class(bits)),
+                Token::Star => (token_kind::TOKEN_STAR, 0),
+                Token::Deep => (token_kind::TOKEN_DEEP, 0),
             };
-            self.tokens.extend(token);
+            self.tokens.push(token { kind: kind.0 as u8, value });
         }
         begin
     }
 
+    /// The number of a class, which is the same for all its uses.
     fn class(&mut self, bits: &[u8; 32]) -> u8 {
         let known = self.classes.iter().position(|class| class == bits);
         let number = known.unwrap_or_else(|| {
             self.classes.push(*bits);
             self.classes.len() - 1
         });
+        // Where there are more than MAX_CLASSES, which a byte can number, the whole table is refused.
         number as u8
     }
 }
 
 impl Kernel {
-    /// Has the kernel itself bind processes that these rules select, from now on: when they are forked, at exec, and
-    /// when their first thread is renamed. The first rule that selects a process counts. It goes before what the
-    /// process inherited and before its cgroup's domain; a process that no rule selects keeps its domain. The calling
-    /// process is selected by its number alone.
+    /// From now on, the kernel itself binds processes that these rules select: when they are forked, at exec, and when
+    /// their first thread is renamed. The first rule that selects a process counts. It takes precedence over the domain
+    /// that the process inherited and over that of its cgroup. A process that no rule selects keeps its domain. The
+    /// calling process is selected only by its number.
     ///
-    /// By a division, processes that no rule selects are in the domain of their kind.
+    /// With a division, processes that no rule selects are in the domain of their kind.
     ///
-    /// Processes that exist already are for [`Kernel::bind`], until they change.
+    /// Processes that exist already have to be bound by [`Kernel::bind`], until they change.
     ///
     /// # Errors
     ///
@@ -161,54 +161,67 @@ impl Kernel {
         if let Some(rule) = rules.iter().find(|rule| rule.domain > max) {
             return Err(KernelError::NoSuchDomain { domain: rule.domain, max });
         }
-        let table = Table::new(rules)?;
-        self.tell_selecting(0, false, None)?;
-        run_once(&self.object, "note_root", "selection of processes")?;
-        for (nth, rule) in table.rules.iter().enumerate() {
-            map::write(&self.object, "rules", &(nth as u32).to_ne_bytes(), rule)?;
-        }
-        for (nth, class) in table.classes.iter().enumerate() {
-            map::write(&self.object, "classes", &(nth as u32).to_ne_bytes(), class)?;
-        }
-        let mut tokens = table.tokens;
-        tokens.resize(2 * MAX_TOKENS, 0);
-        map::write_global(&self.object, "tokens", &tokens)?;
-        self.tell_selecting(rules.len(), table.has_program, division)?;
+        let table = RuleTable::new(rules)?;
+        // Off while they are written: no program must apply a part of them.
+        self.write_selecting(0, false, None)?;
+        program!(self.skeleton, note_root).run_once()?;
+        self.write_rules(&table)?;
+        self.write_selecting(rules.len(), table.has_program, division)?;
         if rules.is_empty() && division.is_none() { Ok(()) } else { self.follow_selections() }
     }
 
-    /// The domain of each kind of processes, as far as they have been given out.
+    /// The domain of each kind of processes that has one by now.
     ///
     /// # Errors
     ///
     /// [`KernelError::Map`].
     pub fn kinds(&self) -> Result<Vec<(ProcessKind, DomainId)>, KernelError> {
-        let kinds = map::find(&self.object, KINDS)?;
-        let read = |key: Vec<u8>| {
-            let value = kinds.lookup(&key, MapFlags::ANY).ok().flatten()?;
-            Some((key.try_into().ok()?, DomainId::from_ne_bytes(value.try_into().ok()?)))
-        };
-        Ok(kinds.keys().filter_map(read).collect())
+        let kinds = table!(mete, self.skeleton, domain_by);
+        // Elements are never removed, so each key has its value.
+        kinds
+            .keys()
+            .map(|key| Ok((key.byte.map(i8::cast_unsigned), kinds.read(key)?.unwrap_or_default())))
+            .collect()
     }
 
-    /// `struct selecting` of `bpf/rule.h`.
-    fn tell_selecting(
+    fn write_rules(&self, table: &RuleTable) -> Result<(), KernelError> {
+        let (rules, classes) = (table!(mete, self.skeleton, rules), table!(mete, self.skeleton, classes));
+        for (nth, rule) in (0..).zip(&table.rules) {
+            rules.write(nth, rule)?;
+        }
+        for (nth, bits) in (0..).zip(&table.classes) {
+            classes.write(nth, &class { has: *bits })?;
+        }
+        let mut tokens = Box::new(pattern_tokens { token: [token::default(); MAX_TOKENS] });
+        // There are no more: `RuleTable::new` has counted them.
+        tokens.token[..table.tokens.len()].copy_from_slice(&table.tokens);
+        table!(mete, self.skeleton, tokens).write(0, &tokens)
+    }
+
+    /// Tells the programs how many rules there are, and how to divide the other processes.
+    fn write_selecting(
         &self,
         rules: usize,
         has_program: bool,
         division: Option<&Division>,
     ) -> Result<(), KernelError> {
-        let mut words = [rules as u32, u32::from(has_program), std::process::id(), 0, 0, 0, 0];
+        let mut selecting = selecting {
+            rules: rules as u32,
+            has_program: has_program.into(),
+            own: std::process::id(),
+            ..selecting::default()
+        };
         if let Some(Division { by, known, free }) = division {
             for (kind, domain) in known {
-                map::write(&self.object, KINDS, kind, &domain.to_ne_bytes())?;
+                let key = by_key { byte: kind.map(u8::cast_signed) };
+                table!(mete, self.skeleton, domain_by).write(key, domain)?;
             }
-            let by = match by {
-                KindOf::Program => 1,
-                KindOf::User => 2,
+            selecting.by = match by {
+                KindOf::Program => by_kind::BY_PROGRAM.0,
+                KindOf::User => by_kind::BY_USER.0,
             };
-            words[3..6].copy_from_slice(&[by, free.start.into(), free.end.into()]);
+            (selecting.next, selecting.end) = (free.start.into(), free.end.into());
         }
-        map::write_global(&self.object, ".bss.selecting", &words.map(u32::to_ne_bytes).concat())
+        globals!(mete, self.skeleton, bss_selecting).write_all(&bss_selecting { selecting })
     }
 }

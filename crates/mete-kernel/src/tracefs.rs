@@ -1,4 +1,4 @@
-//! Numbers of classic tracepoints, from the tracing file system.
+//! The numbers of classic tracepoints, which the tracing file system has.
 
 use std::io;
 

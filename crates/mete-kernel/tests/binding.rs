@@ -1,4 +1,4 @@
-//! LOG-6: principals are bound to domains at run time, and what they start inherits.
+//! LOG-6: principals are bound to domains at run time, and the tasks that they create inherit.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -55,7 +55,7 @@ fn idle_child() -> ! {
 
 /// Kills and reaps a child of the calling process.
 fn end(pid: i32) {
-    // SAFETY: a child that is not reaped yet.
+    // SAFETY: the child is not reaped yet, so the number is still its own.
     unsafe {
         libc::kill(pid, libc::SIGKILL);
         libc::waitpid(pid, std::ptr::null_mut(), 0);
@@ -162,7 +162,7 @@ fn log_6_what_cannot_be_bound_is_refused_with_the_reason() {
     }
 }
 
-/// Ticks that found a processor idle, of all processors.
+/// The number of ticks that found a processor idle, over all processors.
 fn idle_ticks() -> u64 {
     let text = fs::read_to_string("/proc/stat").unwrap();
     text.split_whitespace().nth(4).unwrap().parse().unwrap()
@@ -190,7 +190,7 @@ fn log_6_idle_time_may_have_a_domain() {
     assert!(has_row());
 }
 
-/// A cgroup of this test, removed when it is dropped; who is in it must have gone by then.
+/// A cgroup of this test, which is removed when this is dropped. Its processes must have ended by then.
 struct TestGroup(PathBuf);
 
 impl TestGroup {
@@ -202,12 +202,12 @@ impl TestGroup {
         }
     }
 
-    /// In a hierarchy of this version, wherever one is mounted.
+    /// A cgroup in a hierarchy of this version, if one is mounted.
     fn in_hierarchy(kind: &str, name: &str) -> Option<TestGroup> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
         let points = mounts.lines().filter(|line| line.contains(&format!(" - {kind} ")));
         let paths = points.filter_map(|line| line.split(' ').nth(4));
-        // Children of a cpuset are empty until configured, and take no tasks.
+        // Children of a cpuset have no processors until they are configured, and so accept no tasks.
         let group = |at: &str| Path::new(at).join(format!("mete-{name}-{}", std::process::id()));
         paths.filter(|at| !at.contains("cpuset")).find_map(|at| TestGroup::make(group(at)))
     }
@@ -232,7 +232,7 @@ impl TestGroup {
 
 impl Drop for TestGroup {
     fn drop(&mut self) {
-        // A process that was just killed leaves its group a moment later.
+        // A process that was killed leaves its group a moment later.
         for _ in 0..100 {
             if fs::remove_dir(&self.0).is_ok() {
                 return;
@@ -256,18 +256,18 @@ fn cgroups(kind: &str, test: &str) {
     inner.take(process.pid);
     kernel.bind(&group.principal(), A).unwrap();
     let domains = |kernel: &Kernel| threads.iter().map(|&pid| kernel.domain_of(pid)).collect::<Vec<_>>();
-    assert_eq!(domains(&kernel), [A; 3], "who is below is bound");
+    assert_eq!(domains(&kernel), [A; 3], "a process below is bound");
 
     assert_eq!(kernel.domain_of(forker.pid), 0);
     group.take(forker.pid);
-    assert_eq!(kernel.domain_of(forker.pid), A, "who is moved in is followed");
+    assert_eq!(kernel.domain_of(forker.pid), A, "a process that is moved in is followed");
     forker.release();
     let first = forker.report() as i32;
     assert_eq!(kernel.domain_of(first), A, "and its children inherit");
 
     let later = group.child("later");
     group.give_back(process.pid);
-    assert_eq!(domains(&kernel), [0; 3], "who leaves is followed, with all threads");
+    assert_eq!(domains(&kernel), [0; 3], "a process that leaves is followed, with all threads");
     later.take(process.pid);
     assert_eq!(domains(&kernel), [A; 3], "also into a group that was made later");
 
@@ -278,7 +278,7 @@ fn cgroups(kind: &str, test: &str) {
 
     kernel.bind(&Principal::Process(forker.pid), B).unwrap();
     group.give_back(forker.pid);
-    assert_eq!(kernel.domain_of(forker.pid), B, "a task's own binding goes before its group's");
+    assert_eq!(kernel.domain_of(forker.pid), B, "a task's own binding takes precedence over its group's");
     group.take(forker.pid);
     assert_eq!(kernel.domain_of(forker.pid), B);
 
@@ -286,7 +286,7 @@ fn cgroups(kind: &str, test: &str) {
     assert_eq!(domains(&kernel), [0; 3]);
     group.give_back(process.pid);
     inner.take(process.pid);
-    assert_eq!(domains(&kernel), [0; 3], "nobody follows any more");
+    assert_eq!(domains(&kernel), [0; 3], "no program follows tasks any more");
     forker.release();
     forker.report();
     forker.release();
@@ -343,10 +343,14 @@ fn log_6_cgroups_of_two_hierarchies_are_bound_at_once_and_not_mixed() {
     second.take(child.pid);
     assert_eq!(kernel.domain_of(child.pid), A);
     first.give_back(child.pid);
-    assert_eq!(kernel.domain_of(child.pid), B, "who leaves the group that counts is in the other one still");
+    assert_eq!(
+        kernel.domain_of(child.pid),
+        B,
+        "a process that leaves the group that counts is still in the other one"
+    );
     first.take(child.pid);
     kernel.unbind(&first.principal()).unwrap();
-    assert_eq!(kernel.domain_of(child.pid), B, "nor does the end of a binding end that of the other group");
+    assert_eq!(kernel.domain_of(child.pid), B, "to end a binding does not end that of the other group");
     kernel.bind(&first.principal(), A).unwrap();
     assert_eq!(kernel.domain_of(child.pid), A);
     kernel.bind(&Principal::Process(child.pid), C).unwrap();

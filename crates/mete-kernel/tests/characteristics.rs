@@ -1,4 +1,4 @@
-//! LOG-13: each characteristic against real processes and a truth that is counted elsewhere.
+//! LOG-13: each characteristic, with real processes, compared with what the kernel counts in another place.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -30,7 +30,7 @@ fn log_13_service_time_is_the_processor_time_that_the_domain_used() {
     child.release();
     let used_ns = child.report();
     child.wait_until_blocked();
-    // Its processor may not have switched yet when /proc says that it sleeps.
+    // When /proc says that it sleeps, its processor may not have switched yet.
     let logged_ns = |kernel: &_| sum(&of_domain(&rows(kernel, &plan, files[0]), A));
     wait_until("the exit is logged", || logged_ns(&kernel) * 10 >= used_ns * 9);
     let logged_ns = logged_ns(&kernel);
@@ -40,7 +40,7 @@ fn log_13_service_time_is_the_processor_time_that_the_domain_used() {
 }
 
 #[test]
-fn log_13_who_does_not_leave_the_processor_is_charged_at_the_tick() {
+fn log_13_a_task_that_does_not_leave_the_processor_is_charged_at_the_tick() {
     let Some(mut kernel) = kernel("log_13_tick") else { return };
     let (plan, files) = plan(&[event::SERVICE_TIME, event::RUN_QUEUE]);
     apply(&plan, &kernel);
@@ -125,7 +125,7 @@ fn log_13_a_counter_that_the_machine_lacks_is_named_with_the_reason() {
 #[test]
 fn log_13_a_closed_counters_place_is_used_again() {
     let Some(mut kernel) = kernel("log_13_counter_places") else { return };
-    // The other name of a counter is another counter, which makes enough of them.
+    // By its second name, a counter is another counter: so there are enough of them.
     let names = "faults page-faults minor-faults major-faults cs context-switches migrations cpu-migrations \
                  cpu-clock task-clock alignment-faults emulation-faults cgroup-switches";
     let counter = |name: &str| Characteristic::Counter(name.parse().unwrap());
@@ -180,7 +180,7 @@ fn log_13_memory_rises_with_what_a_domain_touches_and_falls_to_nothing_at_its_en
     assert_eq!(kernel.spaces_missed().unwrap(), 0);
 }
 
-/// Bytes that a process holds, by a walk over its pages.
+/// The bytes that a process holds, as the kernel finds them in a walk over its pages.
 fn resident(pid: i32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap();
@@ -230,7 +230,7 @@ fn log_13_memory_is_what_each_process_holds_whether_it_grows_or_does_nothing() {
     }
     check(&kernel, &children);
 
-    // One that is bound anew and does nothing takes along what it has.
+    // A process that is bound anew and does nothing takes along what it has.
     kernel.bind(&Principal::Process(children[9].pid), A).unwrap();
     kernel.take_stock().unwrap();
     let rows = rows(&kernel, &plan, files[0]);
@@ -356,7 +356,7 @@ fn log_8_service_time_is_sampled_by_the_threshold_over_entry_and_exit() {
     let (mut plan, files) = plan(&[event::SERVICE_TIME]);
     plan.threshold(event::SERVICE_TIME, B, EVERY).unwrap();
     apply(&plan, &kernel);
-    // Domain 1 and domain 2 do the same; both phases begin and end when a player blocks.
+    // Domains 1 and 2 do the same. The phases of both begin and end when a player blocks.
     let mut pair = support::ping_pong(400, [0, 0]);
     kernel.bind(&Principal::Process(pair[0].pid), A).unwrap();
     kernel.bind(&Principal::Process(pair[1].pid), B).unwrap();
@@ -367,7 +367,7 @@ fn log_8_service_time_is_sampled_by_the_threshold_over_entry_and_exit() {
     let rows = rows(&kernel, &plan, files[0]);
     let (every, sampled) = (of_domain(&rows, A).len(), of_domain(&rows, B).len());
     assert!(every >= 100, "{every} phases");
-    // The two alternate, but others may come between them.
+    // The two alternate, but other domains may come between them.
     let expected = every / EVERY as usize;
     assert!(sampled >= expected / 2 && sampled <= expected * 2, "{sampled} of {every}");
     let left: u32 =

@@ -1,4 +1,4 @@
-//! Programs that are generated from schemata: the kernel takes them, and they log what happens.
+//! Programs that are generated from schemata: the kernel accepts them, and they log what happens.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -18,7 +18,7 @@ use mete_schema::shipped::SHIPPED;
 use mete_schema::{Schema, Source, check};
 use support::with_tracing_file_system;
 
-/// The simplest buffer there is, for the programs' macros.
+/// Macros for the programs, with the simplest buffer that is possible.
 const BUFFER: &str = r#"
 typedef unsigned char __u8;
 typedef unsigned short __u16;
@@ -55,21 +55,21 @@ struct mete_here {};
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 "#;
 
-/// A directory that is gone at the end of the test.
-struct Place(PathBuf);
+/// A directory that is removed at the end of the test.
+struct TestFolder(PathBuf);
 
-impl Place {
-    fn new(test: &str) -> Place {
+impl TestFolder {
+    fn new(test: &str) -> TestFolder {
         let path = env::temp_dir().join(format!("mete-generated-{}-{test}", std::process::id()));
         fs::create_dir_all(path.join("bpf")).unwrap();
         for (name, text) in libbpf_sys::API_HEADERS {
             fs::write(path.join("bpf").join(name), text).unwrap();
         }
-        Place(path)
+        TestFolder(path)
     }
 }
 
-impl Drop for Place {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -82,7 +82,7 @@ fn programs(sources: &[Source], kernel: &dyn KernelTypes) -> String {
     bpf(&schema, &checked, kernel).unwrap_or_else(|problems| refused(problems))
 }
 
-/// The compiled programs, or what the compiler says.
+/// Compiles programs. Panics with the messages of the compiler.
 fn compile(place: &Path, text: &str) -> PathBuf {
     fs::write(place.join("programs.bpf.c"), format!("{BUFFER}{text}")).unwrap();
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang-19".to_owned());
@@ -102,12 +102,12 @@ fn load(object: &Path) -> Object {
         .unwrap_or_else(|error| panic!("the kernel refuses it: {error:?}"))
 }
 
-/// The programs that are for a point.
+/// The programs that belong to points.
 fn at_points(object: &Object) -> impl Iterator<Item = ProgramMut<'_>> {
     object.progs_mut().filter(|program| program.name().to_string_lossy().starts_with("mete_at_"))
 }
 
-/// The running kernel's types, if programs can be loaded here at all.
+/// The types of the running kernel, if programs can be loaded here.
 fn running(test: &str) -> Option<Running> {
     support::kernel(test)?;
     Some(Running::new().unwrap())
@@ -123,7 +123,7 @@ fn klog_8_programs_of_shipped_schemata_are_taken_by_the_kernel() {
 fn take_shipped(kernel: &Running) {
     for shipped in SHIPPED {
         let schema = Schema::read(&[shipped.source()]).unwrap();
-        let place = Place::new(shipped.name);
+        let place = TestFolder::new(shipped.name);
         let object = load(&compile(&place.0, &programs(&[shipped.source()], kernel)));
         assert_eq!(at_points(&object).count(), schema.points.len(), "{}", shipped.name);
         assert_eq!(
@@ -171,7 +171,7 @@ fn klog_8_value_behind_too_many_pointers_is_refused_before_it_is_compiled() {
     assert_eq!(said("tp_btf", 60), "taken");
 }
 
-/// Bit fields, arrays, texts by address and in place, nameless structures, all operators; directly and by CO-RE.
+/// Bit fields, arrays, texts by address and in place, structures without names, all operators: directly and by CO-RE.
 #[test]
 fn klog_8_every_kind_of_expression_is_taken_by_the_kernel() {
     let Some(kernel) = running("klog_8_every_kind_of_expression_is_taken_by_the_kernel") else { return };
@@ -189,20 +189,20 @@ fn klog_8_every_kind_of_expression_is_taken_by_the_kernel() {
             at {kind}:irq_handler_entry log A(0xffffffffffffffff, u64(irq), 2, -2147483647 - 1, action.name != 0, action.name,
                       action.name, action.name, action.handler)"
         );
-        let place = Place::new(kind);
+        let place = TestFolder::new(kind);
         let object = load(&compile(&place.0, &programs(&[Source::new("test", text)], &kernel)));
         assert_eq!(at_points(&object).count(), 3, "points at one place are one program");
     }
 }
 
-/// A thread that sleeps is scheduled in once more.
+/// Sleeps, so that this thread is scheduled in once more.
 fn sleep() {
     std::thread::sleep(Duration::from_millis(1));
 }
 
-/// What programs log while this work is done twenty times, as bytes.
+/// The records that programs log while this work is done twenty times, as bytes.
 fn logged(test: &str, text: &str, kernel: &Running, work: impl Fn()) -> Vec<Vec<u8>> {
-    let place = Place::new(test);
+    let place = TestFolder::new(test);
     let object = load(&compile(&place.0, &programs(&[Source::new("test", text)], kernel)));
     let _links: Vec<Link> = at_points(&object).map(|program| program.attach().unwrap()).collect();
     let records = Rc::new(RefCell::new(Vec::new()));
@@ -226,7 +226,7 @@ fn int(record: &[u8], at: usize) -> i32 {
     i32::from_ne_bytes(record[at..at + 4].try_into().unwrap())
 }
 
-/// Some kernels refuse such programs, whatever they do.
+/// Some kernels refuse all such programs.
 #[test]
 fn klog_8_programs_on_functions_of_the_kernel_are_taken_where_there_may_be_any() {
     let test = "klog_8_programs_on_functions_of_the_kernel_are_taken_where_there_may_be_any";
@@ -237,7 +237,7 @@ fn klog_8_programs_on_functions_of_the_kernel_are_taken_where_there_may_be_any()
             "event A {{ u64 count  s64 result  uint mode  int pid }}
             at {kind}:vfs_read when count > 0 log A(count, {result}, file.f_mode, pid)"
         );
-        let place = Place::new(kind);
+        let place = TestFolder::new(kind);
         let object = compile(&place.0, &programs(&[Source::new("test", text)], &kernel));
         if let Err(error) = ObjectBuilder::default().open_file(object).unwrap().load() {
             println!("SKIPPED: {test}: {kind}: {error}");
@@ -245,7 +245,7 @@ fn klog_8_programs_on_functions_of_the_kernel_are_taken_where_there_may_be_any()
     }
 }
 
-/// Paper §4, with a counter that this test makes up.
+/// The example of paper §4, with a counter that this test defines.
 #[test]
 fn klog_8_papers_example_logs_who_is_scheduled_in() {
     let test = "klog_8_papers_example_logs_who_is_scheduled_in";
@@ -265,7 +265,7 @@ fn klog_8_papers_example_logs_who_is_scheduled_in() {
     assert!(of_own.count() >= 10, "of {} records", records.len());
 }
 
-/// Whoever leaves the processor is the one that runs: what its structure says is what the kernel's helpers say.
+/// The task that leaves the processor is the running one, so its structure has what the kernel's helpers return.
 #[test]
 fn klog_8_members_are_read_where_this_kernel_has_them() {
     let test = "klog_8_members_are_read_where_this_kernel_has_them";
@@ -297,32 +297,32 @@ fn klog_8_members_are_read_where_this_kernel_has_them() {
     }
 }
 
-/// Sleeps for a time, and wants to know the rest of it if it is woken before.
+/// Sleeps for a time, and asks for the rest of it if it is woken before.
 fn sleep_for_a_time() {
     let time = libc::timespec { tv_sec: 0, tv_nsec: 100_000 };
     let mut rest = time;
-    // SAFETY: reads the one time and may write the other.
+    // SAFETY: the call reads the first time and may write the second one.
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const time, &raw mut rest) };
 }
 
-/// The loader takes no enumeration for a number of the same size.
+/// The loader library does not accept an enumeration as a number of the same size.
 #[test]
 fn klog_8_members_that_are_enumerations_are_read() {
     let test = "klog_8_members_that_are_enumerations_are_read";
     let Some(kernel) = running(test) else { return };
-    // By a helper: where a program looks for itself, the kernel knows only the first member of a union.
+    // By a helper: if a program reads directly, the kernel accepts only the first member of a union.
     let text = format!(
         "event A {{ uint rest_is_wanted }}
         at raw_tp:sched_switch when prev.pid == {} log A(prev.restart_block.nanosleep.type)",
         rustix::thread::gettid().as_raw_nonzero()
     );
     let records = logged(test, &text, &kernel, sleep_for_a_time);
-    // 1: it is, and not by a program of 32 bits.
+    // 1 is TT_NATIVE: the rest is wanted, by a program of 64 bits.
     let wanted = records.iter().filter(|record| int(record, 16) == 1).count();
     assert!(wanted >= 10, "{wanted} of {}", records.len());
 }
 
-/// By the fields of the record, as the kernel describes it.
+/// They are read by the fields of the record, as the kernel describes it.
 #[test]
 fn klog_8_classic_tracepoints_log_the_fields_of_their_records() {
     let test = "klog_8_classic_tracepoints_log_the_fields_of_their_records";

@@ -1,6 +1,6 @@
-//! LOG-11: garbled control data never harms the kernel. The verifier proves that no handler leaves its
-//! maps; this shows that nothing outside a log's own data is written inside them, and that logging
-//! goes on once the control data are good again.
+//! LOG-11: garbled control data never harm the kernel. The verifier proves that handlers access nothing outside their
+//! maps. These tests show that inside them, handlers write only the log's own data, and that logging goes on once the
+//! control data are good again.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -15,10 +15,10 @@ use mete_log::{Area, Shape};
 use support::{Child, Gate, apply, between, follow, kernel, pin, plan, run, touch};
 
 const SHAPE: Shape = Shape::KERNEL;
-/// Words of a row, which may begin at the last word of the data.
+/// The number of words of a row, which may begin at the last word of the data.
 const ROW_WORDS: usize = 4;
 
-/// A small generator (xorshift), so that a failure can be repeated from the printed seed.
+/// A small generator (xorshift). A failure can be repeated from the seed that is printed.
 struct Random(u64);
 
 impl Random {
@@ -36,8 +36,8 @@ fn word<'a>(area: Area<'a>, offset: usize) -> &'a AtomicU64 {
     unsafe { area.base().byte_add(offset).cast().as_ref() }
 }
 
-/// Every word that the kernel has no business in: the header but for the magic, the shape and the
-/// virtual clock, and the slack behind what a row can reach.
+/// Every word that the kernel must not write: the header, except the magic, the shape and the virtual clock, and the
+/// slack that no row can reach.
 fn forbidden() -> Vec<usize> {
     let virtual_clock = mete_log::layout::HEADER_VIRTUAL_CLOCK;
     let header = (16..PAGE).step_by(8).filter(|&offset| offset != virtual_clock);
@@ -61,7 +61,7 @@ fn scribble(area: Area<'_>, random: &mut Random) {
     area.virtual_clock().store(bits, Ordering::Relaxed);
 }
 
-/// Wakes, switches, faults and exits without an end.
+/// Causes wake-ups, switches, faults and exits without an end.
 fn busy(gate: &mut Gate) {
     gate.tell(0);
     loop {
@@ -73,7 +73,7 @@ fn busy(gate: &mut Gate) {
             }
             libc::waitpid(pid, std::ptr::null_mut(), 0);
         }
-        // SAFETY: what was just mapped and nobody else knows.
+        // SAFETY: it was mapped just before, and nothing else uses it.
         unsafe { libc::munmap(touch(64 << 10).cast(), 64 << 10) };
     }
 }
@@ -88,7 +88,7 @@ fn enable_all(kernel: &mut Kernel) {
     kernel.enable(&Characteristic::RunQueue { hertz: 2000 }).unwrap();
 }
 
-/// What was scribbled, and what the guards say afterwards.
+/// Scribbles for this time, and checks that no guard has changed. Returns the number of scribbled words.
 fn scribble_for(kernel: &Kernel, duration: Duration, seed: u64) -> u64 {
     let areas: Vec<_> = kernel.areas().collect();
     let forbidden = forbidden();
@@ -116,7 +116,7 @@ fn scribble_for(kernel: &Kernel, duration: Duration, seed: u64) -> u64 {
     words
 }
 
-/// A scheduler that takes over finds counts, busy marks and indices as the last one left them.
+/// Clears the busy marks. A scheduler that takes over finds them as the last one left them, like counts and indices.
 fn clear_marks(kernel: &Kernel) {
     for area in kernel.areas() {
         for file in 0..SHAPE.files() as u16 {

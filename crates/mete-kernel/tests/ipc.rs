@@ -1,4 +1,4 @@
-//! LOG-13: IPC usage, on both sides and by whom it is caused.
+//! LOG-13: IPC usage is logged on both sides, with the domain that causes it.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -13,7 +13,7 @@ const A: u16 = 1;
 const B: u16 = 2;
 const EVENTS: [u16; 2] = [event::IPC_SEND, event::IPC_RECEIVE];
 
-/// Rows of sends and receives between the two domains: A to B, then B to A.
+/// Checks the rows of sends and receives between the two domains, in both directions.
 fn ping_pong(test: &str, rounds: u64, pair: impl FnOnce(u64) -> [Child; 2]) {
     let Some(mut kernel) = kernel(test) else { return };
     let (plan, files) = plan(&EVENTS);
@@ -28,16 +28,16 @@ fn ping_pong(test: &str, rounds: u64, pair: impl FnOnce(u64) -> [Child; 2]) {
     for (from, to, blocked) in [(A, B, blocked[1]), (B, A, blocked[0])] {
         let wakeups = between(&sent, from, to);
         assert_eq!(wakeups, between(&received, to, from), "both sides say the same");
-        // Who blocked was woken by the other one, and nobody is woken more often than once a round. The kernel counts
-        // what it leaves out: wake-ups in an interrupt that comes while another one is logged.
+        // A player that blocked was woken by the other one, and neither is woken more than once a round. The kernel
+        // counts the wake-ups that it leaves out: those in an interrupt that comes while another one is logged.
         let (wakeups, missed) = (wakeups as u64, kernel.runs_missed().unwrap());
         assert!(
             blocked <= wakeups + missed && wakeups <= rounds,
             "{from} to {to}: {wakeups}, {missed} missed, blocked {blocked} times"
         );
     }
-    // One of them may always lose the processor to the other one before it comes to block.
-    assert!(blocked[0] + blocked[1] > 0, "nobody was woken");
+    // It may be that one of them always loses the processor to the other one before it comes to block.
+    assert!(blocked[0] + blocked[1] > 0, "neither was woken");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn log_13_nothing_follows_packets_unless_ipc_is_logged() {
     assert_eq!(kernel.attached(), [""; 0]);
 }
 
-/// What a sleeper is woken by while `hog` runs on its processor: rows from the hog's domain.
+/// The number of wake-ups of a sleeper that are logged as caused by `hog`, which runs on its processor.
 fn wake_ups_by_timer(test: &str, hog: fn()) {
     const NAPS: u64 = 300;
     let Some(mut kernel) = kernel(test) else { return };
@@ -86,7 +86,7 @@ fn wake_ups_by_timer(test: &str, hog: fn()) {
     });
     let mut sleeper = Child::start(|gate| {
         pin(0);
-        // Beside load a timer may ring before who set it has left the processor, which is no wake-up then.
+        // Beside other load, a timer may fire before the sleeper has left the processor: then it wakes nothing.
         let enough = voluntary_switches() + NAPS;
         while voluntary_switches() < enough {
             std::thread::sleep(Duration::from_micros(200));

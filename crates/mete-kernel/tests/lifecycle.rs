@@ -1,5 +1,5 @@
-//! LOG-2: attached only while enabled, and nothing outlives the process. One test at a time looks at
-//! what the kernel holds for this process, so they share a lock.
+//! LOG-2: programs are attached only while enabled, and nothing outlives the process. The tests look at what the kernel
+//! holds for this process. So they share a lock, and run one at a time.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -20,7 +20,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The values of `key` in what the kernel tells about a process's descriptors.
+/// The values of `key` in what the kernel reports of the descriptors of a process.
 fn descriptors(pid: u32, key: &str) -> Vec<String> {
     let infos = fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap().filter_map(Result::ok);
     let texts = infos.filter_map(|info| fs::read_to_string(info.path()).ok());
@@ -145,13 +145,13 @@ fn is_loaded(program: u32) -> bool {
 }
 
 #[test]
-fn who_may_not_load_programs_is_told_what_is_missing() {
+fn a_user_that_may_not_load_programs_learns_what_is_missing() {
     let _alone = alone();
-    if kernel("who_may_not_load_programs").is_none() {
+    if kernel("a_user_that_may_not_load_programs").is_none() {
         return;
     }
     let mut child = Child::start(|gate| {
-        // SAFETY: gives up root in this child alone.
+        // SAFETY: only this child gives up root.
         unsafe { libc::setresuid(65534, 65534, 65534) };
         let error = Kernel::load().err();
         let is_said = matches!(&error, Some(KernelError::Privilege { missing }) if missing == "CAP_PERFMON and CAP_BPF");

@@ -1,4 +1,4 @@
-//! Recording by schema: what happens in the kernel is in the buffers, and nothing is left behind.
+//! Recording by schema: what happens in the kernel is in the buffers, and nothing stays behind.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -21,10 +21,10 @@ use mete_schema::{Schema, Source, check};
 use mete_trace::{Account, Buffers, ClockSource, Description, Filter, Item, Options, Recorder, Trace, Value};
 use support::{Child, ping_pong, run, wait_until, with_tracing_file_system};
 
-/// Each processor's buffer where nothing is to be lost.
+/// The size of the buffer of a processor with which no event is lost.
 const AMPLE: u64 = 4 << 20;
 
-/// Whoever changes a schema, or what is generated, runs this test with METE_BLESS set.
+/// After a change of a schema, or of what is generated, run this test with METE_BLESS set: it writes the files.
 #[test]
 fn klog_8_shipped_schemata_are_embedded_as_they_are_generated() {
     let test = "klog_8_shipped_schemata_are_embedded_as_they_are_generated";
@@ -48,7 +48,8 @@ fn klog_8_shipped_schemata_are_embedded_as_they_are_generated() {
     });
 }
 
-/// Points have other arguments in other versions of Linux, where clang compiles anew at run time.
+/// Whether this is the version of Linux of the embedded programs. In others, points may have other arguments; there,
+/// clang compiles the programs at run time.
 fn is_kernel_of_embedded_programs() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let own = release.split('.').take(2).collect::<Vec<_>>().join(".");
@@ -64,14 +65,14 @@ fn is_kernel_of_embedded_programs() -> bool {
     is_same
 }
 
-/// A directory that is gone at the end of the test.
-struct Place(PathBuf);
+/// A directory that is removed at the end of the test.
+struct TestFolder(PathBuf);
 
-impl Place {
-    fn new(test: &str) -> Place {
+impl TestFolder {
+    fn new(test: &str) -> TestFolder {
         let path = env::temp_dir().join(format!("mete-record-{}-{test}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
-        Place(path)
+        TestFolder(path)
     }
 
     fn trace(&self) -> PathBuf {
@@ -79,27 +80,27 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A process that another test forks has the links of this one for as long as it lives, and they would not end. So
-/// there is one test at a time.
+/// One test at a time: a process that another test forks would hold the links of this one for as long as it lives, and
+/// so the programs would stay attached.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// A schema, and its loaded programs.
 struct Loaded {
-    place: Place,
+    place: TestFolder,
     source: Source,
     schema: Schema,
     recording: Recording,
-    /// Given back when the links are gone.
+    /// Released when the links are gone.
     _alone: MutexGuard<'static, ()>,
 }
 
-/// Loads some events of a schema, all without any, if programs can be loaded here.
+/// Loads these events of a schema, or all if none is named, if programs can be loaded here.
 fn load(test: &str, source: Source, events: &[&str], buffer_bytes: u64) -> Option<Loaded> {
     load_bound(test, source, events, buffer_bytes, None)
 }
@@ -121,7 +122,7 @@ fn load_bound(
     let is_wanted =
         |event: &usize| events.is_empty() || events.contains(&schema.events[*event].name.as_str());
     let events = (0..schema.events.len()).filter(is_wanted).collect();
-    let place = Place::new(test);
+    let place = TestFolder::new(test);
     let settings = Settings { events, buffer_bytes, low_water_percent: 10, domains };
     let cache = Cache::at(place.0.join("cache"));
     match support::before_others(|| Recording::load(&schema, &checked, &text, &settings, &cache)) {
@@ -141,7 +142,7 @@ impl Loaded {
         Recorder::start(self.recording.buffers(), description, options).unwrap()
     }
 
-    /// The trace of this work.
+    /// Records the trace of this work.
     fn record(&mut self, work: impl FnOnce()) -> Recorded {
         let recorder = self.recorder();
         self.recording.attach().unwrap();
@@ -206,8 +207,8 @@ impl Recorded {
         self.of(name, pid).count() as u64
     }
 
-    /// How often a process left a processor that somebody else had got last: kernels pass the tracepoint at nearly
-    /// every switch, but not at all.
+    /// How often a process left a processor that another one had got last: kernels pass the tracepoint at nearly every
+    /// switch, but not at every one.
     fn arrivals_unseen(&self, pid: i32) -> u64 {
         let mut last = BTreeMap::new();
         let mut unseen = 0;
@@ -221,7 +222,7 @@ impl Recorded {
     }
 }
 
-/// How often a process has left the processor so far: because it waited, and because it had to.
+/// How often a process has left the processor so far: because it waited, and because it was made to.
 fn switches(pid: i32) -> [u64; 2] {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let count =
@@ -229,7 +230,7 @@ fn switches(pid: i32) -> [u64; 2] {
     [count("voluntary_ctxt_switches:"), count("nonvoluntary_ctxt_switches:")]
 }
 
-/// The kernel's own books say how often each of them has left the processor.
+/// The kernel's own account has how often each of them has left the processor.
 #[test]
 fn klog_8_every_switch_of_a_ping_pong_is_in_the_trace_and_none_is_lost() {
     let test = "klog_8_every_switch_of_a_ping_pong_is_in_the_trace_and_none_is_lost";
@@ -249,15 +250,15 @@ fn klog_8_every_switch_of_a_ping_pong_is_in_the_trace_and_none_is_lost() {
         assert!(waited >= 100, "it did not play: {waited}");
         assert_eq!(recorded.count("REMOVE_FROM_RUNQ", child.pid), waited);
         assert_eq!(recorded.count("SCHEDOUT", child.pid), waited + forced);
-        // It begins and ends off the processor.
+        // At the beginning and at the end, it is not on the processor.
         let unseen = recorded.arrivals_unseen(child.pid);
         assert_eq!(recorded.count("SCHEDIN", child.pid) + unseen, waited + forced);
         assert!(unseen * 50 <= waited + forced, "{unseen} arrivals are missing");
     }
 }
 
-/// What a process has used when it ends is all that it has used: the stretch in which it ends, too, which is the only one
-/// of a short process.
+/// The time that is reported at the end of a process includes the stint in which it ends, which is the only one of a
+/// short process.
 #[test]
 fn klog_8_the_end_of_a_process_has_all_the_processor_time_that_it_has_used() {
     let test = "klog_8_the_end_of_a_process_has_all_the_processor_time_that_it_has_used";
@@ -272,7 +273,7 @@ fn klog_8_the_end_of_a_process_has_all_the_processor_time_that_it_has_used() {
             let told_ns = child.report();
             used.push((child.pid, told_ns, child.wait_for_usage()));
         }
-        // The last of them may still be leaving.
+        // The last one may not have left its processor yet.
         thread::sleep(Duration::from_millis(100));
     });
     assert_eq!(recorded.lost, 0);
@@ -280,8 +281,8 @@ fn klog_8_the_end_of_a_process_has_all_the_processor_time_that_it_has_used() {
         assert_eq!(recorded.count("EXIT", pid), 1, "{pid}");
         let runtime = |name| recorded.of(name, pid).last().unwrap().fields["runtime_ns"];
         let (end_ns, last_ns) = (runtime("EXIT"), runtime("SCHEDOUT"));
-        assert_eq!(end_ns, last_ns, "it ends with its last stretch");
-        // The kernel's books for its parent cut user and system time to whole microseconds.
+        assert_eq!(end_ns, last_ns, "it ends with its last stint");
+        // The kernel's account for its parent cuts user and system time to whole microseconds.
         assert!(
             end_ns >= told_ns as i64 && end_ns + 2_000 >= usage_ns as i64,
             "{end_ns} {told_ns} {usage_ns}"
@@ -289,8 +290,8 @@ fn klog_8_the_end_of_a_process_has_all_the_processor_time_that_it_has_used() {
     }
 }
 
-/// A child that waits in the ways that there are: for a time, which can be frozen; for a child that shares its turn, which a
-/// deadly signal alone ends; stopped.
+/// Waits in all ways that there are: for a time, which can be frozen; for a child by vfork, which only a deadly signal
+/// ends; stopped.
 fn wait_in_all_ways(gate: &mut support::Gate) {
     thread::sleep(Duration::from_millis(1));
     let flags = libc::CLONE_VFORK | libc::SIGCHLD;
@@ -304,7 +305,7 @@ fn wait_in_all_ways(gate: &mut support::Gate) {
         libc::waitpid(child as i32, std::ptr::null_mut(), 0);
     }
     gate.tell(0);
-    // SAFETY: no memory is involved; the test lets it go on.
+    // SAFETY: no memory is involved; the test has it go on.
     unsafe { libc::raise(libc::SIGSTOP) };
 }
 
@@ -331,12 +332,12 @@ fn klog_8_states_are_the_bits_that_the_kernel_reports() {
         let state = event.fields["state"];
         let is_departure = event.name == "REMOVE_FROM_RUNQ";
         assert!(state < 0x100 && (state as u32).count_ones() <= 1, "{}: {state:#x}", event.name);
-        assert!(!is_departure || state != 0, "a process that blocks waits as something");
+        assert!(!is_departure || state != 0, "a process that blocks has a state to wait in");
         assert!(event.fields.get("is_preempted") != Some(&1) || state == 0, "it could go on: {state:#x}");
     }
 }
 
-/// Nobody empties the buffers at first, so that most events find no room.
+/// At first, nothing empties the buffers, so that most events find no room.
 #[test]
 fn klog_6_events_that_find_no_room_are_counted_to_the_last_one() {
     let test = "klog_6_events_that_find_no_room_are_counted_to_the_last_one";
@@ -362,7 +363,7 @@ fn klog_6_events_that_find_no_room_are_counted_to_the_last_one() {
     assert_eq!(recorded.lost, recorded.accounts.iter().map(|account| account.lost).sum::<u64>());
 }
 
-/// Has timers go off thousands of times a second while this is done.
+/// Does this work while timers fire thousands of times a second.
 fn with_timers<T>(work: impl FnOnce() -> T) -> T {
     let (_until_the_end, end) = channel::<()>();
     let goes_on = move || end.recv_timeout(Duration::from_micros(50)) == Err(RecvTimeoutError::Timeout);
@@ -370,8 +371,8 @@ fn with_timers<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Programs are attached and detached one by one, which takes long. If they recorded from the one moment and up to the
-/// other, there would be beginnings without ends at first and ends without beginnings at last.
+/// Programs are attached and detached one by one, which takes long. If they recorded all that time, there would be
+/// beginnings without ends at first, and ends without beginnings at last.
 #[test]
 fn klog_6_all_kinds_of_events_are_recorded_from_one_moment_on_and_up_to_one() {
     let test = "klog_6_all_kinds_of_events_are_recorded_from_one_moment_on_and_up_to_one";
@@ -426,7 +427,7 @@ fn klog_2_events_that_are_off_are_not_recorded() {
     assert!(recorded.events.iter().all(|event| event.name == "SCHEDIN"));
 }
 
-/// Each 64 events have a word of their own that switches them.
+/// Each word of switches has 64 events.
 #[test]
 fn klog_2_events_of_a_schema_with_more_than_64_are_switched_each_by_itself() {
     let test = "klog_2_events_of_a_schema_with_more_than_64_are_switched_each_by_itself";
@@ -440,7 +441,7 @@ fn klog_2_events_of_a_schema_with_more_than_64_are_switched_each_by_itself() {
     let stretches: [&[usize]; 3] = [&[0, 64], &[63, 65], &[64]];
     let times = stretches.map(|events| {
         loaded.recording.switch(events).unwrap();
-        // A program that was running has asked before.
+        // A program that was running then had read the word before.
         thread::sleep(Duration::from_millis(1));
         let begin = support::clock_ns(libc::CLOCK_MONOTONIC);
         with_timers(|| thread::sleep(Duration::from_millis(50)));
@@ -455,7 +456,7 @@ fn klog_2_events_of_a_schema_with_more_than_64_are_switched_each_by_itself() {
     }
 }
 
-/// A schema of a user's own: compiled here and kept, with a counter that the kernel counts on every machine.
+/// A user's own schema, which is compiled here and kept. Its counter exists on every machine.
 #[test]
 fn klog_8_users_schema_with_a_counter_is_compiled_kept_and_recorded() {
     let test = "klog_8_users_schema_with_a_counter_is_compiled_kept_and_recorded";
@@ -475,7 +476,7 @@ fn klog_8_users_schema_with_a_counter_is_compiled_kept_and_recorded() {
     assert_eq!(kept, 1, "the object alone");
 }
 
-/// The kernel component binds, and programs that are loaded besides look into its table.
+/// The kernel component binds processes, and programs of other objects read its table.
 #[test]
 fn klog_8_domain_of_the_running_thread_is_recorded_and_chosen_by() {
     let test = "klog_8_domain_of_the_running_thread_is_recorded_and_chosen_by";
@@ -504,7 +505,7 @@ fn klog_8_domain_of_the_running_thread_is_recorded_and_chosen_by() {
     assert!(recorded.events.iter().all(|event| [five.into(), six.into()].contains(&event.fields["pid"])));
 }
 
-/// How often the flush threads of this process have gone to sleep, each of them.
+/// How often each flush thread of this process has gone to sleep.
 fn sleeps() -> Vec<u64> {
     let threads = fs::read_dir("/proc/self/task").unwrap().filter_map(Result::ok);
     let texts = threads.filter_map(|thread| fs::read_to_string(thread.path().join("status")).ok());
@@ -515,7 +516,7 @@ fn sleeps() -> Vec<u64> {
     flush.filter_map(count).collect()
 }
 
-/// At a real-time priority, one that never sleeps would have its processor for itself.
+/// At a real-time priority, a thread that never sleeps would take its processor from all others.
 #[test]
 fn klog_5_flush_threads_sleep_between_their_looks() {
     let test = "klog_5_flush_threads_sleep_between_their_looks";
@@ -528,12 +529,12 @@ fn klog_5_flush_threads_sleep_between_their_looks() {
     recorder.stop().unwrap();
 }
 
-/// What is called here, and points are put on: a function, and in it a static probe as `<sys/sdt.h>` makes them.
+/// A function that points are put on, and in it a static probe as `<sys/sdt.h>` makes them.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn mete_record_test_target(first: i64, second: u32) -> i64 {
-    // SAFETY: a no-op, and a note beside the program.
+    // SAFETY: an instruction that does nothing, and a note in another section.
     unsafe {
         std::arch::asm!(
             "990: nop",
@@ -555,7 +556,7 @@ extern "C" fn mete_record_test_target(first: i64, second: u32) -> i64 {
     std::hint::black_box(first + i64::from(second))
 }
 
-/// The numbers of the events that a schema logs while the target is called twice, by its points in this program.
+/// The events, with their numbers, that a schema logs by points in this program while the target is called twice.
 #[cfg(target_arch = "x86_64")]
 fn recorded_of_target(test: &str, text: &str) -> Option<Vec<(String, Vec<i64>)>> {
     let program = env::current_exe().unwrap();
@@ -603,7 +604,7 @@ fn klog_8_static_probes_of_programs_log_their_values_with_size_and_sign() {
     assert_eq!(fields, [vec![0, 2], vec![-5, u32::MAX.into()]]);
 }
 
-/// KLogger §4.4: the code that logs an event is run in place.
+/// KLogger §4.4: the code that logs an event runs in place.
 #[test]
 fn klog_4_cost_of_logging_an_event_is_measured_and_leaves_nothing_in_the_trace() {
     let test = "klog_4_cost_of_logging_an_event_is_measured_and_leaves_nothing_in_the_trace";
@@ -617,7 +618,7 @@ fn klog_4_cost_of_logging_an_event_is_measured_and_leaves_nothing_in_the_trace()
     let recorded = loaded.record(|| {
         for event in 0..schema.events.len() {
             let benchmark = Benchmark::load(&schema, &text, event, &cache).unwrap();
-            // More than a buffer holds, and a single one.
+            // More records than a buffer holds, and a single one.
             for iterations in [1, 100_000] {
                 assert!(benchmark.run(iterations).unwrap() > 0, "{}", schema.events[event].name);
             }
@@ -626,24 +627,25 @@ fn klog_4_cost_of_logging_an_event_is_measured_and_leaves_nothing_in_the_trace()
     assert!(recorded.events.iter().all(|event| event.name == "EXIT"));
 }
 
-/// What this machine lacks to record at such points, said aloud.
+/// Whether this machine lacks a capability that such points need; prints it if so.
 fn is_missing(test: &str, capability: &str) -> bool {
     let all = mete_kernel::capabilities();
     let finding = &all.iter().find(|it| it.name == capability).unwrap().finding;
     finding.as_ref().inspect_err(|why| println!("SKIPPED: {test}: {capability}: {why}")).is_err()
 }
 
-/// Sleeps a moment as the kernel's `do_nanosleep` is asked to: 0 until a time, 1 for a time.
+/// Sleeps for a moment. The kernel's `do_nanosleep` gets 0 for "until a time", 1 for "for a time".
 fn sleep_a_moment(is_for_a_time: bool) {
     let flags = if is_for_a_time { 0 } else { libc::TIMER_ABSTIME };
     let time = libc::timespec { tv_sec: 0, tv_nsec: 1000 };
-    // SAFETY: reads one time, and is asked for none.
+    // SAFETY: the call reads one time, and writes none.
     let error =
         unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, flags, &raw const time, std::ptr::null_mut()) };
     assert_eq!(error, 0);
 }
 
-/// The fields of what a point in the kernel logs while the test's thread sleeps for a time, and until one.
+/// The fields of the events that a point in the kernel logs while the test's thread sleeps for a time, and until a
+/// time.
 fn recorded_of_sleeps(test: &str, kind: &str, capability: &str) -> Option<Vec<Vec<i64>>> {
     if is_missing(test, capability) {
         return None;
@@ -667,10 +669,10 @@ fn klog_8_functions_of_the_kernel_log_their_arguments_and_results() {
     }
 }
 
-/// The kernel's mutex for who interrupts all processors, a variable of its own.
+/// The mutex that the kernel takes before it interrupts all processors: a variable of its own.
 const STATIC_LOCK: &str = "membarrier_ipi_mutex";
 
-/// Whether the kernel tells where that is; says so if not.
+/// Whether the kernel says where that is; prints it if not.
 fn names_of_locks_are_there(test: &str) -> bool {
     let symbols = fs::read_to_string("/proc/kallsyms").unwrap();
     let is_there = symbols.lines().any(|line| line.split(' ').nth(2) == Some(STATIC_LOCK));
@@ -682,7 +684,7 @@ fn names_of_locks_are_there(test: &str) -> bool {
     is_there
 }
 
-/// Two threads of this process take that lock, each on a processor of its own, a number of times.
+/// Has two threads of this process, each on a processor of its own, take that lock this number of times.
 fn contend_for_static_lock(times: u32) {
     let membarrier = |command: u32| {
         // SAFETY: no memory of this process is read or written.
@@ -695,7 +697,7 @@ fn contend_for_static_lock(times: u32) {
     let work = &|processor| {
         support::pin(processor);
         arrived.fetch_add(1, Ordering::SeqCst);
-        // On its processor: only then does the other one's call interrupt it.
+        // It runs on its processor: only then does the call of the other one interrupt it.
         while arrived.load(Ordering::SeqCst) < 2 {
             std::hint::spin_loop();
         }
@@ -708,7 +710,7 @@ fn contend_for_static_lock(times: u32) {
     });
 }
 
-/// KLogger §8: a lock's name, which KLogger logs where it first meets the lock, comes from the kernel's symbols.
+/// KLogger §8: KLogger logs the name of a lock where it first meets it. Here, the name comes from the kernel's symbols.
 #[test]
 fn klog_8_contended_locks_that_are_variables_of_the_kernel_have_their_names_in_the_trace() {
     let test = "klog_8_contended_locks_that_are_variables_of_the_kernel_have_their_names_in_the_trace";
@@ -732,7 +734,7 @@ fn klog_8_contended_locks_that_are_variables_of_the_kernel_have_their_names_in_t
     });
 }
 
-/// Modules that a root file system which comes by 9p needs, one behind the other; says which are missing.
+/// Whether the modules are there that a root file system by 9p needs, one after the other; prints which are missing.
 fn modules_are_there(test: &str) -> bool {
     let own = |module: &&str| Path::new("/sys/kernel/btf").join(module).exists();
     let missing: Vec<_> = ["netfs", "9pnet", "overlay"].into_iter().filter(|module| !own(module)).collect();
@@ -745,8 +747,8 @@ fn modules_are_there(test: &str) -> bool {
     missing.is_empty()
 }
 
-/// A function of one module with a structure of another one's, a tracepoint, and a function without its types: a file is
-/// opened through all of them.
+/// A function of one module with a structure of another one, a tracepoint, and a function without types: to open a file
+/// passes all of them.
 #[test]
 fn klog_8_functions_tracepoints_and_structures_of_modules_are_recorded() {
     let test = "klog_8_functions_tracepoints_and_structures_of_modules_are_recorded";
@@ -761,7 +763,7 @@ fn klog_8_functions_tracepoints_and_structures_of_modules_are_recorded() {
         at kprobe:ovl_open when pid == {own} log ABOVE(pid)"
     );
     let Some(mut loaded) = load(test, Source::new("test", text), &[], AMPLE) else { return };
-    // Nobody else reads this one, so it comes from below.
+    // Nothing else reads this file, so it is not in memory yet, and comes from the file system below.
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../LICENSE-GPL-2.0");
     let recorded = loaded.record(|| drop(fs::read(&file).unwrap()));
     assert_eq!(recorded.lost, 0);

@@ -1,4 +1,4 @@
-//! LOG-6: processes come to their domain in the kernel, as soon as they become what a rule selects.
+//! LOG-6: the kernel puts processes into their domain as soon as they become what a rule selects.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -25,11 +25,11 @@ fn comm(pattern: &str) -> Selects {
 
 fn rename(name: &[u8]) {
     let name = CString::new(name).unwrap();
-    // SAFETY: a string that ends with zero.
+    // SAFETY: the string ends with a zero.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
 }
 
-/// Forks one that waits until it is killed with its parent; its number.
+/// Forks a process that waits until it is killed with its parent. Returns its number.
 fn fork() -> i32 {
     // SAFETY: the child only sleeps.
     match unsafe { libc::fork() } {
@@ -159,10 +159,10 @@ fn log_6_the_kernel_matches_patterns_of_paths_as_user_space_does() {
     assert!((4..all).contains(&matching), "some match and some do not: {matching} of {all}");
 }
 
-/// A program that reads its input, and has begun to.
+/// Starts a program that reads its input, and waits until it does.
 fn reading(command: &mut Command) -> process::Child {
     let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    // A parent may go on a moment before its child has become the other program.
+    // A parent may go on a moment before its child runs the other program.
     let is_asleep =
         || std::fs::read_to_string(format!("/proc/{}/syscall", child.id())).unwrap().starts_with("0 ");
     support::wait_until("the program reads", is_asleep);
@@ -241,8 +241,8 @@ fn log_13_time_before_and_after_a_change_of_domain_goes_to_each() {
     let rows = rows(&kernel, &plan, files[0]);
     for domain in [A, B, C] {
         let used = sum(&of_domain(&rows, domain));
-        // What the machine does between two instructions is not to be bounded; that nothing is in the wrong
-        // place by a part is.
+        // The time that the machine takes between two instructions has no bound. But no more than a part of the time
+        // may be in the wrong domain.
         assert!(used > PART / 2 && used < 2 * PART, "domain {domain}: {used} ns of {PART}");
     }
 }
@@ -260,7 +260,8 @@ fn log_6_every_program_has_a_domain_of_its_own_from_its_first_moment_on() {
     let known = vec![(KindOf::program(b"second"), C)];
     let division = Division { by: KindOf::Program, known, free: 100..102 };
     kernel.select(&[rule(comm("fourth"), A)], Some(&division)).unwrap();
-    // Others on this machine may take a domain meanwhile; a rule goes before, and what has none keeps its own.
+    // Other processes on this machine may take a domain meanwhile. A rule takes precedence, and a process without a
+    // domain keeps its own.
     let mut domains = Vec::new();
     for _ in 0..5 {
         child.release();

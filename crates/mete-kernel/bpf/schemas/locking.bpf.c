@@ -1,4 +1,4 @@
-#include "record.h"
+#include "record.bpf.h"
 
 /* Made from a schema by mete. Changes here are lost. */
 #ifndef METE_RECORD_HEAD

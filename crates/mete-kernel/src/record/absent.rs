@@ -1,4 +1,4 @@
-//! Points of a schema that this kernel describes and takes no programs at.
+//! Points of a schema that this kernel describes, but does not run programs at.
 
 use mete_schema::Schema;
 use mete_schema::schema::{Point, Target};
@@ -6,11 +6,11 @@ use mete_schema::schema::{Point, Target};
 use super::refusal::{NO_BREAKPOINTS, NO_FUNCTIONS};
 use crate::capability;
 
-/// So many points are named.
+/// The number of points that a sentence names.
 const NAMED: usize = 3;
 
-/// What is known of them without recording anything, a sentence for each kind. Whether programs may run at functions is
-/// found out by trying, which only those can who may load programs.
+/// Says which points cannot be recorded, as far as that is known without recording: a sentence for each kind. Whether
+/// programs may run at functions is found out by trying, which only a user can that may load programs.
 pub fn absent_points(schema: &Schema) -> Vec<String> {
     absent(&schema.points, capability::has_breakpoints(), capability::takes_functions)
 }
@@ -20,11 +20,9 @@ fn absent(
     has_breakpoints: bool,
     takes_functions: impl FnOnce() -> Option<bool>,
 ) -> Vec<String> {
-    let of = |is: fn(&Target) -> bool| -> Vec<&Target> {
-        points.iter().map(|point| &point.target).filter(|target| is(target)).collect()
-    };
-    let functions = of(|target| matches!(target, Target::Fentry(_) | Target::Fexit(_)));
-    let breakpoints = of(|target| matches!(target, Target::Kprobe(_)));
+    let functions = targets(points, |target| matches!(target, Target::Fentry(_) | Target::Fexit(_)));
+    let breakpoints = targets(points, |target| matches!(target, Target::Kprobe(_)));
+    // Not tried where no point needs it: a program would be loaded.
     let refuses_functions = !functions.is_empty() && takes_functions() == Some(false);
     let mut sentences = Vec::new();
     if refuses_functions {
@@ -37,6 +35,11 @@ fn absent(
     sentences
 }
 
+fn targets(points: &[Point], is_wanted: fn(&Target) -> bool) -> Vec<&Target> {
+    points.iter().map(|point| &point.target).filter(|target| is_wanted(target)).collect()
+}
+
+/// The first few points by name, and the number of the others.
 fn names(targets: &[&Target]) -> String {
     let named: Vec<_> = targets.iter().take(NAMED).map(ToString::to_string).collect();
     match targets.len().saturating_sub(NAMED) {
@@ -52,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn klog_8_points_that_this_kernel_takes_no_programs_at_are_told_by_kind() -> Result<(), Problems> {
+    fn klog_8_points_that_this_kernel_runs_no_programs_at_are_named_by_kind() -> Result<(), Problems> {
         let points: String =
             ["tp_btf:a", "fentry:b", "fexit:c", "kprobe:d", "kprobe:e", "kprobe:f", "kprobe:g"]
                 .map(|point| format!("at {point} log A()\n"))
@@ -66,7 +69,7 @@ mod tests {
         assert_eq!(absent(&points, true, || Some(false)), [instead(", or `kprobe:`")]);
         assert_eq!(absent(&points, false, || None), [breakpoints]);
         assert!(absent(&points, true, || Some(true)).is_empty());
-        assert!(absent(&points[..1], false, || panic!("nothing is tried for that")).is_empty());
+        assert!(absent(&points[..1], false, || panic!("nothing is tried for tracepoints")).is_empty());
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use libbpf_rs::Object;
 use mete_trace::layout::{self, area_bytes};
 use mete_trace::{Buffer, Buffers};
 
+use super::maps::{BUFFERS, with_map};
 use crate::KernelError;
 use crate::map::Mapping;
 
@@ -24,7 +25,7 @@ impl Areas {
         size_log2: u32,
         low_water_percent: u8,
     ) -> Result<Areas, KernelError> {
-        let mapping = Mapping::of_map(object, "buffers", processors * area_bytes(size_log2))?;
+        let mapping = with_map(object, BUFFERS, |map| map.mapped(processors * area_bytes(size_log2)))?;
         let areas = Areas { mapping, processors, size_log2 };
         for processor in 0..processors {
             areas.buffer(processor).initialise(processor as u32, low_water_percent);
@@ -41,8 +42,8 @@ impl Buffers for Areas {
     fn buffer(&self, processor: usize) -> Buffer<'_> {
         assert!(processor < self.processors, "there are {} buffers", self.processors);
         let bytes = area_bytes(self.size_log2);
-        // SAFETY: the mapping holds whole areas, each beginning on a page, is never null, and outlives the view;
-        // every access on this side is atomic.
+        // SAFETY: the mapping is not null, holds whole areas, of which each begins on a page, and outlives the view.
+        // Every access on this side is atomic.
         let area = unsafe {
             let area = self.mapping.base().as_ptr().byte_add(processor * bytes).cast::<AtomicU64>();
             std::slice::from_raw_parts(area, bytes / 8)
@@ -52,7 +53,7 @@ impl Buffers for Areas {
         Buffer::new(area).unwrap_or_else(|| unreachable!("the size was checked before the buffers were made"))
     }
 
-    /// The memory of eBPF maps is the kernel's own, which is never paged out.
+    /// The memory of eBPF maps belongs to the kernel and is never paged out.
     fn not_locked(&self) -> Option<String> {
         None
     }

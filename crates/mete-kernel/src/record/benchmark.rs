@@ -1,4 +1,4 @@
-//! What logging an event costs here: the generated code runs in place, many times in a row (paper §4.4).
+//! What logging an event costs on this machine: the generated code runs in place, many times in a row (paper §4.4).
 
 use std::io;
 use std::time::Duration;
@@ -8,73 +8,79 @@ use mete_schema::Schema;
 use mete_schema::generate::benchmark;
 use mete_trace::Buffers;
 
-use super::constants::{Constants, mask};
-use super::{Areas, Cache, compile};
-use crate::attach::program;
+use super::constants::{Constants, switched_on};
+use super::{Areas, Cache, compile, maps};
 use crate::load::{load_object, processors};
-use crate::{KernelError, capability, map};
+use crate::{KernelError, privilege, program};
 
-/// Buffers in which KLogger's thousand records of any size have room.
+/// The size of a buffer that has room for KLogger's thousand records, whatever their size.
 const SIZE_LOG2: u32 = 20;
-/// The shortest packet that the kernel runs a program on.
+/// The shortest packet that the kernel accepts for a test run.
 const PACKET: [u8; 14] = [0; 14];
 
-/// An event's logging code, loaded by itself with buffers that nobody else has.
+/// The logging code of one event, loaded by itself, with buffers of its own.
 pub struct Benchmark {
     object: Object,
     areas: Areas,
     event: String,
     program: String,
-    /// Records that a buffer holds.
+    /// The number of records that a buffer holds.
     room: u32,
 }
 
 impl Benchmark {
-    /// Loads the code of one event, as [`Recording::load`](super::Recording::load) loads it for several.
-    /// `text` is what [`bpf`](mete_schema::generate::bpf) made of the schema, `event` a place in [`Schema::events`].
+    /// Loads the code of one event, as [`Recording::load`](super::Recording::load) loads that of several. `text` is
+    /// what [`bpf`](mete_schema::generate::bpf) made of the schema; `event` is an index of [`Schema::events`].
     ///
     /// # Errors
     ///
     /// [`KernelError`]: privilege, type information or a compiler is missing, or the kernel refuses.
     pub fn load(schema: &Schema, text: &str, event: usize, cache: &Cache) -> Result<Benchmark, KernelError> {
-        capability::check_privilege()?;
+        privilege::check_capabilities()?;
         let (processors, program) = (processors()?, benchmark(event));
         let object = compile::object(text, cache)?;
         let constants =
             Constants { buffer_bytes: 1 << SIZE_LOG2, processors, events: &[event], domains: None };
         let object = load_object(&object, |open| constants.configure(open, |name| name == program.as_str()))?;
-        map::write_global(&object, ".bss.switches", &mask(&[event]))?;
+        maps::write(&object, maps::SWITCHES, 0, &switched_on(&[event]))?;
         let areas = Areas::new(&object, processors, SIZE_LOG2, 0)?;
         let event = &schema.events[event];
         let room = (1 << SIZE_LOG2) / event.layout.size as u32 - 1;
         Ok(Benchmark { object, areas, event: event.name.clone(), program, room })
     }
 
-    /// Logs the event so many times with dummy data, and answers with the mean of what one time took, in whole
-    /// nanoseconds.
+    /// Logs the event this number of times, with dummy data. Returns the mean time of one, in whole nanoseconds.
     ///
-    /// The call of the program is in it, which is a few nanoseconds. What is not: how the kernel comes from what happens
-    /// to a program, and how the program finds out what is to be logged.
+    /// This includes the call of the program, which takes a few nanoseconds. It does not include the kernel's way from
+    /// what happens to the program, nor the program's way to the values that are logged.
     ///
     /// # Errors
     ///
     /// [`KernelError::Benchmark`] if the kernel does not run the program.
     pub fn run(&self, iterations: u32) -> Result<u64, KernelError> {
-        let failed = |source| KernelError::Benchmark { event: self.event.clone(), source };
-        let absent = || failed(libbpf_rs::Error::from(io::Error::from(io::ErrorKind::NotFound)));
-        let program = program(&self.object, &self.program).ok_or_else(absent)?;
+        let time = self.time(iterations);
+        let time = time.map_err(|source| KernelError::Benchmark { event: self.event.clone(), source })?;
+        Ok((time / iterations.max(1)).as_nanos() as u64)
+    }
+
+    /// The time that this number of runs takes.
+    fn time(&self, iterations: u32) -> libbpf_rs::Result<Duration> {
+        let program = program::find(&self.object, &self.program);
+        let program = program.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
         let (mut left, mut passed) = (iterations, Duration::ZERO);
         while left > 0 {
+            // As many as a buffer has room for: a full one would be measured instead.
             let repeat = left.min(self.room);
             self.empty();
             let input = ProgramInput { data_in: Some(&PACKET), repeat, ..ProgramInput::default() };
-            passed += program.test_run(input).map_err(failed)?.duration * repeat;
+            // The kernel reports the mean of a test run.
+            passed += program.test_run(input)?.duration * repeat;
             left -= repeat;
         }
-        Ok((passed / iterations.max(1)).as_nanos() as u64)
+        Ok(passed)
     }
 
-    /// It may have run on any processor.
+    /// Empties all buffers, for the program may have run on any processor.
     fn empty(&self) {
         (0..self.areas.processors()).for_each(|processor| self.areas.buffer(processor).restart(0));
     }

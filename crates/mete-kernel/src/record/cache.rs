@@ -1,6 +1,6 @@
-//! Compiled programs, kept for the next time. They are loaded into the kernel, so nothing is believed that another user
-//! could have put there: the directory is found part by part, each part is this user's or root's and nobody else may
-//! exchange it, and what is read is what was looked at.
+//! Compiled programs, kept for the next time. They are loaded into the kernel, so this reads nothing that another user
+//! could have put there. It opens the path of the directory part by part. Each part belongs to this user or to root,
+//! and no other user may exchange it. The file that is read is the one that was checked.
 
 use std::env;
 use std::ffi::OsStr;
@@ -16,26 +16,27 @@ use rustix::process::geteuid;
 
 use crate::KernelError;
 
-/// Where root's are. What the environment calls the home may be the one of the user who called `sudo`.
+/// The base of root's directory. It is not in the home that the environment names, because that may be the home of the
+/// user who called `sudo`.
 const OF_ROOT: &str = "/var/cache";
-/// What others must not be able to do with the directory, and with what is in it.
+/// The rights that other users must not have to the directory.
 const NOT_OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
 
-/// A directory that nobody but its user can enter: what is in it is loaded into the kernel.
+/// A directory that only its user can enter, because the files in it are loaded into the kernel.
 #[derive(Clone, Debug)]
 pub struct Cache {
-    /// The first one of these that can be believed.
+    /// Candidates. The first one that can be trusted is used.
     places: Vec<PathBuf>,
 }
 
 impl Cache {
-    /// This directory. It is made when something is to be kept.
+    /// A cache in this directory, which is made when there is something to keep.
     pub fn at(path: impl Into<PathBuf>) -> Cache {
         Cache { places: vec![path.into()] }
     }
 
-    /// The user's: `mete/programs` in `XDG_CACHE_HOME`, or else in `~/.cache`; root's in `/var/cache`, where the
-    /// environment does not name another directory that is root's all the way down to it.
+    /// The user's cache: `mete/programs` in `XDG_CACHE_HOME`, or else in `~/.cache`. That of root is in `/var/cache`,
+    /// unless the environment names a directory that belongs to root, together with all those above it.
     pub fn of_user() -> Cache {
         let named = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         Cache::of(geteuid().is_root(), named, env::home_dir())
@@ -52,7 +53,7 @@ impl Cache {
         Cache { places: bases.into_iter().map(|base| base.join("mete/programs")).collect() }
     }
 
-    /// What is kept under this key, or what is made in an empty directory and kept from now on.
+    /// The object that is kept under this key. If there is none, `make` makes it in an empty directory, and it is kept.
     pub(super) fn get(
         &self,
         key: u64,
@@ -65,6 +66,7 @@ impl Cache {
             return Ok(object);
         }
         let scratch = Scratch::new(&folder).map_err(failed)?;
+        // The error of the empty directory is replaced: it would name a path that is gone.
         let object = make(&scratch.folder.path()).map_err(|error| match error {
             KernelError::Cache { source, .. } => failed(source),
             error => error,
@@ -73,28 +75,24 @@ impl Cache {
         Ok(object)
     }
 
-    /// The directory, and its path for people.
+    /// The directory, and its path for messages.
     fn open(&self) -> Result<(Folder, &Path), KernelError> {
-        let opened = self.places.iter().map(|path| match prepare(path) {
-            Ok(folder) => Ok((folder, path.as_path())),
-            Err(source) => Err(KernelError::Cache { path: path.clone(), source }),
-        });
-        let mut refused = None;
-        for place in opened {
-            match place {
-                Ok(place) => return Ok(place),
-                Err(error) => refused = Some(error),
+        let mut refused = (OF_ROOT.into(), io::ErrorKind::NotFound.into());
+        for path in &self.places {
+            match prepare(path) {
+                Ok(folder) => return Ok((folder, path)),
+                Err(source) => refused = (path.clone(), source),
             }
         }
-        Err(refused.unwrap_or_else(|| KernelError::Cache {
-            path: OF_ROOT.into(),
-            source: io::ErrorKind::NotFound.into(),
-        }))
+        let (path, source) = refused;
+        Err(KernelError::Cache { path, source })
     }
 }
 
+/// Makes or opens the directory, and checks who can enter it.
 fn prepare(path: &Path) -> io::Result<Folder> {
     let (folder, _) = Folder::make(path, Trust::Own, Mode::RWXU)?;
+    // By its descriptor: the path could mean another directory by now.
     let found = fstat(&folder)?;
     let mode = Mode::from_raw_mode(found.st_mode);
     if found.st_uid == geteuid().as_raw() && !mode.intersects(NOT_OTHERS) {
@@ -103,13 +101,13 @@ fn prepare(path: &Path) -> io::Result<Folder> {
     Err(io::Error::other("others can enter it, or it is not this user's; remove it, or chmod it to 0700"))
 }
 
-/// Reads what was looked at.
+/// The bytes of a file in the cache; `None` if there is none. The descriptor that is checked is the one that is read.
 fn kept(folder: &Folder, name: &OsStr) -> io::Result<Option<Vec<u8>>> {
     let Some(entry) = folder.entry(name)? else { return Ok(None) };
-    let is_believed = entry.kind() == FileType::RegularFile
+    let is_trusted = entry.kind() == FileType::RegularFile
         && entry.is_own()
         && !entry.mode().intersects(Mode::WGRP | Mode::WOTH);
-    if !is_believed {
+    if !is_trusted {
         let why =
             format!("{} in it is no file of this user, or others can write it; remove it", name.display());
         return Err(io::Error::other(why));
@@ -119,12 +117,13 @@ fn kept(folder: &Folder, name: &OsStr) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(object))
 }
 
-/// An object and a sum of it: a machine that loses its power may leave a part of a file under the name of the whole.
+/// An object with a checksum at its end. A machine that loses its power may leave a part of a file under the name of
+/// the whole.
 fn sealed(object: &[u8]) -> Vec<u8> {
     [object, &sum(object).to_le_bytes()].concat()
 }
 
-/// The object; `None` for what is damaged, which is made anew.
+/// The object without its checksum; `None` if it is damaged, so that it is made anew.
 fn unsealed(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     let (object, end) = bytes.split_last_chunk()?;
     if u64::from_le_bytes(*end) != sum(object) {
@@ -134,24 +133,25 @@ fn unsealed(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Against mistakes only. Where it changes with the standard library, everything is compiled once more.
+/// A checksum against mistakes, not against attacks. If it changes with the standard library, everything is compiled
+/// once more.
 fn sum(object: &[u8]) -> u64 {
     let mut hash = DefaultHasher::new();
     object.hash(&mut hash);
     hash.finish()
 }
 
-/// Whoever reads it sees all of it.
+/// Writes a file under another name first, and renames it, so that a reader always sees the whole file.
 fn keep(folder: &Folder, name: &str, work: &str, object: &[u8]) -> io::Result<()> {
     let whole = format!("{work}.o");
-    // What a killed process of this number left.
+    // A process of the same number may have been killed, and have left one.
     let _ = folder.remove(&whole);
     let written = folder.create(&whole, Mode::RUSR | Mode::WUSR).and_then(|mut file| file.write_all(object));
     let kept = written.and_then(|()| folder.rename(&whole, name));
     kept.inspect_err(|_| drop(folder.remove(&whole)))
 }
 
-/// A directory for one compilation, gone at its end.
+/// A directory for one compilation, which is removed at its end.
 struct Scratch {
     folder: Folder,
     name: String,
@@ -163,7 +163,7 @@ impl Scratch {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let nth = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("work-{}-{nth}", process::id());
-        // What a killed process of this number left.
+        // A process of the same number may have been killed, and have left one.
         let _ = std::fs::remove_dir_all(inside.path().join(&name));
         let folder = inside.create_folder(&name, Mode::RWXU)?;
         Ok(Scratch { folder, inside: inside.path().join(&name), name })
@@ -183,15 +183,16 @@ mod tests {
 
     use super::*;
 
-    struct Place(PathBuf);
+    /// A directory that is removed at the end of its test.
+    struct TestFolder(PathBuf);
 
-    impl Place {
-        fn new(test: &str) -> Place {
-            Place(env::temp_dir().join(format!("mete-cache-{}-{test}", process::id())))
+    impl TestFolder {
+        fn new(test: &str) -> TestFolder {
+            TestFolder(env::temp_dir().join(format!("mete-cache-{}-{test}", process::id())))
         }
     }
 
-    impl Drop for Place {
+    impl Drop for TestFolder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn klog_8_compiled_programs_are_made_once_and_only_their_user_can_enter() -> Result<(), KernelError> {
-        let place = Place::new("once");
+        let place = TestFolder::new("once");
         let cache = Cache::at(place.0.join("a/b"));
         let make = |_: &Path| Ok(b"object".to_vec());
         assert_eq!(cache.get(7, make)?, b"object");
@@ -217,7 +218,7 @@ mod tests {
 
     #[test]
     fn klog_8_a_compiled_program_that_is_damaged_is_made_anew() -> io::Result<()> {
-        let place = Place::new("damaged");
+        let place = TestFolder::new("damaged");
         let cache = Cache::at(place.0.join("a"));
         let make = |_: &Path| Ok(b"object".to_vec());
         let file = place.0.join("a").join(format!("{:016x}.o", 7));
@@ -232,7 +233,7 @@ mod tests {
 
     #[test]
     fn klog_8_compiled_programs_are_not_taken_from_where_others_may_write() -> io::Result<()> {
-        let place = Place::new("others");
+        let place = TestFolder::new("others");
         fs::create_dir(&place.0)?;
         fs::set_permissions(&place.0, fs::Permissions::from_mode(0o777))?;
         let error = Cache::at(&place.0).get(7, |_| panic!("nothing is made there"));
@@ -249,25 +250,25 @@ mod tests {
             );
             return Ok(());
         }
-        let place = Place::new("foreign");
+        let place = TestFolder::new("foreign");
         let (home, own) = (place.0.join("home"), place.0.join("own"));
         let foreign = home.join(".cache/mete/programs");
         fs::create_dir_all(&foreign)?;
         fs::set_permissions(&foreign, fs::Permissions::from_mode(0o700))?;
         fs::write(foreign.join(format!("{:016x}.o", 7)), "foreign")?;
-        // All of it is root's, but for the folder in which that user can exchange it for anything.
+        // All of it belongs to root, except the folder in which that user can exchange it for something else.
         chown(&home, Some(NOBODY), Some(NOBODY))?;
         let refused = Cache::at(&foreign).get(7, |_| panic!("nothing is made there")).unwrap_err();
         assert!(refused.to_string().contains("home is another user's"), "{refused}");
         let cache = Cache { places: vec![foreign, own.clone()] };
         assert_eq!(cache.get(7, |_| Ok(b"own".to_vec())).unwrap(), b"own");
         assert!(own.join(format!("{:016x}.o", 7)).is_file());
-        // Nor through a link of that user, nor what that user owns.
+        // It follows no link of that user either, and takes no file that the user owns.
         symlink(&own, place.0.join("link"))?;
         std::os::unix::fs::lchown(place.0.join("link"), Some(NOBODY), Some(NOBODY))?;
-        assert!(Cache::at(place.0.join("link")).get(7, |_| panic!("it is not believed")).is_err());
+        assert!(Cache::at(place.0.join("link")).get(7, |_| panic!("it is not trusted")).is_err());
         chown(own.join(format!("{:016x}.o", 7)), Some(NOBODY), None)?;
-        let refused = cache.get(7, |_| panic!("it is not believed")).unwrap_err();
+        let refused = cache.get(7, |_| panic!("it is not trusted")).unwrap_err();
         assert!(refused.to_string().contains("is no file of this user"), "{refused}");
         Ok(())
     }

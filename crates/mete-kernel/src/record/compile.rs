@@ -1,4 +1,5 @@
-//! From the text of a schema's programs to an object: the shipped schemata's are embedded, others are compiled here.
+//! From the text of a schema's programs to an object. Those of the shipped schemata are embedded, others are compiled
+//! here.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -12,19 +13,19 @@ use libbpf_rs::libbpf_sys::API_HEADERS;
 use super::{Cache, shipped};
 use crate::KernelError;
 
-/// What programs include, beside the loader library's own headers.
+/// The headers that programs include, apart from those of the loader library.
 const HEADERS: [(&str, &str); 6] = [
     ("types.h", include_str!("../../bpf/types.h")),
-    ("domain_table.h", include_str!("../../bpf/domain_table.h")),
-    ("record.h", include_str!("../../bpf/record.h")),
+    ("domain_table.bpf.h", include_str!("../../bpf/domain_table.bpf.h")),
+    ("record.bpf.h", include_str!("../../bpf/record.bpf.h")),
     ("usdt.h", include_str!("../../bpf/usdt.h")),
     ("linux/errno.h", ""),
     ("mete_trace.h", include_str!("../../../mete-trace/include/mete_trace.h")),
 ];
-/// Tried in this order where `CLANG` does not say which.
+/// The compilers that are tried, in this order, unless `CLANG` names one.
 const COMPILERS: [&str; 7] =
     ["clang-19", "clang", "clang-21", "clang-20", "clang-18", "clang-17", "clang-16"];
-/// Where it ends by a fault of its own, clang would leave files for whoever looks for that.
+/// `-fno-crash-diagnostics`, because clang would otherwise leave files behind when it crashes.
 const ARGUMENTS: [&str; 10] = [
     "-target",
     "bpf",
@@ -39,7 +40,7 @@ const ARGUMENTS: [&str; 10] = [
 ];
 /// The oldest one that compiles these programs.
 const OLDEST: u32 = 16;
-/// As the loader library's headers name the machine.
+/// How the headers of the loader library call this machine.
 #[cfg(target_arch = "x86_64")]
 const TARGET: &str = "-D__TARGET_ARCH_x86";
 #[cfg(not(target_arch = "x86_64"))]
@@ -47,7 +48,7 @@ const TARGET: &str = "-D__TARGET_ARCH_other";
 
 /// The programs as a file that can be compiled.
 pub fn source(text: &str) -> String {
-    format!("#include \"record.h\"\n\n{text}")
+    format!("#include \"record.bpf.h\"\n\n{text}")
 }
 
 /// The object of these programs.
@@ -61,7 +62,7 @@ pub(super) fn object(text: &str, cache: &Cache) -> Result<Cow<'static, [u8]>, Ke
     Ok(Cow::Owned(object))
 }
 
-/// A compiler that can be run.
+/// A compiler that this machine has.
 struct Compiler {
     name: OsString,
     version: Vec<u8>,
@@ -82,33 +83,31 @@ impl Compiler {
         Err(KernelError::NoCompiler { compiler: name.display().to_string(), source })
     }
 
-    /// Changes with whatever changes the object. Against mistakes only: the cache belongs to its user alone.
+    /// A number that changes with everything that changes the object. It protects against mistakes, not against
+    /// attacks: the cache belongs to its user alone.
     fn key(&self, source: &str) -> u64 {
         let mut hash = DefaultHasher::new();
         (source, &self.version, ARGUMENTS, HEADERS, API_HEADERS).hash(&mut hash);
         hash.finish()
     }
 
-    /// Compiles in a directory that is empty.
+    /// Compiles in an empty directory.
     fn compile(&self, source: &str, place: &Path) -> Result<Vec<u8>, KernelError> {
         let failed = |source| KernelError::Cache { path: place.to_owned(), source };
         write_all(place, source).map_err(failed)?;
-        let output = Command::new(&self.name)
-            .args(ARGUMENTS)
-            .current_dir(place)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|source| KernelError::NoCompiler {
-                compiler: self.name.display().to_string(),
-                source,
-            })?;
+        let mut command = Command::new(&self.name);
+        let output = command.args(ARGUMENTS).current_dir(place).stdin(Stdio::null()).output();
+        let output = output.map_err(|source| KernelError::NoCompiler {
+            compiler: self.name.display().to_string(),
+            source,
+        })?;
         if !output.status.success() {
             return Err(self.refusal(&String::from_utf8_lossy(&output.stderr)));
         }
         fs::read(place.join("programs.bpf.o")).map_err(failed)
     }
 
-    /// Why it does not compile what was made from a schema.
+    /// Why it does not compile the programs of a schema.
     fn refusal(&self, said: &str) -> KernelError {
         if TOO_LARGE.iter().any(|words| said.contains(words)) {
             return KernelError::TooLarge;
@@ -120,16 +119,17 @@ impl Compiler {
         KernelError::Compiler { compiler: self.name.display().to_string(), why, said }
     }
 
-    /// 19, of `Debian clang version 19.1.7 (3+b1)`.
+    /// The main version: 19 for `Debian clang version 19.1.7 (3+b1)`.
     fn major(&self) -> Option<u32> {
         let text = String::from_utf8_lossy(&self.version);
         text.split_once("version ")?.1.split('.').next()?.parse().ok()
     }
 }
 
-/// How clang says that a program is too large, for a jump or for the stack.
+/// How clang says that a program is too large for a jump or for the stack.
 const TOO_LARGE: [&str; 3] = ["Branch target out of insn range", "BPF stack limit", "stack size exceeds"];
 
+/// Writes the source and all headers that it includes.
 fn write_all(place: &Path, source: &str) -> io::Result<()> {
     for directory in ["bpf", "linux"] {
         fs::create_dir(place.join(directory))?;
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn klog_8_compiler_that_is_new_enough_is_not_told_to_be_too_old() {
+    fn klog_8_a_compiler_that_is_new_enough_is_not_called_too_old() {
         let said = |version, said| clang(version).refusal(said).to_string();
         let new = "Debian clang version 19.1.7 (3+b1)\nTarget: x86_64-pc-linux-gnu";
         let old = "Ubuntu clang version 14.0.0-1ubuntu1.1";
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Programs for a kernel with one tracepoint, at which nothing but the first event is logged.
+    /// Programs for a kernel that has one tracepoint. Only the first event is logged there.
     fn text(schema: &str) -> Result<String, Box<dyn Error>> {
         let mut kernel = Fake::default();
         kernel.add_tracepoint("sched_switch", &[("preempt", Type::Int(Int::signed(32)))]);

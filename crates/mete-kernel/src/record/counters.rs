@@ -1,21 +1,22 @@
 //! The virtual counters of a schema: performance counters of each processor (paper §4.1).
 
 use std::fs;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use libbpf_rs::Object;
 use mete_schema::counter::Perf;
 use mete_schema::known::Known;
 use mete_schema::{Checked, Schema};
 
-use super::tell_counter;
+use super::maps;
 use crate::counter::Counter;
+use crate::skeleton::numbers::mete_recording_limit;
 use crate::{KernelError, perf};
 
-/// `counter0` to `counter15`.
-pub(super) const MOST: usize = 16;
+/// The number of virtual counters: `counter0` to `counter15`.
+pub(super) const MOST: usize = mete_recording_limit::METE_VIRTUAL_COUNTERS.0 as usize;
 
-/// The names that this machine goes by, the best one first.
+/// The names by which a schema can mean this machine, the most specific one first.
 fn machine() -> Vec<&'static str> {
     let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let makers = [("AuthenticAMD", "AMD"), ("GenuineIntel", "Intel")];
@@ -27,26 +28,27 @@ fn machine() -> Vec<&'static str> {
 pub(super) fn wanted(schema: &Schema, checked: &Checked) -> Result<Vec<(u8, Counter)>, KernelError> {
     let machine = machine();
     let bindings = schema.bindings_for(&machine);
-    let asked = (0..MOST as u8).filter(|number| checked.uses(Known::Counter(*number)));
-    let find = |number| {
+    let mut wanted = Vec::new();
+    for number in (0..MOST as u8).filter(|number| checked.uses(Known::Counter(*number))) {
         let binding = bindings.iter().find(|binding| binding.number == number);
         let name = binding.and_then(|binding| perf_name(binding.counter.perf, &machine));
-        let unbound = || KernelError::Unbound { number, machine: machine.join(", ") };
-        Ok((number, name.ok_or_else(unbound)?.parse()?))
-    };
-    asked.map(find).collect()
+        let name = name.ok_or_else(|| KernelError::Unbound { number, machine: machine.join(", ") })?;
+        wanted.push((number, name.parse()?));
+    }
+    Ok(wanted)
 }
 
-/// What the schema's points ask for and this machine cannot count, a sentence each.
+/// The counters that the schema's points ask for and this machine lacks: a sentence for each.
 pub fn absent_counters(schema: &Schema, checked: &Checked) -> Vec<String> {
     let counters = match wanted(schema, checked) {
         Ok(counters) => counters,
         Err(error) => return vec![error.to_string()],
     };
-    let open = |(_, counter): &(u8, Counter)| perf::open_counter(counter, 0).err();
-    counters.iter().filter_map(open).map(|error| error.to_string()).collect()
+    let absent = counters.iter().filter_map(|(_, counter)| perf::open_counter(counter, 0).err());
+    absent.map(|error| error.to_string()).collect()
 }
 
+/// The name of a counter for the perf tool; `None` for a maker of processors that the schema language does not know.
 fn perf_name(perf: Perf, machine: &[&str]) -> Option<&'static str> {
     match perf {
         Perf::Everywhere(name) => Some(name),
@@ -56,7 +58,7 @@ fn perf_name(perf: Perf, machine: &[&str]) -> Option<&'static str> {
     }
 }
 
-/// Opens them on every processor that runs; they count as long as what is returned lives.
+/// Opens the counters on every processor that is online. They count as long as the returned descriptors live.
 pub(super) fn open(
     object: &Object,
     counters: &[(u8, Counter)],
@@ -66,7 +68,9 @@ pub(super) fn open(
     for (number, counter) in counters {
         for processor in perf::online_processors(processors) {
             let event = perf::open_counter(counter, processor)?;
-            tell_counter(object, usize::from(*number) * processors + processor, &event)?;
+            // Where `mete_counter` of bpf/record.bpf.h looks for it.
+            let at = usize::from(*number) * processors + processor;
+            maps::write(object, maps::COUNTERS, at as u32, &(event.as_raw_fd() as u32))?;
             open.push(event);
         }
     }

@@ -1,5 +1,5 @@
-//! Recording by schema: programs that are generated from a schema write its events into recording buffers, one
-//! for each processor, which the recorder of `mete-trace` maps and empties.
+//! Recording by schema: programs that are generated from a schema write its events into recording buffers. Each
+//! processor has one; the recorder of `mete-trace` reads and empties them.
 //!
 //! ```text
 //!   Schema, text of its programs ──▶ compile ──▶ load ──▶ buffers ──▶ attach ──▶ detach ──▶ drop
@@ -17,12 +17,13 @@ mod cache;
 mod compile;
 mod constants;
 mod counters;
+mod maps;
 mod refusal;
 mod shipped;
 mod switch;
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,9 +34,9 @@ use mete_schema::schema::Target;
 use mete_schema::{Checked, Schema, generate};
 use mete_trace::layout;
 
-use crate::attach::{attach_to_event, program};
 use crate::load::{Quiet, load_object, processors};
-use crate::{DomainTable, KernelError, capability, map, missed, perf, tracefs};
+use crate::program::attach_to_event;
+use crate::{DomainTable, KernelError, missed, perf, privilege, program, tracefs};
 
 pub use absent::absent_points;
 pub use areas::Areas;
@@ -46,39 +47,39 @@ use constants::Constants;
 pub use counters::absent_counters;
 use switch::Switches;
 
-/// The largest buffer of a processor, 2^28 bytes: programs cannot reach further into a map.
+/// The binary logarithm of the largest buffer of a processor: programs cannot reach further into a map.
 pub const MAX_SIZE_LOG2: u32 = 28;
 
-/// How something is recorded.
+/// What is recorded, and into which buffers.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The events that may be recorded, for which there is code: their places in the schema.
+    /// The events that may be recorded, as indices of [`Schema::events`]. Only they have code.
     pub events: Vec<usize>,
     /// Bytes of each processor's buffer: a power of two.
     pub buffer_bytes: u64,
     /// The low-water mark, for the flush threads.
     pub low_water_percent: u8,
-    /// Who is in which domain: the kernel component's table, which it keeps up to date as long as it is loaded.
-    /// Without one, everybody is in domain 0.
+    /// The table of the kernel component from task to domain. It is kept up to date as long as the component is loaded.
+    /// Without it, every task is in domain 0.
     pub domains: Option<Arc<DomainTable>>,
 }
 
 /// Loaded programs of a schema. Dropping it detaches and unloads everything.
 pub struct Recording {
-    // Fields are dropped in this order: nothing runs any more before what it reads is gone.
-    /// Those of `points`, one each where it is attached.
+    // Fields are dropped in this order: first nothing runs any more, then what the programs read is gone.
+    /// One for each of `points`, if it is attached.
     links: Vec<Option<Link>>,
     _counters: Vec<OwnedFd>,
-    points: Vec<Point>,
-    /// What [`Recording::attach`] switches on.
+    points: Vec<PointProgram>,
+    /// The events that [`Recording::attach`] switches on.
     events: Vec<usize>,
     object: Object,
     switches: Switches,
     areas: Arc<Areas>,
 }
 
-/// A program and its place.
-struct Point {
+/// The program of a point of the schema.
+struct PointProgram {
     program: String,
     target: Target,
     events: Vec<usize>,
@@ -99,8 +100,9 @@ impl Recording {
         cache: &Cache,
     ) -> Result<Recording, KernelError> {
         let size_log2 = size_log2(settings.buffer_bytes)?;
+        // Before the privilege is checked: every user learns that a schema has nothing to record.
         let points = wanted(schema, &settings.events)?;
-        capability::check_privilege()?;
+        privilege::check_capabilities()?;
         let processors = processors()?;
         let counters = counters::wanted(schema, checked)?;
         let object = compile::object(text, cache)?;
@@ -122,29 +124,30 @@ impl Recording {
         Ok(Recording { links, _counters: open, points, events, object, switches, areas })
     }
 
-    /// The buffers. They may be kept for longer than the programs.
+    /// The buffers. They may outlive the programs.
     pub fn buffers(&self) -> Arc<Areas> {
         Arc::clone(&self.areas)
     }
 
-    /// From now on all of [`Settings::events`] are recorded, all kinds of them from one moment on.
+    /// From now on, all of [`Settings::events`] are recorded; all kinds of them from the same moment on.
     ///
     /// # Errors
     ///
-    /// [`KernelError::Point`] for the first place that refuses; then nothing is attached.
+    /// [`KernelError::Point`] for the first point that is refused; then nothing is attached.
     pub fn attach(&mut self) -> Result<(), KernelError> {
         self.switch(&self.events.clone())
     }
 
-    /// From now on nothing is, of all kinds of events at once. The programs stay attached as long as a process that was
-    /// forked meanwhile, and has not called exec, holds their links, too.
+    /// From now on, nothing is recorded; all kinds of events end at the same moment. The programs stay attached as long
+    /// as a process holds their links, too: one that was forked meanwhile and has not called exec.
     pub fn detach(&mut self) {
-        self.switches.tell(&[]);
+        // First, because the links are closed one by one.
+        self.switches.write(&[]);
         self.links.fill_with(|| None);
     }
 
-    /// Runs of the programs that the kernel left out because an interrupt came to the same place in the middle of
-    /// one: what they would have recorded has no serial number. Kernels before 5.12 do not count them.
+    /// The number of runs of the programs that the kernel left out because an interrupt came to the same point in the
+    /// middle of a run. What they would have recorded has no serial number. Kernels before 5.12 do not count them.
     ///
     /// # Errors
     ///
@@ -167,23 +170,28 @@ pub fn possible_processors() -> Result<usize, KernelError> {
 ///
 /// # Errors
 ///
-/// [`KernelError::BufferSize`] if a buffer cannot have so many bytes.
+/// [`KernelError::BufferSize`] if a buffer cannot have this number of bytes.
 pub fn size_log2(bytes: u64) -> Result<u32, KernelError> {
     let log2 = bytes.checked_ilog2().filter(|log2| 1 << log2 == bytes);
     log2.filter(|log2| (layout::MIN_SIZE_LOG2..=MAX_SIZE_LOG2).contains(log2))
         .ok_or(KernelError::BufferSize(bytes))
 }
 
-/// The places where any of the events is logged.
-fn wanted(schema: &Schema, events: &[usize]) -> Result<Vec<Point>, KernelError> {
-    let logs_any =
-        |program: &generate::Program<'_>| program.events.iter().any(|event| events.contains(event));
-    let point = |program: generate::Program<'_>| Point {
-        program: program.name,
-        target: program.target.clone(),
-        events: program.events,
-    };
-    let points: Vec<_> = programs(schema).into_iter().filter(logs_any).map(point).collect();
+impl PointProgram {
+    fn of(program: generate::Program<'_>) -> PointProgram {
+        PointProgram { program: program.name, target: program.target.clone(), events: program.events }
+    }
+
+    /// Whether it logs any of these events.
+    fn logs_any(&self, events: &[usize]) -> bool {
+        self.events.iter().any(|event| events.contains(event))
+    }
+}
+
+/// The points where any of the events is logged.
+fn wanted(schema: &Schema, events: &[usize]) -> Result<Vec<PointProgram>, KernelError> {
+    let points = programs(schema).into_iter().map(PointProgram::of);
+    let points: Vec<_> = points.filter(|point| point.logs_any(events)).collect();
     if schema.events.is_empty() {
         return Err(KernelError::NoEvents);
     }
@@ -194,25 +202,28 @@ fn wanted(schema: &Schema, events: &[usize]) -> Result<Vec<Point>, KernelError> 
     Ok(points)
 }
 
-fn attach(object: &Object, point: &Point, programs: &Programs) -> Result<Link, KernelError> {
-    let failed = |source| refusal::not_attached(&point.target, source);
+fn attach(object: &Object, point: &PointProgram, programs: &Programs) -> Result<Link, KernelError> {
+    // The error says what is missing; what the loader library guesses must not reach the terminal.
     let _quiet = Quiet::begin();
-    let absent = || failed(libbpf_rs::Error::from(io::Error::from(io::ErrorKind::NotFound)));
-    let program = program(object, &point.program).ok_or_else(absent)?;
+    let Some(program) = program::find(object, &point.program) else {
+        let absent = io::Error::from(io::ErrorKind::NotFound);
+        return Err(refusal::not_attached(&point.target, absent.into()));
+    };
     let link = match &point.target {
-        Target::Tracepoint { group, name } => attach_to_event(program, open_tracepoint(group, name)?),
+        Target::Tracepoint { group, name } => attach_to_event(&program, open_tracepoint(group, name)?),
         Target::Uprobe { path, symbol } => attach_to_function(&program, programs, path, symbol, false)?,
         Target::Uretprobe { path, symbol } => attach_to_function(&program, programs, path, symbol, true)?,
         Target::Usdt { path, provider, name } => program.attach_usdt(EVERY_PROCESS, path, provider, name),
         _ => program.attach(),
     };
-    link.map_err(failed)
+    link.map_err(|source| refusal::not_attached(&point.target, source))
 }
 
-/// Processes that run a program later are among them.
+/// The number that stands for all processes, those included that start the program later.
 const EVERY_PROCESS: i32 = -1;
 
-/// By its place in the file: the loader library would look only for symbols, and has no words for what it misses.
+/// Attaches to a function by its offset in the file. The loader library would look only for symbols, and its errors
+/// would not say what is missing.
 fn attach_to_function(
     program: &ProgramMut<'_>,
     programs: &Programs,
@@ -225,15 +236,12 @@ fn attach_to_function(
     Ok(program.attach_uprobe_with_opts(EVERY_PROCESS, path, offset as usize, options))
 }
 
-/// By its number: the loader library would want the tracing file system to be mounted.
+/// Opens a tracepoint by its number. The loader library would need the tracing file system to be mounted.
 fn open_tracepoint(group: &str, name: &str) -> Result<OwnedFd, KernelError> {
     let id = tracefs::tracepoint_id(&format!("{group}/{name}"))?;
-    let failed = |source| KernelError::PerfEvent { event: "of a tracepoint", processor: 0, source };
-    perf::open_tracepoint(id).map_err(failed)
-}
-
-/// Tells the programs where a counter is.
-fn tell_counter(object: &Object, at: usize, event: &OwnedFd) -> Result<(), KernelError> {
-    let fd = event.as_fd().as_raw_fd() as u32;
-    map::write(object, "counters", &(at as u32).to_ne_bytes(), &fd.to_ne_bytes())
+    perf::open_tracepoint(id).map_err(|source| KernelError::PerfEvent {
+        event: "of a tracepoint",
+        processor: 0,
+        source,
+    })
 }

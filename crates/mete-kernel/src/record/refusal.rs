@@ -1,40 +1,37 @@
-//! What the kernel refuses, in the words of whoever wrote the schema.
+//! What the kernel refuses, in the words of the schema.
 
 use mete_schema::schema::Target;
 
-use super::Point;
+use super::PointProgram;
 use crate::KernelError;
 
-/// Why nothing is recorded by `kprobe:`.
+/// Why `kprobe:` records nothing.
 pub(super) const NO_BREAKPOINTS: &str =
     "this kernel has no breakpoints (kprobes) for programs, see mete doctor";
-/// Why nothing is recorded by `fentry:` and `fexit:`.
+/// Why `fentry:` and `fexit:` record nothing.
 pub(super) const NO_FUNCTIONS: &str =
     "this kernel lets no program run where its functions begin or end, see mete doctor";
 
-/// Why the programs are refused, by the point whose program it is.
-pub(super) fn explain(error: KernelError, points: &[Point]) -> KernelError {
+/// Explains why the kernel refuses the programs: the error names the point whose program it is.
+pub(super) fn explain(error: KernelError, points: &[PointProgram]) -> KernelError {
     let KernelError::Refused { detail, source } = error else { return error };
-    let of_point = points.iter().find(|point| detail.contains(&format!("prog '{}'", point.program)));
-    match of_point {
-        Some(point) => {
-            let point_name = point.target.to_string();
-            match known(&point.target, &detail) {
-                // The loader guesses at other reasons.
-                Some(why) => KernelError::RefusedPoint { point: point_name, why, detail: String::new() },
-                None => {
-                    let why = verdict(&detail).map(by_verifier).unwrap_or_else(|| source.to_string());
-                    KernelError::RefusedPoint { point: point_name, why, detail }
-                }
-            }
+    let refused = points.iter().find(|point| detail.contains(&format!("prog '{}'", point.program)));
+    let Some(PointProgram { target, .. }) = refused else { return KernelError::Refused { detail, source } };
+    let point = target.to_string();
+    match known(target, &detail) {
+        // Without what the loader library says: it guesses at other reasons.
+        Some(why) => KernelError::RefusedPoint { point, why, detail: String::new() },
+        None => {
+            let why = verdict(&detail).map(by_verifier).unwrap_or_else(|| source.to_string());
+            KernelError::RefusedPoint { point, why, detail }
         }
-        None => KernelError::Refused { detail, source },
     }
 }
 
-/// Why a program cannot be attached to its point.
+/// Explains why a program cannot be attached to its point.
 pub(super) fn not_attached(target: &Target, source: libbpf_rs::Error) -> KernelError {
     let why = match target {
+        // The schema was checked against this kernel, so the function exists, and it is kprobes that are missing.
         Target::Kprobe(_) if source.kind() == libbpf_rs::ErrorKind::NotFound => {
             format!("{NO_BREAKPOINTS}; take a tracepoint")
         }
@@ -43,35 +40,38 @@ pub(super) fn not_attached(target: &Target, source: libbpf_rs::Error) -> KernelE
     KernelError::Point { point: target.to_string(), why }
 }
 
-/// What can be the matter with a schema, or a kernel.
+/// A reason that is known to lie in the schema or in the kernel, by what the loader library said.
 fn known(target: &Target, said: &str) -> Option<String> {
-    let has = |text: &&str| said.contains(text);
     let is_of_function = matches!(target, Target::Fentry(_) | Target::Fexit(_));
     let is_typed = is_of_function || matches!(target, Target::TpBtf(_));
-    if is_of_function && ["-EPERM", "-ENOTSUPP", "-EOPNOTSUPP"].iter().any(has) {
+    if is_of_function && has_any(said, &["-EPERM", "-ENOTSUPP", "-EOPNOTSUPP"]) {
         return Some(format!("{NO_FUNCTIONS}; take a tracepoint, or `kprobe:`"));
     }
-    of_programs(is_typed, has).map(str::to_owned)
+    of_programs(is_typed, said).map(str::to_owned)
 }
 
-/// What can be the matter with a program, at whatever place.
-fn of_programs(is_typed: bool, has: impl Fn(&&str) -> bool) -> Option<&'static str> {
-    if ["BPF program is too large", "-E2BIG", "is too complex"].iter().any(&has) {
+fn has_any(said: &str, texts: &[&str]) -> bool {
+    texts.iter().any(|text| said.contains(text))
+}
+
+/// A reason that is known to lie in the program, at any kind of point.
+fn of_programs(is_typed: bool, said: &str) -> Option<&'static str> {
+    if has_any(said, &["BPF program is too large", "-E2BIG", "is too complex"]) {
         return Some(
             "what is logged there is too much for one program; log fewer events or simpler values, or some of them at another point",
         );
     }
-    if is_typed && has(&"_or_null_") {
+    if is_typed && said.contains("_or_null_") {
         return Some(
             "this kernel may hand over 0 there instead of an address that is looked through; ask first, as in `when NAME != 0`, or take `raw_tp:` of the same tracepoint, which finds 0 behind it then",
         );
     }
-    if is_typed && ["cannot access ptr member", "access beyond the end of member"].iter().any(&has) {
+    if is_typed && has_any(said, &["cannot access ptr member", "access beyond the end of member"]) {
         return Some(
             "it lets a program look into the first member of a union only; take `raw_tp:` or `kprobe:` of the same place, which read any",
         );
     }
-    let is_stack = ["combined stack size", "stack limit"].iter().any(&has);
+    let is_stack = has_any(said, &["combined stack size", "stack limit"]);
     is_stack.then_some("its texts and values do not fit the 512 bytes of a program's stack; log fewer")
 }
 
@@ -79,12 +79,14 @@ fn by_verifier(verdict: &str) -> String {
     format!("its verifier says \"{verdict}\"; this is a fault of mete if the schema is right")
 }
 
-/// The last thing that the verifier says, its statistics aside.
+/// The last line of the verifier, apart from its statistics.
 fn verdict(said: &str) -> Option<&str> {
     let (_, log) = said.split_once("BEGIN PROG LOAD LOG")?;
     let log = log.split("END PROG LOAD LOG").next()?;
-    let is_verdict = |line: &&str| !line.is_empty() && !line.starts_with(['-', ';']) && !is_statistic(line);
-    log.lines().map(str::trim).rfind(is_verdict)
+    // Lines with a semicolon are from the source of the program.
+    log.lines()
+        .map(str::trim)
+        .rfind(|line| !line.is_empty() && !line.starts_with(['-', ';']) && !is_statistic(line))
 }
 
 fn is_statistic(line: &str) -> bool {
@@ -98,7 +100,7 @@ mod tests {
     use super::*;
 
     fn said(target: Target, detail: &str) -> String {
-        let point = Point { program: "mete_at_3".to_owned(), target, events: Vec::new() };
+        let point = PointProgram { program: "mete_at_3".to_owned(), target, events: Vec::new() };
         let source = libbpf_rs::Error::from(io::Error::from_raw_os_error(libc::EPERM));
         let error = KernelError::Refused { detail: format!("\nlibbpf: {detail}"), source };
         let text = explain(error, &[point]).to_string();
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn klog_8_what_the_kernel_refuses_is_told_in_the_words_of_the_schema() {
+    fn klog_8_what_the_kernel_refuses_is_explained_in_the_words_of_the_schema() {
         let function = || Target::Fentry("vfs_read".to_owned());
         let tracepoint = || Target::TpBtf("sched_switch".to_owned());
         let log = "prog 'mete_at_3': -- BEGIN PROG LOAD LOG --\n0: R1=ctx()\nR2 invalid mem access 'scalar'\n\
@@ -149,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn klog_8_point_that_the_kernel_has_no_means_for_is_told_so() {
+    fn klog_8_a_point_that_the_kernel_has_no_means_for_is_refused_with_the_reason() {
         let absent = || libbpf_rs::Error::from(io::Error::from(io::ErrorKind::NotFound));
         let said = not_attached(&Target::Kprobe("vfs_read".to_owned()), absent()).to_string();
         let expected = "cannot record at kprobe:vfs_read: this kernel has no breakpoints (kprobes) for programs, see mete \

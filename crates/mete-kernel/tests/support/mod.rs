@@ -1,4 +1,4 @@
-//! What the tests share: real processes as workloads, and the log as plain lists of rows.
+//! What the tests share: real processes as workloads, and the log as lists of rows.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
@@ -13,10 +13,10 @@ use mete_kernel::{Kernel, KernelError};
 use mete_log::reader::Cursor;
 use mete_log::{DomainId, Entries, EventId, FileId, FileSpec, Plan, Reader, Row, Shape, Stamp};
 
-/// Nothing waits longer than this; a workload that does is killed.
+/// The longest time for which anything waits. A workload that waits longer is killed.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The loaded component, or the reason why a test cannot run here, said aloud.
+/// The loaded component. If this test cannot run here, prints the reason.
 pub fn kernel(test: &str) -> Option<Kernel> {
     match before_others(Kernel::load) {
         Ok(kernel) => Some(kernel),
@@ -32,8 +32,8 @@ pub fn kernel(test: &str) -> Option<Kernel> {
     }
 }
 
-/// Does this before whoever else wants the processor, if this user may: the kernel's verifier takes seconds of processor
-/// time, which would be minutes beside other load.
+/// Does this work with a higher priority than other processes, if this user may. The kernel's verifier takes seconds of
+/// processor time, which would be minutes beside other load.
 pub fn before_others<T>(work: impl FnOnce() -> T) -> T {
     const WEIGHTIER: libc::c_int = -10;
     // SAFETY: no memory is involved.
@@ -60,7 +60,7 @@ pub fn plan(events: &[EventId]) -> (Plan, Vec<FileId>) {
         .iter()
         .map(|&event| {
             let file = plan.file(spec).unwrap();
-            // Domain 0 is everybody else on the machine, and would only fill the files.
+            // Domain 0 has all other processes of the machine, which would only fill the files.
             let domains =
                 if event == mete_kernel::event::RUN_QUEUE { 0..1 } else { 1..Shape::KERNEL.domains() };
             domains.for_each(|domain| plan.route(event, domain as DomainId, file).unwrap());
@@ -87,7 +87,7 @@ pub fn rows(kernel: &Kernel, plan: &Plan, file: FileId) -> Vec<Row> {
     rows
 }
 
-/// The rows of a file on one processor from now on: call the answer to get them.
+/// The rows of a file on one processor from now on. The returned function returns them.
 pub fn follow(
     kernel: &Kernel,
     plan: &Plan,
@@ -103,7 +103,7 @@ pub fn follow(
     }
 }
 
-/// How many rows there are in a file, without looking at them.
+/// The number of rows in a file.
 pub fn count(kernel: &Kernel, file: FileId) -> u64 {
     kernel.areas().map(|area| mete_log::ring::written(&area.register(file).index)).sum()
 }
@@ -120,7 +120,7 @@ pub fn sum(rows: &[Row]) -> u64 {
     rows.iter().filter_map(|row| row.counter).sum()
 }
 
-/// Waits until something holds, for a bounded time.
+/// Waits until a condition holds, for a bounded time.
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
@@ -152,7 +152,7 @@ impl Gate {
     }
 }
 
-/// A forked process that does one thing; killed and reaped at the latest when it is dropped.
+/// A forked process with one piece of work. It is killed and reaped when this is dropped, if not before.
 pub struct Child {
     pub pid: i32,
     go: fs::File,
@@ -190,15 +190,16 @@ impl Child {
 
     /// Blocks until the child has ended, and has left its processor.
     pub fn wait(&mut self) {
-        // SAFETY: waits for a child of this process that nobody else waits for.
+        // SAFETY: waits for a child of this process that nothing else waits for.
         unsafe { libc::waitpid(self.pid, ptr::null_mut(), 0) };
         self.is_reaped = true;
         be_everywhere();
     }
 
-    /// The same; the processor time that it has used, by its parent's books, in nanoseconds.
+    /// The same. Returns the processor time that the child has used, as the kernel accounts it to its parent, in
+    /// nanoseconds.
     pub fn wait_for_usage(&mut self) -> u64 {
-        // SAFETY: waits for a child of this process that nobody else waits for; a zeroed rusage is one, and it is
+        // SAFETY: waits for a child of this process that nothing else waits for; a zeroed rusage is one, and it is
         // written whole.
         let usage = unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
@@ -224,12 +225,12 @@ impl Child {
         }
     }
 
-    /// Until the child sleeps in a system call: what it did so far is then accounted.
+    /// Waits until the child sleeps in a system call. The kernel has accounted then for all that it did so far.
     pub fn wait_until_blocked(&self) {
         wait_until("the workload blocks", || stat(self.pid)[0] == "S");
     }
 
-    /// Minor faults so far, by the kernel's own books.
+    /// The number of minor faults so far, by the kernel's own account.
     pub fn minor_faults(&self) -> u64 {
         stat(self.pid)[7].parse().unwrap()
     }
@@ -241,7 +242,7 @@ impl Drop for Child {
     }
 }
 
-/// Lets all of them through their gates, and collects what they report.
+/// Lets all children through their gates, and returns what they report.
 pub fn run(children: &mut [Child]) -> Vec<u64> {
     children.iter_mut().for_each(Child::release);
     children.iter_mut().map(Child::report).collect()
@@ -258,11 +259,11 @@ pub fn pipe() -> (fs::File, fs::File) {
     let mut fds = [0; 2];
     // SAFETY: two descriptors are written into an array of two.
     assert_eq!(unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) }, 0);
-    // SAFETY: fresh descriptors that nobody else owns.
+    // SAFETY: the descriptors are new, and nothing else owns them.
     fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }.into()).into()
 }
 
-/// Ends this forked process with the thread that forked it, and after a while in any case.
+/// Has this forked process end with the thread that forked it, and after [`PATIENCE`] in any case.
 pub fn die_with_parent() {
     // SAFETY: no memory is involved.
     unsafe {
@@ -271,29 +272,29 @@ pub fn die_with_parent() {
     }
 }
 
-/// Ends a forked child without running the test harness's own ending.
+/// Ends a forked child without what the test harness does at its end.
 pub fn exit(code: i32) -> ! {
     // SAFETY: ends the process.
     unsafe { libc::_exit(code) }
 }
 
-/// Runs on each processor once. A process that has ended is reaped a moment before it leaves its processor for the last
-/// time; where this thread runs, it has left.
+/// Runs on each processor once. A process that has ended can be reaped a moment before it leaves its processor for the
+/// last time. Once this thread runs there, it has left.
 fn be_everywhere() {
     // SAFETY: zeroes are an empty set.
     let mut own: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes at most so many bytes.
+    // SAFETY: the kernel writes at most this number of bytes.
     assert_eq!(unsafe { libc::sched_getaffinity(0, size_of_val(&own), &raw mut own) }, 0);
     // SAFETY: reads the set, within its size.
     let is_own = |processor: &usize| unsafe { libc::CPU_ISSET(*processor, &own) };
     (0..8 * size_of_val(&own)).filter(is_own).for_each(pin);
-    // SAFETY: the kernel reads so many bytes.
+    // SAFETY: the kernel reads this number of bytes.
     assert_eq!(unsafe { libc::sched_setaffinity(0, size_of_val(&own), &raw const own) }, 0);
 }
 
 /// Keeps this thread on one processor.
 pub fn pin(processor: usize) {
-    // SAFETY: a zeroed set is a set; the pointer is to a set of the size that is said.
+    // SAFETY: zeroes are an empty set; the pointer is to a set of the size that is given.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(processor, &mut set);
@@ -308,13 +309,13 @@ pub fn clock_ns(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Computes until this thread has run for so long.
+/// Computes until this thread has run for this time.
 pub fn spin(cpu_ns: u64) {
     let end = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID) + cpu_ns;
     while clock_ns(libc::CLOCK_THREAD_CPUTIME_ID) < end {}
 }
 
-/// How often the calling thread has given up the processor by itself.
+/// How often the calling thread has given up the processor because it waited.
 pub fn voluntary_switches() -> u64 {
     // SAFETY: a zeroed rusage is one, and it is written whole.
     unsafe {
@@ -338,16 +339,16 @@ pub fn touch(bytes: usize) -> *mut u8 {
     }
 }
 
-/// Who is woken does not take the processor from the one that wakes it, which so comes to block.
+/// Has a task that is woken not take the processor from the task that wakes it, so that the latter comes to block.
 fn do_not_preempt() {
     let priority = libc::sched_param { sched_priority: 0 };
     // SAFETY: reads one parameter block.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const priority) };
 }
 
-/// Two children that wake each other `rounds` times by event counters; each then reports how often it blocked, which on
-/// one processor is nearly every round. Pipes have locks, for which a player would wait once more if the other one lost
-/// the processor while it holds one.
+/// Two children that wake each other `rounds` times by event counters. Each then reports how often it blocked: on one
+/// processor, in nearly every round. They do not use pipes, because pipes have locks: if a player lost the processor
+/// while it held one, the other one would wait once more.
 pub fn ping_pong(rounds: u64, processors: [usize; 2]) -> [Child; 2] {
     let (of_a, of_b) = (event_counter(), event_counter());
     let again = |counter: &fs::File| counter.try_clone().unwrap();
@@ -359,11 +360,11 @@ fn event_counter() -> fs::File {
     // SAFETY: no memory is involved.
     let counter = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
     assert!(counter >= 0, "no event counter");
-    // SAFETY: a fresh descriptor that nobody else owns.
+    // SAFETY: the descriptor is new, and nothing else owns it.
     unsafe { OwnedFd::from_raw_fd(counter) }.into()
 }
 
-/// The same over TCP and the loopback device.
+/// The same as [`ping_pong`], over TCP and the loopback device.
 pub fn ping_pong_over_tcp(rounds: u64, processors: [usize; 2]) -> [Child; 2] {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let a = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -386,7 +387,7 @@ fn start_player(
     Child::start(move |gate| {
         pin(processor);
         do_not_preempt();
-        // As long as an event counter has it.
+        // Eight bytes, as an event counter takes them.
         let (token, mut received) = (1_u64.to_ne_bytes(), [0; 8]);
         let before = voluntary_switches();
         for _ in 0..rounds {
@@ -403,13 +404,13 @@ fn start_player(
     })
 }
 
-/// Runs this where the tracing file system is mounted, for this thread alone and until it ends.
+/// Does this work in a thread for which the tracing file system is mounted, until it ends.
 pub fn with_tracing_file_system(test: &str, work: impl FnOnce() + Send) {
     use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
     use rustix::thread::{UnshareFlags, unshare_unsafe};
     let place = "/sys/kernel/tracing";
     let mount = || -> rustix::io::Result<()> {
-        // SAFETY: a mount namespace is no memory; nothing that this thread has is taken from others.
+        // SAFETY: no memory is involved; a mount namespace of its own takes nothing from other threads.
         unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
         mount("tracefs", place, "tracefs", MountFlags::empty(), c"")

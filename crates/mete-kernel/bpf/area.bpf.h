@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* The log areas, one per processor, and the programs' clocks. */
+/* The log areas, one for each processor, and the clocks that the programs read. */
 #ifndef METE_AREA_H
 #define METE_AREA_H
 
 #include "kernel.h"
+#include "shared.h"
 
 #include "mete_layout.h"
 
 /*
- * In a record: whose run queue gives the time, read only if the log file asks for that clock, or where there
- * is none the time of one, which was read already; and the account whose balance is the counter, if there is
- * one. It is read behind the time stamp, so that of several processors' rows the one with the newest stamp
- * has all that was charged before.
+ * What a record has in addition. `task`: the task whose run queue gives the time, which is read only if the
+ * log file asks for that clock. `run_queue_ns`: where there is no such task, the time of that clock, which
+ * the program has read already. `account`: if it is set, its balance is the counter. The account is read
+ * after the time stamp, so that of several processors' rows the one with the newest stamp includes all that
+ * was charged before it.
  */
 #define METE_RECORD_EXTRA         \
 	struct task_struct *task; \
@@ -33,26 +35,16 @@ static __always_inline __u64 row_clock(__u32 source, struct task_struct *task, _
 
 #include "mete_handler.h"
 
-/* The events of the kernel component; src/event.rs says the same in Rust. */
-enum mete_event {
-	METE_SERVICE_TIME = 0,
-	METE_IPC_SEND = 1,
-	METE_IPC_RECEIVE = 2,
-	METE_MEMORY = 3,
-	METE_RUN_QUEUE = 4,
-	METE_COUNTERS = 8,
-};
-
-/* What the loader knows before the programs are verified, so that the verifier knows it too. */
-const volatile struct {
-	__u32 pid_mask; /* entries of the pid table, a power of two, less one */
-	__u32 processors; /* possible ones */
-	__s64 preempt_count; /* bytes from a processor's run queue to its count of interrupts; 0 if not known */
+/* The loader writes these constants before the programs are verified, so that the verifier knows them. */
+const volatile struct settings {
+	__u32 pid_mask; /* the number of entries of the pid table, a power of two, less one */
+	__u32 processors; /* the number of possible processors */
+	__s64 preempt_count; /* bytes from a processor's run queue to its count of interrupts; 0 if unknown */
 } settings SEC(".rodata.settings");
 
 /*
- * Shared with the scheduler, who may write anything anywhere. An element's size is a multiple of
- * the page size, so each processor's area begins on a page. The loader sets max_entries.
+ * Shared with the scheduler, which may write anything anywhere. The size of an element is a multiple of the
+ * page size, so the area of each processor begins on a page. The loader sets max_entries.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

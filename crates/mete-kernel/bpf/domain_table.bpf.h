@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * The table from pid to accounting domain, for what keeps it up to date (domain.h) and for what only looks into it
- * (record.h). Who includes this has the eBPF headers already.
+ * The table from pid to accounting domain: for the programs that keep it up to date (domain.bpf.h) and for
+ * those that only read it (record.bpf.h). A file that includes this one includes the eBPF headers first.
  */
 #ifndef METE_DOMAIN_TABLE_H
 #define METE_DOMAIN_TABLE_H
 
-/* One element of two bytes for each pid: the loader sets its size, or puts another program's table in its place. */
+/*
+ * One element, with two bytes for each pid. The loader sets its size, or puts the table of another object in
+ * its place.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -15,7 +18,7 @@ struct {
 	__uint(value_size, sizeof(__u16));
 } domain_of_pid SEC(".maps");
 
-/* 0 only if the table had no element. */
+/* Never 0, for the table has its element; the verifier wants the check. */
 static __always_inline volatile __u16 *pid_table(void)
 {
 	__u32 only = 0;

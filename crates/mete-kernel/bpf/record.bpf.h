@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * What programs that are generated from a schema need: the recording buffers, counters, registers.
- * mete-schema's generate/bpf says what each macro is for, mete_trace.h how a buffer works.
+ * What programs that are generated from a schema need: the recording buffers, counters, registers. The
+ * module generate/bpf of mete-schema says what each macro is for, and mete_trace.h how a buffer works.
  */
 #ifndef METE_RECORD_H
 #define METE_RECORD_H
@@ -17,32 +17,40 @@ enum {
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "domain_table.h"
+#include "domain_table.bpf.h"
 #include "mete_trace.h"
 
-#define METE_FIRST_EVENT 16
+/* Shared with the Rust code, by shared.bpf.c. */
+enum mete_recording_limit {
+	METE_FIRST_EVENT = 16, /* the number of the first event of a schema */
+	METE_EVENT_WORDS = 16, /* words that have a bit for each event of a schema; a power of two */
+	METE_VIRTUAL_COUNTERS = 16,
+};
 
-/* What the loader knows before the programs are verified: the verifier takes out what is off. */
-const volatile struct {
-	__u32 data_bytes; /* of each buffer: a power of two */
-	__u32 processors; /* possible ones */
-	__u64 events[16]; /* bit n: there is code for the event whose number is METE_FIRST_EVENT + n */
-	__u32 pid_mask; /* of the table of domains: a power of two less one, or 0 where nobody is bound */
-	__u32 domain_mask; /* leaves the domain of an entry in there */
+/*
+ * The loader writes these constants before the programs are verified. The verifier removes the code of events
+ * that are off.
+ */
+const volatile struct mete_recording {
+	__u32 data_bytes; /* of each buffer; a power of two */
+	__u32 processors; /* the number of possible processors */
+	__u64 events[METE_EVENT_WORDS]; /* bit n: there is code for the event METE_FIRST_EVENT + n */
+	__u32 pid_mask; /* of the table of domains: a power of two less one, or 0 where no task is bound */
+	__u32 domain_mask; /* keeps the domain of an entry of that table */
 } recording SEC(".rodata.recording");
 
 /*
- * What the recorder changes while programs run: bit n as above. Programs are attached and detached one by one, so
- * nothing is on before all are attached, and when they are detached: else some kinds of events would be recorded
- * earlier and longer than others.
+ * What the recorder changes while programs run; bit n as above. Programs are attached and detached one by
+ * one. So no event is on before all are attached, and all are off before any is detached; else some kinds of
+ * events would be recorded earlier and longer than others.
  */
-volatile struct {
-	__u64 events[16];
+volatile struct mete_switches {
+	__u64 events[METE_EVENT_WORDS];
 } switches SEC(".bss.switches");
 
 /*
- * The buffers, mapped by the recorder. An element's size, which the loader sets, is a multiple of
- * the page size, so each processor's begins on a page.
+ * The buffers, which the recorder maps. The loader sets the size of an element, which is a multiple of the
+ * page size, so the buffer of each processor begins on a page.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -52,7 +60,7 @@ struct {
 	__uint(value_size, METE_TRACE_AREA_BYTES(65536));
 } buffers SEC(".maps");
 
-/* Virtual counter n on processor p at n * processors + p. */
+/* Virtual counter n of processor p is at n * processors + p. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__uint(max_entries, 1);
@@ -66,12 +74,12 @@ static __always_inline _Bool mete_is_on(__u32 id)
 {
 	__u32 nth = id - METE_FIRST_EVENT;
 
-	if (!(recording.events[nth / 64 & 15] >> (nth % 64) & 1))
+	if (!(recording.events[nth / 64 & (METE_EVENT_WORDS - 1)] >> (nth % 64) & 1))
 		return 0;
-	return switches.events[nth / 64 & 15] >> (nth % 64) & 1;
+	return switches.events[nth / 64 & (METE_EVENT_WORDS - 1)] >> (nth % 64) & 1;
 }
 
-/* What the records of one run of a program share: found by the first of them. */
+/* What the records of one run of a program share. The first record fills it in. */
 struct mete_here {
 	struct mete_trace_area *area;
 	__u64 now;
@@ -99,7 +107,7 @@ struct mete_counter_value {
 	__u64 running;
 };
 
-/* A counter that the machine takes away meanwhile stands at 0. */
+/* The value of a counter; 0 if the machine has taken it away. */
 static __always_inline __u64 mete_counter(__u32 nth)
 {
 	struct mete_counter_value value;
@@ -110,7 +118,7 @@ static __always_inline __u64 mete_counter(__u32 nth)
 	return value.counter;
 }
 
-/* The accounting domain of the running thread, by the kernel component's own table where somebody is bound. */
+/* The accounting domain of the running thread, by the kernel component's table; 0 where no task is bound. */
 static __always_inline __u16 mete_domain(void)
 {
 	__u32 pid = bpf_get_current_pid_tgid();
@@ -122,7 +130,7 @@ static __always_inline __u16 mete_domain(void)
 	return table ? table[pid & recording.pid_mask] & recording.domain_mask : 0;
 }
 
-/* Where the registers of a call's arguments are in what a program on a function gets, in words. */
+/* At which word of its context a program on a function finds the registers of the call's arguments. */
 #ifdef __TARGET_ARCH_x86
 #define METE_PARAMETER_AT(n) \
 	((n) == 0 ? 14 : (n) == 1 ? 13 : (n) == 2 ? 12 : (n) == 3 ? 11 : (n) == 4 ? 9 : 8)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * IPC usage: a task wakes another one, itself or by a packet that it sent. An event of the type on
- * access, logged on both sides, each with the other one as correspondent (thesis 4.3.1).
+ * IPC usage: a task wakes another one, directly or by a packet that it sent. The event is of the type "on
+ * access". It is logged for both sides, each with the other one as correspondent (thesis 4.3.1).
  */
 #ifndef METE_IPC_H
 #define METE_IPC_H
 
-#include "network.h"
+#include "network.bpf.h"
 
-/* Whose wake-up this is; METE_NO_DOMAIN where no task is the cause. */
+/* The domain of the task that causes this wake-up; METE_NO_DOMAIN where no task does. */
 static __always_inline __u16 cause_of(__u64 *ctx, volatile __u16 *table, struct task_struct *task)
 {
 	enum context context = context_of(ctx, task);

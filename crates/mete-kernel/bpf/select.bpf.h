@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Tasks get their domain when they are born, and processes another one as soon as they become what
- * a rule selects: at exec, and when they change their name. Nothing takes a domain away from them
- * again but another rule, the scheduler, and for cgroups the move out of one.
+ * A task gets its domain when it is created. A process gets another one as soon as it becomes what a rule
+ * selects: at exec, and when it changes its name. After that, only another rule and the scheduler change the
+ * domain, and, where it comes from a cgroup, the move out of that cgroup.
  */
 #ifndef METE_SELECT_H
 #define METE_SELECT_H
 
-#include "rule.h"
-#include "switch.h"
+#include "rule.bpf.h"
+#include "switch.bpf.h"
 
 /*
- * Children inherit. task_newtask and not sched_process_fork, which the kernel's own helpers of a
- * process (io_uring's and vhost's workers) do not pass.
+ * Children inherit. The tracepoint is task_newtask and not sched_process_fork, because the workers that the
+ * kernel itself adds to a process (of io_uring and vhost) do not pass the latter.
  */
 SEC("tp_btf/task_newtask")
 int inherit(__u64 *ctx)
@@ -21,6 +21,7 @@ int inherit(__u64 *ctx)
 	volatile __u16 *table = pid_table();
 	__u16 domain;
 
+	/* The idle tasks of all processors have the number 0, which only the scheduler binds. */
 	if (!table || child->pid == 0)
 		return 0;
 	*entry_of(table, child->pid) = *entry_of(table, current_task()->pid);
@@ -47,7 +48,7 @@ static __always_inline int reconsider(struct task_struct *task, const char *comm
 	return 0;
 }
 
-/* What its program, its parent and its user are now. */
+/* An exec changes the program of a process, and may change its user. */
 SEC("tp_btf/sched_process_exec")
 int on_exec(__u64 *ctx)
 {
@@ -56,7 +57,7 @@ int on_exec(__u64 *ctx)
 	return reconsider(task, task->comm);
 }
 
-/* A process has the name of its first thread. */
+/* The name of a process is that of its first thread. */
 SEC("tp_btf/task_rename")
 int on_rename(__u64 *ctx)
 {

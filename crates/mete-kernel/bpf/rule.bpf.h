@@ -1,51 +1,29 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Rules by which a process belongs to a domain: its number, its parent, its user, its name or its
- * program. The scheduler writes them once, in order; the first rule that selects a process counts.
- * src/select.rs and src/glob.rs say the same in Rust.
+ * Rules by which a process belongs to a domain: by its number, its parent, its user, its name or its program.
+ * The scheduler writes them in order (src/select.rs); the first rule that selects a process counts.
+ * src/glob.rs matches patterns by the same steps.
  */
 #ifndef METE_RULE_H
 #define METE_RULE_H
 
-#include "domain.h"
-
-#define MAX_RULES 1024
-#define MAX_TOKENS 32768
-#define MAX_CLASSES 256
-/* A pattern that takes longer selects nothing. */
-#define MATCH_STEPS 65536
-
-enum rule_kind {
-	RULE_PROCESS = 1,
-	RULE_CHILDREN = 2,
-	RULE_USER = 3,
-	RULE_COMM = 4,
-	RULE_PROGRAM = 5,
-};
+#include "domain.bpf.h"
 
 struct rule {
-	__u16 kind;
+	__u16 kind; /* enum rule_kind */
 	__u16 domain;
-	__u32 number; /* of the process, the parent or the user; or the pattern's first token */
-	__u32 end; /* behind the pattern's last token */
-};
-
-enum token_kind {
-	TOKEN_BYTE = 0, /* this byte */
-	TOKEN_ANY = 1, /* a byte */
-	TOKEN_CLASS = 2, /* a byte of this class */
-	TOKEN_STAR = 3, /* any number of bytes */
-	TOKEN_DEEP = 4, /* any number of bytes, in a path slashes included */
+	__u32 number; /* of the process, the parent or the user; or the index of the pattern's first token */
+	__u32 end; /* the index after the pattern's last token */
 };
 
 struct token {
-	__u8 kind;
-	__u8 value;
+	__u8 kind; /* enum token_kind */
+	__u8 value; /* the byte, or the number of the class */
 };
 
 struct class
 {
-	__u8 has[32]; /* a bit for each byte */
+	__u8 has[32]; /* bit n: byte n is in the class */
 };
 
 struct {
@@ -73,24 +51,24 @@ struct {
 	__type(value, struct class);
 } classes SEC(".maps");
 
-/* The scheduler's word to the programs. */
-struct {
-	__u32 rules; /* how many there are */
+/* What the scheduler writes for the programs. */
+struct selecting {
+	__u32 rules; /* the number of rules */
 	__u32 has_program; /* whether one of them asks for the program */
-	__u32 own; /* the scheduler's process, which only its number selects */
-	__u32 by; /* what a process that no rule selects has its domain by, or 0 */
-	__u32 next; /* the domain of the next one that is new */
-	__u32 end; /* behind the last domain that may be given out */
-	__u32 refused; /* how often there was none left */
+	__u32 own; /* the scheduler's process, which only a rule with its number selects */
+	__u32 by; /* enum by_kind, or 0 */
+	__u32 next; /* the domain for the next new kind of process */
+	__u32 end; /* the domain after the last one that may be given out */
+	__u32 refused; /* how often there was no domain left */
 } selecting SEC(".bss.selecting");
 
+/* The text of a process: its path, which is written from the end, room for one name more, and its name. */
 #define PATH_BYTES 4096
 #define NAME_BYTES 256
-#define COMM_BYTES 16
 #define TEXT_BYTES 8192
 #define COMM_AT (PATH_BYTES + NAME_BYTES)
 
-/* What rules ask of a process. */
+/* The properties of a process that rules compare. */
 struct subject {
 	__u32 pid;
 	__u32 parent;
@@ -98,42 +76,37 @@ struct subject {
 	__u32 is_kernel;
 	__u32 comm_end;
 	__u32 path_at;
-	__u32 domain; /* the answer, and 0 for none */
+	__u32 domain; /* the answer; 0 for none */
 };
 
-/* A place in the text and in the pattern. */
-struct place {
+/* A position in the text and in the pattern. */
+struct match_position {
 	__u32 text;
 	__u32 token;
 };
 
 #define NOWHERE 0xffffffff
 
-struct match {
-	struct place at;
-	struct place end;
-	struct place star; /* where the last star stands */
-	struct place deep; /* where the last star that takes slashes stands */
+struct pattern_match {
+	struct match_position at;
+	struct match_position end;
+	struct match_position star; /* where matching goes on when the last `*` takes one byte more */
+	struct match_position deep; /* the same of the last `**` */
 	__u32 is_path;
 	__u32 is_match;
 };
 
 /*
- * A way up from a file to the scheduler's root directory or, where that is not on it, to the root of all
- * that is mounted where the file is: as /proc/PID/exe names it.
+ * The way up from a file to the scheduler's root directory or, if that is not on the way, to the root of all
+ * that is mounted where the file is. /proc/PID/exe names files in the same way.
  */
 struct climb {
 	struct dentry *dentry;
 	struct mount *mount;
-	__u32 at;
+	__u32 at; /* where the path begins so far */
 };
 
-/* By what processes have a domain of their own. */
-enum by_kind {
-	BY_PROGRAM = 1, /* the name */
-	BY_USER = 2,
-};
-
+/* A kind of process: the name, or the user in the first bytes. See enum by_kind. */
 struct by_key {
 	char byte[COMM_BYTES];
 };
@@ -146,13 +119,13 @@ struct {
 } domain_by SEC(".maps");
 
 /*
- * What is remembered between the steps, and where a name and a path stand meanwhile. Only tasks run
- * these programs, one at a time on a processor. Here and not on the stack, where the verifier would
- * follow each value through each step.
+ * What the programs remember between the steps, and the name and the path meanwhile. Only tasks run these
+ * programs, one at a time on a processor. All this is not on the stack, because the verifier would follow
+ * each value there through each step.
  */
 struct scratch {
 	struct subject subject;
-	struct match match;
+	struct pattern_match match;
 	struct climb climb;
 	char text[TEXT_BYTES];
 };
@@ -187,10 +160,10 @@ static __always_inline _Bool takes(struct token token, __u8 byte, _Bool is_path)
 	return token.kind == TOKEN_ANY || is_of_class(token.value, byte);
 }
 
-/* The last star takes one byte more; 0 if none can. */
+/* Lets the last star take one byte more. Returns 0 if none can. */
 static __always_inline _Bool give_more(struct scratch *scratch)
 {
-	struct match *m = &scratch->match;
+	struct pattern_match *m = &scratch->match;
 
 	if (m->star.token != NOWHERE && m->star.text < m->end.text &&
 	    !(m->is_path && scratch->text[m->star.text & (TEXT_BYTES - 1)] == '/')) {
@@ -198,6 +171,7 @@ static __always_inline _Bool give_more(struct scratch *scratch)
 		m->at = m->star;
 		return 1;
 	}
+	/* The `*` has met a slash or the end: only a `**` before it can help. */
 	m->star.token = NOWHERE;
 	if (m->deep.token == NOWHERE || m->deep.text >= m->end.text)
 		return 0;
@@ -212,7 +186,7 @@ static long match_step(__u64 nth, void *unused)
 	struct pattern_tokens *pattern = bpf_map_lookup_elem(&tokens, &only);
 	struct scratch *scratch = scratch_here();
 	struct token token;
-	struct match *m;
+	struct pattern_match *m;
 
 	if (!pattern || !scratch)
 		return 1;
@@ -222,6 +196,7 @@ static long match_step(__u64 nth, void *unused)
 		if (token.kind >= TOKEN_STAR) {
 			m->at.token++;
 			if (token.kind == TOKEN_DEEP) {
+				/* A `*` before this one need not take more: this one takes all. */
 				m->deep = m->at;
 				m->star.token = NOWHERE;
 			} else {
@@ -245,7 +220,7 @@ static long match_step(__u64 nth, void *unused)
 static __always_inline _Bool matches(struct scratch *scratch, const struct rule *rule, __u32 at, __u32 end,
 				     _Bool is_path)
 {
-	scratch->match = (struct match){
+	scratch->match = (struct pattern_match){
 		.at = { at, rule->number },
 		.end = { end, rule->end },
 		.star = { 0, NOWHERE },
@@ -267,7 +242,7 @@ static __always_inline _Bool selects(struct scratch *scratch, const struct rule 
 		return 0;
 	if (rule->kind == RULE_CHILDREN)
 		return s->parent == rule->number;
-	/* A user's name or a program's is never meant to reach into the kernel. */
+	/* A rule with the name of a user or of a program does not mean threads of the kernel. */
 	if (s->is_kernel)
 		return 0;
 	if (rule->kind == RULE_USER)
@@ -293,13 +268,13 @@ static long ask_rule(__u64 nth, void *unused)
 
 #define MAX_COMPONENTS 1024
 
-/* The scheduler's root directory: what lies above it has no name in the scheduler's rules. */
+/* The scheduler's root directory. The scheduler's rules cannot name what is above it. */
 struct {
 	struct vfsmount *mnt;
 	struct dentry *dentry;
 } own_root SEC(".bss.root");
 
-/* Run once by the scheduler itself, before there are rules. */
+/* The scheduler runs this itself, before it writes rules. */
 SEC("raw_tp")
 int note_root(void *ctx)
 {
@@ -314,7 +289,7 @@ static __always_inline _Bool is_own_root(const struct climb *c)
 	       (char *)c->mount + bpf_core_field_offset(struct mount, mnt) == (char *)own_root.mnt;
 }
 
-/* Leaves a mounted file system for the directory that it is mounted on; 1 at the very root. */
+/* Goes from the root of a file system to the directory that it is mounted on; 1 at the topmost root. */
 static __always_inline long leave_mount(struct climb *c)
 {
 	struct mount *above;
@@ -348,10 +323,12 @@ static long climb_step(__u64 nth, void *unused)
 		return 1;
 	if (READ(length, c->dentry->d_name.len) || READ(name, c->dentry->d_name.name) ||
 	    length >= NAME_BYTES || c->at < length + 1) {
+		/* A path that cannot be written whole counts as none. */
 		c->at = PATH_BYTES;
 		return 1;
 	}
 	c->at -= length;
+	/* The verifier bounds each number by itself. For it, the name may end behind the path: there is room. */
 	bpf_probe_read_kernel(&scratch->text[c->at & (PATH_BYTES - 1)], length & (NAME_BYTES - 1), name);
 	c->at--;
 	scratch->text[c->at & (PATH_BYTES - 1)] = '/';
@@ -359,7 +336,7 @@ static long climb_step(__u64 nth, void *unused)
 	return 0;
 }
 
-/* Writes the path of a task's program, and says where it begins; PATH_BYTES if there is none. */
+/* Writes the path of a task's program. Returns where it begins; PATH_BYTES if there is none. */
 static __always_inline __u32 write_path(struct scratch *scratch, struct task_struct *task)
 {
 	struct mm_struct *mm = task->mm;
@@ -374,7 +351,7 @@ static __always_inline __u32 write_path(struct scratch *scratch, struct task_str
 	return scratch->climb.at;
 }
 
-/* Writes a name, and says where it ends. */
+/* Writes a name. Returns where it ends. */
 static __always_inline __u32 write_comm(struct scratch *scratch, const char *comm)
 {
 	long length = bpf_probe_read_kernel_str(&scratch->text[COMM_AT], COMM_BYTES, comm);
@@ -382,7 +359,7 @@ static __always_inline __u32 write_comm(struct scratch *scratch, const char *com
 	return COMM_AT + (length > 0 ? length - 1 : 0);
 }
 
-/* The domain of all that is of one kind: the next one, if this is the first of its kind. */
+/* The domain of the processes of one kind. The first process of a kind gets the next free domain. */
 static __always_inline __u16 domain_by_kind(struct scratch *scratch, const struct subject *s)
 {
 	struct by_key key = {};
@@ -398,18 +375,19 @@ static __always_inline __u16 domain_by_kind(struct scratch *scratch, const struc
 	known = bpf_map_lookup_elem(&domain_by, &key);
 	if (known)
 		return *known;
-	/* Two processors that see a new kind at once take two, of which one stays empty. */
+	/* Two processors that see a new kind at the same time take two domains, of which one stays empty. */
 	domain = selecting.next < selecting.end ? __sync_fetch_and_add(&selecting.next, 1) : selecting.end;
 	if (domain >= selecting.end) {
 		__sync_fetch_and_add(&selecting.refused, 1);
 		return 0;
 	}
 	bpf_map_update_elem(&domain_by, &key, &domain, BPF_NOEXIST);
+	/* Read back: another processor may have been first. */
 	known = bpf_map_lookup_elem(&domain_by, &key);
 	return known ? *known : 0;
 }
 
-/* The domain that the rules give a process of this name; 0 for none. `task` is a thread of it. */
+/* The domain that the rules give to a process of this name; 0 for none. `task` is one of its threads. */
 static __always_inline __u16 choose(struct task_struct *task, const char *comm)
 {
 	struct scratch *scratch = scratch_here();

@@ -1,38 +1,37 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Processor service time and performance counters: events of the type entry/exit, at the context
- * switch (thesis 4.3.1). A domain enters when a task of another domain leaves the processor to one
- * of its own; at its exit the difference is charged to it.
+ * Processor service time and performance counters: events of the type entry/exit, at the context switch
+ * (thesis 4.3.1). A domain enters when a task of another domain leaves the processor to one of its tasks. At
+ * its exit, the difference is charged to it.
  *
- * A second program on a tracepoint costs more than the first one's work, so there is one program
- * for each combination of characteristics and never two at a time.
+ * A second program on a tracepoint costs more than all that the first one does. So there is a program for
+ * each combination of characteristics, and never two of them are attached at a time.
  */
 #ifndef METE_SWITCH_H
 #define METE_SWITCH_H
 
-#include "domain.h"
+#include "domain.bpf.h"
 
-#define COUNTERS 16
+/* Bits of phase.armed, beside those of the counters. */
 #define SERVICE (1 << COUNTERS)
-#define UNDIVIDED (SERVICE << 1) /* what counters have counted so far is nobody's */
+#define UNDIVIDED (SERVICE << 1) /* what counters have counted so far is charged to no domain */
 
-/* What this processor remembers from the entry. Private: nobody but these programs sees it. */
+/* What this processor remembers from the entry. Only these programs write it. */
 struct phase {
 	__u64 begin[COUNTERS + 1]; /* counters, then the run-queue clock in nanoseconds */
-	__u32 armed; /* of which the exit will be logged: bit n of counter n, or SERVICE; and UNDIVIDED */
-	__u32 generation; /* the attachment that it was written in */
+	__u32 armed; /* what the exit will be logged of: bit n is counter n, or SERVICE; and UNDIVIDED */
+	__u32 generation; /* switching.generation when it was written */
 	__u16 domain;
-	__u16 moved_to; /* the running task's domain now, if `moved` says that it has changed */
+	__u16 moved_to; /* the domain of the running task now, if `moved` says that it has changed */
 	__u32 pid; /* of the task that got the processor */
-	__u64 missed; /* switches that the kernel did not report, ever */
-	__u64 seen; /* the last switch, on the run-queue clock */
-	__u64 moved; /* when the running task first changed its domain, by the monotonic clock; 0 if it did not */
-	__u64 moved_last; /* and when it did so last */
-	__u64 renewed; /* when the clocks were compared last, on the run-queue clock */
+	__u64 missed; /* the number of switches that the kernel did not report; src/missed.rs reads it */
+	__u64 seen; /* when the last switch was, on the run-queue clock */
+	__u64 moved; /* when the running task first changed its domain, on the monotonic clock, or 0 */
+	__u64 moved_last; /* when it did so last */
+	__u64 renewed; /* when the two clocks were last compared, on the run-queue clock */
 };
 
 _Static_assert(sizeof(struct phase) % 64 == 0, "no cache line is shared by two processors");
-_Static_assert(__builtin_offsetof(struct phase, missed) == 8 * (COUNTERS + 1) + 16, "src/missed.rs reads it");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -41,7 +40,7 @@ struct {
 	__type(value, struct phase);
 } phases SEC(".maps");
 
-/* Counter n of processor p at n * processors + p. */
+/* Counter n of processor p is at n * processors + p. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__uint(max_entries, 1);
@@ -49,19 +48,20 @@ struct {
 	__type(value, __u32);
 } counters SEC(".maps");
 
-/* The loader's word to the switch programs; nobody else writes it. */
-struct {
-	__u32 generation; /* changes with each attachment: what was remembered before it is void */
+/* What the loader writes for the switch programs. */
+struct switching {
+	__u32 generation; /* changes with each attachment, which makes void what was remembered before */
 	__u32 counters; /* bit n: counter n is open */
 	__u32 service; /* whether service time is logged */
 } switching SEC(".bss.switching");
 
-/*
- * How far the monotonic clock is ahead of the run queues'. Reading it for each row would double what a
- * row costs; each processor renews this a hundred times a second, at a switch, when its run queue's clock is exact.
- */
+/* Each processor compares the clocks a hundred times a second. */
 #define RENEW_NS 10000000
 
+/*
+ * How far the monotonic clock is ahead of the clock of the run queues. To read both for each row would double
+ * the cost of a row. So they are compared now and then: at a switch, when the run queue's clock is exact.
+ */
 __s64 ahead_ns SEC(".bss.clocks");
 
 static __always_inline void compare_clocks(struct phase *phase, __u64 now)
@@ -82,7 +82,7 @@ static __always_inline __u64 read_counter(__u32 nth)
 	return value.counter;
 }
 
-/* One switch as all its events see it. */
+/* One switch, as all its events see it. */
 struct passage {
 	struct mete_area *area;
 	struct phase *phase;
@@ -131,18 +131,19 @@ static __always_inline void pass_counter(const struct passage *p, __u32 nth)
 		__u64 begin = p->phase->begin[nth & (COUNTERS - 1)];
 
 		value = read_counter(nth);
-		/* Most phases see no page fault and no migration: there is nothing to charge. */
+		/* Most phases have no page fault and no migration, so there is nothing to charge. */
 		if (value != begin)
 			leave(p, event, value - begin);
 	}
 	p->phase->armed &= ~bit;
 	if (!mete_enter(p->area, p->to, event))
 		return;
+	/* The entry goes on from the value of the exit, if there was one: nothing is lost or counted twice. */
 	p->phase->begin[nth & (COUNTERS - 1)] = is_armed ? value : read_counter(nth);
 	p->phase->armed |= bit;
 }
 
-/* What was counted since the last switch that was seen cannot be divided, so nobody is charged for it. */
+/* What was counted since the last switch that was seen cannot be divided, so no domain is charged for it. */
 static __always_inline void forget_counts(struct phase *phase)
 {
 	phase->armed &= ~UNDIVIDED;
@@ -152,7 +153,7 @@ static __always_inline void forget_counts(struct phase *phase)
 	}
 }
 
-/* `task` gets the processor, at p->now. */
+/* A task of this domain gets the processor, at p->now. */
 static __always_inline void arrive(struct passage *p, __u16 domain, _Bool has_service, _Bool has_counters)
 {
 	p->from = p->phase->domain;
@@ -170,7 +171,7 @@ static __always_inline void arrive(struct passage *p, __u16 domain, _Bool has_se
 	}
 }
 
-/* How long a task has had the processor, by the kernel's own account; 0 where it keeps none. */
+/* How long a task has had the processor, by the kernel's own account; 0 where the kernel keeps none. */
 static __always_inline __u64 stint_of(struct task_struct *task)
 {
 	if (task->prio < MAX_RT_PRIO)
@@ -179,8 +180,8 @@ static __always_inline __u64 stint_of(struct task_struct *task)
 }
 
 /*
- * Some kernels pass the tracepoint at nearly every switch, but not at all: a task leaves that was
- * never seen to arrive. It arrived one stint ago, not before the last switch that was seen.
+ * Some kernels do not pass the tracepoint at every switch. Then a task leaves that was not seen to arrive. It
+ * arrived one stint ago, but not before the last switch that was seen.
  */
 static __always_inline void arrive_late(struct passage *p, __u16 domain, struct task_struct *leaving,
 					_Bool has_service)
@@ -199,9 +200,9 @@ static __always_inline void arrive_late(struct passage *p, __u16 domain, struct 
 }
 
 /*
- * A task that runs goes on in another domain. The run-queue clock stands still between switches, so
- * the time so far is divided when the task leaves the processor, by what the monotonic clock says
- * has passed since. A domain between the first one and this one is charged at once.
+ * The running task goes on in another domain. The run-queue clock stands still between switches. So the time
+ * so far is divided only when the task leaves the processor, by the time that has passed since on the
+ * monotonic clock. A domain between the first one and this one is charged at once.
  */
 static __always_inline void move_running(struct task_struct *task, __u16 to)
 {
@@ -228,7 +229,7 @@ static __always_inline void move_running(struct task_struct *task, __u16 to)
 		phase->moved = now;
 }
 
-/* Divides what the running task has used among the domains that it was in meanwhile. */
+/* Divides the time that the running task has used among the domains that it was in meanwhile. */
 static __always_inline void settle_moved(struct passage *p, _Bool has_service)
 {
 	struct phase *phase = p->phase;
@@ -240,7 +241,7 @@ static __always_inline void settle_moved(struct passage *p, _Bool has_service)
 	since = clock - phase->moved;
 	last = clock - phase->moved_last;
 	phase->moved = 0;
-	/* Two clocks: not before the phase began. */
+	/* The clocks differ a little, and the change cannot have been before the phase began. */
 	if (since > now - phase->begin[COUNTERS])
 		since = now - phase->begin[COUNTERS];
 	if (last > since)
@@ -251,7 +252,7 @@ static __always_inline void settle_moved(struct passage *p, _Bool has_service)
 	phase->begin[COUNTERS] = now - last;
 }
 
-/* What was remembered under another attachment is void. */
+/* Forgets what was remembered under another attachment. */
 static __always_inline void begin_anew(struct phase *phase, __u32 pid)
 {
 	phase->generation = switching.generation;
@@ -262,8 +263,8 @@ static __always_inline void begin_anew(struct phase *phase, __u32 pid)
 }
 
 /*
- * A phase that goes on is charged for so far, so that nobody's time is known later than a tick
- * after it was used, also of one who never leaves. `task` has the processor.
+ * Charges a phase for its time so far, while it goes on. So all time is known at the latest one tick after it
+ * was used, also that of a task that never leaves the processor. `task` has the processor.
  */
 static __always_inline void charge_so_far(struct mete_area *area, struct task_struct *task)
 {
@@ -284,7 +285,7 @@ static __always_inline void charge_so_far(struct mete_area *area, struct task_st
 		arrive_late(&p, domain_of(table, task), task, 1);
 	}
 	settle_moved(&p, 1);
-	/* The scheduler has bound it anew, or another thread's exec has. */
+	/* The scheduler or the exec of another thread has bound it anew. */
 	if (p.phase->domain != domain_of(table, task))
 		arrive(&p, domain_of(table, task), 1, 0);
 	p.phase->pid = task->pid;

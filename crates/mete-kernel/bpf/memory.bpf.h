@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Memory allocated to a domain: resident bytes, kept per address space and kind of page, so that
- * what an address space gives back, at the latest when it ends, leaves the domain that was charged.
+ * Memory allocated to a domain: resident bytes. They are kept for each address space and kind of page, so
+ * that what an address space gives back, at the latest when it ends, leaves the domain that was charged.
  *
- * Every report settles what the address space holds as a whole, and so does taking stock, which
- * goes over all tasks: what there was before comes into the sums by the same way as what comes
- * later, in whatever order the two happen.
+ * Every report settles what the address space holds as a whole. take_stock, which goes over all tasks, does
+ * the same. So older pages come into the sums in the same way as later ones, in either order.
  */
 #ifndef METE_MEMORY_H
 #define METE_MEMORY_H
 
-#include "domain.h"
+#include "domain.bpf.h"
 
 #define PAGE_SHIFT 12
 #define KINDS 4
-#define SWAPPED_PAGES 2 /* the kind that is not resident */
+#define SWAPPED_PAGES 2 /* the one kind that is not resident */
 
 /*
- * What an address space holds of each kind and who pays for it, in one word that is exchanged whole:
- * whatever is taken out of it is taken off one account and what is put in is put on one, so that the
- * accounts add up whichever processors do it at the same time.
+ * One word has the bytes that an address space holds of one kind, and the domain that pays for them. It is
+ * exchanged as a whole: the old value is taken off the account of the old payer, and the new one is put on
+ * that of the new payer. So the accounts add up, however many processors do this at the same time.
  */
 #define PAYER_SHIFT 48
 #define BYTES_MASK ((1ull << PAYER_SHIFT) - 1)
@@ -28,7 +27,7 @@ struct space {
 	__u64 held[KINDS];
 };
 
-/* By the address of its structure: no two have the same at a time, and its end is reported. */
+/* By the address of the mm_struct. No two have the same at a time, and the kernel reports when one ends. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 32768);
@@ -36,20 +35,20 @@ struct {
 	__type(value, struct space);
 } spaces SEC(".maps");
 
-/* Private; the rows carry copies. */
+/* The account of each domain. The scheduler does not see it: rows carry copies. */
 __s64 domain_bytes[METE_DOMAINS] SEC(".bss.memory");
 
-/* Domains with something on their account, ever. Of others nothing is known. */
+/* Whether anything was ever charged to the domain. Of the others nothing is known. */
 __u8 is_counted[METE_DOMAINS] SEC(".bss.counted");
 
-/* Address spaces that found no room in `spaces`, and so are missing from the sums. */
+/* The number of address spaces that found no room in `spaces`, and so are missing from the sums. */
 __u64 spaces_missed SEC(".bss.missed");
 
 /*
- * Since 6.2 the kernel counts pages per processor and adds up when 32 pages or more have come
- * together. What each processor has not handed in yet lies at the counter's own address plus the
- * processor's offset, which the kernel does not name to programs: it is the distance from the address of
- * an element of this map to that of the processor's copy.
+ * Since 6.2, each processor counts pages for itself, and hands them in when it has 32 or more. The pages that
+ * it has not handed in yet are counted at the address of the counter plus the offset of the processor. The
+ * kernel does not tell programs that offset. It is the distance from the address of an element of this map
+ * to that of the processor's copy.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -60,17 +59,17 @@ struct {
 
 #define MAX_PROCESSORS 4096
 
-/* By processor; 0 where there is none. */
+/* The offset of each processor; 0 where there is no such processor. */
 __u64 processor_offsets[MAX_PROCESSORS] SEC(".bss.offsets");
 
-/* Run once, before anything else here. */
+/* Fills processor_offsets. The loader runs it once, before any other program of this file. */
 SEC("raw_tp")
 int find_offsets(void *ctx)
 {
 	__u64 element = (__u64)&landmark;
 	__u32 only = 0;
 
-	/* By copies of pointers: the verifier lets no program do sums with the pointers themselves. */
+	/* With copies of the pointers, because the verifier forbids sums with the pointers themselves. */
 	if (bpf_probe_read_kernel(&element, sizeof(element), &element))
 		return 1;
 	element += bpf_core_field_offset(struct bpf_array, pptrs);
@@ -87,7 +86,7 @@ int find_offsets(void *ctx)
 	return 0;
 }
 
-/* What processors have counted and not handed in. */
+/* The pages that processors have counted and not handed in yet. */
 static __always_inline __s64 pages_at_hand(char *counters)
 {
 	__s64 pages = 0;
@@ -103,7 +102,7 @@ static __always_inline __s64 pages_at_hand(char *counters)
 	return pages;
 }
 
-/* The bytes of a kind that an address space holds. */
+/* The bytes of one kind that an address space holds. */
 static __always_inline __u64 bytes_of(struct mm_struct *mm, __u32 kind)
 {
 	char *counter = (char *)mm;
@@ -128,7 +127,7 @@ static __always_inline __u64 bytes_of(struct mm_struct *mm, __u32 kind)
 	return pages > 0 ? ((__u64)pages << PAGE_SHIFT) & BYTES_MASK : 0;
 }
 
-/* Logs what is on a domain's account at the time of the row's stamp. */
+/* Logs the balance of a domain's account, as of the time stamp of the row. */
 static __always_inline void log_account(__u16 domain)
 {
 	struct mete_area *area = area_here();
@@ -139,14 +138,14 @@ static __always_inline void log_account(__u16 domain)
 		mete_log_nested(area, &r, 1);
 }
 
-/* Moves bytes to a domain's account. */
+/* Adds bytes to the account of a domain. */
 static __always_inline void charge(__u16 domain, __s64 bytes)
 {
 	__sync_fetch_and_add(&domain_bytes[domain & (METE_DOMAINS - 1)], bytes);
 	is_counted[domain & (METE_DOMAINS - 1)] = 1;
 }
 
-/* Sets what an address space holds of a kind, and who pays for it. Answers with who paid before. */
+/* Sets the bytes of one kind that an address space holds, and their payer. Returns the payer before. */
 static __always_inline __u16 settle(__u64 *held, __u16 domain, __u64 bytes)
 {
 	__u64 before = __sync_lock_test_and_set(held, (__u64)domain << PAYER_SHIFT | bytes);
@@ -156,7 +155,7 @@ static __always_inline __u16 settle(__u64 *held, __u16 domain, __u64 bytes)
 	return before >> PAYER_SHIFT;
 }
 
-/* Everything that an address space holds. Answers with who paid before. */
+/* The same for all resident kinds. Returns the payer before. */
 static __always_inline __u16 settle_all(struct space *space, struct mm_struct *mm, __u16 domain)
 {
 	__u16 payer = domain;
@@ -184,8 +183,8 @@ static __always_inline _Bool is_empty(const struct space *space)
 }
 
 /*
- * Whose an address space is that is not the running task's and was never heard of: its owner's. At a
- * fork that is the child, which still has the parent's number then, and so the parent's domain.
+ * The owner of an address space that is not that of the running task and was not reported before. At a fork
+ * that is the child. The child still has the number of its parent then, and so the domain of its parent.
  */
 static __always_inline struct task_struct *owner_of(struct mm_struct *mm)
 {
@@ -236,13 +235,13 @@ int on_rss_stat(__u64 *ctx)
 		log_account(before);
 	}
 	log_account(domain);
-	/* Not its own task: it is being torn down, so nobody else is about to add to it. */
+	/* Not a report by its own task: it is being torn down, so nothing is added to it any more. */
 	if (!is_own && is_empty(space))
 		bpf_map_delete_elem(&spaces, &key);
 	return 0;
 }
 
-/* Whether a task that had this address space a moment ago may have been the last one. */
+/* Whether a task has given up the address space that it had a moment ago, and may have been its last task. */
 static __always_inline _Bool has_left(struct task_struct *task, struct mm_struct *mm)
 {
 	struct mm_struct *now = task->mm;
@@ -251,9 +250,8 @@ static __always_inline _Bool has_left(struct task_struct *task, struct mm_struct
 }
 
 /*
- * Counts what is there already. By the leaders, whose domain is the process's; by another thread only
- * where the leader has ended. Between reading and settling, the address space may have changed, or
- * ended with a report that found nothing: so both are looked at once more.
+ * Counts the pages that are there already. It settles an address space at the leader of the process, whose
+ * domain is that of the process, and at another thread only if the leader has ended.
  */
 SEC("iter/task")
 int take_stock(struct bpf_iter__task *ctx)
@@ -280,12 +278,14 @@ int take_stock(struct bpf_iter__task *ctx)
 	if (!space)
 		return 0;
 	settle_all(space, mm, domain);
+	/* The space may have changed between the read and the exchange: so each kind is read once more. */
 	for (__u32 kind = 0; kind < KINDS; kind++) {
 		__u64 bytes = bytes_of(mm, kind);
 
 		if (kind != SWAPPED_PAGES && bytes != (space->held[kind] & BYTES_MASK))
 			settle(&space->held[kind], domain, bytes);
 	}
+	/* It may also have ended meanwhile, and its last report came before there was anything to settle. */
 	if (has_left(task, mm)) {
 		for (__u32 kind = 0; kind < KINDS; kind++)
 			settle(&space->held[kind], domain, 0);
@@ -294,7 +294,10 @@ int take_stock(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* A row for every domain that has or had anything. Run where nothing interrupts it that logs memory. */
+/*
+ * Logs a row for every domain that was ever charged. The loader runs it as a test run, which no program that
+ * logs memory interrupts.
+ */
 SEC("raw_tp")
 int log_accounts(void *ctx)
 {

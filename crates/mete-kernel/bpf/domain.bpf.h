@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * From task to accounting domain (thesis 3.5, 4.3.4): a table indexed by pid, written by the
- * scheduler, by the program below for tasks that change their cgroup, and by those of select.h for new
- * tasks and for processes that become what a rule selects. Reading it takes no helper call. Every new
- * task overwrites its entry, so that none is cleared at exit.
+ * From task to accounting domain (thesis 3.5, 4.3.4): a table that is indexed by pid. Three write to it: the
+ * scheduler; the programs below, for tasks that change their cgroup; and the programs of select.bpf.h, for
+ * new tasks and for processes that become what a rule selects. A read takes no helper call. Every new task
+ * overwrites its entry, so no entry has to be cleared when a task ends.
  */
 #ifndef METE_DOMAIN_H
 #define METE_DOMAIN_H
 
-#include "area.h"
-#include "domain_table.h"
+#include "area.bpf.h"
+#include "domain_table.bpf.h"
 
-/* An entry of the table: the domain, and whether it comes from a cgroup of the task. */
-#define BOUND_BY_CGROUP 0x8000
+/* An entry of the table holds the domain and, where it comes from a cgroup of the task, BOUND_BY_CGROUP. */
 
-/* The deepest nesting of cgroups that is followed, and the most hierarchies. */
+/* The deepest nesting of cgroups, and the largest number of hierarchies, that the programs follow. */
 #define CGROUP_DEPTH 32
 #define HIERARCHIES 32
 
-/* Identifiers of cgroups are unique only within a hierarchy. */
+/* The identifier of a cgroup is unique only within its hierarchy. */
 struct cgroup_key {
 	__u64 id;
 	__u64 hierarchy;
 };
 
-/* From a cgroup to the entry of the tasks in it. */
+/* From a bound cgroup to the table entry of the tasks in it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -44,7 +43,7 @@ static __always_inline __u16 domain_of(volatile __u16 *table, struct task_struct
 
 #define READ(to, from) bpf_probe_read_kernel(&(to), sizeof(to), &(from))
 
-/* The entry that a cgroup or its nearest bound ancestor gives; 0 if there is none. */
+/* The entry of the nearest bound cgroup: this one or one above it; 0 if none is bound. */
 static __always_inline __u16 entry_by_cgroup(struct cgroup *cgroup)
 {
 	struct cgroup_key key = {};
@@ -70,7 +69,7 @@ static __always_inline __u16 entry_by_cgroup(struct cgroup *cgroup)
 	return 0;
 }
 
-/* A walk over the cgroups that a task is in, one of each hierarchy. */
+/* A walk over the cgroups that a task is in: one of each hierarchy. */
 struct groups {
 	struct list_head *head;
 	struct list_head *node;
@@ -95,8 +94,8 @@ static long ask_group(__u64 nth, struct groups *groups)
 }
 
 /*
- * The entry that a task's cgroups give; 0 if none of them is bound. Of cgroups of several hierarchies, the
- * domain with the lowest number counts. src/bind.rs says the same.
+ * The entry that a task gets by its cgroups; 0 if none of them is bound. If cgroups of several hierarchies
+ * are bound, the domain with the lowest number counts.
  */
 static __always_inline __u16 entry_by_groups(struct task_struct *task)
 {
@@ -110,7 +109,7 @@ static __always_inline __u16 entry_by_groups(struct task_struct *task)
 	return groups.entry;
 }
 
-/* A task's own binding goes before its cgroups' (design decision D5). */
+/* A task's own binding takes precedence over those of its cgroups (design decision D5). */
 static __always_inline void follow_task(volatile __u16 *table, struct task_struct *task, __u32 pid)
 {
 	volatile __u16 *slot = entry_of(table, pid);
@@ -123,7 +122,7 @@ static __always_inline void follow_task(volatile __u16 *table, struct task_struc
 		*slot = entry;
 }
 
-/* A walk over a process's list of threads. The kernel keeps what is on it as long as a program runs. */
+/* A walk over the threads of a process. The kernel frees none of them while a program runs. */
 struct walk {
 	struct list_head *head;
 	struct list_head *node;
@@ -131,7 +130,7 @@ struct walk {
 	__u16 is_own;
 };
 
-/* More threads than pids. */
+/* A process cannot have more threads than there are pids. */
 #define MAX_THREADS (1 << 22)
 
 static long move_thread(__u64 nth, struct walk *walk)
@@ -151,7 +150,7 @@ static long move_thread(__u64 nth, struct walk *walk)
 	return bpf_probe_read_kernel(&walk->node, sizeof(walk->node), &walk->node->next) != 0;
 }
 
-/* `is_own`: to a domain of the process's own; else to that of each thread's cgroups. */
+/* Moves all threads of a process: to `entry` if `is_own`, else each to the entry of its cgroups. */
 static __always_inline void move_threads(struct task_struct *leader, __u16 entry, __u16 is_own)
 {
 	struct signal_struct *signal = leader->signal;
@@ -160,7 +159,7 @@ static __always_inline void move_threads(struct task_struct *leader, __u16 entry
 	bpf_loop(MAX_THREADS, move_thread, &walk, 0);
 }
 
-/* Follows tasks into bound cgroups and out of them. */
+/* Follows tasks that move into bound cgroups and out of them. */
 SEC("tp_btf/cgroup_attach_task")
 int follow(__u64 *ctx)
 {
@@ -177,10 +176,13 @@ int follow(__u64 *ctx)
 	return 0;
 }
 
-/* Tasks whose entry the program below has changed, ever. */
+/* How many entries the program below has changed since it was loaded. */
 __u64 regrouped SEC(".bss.regrouped");
 
-/* After a cgroup was bound or unbound, for every task. Tasks move and begin meanwhile: it is run until it changes nothing. */
+/*
+ * Runs for every task after a cgroup was bound or unbound. Tasks move and start meanwhile, so the loader runs
+ * it until it changes nothing.
+ */
 SEC("iter/task")
 int follow_all(struct bpf_iter__task *ctx)
 {
@@ -195,7 +197,7 @@ int follow_all(struct bpf_iter__task *ctx)
 	READ(before, task->cgroups);
 	follow_task(table, task, task->pid);
 	READ(after, task->cgroups);
-	/* The program above may have been quicker to say where it is now. */
+	/* It moved meanwhile: `follow` may have written the new entry, and then this program the old one. */
 	if (before != after)
 		follow_task(table, task, task->pid);
 	if (*entry_of(table, task->pid) != old)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Run-queue length at the tick: an asynchronous event, sampled (thesis 3.3.1, 4.3.1). The tick also
- * charges whoever runs.
+ * Run-queue length at the tick: an asynchronous event, which is sampled (thesis 3.3.1, 4.3.1). The tick also
+ * charges the running task for its service time so far.
  */
 #ifndef METE_RUN_QUEUE_H
 #define METE_RUN_QUEUE_H
 
-#include "switch.h"
+#include "switch.bpf.h"
 
 SEC("perf_event")
 int on_tick(void *ctx)
