@@ -282,7 +282,8 @@ impl Queue {
             self.begin_alone();
         }
         let mut slot = Slot { entity, share, cycle: self.cycle as u32, ..Slot::EMPTY };
-        slot.set_due_ns(self.due_on_arrival_ns(share, departure, unused_ns), self.quantum_ns);
+        let stayed_ns = self.due_if_stayed_ns(share, departure);
+        slot.set_due_ns(self.due_on_arrival_ns(share, stayed_ns, unused_ns), self.quantum_ns);
         let start = insertion.start(store, &self.line, slot.key(), departure);
         let place = store.insert(&mut self.line, start, slot);
         insertion.inserted(store, place);
@@ -290,7 +291,7 @@ impl Queue {
         if self.current.key < slot.key() && store.next(place) == self.line.cursor {
             self.line.cursor = place;
         }
-        self.admit(store, place);
+        self.admit(store, place, stayed_ns);
         place
     }
 
@@ -303,28 +304,39 @@ impl Queue {
     /// What is due to an entity that arrives now: in proportion to what is due to the others, and no more than it
     /// would have if it had stayed (VTRR paper, §3.2). QVT is that of the moment, so quanta count as far as
     /// they have been used.
-    fn due_on_arrival_ns(&self, share: u32, departure: Departure, unused_ns: Nanoseconds) -> i64 {
+    fn due_on_arrival_ns(&self, share: u32, stayed_ns: i128, unused_ns: Nanoseconds) -> i64 {
         let share = i128::from(share);
         let whole_ns = share * i128::from(self.quantum_ns);
         // Charges for time that is not used yet are still due at this moment.
         let due_ns = self.due_ns + i128::from(unused_ns);
         let proportional_ns =
             if self.total == 0 { whole_ns } else { (share * due_ns).max(0) / i128::from(self.total) };
-        // If it had stayed, each cycle since would have brought its whole share.
-        let cycles = i128::from(self.cycle.saturating_sub(departure.cycle));
-        let stayed_ns = departure.due_for_ns(share) + cycles.saturating_mul(whole_ns);
         // At most a cycle's worth, and that fits: a share of 2²⁰ and a quantum of 2⁴⁰ ns (`MAX_QUANTUM_NS`).
         proportional_ns.min(stayed_ns).min(whole_ns) as i64
+    }
+
+    /// What would be due to an entity if it had stayed and not run.
+    fn due_if_stayed_ns(&self, share: u32, departure: Departure) -> i128 {
+        let share = i128::from(share);
+        // Each cycle since would have brought its whole share.
+        let cycles = i128::from(self.cycle.saturating_sub(departure.cycle));
+        departure.due_for_ns(share) + cycles.saturating_mul(share * i128::from(self.quantum_ns))
     }
 
     /// Keeps the time-counter invariant: the counter of an entity that has arrived is no larger than that of
     /// the one before it, and no smaller than that of the one behind it. This completes the arrival,
     /// and counts it in the sums.
-    fn admit(&mut self, store: &mut Store, place: SlotPlace) {
+    fn admit(&mut self, store: &mut Store, place: SlotPlace, stayed_ns: i128) {
         // Both refresh a neighbour: its counter has to be of this cycle to be compared with.
         let (smallest, largest) = (self.counter_behind(store, place), self.counter_before(store, place));
         let Some(slot) = store.get_mut(place) else { return };
-        slot.counter = slot.counter.min(largest).max(smallest);
+        let counter = slot.counter.min(largest).max(smallest);
+        if counter > slot.counter {
+            // A counter that is raised brings no more than staying would have: otherwise a client would gain by blocking in the
+            // midst of a quantum and waking at once.
+            slot.raise(counter, stayed_ns, self.quantum_ns);
+        }
+        slot.counter = counter;
         self.due_ns += i128::from(slot.due_ns(self.quantum_ns));
         self.total += u64::from(slot.share);
     }

@@ -64,6 +64,15 @@ impl Slot {
         self.used_ns = (quanta * quantum_ns as i64 - due_ns) as u64;
     }
 
+    /// Sets a larger counter, and what is due to `most_ns` at most, as far as the counter allows it.
+    pub(super) fn raise(&mut self, counter: u32, most_ns: i128, quantum_ns: Nanoseconds) {
+        let whole_ns = i128::from(counter) * i128::from(quantum_ns);
+        // Within the counter's last quantum.
+        let due_ns = most_ns.clamp(whole_ns - i128::from(quantum_ns) + 1, whole_ns);
+        self.counter = counter;
+        self.used_ns = (whole_ns - due_ns) as u64;
+    }
+
     /// Takes `ran_ns` off what is due. A debt of more than a quantum beyond the counter is forgiven, so
     /// that a client is due something in every cycle.
     pub(super) fn charge(&mut self, ran_ns: Nanoseconds, quantum_ns: Nanoseconds) {

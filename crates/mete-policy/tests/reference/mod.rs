@@ -172,31 +172,34 @@ impl Model {
             self.cycle += 1;
             self.current = None;
         }
-        let due_ns = self.due_on_arrival(id, share, unused_ns);
+        let stayed_ns = self.due_if_stayed(id, share);
+        let due_ns = self.due_on_arrival(share, stayed_ns, unused_ns);
         let had_ns = share * self.quantum_ns - due_ns;
         let counter = ceil_div(due_ns, self.quantum_ns);
         let client = Client { id, share, counter, had_ns, busy: false };
         let index = self.queue.partition_point(|other| key(other) < key(&client));
         self.queue.insert(index, client);
-        self.restrict(index);
+        self.restrict(index, stayed_ns);
     }
 
     /// S · Σdue / T, and no more than if it had stayed (paper, §3.2).
-    fn due_on_arrival(&self, id: u32, share: i128, unused_ns: i128) -> i128 {
+    fn due_on_arrival(&self, share: i128, stayed_ns: i128, unused_ns: i128) -> i128 {
         let whole_ns = share * self.quantum_ns;
         let charged_ns: i128 = self.queue.iter().map(|client| self.due_ns(client)).sum();
         let due_ns = charged_ns + unused_ns;
-        let mut limit_ns =
-            if self.queue.is_empty() { whole_ns } else { (share * due_ns).max(0) / self.total() };
-        if let Some(left) = self.left.get(&id) {
-            let was_ns = if share < left.share { left.due_ns * share / left.share } else { left.due_ns };
-            limit_ns = limit_ns.min(was_ns + (self.cycle - left.cycle) * whole_ns);
-        }
-        limit_ns.min(whole_ns).max(1 - self.quantum_ns)
+        let limit_ns = if self.queue.is_empty() { whole_ns } else { (share * due_ns).max(0) / self.total() };
+        limit_ns.min(stayed_ns).min(whole_ns).max(1 - self.quantum_ns)
+    }
+
+    /// What would be due to a client if it had stayed and not run. Nothing limits a client that was never there.
+    fn due_if_stayed(&self, id: u32, share: i128) -> i128 {
+        let Some(left) = self.left.get(&id) else { return i128::from(i64::MAX) };
+        let was_ns = if share < left.share { left.due_ns * share / left.share } else { left.due_ns };
+        was_ns + (self.cycle - left.cycle) * share * self.quantum_ns
     }
 
     /// No larger than the counter before, no smaller than the one behind.
-    fn restrict(&mut self, index: usize) {
+    fn restrict(&mut self, index: usize, stayed_ns: i128) {
         let largest = index.checked_sub(1).map(|before| self.queue[before].counter);
         let mut smallest = self.queue.get(index + 1).map_or(0, |client| client.counter);
         if let (Some((current, counter)), Some(behind)) = (self.current, self.queue.get(index + 1)) {
@@ -208,7 +211,14 @@ impl Model {
         let quantum_ns = self.quantum_ns;
         let client = &mut self.queue[index];
         let counter = client.counter.min(largest.unwrap_or(i128::MAX)).max(smallest);
-        client.had_ns += (client.counter - counter) * quantum_ns;
+        if counter > client.counter {
+            // Raised, but to no more than if it had stayed, as far as the counter allows that.
+            let whole_ns = counter * quantum_ns;
+            client.had_ns =
+                client.share * quantum_ns - stayed_ns.min(whole_ns).max(whole_ns - quantum_ns + 1);
+        } else {
+            client.had_ns += (client.counter - counter) * quantum_ns;
+        }
         client.counter = counter;
     }
 }
