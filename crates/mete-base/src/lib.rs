@@ -1,8 +1,21 @@
-//! What several crates need and none of them owns: errors as one sentence, sizes as people write and read them.
+//! What several crates need and none of them owns.
+//!
+//! | module | for |
+//! |---|---|
+//! | [`folder`] | folders that are held by descriptor, so that other users cannot exchange them |
+//! | [`regular`] | opening files that should be regular ones and may be of any kind |
+//! | [`nearest`] | the name that may have been meant |
+//! | [`size`] | numbers of bytes, as people write and read them |
+//! | [`sentence`] | an error and its causes as one sentence |
 //!
 //! Nothing in here knows anything about logs, traces or schedulers.
 
+#![cfg(target_os = "linux")]
+
 mod causes;
+pub mod folder;
+pub mod nearest;
+pub mod regular;
 pub mod size;
 
 pub use causes::sentence;

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
-use mete_schema::nearest::nearest;
+use mete_base::nearest::nearest;
 
 use crate::{
     bench, demo, doctor, generate, log, parameters, record, replay, schedule, schema, sim, study, trace,

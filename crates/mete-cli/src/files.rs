@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use mete_schema::folder::{self, Entry, Folder, Place, Trust};
+use mete_base::folder::{self, Folder, FolderEntry, PathPlace, PathTrust};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat};
 
 /// How the other names end.
@@ -67,7 +67,7 @@ impl Draft {
 
     fn with_mode(path: &Path, mode: Mode) -> io::Result<Draft> {
         // Through a link, it is the file behind it that is replaced.
-        let Place { folder, name, entry } = Place::find(path, Trust::Links)?;
+        let PathPlace { folder, name, entry } = PathPlace::find(path, PathTrust::Links)?;
         let entry = entry.as_ref();
         entry.map_or(Ok(()), |entry| check_owner(&folder, entry))?;
         if let Some(entry) = entry.filter(|entry| is_itself(entry)) {
@@ -80,7 +80,7 @@ impl Draft {
         let unfinished = unfinished(&name);
         let file = create_locked(&folder, &unfinished, mode)?;
         // Others would have chosen who may read it.
-        let mode = entry.filter(|entry| entry.is_own()).map(Entry::mode);
+        let mode = entry.filter(|entry| entry.is_own()).map(FolderEntry::mode);
         Ok(Draft { file, beside: Some(Beside { folder, unfinished, name, mode }) })
     }
 
@@ -139,13 +139,13 @@ impl Drop for Draft {
 }
 
 /// Whether it is written into, and not replaced.
-fn is_itself(entry: &Entry) -> bool {
+fn is_itself(entry: &FolderEntry) -> bool {
     entry.kind() != FileType::RegularFile || entry.is_through_proc()
 }
 
 /// In a folder like `/tmp` the kernel keeps root, too, from writing into what another user has put there for it to be
 /// found (`fs.protected_regular`, `fs.protected_fifos`).
-fn check_owner(folder: &Folder, entry: &Entry) -> io::Result<()> {
+fn check_owner(folder: &Folder, entry: &FolderEntry) -> io::Result<()> {
     let found = fstat(folder)?;
     let is_foreign = !entry.is_own() && entry.stat().st_uid != found.st_uid;
     if is_foreign && folder::is_shared(&found) && !entry.is_through_proc() {
@@ -172,7 +172,7 @@ pub fn write_all<'a>(
 
 /// Makes a folder if need be.
 fn make(folder: &Path) -> io::Result<()> {
-    Folder::make(folder, Trust::Links, Mode::from_raw_mode(0o777)).map(drop)
+    Folder::make(folder, PathTrust::Links, Mode::from_raw_mode(0o777)).map(drop)
 }
 
 /// All of them, complete, none with its name.

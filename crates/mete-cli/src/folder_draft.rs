@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use mete_schema::folder::{Entry, Folder, Place, Trust};
+use mete_base::folder::{Folder, FolderEntry, PathPlace, PathTrust};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, fsync};
 
 use crate::files::{all_unfinished, lock_left_over, unfinished};
@@ -29,7 +29,7 @@ impl FolderDraft {
     ///
     /// The file system's answer, and if there is something of this name that is no empty folder.
     pub fn begin(path: &Path) -> io::Result<FolderDraft> {
-        let Place { folder: parent, name, entry } = Place::find(path, Trust::Links)?;
+        let PathPlace { folder: parent, name, entry } = PathPlace::find(path, PathTrust::Links)?;
         if entry.is_some_and(|entry| !is_empty_folder(&parent, &name, &entry)) {
             let why = "it is there already; choose another name, or remove it";
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
@@ -107,7 +107,7 @@ fn remove(parent: &Folder, name: &OsStr, folder: &Folder) {
     }
 }
 
-fn is_empty_folder(parent: &Folder, name: &OsStr, entry: &Entry) -> bool {
+fn is_empty_folder(parent: &Folder, name: &OsStr, entry: &FolderEntry) -> bool {
     let is_empty = || parent.folder(name)?.names().map(|names| names.is_empty());
     entry.kind() == FileType::Directory && is_empty().unwrap_or(false)
 }

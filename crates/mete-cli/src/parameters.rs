@@ -161,7 +161,7 @@ fn refusal(tree: &Path, asked: &str, error: &std::io::Error) -> String {
 
 fn unknown(tree: &Path, name: &str) -> anyhow::Error {
     let known = plain_files(tree).unwrap_or_default();
-    let help = mete_schema::nearest::help(name, known.iter().map(String::as_str), "there are");
+    let help = mete_base::nearest::help(name, known.iter().map(String::as_str), "there are");
     anyhow!("there is no parameter {name:?}; {}", help.unwrap_or_else(|| known.join(", ")))
 }
 

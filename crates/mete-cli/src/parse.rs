@@ -4,9 +4,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use mete_base::nearest::nearest;
 use mete_policy::CATALOG;
 use mete_sched::DomainSpec;
-use mete_schema::nearest::nearest;
 
 /// A number that makes no sense as 0.
 pub fn one_or_more<N: FromStr + PartialEq + Default>(text: &str) -> Result<N, String> {

@@ -5,12 +5,12 @@ use std::io::{IsTerminal, Read, Write, stderr, stdin};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use mete_base::nearest::nearest;
 use mete_kernel::record::{absent_counters, absent_points};
 use mete_schema::counter::Perf;
 use mete_schema::format::{expression, format};
 use mete_schema::kernel::{Btf, KernelTypes, Running};
 use mete_schema::limits::MAX_FILE_BYTES;
-use mete_schema::nearest::nearest;
 use mete_schema::schema::Target;
 use mete_schema::{Checked, Problems, Schema, Source, Span, check, explain, generate, parse, shipped};
 use serde::Serialize;

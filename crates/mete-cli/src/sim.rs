@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use clap::error::ErrorKind;
+use mete_base::nearest::nearest;
 use mete_policy::CATALOG;
-use mete_schema::nearest::nearest;
 use mete_sim::cost::{self, Cost};
 use mete_sim::metrics::Latencies;
 use mete_sim::scenario::SHIPPED;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use mete_base::nearest;
 use mete_kernel::record::{Benchmark, Cache, Recording, Settings};
 use mete_kernel::{DomainTable, KernelError};
 use mete_schema::generate::bpf;
 use mete_schema::kernel::Running;
 use mete_schema::known::Known;
-use mete_schema::nearest;
 use mete_schema::schema::{Event, Point, Target};
 use mete_schema::{Checked, Problems, Schema, Source, check};
 use mete_trace::Description;

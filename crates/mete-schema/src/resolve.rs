@@ -10,12 +10,12 @@ use crate::limits::{
     MAX_COUNTERS, MAX_EVENTS, MAX_FIELDS, MAX_LOGS_OF_A_PLACE, MAX_LOGS_OF_A_POINT, MAX_POINTS, MAX_PROBLEMS,
     MAX_RECORD_BYTES,
 };
-use crate::nearest;
 use crate::problem::Problem;
 use crate::schema::{Binding, Event, Field, Log, Point, Schema, Target};
 use crate::source::Span;
 use crate::target;
 use crate::types::{self, FieldType};
+use mete_base::nearest;
 
 /// The schema that these files form together.
 pub fn resolve(files: &[File], problems: &mut Vec<Problem>) -> Schema {

@@ -5,9 +5,9 @@ use std::fmt;
 use crate::ast::{self, Name};
 use crate::format::{self, is_name};
 use crate::limits::MAX_PROBE_LETTERS;
-use crate::nearest;
 use crate::problem::Problem;
 use crate::schema::Target;
+use mete_base::nearest;
 
 /// A kind of point: its word, the parts behind the word, and its description.
 pub struct Kind {

@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use mete_schema::folder::{Folder, Made, Trust};
+use mete_base::folder::{CreatedFolder, Folder, PathTrust};
 use rustix::fs::{FileType, FlockOperation, Mode, flock};
 use rustix::io::Errno;
 
@@ -31,7 +31,7 @@ pub(crate) struct Directory {
     pub folder: Folder,
     pub path: PathBuf,
     /// Directories that were made for this one, the deepest first.
-    made: Vec<Made>,
+    made: Vec<CreatedFolder>,
     /// Files of the trace that gives way. They are set aside until it is certain that there is a new trace.
     former: Vec<OsString>,
     /// The lock tells other recorders that this one is at work.
@@ -53,7 +53,7 @@ pub(crate) fn make(path: &Path, former: FormerTrace) -> Result<Directory, Record
     if path.exists() && !path.is_dir() {
         return Err(RecordError::NotDirectory(path.to_owned()));
     }
-    let made = Folder::make(path, Trust::Links, Mode::RWXU);
+    let made = Folder::make(path, PathTrust::Links, Mode::RWXU);
     let (folder, made) = made.map_err(|source| failed("create", path, source))?;
     let lock = take(&folder, path)?;
     let former = replaced(&folder, path, former)?;
@@ -87,7 +87,7 @@ pub fn check(path: &Path, former: FormerTrace) -> Result<(), RecordError> {
         return Err(RecordError::NotDirectory(path.to_owned()));
     }
     // If the path to it is wrong, `make` reports that.
-    let Ok(folder) = Folder::find(path, Trust::Links) else { return Ok(()) };
+    let Ok(folder) = Folder::find(path, PathTrust::Links) else { return Ok(()) };
     let _lock = take(&folder, path)?;
     replaced(&folder, path, former).map(drop)
 }
@@ -194,6 +194,6 @@ impl Directory {
     pub(crate) fn remove(&self, names: impl IntoIterator<Item = impl AsRef<OsStr>>) {
         names.into_iter().for_each(|name| drop(self.folder.remove(name)));
         restore(&self.folder, &self.former);
-        self.made.iter().for_each(Made::remove);
+        self.made.iter().for_each(CreatedFolder::remove);
     }
 }

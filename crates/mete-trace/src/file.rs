@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use mete_schema::regular;
+use mete_base::regular;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mete_schema::folder::Folder;
+use mete_base::folder::Folder;
 
 use crate::block::Block;
 use crate::completeness::Account;

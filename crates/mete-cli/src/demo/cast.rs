@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
+use mete_base::folder::{self, FolderEntry, PathTrust};
 use mete_log::clock::monotonic_ns;
-use mete_schema::folder::{self, Entry, Trust};
 use rustix::fs::FileType;
 
 use super::board::{Board, Counts, PLACES};
@@ -246,7 +246,7 @@ fn lock(path: &Path) -> std::io::Result<OwnedFd> {
 
 /// A demo that was killed could not remove its folder. What other users have put there under such a name is not touched.
 fn remove_left_over() {
-    let Ok(place) = folder::Folder::find(&std::env::temp_dir(), Trust::Links) else { return };
+    let Ok(place) = folder::Folder::find(&std::env::temp_dir(), PathTrust::Links) else { return };
     let names = place.names().unwrap_or_default().into_iter();
     for name in names.filter(|name| name.to_string_lossy().starts_with(FOLDER)) {
         let entry = place.entry(&name).ok().flatten();
@@ -259,7 +259,7 @@ fn remove_left_over() {
 }
 
 /// Younger ones may be about to be locked.
-fn is_old(entry: &Entry) -> bool {
+fn is_old(entry: &FolderEntry) -> bool {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     i64::try_from(since).is_ok_and(|now| now - entry.stat().st_mtime > 60)
 }

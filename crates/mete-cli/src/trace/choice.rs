@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
+use mete_base::nearest::nearest;
 use mete_convert::{Meanings, What};
-use mete_schema::nearest::nearest;
 use mete_trace::names::without_controls;
 use mete_trace::{EventLayout, FieldLayout, Filter, Trace};
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use mete_schema::folder::{Folder, Trust};
+use mete_base::folder::{Folder, PathTrust};
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 use rustix::process::geteuid;
 
@@ -91,7 +91,7 @@ impl Cache {
 
 /// Makes or opens the directory, and checks who can enter it.
 fn prepare(path: &Path) -> io::Result<Folder> {
-    let (folder, _) = Folder::make(path, Trust::Own, Mode::RWXU)?;
+    let (folder, _) = Folder::make(path, PathTrust::Own, Mode::RWXU)?;
     // By its descriptor: the path could mean another directory by now.
     let found = fstat(&folder)?;
     let mode = Mode::from_raw_mode(found.st_mode);

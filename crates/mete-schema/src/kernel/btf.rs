@@ -13,8 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Function, KernelTypes, Type, TypeId, Typed, record_format};
-use crate::regular;
 use crate::types::Int;
+use mete_base::regular;
 
 /// Why type information could not be read from a file.
 #[derive(Debug, thiserror::Error)]

@@ -4,8 +4,8 @@ use super::token::Token;
 use super::{Parsed, Parser};
 use crate::ast::{Action, Arch, Binding, Block, Event, Field, File, Item, Name, Point, Target};
 use crate::limits::MAX_PROBLEMS;
-use crate::nearest::nearest;
 use crate::problem::Problem;
+use mete_base::nearest::nearest;
 
 const ITEMS: [&str; 3] = ["arch", "event", "at"];
 

@@ -9,8 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{nearest, regular};
 use elf::{Elf, ElfRefusal, SymbolKind};
+use mete_base::{nearest, regular};
 use probe::Probe;
 
 /// The most names that a mistyped one is compared with. A browser has a million.

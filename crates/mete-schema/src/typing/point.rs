@@ -3,11 +3,11 @@
 use super::value::{Scope, Value};
 use super::{CheckedLog, CheckedPoint, Checker};
 use crate::kernel::{Function, Type, Typed};
-use crate::nearest;
 use crate::problem::Problem;
 use crate::program::{Program, ProgramError};
 use crate::schema::{Event, Field, Log, Point, Target};
 use crate::types::{FieldType, Int};
+use mete_base::nearest;
 
 /// The number of arguments that a call passes in registers.
 const CALL_ARGUMENTS: usize = 6;

@@ -3,11 +3,11 @@
 use crate::ast::{Binary, Expr, ExprKind, Name, Number, Unary};
 use crate::kernel::{KernelTypes, Type, TypeId, Typed};
 use crate::known::{ARGS, HERE, KNOWN, Known};
-use crate::nearest;
 use crate::problem::Problem;
 use crate::schema::{Point, Schema, Target};
 use crate::source::Span;
 use crate::types::{FieldType, Int};
+use mete_base::nearest;
 
 /// An expression with its type.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use mete_schema::folder::{Folder, Trust};
-use mete_schema::regular;
+use mete_base::folder::{Folder, PathTrust};
+use mete_base::regular;
 use rustix::fs::{AtFlags, fsync, linkat};
 
 use super::files::{FILE_NAME, FORMER_FILE_NAME, NEW_FILE_NAME, OF_FILE, is_block_file};
@@ -57,7 +57,7 @@ impl TraceDescription {
     ///
     /// [`DescriptionFileError`] if the system refuses. The old description is still there then.
     pub fn write(&self, directory: &Path) -> Result<(), DescriptionFileError> {
-        match Folder::find(directory, Trust::Links) {
+        match Folder::find(directory, PathTrust::Links) {
             Ok(folder) => self.write_into(&folder, directory),
             Err(source) => Err(DescriptionFileError::File { what: "find", path: directory.into(), source }),
         }

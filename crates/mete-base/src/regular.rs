@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{FileType, OFlags};
 
-use crate::folder::Entry;
+use crate::folder::FolderEntry;
 
 /// Opens a regular file for reading. Its kind is checked before it is opened, because opening alone can have an effect:
 /// it rewinds a tape, starts a watchdog, or waits for the writer of a pipe.
@@ -16,7 +16,7 @@ use crate::folder::Entry;
 ///
 /// The file system's error; [`io::ErrorKind::InvalidInput`] if it is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
-    let entry = Entry::at(path)?;
+    let entry = FolderEntry::at(path)?;
     if entry.kind() != FileType::RegularFile {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
     }

@@ -2,7 +2,7 @@
 //! further work is done in it. So it does not matter what other users put in the place of a part in the meantime.
 //!
 //! ```text
-//!   path ──▶ part ──▶ part ──▶ … ──▶ Place { folder, name, entry }
+//!   path ──▶ part ──▶ part ──▶ … ──▶ PathPlace { folder, name, entry }
 //!             └ each opened without following it, then looked at: owner, mode, link
 //! ```
 
@@ -25,7 +25,7 @@ const FIND: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC)
 
 /// Which parts of a path a walk may pass through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trust {
+pub enum PathTrust {
     /// For outputs. A link is followed only where the kernel follows it with `fs.protected_symlinks`: in a folder such
     /// as `/tmp`, where every user may write, the link must belong to this user or to the folder's owner. In every
     /// folder, a link at the last name must belong to this user or to root.
@@ -41,7 +41,7 @@ pub struct Folder(OwnedFd);
 
 /// A file of any kind that has a name in a folder. It is held but not opened, so that a device does not notice.
 #[derive(Debug)]
-pub struct Entry {
+pub struct FolderEntry {
     descriptor: OwnedFd,
     stat: Stat,
     /// Whether it was found through a link of the `/proc` file system, as `/dev/stdout` is one. Then it may have no
@@ -51,20 +51,20 @@ pub struct Entry {
 
 /// Where a path leads.
 #[derive(Debug)]
-pub struct Place {
+pub struct PathPlace {
     /// The folder of the last name.
     pub folder: Folder,
     /// The last name.
     pub name: OsString,
     /// The file that has this name, if there is one.
-    pub entry: Option<Entry>,
+    pub entry: Option<FolderEntry>,
 }
 
 /// A folder that was created on the way: the folder that contains it, and its name there.
 #[derive(Debug)]
-pub struct Made(Folder, OsString);
+pub struct CreatedFolder(Folder, OsString);
 
-impl Made {
+impl CreatedFolder {
     /// Removes the folder, if it is empty.
     pub fn remove(&self) {
         // If it is not empty, another process uses it by now, and it stays.
@@ -72,35 +72,35 @@ impl Made {
     }
 }
 
-impl Place {
+impl PathPlace {
     /// Walks a path. The file with the last name may be missing; the folder may not.
     ///
     /// # Errors
     ///
     /// The file system's error, or the reason why a part is not trusted.
-    pub fn find(path: &Path, trust: Trust) -> io::Result<Place> {
+    pub fn find(path: &Path, trust: PathTrust) -> io::Result<PathPlace> {
         let mut walk = Walk::begin(path, trust)?;
         let Some((name, entry)) = walk.last()? else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is not the name of a file"));
         };
-        Ok(Place { folder: Folder(walk.at), name, entry })
+        Ok(PathPlace { folder: Folder(walk.at), name, entry })
     }
 }
 
-impl Entry {
+impl FolderEntry {
     /// Finds the file that a path leads to. The kernel walks the path and follows all links.
     ///
     /// # Errors
     ///
     /// The file system's error.
-    pub fn at(path: &Path) -> io::Result<Entry> {
+    pub fn at(path: &Path) -> io::Result<FolderEntry> {
         let descriptor = fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        Entry::new(descriptor, false)
+        FolderEntry::new(descriptor, false)
     }
 
-    fn new(descriptor: OwnedFd, is_through_proc: bool) -> io::Result<Entry> {
+    fn new(descriptor: OwnedFd, is_through_proc: bool) -> io::Result<FolderEntry> {
         let stat = fs::fstat(&descriptor)?;
-        Ok(Entry { descriptor, stat, is_through_proc })
+        Ok(FolderEntry { descriptor, stat, is_through_proc })
     }
 
     /// The metadata that the file system has of it.
@@ -151,7 +151,7 @@ impl Folder {
     /// # Errors
     ///
     /// The file system's error, or the reason why a part is not trusted.
-    pub fn find(path: &Path, trust: Trust) -> io::Result<Folder> {
+    pub fn find(path: &Path, trust: PathTrust) -> io::Result<Folder> {
         let mut walk = Walk::begin(path, trust)?;
         walk.all()?;
         Ok(Folder(walk.at))
@@ -163,13 +163,13 @@ impl Folder {
     /// # Errors
     ///
     /// As [`Folder::find`]. The folders that were created are removed again.
-    pub fn make(path: &Path, trust: Trust, mode: Mode) -> io::Result<(Folder, Vec<Made>)> {
+    pub fn make(path: &Path, trust: PathTrust, mode: Mode) -> io::Result<(Folder, Vec<CreatedFolder>)> {
         let mut walk = Walk::begin(path, trust)?;
         walk.missing = Some(mode);
         let found = walk.all();
         // The deepest one first, so that each folder is empty when it is removed.
         walk.made.reverse();
-        found.inspect_err(|_| walk.made.iter().for_each(Made::remove))?;
+        found.inspect_err(|_| walk.made.iter().for_each(CreatedFolder::remove))?;
         Ok((Folder(walk.at), walk.made))
     }
 
@@ -178,9 +178,9 @@ impl Folder {
     /// # Errors
     ///
     /// The file system's error, unless it is that the file does not exist.
-    pub fn entry(&self, name: impl AsRef<OsStr>) -> io::Result<Option<Entry>> {
+    pub fn entry(&self, name: impl AsRef<OsStr>) -> io::Result<Option<FolderEntry>> {
         match fs::openat(self, name.as_ref(), FIND, Mode::empty()) {
-            Ok(descriptor) => Entry::new(descriptor, false).map(Some),
+            Ok(descriptor) => FolderEntry::new(descriptor, false).map(Some),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -301,16 +301,16 @@ struct Walk {
     /// The parts that are left; `/`, `..` and `.` stand for themselves.
     left: VecDeque<OsString>,
     links: u32,
-    trust: Trust,
+    trust: PathTrust,
     /// The permissions of folders that are created where the path has none; `None` if none are created.
     missing: Option<Mode>,
-    made: Vec<Made>,
+    made: Vec<CreatedFolder>,
 }
 
 impl Walk {
-    fn begin(path: &Path, trust: Trust) -> io::Result<Walk> {
+    fn begin(path: &Path, trust: PathTrust) -> io::Result<Walk> {
         // A trusted path must be trusted from the root on.
-        let absolute = if trust == Trust::Own { std::path::absolute(path)? } else { path.to_owned() };
+        let absolute = if trust == PathTrust::Own { std::path::absolute(path)? } else { path.to_owned() };
         let path = absolute.as_path();
         let (at, shown) = if path.is_absolute() { ("/", "/") } else { (".", "") };
         let at = fs::open(at, FIND | OFlags::DIRECTORY, Mode::empty())?;
@@ -334,7 +334,7 @@ impl Walk {
 
     /// Walks to the folder of the last name. Returns the name, and the file that has it; `None` if the path does not
     /// end with a name.
-    fn last(&mut self) -> io::Result<Option<(OsString, Option<Entry>)>> {
+    fn last(&mut self) -> io::Result<Option<(OsString, Option<FolderEntry>)>> {
         while let Some(part) = self.left.pop_front() {
             // Asked anew for each part, because a link adds the parts of its target.
             let is_last = self.left.is_empty();
@@ -353,12 +353,12 @@ impl Walk {
     }
 
     /// Finds the file that a part names. `None` if it is a link: the parts of its target are next then.
-    fn step(&mut self, part: &OsStr, is_last: bool) -> io::Result<Option<Entry>> {
+    fn step(&mut self, part: &OsStr, is_last: bool) -> io::Result<Option<FolderEntry>> {
         // The target of a link may begin with `/`, for which `openat` begins at the root again.
         let flags = if part == "/" { FIND | OFlags::DIRECTORY } else { FIND };
         let entry = match fs::openat(&self.at, part, flags, Mode::empty()) {
             Err(Errno::NOENT) if self.missing.is_some() => self.fill_in(part)?,
-            found => Entry::new(found?, false)?,
+            found => FolderEntry::new(found?, false)?,
         };
         if entry.kind() != FileType::Symlink {
             return Ok(Some(entry));
@@ -373,7 +373,7 @@ impl Walk {
         if fs::fstatfs(&self.at)?.f_type == PROC_SUPER_MAGIC {
             // The kernel follows these: some of them lead to files that no path leads to.
             let flags = OFlags::PATH | OFlags::CLOEXEC;
-            return Entry::new(fs::openat(&self.at, part, flags, Mode::empty())?, true).map(Some);
+            return FolderEntry::new(fs::openat(&self.at, part, flags, Mode::empty())?, true).map(Some);
         }
         let target = fs::readlinkat(&entry.descriptor, "", Vec::new())?;
         let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
@@ -382,21 +382,21 @@ impl Walk {
     }
 
     /// Creates a missing folder.
-    fn fill_in(&mut self, part: &OsStr) -> io::Result<Entry> {
+    fn fill_in(&mut self, part: &OsStr) -> io::Result<FolderEntry> {
         let folder = Folder(self.at.try_clone()?);
         let made = match folder.create_folder(part, self.missing.unwrap_or(Mode::RWXU)) {
             // Another process has created it a moment ago.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Entry::new(fs::openat(&self.at, part, FIND, Mode::empty())?, false);
+                return FolderEntry::new(fs::openat(&self.at, part, FIND, Mode::empty())?, false);
             }
             made => made?,
         };
-        self.made.push(Made(folder, part.to_owned()));
-        Entry::new(made.0, false)
+        self.made.push(CreatedFolder(folder, part.to_owned()));
+        FolderEntry::new(made.0, false)
     }
 
     /// Continues in this folder.
-    fn enter(&mut self, entry: Entry, part: &OsStr) -> io::Result<()> {
+    fn enter(&mut self, entry: FolderEntry, part: &OsStr) -> io::Result<()> {
         let shown = self.shown.join(part);
         if entry.kind() != FileType::Directory {
             return Err(Errno::NOTDIR.into());
@@ -409,7 +409,7 @@ impl Walk {
     /// Checks that only this user and root may exchange the files in a folder. In a folder such as `/tmp`, another user
     /// may exchange only files of its own, which the check of the next part finds.
     fn check_folder(&self, stat: &Stat, shown: &Path) -> io::Result<()> {
-        if self.trust == Trust::Links {
+        if self.trust == PathTrust::Links {
             return Ok(());
         }
         let mode = Mode::from_raw_mode(stat.st_mode);
@@ -425,10 +425,10 @@ impl Walk {
     /// Checks that the link may be followed.
     fn check_link(&self, link: &Stat, shown: &Path, is_last: bool) -> io::Result<()> {
         let is_followed = match self.trust {
-            Trust::Own => is_trusted(link.st_uid),
-            Trust::Links if is_last => is_trusted(link.st_uid),
+            PathTrust::Own => is_trusted(link.st_uid),
+            PathTrust::Links if is_last => is_trusted(link.st_uid),
             // The rule of `fs.protected_symlinks`.
-            Trust::Links => {
+            PathTrust::Links => {
                 !is_shared(&self.stat) || link.st_uid == geteuid().as_raw() || link.st_uid == self.stat.st_uid
             }
         };
@@ -495,19 +495,19 @@ mod tests {
             ("a/to-new", "a/b/new"),
             ("absolute/../new", "a/new"),
         ] {
-            let place = Place::find(&at(path), Trust::Links).unwrap();
+            let place = PathPlace::find(&at(path), PathTrust::Links).unwrap();
             assert!(place.entry.is_none(), "{path}");
             place.folder.create(&place.name, Mode::RUSR).unwrap();
             assert!(at(expected).is_file(), "{path}");
-            assert!(Place::find(&at(path), Trust::Links).unwrap().entry.is_some(), "{path}");
+            assert!(PathPlace::find(&at(path), PathTrust::Links).unwrap().entry.is_some(), "{path}");
             fs::remove_file(at(expected)).unwrap();
         }
-        let error = |path: &str| Place::find(&at(path), Trust::Links).unwrap_err().raw_os_error();
+        let error = |path: &str| PathPlace::find(&at(path), PathTrust::Links).unwrap_err().raw_os_error();
         let [nothing, no_folder, round] =
             [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].map(|error| Some(error.raw_os_error()));
         fs::write(at("file"), "").unwrap();
         assert_eq!((error("none/new"), error("file/new"), error("round")), (nothing, no_folder, round));
-        assert!(Place::find(Path::new("/"), Trust::Links).is_err());
+        assert!(PathPlace::find(Path::new("/"), PathTrust::Links).is_err());
     }
 
     #[test]
@@ -516,7 +516,7 @@ mod tests {
         let at = |name: &str| scratch.0.join(name);
         fs::create_dir_all(at("mine")).unwrap();
         fs::create_dir_all(at("other")).unwrap();
-        let place = Place::find(&at("mine/new"), Trust::Links).unwrap();
+        let place = PathPlace::find(&at("mine/new"), PathTrust::Links).unwrap();
         fs::rename(at("mine"), at("moved")).unwrap();
         symlink("other", at("mine")).unwrap();
         place.folder.create("x", Mode::RUSR).unwrap();
@@ -528,13 +528,13 @@ mod tests {
     fn folders_are_created_for_their_owner_and_removed_again() {
         let scratch = Scratch::new("make");
         let path = scratch.0.join("a/b/c");
-        let (_, made) = Folder::make(&path, Trust::Own, Mode::RWXU).unwrap();
+        let (_, made) = Folder::make(&path, PathTrust::Own, Mode::RWXU).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(made.len(), 3);
-        made.iter().for_each(Made::remove);
+        made.iter().for_each(CreatedFolder::remove);
         assert!(fs::read_dir(&scratch.0).unwrap().next().is_none());
-        assert!(Folder::make(&path, Trust::Own, Mode::RWXU).unwrap().1.len() == 3);
-        assert!(Folder::make(&path, Trust::Own, Mode::RWXU).unwrap().1.is_empty());
+        assert!(Folder::make(&path, PathTrust::Own, Mode::RWXU).unwrap().1.len() == 3);
+        assert!(Folder::make(&path, PathTrust::Own, Mode::RWXU).unwrap().1.is_empty());
     }
 
     #[test]
@@ -553,11 +553,11 @@ mod tests {
         for (mode, owner, is_followed) in [(0o1777, 0, false), (0o1777, OTHER, true), (0o755, 0, true)] {
             chown(&shared, Some(owner), None).unwrap();
             fs::set_permissions(&shared, fs::Permissions::from_mode(mode)).unwrap();
-            let through = Place::find(&shared.join("link/new"), Trust::Links);
+            let through = PathPlace::find(&shared.join("link/new"), PathTrust::Links);
             assert_eq!(through.is_ok(), is_followed, "{mode:o} of {owner}: {through:?}");
-            let at = Place::find(&shared.join("link"), Trust::Links).unwrap_err();
+            let at = PathPlace::find(&shared.join("link"), PathTrust::Links).unwrap_err();
             assert!(at.to_string().contains("is a link of another user"), "{at}");
-            assert!(Folder::find(&shared.join("link"), Trust::Own).is_err());
+            assert!(Folder::find(&shared.join("link"), PathTrust::Own).is_err());
         }
     }
 
@@ -568,7 +568,7 @@ mod tests {
         fs::create_dir_all(open.join("mine")).unwrap();
         for (mode, is_believed) in [(0o777, false), (0o775, false), (0o1777, true), (0o755, true)] {
             fs::set_permissions(&open, fs::Permissions::from_mode(mode)).unwrap();
-            let found = Folder::find(&open.join("mine"), Trust::Own);
+            let found = Folder::find(&open.join("mine"), PathTrust::Own);
             assert_eq!(found.is_ok(), is_believed, "{mode:o}: {found:?}");
         }
     }
