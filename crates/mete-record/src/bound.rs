@@ -45,7 +45,7 @@ impl BoundDomains {
     fn check_matches(&self, has_command: bool, tell: &mut dyn FnMut(Notice)) -> Result<(), DomainError> {
         match self.domains.check_matches() {
             // The command may be the first member.
-            Err(DomainError::Nobody { .. }) if has_command => Ok(()),
+            Err(DomainError::NoMembers { .. }) if has_command => Ok(()),
             matched => {
                 matched?.into_iter().for_each(|empty| tell(Notice::Empty(empty)));
                 Ok(())

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use mete_base::{sentence, size};
-use mete_sched::domains::Empty;
+use mete_sched::domains::EmptyDomain;
 
 use crate::error::RecordingError;
 
@@ -14,7 +14,7 @@ pub enum Notice {
     /// The schema asks for domains, and there are none.
     NoDomains,
     /// No process is in a domain yet.
-    Empty(Empty),
+    Empty(EmptyDomain),
     /// A flight recorder keeps more than it was asked to.
     KeepsMore {
         /// Bytes.

@@ -30,7 +30,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::actuator::{self, ActuatorError, Restored};
 use crate::analysis::Analysis;
 use crate::configure::Layout;
-use crate::domains::{Change, DivideBy, DomainError, DomainSpec, Domains, Empty, OTHER};
+use crate::domains::{Change, DivideBy, DomainError, DomainSpec, Domains, EmptyDomain, OTHER};
 use crate::precedence::Precedence;
 use crate::sources::{ComponentSource, Discovery, KernelSource, Source, SourceError, Trust, Unavailable};
 use crate::ticker::Ticker;
@@ -124,7 +124,7 @@ pub enum Notice {
     /// A characteristic is not logged.
     Unavailable(Unavailable),
     /// A domain has no members so far.
-    Empty(Empty),
+    Empty(EmptyDomain),
     /// A component is read from now on.
     Component(String),
     /// A component has ended.

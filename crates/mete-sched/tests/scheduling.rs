@@ -213,5 +213,5 @@ fn log_6_domains_without_members_end_the_scheduler_with_a_sentence() {
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && text.contains("Nobody"), "{text}");
+    assert!(!output.status.success() && text.contains("NoMembers"), "{text}");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mete_log::DomainId;
 
 use super::process::{self, Process};
-use super::{Domain, DomainError, Domains, Empty, FIRST, Selector, groups};
+use super::{Domain, DomainError, Domains, EmptyDomain, FIRST, Selector, groups};
 
 impl Domains {
     /// The domains that have no members so far. A selector of names, groups or users may select a process at any
@@ -13,10 +13,10 @@ impl Domains {
     ///
     /// # Errors
     ///
-    /// [`DomainError::NoMatch`] or [`DomainError::AllTaken`] names a domain that stays empty. [`DomainError::Nobody`]
+    /// [`DomainError::NoMatch`] or [`DomainError::AllTaken`] names a domain that stays empty. [`DomainError::NoMembers`]
     /// says that no domain has a member. Then a selector is probably mistyped, so this is an error, unless a domain
     /// waits for the children of a process that is there.
-    pub fn check_matches(&self) -> Result<Vec<Empty>, DomainError> {
+    pub fn check_matches(&self) -> Result<Vec<EmptyDomain>, DomainError> {
         let empty: Vec<_> =
             (FIRST..self.len() as DomainId).filter(|&number| self.members(number).next().is_none()).collect();
         empty.iter().try_for_each(|&number| self.check_can_fill(number))?;
@@ -26,7 +26,7 @@ impl Domains {
         if all > 0 && empty.len() == all && !has_parent {
             let selectors: Vec<_> = empty.into_iter().map(|empty| empty.selectors).collect();
             let unread = (FIRST..self.len() as DomainId).map(|number| self.unread(number)).max().unwrap_or(0);
-            return Err(DomainError::Nobody { selectors: selectors.join(" or "), unread });
+            return Err(DomainError::NoMembers { selectors: selectors.join(" or "), unread });
         }
         Ok(empty)
     }
@@ -37,10 +37,10 @@ impl Domains {
         selectors.any(|selector| matches!(selector, Selector::Children(_)) && selector.can_come_true())
     }
 
-    fn empty(&self, number: DomainId) -> Empty {
+    fn empty(&self, number: DomainId) -> EmptyDomain {
         let Domain { name, selectors, .. } = &self.domains[usize::from(number)];
         let texts: Vec<_> = selectors.iter().map(Selector::to_string).collect();
-        Empty { name: name.clone(), selectors: texts.join(" or "), unread: self.unread(number) }
+        EmptyDomain { name: name.clone(), selectors: texts.join(" or "), unread: self.unread(number) }
     }
 
     /// The number of processes that may belong to a domain by their program, where this user may not see the program.
@@ -56,7 +56,7 @@ impl Domains {
 
     /// An error if a domain without members can have none later.
     fn check_can_fill(&self, number: DomainId) -> Result<(), DomainError> {
-        let Empty { name, selectors: selector, .. } = self.empty(number);
+        let EmptyDomain { name, selectors: selector, .. } = self.empty(number);
         let selectors = &self.domains[usize::from(number)].selectors;
         let in_cgroups = self.cgroup_members_of(number);
         let taken = self.known.iter().filter(|(_, known)| known.domain >= FIRST).find(|(pid, _)| {

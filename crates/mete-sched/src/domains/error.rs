@@ -95,7 +95,7 @@ pub enum DomainError {
         "no domain has a process in it: nothing that runs now matches {selectors}; start it first, or see what \
          runs with ps -e -o pid,comm,user{}", hidden(*unread)
     )]
-    Nobody {
+    NoMembers {
         /// The selectors of all domains.
         selectors: String,
         /// The number of processes whose programs this user may not see, if a selector asks for programs.
@@ -118,7 +118,7 @@ pub enum DomainError {
 
 /// A domain that has no members yet. A process that matches later belongs to it from then on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Empty {
+pub struct EmptyDomain {
     /// The domain.
     pub name: String,
     /// The selectors of the processes that would belong to it.
@@ -135,9 +135,9 @@ fn hidden(unread: usize) -> String {
     }
 }
 
-impl fmt::Display for Empty {
+impl fmt::Display for EmptyDomain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Empty { name, selectors, unread } = self;
+        let EmptyDomain { name, selectors, unread } = self;
         write!(
             f,
             "the domain {name:?} is empty so far: nothing that runs now matches {selectors}; what starts later and \

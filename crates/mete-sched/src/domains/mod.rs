@@ -32,7 +32,7 @@ use mete_log::DomainId;
 use mete_policy::Role;
 use rustix::param::clock_ticks_per_second;
 
-pub use error::{DomainError, Empty};
+pub use error::{DomainError, EmptyDomain};
 use process::Process;
 pub use selector::{DomainSpec, Pattern, Selector};
 
@@ -678,7 +678,7 @@ mod tests {
             domains.check_matches().unwrap_err()
         };
         let selectors = "comm:no-such-prog or user:4294967294".to_owned();
-        let nobody = DomainError::Nobody { selectors, unread: 0 };
+        let nobody = DomainError::NoMembers { selectors, unread: 0 };
         assert_eq!(error(&["none=comm:no-such-prog", "no=user:4294967294"]), nobody);
         // No process has a number beyond 2^22.
         let dead = DomainError::NoMatch { name: "none".into(), selector: "pid:4194305".into() };
@@ -695,7 +695,10 @@ mod tests {
         let mut domains = Domains::new(specs(&texts.each_ref().map(String::as_str))).unwrap();
         domains.scan();
         let selectors = "comm:no-such-prog or user:4294967294".into();
-        assert_eq!(domains.check_matches(), Ok(vec![Empty { name: "later".into(), selectors, unread: 0 }]));
+        assert_eq!(
+            domains.check_matches(),
+            Ok(vec![EmptyDomain { name: "later".into(), selectors, unread: 0 }])
+        );
     }
 
     #[test]
@@ -704,7 +707,10 @@ mod tests {
         let selectors = format!("children:{}", shell.pid());
         let mut domains = Domains::new(specs(&[&format!("later={selectors}")])).unwrap();
         domains.scan();
-        assert_eq!(domains.check_matches(), Ok(vec![Empty { name: "later".into(), selectors, unread: 0 }]));
+        assert_eq!(
+            domains.check_matches(),
+            Ok(vec![EmptyDomain { name: "later".into(), selectors, unread: 0 }])
+        );
     }
 
     #[test]
