@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use mete_parameters::{Found, Root, found};
+use mete_parameters::{FoundTree, Root, found};
 use serde::Serialize;
 
 use crate::output::Output;
@@ -81,7 +81,7 @@ impl Which {
         let user = rustix::process::getuid().as_raw();
         let (trees, of_root): (Vec<_>, Vec<_>) =
             found().context("cannot read the mount table")?.into_iter().partition(|tree| tree.user == user);
-        let fits = |tree: &&Found| self.recorder.as_ref().is_none_or(|wanted| is_called(tree, wanted));
+        let fits = |tree: &&FoundTree| self.recorder.as_ref().is_none_or(|wanted| is_called(tree, wanted));
         let mut fitting = trees.iter().filter(fits);
         match (fitting.next(), fitting.next()) {
             (Some(tree), None) => open(tree),
@@ -101,18 +101,18 @@ impl Which {
     }
 }
 
-fn open(tree: &Found) -> anyhow::Result<Tree> {
+fn open(tree: &FoundTree) -> anyhow::Result<Tree> {
     let root = tree.open().with_context(|| format!("cannot look into {}", tree.path.display()))?;
     Ok(Tree { root })
 }
 
-fn list(trees: &[Found]) -> String {
-    let one = |tree: &Found| format!("{} (process {})", tree.path.display(), tree.pid);
+fn list(trees: &[FoundTree]) -> String {
+    let one = |tree: &FoundTree| format!("{} (process {})", tree.path.display(), tree.pid);
     trees.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// By its parameters' directory, its number, or its trace's directory.
-fn is_called(tree: &Found, wanted: &Path) -> bool {
+fn is_called(tree: &FoundTree, wanted: &Path) -> bool {
     let wanted_path = fs::canonicalize(wanted).or_else(|_| std::path::absolute(wanted)).unwrap_or_default();
     if wanted_path == tree.path || wanted.to_str().is_some_and(|text| text.parse() == Ok(tree.pid)) {
         return true;

@@ -11,7 +11,7 @@ use std::iter;
 
 use mete_trace::{FieldLayout, Record, Trace, Value};
 
-use crate::meaning::{Meaning, Meanings, What};
+use crate::meaning::{FieldSubject, Meaning, Meanings};
 use crate::threads::{Threads, number};
 
 /// What a companion says about its field's thread or process.
@@ -28,10 +28,10 @@ pub enum CompanionKind {
 impl CompanionKind {
     const ALL: [CompanionKind; 3] = [CompanionKind::Name, CompanionKind::Process, CompanionKind::ProcessName];
 
-    fn of(what: What) -> &'static [CompanionKind] {
+    fn of(what: FieldSubject) -> &'static [CompanionKind] {
         match what {
-            What::Thread => &CompanionKind::ALL,
-            What::Process => &[CompanionKind::Name],
+            FieldSubject::Thread => &CompanionKind::ALL,
+            FieldSubject::Process => &[CompanionKind::Name],
             _ => &[],
         }
     }
@@ -127,14 +127,16 @@ impl Companions {
 /// The companions of a field.
 fn companions(field: &FieldLayout, meaning: Option<&Meaning>, names: &mut CompanionNames) -> Vec<Companion> {
     // A number that is said to be both is a thread's: that gives all three companions.
-    let what = [What::Thread, What::Process].into_iter().find(|what| is_number_of(field, meaning, *what));
+    let what = [FieldSubject::Thread, FieldSubject::Process]
+        .into_iter()
+        .find(|what| is_number_of(field, meaning, *what));
     let kinds = what.map_or(&[][..], CompanionKind::of);
     let named = kinds.iter().map(|kind| (names.of(&field.name, *kind), *kind));
     named.map(|(name, kind)| Companion { name, kind, field: field.clone() }).collect()
 }
 
 /// Whether the field has the number of a thread, or of a process.
-fn is_number_of(field: &FieldLayout, meaning: Option<&Meaning>, what: What) -> bool {
+fn is_number_of(field: &FieldLayout, meaning: Option<&Meaning>, what: FieldSubject) -> bool {
     let mut said = meaning.into_iter().flat_map(|meaning| meaning.fields(what));
     said.any(|said| said.field.name == field.name && said.field.offset == field.offset)
 }

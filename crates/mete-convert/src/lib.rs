@@ -51,7 +51,7 @@ pub use csv::Csv;
 pub use ctf::{Ctf, CtfVersion};
 pub use format::{Event, Format, LOST};
 pub use json::JsonLines;
-pub use meaning::{Meaning, Meanings, Said, What};
+pub use meaning::{FieldSubject, Meaning, Meanings, Said};
 pub use perfetto::Perfetto;
 pub use perl::Perl;
 pub use table::{ArrowFile, Parquet};

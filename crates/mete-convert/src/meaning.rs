@@ -10,7 +10,7 @@ use mete_trace::{EventLayout, FieldKind, FieldLayout};
 
 /// What a field says about its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum What {
+pub enum FieldSubject {
     /// The number of a thread, the kernel's `pid`.
     Thread,
     /// The number of a process, the kernel's `tgid`.
@@ -37,7 +37,7 @@ pub struct Said {
     /// The subject, in the words of the point: `next`, `prev`, `p`, `child`. It is empty for the running thread.
     pub who: String,
     /// What it says.
-    pub what: What,
+    pub what: FieldSubject,
     /// The field.
     pub field: FieldLayout,
 }
@@ -64,12 +64,12 @@ pub struct Meaning {
 
 impl Meaning {
     /// The field that says this about this subject.
-    pub fn field(&self, who: &str, what: What) -> Option<&FieldLayout> {
+    pub fn field(&self, who: &str, what: FieldSubject) -> Option<&FieldLayout> {
         self.said.iter().find(|said| said.who == who && said.what == what).map(|said| &said.field)
     }
 
     /// The fields that say this, about any subject.
-    pub fn fields(&self, what: What) -> impl Iterator<Item = &Said> {
+    pub fn fields(&self, what: FieldSubject) -> impl Iterator<Item = &Said> {
         self.said.iter().filter(move |said| said.what == what)
     }
 
@@ -148,7 +148,7 @@ fn said(field: &FieldLayout, argument: &Expr) -> Option<Said> {
     if let Some(path) = path(argument) {
         return said_by(&path, field);
     }
-    let (who, what) = (reported_of(argument)?, What::ReportedState);
+    let (who, what) = (reported_of(argument)?, FieldSubject::ReportedState);
     suits(what, field.kind).then(|| Said { who, what, field: field.clone() })
 }
 
@@ -158,7 +158,7 @@ fn reported_of(argument: &Expr) -> Option<String> {
     match &argument.kind {
         ExprKind::Choice(_, one, other) => reported_of(one).or_else(|| reported_of(other)),
         ExprKind::Binary(Binary::BitAnd, state, _) => match whose(&path(state)?)? {
-            (who, What::State) => Some(who),
+            (who, FieldSubject::State) => Some(who),
             _ => None,
         },
         _ => None,
@@ -166,10 +166,10 @@ fn reported_of(argument: &Expr) -> Option<String> {
 }
 
 /// Whether a field of this kind can say this: a name is text, and everything else a number.
-fn suits(what: What, kind: FieldKind) -> bool {
+fn suits(what: FieldSubject, kind: FieldKind) -> bool {
     match kind {
-        FieldKind::Text => what == What::Name,
-        FieldKind::Unsigned | FieldKind::Signed | FieldKind::Bool => what != What::Name,
+        FieldKind::Text => what == FieldSubject::Name,
+        FieldKind::Unsigned | FieldKind::Signed | FieldKind::Bool => what != FieldSubject::Name,
         _ => false,
     }
 }
@@ -185,34 +185,34 @@ fn path(argument: &Expr) -> Option<String> {
 }
 
 /// What a path says about the running thread, which has no name.
-fn running(what: What) -> Option<(String, What)> {
+fn running(what: FieldSubject) -> Option<(String, FieldSubject)> {
     Some((String::new(), what))
 }
 
 /// The subject of a path, and what it says about it. In the kernel's structures that is the last member. In the records
 /// of the tracing file system it is the last part of the word, as in `next_pid`.
-fn whose(path: &str) -> Option<(String, What)> {
+fn whose(path: &str) -> Option<(String, FieldSubject)> {
     // `here.` stands for the running thread, which needs no name.
     let path = path.strip_prefix("here.").unwrap_or(path);
     match path {
-        "pid" => return running(What::Thread),
-        "tgid" => return running(What::Process),
-        "comm" => return running(What::Name),
-        "domain" => return running(What::Domain),
-        "preempt" => return Some(("prev".to_owned(), What::Preempted)),
-        "target_cpu" | "args.target_cpu" => return Some(("p".to_owned(), What::Processor)),
+        "pid" => return running(FieldSubject::Thread),
+        "tgid" => return running(FieldSubject::Process),
+        "comm" => return running(FieldSubject::Name),
+        "domain" => return running(FieldSubject::Domain),
+        "preempt" => return Some(("prev".to_owned(), FieldSubject::Preempted)),
+        "target_cpu" | "args.target_cpu" => return Some(("p".to_owned(), FieldSubject::Processor)),
         _ => {}
     }
     if let Some(who) = path.strip_suffix(".thread_info.cpu").or_else(|| path.strip_suffix(".wake_cpu")) {
-        return Some((who.to_owned(), What::Processor));
+        return Some((who.to_owned(), FieldSubject::Processor));
     }
     let (who, last) = path.rsplit_once(['.', '_'])?;
     let what = match last {
-        "pid" => What::Thread,
-        "tgid" => What::Process,
-        "comm" => What::Name,
-        "prio" => What::Priority,
-        "state" if who == "prev" => What::State,
+        "pid" => FieldSubject::Thread,
+        "tgid" => FieldSubject::Process,
+        "comm" => FieldSubject::Name,
+        "prio" => FieldSubject::Priority,
+        "state" if who == "prev" => FieldSubject::State,
         _ => return None,
     };
     // In a record of the tracing file system, the fields about the record's own subject have no prefix.
@@ -235,7 +235,7 @@ fn always_holds(condition: &Expr) -> bool {
     // Either side may stand first.
     let mut sides = [path(left), path(right)].map(|path| whose(&path?));
     sides.sort_by_key(|side| side.as_ref().map(|(who, _)| who.clone()));
-    sides == ["next", "prev"].map(|who| Some((who.to_owned(), What::Thread)))
+    sides == ["next", "prev"].map(|who| Some((who.to_owned(), FieldSubject::Thread)))
 }
 
 #[cfg(test)]
@@ -249,7 +249,7 @@ mod tests {
         Meanings::of(&Description::of_schema(&read, &[source]))
     }
 
-    fn known(meaning: &Meaning) -> Vec<(&str, What, &str)> {
+    fn known(meaning: &Meaning) -> Vec<(&str, FieldSubject, &str)> {
         meaning.said.iter().map(|said| (said.who.as_str(), said.what, said.field.name.as_str())).collect()
     }
 
@@ -259,7 +259,7 @@ mod tests {
         let meanings = meanings(shipped.text);
         let [waking, runq, remove, out, into, fork, exec, exit] =
             std::array::from_fn(|nth| meanings.event(16 + nth as u16).cloned().unwrap_or_default());
-        use What::{Name, Preempted, Priority, Process, Processor, ReportedState, Thread};
+        use FieldSubject::{Name, Preempted, Priority, Process, Processor, ReportedState, Thread};
         assert_eq!(known(&waking)[..2], [("p", Thread, "pid"), ("", Thread, "waker")]);
         assert_eq!(known(&waking)[2..], [("p", Processor, "last_cpu"), ("p", Priority, "priority")]);
         assert!(runq.place("sched_wakeup").is_some() && runq.place("sched_wakeup_new").is_some());
@@ -282,9 +282,12 @@ mod tests {
              at tracepoint:sched:sched_waking log W(args.pid, here.pid)",
         );
         let [switch, waking] = [16, 17].map(|number| meanings.event(number).cloned().unwrap_or_default());
-        assert_eq!(known(&switch), [("next", What::Thread, "who"), ("prev", What::State, "how")]);
+        assert_eq!(
+            known(&switch),
+            [("next", FieldSubject::Thread, "who"), ("prev", FieldSubject::State, "how")]
+        );
         assert!(switch.places[0].is_always && !switch.places[0].is_raw);
-        assert_eq!(known(&waking), [("p", What::Thread, "who"), ("", What::Thread, "by")]);
+        assert_eq!(known(&waking), [("p", FieldSubject::Thread, "who"), ("", FieldSubject::Thread, "by")]);
     }
 
     #[test]
@@ -293,7 +296,7 @@ mod tests {
             "event A { int pid  u16 domain }\nevent B { long pid }\nat tp_btf:sched_switch log B(next.pid + 1)",
         );
         let [a, b] = [16, 17].map(|number| meanings.event(number).cloned().unwrap_or_default());
-        assert_eq!(known(&a), [("", What::Thread, "pid"), ("", What::Domain, "domain")]);
+        assert_eq!(known(&a), [("", FieldSubject::Thread, "pid"), ("", FieldSubject::Domain, "domain")]);
         assert!(known(&b).is_empty());
     }
 }

@@ -17,7 +17,7 @@ use mete_trace::{
     Account, EventLayout, FieldLayout, Gap, MissedRuns, ReadError, Record, Trace, TraceDescription, Value,
 };
 
-use crate::meaning::{Meaning, Meanings, What};
+use crate::meaning::{FieldSubject, Meaning, Meanings};
 use crate::names::ThreadNames;
 use crate::threads::number;
 use crate::write::{TextPiece, TextWriter};
@@ -74,13 +74,13 @@ fn form(event: &EventLayout, meanings: &Meanings) -> LineForm {
     LineForm {
         name: TextPiece::new(&format!("  {} ", event.name)),
         fields: event.fields.iter().map(|field| line_field(field, meaning)).collect(),
-        tells_names: meaning.is_some_and(|of| of.fields(What::Name).next().is_some()),
+        tells_names: meaning.is_some_and(|of| of.fields(FieldSubject::Name).next().is_some()),
     }
 }
 
 fn line_field(field: &FieldLayout, meaning: Option<&Meaning>) -> LineField {
     let name = TextPiece::new(&format!(" {}=", field.name));
-    let mut threads = meaning.into_iter().flat_map(|of| of.fields(What::Thread));
+    let mut threads = meaning.into_iter().flat_map(|of| of.fields(FieldSubject::Thread));
     LineField { name, is_thread: threads.any(|said| said.field.offset == field.offset) }
 }
 

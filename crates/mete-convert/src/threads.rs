@@ -5,7 +5,7 @@ use mete_trace::names::written;
 use mete_trace::record::FIRST_RESERVED;
 use mete_trace::{EventLayout, FieldLayout, Record, Value};
 
-use crate::meaning::{Meanings, What};
+use crate::meaning::{FieldSubject, Meanings};
 
 /// No kernel has larger numbers (`PID_MAX_LIMIT`). Larger ones are not trusted, which limits the size of the table.
 const MOST_THREADS: usize = 1 << 22;
@@ -150,14 +150,14 @@ impl KnownThread {
 
 fn thread_fields(meanings: &Meanings, event: u16) -> Vec<ThreadFields> {
     let Some(meaning) = meanings.event(event) else { return Vec::new() };
-    let mut all: Vec<_> = meaning.fields(What::Thread).collect();
+    let mut all: Vec<_> = meaning.fields(FieldSubject::Thread).collect();
     // The sort is stable, so after the running thread the others keep the order of the schema.
     all.sort_by_key(|said| !said.who.is_empty());
     all.iter()
         .map(|said| ThreadFields {
             thread: said.field.clone(),
-            process: meaning.field(&said.who, What::Process).cloned(),
-            name: meaning.field(&said.who, What::Name).cloned(),
+            process: meaning.field(&said.who, FieldSubject::Process).cloned(),
+            name: meaning.field(&said.who, FieldSubject::Name).cloned(),
         })
         .collect()
 }

@@ -70,4 +70,4 @@ pub use counter::Counter;
 pub use error::KernelError;
 pub use glob::Glob;
 pub use kernel::Kernel;
-pub use select::{Division, KindOf, ProcessKind, Rule, Selects};
+pub use select::{DividedBy, Division, ProcessKind, Rule, Selects};

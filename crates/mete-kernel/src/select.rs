@@ -42,14 +42,14 @@ pub struct Rule {
 
 /// By which property processes that no rule selects are divided into kinds. Each kind has a domain of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KindOf {
+pub enum DividedBy {
     /// The name of their first thread.
     Program,
     /// Their user.
     User,
 }
 
-impl KindOf {
+impl DividedBy {
     /// The kind of the processes of this name.
     pub fn program(name: &[u8]) -> ProcessKind {
         let mut kind = [0; COMM_BYTES];
@@ -66,14 +66,14 @@ impl KindOf {
     }
 }
 
-/// One kind of processes, by the property that [`KindOf`] names.
+/// One kind of processes, by the property that [`DividedBy`] names.
 pub type ProcessKind = [u8; COMM_BYTES];
 
 /// Domains that the kernel gives out to kinds of processes: to each kind the next one, when its first process appears.
 #[derive(Clone, Debug)]
 pub struct Division {
     /// By which property processes are divided.
-    pub by: KindOf,
+    pub by: DividedBy,
     /// Kinds that have a domain already.
     pub known: Vec<(ProcessKind, DomainId)>,
     /// Domains for the other kinds.
@@ -217,8 +217,8 @@ impl Kernel {
                 table!(mete, self.skeleton, domain_by).write(key, domain)?;
             }
             selecting.by = match by {
-                KindOf::Program => by_kind::BY_PROGRAM.0,
-                KindOf::User => by_kind::BY_USER.0,
+                DividedBy::Program => by_kind::BY_PROGRAM.0,
+                DividedBy::User => by_kind::BY_USER.0,
             };
             (selecting.next, selecting.end) = (free.start.into(), free.end.into());
         }

@@ -57,4 +57,4 @@ mod tree;
 pub use error::MountError;
 pub use file::{Access, File, Refusal, Store};
 pub use mount::{Mounted, is_possible};
-pub use mounts::{Found, Root, found, recover};
+pub use mounts::{FoundTree, Root, found, recover};

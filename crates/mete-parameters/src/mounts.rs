@@ -2,7 +2,7 @@
 //!
 //! Every user can choose the name and the place of a mount. For example, an ordinary user can mount a tree with the
 //! name of root's tree, and put a link in the place of a directory above it. So neither the name nor the place is
-//! believed. A tree is ours if the kernel says that this user has mounted it ([`Found::user`]). It is identified by
+//! believed. A tree is ours if the kernel says that this user has mounted it ([`FoundTree::user`]). It is identified by
 //! its number in the mount table. It is taken away through a descriptor of its own root ([`Root`]), which leads to
 //! this mount and to no other.
 
@@ -27,7 +27,7 @@ const MAX_COVERS: usize = 16;
 
 /// A tree that is mounted by this user or by root.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundTree {
     /// Where the tree was when the mount table was read.
     pub path: PathBuf,
     /// The number of the process whose values it has.
@@ -112,26 +112,26 @@ fn start_of(pid: u32) -> Option<u64> {
 /// # Errors
 ///
 /// The error of the system, if it shows no mount table.
-pub fn found() -> io::Result<Vec<Found>> {
+pub fn found() -> io::Result<Vec<FoundTree>> {
     let own = rustix::process::getuid().as_raw();
     Ok(all()?.into_iter().filter(|found| [0, own].contains(&found.user)).collect())
 }
 
 /// Every entry that looks like a tree, of all users.
-fn all() -> io::Result<Vec<Found>> {
+fn all() -> io::Result<Vec<FoundTree>> {
     let table = fs::read("/proc/self/mountinfo")?;
     Ok(table.split(|byte| *byte == b'\n').filter_map(entry).collect())
 }
 
 /// The trees that this user has mounted.
-fn own() -> impl Iterator<Item = Found> {
+fn own() -> impl Iterator<Item = FoundTree> {
     let own = rustix::process::getuid().as_raw();
     all().unwrap_or_default().into_iter().filter(move |found| found.user == own)
 }
 
 /// Reads one line of the mount table, such as `36 35 0:41 / /run/x rw,nosuid - fuse mete:1234:5678:1:9
 /// rw,user_id=0,group_id=0`. Optional fields stand before the dash.
-fn entry(line: &[u8]) -> Option<Found> {
+fn entry(line: &[u8]) -> Option<FoundTree> {
     let mut fields = line.split(|byte| *byte == b' ');
     let mount = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
     let path = fields.nth(3)?;
@@ -139,7 +139,7 @@ fn entry(line: &[u8]) -> Option<Found> {
     let (kind, source, options) = (behind.next()?, behind.next()?, behind.next()?);
     let source = MountSource::parse(std::str::from_utf8(source).ok()?)?;
     let path = PathBuf::from(OsString::from_vec(unescaped(path)));
-    (kind == b"fuse").then_some(Found { path, pid: source.pid, user: user(options)?, mount, source })
+    (kind == b"fuse").then_some(FoundTree { path, pid: source.pid, user: user(options)?, mount, source })
 }
 
 /// The user who mounted an entry. The kernel sets this option, and lets only root name another user. It stands there
@@ -164,7 +164,7 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
     plain
 }
 
-impl Found {
+impl FoundTree {
     /// A descriptor of the tree's root, even if something else is at its path by now.
     ///
     /// # Errors
@@ -246,7 +246,7 @@ impl Root {
     }
 
     /// Its entry among the trees of this user.
-    fn found(&self) -> Option<Found> {
+    fn found(&self) -> Option<FoundTree> {
         let mount = self.mount().ok()?;
         own().find(|found| found.mount == mount)
     }
@@ -261,7 +261,7 @@ impl AsFd for Root {
 /// Has fusermount3 unmount a tree. A user who may not unmount did not mount the tree: fusermount3 did. It unmounts
 /// what this user has mounted, and nothing else. If fusermount3 is missing, that is not reported here, but the mount
 /// stays.
-fn unmount_by_helper(found: &Found) {
+fn unmount_by_helper(found: &FoundTree) {
     let mut helper = Command::new("fusermount3");
     helper.args(["-u", "-z", "-q", "--"]).arg(&found.path);
     let _ = helper.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();

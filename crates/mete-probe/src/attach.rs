@@ -19,7 +19,7 @@ use rustix::net::{SocketAddrUnix, SocketFlags};
 
 use crate::channel::{Channel, Received};
 use crate::descriptor::Descriptor;
-use crate::event::Kind;
+use crate::event::ProbeKind;
 use crate::registry::MAX_EVENTS;
 use crate::wire::{Message, Name, Packet, Refusal, WireError};
 use crate::{directory, endpoint};
@@ -133,7 +133,7 @@ pub struct EventInfo {
     /// Its name.
     pub name: String,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ProbeKind,
 }
 
 /// A component that this process has taken. Once the value is dropped, the component switches its probes off

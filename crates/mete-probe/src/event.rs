@@ -10,7 +10,7 @@ use mete_log::EventId;
 /// How an event's rows come about (thesis §3.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
-pub enum Kind {
+pub enum ProbeKind {
     /// On a change or an access: each occurrence counts one, or the number that the probe gives.
     Access = 0,
     /// On entry and exit of a phase of use: the delta is charged at the exit.
@@ -19,42 +19,42 @@ pub enum Kind {
     Sample = 2,
 }
 
-impl Kind {
+impl ProbeKind {
     /// The kind from its number, which messages and C code use.
-    pub const fn from_number(number: u16) -> Option<Kind> {
+    pub const fn from_number(number: u16) -> Option<ProbeKind> {
         match number {
-            0 => Some(Kind::Access),
-            1 => Some(Kind::Phase),
-            2 => Some(Kind::Sample),
+            0 => Some(ProbeKind::Access),
+            1 => Some(ProbeKind::Phase),
+            2 => Some(ProbeKind::Sample),
             _ => None,
         }
     }
 }
 
-/// [`Kind`] as a type: a probe of the wrong kind for its event does not compile.
+/// [`ProbeKind`] as a type: a probe of the wrong kind for its event does not compile.
 pub trait EventKind {
     /// The kind as a value.
-    const KIND: Kind;
+    const KIND: ProbeKind;
 }
 
-/// See [`Kind::Access`].
+/// See [`ProbeKind::Access`].
 #[derive(Clone, Copy, Debug)]
 pub enum Access {}
-/// See [`Kind::Phase`].
+/// See [`ProbeKind::Phase`].
 #[derive(Clone, Copy, Debug)]
 pub enum Phase {}
-/// See [`Kind::Sample`].
+/// See [`ProbeKind::Sample`].
 #[derive(Clone, Copy, Debug)]
 pub enum Sample {}
 
 impl EventKind for Access {
-    const KIND: Kind = Kind::Access;
+    const KIND: ProbeKind = ProbeKind::Access;
 }
 impl EventKind for Phase {
-    const KIND: Kind = Kind::Phase;
+    const KIND: ProbeKind = ProbeKind::Phase;
 }
 impl EventKind for Sample {
-    const KIND: Kind = Kind::Sample;
+    const KIND: ProbeKind = ProbeKind::Sample;
 }
 
 /// The number of an event that is not published: no scheduler can know it.
@@ -80,9 +80,9 @@ impl RawEvent {
         unsafe { CStr::from_ptr(self.name) }
     }
 
-    /// The event's kind. A number that C code made up reads as [`Kind::Access`].
-    pub fn kind(&self) -> Kind {
-        Kind::from_number(self.kind).unwrap_or(Kind::Access)
+    /// The event's kind. A number that C code made up reads as [`ProbeKind::Access`].
+    pub fn kind(&self) -> ProbeKind {
+        ProbeKind::from_number(self.kind).unwrap_or(ProbeKind::Access)
     }
 
     /// The event's number in rows, from publication on.

@@ -74,7 +74,7 @@ mod state;
 pub mod wire;
 
 pub use domain::{set_domain, set_process_domain};
-pub use event::{Event, Kind};
+pub use event::{Event, ProbeKind};
 pub use listener::withdraw;
 pub use memory::domain_of_process;
 pub use mete_log::{DomainId, EventId, NO_DOMAIN};

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mete_log::EventId;
 
-use crate::event::{Kind, RawEvent};
+use crate::event::{ProbeKind, RawEvent};
 use crate::patch::{self, PatchError};
 use crate::site::Site;
 
@@ -28,7 +28,7 @@ pub(crate) struct ProbeModule {
 #[derive(Debug)]
 pub(crate) struct PublishedEvent {
     pub name: CString,
-    pub kind: Kind,
+    pub kind: ProbeKind,
     is_on: bool,
 }
 

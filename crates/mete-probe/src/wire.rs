@@ -16,7 +16,7 @@
 
 use mete_log::{DomainId, EventId, Shape, letters};
 
-use crate::event::Kind;
+use crate::event::ProbeKind;
 
 /// Bytes of every packet.
 pub const PACKET_BYTES: usize = 84;
@@ -154,7 +154,7 @@ pub enum Message {
         /// Its number in rows.
         id: EventId,
         /// Its kind.
-        kind: Kind,
+        kind: ProbeKind,
         /// Its name.
         name: Name,
     },
@@ -263,7 +263,7 @@ impl Message {
     fn from_fields(kind: u16, a: u32, b: u32, name: Name) -> Option<Message> {
         Some(match kind {
             1 => Message::Hello { pid: a, events: b, name },
-            2 => Message::Event { id: a as EventId, kind: Kind::from_number(b as u16)?, name },
+            2 => Message::Event { id: a as EventId, kind: ProbeKind::from_number(b as u16)?, name },
             3 => Message::Provide { shape: Shape::from_bytes(a.to_le_bytes())?, processors: b },
             4 => Message::Enable { event: a as EventId },
             5 => Message::Disable { event: a as EventId },
@@ -292,11 +292,13 @@ mod tests {
             Message::Ack,
             Message::Busy { pid: 8 },
         ];
-        messages.extend([Kind::Access, Kind::Phase, Kind::Sample].map(|kind| Message::Event {
-            id: 9,
-            kind,
-            name,
-        }));
+        messages.extend(
+            [ProbeKind::Access, ProbeKind::Phase, ProbeKind::Sample].map(|kind| Message::Event {
+                id: 9,
+                kind,
+                name,
+            }),
+        );
         messages.extend(Refusal::ALL.map(Message::Error));
         messages
     }

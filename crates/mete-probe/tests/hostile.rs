@@ -50,7 +50,7 @@ fn send(socket: &OwnedFd, bytes: &[u8]) {
 fn garbage() -> impl Strategy<Value = Vec<u8>> {
     let message = (0_u32..9, any::<u32>(), any::<u32>()).prop_map(|(kind, a, b)| match kind {
         0 => Message::Hello { pid: a, events: b, name: Name::new("x") },
-        1 => Message::Event { id: a as u16, kind: mete_probe::Kind::Phase, name: Name::new("y") },
+        1 => Message::Event { id: a as u16, kind: mete_probe::ProbeKind::Phase, name: Name::new("y") },
         2 => Message::Provide { shape: Shape::COMPONENT, processors: b },
         3 => Message::Enable { event: a as u16 },
         4 => Message::Disable { event: a as u16 },
@@ -154,7 +154,7 @@ fn log_11_a_component_that_answers_slowly_takes_no_more_time_than_it_is_given() 
     rustix::net::bind(&listener, &SocketAddrUnix::new(&path).expect("a short path")).expect("bind");
     rustix::net::listen(&listener, 8).expect("listen");
     let hello = |events| Message::Hello { pid: 1, events, name: Name::new("slow") };
-    let event = |id| Message::Event { id, kind: mete_probe::Kind::Access, name: Name::new("x") };
+    let event = |id| Message::Event { id, kind: mete_probe::ProbeKind::Access, name: Name::new("x") };
     let events: Vec<_> = (0..60).map(|id| Packet { token: 0, message: event(id) }).collect();
     // Each packet arrives in time, but all of them together take too long.
     std::thread::scope(|scope| {

@@ -7,7 +7,7 @@ use mete_kernel::record::{Benchmark, Cache, Recording, Settings};
 use mete_kernel::{DomainTable, KernelError};
 use mete_schema::generate::bpf;
 use mete_schema::kernel::Running;
-use mete_schema::known::Known;
+use mete_schema::known::KnownValue;
 use mete_schema::schema::{Event, Point, Target};
 use mete_schema::{Checked, Problems, Schema, Source, check};
 use mete_trace::Description;
@@ -50,7 +50,7 @@ impl RecordedSchema {
 
     /// Whether an event or a condition of it asks for domains.
     pub fn uses_domains(&self) -> bool {
-        self.checked.uses(Known::Domain)
+        self.checked.uses(KnownValue::Domain)
     }
 
     /// The places of these events in the schema.

@@ -6,7 +6,7 @@
 
 use crate::ast::{Binary, Unary};
 use crate::kernel::Type;
-use crate::known::Known;
+use crate::known::KnownValue;
 use crate::layout::HEADER_BYTES;
 use crate::limits::MAX_RECORD_BYTES;
 use crate::schema::Event;
@@ -70,7 +70,7 @@ impl Row {
             Node::Number(number) => *number,
             Node::Argument(name) if name == CORRESPONDENT => self.correspondent.into(),
             Node::Argument(_) => self.value,
-            Node::Known(known) => self.known(*known),
+            Node::KnownValue(known) => self.known(*known),
             Node::Cast(FieldType::Bool, of) => u64::from(self.is_true(of)),
             Node::Cast(_, of) => cut(self.bits(of), int),
             Node::Unary(operator, of) => unary(*operator, self.bits(of), int),
@@ -83,15 +83,15 @@ impl Row {
         }
     }
 
-    fn known(&self, known: Known) -> u64 {
+    fn known(&self, known: KnownValue) -> u64 {
         match known {
-            Known::Cpu => self.cpu.into(),
+            KnownValue::Cpu => self.cpu.into(),
             // Extended by its sign, as `bits` promises.
-            Known::Tgid => i64::from(self.tgid) as u64,
-            Known::Time => self.time,
-            Known::Domain => self.domain.into(),
+            KnownValue::Tgid => i64::from(self.tgid) as u64,
+            KnownValue::Time => self.time,
+            KnownValue::Domain => self.domain.into(),
             // No row has these: the check of the schema refuses them.
-            Known::Pid | Known::Comm | Known::Current | Known::Counter(_) => 0,
+            KnownValue::Pid | KnownValue::Comm | KnownValue::Current | KnownValue::Counter(_) => 0,
         }
     }
 

@@ -6,7 +6,7 @@ use crate::types::Int;
 
 /// A value that is known wherever something is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Known {
+pub enum KnownValue {
     /// The processor.
     Cpu,
     /// The kernel's number of the running thread.
@@ -26,14 +26,14 @@ pub enum Known {
 }
 
 /// All known values but the counters: name, value and description.
-pub const KNOWN: [(&str, Known, &str); 7] = [
-    ("cpu", Known::Cpu, "the processor, `u32`"),
-    ("pid", Known::Pid, "the running thread, as the kernel numbers it, `int`"),
-    ("tgid", Known::Tgid, "the running process, `int`"),
-    ("comm", Known::Comm, "the name of the running thread, `char[16]`"),
-    ("time", Known::Time, "the time stamp of the event, `u64`"),
-    ("domain", Known::Domain, "the accounting domain of the running thread, `u16`"),
-    ("current", Known::Current, "the running thread, a `task_struct` of the kernel"),
+pub const KNOWN: [(&str, KnownValue, &str); 7] = [
+    ("cpu", KnownValue::Cpu, "the processor, `u32`"),
+    ("pid", KnownValue::Pid, "the running thread, as the kernel numbers it, `int`"),
+    ("tgid", KnownValue::Tgid, "the running process, `int`"),
+    ("comm", KnownValue::Comm, "the name of the running thread, `char[16]`"),
+    ("time", KnownValue::Time, "the time stamp of the event, `u64`"),
+    ("domain", KnownValue::Domain, "the accounting domain of the running thread, `u16`"),
+    ("current", KnownValue::Current, "the running thread, a `task_struct` of the kernel"),
 ];
 
 /// The word before the dot that means a known value, even where the point has an argument of the same name: `here.pid`.
@@ -41,24 +41,24 @@ pub const HERE: &str = "here";
 /// The word before the dot that means an argument: `args.pid`.
 pub const ARGS: &str = "args";
 
-impl Known {
+impl KnownValue {
     /// The value of this name.
-    pub fn by_name(name: &str) -> Option<Known> {
+    pub fn by_name(name: &str) -> Option<KnownValue> {
         if let Some((_, known, _)) = KNOWN.iter().find(|(known, ..)| *known == name) {
             return Some(*known);
         }
         let number = counter::number(name).filter(|number| *number < MAX_COUNTERS)?;
-        Some(Known::Counter(number as u8))
+        Some(KnownValue::Counter(number as u8))
     }
 
     /// Its type, if it is a number.
     pub fn int(self) -> Option<Int> {
         match self {
-            Known::Cpu => Some(Int::unsigned(32)),
-            Known::Pid | Known::Tgid => Some(Int::signed(32)),
-            Known::Time | Known::Counter(_) => Some(Int::unsigned(64)),
-            Known::Domain => Some(Int::unsigned(16)),
-            Known::Comm | Known::Current => None,
+            KnownValue::Cpu => Some(Int::unsigned(32)),
+            KnownValue::Pid | KnownValue::Tgid => Some(Int::signed(32)),
+            KnownValue::Time | KnownValue::Counter(_) => Some(Int::unsigned(64)),
+            KnownValue::Domain => Some(Int::unsigned(16)),
+            KnownValue::Comm | KnownValue::Current => None,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::schema::Target;
 use mete_base::nearest;
 
 /// A kind of point: its word, the parts behind the word, and its description.
-pub struct Kind {
+pub struct PointKind {
     /// The word before the first colon.
     pub word: &'static str,
     /// The parts behind the word.
@@ -20,25 +20,37 @@ pub struct Kind {
 }
 
 /// All kinds.
-pub const KINDS: [Kind; 10] = [
-    Kind {
+pub const KINDS: [PointKind; 10] = [
+    PointKind {
         word: "tp_btf",
         parts: &["TRACEPOINT"],
         about: "a kernel tracepoint, its arguments with their types",
     },
-    Kind { word: "raw_tp", parts: &["TRACEPOINT"], about: "the same on kernels that refuse typed access" },
-    Kind {
+    PointKind {
+        word: "raw_tp",
+        parts: &["TRACEPOINT"],
+        about: "the same on kernels that refuse typed access",
+    },
+    PointKind {
         word: "tracepoint",
         parts: &["GROUP", "NAME"],
         about: "a kernel tracepoint, by the fields of its record",
     },
-    Kind { word: "fentry", parts: &["FUNCTION"], about: "where a kernel function begins" },
-    Kind { word: "fexit", parts: &["FUNCTION"], about: "where a kernel function returns, with `retval`" },
-    Kind { word: "kprobe", parts: &["FUNCTION"], about: "where a kernel function begins, by a breakpoint" },
-    Kind { word: "uprobe", parts: &["PATH", "FUNCTION"], about: "where a function of a program begins" },
-    Kind { word: "uretprobe", parts: &["PATH", "FUNCTION"], about: "where it returns, with `retval`" },
-    Kind { word: "usdt", parts: &["PATH", "PROVIDER", "NAME"], about: "a static probe in a program" },
-    Kind {
+    PointKind { word: "fentry", parts: &["FUNCTION"], about: "where a kernel function begins" },
+    PointKind {
+        word: "fexit",
+        parts: &["FUNCTION"],
+        about: "where a kernel function returns, with `retval`",
+    },
+    PointKind {
+        word: "kprobe",
+        parts: &["FUNCTION"],
+        about: "where a kernel function begins, by a breakpoint",
+    },
+    PointKind { word: "uprobe", parts: &["PATH", "FUNCTION"], about: "where a function of a program begins" },
+    PointKind { word: "uretprobe", parts: &["PATH", "FUNCTION"], about: "where it returns, with `retval`" },
+    PointKind { word: "usdt", parts: &["PATH", "PROVIDER", "NAME"], about: "a static probe in a program" },
+    PointKind {
         word: "probe",
         parts: &["EVENT"],
         about: "a probe point of this project in a program, by its event",

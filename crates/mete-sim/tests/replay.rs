@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
 use mete_policy::{CATALOG, Setup, by_name};
-use mete_sim::replay::{self, Event, Recording, RecordingError, Replay, Seen, Settings, Under};
+use mete_sim::replay::{self, Event, Recording, RecordingError, Replay, RunningThread, Settings, Under};
 use mete_sim::{Hardware, Host, Scenario, report, trace};
 use proptest::prelude::*;
 
@@ -144,7 +144,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     let wake = (prop::option::of(pid.clone()), pid, 0u64..2000, any::<(bool, bool)>()).prop_map(
         |(waker, pid, at_ns, (new, at_cause))| Event::Wake {
             at_ns,
-            seen: waker.map(|pid| Seen { processor: pid % 3, pid, name: "s".into() }),
+            seen: waker.map(|pid| RunningThread { processor: pid % 3, pid, name: "s".into() }),
             waker,
             pid,
             name: "w".into(),
@@ -327,7 +327,7 @@ impl History {
         if std::mem::take(&mut self.is_blocked[who]) {
             self.events.push(Event::Wake {
                 at_ns: self.now_ns,
-                seen: Some(Seen { processor: processor as u32, pid, name: "s".into() }),
+                seen: Some(RunningThread { processor: processor as u32, pid, name: "s".into() }),
                 waker: Some(pid),
                 pid: who as u32,
                 name: "w".into(),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use mete_sim::replay::{Event, Pid, Recording, Seen as Running};
+use mete_sim::replay::{Event, Pid, Recording, RunningThread as Running};
 
 use crate::reason::Reason;
 use crate::trace::{Names, Next, Recorded, Seen};

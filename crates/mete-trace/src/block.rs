@@ -112,12 +112,12 @@ pub struct Damage {
     /// Bytes from the beginning of the block.
     pub at: usize,
     /// What is wrong.
-    pub what: What,
+    pub what: DamageKind,
 }
 
 /// The kinds of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum What {
+pub enum DamageKind {
     /// All bytes are zero: the block was never written, as after a power failure.
     #[error("nothing was written here")]
     Unwritten,
@@ -162,7 +162,7 @@ impl Header {
         let header = Header::fields(bytes);
         match header.fault(bytes, block_bytes) {
             None => Ok(header),
-            Some((at, name)) => Err(Damage { at, what: What::Field(name) }),
+            Some((at, name)) => Err(Damage { at, what: DamageKind::Field(name) }),
         }
     }
 
@@ -256,14 +256,14 @@ impl Header {
 
 fn check_kind(bytes: &[u8; HEADER_BYTES]) -> Result<(), Damage> {
     if bytes.iter().all(|byte| *byte == 0) {
-        return Err(Damage { at: 0, what: What::Unwritten });
+        return Err(Damage { at: 0, what: DamageKind::Unwritten });
     }
     if bytes[..8] != MAGIC {
-        return Err(Damage { at: offset::MAGIC, what: What::Magic });
+        return Err(Damage { at: offset::MAGIC, what: DamageKind::Magic });
     }
     match u16_at(bytes, offset::VERSION) {
         VERSION => Ok(()),
-        other => Err(Damage { at: offset::VERSION, what: What::Version(other) }),
+        other => Err(Damage { at: offset::VERSION, what: DamageKind::Version(other) }),
     }
 }
 
@@ -286,7 +286,7 @@ pub fn checksum(block: &[u8]) -> u32 {
 pub fn check(header: &Header, block: &[u8]) -> Result<(), Damage> {
     let computed = checksum(block);
     if computed != header.checksum {
-        let what = What::Checksum { found: header.checksum, computed };
+        let what = DamageKind::Checksum { found: header.checksum, computed };
         return Err(Damage { at: offset::CHECKSUM, what });
     }
     // The used bytes and every record's bytes are multiples of 8, so a whole word can be read at each `at`.
@@ -300,20 +300,20 @@ pub fn check(header: &Header, block: &[u8]) -> Result<(), Damage> {
     if records == header.records && expected <= header.end_serial {
         Ok(())
     } else {
-        Err(Damage { at: offset::RECORDS, what: What::Field("number of records") })
+        Err(Damage { at: offset::RECORDS, what: DamageKind::Field("number of records") })
     }
 }
 
 fn check_record(header: &Header, block: &[u8], at: usize, expected: u64) -> Result<(usize, u64), Damage> {
     let head = Head::from_word(u64_at(block, at));
     if !head.is_sound() || usize::from(head.bytes) > block.len() - at {
-        return Err(Damage { at, what: What::RecordSize(head.bytes) });
+        return Err(Damage { at, what: DamageKind::RecordSize(head.bytes) });
     }
     let serial = unfold(expected, head.serial);
     // The first record must have the header's first serial number; each later one may follow a gap.
     let starts_right = at > HEADER_BYTES || serial == header.first_serial;
     if !starts_right || !(expected..header.end_serial).contains(&serial) {
-        let what = What::RecordSerial { found: serial, before: expected.wrapping_sub(1) };
+        let what = DamageKind::RecordSerial { found: serial, before: expected.wrapping_sub(1) };
         return Err(Damage { at, what });
     }
     Ok((usize::from(head.bytes), serial))

@@ -10,7 +10,7 @@ use mete_base::regular;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
-use crate::block::{self, Damage, HEADER_BYTES, Header, RecordingId, What, offset};
+use crate::block::{self, Damage, DamageKind, HEADER_BYTES, Header, RecordingId, offset};
 
 /// Why a part of a trace cannot be read. The parts around it can be.
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +83,7 @@ pub enum ReadError {
 
 /// Whether the error says that nothing was written into a block.
 pub(crate) fn is_unwritten(error: &ReadError) -> bool {
-    matches!(error, ReadError::Damaged { damage: Damage { what: What::Unwritten, .. }, .. })
+    matches!(error, ReadError::Damaged { damage: Damage { what: DamageKind::Unwritten, .. }, .. })
 }
 
 /// An open file of blocks.
@@ -216,7 +216,7 @@ impl BlockFile {
             return Ok(header);
         }
         into.clear();
-        Err(self.damaged(block, Damage { at: offset::NUMBER, what: What::Field("block number") }))
+        Err(self.damaged(block, Damage { at: offset::NUMBER, what: DamageKind::Field("block number") }))
     }
 
     /// The same for a block of any number.
@@ -245,7 +245,7 @@ impl BlockFile {
         } else {
             return Ok(header);
         };
-        Err(self.damaged(block, Damage { at, what: What::Field(name) }))
+        Err(self.damaged(block, Damage { at, what: DamageKind::Field(name) }))
     }
 
     /// Reads the front of a block.

@@ -2,7 +2,7 @@
 //!
 //! One block is in memory at a time, so memory does not grow with the trace.
 
-use crate::block::{Damage, FLAG_LAST, HEADER_BYTES, Header, What, offset, u64_at};
+use crate::block::{Damage, DamageKind, FLAG_LAST, HEADER_BYTES, Header, offset, u64_at};
 use crate::completeness::Account;
 use crate::file::{BlockFile, ReadError, is_unwritten};
 use crate::record::{Head, Record, STAMP_OFFSET, unfold};
@@ -294,7 +294,7 @@ impl ProcessorReader {
         if header.first_serial < self.expected {
             self.bytes.clear();
             // Its events were accounted for already, so the block does not belong here. Its records are not read.
-            let what = What::Field("first serial number");
+            let what = DamageKind::Field("first serial number");
             return Err(self.file.damaged(block, Damage { at: offset::FIRST_SERIAL, what }));
         }
         self.next_at = HEADER_BYTES;

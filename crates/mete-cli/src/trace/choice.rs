@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 use mete_base::nearest::nearest;
-use mete_convert::{Meanings, What};
+use mete_convert::{FieldSubject, Meanings};
 use mete_trace::names::without_controls;
 use mete_trace::{EventLayout, FieldLayout, Filter, Trace};
 
@@ -77,13 +77,13 @@ impl Choice {
     fn saying(&self, trace: &Trace, mut filter: Filter) -> anyhow::Result<Filter> {
         let domains = self.domain.iter().map(|domain| domain_of(trace, domain));
         let domains = domains.collect::<anyhow::Result<Vec<_>>>()?;
-        let choices: [(_, &[What], Vec<u64>); 2] = [
+        let choices: [(_, &[FieldSubject], Vec<u64>); 2] = [
             (
                 "a process",
-                &[What::Thread, What::Process],
+                &[FieldSubject::Thread, FieldSubject::Process],
                 self.process.iter().map(|it| (*it).into()).collect(),
             ),
-            ("a domain", &[What::Domain], domains),
+            ("a domain", &[FieldSubject::Domain], domains),
         ];
         for (what, kinds, numbers) in choices.into_iter().filter(|(.., numbers)| !numbers.is_empty()) {
             let fields = fields(trace, kinds);
@@ -112,7 +112,7 @@ impl Choice {
 }
 
 /// The fields that say something of these kinds, with the numbers of their events.
-fn fields(trace: &Trace, kinds: &[What]) -> Vec<(u16, FieldLayout)> {
+fn fields(trace: &Trace, kinds: &[FieldSubject]) -> Vec<(u16, FieldLayout)> {
     let description = &trace.description().description;
     let meanings = Meanings::of(description);
     let of_event = |event: &EventLayout| {

@@ -10,7 +10,7 @@ use mete_trace::{EventLayout, FieldLayout, Record};
 
 use super::packets::PacketSink;
 use super::proto::Proto;
-use crate::meaning::{Meaning, Meanings, What};
+use crate::meaning::{FieldSubject, Meaning, Meanings};
 use crate::threads::{Threads, number};
 
 /// Fields of `FtraceEvent`.
@@ -199,7 +199,7 @@ fn is_each_switch(meaning: &Meaning) -> bool {
 fn kind(meaning: &Meaning) -> ScheduleRole {
     if let Some(place) = meaning.place("sched_switch") {
         let (out, into) = (side(meaning, "prev", place.is_raw), side(meaning, "next", place.is_raw));
-        let names_who_leaves = meaning.field("prev", What::Name).is_some();
+        let names_who_leaves = meaning.field("prev", FieldSubject::Name).is_some();
         return match (&out, &into) {
             (None, None) => ScheduleRole::Other,
             // This event identifies some threads, such as those that end, and does not say how they leave.
@@ -213,7 +213,7 @@ fn kind(meaning: &Meaning) -> ScheduleRole {
     let woken = side(meaning, "p", true).or_else(|| side(meaning, "", true));
     match (wake, woken) {
         (Some((_, field)), Some(woken)) => {
-            let waker = meaning.field("", What::Thread).filter(|waker| **waker != woken.thread);
+            let waker = meaning.field("", FieldSubject::Thread).filter(|waker| **waker != woken.thread);
             ScheduleRole::Wake { field: *field, woken, waker: waker.cloned().map(Box::new) }
         }
         _ => ScheduleRole::Other,
@@ -223,13 +223,13 @@ fn kind(meaning: &Meaning) -> ScheduleRole {
 fn side(meaning: &Meaning, who: &str, is_raw: bool) -> Option<Box<SwitchSide>> {
     let field = |what| meaning.field(who, what).cloned();
     Some(Box::new(SwitchSide {
-        thread: field(What::Thread)?,
-        priority: field(What::Priority),
-        state: field(What::State)
+        thread: field(FieldSubject::Thread)?,
+        priority: field(FieldSubject::Priority),
+        state: field(FieldSubject::State)
             .map(|state| (state, is_raw))
-            .or_else(|| Some((field(What::ReportedState)?, false))),
-        preempted: field(What::Preempted),
-        processor: field(What::Processor),
+            .or_else(|| Some((field(FieldSubject::ReportedState)?, false))),
+        preempted: field(FieldSubject::Preempted),
+        processor: field(FieldSubject::Processor),
     }))
 }
 

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use libbpf_rs::Object;
 use mete_schema::counter::Perf;
-use mete_schema::known::Known;
+use mete_schema::known::KnownValue;
 use mete_schema::{Checked, Schema};
 
 use super::maps;
@@ -29,7 +29,7 @@ pub(super) fn wanted(schema: &Schema, checked: &Checked) -> Result<Vec<(u8, Coun
     let machine = machine();
     let bindings = schema.bindings_for(&machine);
     let mut wanted = Vec::new();
-    for number in (0..MOST as u8).filter(|number| checked.uses(Known::Counter(*number))) {
+    for number in (0..MOST as u8).filter(|number| checked.uses(KnownValue::Counter(*number))) {
         let binding = bindings.iter().find(|binding| binding.number == number);
         let name = binding.and_then(|binding| perf_name(binding.counter.perf, &machine));
         let name = name.ok_or_else(|| KernelError::Unbound { number, machine: machine.join(", ") })?;

@@ -28,7 +28,7 @@ pub use completeness::{Completeness, FileCount};
 pub use lengths::Lengths;
 pub use matrix::{Counts, Matrix};
 pub use run_queue::RunQueues;
-pub use service::{Seen, Service};
+pub use service::{LastSeen, Service};
 pub use tally::{Sum, Tally};
 pub use traffic::Traffic;
 pub use working_sets::WorkingSets;

@@ -32,7 +32,7 @@ impl RunningPhase {
 
 /// When and where a domain was last seen on a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct LastSeen {
     /// The processor.
     pub processor: usize,
     /// The time, by the monotonic clock.
@@ -47,7 +47,7 @@ pub struct Service {
     /// By processor.
     now: Vec<RunningPhase>,
     /// By domain.
-    last: Vec<Option<Seen>>,
+    last: Vec<Option<LastSeen>>,
     domains: usize,
 }
 
@@ -82,7 +82,7 @@ impl Service {
     }
 
     /// The processor on which a domain was most recently.
-    pub fn last_seen(&self, domain: DomainId) -> Option<Seen> {
+    pub fn last_seen(&self, domain: DomainId) -> Option<LastSeen> {
         self.last.get(usize::from(domain)).copied().flatten()
     }
 
@@ -157,7 +157,7 @@ impl Service {
         if let Some(last) = self.last.get_mut(usize::from(domain))
             && last.is_none_or(|last| last.at_ns <= at_ns)
         {
-            *last = Some(Seen { processor, at_ns });
+            *last = Some(LastSeen { processor, at_ns });
         }
     }
 }
@@ -245,7 +245,7 @@ mod tests {
         let mut service = Service::new(2, 4);
         service.pass(0, 2, 3, 900, 1000);
         service.pass(1, 2, 3, 100, 2000);
-        assert_eq!(service.last_seen(2), Some(Seen { processor: 1, at_ns: 2000 }));
+        assert_eq!(service.last_seen(2), Some(LastSeen { processor: 1, at_ns: 2000 }));
         assert_eq!(service.most_run(2), None, "no period has ended");
         service.end_period();
         assert_eq!(service.most_run(2), Some(0));

@@ -27,7 +27,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use mete_kernel::{Bound, Division, KindOf, ProcessKind, Rule};
+use mete_kernel::{Bound, DividedBy, Division, ProcessKind, Rule};
 use mete_log::DomainId;
 use mete_policy::Role;
 use rustix::param::clock_ticks_per_second;
@@ -223,8 +223,8 @@ impl Domains {
     pub fn division(&self) -> Option<Division> {
         let by = match self.divide? {
             DivideBy::Cgroup => return None,
-            DivideBy::Program => KindOf::Program,
-            DivideBy::User => KindOf::User,
+            DivideBy::Program => DividedBy::Program,
+            DivideBy::User => DividedBy::User,
         };
         let known = self.kinds.iter().map(|(kind, domain)| (*kind, *domain)).collect();
         Some(Division { by, known, free: self.free()..self.domains.len() as DomainId })
@@ -279,8 +279,8 @@ impl Domains {
     /// The domain of a process of this kind, if the kind has a domain. Gives one out if that is the task of a scan.
     fn of_kind(&mut self, process: &Process) -> Option<DomainId> {
         let kind = match self.divide? {
-            DivideBy::Program => KindOf::program(process.comm.as_bytes()),
-            DivideBy::User => KindOf::user(process::user(process.pid)?),
+            DivideBy::Program => DividedBy::program(process.comm.as_bytes()),
+            DivideBy::User => DividedBy::user(process::user(process.pid)?),
             DivideBy::Cgroup => return None,
         };
         // Neither the kernel's threads nor the scheduler itself are divided into domains.

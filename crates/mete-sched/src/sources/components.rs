@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use mete_log::{Area, Region, Shape};
 use mete_probe::attach::{AttachError, Component, EventInfo};
-use mete_probe::event::Kind;
+use mete_probe::event::ProbeKind;
 
 use super::region::publish;
 use super::standing::{Claims, Standing, Trust};
@@ -137,11 +137,11 @@ impl ComponentSource {
     }
 }
 
-fn meaning(kind: Kind) -> Meaning {
+fn meaning(kind: ProbeKind) -> Meaning {
     match kind {
-        Kind::Access => Meaning::Access,
-        Kind::Phase => Meaning::Phase,
-        Kind::Sample => Meaning::Sample,
+        ProbeKind::Access => Meaning::Access,
+        ProbeKind::Phase => Meaning::Phase,
+        ProbeKind::Sample => Meaning::Sample,
     }
 }
 

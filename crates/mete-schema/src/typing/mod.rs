@@ -9,7 +9,7 @@ mod point;
 mod value;
 
 use crate::kernel::{KernelTypes, Typed};
-use crate::known::Known;
+use crate::known::KnownValue;
 use crate::limits::MAX_PROBLEMS;
 use crate::problem::{Problem, Problems};
 use crate::schema::Schema;
@@ -48,10 +48,10 @@ pub struct CheckedLog {
 
 impl Checked {
     /// Whether any expression uses this known value.
-    pub fn uses(&self, known: Known) -> bool {
+    pub fn uses(&self, known: KnownValue) -> bool {
         let mut is_used = false;
         for value in self.points.iter().flat_map(CheckedPoint::values) {
-            value.walk(&mut |value| is_used |= value.node == Node::Known(known));
+            value.walk(&mut |value| is_used |= value.node == Node::KnownValue(known));
         }
         is_used
     }

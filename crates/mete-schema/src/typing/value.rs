@@ -2,7 +2,7 @@
 
 use crate::ast::{Binary, Expr, ExprKind, Name, Number, Unary};
 use crate::kernel::{KernelTypes, Type, TypeId, Typed};
-use crate::known::{ARGS, HERE, KNOWN, Known};
+use crate::known::{ARGS, HERE, KNOWN, KnownValue};
 use crate::problem::Problem;
 use crate::schema::{Point, Schema, Target};
 use crate::source::Span;
@@ -30,7 +30,7 @@ pub enum Node {
     /// An argument of the point.
     Argument(String),
     /// A value that every point has.
-    Known(Known),
+    KnownValue(KnownValue),
     /// A member of a structure, or of one that a pointer leads to.
     Member(Box<Value>, String),
     /// An element of an array.
@@ -56,7 +56,7 @@ impl Value {
     pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Value)) {
         visit(self);
         match &self.node {
-            Node::Number(_) | Node::Argument(_) | Node::Known(_) => {}
+            Node::Number(_) | Node::Argument(_) | Node::KnownValue(_) => {}
             Node::Member(of, _) | Node::Index(of, _) | Node::Cast(_, of) | Node::Unary(_, of) => {
                 of.walk(visit)
             }
@@ -70,7 +70,7 @@ impl Value {
     /// The values that it is made of.
     pub(crate) fn parts_mut(&mut self) -> Vec<&mut Value> {
         match &mut self.node {
-            Node::Number(_) | Node::Argument(_) | Node::Known(_) => Vec::new(),
+            Node::Number(_) | Node::Argument(_) | Node::KnownValue(_) => Vec::new(),
             Node::Member(of, _) | Node::Index(of, _) | Node::Cast(_, of) | Node::Unary(_, of) => vec![of],
             Node::Binary(_, left, right) => vec![left, right],
             Node::Choice(condition, yes, no) => vec![condition, yes, no],
@@ -124,7 +124,7 @@ impl Scope<'_> {
     }
 
     fn name(&self, name: &str, span: Span) -> ValueResult {
-        match (self.argument(name), Known::by_name(name)) {
+        match (self.argument(name), KnownValue::by_name(name)) {
             (Some(_), Some(_)) => {
                 let title =
                     format!("`{name}` is an argument of {}, and also known everywhere", self.point.target);
@@ -166,8 +166,8 @@ impl Scope<'_> {
         Box::new(Problem::new(span, title, "nothing has this name here").help(help))
     }
 
-    fn known(&self, known: Known, name: &str, span: Span) -> ValueResult {
-        if let Known::Counter(number) = known
+    fn known(&self, known: KnownValue, name: &str, span: Span) -> ValueResult {
+        if let KnownValue::Counter(number) = known
             && self.schema.bindings.iter().all(|binding| binding.number != number)
         {
             let help = format!("say what it counts: `arch any {{ {name} cycles }}`");
@@ -180,14 +180,14 @@ impl Scope<'_> {
         }
         let kind = match known.int() {
             Some(int) => Type::Int(int),
-            None if known == Known::Comm => Type::Text(16),
+            None if known == KnownValue::Comm => Type::Text(16),
             // Only `current` is left.
             None => self
                 .kernel
                 .and_then(|kernel| kernel.structure("task_struct"))
                 .map_or(Type::Unknown, |id| Type::Pointer(Some(id))),
         };
-        Ok(Value::new(Node::Known(known), kind, span))
+        Ok(Value::new(Node::KnownValue(known), kind, span))
     }
 
     /// A member of a structure, or `args.x` and `here.x`, which are not members: the first is the argument `x`, the
@@ -197,7 +197,7 @@ impl Scope<'_> {
             return self.argument_value(self.argument(&name.text), &name.text, span);
         }
         if matches!(&base.kind, ExprKind::Name(base) if base == HERE) && self.argument(HERE).is_none() {
-            let known = Known::by_name(&name.text).ok_or_else(|| {
+            let known = KnownValue::by_name(&name.text).ok_or_else(|| {
                 let help = nearest::help(&name.text, KNOWN.map(|(name, ..)| name), "known");
                 Box::new(
                     Problem::new(name.span, format!("there is no known value `{}`", name.text), "here")
@@ -349,14 +349,14 @@ impl Scope<'_> {
 }
 
 /// Refuses, at a probe point, values that a row of the log facility does not have.
-fn at_probe(known: Known, name: &str, span: Span) -> Result<(), Box<Problem>> {
+fn at_probe(known: KnownValue, name: &str, span: Span) -> Result<(), Box<Problem>> {
     let (title, help) = match known {
-        Known::Cpu | Known::Tgid | Known::Time | Known::Domain => return Ok(()),
-        Known::Current => ("a program cannot look into the kernel", None),
-        Known::Pid | Known::Comm => {
+        KnownValue::Cpu | KnownValue::Tgid | KnownValue::Time | KnownValue::Domain => return Ok(()),
+        KnownValue::Current => ("a program cannot look into the kernel", None),
+        KnownValue::Pid | KnownValue::Comm => {
             ("a row does not say which thread wrote it", Some("`tgid` is the process of the program"))
         }
-        Known::Counter(_) => ("counters are read in the kernel, and not at a `probe:`", None),
+        KnownValue::Counter(_) => ("counters are read in the kernel, and not at a `probe:`", None),
     };
     let problem = Problem::new(span, title, format!("there is no `{name}` at a `probe:`"));
     Err(Box::new(problem.help(help.map(str::to_owned))))

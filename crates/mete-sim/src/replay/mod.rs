@@ -31,4 +31,4 @@ pub use model::{Replay, Signal};
 pub use outcome::{Outcome, RunError, Settings, Under, all_waits, as_recorded, run};
 pub use reading::RecordingError;
 pub use recording::{Action, Recording, Script, Step};
-pub use text::{Event, LineError, Pid, Seen, parse_line};
+pub use text::{Event, LineError, Pid, RunningThread, parse_line};

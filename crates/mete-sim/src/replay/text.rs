@@ -14,7 +14,7 @@ pub type Pid = u32;
 
 /// The thread that ran on a processor when something happened there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct RunningThread {
     /// The processor.
     pub processor: u32,
     /// The thread. It is also named if an interrupt came in between.
@@ -52,7 +52,7 @@ pub enum Event {
         /// When, in nanoseconds of the recording's clock.
         at_ns: u64,
         /// The thread that ran where the wake-up came from; `None` if the line does not say it.
-        seen: Option<Seen>,
+        seen: Option<RunningThread>,
         /// The thread that woke it; `None` for an interrupt, if the line says so.
         waker: Option<Pid>,
         /// The thread that was woken.
@@ -248,7 +248,11 @@ fn wake(head: &Head<'_>, fields: &str, new: bool, at_cause: bool) -> Option<Even
     let (name, pid) = named_thread(fields, "comm=", " pid=")?;
     Some(Event::Wake {
         at_ns: head.at_ns,
-        seen: head.pid.map(|pid| Seen { processor: head.processor, pid, name: head.name.to_owned() }),
+        seen: head.pid.map(|pid| RunningThread {
+            processor: head.processor,
+            pid,
+            name: head.name.to_owned(),
+        }),
         waker: head.pid.filter(|_| !head.interrupt),
         pid,
         name: name.to_owned(),
@@ -315,7 +319,7 @@ mod tests {
     #[test]
     fn new_1_the_thread_that_ran_where_a_wake_up_came_from_is_read_from_every_text_form() {
         let fields = "comm=echo pid=42 prio=120 target_cpu=000";
-        let seen = |pid| Some(Seen { processor: 3, pid, name: "my hog".into() });
+        let seen = |pid| Some(RunningThread { processor: 3, pid, name: "my hog".into() });
         for (head, expected) in [
             ("  my hog  7 [003] 5.5:", seen(7)),
             ("  my hog  6/7 [003] 5.5:", seen(7)),

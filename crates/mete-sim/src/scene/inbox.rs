@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use mete_policy::{Nanoseconds, RequestId};
 
-use super::packet::{Kind, Packet};
+use super::packet::{Packet, PacketKind};
 use super::read::Read;
 use super::tcp::{Arrival, Receiver};
 
@@ -110,7 +110,7 @@ impl Inbox {
 
     /// Keeps a packet until a task takes it, if a task listens on the port.
     pub(super) fn put(&mut self, port: u16, packet: Packet, now_ns: Nanoseconds) -> Arrived {
-        if let Kind::Acknowledgement(_) | Kind::Received = packet.kind {
+        if let PacketKind::Acknowledgement(_) | PacketKind::Received = packet.kind {
             // These packets concern only the kernel: no task is woken.
             return Arrived::default();
         }
@@ -118,7 +118,7 @@ impl Inbox {
             self.dropped += 1;
             return Arrived::default();
         };
-        let Kind::Segment { number, stamp_ns, .. } = packet.kind else {
+        let PacketKind::Segment { number, stamp_ns, .. } = packet.kind else {
             known.packets.push_back(packet);
             return Arrived { is_heard: true, ..Arrived::default() };
         };
@@ -178,7 +178,7 @@ impl Inbox {
 
     /// The acknowledgement that is due for a packet that a task has taken, if one is due.
     pub(super) fn acknowledge(&mut self, port: u16, packet: Packet, now_ns: Nanoseconds) -> Option<Packet> {
-        let Kind::Segment { .. } = packet.kind else { return None };
+        let PacketKind::Segment { .. } = packet.kind else { return None };
         self.ports.iter_mut().find(|known| known.port == port)?.stream(packet).take(packet, now_ns)
     }
 

@@ -3,8 +3,8 @@
 use mete_policy::{ClientId, Nanoseconds, Observation, RequestId};
 
 use super::driver::{Driver, DriverAction, DriverCosts, DriverJob};
-use super::packet::{Kind, Packet, Peer};
-use super::read::{Read, Who};
+use super::packet::{Packet, PacketKind, Peer};
+use super::read::{Read, TaskId};
 use super::remote::{Remote, RemoteMachine};
 use super::tcp::Troubles;
 use super::{Event, Scene, Signal};
@@ -86,7 +86,7 @@ struct Drive {
     line: Line,
     stream: Stream,
     /// The task whose read left the head where it is.
-    last: Option<Who>,
+    last: Option<TaskId>,
 }
 
 impl Drive {
@@ -214,7 +214,7 @@ impl Io {
             let bytes = left_bytes.min(most_bytes);
             left_bytes -= bytes;
             let kind = match message.kind {
-                Kind::Message { .. } => Kind::Message { is_last: left_bytes == 0 },
+                PacketKind::Message { .. } => PacketKind::Message { is_last: left_bytes == 0 },
                 other => other,
             };
             each(self, Packet { bytes, kind, ..message });

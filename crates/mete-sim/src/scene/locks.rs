@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 
 use mete_policy::ClientId;
 
-use super::read::Who;
+use super::read::TaskId;
 
 #[derive(Default)]
 struct Lock {
-    holder: Option<Who>,
-    waiting: VecDeque<Who>,
+    holder: Option<TaskId>,
+    waiting: VecDeque<TaskId>,
     /// The clients on which tasks spin, in the order in which they began.
     spinning: Vec<ClientId>,
 }
@@ -26,7 +26,7 @@ impl Locks {
 
     /// Whether `who` has the lock now; if not, it is in the queue. A task that already holds the lock goes
     /// on.
-    pub(super) fn take(&mut self, lock: usize, who: Who) -> bool {
+    pub(super) fn take(&mut self, lock: usize, who: TaskId) -> bool {
         let lock = self.lock(lock);
         match lock.holder {
             Some(holder) if holder != who => {
@@ -41,7 +41,7 @@ impl Locks {
     }
 
     /// Whether `who` has the lock now; if not, it spins on this client.
-    pub(super) fn try_take(&mut self, lock: usize, who: Who, on: ClientId) -> bool {
+    pub(super) fn try_take(&mut self, lock: usize, who: TaskId, on: ClientId) -> bool {
         let lock = self.lock(lock);
         let is_free = lock.holder.is_none_or(|holder| holder == who);
         if is_free {
@@ -56,7 +56,7 @@ impl Locks {
 
     /// Frees the lock for the first task that finds it free. The answer is where others spin, in the order in
     /// which they began.
-    pub(super) fn release(&mut self, lock: usize, who: Who) -> &[ClientId] {
+    pub(super) fn release(&mut self, lock: usize, who: TaskId) -> &[ClientId] {
         let lock = self.lock(lock);
         if lock.holder == Some(who) {
             lock.holder = None;
@@ -74,7 +74,7 @@ impl Locks {
 
     /// Hands the lock on. The answer is the task that holds it now. Nothing happens if `who` does not hold
     /// it.
-    pub(super) fn hand_on(&mut self, lock: usize, who: Who) -> Option<Who> {
+    pub(super) fn hand_on(&mut self, lock: usize, who: TaskId) -> Option<TaskId> {
         let lock = self.0.get_mut(lock)?;
         // Checked by task, so that a program that unlocks too often takes no lock from another.
         if lock.holder != Some(who) {
@@ -90,9 +90,9 @@ impl Locks {
 mod tests {
     use super::*;
 
-    const A: Who = Who { client: 0, task: 0 };
-    const B: Who = Who { client: 1, task: 0 };
-    const C: Who = Who { client: 1, task: 1 };
+    const A: TaskId = TaskId { client: 0, task: 0 };
+    const B: TaskId = TaskId { client: 1, task: 0 };
+    const C: TaskId = TaskId { client: 1, task: 1 };
 
     #[test]
     fn a_lock_is_handed_on_in_turn_and_by_its_holder_alone() {

@@ -20,7 +20,7 @@ pub enum Peer {
 
 /// What a packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PacketKind {
     /// A message, or a piece of one.
     Message {
         /// This is the last packet of the message.
@@ -53,23 +53,23 @@ pub struct Packet {
     /// When it was sent. Answers and streams carry the time of the request that they answer.
     pub sent_ns: Nanoseconds,
     /// What it carries.
-    pub kind: Kind,
+    pub kind: PacketKind,
 }
 
 impl Packet {
     /// A message back to the sender of this packet. It keeps this packet's time, so both ways are counted.
     pub(super) fn answer(self, bytes: u64) -> Packet {
-        Packet { from: self.to, to: self.from, bytes, kind: Kind::Message { is_last: true }, ..self }
+        Packet { from: self.to, to: self.from, bytes, kind: PacketKind::Message { is_last: true }, ..self }
     }
 
     /// A packet of TCP's own back to the sender of this packet.
-    pub(super) fn control(self, kind: Kind) -> Packet {
+    pub(super) fn control(self, kind: PacketKind) -> Packet {
         Packet { from: self.to, to: self.from, bytes: 0, kind, ..self }
     }
 
     /// Whether no other packet of the same message or stream follows.
     pub(super) fn is_last(&self) -> bool {
-        matches!(self.kind, Kind::Message { is_last: true } | Kind::Segment { is_last: true, .. })
+        matches!(self.kind, PacketKind::Message { is_last: true } | PacketKind::Segment { is_last: true, .. })
     }
 }
 

@@ -8,14 +8,14 @@ use super::packet::Peer;
 
 /// A task, named by its client and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Who {
+pub struct TaskId {
     /// The client. Of a guest with several virtual processors it is the first, wherever the task runs.
     pub client: ClientId,
     /// The task's number in the client; 0 where the client is the task.
     pub task: u16,
 }
 
-impl Who {
+impl TaskId {
     /// Whether `peer` is a port of the task's own client.
     pub(super) fn is_at(self, peer: Peer) -> bool {
         matches!(peer, Peer::Client { client, .. } if client == self.client)
@@ -25,7 +25,7 @@ impl Who {
 /// A read from a disk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Read {
-    pub(super) who: Who,
+    pub(super) who: TaskId,
     /// The client that asks and gets the answer. For a guest it is the virtual processor that sends the read.
     pub(super) on: ClientId,
     pub(super) request: RequestId,

@@ -3,7 +3,7 @@
 
 use mete_policy::{ClientId, Nanoseconds};
 
-use super::packet::{Kind, Packet, Peer};
+use super::packet::{Packet, PacketKind, Peer};
 use super::tcp::{Sender, Troubles};
 use super::{Event, Scene};
 use crate::model::Context;
@@ -91,7 +91,7 @@ impl RemoteMachine {
             Remote::Asks { to, port, bytes, .. } => {
                 let (from, to) = (Peer::Remote(self.number), Peer::Client { client: to, port });
                 let bytes = bytes.sample(&mut self.stream);
-                Some(Packet { from, to, bytes, sent_ns: now_ns, kind: Kind::Message { is_last: true } })
+                Some(Packet { from, to, bytes, sent_ns: now_ns, kind: PacketKind::Message { is_last: true } })
             }
             Remote::Sends { to, port, bytes, window, patience_ns } => {
                 let to = Peer::Client { client: to, port };
@@ -113,14 +113,14 @@ impl RemoteMachine {
     /// A packet has come for it.
     pub(super) fn take(&mut self, packet: Packet, context: &mut Context<'_, Scene>) {
         match (packet.kind, self.remote) {
-            (Kind::Acknowledgement(told), _) => {
+            (PacketKind::Acknowledgement(told), _) => {
                 let now_ns = context.now_ns();
                 if let Some(sender) = self.senders.iter_mut().find(|sender| sender.is_to(packet.from)) {
                     sender.acknowledged(told, now_ns);
                 }
             }
             (
-                Kind::Message { is_last: true } | Kind::Segment { is_last: true, .. },
+                PacketKind::Message { is_last: true } | PacketKind::Segment { is_last: true, .. },
                 Remote::Asks { think, to, port, acknowledge_ns, .. },
             ) => {
                 let took_ns = context.now_ns().saturating_sub(packet.sent_ns);
@@ -128,14 +128,14 @@ impl RemoteMachine {
                 let thinks_ns = self.think(think, context);
                 // A later acknowledgement is left out: the question that ends the think time carries it.
                 if let Some(after_ns) = acknowledge_ns.filter(|&after_ns| after_ns < thinks_ns) {
-                    context.after(after_ns, Event::Acknowledge(packet.control(Kind::Received)));
+                    context.after(after_ns, Event::Acknowledge(packet.control(PacketKind::Received)));
                 }
             }
-            (Kind::Message { is_last: true }, Remote::Serves { think, .. }) => {
+            (PacketKind::Message { is_last: true }, Remote::Serves { think, .. }) => {
                 self.requests.push(packet);
                 self.think(think, context);
             }
-            (Kind::Message { .. } | Kind::Segment { .. } | Kind::Received, _) => {}
+            (PacketKind::Message { .. } | PacketKind::Segment { .. } | PacketKind::Received, _) => {}
         }
     }
 

@@ -3,7 +3,7 @@
 use mete_policy::{ClientId, Nanoseconds};
 
 use super::inbox::Inbox;
-use super::read::Who;
+use super::read::TaskId;
 use super::task::{AtHand, Awaited, Task, Turn, Wait};
 use super::{Scene, Signal, World};
 use crate::model::{Context, Reaction, Step};
@@ -33,7 +33,7 @@ impl Single {
         }
         let (inbox, locks, io) = (&mut self.inbox, &mut world.locks, &mut world.io);
         let mut at_hand = AtHand { on: client, inbox, locks, io, context };
-        match self.task.next(Who { client, task: 0 }, &mut at_hand) {
+        match self.task.next(TaskId { client, task: 0 }, &mut at_hand) {
             Turn::Compute => Step::Compute(self.task.left_ns()),
             // Without end: only a signal or the policy ends the spinning.
             Turn::Spin => Step::Compute(Nanoseconds::MAX),

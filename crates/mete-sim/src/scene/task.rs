@@ -7,9 +7,9 @@ use mete_policy::{ClientId, Nanoseconds};
 use super::inbox::Inbox;
 use super::io::Io;
 use super::locks::Locks;
-use super::packet::{Kind, Packet, Peer};
+use super::packet::{Packet, PacketKind, Peer};
 use super::program::{Op, Program};
-use super::read::{Read, Who};
+use super::read::{Read, TaskId};
 use super::{Scene, Signal};
 use crate::model::Context;
 use crate::random::{Distribution, Stream};
@@ -80,7 +80,7 @@ pub(super) struct AtHand<'a, 'c> {
 
 impl AtHand<'_, '_> {
     /// Sends a message. A message to the task's own client stays inside.
-    fn send(&mut self, who: Who, message: Packet) {
+    fn send(&mut self, who: TaskId, message: Packet) {
         match message.to {
             Peer::Client { port, .. } if who.is_at(message.to) => {
                 self.context.notify(self.on, Signal::Local { port, packet: message });
@@ -143,7 +143,7 @@ impl Task {
     }
 
     /// Goes on from the present position, up to a step that takes time or concerns others.
-    pub(super) fn next(&mut self, who: Who, at_hand: &mut AtHand<'_, '_>) -> Turn {
+    pub(super) fn next(&mut self, who: TaskId, at_hand: &mut AtHand<'_, '_>) -> Turn {
         // A second handle, because instructions change the task while the program is read.
         let program = Arc::clone(&self.program);
         for _ in 0..STEPS_OF_ITS_OWN {
@@ -172,7 +172,7 @@ impl Task {
     }
 
     /// Carries out one instruction. `None`: it concerned only the task.
-    fn carry_out(&mut self, op: &Op, who: Who, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
+    fn carry_out(&mut self, op: &Op, who: TaskId, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
         match *op {
             Op::Compute(length) => self.left_ns = length.sample(&mut self.stream),
             Op::Repeat { start, times, counter } => self.repeat(start, times, counter),
@@ -197,19 +197,19 @@ impl Task {
         None
     }
 
-    fn sleep(&mut self, who: Who, length: Distribution, at_hand: &mut AtHand<'_, '_>) -> Turn {
+    fn sleep(&mut self, who: TaskId, length: Distribution, at_hand: &mut AtHand<'_, '_>) -> Turn {
         let length_ns = length.sample(&mut self.stream);
         at_hand.context.notify_after(length_ns, at_hand.on, Signal::Timer { task: who.task });
         Turn::Wait(Wait::Timer)
     }
 
-    fn reply(&mut self, who: Who, bytes: Distribution, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
+    fn reply(&mut self, who: TaskId, bytes: Distribution, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
         let bytes = bytes.sample(&mut self.stream);
         at_hand.send(who, self.peer?.answer(bytes));
         Some(Turn::Act)
     }
 
-    fn spin(&mut self, lock: usize, who: Who, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
+    fn spin(&mut self, lock: usize, who: TaskId, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
         self.spin = Some(lock);
         self.is_spinning = !at_hand.locks.try_take(lock, who, at_hand.on);
         if !self.is_spinning {
@@ -220,7 +220,7 @@ impl Task {
         Some(Turn::Spin)
     }
 
-    fn unlock(&mut self, lock: usize, who: Who, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
+    fn unlock(&mut self, lock: usize, who: TaskId, at_hand: &mut AtHand<'_, '_>) -> Option<Turn> {
         if self.spin == Some(lock) {
             // The lock is left free: the first of the spinning tasks that the host runs takes it.
             self.spin = None;
@@ -238,7 +238,7 @@ impl Task {
 
     fn read(
         &mut self,
-        who: Who,
+        who: TaskId,
         disk: usize,
         bytes: Distribution,
         goes_on: bool,
@@ -257,7 +257,7 @@ impl Task {
     /// Sends a message from a port.
     fn send(
         &mut self,
-        who: Who,
+        who: TaskId,
         to: Peer,
         port: u16,
         bytes: Distribution,
@@ -271,7 +271,7 @@ impl Task {
         let bytes = bytes.sample(&mut self.stream);
         // The answer comes to the guest as a whole, wherever the task runs by then.
         let from = Peer::Client { client: who.client, port };
-        let (sent_ns, kind) = (at_hand.context.now_ns(), Kind::Message { is_last: true });
+        let (sent_ns, kind) = (at_hand.context.now_ns(), PacketKind::Message { is_last: true });
         at_hand.send(who, Packet { from, to, bytes, sent_ns, kind });
         Some(Turn::Act)
     }
@@ -293,7 +293,7 @@ impl Task {
 
     fn receive_all(
         &mut self,
-        who: Who,
+        who: TaskId,
         port: u16,
         each: Distribution,
         at_hand: &mut AtHand<'_, '_>,

@@ -3,7 +3,7 @@
 //! called; the kernel inlines that call where it can.
 
 use crate::kernel::{KernelTypes, Type};
-use crate::known::Known;
+use crate::known::KnownValue;
 use crate::schema::{Schema, Target};
 use crate::typing::{Checked, Node, Value};
 
@@ -17,7 +17,7 @@ pub(super) fn spare(schema: &Schema, checked: &Checked, kernel: &dyn KernelTypes
         let leaving = arguments.iter().find(|argument| argument.name == "prev" && is_switch(&point.target));
         let (node, kind) = match leaving {
             Some(leaving) => (Node::Argument(leaving.name.clone()), leaving.kind.clone()),
-            None => (Node::Known(Known::Current), Type::Pointer(Some(task))),
+            None => (Node::KnownValue(KnownValue::Current), Type::Pointer(Some(task))),
         };
         let running = Value::new(node, kind, point.span);
         let logs = checked.logs.iter_mut().flat_map(|log| log.condition.iter_mut().chain(&mut log.values));
@@ -33,10 +33,10 @@ fn is_switch(target: &Target) -> bool {
 /// Replaces known values of the running thread by the thread itself or a member of its structure.
 fn replace(value: &mut Value, running: &Value) {
     let member = match value.node {
-        Node::Known(Known::Pid) => "pid",
-        Node::Known(Known::Tgid) => "tgid",
-        Node::Known(Known::Comm) => "comm",
-        Node::Known(Known::Current) => {
+        Node::KnownValue(KnownValue::Pid) => "pid",
+        Node::KnownValue(KnownValue::Tgid) => "tgid",
+        Node::KnownValue(KnownValue::Comm) => "comm",
+        Node::KnownValue(KnownValue::Current) => {
             value.node = running.node.clone();
             return;
         }

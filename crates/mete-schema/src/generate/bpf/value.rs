@@ -3,7 +3,7 @@
 use super::structures::{head, record_of};
 use crate::ast::Binary;
 use crate::kernel::{KernelTypes, Type};
-use crate::known::Known;
+use crate::known::KnownValue;
 use crate::types::{FieldType, Int};
 use crate::typing::{Node, Value};
 
@@ -39,7 +39,7 @@ impl Writer<'_> {
         match &value.node {
             Node::Number(number) => self.number(*number, &value.kind),
             Node::Argument(name) => format!("a_{name}"),
-            Node::Known(known) => known_value(*known),
+            Node::KnownValue(known) => known_value(*known),
             Node::Member(base, name) => self.member(base, name),
             Node::Index(base, at) => self.element(base, *at),
             Node::Cast(FieldType::Bool, of) => format!("((_Bool)({}))", self.value(of)),
@@ -123,7 +123,7 @@ impl Writer<'_> {
     fn reads_directly(&self, value: &Value) -> bool {
         match &value.node {
             Node::Member(base, _) | Node::Index(base, _) => self.reads_directly(base),
-            Node::Known(_) => true,
+            Node::KnownValue(_) => true,
             _ => self.is_direct,
         }
     }
@@ -156,7 +156,7 @@ impl Writer<'_> {
     pub(super) fn text(&self, field: &str, letters: u16, value: &Value) -> String {
         let to = format!("record->f_{field}");
         match (&value.node, &value.kind) {
-            (Node::Known(Known::Comm), _) => format!("bpf_get_current_comm({to}, {letters});"),
+            (Node::KnownValue(KnownValue::Comm), _) => format!("bpf_get_current_comm({to}, {letters});"),
             (_, Type::Text(there)) => self.copy(&to, letters, (*there).min(u32::from(letters)), value),
             // Behind an address. Cleared before, because the helper writes nothing behind the end of the text.
             _ => format!(
@@ -193,17 +193,17 @@ pub(super) fn whole(int: Int) -> Int {
     Int { bits: int.bits.next_power_of_two().max(8), ..int }
 }
 
-fn known_value(known: Known) -> String {
+fn known_value(known: KnownValue) -> String {
     match known {
-        Known::Cpu => "bpf_get_smp_processor_id()".to_owned(),
-        Known::Pid => "((mete_s32)bpf_get_current_pid_tgid())".to_owned(),
-        Known::Tgid => "((mete_s32)(bpf_get_current_pid_tgid() >> 32))".to_owned(),
-        Known::Time => "METE_TIME()".to_owned(),
-        Known::Domain => "METE_DOMAIN()".to_owned(),
-        Known::Current => "((struct task_struct *)bpf_get_current_task_btf())".to_owned(),
-        Known::Counter(number) => format!("METE_COUNTER({number})"),
+        KnownValue::Cpu => "bpf_get_smp_processor_id()".to_owned(),
+        KnownValue::Pid => "((mete_s32)bpf_get_current_pid_tgid())".to_owned(),
+        KnownValue::Tgid => "((mete_s32)(bpf_get_current_pid_tgid() >> 32))".to_owned(),
+        KnownValue::Time => "METE_TIME()".to_owned(),
+        KnownValue::Domain => "METE_DOMAIN()".to_owned(),
+        KnownValue::Current => "((struct task_struct *)bpf_get_current_task_btf())".to_owned(),
+        KnownValue::Counter(number) => format!("METE_COUNTER({number})"),
         // Never used as a value: `text` copies the name.
-        Known::Comm => "\"\"".to_owned(),
+        KnownValue::Comm => "\"\"".to_owned(),
     }
 }
 

@@ -31,7 +31,7 @@ use mete_policy::{ClientId, Nanoseconds, Observation};
 use super::inbox::Inbox;
 use super::locks::Locks;
 use super::program::Program;
-use super::read::{Read, Who};
+use super::read::{Read, TaskId};
 use super::task::{AtHand, Awaited, Task, Turn, Wait};
 use super::{Scene, Signal, World};
 use crate::model::{Context, Reaction, Step};
@@ -373,7 +373,7 @@ impl Guest {
     ) -> Step {
         // The task's client is the guest's first, wherever it runs, so that its locks and ports stay the
         // same.
-        let who = Who { client: self.first, task: current as u16 };
+        let who = TaskId { client: self.first, task: current as u16 };
         let (on, now_ns) = (self.client(at), context.now_ns());
         let task = &mut self.tasks[current];
         let (inbox, locks, io) = (&mut self.inbox, &mut self.locks, &mut world.io);

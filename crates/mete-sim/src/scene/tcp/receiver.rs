@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use mete_policy::Nanoseconds;
 
-use super::super::packet::{Acknowledgement, Kind, MOST_RUNS, Packet, Peer, Run};
+use super::super::packet::{Acknowledgement, MOST_RUNS, Packet, PacketKind, Peer, Run};
 
 /// How long an acknowledgement waits for a packet to travel with: Linux's shortest time (`TCP_DELACK_MIN`).
 const ACKNOWLEDGE_AFTER_NS: Nanoseconds = 40_000_000;
@@ -110,7 +110,7 @@ impl Receiver {
 
     /// The task has taken the next segment, this one. The result is the acknowledgement that is due for it.
     pub(crate) fn take(&mut self, packet: Packet, now_ns: Nanoseconds) -> Option<Packet> {
-        if let Kind::Segment { number, stamp_ns, .. } = packet.kind {
+        if let PacketKind::Segment { number, stamp_ns, .. } = packet.kind {
             self.note(number, stamp_ns);
         }
         self.taken += 1;
@@ -131,7 +131,7 @@ impl Receiver {
         self.owes_from_ns = (next < self.next).then_some(now_ns);
         let told =
             Acknowledgement { next, taken: self.taken, echo_ns: self.echo_ns, held: self.lowest_runs(next) };
-        self.first.control(Kind::Acknowledgement(told))
+        self.first.control(PacketKind::Acknowledgement(told))
     }
 
     /// The next acknowledgement echoes the first segment that it acknowledges, or a segment that was sent

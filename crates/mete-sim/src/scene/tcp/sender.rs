@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use mete_policy::Nanoseconds;
 
-use super::super::packet::{Acknowledgement, Kind, MOST_RUNS, Packet, Peer, Run};
+use super::super::packet::{Acknowledgement, MOST_RUNS, Packet, PacketKind, Peer, Run};
 use super::scoreboard::Scoreboard;
 use super::timer::Timer;
 
@@ -139,7 +139,7 @@ impl Sender {
         let (number, segment) = self.lost_segment().or_else(|| self.new_segment(segment_bytes))?;
         self.due_ns.get_or_insert(now_ns.saturating_add(self.timer.wait_ns()));
         let Segment { bytes, asked_ns, is_last } = segment;
-        let kind = Kind::Segment { number, stamp_ns: now_ns, is_last };
+        let kind = PacketKind::Segment { number, stamp_ns: now_ns, is_last };
         Some(Packet { from, to: self.to, bytes, sent_ns: asked_ns, kind })
     }
 
@@ -279,7 +279,7 @@ mod tests {
 
     fn number(packet: Packet) -> u64 {
         match packet.kind {
-            Kind::Segment { number, .. } => number,
+            PacketKind::Segment { number, .. } => number,
             other => panic!("{other:?}"),
         }
     }
