@@ -8,7 +8,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::process::{self, Command, Stdio};
 
-use mete_kernel::{Characteristic, Division, Glob, KindOf, Principal, Rule, Selects, event};
+use mete_kernel::{Characteristic, Division, Glob, DividedBy, Principal, Rule, Selects, event};
 use support::{Child, apply, exit, kernel, of_domain, plan, rows, spin, sum};
 
 const A: u16 = 1;
@@ -257,8 +257,8 @@ fn log_6_every_program_has_a_domain_of_its_own_from_its_first_moment_on() {
             gate.wait();
         }
     });
-    let known = vec![(KindOf::program(b"second"), C)];
-    let division = Division { by: KindOf::Program, known, free: 100..102 };
+    let known = vec![(DividedBy::program(b"second"), C)];
+    let division = Division { by: DividedBy::Program, known, free: 100..102 };
     kernel.select(&[rule(comm("fourth"), A)], Some(&division)).unwrap();
     // Other processes on this machine may take a domain meanwhile. A rule takes precedence, and a process without a
     // domain keeps its own.
@@ -270,7 +270,7 @@ fn log_6_every_program_has_a_domain_of_its_own_from_its_first_moment_on() {
     }
     let kinds = kernel.kinds().unwrap();
     let of = |name: &[u8]| {
-        kinds.iter().find(|(kind, _)| *kind == KindOf::program(name)).map(|(_, domain)| *domain)
+        kinds.iter().find(|(kind, _)| *kind == DividedBy::program(name)).map(|(_, domain)| *domain)
     };
     let first = of(b"first").unwrap_or(0);
     let third = of(b"third").unwrap_or(domains[2]);
