@@ -24,6 +24,12 @@ pub struct Options {
     pub requests_for: Option<Duration>,
 }
 
+impl Options {
+    fn wants(&self, group: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| group.contains(only.as_str()))
+    }
+}
+
 type Group = (&'static str, fn(&mut Context<'_>) -> Vec<Row>);
 
 const GROUPS: [Group; 12] = [
@@ -53,8 +59,7 @@ pub fn bench(options: &Options, progress: &mut dyn Progress) -> Report {
     let scheduler = options.scheduler.as_deref();
     let (requests, requests_for) = (options.requests.as_deref(), options.requests_for);
     let mut context = Context { is_quick: options.is_quick, scheduler, requests, requests_for, progress };
-    let is_wanted = |name: &str| options.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
-    for (_, measure) in GROUPS.iter().filter(|(name, _)| is_wanted(name)) {
+    for (_, measure) in GROUPS.iter().filter(|(name, _)| options.wants(name)) {
         if !context.is_cancelled() {
             report.rows.extend(measure(&mut context));
         }

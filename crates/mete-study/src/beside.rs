@@ -53,8 +53,12 @@ impl Beside {
     ///
     /// [`BesideError::Share`]; [`BesideError::Quanta`] without clients.
     pub fn new(shares: &[u32], cycles: u32) -> Result<Beside, BesideError> {
-        let share = |&share: &u32| Share::new(share).ok_or(BesideError::Share(share));
-        let shares = Shares::new(shares.iter().map(share).collect::<Result<_, _>>()?)?;
+        let shares = Shares::new(
+            shares
+                .iter()
+                .map(|&share| Share::new(share).ok_or(BesideError::Share(share)))
+                .collect::<Result<_, _>>()?,
+        )?;
         Ok(Beside { shares, cycles, seen: Vec::new() })
     }
 
@@ -106,19 +110,25 @@ impl Beside {
     pub fn picture(&self) -> String {
         let shares = self.shares.as_slice();
         let rows: Vec<_> = shares.iter().map(|share| format!("share {}", share.get())).collect();
-        let milliseconds = |ns: u64| ns as f64 / 1e6;
-        let span = |turn: &Turn| Span {
-            row: turn.client as usize,
-            from: milliseconds(turn.from_ns),
-            to: milliseconds(turn.from_ns + turn.ran_ns),
-        };
-        let lane = |seen: &Seen| Lane {
-            name: seen.name.clone(),
-            rows: rows.clone(),
-            spans: seen.turns.iter().map(span).collect(),
-        };
-        let lanes: Vec<_> = self.seen.iter().map(lane).collect();
+        let lanes: Vec<_> = self
+            .seen
+            .iter()
+            .map(|seen| Lane {
+                name: seen.name.clone(),
+                rows: rows.clone(),
+                spans: seen.turns.iter().map(span).collect(),
+            })
+            .collect();
         timeline("Who runs when", "time, ms", &lanes)
+    }
+}
+
+fn span(turn: &Turn) -> Span {
+    let milliseconds = |ns: u64| ns as f64 / 1e6;
+    Span {
+        row: turn.client as usize,
+        from: milliseconds(turn.from_ns),
+        to: milliseconds(turn.from_ns + turn.ran_ns),
     }
 }
 

@@ -113,8 +113,9 @@ impl Crew {
     /// The members' numbers, in order.
     pub fn pids(&self) -> Vec<i32> {
         let all = self.memory.words();
-        let number = |nth: usize| all[COMMON + nth * (self.words + 1) + PID].load(Ordering::Acquire) as i32;
-        (0..self.members).map(number).collect()
+        (0..self.members)
+            .map(|nth| all[COMMON + nth * (self.words + 1) + PID].load(Ordering::Acquire) as i32)
+            .collect()
     }
 
     /// A member's shared words.

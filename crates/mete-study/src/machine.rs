@@ -54,12 +54,15 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     line.split_once(':').map(|(_, value)| value.trim())
 }
 
+/// What the kernel says of the first processor's `nth` cache; empty if there is none.
+fn of_cache(nth: u32, file: &str) -> String {
+    fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{nth}/{file}")).unwrap_or_default()
+}
+
 /// Bytes of the first processor's cache of that level, without the instruction cache.
 fn cache(level: u32) -> u64 {
-    let index = |nth| format!("/sys/devices/system/cpu/cpu0/cache/index{nth}");
-    let read = |nth, file: &str| fs::read_to_string(format!("{}/{file}", index(nth))).unwrap_or_default();
-    let found = (0..8).find(|&nth| read(nth, "level").trim() == level.to_string());
-    let size = found.map(|nth| read(nth, "size")).unwrap_or_default();
+    let found = (0..8).find(|&nth| of_cache(nth, "level").trim() == level.to_string());
+    let size = found.map(|nth| of_cache(nth, "size")).unwrap_or_default();
     size.trim().strip_suffix('K').and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) << 10
 }
 

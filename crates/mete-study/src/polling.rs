@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use mete_kernel::{Characteristic, Kernel, Principal, event};
-use mete_log::{Area, Cursor, DomainId, Entries, FileSpec, Plan, Shape, Stamp};
+use mete_log::{Cursor, DomainId, Entries, FileSpec, Plan, Shape, Stamp};
 
 use crate::context::Context;
 use crate::reason::Reason;
@@ -93,10 +93,12 @@ fn bare_turn() -> Result<Turn, Reason> {
     kernel.enable(&Characteristic::ServiceTime)?;
     kernel.enable(&Characteristic::Ipc)?;
     kernel.bind(&Principal::Idle, DOMAINS - 1)?;
-    let of_area = |area: Area<'_>| -> Vec<Cursor> {
-        plan.files().skip(1).map(|(file, control)| Cursor::new(area, file, control)).collect()
-    };
-    let mut cursors: Vec<_> = kernel.areas().map(of_area).collect();
+    let mut cursors: Vec<_> = kernel
+        .areas()
+        .map(|area| -> Vec<Cursor> {
+            plan.files().skip(1).map(|(file, control)| Cursor::new(area, file, control)).collect()
+        })
+        .collect();
     Ok(Box::new(move || {
         for (area, cursors) in kernel.areas().zip(&mut cursors) {
             for cursor in cursors {

@@ -92,8 +92,8 @@ struct Full {
 
 impl Full {
     fn new(bytes: u64) -> Result<Full, Reason> {
-        let too_large = || Reason::new(format!("a log file of {bytes} bytes is not possible"));
-        let shape = Shape::new(1, 1, 0, bytes.trailing_zeros() as u8).ok_or_else(too_large)?;
+        let shape = Shape::new(1, 1, 0, bytes.trailing_zeros() as u8)
+            .ok_or_else(|| Reason::new(format!("a log file of {bytes} bytes is not possible")))?;
         let region = Region::create(shape, 1)?;
         let mut plan = Plan::new(shape);
         let rows = (bytes / ROW_BYTES) as u32;
@@ -133,18 +133,19 @@ impl Full {
         match how {
             How::Memcpy => Ok(self.memcpy()),
             How::MemcpyInPieces => Ok(self.memcpy_in_pieces()),
-            How::Reader => {
-                let each = |rows: &mete_log::Rows<'_>| {
+            How::Reader => Ok(self
+                .start
+                .clone()
+                .poll_rows(self.region.area(0), |rows| {
                     black_box(rows.words());
-                };
-                Ok(self.start.clone().poll_rows(self.region.area(0), each)?.rows * ROW_BYTES)
-            }
+                })?
+                .rows
+                * ROW_BYTES),
             How::Fold => {
                 let mut sum = 0;
-                let each = |rows: &mete_log::Rows<'_>| {
+                let poll = self.start.clone().poll_rows(self.region.area(0), |rows| {
                     sum += rows.iter().map(|row| row.counter.unwrap_or(0)).sum::<u64>();
-                };
-                let poll = self.start.clone().poll_rows(self.region.area(0), each)?;
+                })?;
                 black_box(sum);
                 Ok(poll.rows * ROW_BYTES)
             }

@@ -30,14 +30,13 @@ impl Realtime {
         let thread = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
         let (done, until) = channel();
         let (tell, told) = channel();
-        let watch = move || {
+        let watchdog = thread::Builder::new().name("watchdog".into()).spawn(move || {
             // Its refusal is told before anything runs at a real-time priority.
             let _ = tell.send(set(0, libc::SCHED_FIFO, PRIORITY + 1));
             if until.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                 let _ = set(thread, libc::SCHED_OTHER, 0);
             }
-        };
-        let watchdog = thread::Builder::new().name("watchdog".into()).spawn(watch)?;
+        })?;
         let realtime = Realtime { watchdog: Some((done, watchdog)) };
         told.recv().map_err(Reason::from_error)?.map_err(refused)?;
         set(0, libc::SCHED_FIFO, PRIORITY).map_err(refused)?;

@@ -136,26 +136,35 @@ struct Found {
 }
 
 fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<Found>, Reason> {
-    let nobody = || Reason::new("there is nobody whose requests could be counted");
-    let mut requests = (context.requests.ok_or_else(nobody)?)()?;
+    let mut requests =
+        (context.requests.ok_or_else(|| Reason::new("there is nobody whose requests could be counted"))?)()?;
     let usual = if context.is_quick { QUICK_TIME } else { USUAL_TIME * settings.len().div_ceil(3) as u32 };
     let goal = Goal { within: WITHIN, at_most: context.requests_for.unwrap_or(usual) };
-    let setting_of = |nth: usize| if nth == 0 { Setting::Nothing } else { settings[nth - 1] };
+
     let mut pieces = vec![Vec::new(); settings.len() + 1];
     let placement = requests.placement();
-    let measure = |nth: usize| {
-        let piece = requests.piece(setting_of(nth))?;
-        pieces[nth].push(piece);
-        Ok(piece.rate())
-    };
-    let all = beside(goal, settings.len(), || !context.is_cancelled(), measure)?;
+    let all = beside(
+        goal,
+        settings.len(),
+        || !context.is_cancelled(),
+        |nth| {
+            // The first is what all others are compared with.
+            let setting = if nth == 0 { Setting::Nothing } else { settings[nth - 1] };
+            let piece = requests.piece(setting)?;
+            pieces[nth].push(piece);
+            Ok(piece.rate())
+        },
+    )?;
     let without = used_ns(&pieces[0]);
-    let found = |(rates, pieces): (Pairs, &Vec<Piece>)| {
-        let quotients = used_ns(pieces).into_iter().zip(&without).map(|(with, without)| with / without);
-        // A whole second without an answer says nothing about what one takes.
-        Found { rates, used: quotients.filter(|quotient| quotient.is_finite()).collect(), placement }
-    };
-    Ok(all.into_iter().zip(&pieces[1..]).map(found).collect())
+    Ok(all
+        .into_iter()
+        .zip(&pieces[1..])
+        .map(|(rates, pieces)| {
+            let quotients = used_ns(pieces).into_iter().zip(&without).map(|(with, without)| with / without);
+            // A whole second without an answer says nothing about what one takes.
+            Found { rates, used: quotients.filter(|quotient| quotient.is_finite()).collect(), placement }
+        })
+        .collect())
 }
 
 /// What a request took, stretch by stretch, also in pieces in which none was answered.

@@ -67,8 +67,8 @@ impl Interval {
     pub fn of_median(samples: &[f64]) -> Option<Interval> {
         let rank = rank(samples.len())?;
         let sorted_with = |unknown: f64| {
-            let known = |sample: &f64| if sample.is_nan() { unknown } else { *sample };
-            let mut sorted: Vec<f64> = samples.iter().map(known).collect();
+            let mut sorted: Vec<f64> =
+                samples.iter().map(|sample| if sample.is_nan() { unknown } else { *sample }).collect();
             sorted.sort_by(f64::total_cmp);
             sorted
         };

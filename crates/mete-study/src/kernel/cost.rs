@@ -182,48 +182,72 @@ fn expected(at: &Point) -> u64 {
     PIECES * if at.point == BenchPoint::Switch { 2 * TRIPS } else { CALLS }
 }
 
-fn cost_rows(at: &Point, samples: &Samples<Attached>) -> Vec<Row> {
-    use Attached::{Ftrace, Nothing, Perf, Program};
-    let clocked = Attached::Row(Stamp::Hardware);
-    let name = |what: &str| format!("kernel, {}: {what}", at.label);
-    let ns = |what: &str, variant| Row::new(name(what), "ns", samples.net(variant, Nothing));
-    let ratio = |what: &str, over, under, bar| {
-        Row::new(name(what), "ratio", samples.ratio(over, under, Nothing)).bar(bar)
-    };
-    let floor = |variant| samples.ratio(variant, Program(BenchProgram::Clock), Nothing).ok();
-    let peer = |what: &str, variant, limit| {
-        let of_floor = floor(variant).and_then(|ratios| median(&ratios)).unwrap_or(f64::NAN);
-        ratio(&format!("{what} / row"), variant, clocked, Bar::AtLeast(limit))
+/// What was measured at a tracepoint, as rows.
+struct Costs<'a> {
+    at: &'a Point,
+    samples: &'a Samples<Attached>,
+}
+
+impl Costs<'_> {
+    fn row(&self, what: &str, unit: &'static str, samples: Result<Vec<f64>, Reason>) -> Row {
+        Row::new(format!("kernel, {}: {what}", self.at.label), unit, samples)
+    }
+
+    fn ns(&self, what: &str, variant: Attached) -> Row {
+        self.row(what, "ns", self.samples.net(variant, Attached::Nothing))
+    }
+
+    fn ratio(&self, what: &str, over: Attached, under: Attached, bar: Bar) -> Row {
+        self.row(what, "ratio", self.samples.ratio(over, under, Attached::Nothing)).bar(bar)
+    }
+
+    /// A peer's cost in rows of ours.
+    fn peer(&self, what: &str, variant: Attached, limit: f64) -> Row {
+        // No row can cost less than dispatch and clock, so no row can reach a greater quotient than this.
+        let floor = self.samples.ratio(variant, Attached::Program(BenchProgram::Clock), Attached::Nothing);
+        let of_floor = floor.ok().and_then(|ratios| median(&ratios)).unwrap_or(f64::NAN);
+        self.ratio(&format!("{what} / row"), variant, Attached::Row(Stamp::Hardware), Bar::AtLeast(limit))
             .note(format!("a row that cost nothing but dispatch and clock would have {of_floor:.2}"))
-    };
-    let (empty, clock) = (Program(BenchProgram::Empty), Program(BenchProgram::Clock));
-    let (ring, output) = (Program(BenchProgram::RingBuffer), Program(BenchProgram::PerfOutput));
+    }
+}
+
+fn cost_rows(at: &Point, samples: &Samples<Attached>) -> Vec<Row> {
+    let costs = Costs { at, samples };
+    let clocked = Attached::Row(Stamp::Hardware);
+    let [empty, clock] = [BenchProgram::Empty, BenchProgram::Clock].map(Attached::Program);
     let mut rows = vec![base(at, samples).note("taken off what follows")];
     rows.extend([
-        ns("empty program", empty),
-        ns("clock alone", clock).note("an empty program and bpf_ktime_get_ns"),
-        ns("row, four entries", Attached::Row(Stamp::None)).note("no time stamp"),
-        ns("row, five entries", clocked).note("monotonic clock, the whole handler"),
-        ratio("row / empty and clock", clocked, clock, Bar::AtMost(1.15)),
-        ns("generated event, 32 bytes", Attached::Generated)
+        costs.ns("empty program", empty),
+        costs.ns("clock alone", clock).note("an empty program and bpf_ktime_get_ns"),
+        costs.ns("row, four entries", Attached::Row(Stamp::None)).note("no time stamp"),
+        costs.ns("row, five entries", clocked).note("monotonic clock, the whole handler"),
+        costs.ratio("row / empty and clock", clocked, clock, Bar::AtMost(1.15)),
+        costs
+            .ns("generated event, 32 bytes", Attached::Generated)
             .note("two numbers of a schema, monotonic clock, recorded into a trace"),
-        ratio("generated event / row, five entries", Attached::Generated, clocked, Bar::AtMost(1.1)),
+        costs.ratio("generated event / row, five entries", Attached::Generated, clocked, Bar::AtMost(1.1)),
     ]);
     if at.point == BenchPoint::Switch {
         let clocked_by_run_queue = Attached::Row(Stamp::RunQueue);
-        rows.push(ns("row, run-queue clock", clocked_by_run_queue));
-        rows.push(ratio("row, run-queue clock / empty", clocked_by_run_queue, empty, Bar::AtMost(1.3)));
+        rows.push(costs.ns("row, run-queue clock", clocked_by_run_queue));
+        rows.push(costs.ratio("row, run-queue clock / empty", clocked_by_run_queue, empty, Bar::AtMost(1.3)));
     }
-    rows.extend([
-        ns("peer: BPF ring buffer", ring).note("32 bytes, monotonic clock, no wake-up"),
-        peer("BPF ring buffer", ring, 1.2),
-        ns("peer: bpf_perf_event_output", output),
-        ns("peer: ftrace", Ftrace).note("an instance of its own, local clock, overwriting"),
-        peer("ftrace", Ftrace, 2.0),
-        ns("peer: perf tracepoint", Perf).note("perf_event_open on this processor, overwriting"),
-        peer("perf tracepoint", Perf, 6.0),
-    ]);
+    rows.extend(peer_rows(&costs));
     rows
+}
+
+fn peer_rows(costs: &Costs<'_>) -> [Row; 7] {
+    use Attached::{Ftrace, Perf};
+    let [ring, output] = [BenchProgram::RingBuffer, BenchProgram::PerfOutput].map(Attached::Program);
+    [
+        costs.ns("peer: BPF ring buffer", ring).note("32 bytes, monotonic clock, no wake-up"),
+        costs.peer("BPF ring buffer", ring, 1.2),
+        costs.ns("peer: bpf_perf_event_output", output),
+        costs.ns("peer: ftrace", Ftrace).note("an instance of its own, local clock, overwriting"),
+        costs.peer("ftrace", Ftrace, 2.0),
+        costs.ns("peer: perf tracepoint", Perf).note("perf_event_open on this processor, overwriting"),
+        costs.peer("perf tracepoint", Perf, 6.0),
+    ]
 }
 
 /// What everything is compared with.

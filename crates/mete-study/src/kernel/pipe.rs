@@ -281,15 +281,14 @@ impl RawReader {
         let mut pipe = instance.raw_pipe(processor)?;
         let is_done = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&is_done);
-        let read = move || {
+        let thread = thread::Builder::new().name("ftrace reader".into()).spawn(move || {
             let mut piece = vec![0; 64 << 10];
             while !stop.load(Ordering::Relaxed) {
                 if !matches!(pipe.read(&mut piece), Ok(1..)) {
                     thread::sleep(Duration::from_millis(1));
                 }
             }
-        };
-        let thread = thread::Builder::new().name("ftrace reader".into()).spawn(read)?;
+        })?;
         Ok(RawReader { is_done, thread: Some(thread) })
     }
 }

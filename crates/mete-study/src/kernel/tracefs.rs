@@ -62,7 +62,6 @@ impl Tracefs {
 
     /// Removes what runs of this program that were killed have left.
     fn remove_stale(&self) {
-        let owner = |name: &str| name.strip_prefix(PREFIX)?.parse::<u32>().ok();
         for name in self.list().unwrap_or_default() {
             if owner(&name).is_some_and(has_ended) {
                 // Somebody may read from it yet; the next run tries again.
@@ -70,6 +69,11 @@ impl Tracefs {
             }
         }
     }
+}
+
+/// The process that made the instance, if it was this program.
+fn owner(instance: &str) -> Option<u32> {
+    instance.strip_prefix(PREFIX)?.parse().ok()
 }
 
 /// Whether a process is gone, or a zombie that perhaps nobody ever waits for.

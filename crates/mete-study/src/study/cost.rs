@@ -135,14 +135,16 @@ fn table_line(
         Err(reason) => interleave(&name, 0, &Setting::ALL, progress, |_| Err(reason.clone())),
     };
     report.rows.extend(line_rows(&name, &samples));
-    let net = |setting| match setting {
-        Setting::Native => samples.of(setting),
-        other => samples.net(other, Setting::Native),
-    };
-    let ns = Setting::ALL.iter().map(|&setting| net(setting).ok().and_then(|ns| median(&ns))).collect();
+    let ns = Setting::ALL.iter().map(|&setting| {
+        let costs = match setting {
+            Setting::Native => samples.of(setting),
+            other => samples.net(other, Setting::Native),
+        };
+        costs.ok().and_then(|ns| median(&ns))
+    });
     let noise = |setting| samples.of(setting).is_ok_and(|samples| is_noisy(&samples));
     let is_noisy = Setting::ALL.iter().map(|&setting| noise(setting) || noise(Setting::Native)).collect();
-    Line { source, partner, ns, is_noisy }
+    Line { source, partner, ns: ns.collect(), is_noisy }
 }
 
 fn line_rows(name: &str, samples: &Samples<Setting>) -> Vec<Row> {

@@ -67,14 +67,17 @@ fn added(lines: &[Line]) -> String {
 
 /// From the rows as they are kept.
 pub(super) fn added_of(rows: &Medians) -> String {
-    let line = |source: Source, partner: Partner| {
-        let name =
-            |setting: &Setting| format!("{}, {}: {}", source.name(), partner_name(partner), setting.name());
-        let ns = Setting::ALL.iter().map(|setting| rows.find(&name(setting)).map(|[median, ..]| median));
-        Line { source, partner, ns: ns.collect(), is_noisy: Vec::new() }
-    };
-    let lines = Source::ALL.iter().flat_map(|&source| PARTNERS.map(|partner| line(source, partner)));
+    let lines = Source::ALL.iter().flat_map(|&source| PARTNERS.map(|partner| kept(rows, source, partner)));
     added(&lines.collect::<Vec<_>>())
+}
+
+/// A line of the table from the rows as they are kept, which do not say what was noisy.
+fn kept(rows: &Medians, source: Source, partner: Partner) -> Line {
+    let ns = Setting::ALL.iter().map(|setting| {
+        let name = format!("{}, {}: {}", source.name(), partner_name(partner), setting.name());
+        rows.find(&name).map(|[median, ..]| median)
+    });
+    Line { source, partner, ns: ns.collect(), is_noisy: Vec::new() }
 }
 
 fn processors(figure: &PerProcessor) -> String {
@@ -125,16 +128,14 @@ fn table(lines: &[Line]) -> String {
 }
 
 fn row(text: &mut String, name: &str, values: &[Option<f64>]) {
-    let cell = |value: &Option<f64>| value.map(short).unwrap_or_default();
-    let cells: Vec<_> = values.iter().map(cell).collect();
+    let cells: Vec<_> = values.iter().map(|value| value.map(short).unwrap_or_default()).collect();
     let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
 }
 
 /// The first column is what the others are parts of.
 fn percents(values: &[Option<f64>]) -> Vec<Option<f64>> {
     let whole = values.first().copied().flatten();
-    let percent = |value: &Option<f64>| Some(100.0 * (*value)? / whole?);
-    std::iter::once(None).chain(values.iter().skip(1).map(percent)).collect()
+    std::iter::once(None).chain(values.iter().skip(1).map(|value| Some(100.0 * (*value)? / whole?))).collect()
 }
 
 fn value(lines: &[Line], source: Source, partner: Partner, setting: Setting) -> Option<f64> {
@@ -146,10 +147,11 @@ fn value(lines: &[Line], source: Source, partner: Partner, setting: Setting) -> 
 fn are_noisy(lines: &[Line], source: Source, settings: &[Setting]) -> bool {
     let mut own =
         lines.iter().filter(|line| line.source == source && line.partner == Partner::OtherAddressSpace);
-    let is_noisy = |line: &Line, setting| {
-        place(setting).and_then(|place| line.is_noisy.get(place)).is_some_and(|&is_noisy| is_noisy)
-    };
     own.any(|line| settings.iter().any(|&setting| is_noisy(line, setting)))
+}
+
+fn is_noisy(line: &Line, setting: Setting) -> bool {
+    place(setting).and_then(|place| line.is_noisy.get(place)).is_some_and(|&is_noisy| is_noisy)
 }
 
 fn place(setting: Setting) -> Option<usize> {

@@ -239,12 +239,13 @@ fn wait_a_little() {
 
 /// Writes a file full.
 fn fill(processor: usize, rows: u32) -> Result<(), Reason> {
-    let write = move || {
+    std::thread::spawn(move || {
         // Where it may not run there the file is not filled, which shows in the rows that are read.
         let _ = processor::pin(processor);
         loops::row(u64::from(rows));
-    };
-    std::thread::spawn(write).join().map_err(|_| Reason::new("the thread that fills the log ended early"))
+    })
+    .join()
+    .map_err(|_| Reason::new("the thread that fills the log ended early"))
 }
 
 /// What a scheduler makes of rows: how often each correspondent occurs (thesis §4.5.3).

@@ -30,19 +30,21 @@ impl Medians {
     /// From the comma-separated values of a report.
     fn of(text: &str) -> Medians {
         let lines = text.lines().filter(|line| !line.starts_with('#')).skip(1);
-        let row = |line: &str| {
-            let fields = fields(line);
-            let number = |nth: usize| fields.get(nth)?.parse::<f64>().ok();
-            let values = || Some([number(2)?, number(4)?, number(5)?]);
-            (fields.first().cloned().unwrap_or_default(), values())
-        };
-        Medians(lines.map(row).collect())
+        let rows =
+            lines.map(fields).map(|fields| (fields.first().cloned().unwrap_or_default(), values(&fields)));
+        Medians(rows.collect())
     }
 
     /// Of a row.
     pub(super) fn find(&self, name: &str) -> Option<[f64; 3]> {
         self.0.iter().find(|(known, _)| known == name)?.1
     }
+}
+
+/// The columns `median`, `q1` and `q3` of a row.
+fn values(fields: &[String]) -> Option<[f64; 3]> {
+    let number = |nth: usize| fields.get(nth)?.parse().ok();
+    Some([number(2)?, number(4)?, number(5)?])
 }
 
 /// The fields of one line, as [`crate::report`] quotes them.

@@ -58,17 +58,18 @@ fn measured(
     progress: &mut dyn Progress,
 ) -> Vec<(&'static str, Row, bool)> {
     let rounds = if options.is_quick { 5 } else { 21 };
-    let start = |entry: &mete_policy::Entry| ready(clients, |setup: &Setup| (entry.make)(setup));
-    let mut subjects: Vec<Subject> = CATALOG.iter().map(start).collect();
+    let mut subjects: Vec<Subject> =
+        CATALOG.iter().map(|entry| ready(clients, |setup: &Setup| (entry.make)(setup))).collect();
     let all: Vec<usize> = (0..subjects.len()).collect();
     let samples =
         interleave(&format!("{clients} clients"), rounds, &all, progress, |nth| subjects[nth].sample());
-    let row = |&nth: &usize| {
-        let (policy, samples) = (CATALOG[nth].name, samples.of(nth));
-        let is_noisy = samples.as_ref().is_ok_and(|samples| is_noisy(samples));
-        (policy, Row::new(row_name(policy, clients), "ns", samples), is_noisy)
-    };
-    all.iter().map(row).collect()
+    all.iter()
+        .map(|&nth| {
+            let (policy, samples) = (CATALOG[nth].name, samples.of(nth));
+            let is_noisy = samples.as_ref().is_ok_and(|samples| is_noisy(samples));
+            (policy, Row::new(row_name(policy, clients), "ns", samples), is_noisy)
+        })
+        .collect()
 }
 
 fn plural(clients: u32) -> &'static str {

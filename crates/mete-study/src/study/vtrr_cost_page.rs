@@ -35,12 +35,14 @@ fn plots(points: &[Point]) -> Vec<(String, String)> {
 /// From the rows as they are kept.
 pub(super) fn plots_of(rows: &Medians) -> Vec<(String, String)> {
     let all = CLIENTS.iter().flat_map(|&clients| CATALOG.iter().map(move |entry| (entry.name, clients)));
-    let point = |(policy, clients)| {
-        let found = rows.find(&row_name(policy, clients));
-        let (ns, quartiles) = (found.map(|[median, ..]| median), found.map(|[_, q1, q3]| (q1, q3)));
-        Point { policy, clients, ns, quartiles, is_noisy: false }
-    };
-    plots(&all.map(point).collect::<Vec<_>>())
+    plots(
+        &all.map(|(policy, clients)| {
+            let found = rows.find(&row_name(policy, clients));
+            let (ns, quartiles) = (found.map(|[median, ..]| median), found.map(|[_, q1, q3]| (q1, q3)));
+            Point { policy, clients, ns, quartiles, is_noisy: false }
+        })
+        .collect::<Vec<_>>(),
+    )
 }
 
 fn plot(points: &[Point], policies: &[&str], most: u32, is_logarithmic: bool) -> String {
@@ -161,8 +163,9 @@ fn compared(points: &[Point]) -> String {
         cost(points, policy, clients)
             .map_or_else(|| "(not measured)".into(), |ns| format!("{} ns", short(ns)))
     };
-    let between = |policy| Some(cost(points, policy, PAPERS_MOST)? - cost(points, policy, 100)?);
-    let each = between("wfq-linear").map(|ns| ns / f64::from(PAPERS_MOST - 100));
+    let [few, many] = [100, PAPERS_MOST].map(|clients| cost(points, "wfq-linear", clients));
+    // The slope: what does not grow with the clients cancels out.
+    let each = few.zip(many).map(|(few, many)| (many - few) / f64::from(PAPERS_MOST - 100));
     format!(
         "The paper measured inside a kernel of its day: its numbers were not at hand, and would not compare. \
          What can be compared is the growth. VTRR takes {vtrr} with {PAPERS_MOST} clients and {vtrr_most} with \
@@ -187,8 +190,10 @@ fn table(points: &[Point]) -> String {
     SHOWN.iter().for_each(|_| text.push_str("---:|"));
     text.push('\n');
     for entry in CATALOG {
-        let cell = |&clients: &u32| cost(points, entry.name, clients).map(short).unwrap_or_default();
-        let cells: Vec<_> = SHOWN.iter().map(cell).collect();
+        let cells: Vec<_> = SHOWN
+            .iter()
+            .map(|&clients| cost(points, entry.name, clients).map(short).unwrap_or_default())
+            .collect();
         let _ = writeln!(text, "| {} | {} |", entry.name, cells.join(" | "));
     }
     text + "\n"

@@ -1,6 +1,6 @@
 //! Service-time errors over the number of clients and the sum of shares (VTRR paper, §5.1).
 
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::time::Instant;
 
 use mete_policy::{CATALOG, Setup, Vtrr, WeightedRoundRobin, Wfq};
@@ -9,7 +9,7 @@ use mete_sim::quanta::{Experiment, Point, QuantaError, Tally};
 use mete_sim::{all_processors, in_parallel};
 
 use super::{Study, StudyOptions, vtrr_error_page};
-use crate::progress::Progress;
+use crate::progress::{Progress, step_on};
 use crate::reason::Reason;
 use crate::report::{Report, Row};
 
@@ -99,23 +99,34 @@ struct Job {
     assignments: u32,
 }
 
+impl Job {
+    /// Tries these of the point's assignments.
+    fn run(&self, which: Range<u32>) -> Result<Tally, QuantaError> {
+        (self.run)(&Experiment { point: self.point, cycles: 1, seed: SEED }, which)
+    }
+}
+
 fn surface_jobs(assignments: u32) -> Vec<Job> {
     let points = CLIENTS.into_iter().flat_map(|clients| TOTALS.map(|total| Point { clients, total }));
     let points: Vec<_> = points.collect();
-    let at = |subject: Subject, point| {
-        let run = Box::new(subject.run);
-        Job { policy: subject.name, run, point, assignments }
-    };
-    PAPERS.iter().flat_map(|&subject| points.iter().map(move |&point| at(subject, point))).collect()
+    let jobs = PAPERS.iter().flat_map(|subject| {
+        points.iter().map(move |&point| {
+            let run = Box::new(subject.run);
+            Job { policy: subject.name, run, point, assignments }
+        })
+    });
+    jobs.collect()
 }
 
 fn chosen_jobs(assignments: u32) -> Vec<Job> {
-    let at = |entry: &'static mete_policy::Entry, point| {
-        let make = |setup: &Setup| (entry.make)(setup);
-        let run = Box::new(move |at: &Experiment, which| at.run(which, make));
-        Job { policy: entry.name, run, point, assignments }
-    };
-    CATALOG.iter().flat_map(|entry| CHOSEN.map(|point| at(entry, point))).collect()
+    let jobs = CATALOG.iter().flat_map(|entry| {
+        CHOSEN.map(|point| {
+            let run =
+                Box::new(move |at: &Experiment, which| at.run(which, |setup: &Setup| (entry.make)(setup)));
+            Job { policy: entry.name, run, point, assignments }
+        })
+    });
+    jobs.collect()
 }
 
 struct Found {
@@ -125,20 +136,23 @@ struct Found {
 
 /// All jobs on all processors, in blocks of assignments.
 fn tried(jobs: &[Job], progress: &mut dyn Progress) -> Result<Found, Reason> {
-    let blocks_of = |(nth, job): (usize, &Job)| blocks(job.assignments).map(move |which| (nth, which));
-    let blocks: Vec<_> = jobs.iter().enumerate().flat_map(blocks_of).collect();
+    let blocks: Vec<_> = jobs
+        .iter()
+        .enumerate()
+        .flat_map(|(nth, job)| blocks(job.assignments).map(move |which| (nth, which)))
+        .collect();
     progress.begin("service-time errors", blocks.len() as u64);
-    let run = |nth: usize| {
-        let (job, which) = &blocks[nth];
-        let Job { run, point, .. } = &jobs[*job];
-        run(&Experiment { point: *point, cycles: 1, seed: SEED }, which.clone())
-    };
-    let done = || {
-        progress.step();
-        if progress.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
+    let tallies = in_parallel(
+        blocks.len(),
+        all_processors(),
+        |nth| {
+            let (job, which) = &blocks[nth];
+            jobs[*job].run(which.clone())
+        },
+        || step_on(progress),
+    );
     let stopped = || Reason::new("stopped before it was simulated");
-    let tallies = in_parallel(blocks.len(), all_processors(), run, done).ok_or_else(stopped)?;
+    let tallies = tallies.ok_or_else(stopped)?;
     let mut sums: Vec<Tally> = jobs.iter().map(|_| Tally::default()).collect();
     for ((job, _), tally) in blocks.iter().zip(tallies) {
         sums[*job].append(tally.map_err(Reason::from_error)?);
@@ -167,16 +181,18 @@ fn cell(policy: &'static str, point: Point, tally: &Tally) -> Option<Cell> {
 
 /// A policy's surfaces as two rows: the samples are the points.
 fn rows(cells: &[Cell]) -> Vec<Row> {
-    let of = |subject: &Subject| {
-        let own = || cells.iter().filter(|cell| cell.policy == subject.name);
-        let lowest = own().map(|cell| cell.lowest.mean).collect();
-        let highest = own().map(|cell| cell.highest.mean).collect();
-        [("lowest", lowest), ("highest", highest)].map(|(what, means)| {
-            Row::new(format!("{}: {what} error, over all points", subject.name), "TU", Ok(means))
-                .note("each sample is the mean over a point's share assignments")
+    PAPERS
+        .iter()
+        .flat_map(|subject| {
+            let own = || cells.iter().filter(|cell| cell.policy == subject.name);
+            let lowest = own().map(|cell| cell.lowest.mean).collect();
+            let highest = own().map(|cell| cell.highest.mean).collect();
+            [("lowest", lowest), ("highest", highest)].map(|(what, means)| {
+                Row::new(format!("{}: {what} error, over all points", subject.name), "TU", Ok(means))
+                    .note("each sample is the mean over a point's share assignments")
+            })
         })
-    };
-    PAPERS.iter().flat_map(of).collect()
+        .collect()
 }
 
 fn pace(decisions: u64, seconds: f64) -> Row {

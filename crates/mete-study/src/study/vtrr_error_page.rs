@@ -59,25 +59,32 @@ fn pair(cells: &[Cell], policies: [&str; 2]) -> String {
         y: ("sum of shares".into(), values(&TOTALS)),
         z: "error, time units".into(),
     };
-    let panel = |policy: &str| {
-        let surface = |name: &str, value: fn(&Cell) -> f64| Surface {
-            name: name.into(),
-            heights: heights(cells, policy, value),
-        };
-        let surfaces = vec![
-            surface("lowest, mean", |cell| cell.lowest.mean),
-            surface("highest, mean", |cell| cell.highest.mean),
-        ];
-        (format!("{} error range", policy.to_uppercase()), surfaces)
-    };
     let title =
         format!("{} and {}: service-time error", policies[0].to_uppercase(), policies[1].to_uppercase());
-    plot::surfaces(&title, &grid, &policies.map(panel))
+    plot::surfaces(
+        &title,
+        &grid,
+        &policies.map(|policy| {
+            let surface = |name: &str, value: fn(&Cell) -> f64| Surface {
+                name: name.into(),
+                heights: heights(cells, policy, value),
+            };
+            let surfaces = vec![
+                surface("lowest, mean", |cell| cell.lowest.mean),
+                surface("highest, mean", |cell| cell.highest.mean),
+            ];
+            (format!("{} error range", policy.to_uppercase()), surfaces)
+        }),
+    )
 }
 
 fn heights(cells: &[Cell], policy: &str, value: fn(&Cell) -> f64) -> Vec<Vec<f64>> {
-    let at = |clients, total| find(cells, policy, Point { clients, total }).map(value);
-    CLIENTS.map(|clients| TOTALS.iter().filter_map(|&total| at(clients, total)).collect()).into()
+    CLIENTS
+        .map(|clients| {
+            let row = TOTALS.iter().filter_map(|&total| find(cells, policy, Point { clients, total }));
+            row.map(value).collect()
+        })
+        .into()
 }
 
 fn find<'a>(cells: &'a [Cell], policy: &str, point: Point) -> Option<&'a Cell> {
@@ -190,12 +197,10 @@ fn simulated(surfaces: &[Cell]) -> String {
 }
 
 fn compared(surfaces: &[Cell]) -> String {
-    let corner = |policy, clients, total| {
-        let cell = find(surfaces, policy, Point { clients, total })?;
-        Some(said((cell.lowest.mean, cell.highest.mean)))
+    let at = |policy, clients, total| {
+        find(surfaces, policy, Point { clients, total })
+            .map_or_else(|| "(not simulated)".into(), |cell| said((cell.lowest.mean, cell.highest.mean)))
     };
-    let at =
-        |policy, clients, total| corner(policy, clients, total).unwrap_or_else(|| "(not simulated)".into());
     let [few, many] = [CLIENTS[0], CLIENTS[CLIENTS.len() - 1]];
     let [low, high] = [TOTALS[0], TOTALS[TOTALS.len() - 1]];
     format!(

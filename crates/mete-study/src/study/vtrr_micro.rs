@@ -55,16 +55,16 @@ fn seen(policy: &'static str) -> Result<Seen, Reason> {
 
 fn rows(seen: &Seen) -> Vec<Row> {
     let name = |what: &str| format!("{}: {what}", seen.policy);
-    let waits = |client| seen.waits_ns(client).into_iter().map(milliseconds).collect();
-    let of = |(client, share): (usize, &u32)| {
+    let rows = SHARES.iter().enumerate().flat_map(|(client, share)| {
         let errors = &seen.outcome.clients[client];
+        let waits = seen.waits_ns(client).into_iter().map(milliseconds).collect();
         [
             Row::new(name(&format!("lowest error, share {share}")), "TU", Ok(vec![errors.lowest_tu()])),
             Row::new(name(&format!("highest error, share {share}")), "TU", Ok(vec![errors.highest_tu()])),
-            Row::new(name(&format!("time between two turns, share {share}")), "ms", Ok(waits(client))),
+            Row::new(name(&format!("time between two turns, share {share}")), "ms", Ok(waits)),
         ]
-    };
-    SHARES.iter().enumerate().flat_map(of).collect()
+    });
+    rows.collect()
 }
 
 pub(super) fn milliseconds(ns: u64) -> f64 {

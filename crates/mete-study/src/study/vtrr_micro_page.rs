@@ -46,19 +46,20 @@ fn timeline(schedules: &[Seen]) -> String {
 }
 
 fn lane(seen: &Seen) -> Lane {
-    let of = |row: usize| {
-        let stretches = seen.stretches(row).into_iter();
-        let spans = stretches.map(move |(from, to)| Span {
-            row,
-            from: milliseconds(from),
-            to: milliseconds(to).min(SHOWN_MS),
-        });
-        spans.filter(|span| span.from < SHOWN_MS)
-    };
     Lane {
         name: seen.policy.into(),
         rows: SHARES.iter().map(|share| format!("share {share}")).collect(),
-        spans: (0..SHARES.len()).flat_map(of).collect(),
+        spans: (0..SHARES.len())
+            .flat_map(|row| {
+                let stretches = seen.stretches(row).into_iter();
+                let spans = stretches.map(move |(from, to)| Span {
+                    row,
+                    from: milliseconds(from),
+                    to: milliseconds(to).min(SHOWN_MS),
+                });
+                spans.filter(|span| span.from < SHOWN_MS)
+            })
+            .collect(),
     }
 }
 
@@ -89,21 +90,31 @@ pub(super) fn figures(schedules: &[Seen]) -> Vec<Figure> {
 fn coarse((name, paper): (&str, &str), schedules: &[Seen]) -> Figure {
     let off = |seen: &Seen| {
         let all: u64 = (0..SHARES.len()).map(|client| seen.received_ns(client)).sum();
-        let part = |client: usize| seen.received_ns(client) as f64 / all as f64;
-        let due = |client: usize| f64::from(SHARES[client]) / CYCLE as f64;
-        (0..SHARES.len()).map(|client| (part(client) / due(client) - 1.0).abs()).fold(0.0, f64::max)
+        let each = SHARES.iter().enumerate().map(|(client, &share)| {
+            let (part, due) = (seen.received_ns(client) as f64 / all as f64, f64::from(share) / CYCLE as f64);
+            (part / due - 1.0).abs()
+        });
+        each.fold(0.0, f64::max)
     };
     let worst = schedules.iter().map(off).fold(0.0, f64::max);
     Figure::new(name, paper, format!("nobody is off by more than {} %", short(100.0 * worst)), worst < 0.01)
 }
 
 fn pattern((name, paper): (&str, &str), schedules: [&Seen; 2]) -> Figure {
-    let said = |seen: &Seen| match seen.period() {
-        Some(quanta) => format!("{} after {} ms", seen.policy, quanta as u64 * QUANTUM_NS / 1_000_000),
-        None => format!("{} never", seen.policy),
-    };
     let holds = schedules.iter().all(|seen| seen.period() == Some(CYCLE as usize));
-    Figure::new(name, paper, schedules.map(said).join(", "), holds)
+    Figure::new(
+        name,
+        paper,
+        schedules
+            .map(|seen| match seen.period() {
+                Some(quanta) => {
+                    format!("{} after {} ms", seen.policy, quanta as u64 * QUANTUM_NS / 1_000_000)
+                }
+                None => format!("{} never", seen.policy),
+            })
+            .join(", "),
+        holds,
+    )
 }
 
 /// Linux's value is larger than both of the others', which differ less from each other.
@@ -170,11 +181,13 @@ fn table(schedules: &[Seen]) -> String {
     schedules.iter().for_each(|_| text.push_str("---|"));
     text.push('\n');
     for (client, share) in SHARES.iter().enumerate() {
-        let of = |seen: &Seen| {
-            let errors = &seen.outcome.clients[client];
-            format!("{} to {}", short(errors.lowest_tu()), short(errors.highest_tu()))
-        };
-        let cells: Vec<_> = schedules.iter().map(of).collect();
+        let cells: Vec<_> = schedules
+            .iter()
+            .map(|seen| {
+                let errors = &seen.outcome.clients[client];
+                format!("{} to {}", short(errors.lowest_tu()), short(errors.highest_tu()))
+            })
+            .collect();
         let _ = writeln!(text, "| share {share} | {} |", cells.join(" | "));
     }
     text + "\n"

@@ -106,12 +106,16 @@ fn run(workload: &'static Workload, policy: &'static str) -> Result<Ran, Reason>
     let mut host = scenario.host(made, Dones(vec![Vec::new(); scenario.clients.len()]), seed);
     host.run_until(scenario.duration_ns).map_err(Reason::from_error)?;
     let Dones(done) = host.into_recorder();
-    let client = |(client, done_ns): (&mete_sim::scenario::Client, _)| Client {
-        name: client.name.clone(),
-        share: client.share.get(),
-        done_ns,
-    };
-    Ok(Ran { workload, policy, clients: scenario.clients.iter().zip(done).map(client).collect() })
+    Ok(Ran {
+        workload,
+        policy,
+        clients: scenario
+            .clients
+            .iter()
+            .zip(done)
+            .map(|(client, done_ns)| Client { name: client.name.clone(), share: client.share.get(), done_ns })
+            .collect(),
+    })
 }
 
 /// Keeps when each client got something done.

@@ -73,8 +73,7 @@ fn proportions(found: &[Ran], workload: &Workload) -> Figure {
 
 /// How far the client that is furthest off is from its share of all that was done, in percent of it.
 fn off(ran: &Ran) -> f64 {
-    let off = |(client, due): (&Client, f64)| 100.0 * (client.done_ns.len() as f64 / due - 1.0).abs();
-    dues(ran).map(off).fold(0.0, f64::max)
+    dues(ran).map(|(client, due)| 100.0 * (client.done_ns.len() as f64 / due - 1.0).abs()).fold(0.0, f64::max)
 }
 
 /// The paper speaks of bursts and of jitter.
@@ -142,8 +141,7 @@ fn off_by(ran: &Ran) -> f64 {
 fn dues(ran: &Ran) -> impl Iterator<Item = (&Client, f64)> {
     let all: usize = ran.clients.iter().map(|client| client.done_ns.len()).sum();
     let shares: u32 = ran.clients.iter().map(|client| client.share).sum();
-    let due = move |client: &Client| all as f64 * f64::from(client.share) / f64::from(shares);
-    ran.clients.iter().map(move |client| (client, due(client)))
+    ran.clients.iter().map(move |client| (client, all as f64 * f64::from(client.share) / f64::from(shares)))
 }
 
 fn table(found: &[Ran]) -> String {

@@ -18,12 +18,15 @@ pub fn with_tracing_file_system<T: Send>(
     if Path::new(PLACE).join("events").exists() {
         return work();
     }
-    let run = || {
-        // Without rights it is not there, as before.
-        let _ = mount_for_this_thread();
-        work()
-    };
-    let ended = thread::scope(|scope| scope.spawn(run).join());
+    let ended = thread::scope(|scope| {
+        scope
+            .spawn(|| {
+                // Without rights it is not there, as before.
+                let _ = mount_for_this_thread();
+                work()
+            })
+            .join()
+    });
     ended.unwrap_or_else(|_| Err(Reason::new("the thread that reads the kernel's tracepoints has failed")))
 }
 

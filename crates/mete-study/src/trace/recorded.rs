@@ -89,8 +89,11 @@ impl Recorded {
 
     fn new(directory: &Path, scratch: Option<Scratch>) -> Result<Recorded, Reason> {
         let trace = Trace::open(directory).map_err(Reason::from_error)?;
-        let no_clock = || Reason::new("the trace does not say how its clock runs");
-        let convert = trace.description().clock.converter().ok_or_else(no_clock)?;
+        let convert = trace
+            .description()
+            .clock
+            .converter()
+            .ok_or_else(|| Reason::new("the trace does not say how its clock runs"))?;
         Ok(Recorded { trace, convert, _scratch: scratch })
     }
 

@@ -152,7 +152,7 @@ fn cost_rows(samples: &Samples<Cost>) -> Vec<Row> {
     let bare = samples.net(Row(Logging::NoEntry), Nothing).ok().and_then(|ns| median(&ns));
     let floor =
         bare.map_or(String::new(), |ns| format!("{ns:.2} ns of it to decide and to count, without an entry"));
-    let times_ours = |costs: Result<Vec<f64>, Reason>| quotients(&costs?, &samples.net(five, Nothing)?);
+
     let ratio = |name: &str, ratio| crate::report::Row::new(format!("user: {name}"), "ratio", ratio);
     vec![
         crate::report::Row::new("user: empty loop", "ns", samples.of(Nothing)).note("taken off what follows"),
@@ -168,7 +168,11 @@ fn cost_rows(samples: &Samples<Cost>) -> Vec<Row> {
             .note("three integers and a time-stamp counter into a ring; subscriber of the thread"),
         crate::report::Row::new("user: peer: LTTng-UST", "ns", lttng.clone())
             .note("overwrite mode, same fields"),
-        ratio("LTTng-UST / row, five entries", times_ours(lttng)).bar(Bar::AtLeast(6.0)),
+        ratio(
+            "LTTng-UST / row, five entries",
+            lttng.and_then(|lttng| quotients(&lttng, &samples.net(five, Nothing)?)),
+        )
+        .bar(Bar::AtLeast(6.0)),
         ns("peer: Tracy client", Tracy).note(tracy::Peer::NOTE),
     ]
 }

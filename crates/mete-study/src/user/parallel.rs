@@ -97,20 +97,22 @@ fn mean_cost(processors: &[usize], variant: Variant) -> f64 {
 
 /// Runs a loop on each of the processors at the same time.
 fn on_all(processors: &[usize], run: fn(u64)) -> Vec<f64> {
-    let barrier = Barrier::new(processors.len());
+    let barrier = &Barrier::new(processors.len());
     thread::scope(|scope| {
-        let on_one = |processor| {
-            let barrier = &barrier;
-            scope.spawn(move || {
-                // Where it may not run there it runs elsewhere, which shows in the numbers.
-                let _ = processor::pin(processor);
-                run(WARM_UP);
-                barrier.wait();
-                let pieces: Vec<_> = (0..PIECES).map(|_| timed(PASSES, run)).collect();
-                median(&pieces)
-            })
-        };
-        let threads: Vec<_> = processors.iter().map(|&processor| on_one(processor)).collect();
+        let threads: Vec<_> = processors
+            .iter()
+            .map(|&processor| scope.spawn(move || on_one(processor, run, barrier)))
+            .collect();
         threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
     })
+}
+
+/// The loop on this processor, from when all threads are ready.
+fn on_one(processor: usize, run: fn(u64), barrier: &Barrier) -> Option<f64> {
+    // Where the thread may not run on this processor it runs elsewhere, which shows in the numbers.
+    let _ = processor::pin(processor);
+    run(WARM_UP);
+    barrier.wait();
+    let pieces: Vec<_> = (0..PIECES).map(|_| timed(PASSES, run)).collect();
+    median(&pieces)
 }

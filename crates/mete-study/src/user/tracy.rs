@@ -33,7 +33,7 @@ impl Peer {
     pub fn start() -> Result<Peer, Reason> {
         let (orders, ordered) = channel();
         let (answer, answers) = channel();
-        let serve = move || {
+        let thread = thread::Builder::new().name("tracy peer".into()).spawn(move || {
             // SAFETY: no client is running: there is one `Peer` at a time, and it ends its own.
             unsafe { ___tracy_startup_profiler() };
             for times in ordered {
@@ -41,8 +41,7 @@ impl Peer {
                     break;
                 }
             }
-        };
-        let thread = thread::Builder::new().name("tracy peer".into()).spawn(serve)?;
+        })?;
         Ok(Peer { orders: Some(orders), answers, thread: Some(thread) })
     }
 

@@ -36,18 +36,14 @@ impl Writer {
     pub fn begin(processor: usize, pace: Pace) -> Result<Writer, Reason> {
         let (is_done, passed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (stop, count) = (Arc::clone(&is_done), Arc::clone(&passed));
-        let write = move || {
-            // Where it may not run there it runs elsewhere, which the reader feels.
+        let thread = thread::Builder::new().name("writer".into()).spawn(move || {
+            // Where the thread may not run on this processor it runs elsewhere, which the reader feels.
             let _ = processor::pin(processor);
             while !stop.load(Ordering::Relaxed) {
-                match pace {
-                    Pace::FullSpeed => loops::row(PASSES),
-                    Pace::Turns(turns) => loops::latency_work_and_row(PASSES, turns),
-                }
+                write(pace);
                 count.fetch_add(PASSES, Ordering::Relaxed);
             }
-        };
-        let thread = thread::Builder::new().name("writer".into()).spawn(write)?;
+        })?;
         let writer = Writer { is_done, passed, thread: Some(thread) };
         while writer.passed.load(Ordering::Relaxed) == 0 {
             thread::yield_now();
@@ -65,6 +61,14 @@ impl Writer {
         self.is_done.store(true, Ordering::Relaxed);
         // Err: it panicked, and there is nothing left to stop.
         drop(self.thread.take().map(JoinHandle::join));
+    }
+}
+
+/// [`PASSES`] rows.
+fn write(pace: Pace) {
+    match pace {
+        Pace::FullSpeed => loops::row(PASSES),
+        Pace::Turns(turns) => loops::latency_work_and_row(PASSES, turns),
     }
 }
 

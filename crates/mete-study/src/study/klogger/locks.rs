@@ -179,15 +179,15 @@ fn waited(
 /// Percent of all processors' time that was spent spinning, part by part of the time from then on.
 fn parts(all: &[Wait], from_ns: u64, passed: Duration, processors: usize) -> Vec<f64> {
     let part_ns = passed.as_nanos() as f64 / f64::from(PARTS);
-    let spinning = |nth: u32| {
-        let of_this = |wait: &&Wait| {
-            let at_ns = wait.to_ns.saturating_sub(from_ns) as f64;
-            wait.how == How::Spinning && (at_ns / part_ns) as u32 == nth
-        };
-        let ns: u64 = all.iter().filter(of_this).map(|wait| wait.ns).sum();
-        100.0 * ns as f64 / (part_ns * processors as f64).max(1.0)
-    };
-    (0..PARTS).map(spinning).collect()
+    let mut spun_ns = [0; PARTS as usize];
+    for wait in all.iter().filter(|wait| wait.how == How::Spinning) {
+        // A wait belongs to the part in which it ends; one that ends after the last part belongs to none.
+        let nth = (wait.to_ns.saturating_sub(from_ns) as f64 / part_ns) as usize;
+        if let Some(ns) = spun_ns.get_mut(nth) {
+            *ns += wait.ns;
+        }
+    }
+    spun_ns.map(|ns| 100.0 * ns as f64 / (part_ns * processors as f64).max(1.0)).into()
 }
 
 fn sums(all: &[Wait], passed: Duration, processors: usize, symbols: &Symbols) -> Waited {

@@ -166,8 +166,9 @@ fn has_grown(few: &Waited, many: &Waited) -> Verdict {
 fn big(make: Option<&Curve>, is_complete: bool) -> Figure {
     let (figure, paper) =
         ("KLogger fig. 3", "nearly all of make's spinning is on one lock, the big kernel lock");
-    let first = |waited| Some((waited, most(waited).into_iter().next()?));
-    let found = last(make).filter(|waited| waited.spinning > 0.0).and_then(first);
+    let found = last(make)
+        .filter(|waited| waited.spinning > 0.0)
+        .and_then(|waited| Some((waited, most(waited).into_iter().next()?)));
     let Some((waited, (lock, percent))) = found else {
         return Figure::missing(figure, paper, missing(is_complete));
     };

@@ -79,9 +79,9 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
         Ok(mut stage) => Ok(interleave("loggers", rounds, &ALL, progress, |logger| stage.measure(logger))),
         Err(reason) => Err(reason),
     };
-    let costs = |logger: Logger, base: Logger| samples.as_ref().map_err(Clone::clone)?.net(logger, base);
     for (logger, base, name) in SHOWN {
-        let row = Row::new(format!("{name}: an event"), "ns", costs(logger, base));
+        let costs = samples.as_ref().map_err(Clone::clone).and_then(|samples| samples.net(logger, base));
+        let row = Row::new(format!("{name}: an event"), "ns", costs);
         report.rows.push(if row.median.is_some() { row.note(about(logger)) } else { row });
         if !matches!(logger, Kernel | Program) {
             let ours = if logger == Lttng { (Program, Loop) } else { (Kernel, SlowCall) };

@@ -96,15 +96,13 @@ fn decoder(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<Point
     pause(time, progress);
     player.crew.stop();
     let recorded = session.end()?;
-    let who = |nth| match nth {
-        0 => Who::Player,
-        1 => Who::Display,
-        _ => Who::Hog,
-    };
-    let pids = player.crew.pids().into_iter().enumerate().map(|(nth, pid)| (pid, who(nth)));
-    let frames = player.frames();
-    let of = |pids| Point { frames_lost: frames.lost_percent(), ..point(hogs, &recorded, pids) };
-    Ok(of(pids.collect()))
+    let pids = player.crew.pids().into_iter().enumerate().map(|(nth, pid)| match nth {
+        0 => (pid, Who::Player),
+        1 => (pid, Who::Display),
+        _ => (pid, Who::Hog),
+    });
+    let frames_lost = player.frames().lost_percent();
+    Ok(Point { frames_lost, ..point(hogs, &recorded, pids.collect()) })
 }
 
 /// ffmpeg, which decodes a clip at the rate of its frames, and hogs in the same session.
@@ -186,8 +184,10 @@ fn rows(player: &str, hogs: usize, point: &Result<Point, Reason>) -> Vec<Row> {
         Ok(point) => point,
         Err(reason) => return vec![Row::new(format!("{player}: all rows"), "percent", Err(reason.clone()))],
     };
-    let name = |what: &str| format!("{player}, {hogs} {}: {what}", if hogs == 1 { "hog" } else { "hogs" });
-    let one = |what, unit, value: f64| Row::new(name(what), unit, Ok(vec![value]));
+    let beside = if hogs == 1 { "hog" } else { "hogs" };
+    let one = |what, unit, value: f64| {
+        Row::new(format!("{player}, {hogs} {beside}: {what}"), unit, Ok(vec![value]))
+    };
     let shares = point.share.iter().map(|(who, share)| match who {
         Who::Player => one("player's share", "percent", *share),
         Who::Display => one("display's share", "percent", *share),

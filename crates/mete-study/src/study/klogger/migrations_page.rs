@@ -43,11 +43,14 @@ pub(super) fn of_trace(report: Report) -> Study {
 }
 
 fn series(curves: &[Curve], name: &str, of: impl Fn(&Point) -> Option<f64>) -> Vec<Series> {
-    let curve = |curve: &Curve| Series {
-        name: format!("{}, {name}", curve.player),
-        points: curve.points.iter().filter_map(|point| Some((point.hogs as f64, of(point)?))).collect(),
-    };
-    curves.iter().map(curve).filter(|series| !series.points.is_empty()).collect()
+    curves
+        .iter()
+        .map(|curve| Series {
+            name: format!("{}, {name}", curve.player),
+            points: curve.points.iter().filter_map(|point| Some((point.hogs as f64, of(point)?))).collect(),
+        })
+        .filter(|series| !series.points.is_empty())
+        .collect()
 }
 
 fn plot(title: &str, unit: &str, series: &[Series]) -> String {
@@ -150,8 +153,8 @@ fn table(curves: &[Curve]) -> String {
     );
     for curve in curves {
         for point in &curve.points {
-            let share = |who| point.share.get(&who).copied().map(short).unwrap_or_default();
-            let [player, display, hogs] = [Who::Player, Who::Display, Who::Hog].map(share);
+            let [player, display, hogs] = [Who::Player, Who::Display, Who::Hog]
+                .map(|who| point.share.get(&who).copied().map(short).unwrap_or_default());
             let lost = point.frames_lost.map(short).unwrap_or_default();
             let (name, number, others) = (curve.player, point.hogs, short(point.others));
             let moved = short(point.migrations);

@@ -29,14 +29,11 @@ impl Network {
     /// That sockperf is not installed, or does not start.
     pub fn start(pairs: usize) -> Result<Network, Reason> {
         let scratch = Scratch::new()?;
-        let run = |words: &[&str]| Load::start(words, scratch.path());
+
         let ports = free_ports(pairs)?;
-        let on = |port: &String| ["--tcp", "-i", "127.0.0.1", "-p", port].map(str::to_owned);
-        let start = |verb: &[&str], port: &String| {
-            let place = on(port);
-            let words: Vec<&str> =
-                ["sockperf"].iter().chain(verb).copied().chain(place.iter().map(String::as_str)).collect();
-            run(&words)
+        let start = |verb: &[&str], port: &str| {
+            let words = [&["sockperf"], verb, &["--tcp", "-i", "127.0.0.1", "-p", port]].concat();
+            Load::start(&words, scratch.path())
         };
         let servers = ports.iter().map(|port| start(&["server"], port)).collect::<Result<_, _>>()?;
         wait(&ports)?;

@@ -156,16 +156,17 @@ fn noise(iterations: &[Iteration], spans: &[Span], away: &[(u64, u64)]) -> Noise
         let left = iterations.iter().map(|of| (of.to_ns - of.from_ns - within(taken, *of)) as f64 / 1e3);
         Distribution::of(left.collect())
     };
-    let is_within =
-        |span: &Span| iterations.iter().any(|of| of.from_ns <= span.from_ns && span.to_ns <= of.to_ns);
-    let seen: Vec<&Span> = spans.iter().filter(|span| is_within(span)).collect();
-    let count = |kind| seen.iter().filter(|span| span.kind == kind).count();
+    // A span that lies only partly in an iteration is not counted.
+    let seen = spans
+        .iter()
+        .filter(|span| iterations.iter().any(|of| of.from_ns <= span.from_ns && span.to_ns <= of.to_ns));
+    let seen: Vec<&Span> = seen.collect();
     Noise {
         noisy: without(&[]),
         without_timer: without(&timer),
         clean: without(&all),
         alone: without(&both),
-        interrupts: Kind::ALL.map(count),
+        interrupts: Kind::ALL.map(|kind| seen.iter().filter(|span| span.kind == kind).count()),
         others: 0.0,
         lost: 0,
     }
@@ -217,9 +218,11 @@ pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
 fn windows(taken: &[(u64, u64)]) -> Vec<f64> {
     let (Some(first), Some(last)) = (taken.first(), taken.last()) else { return Vec::new() };
     let count = ((last.1 - first.0) / AIM_NS).min(MOST_WINDOWS);
-    let window =
-        |nth: u64| Iteration { from_ns: first.0 + nth * AIM_NS, to_ns: first.0 + (nth + 1) * AIM_NS };
-    (0..count).map(|nth| within(taken, window(nth)) as f64 / 1e3).collect()
+    let windows = (0..count).map(|nth| {
+        let from_ns = first.0 + nth * AIM_NS;
+        Iteration { from_ns, to_ns: from_ns + AIM_NS }
+    });
+    windows.map(|window| within(taken, window) as f64 / 1e3).collect()
 }
 
 fn rows(noise: &Result<Noise, Reason>) -> Vec<Row> {

@@ -60,11 +60,13 @@ pub(in crate::study) fn drawn(kept: &[Series]) -> Vec<(String, String)> {
 
 fn pictures(series: &[Series], fine: &[Series]) -> Vec<(String, String)> {
     let part = |is_in: fn(f64) -> bool| -> Vec<Series> {
-        let of = |of: &Series| Series {
-            name: of.name.clone(),
-            points: of.points.iter().copied().filter(|(_, percent)| is_in(*percent)).collect(),
-        };
-        series.iter().map(of).collect()
+        series
+            .iter()
+            .map(|of| Series {
+                name: of.name.clone(),
+                points: of.points.iter().copied().filter(|(_, percent)| is_in(*percent)).collect(),
+            })
+            .collect()
     };
     let longer = |of: &Series| Series {
         name: of.name.clone(),
@@ -92,18 +94,22 @@ fn pictures(series: &[Series], fine: &[Series]) -> Vec<(String, String)> {
     ]
 }
 
+/// The microseconds of a curve at that percentage, if it has a point there.
+fn us_at(series: &Series, percent: f64) -> Option<f64> {
+    // Percentages are computed: equal ones may differ in their last digits.
+    series.points.iter().find(|(_, at)| (at - percent).abs() < 1e-6).map(|(us, _)| *us)
+}
+
 /// How far each is from the first, which is zero everywhere. Curves that look like one are told apart by that.
 fn taken_off(series: &[Series]) -> String {
     let Some(whole) = series.first() else { return String::new() };
-    let at = |of: &Series, percent: f64| {
-        of.points.iter().find(|(_, at)| (at - percent).abs() < 1e-6).map(|(us, _)| *us)
-    };
+
     let less = |of: &Series| Series {
         name: of.name.clone(),
         points: whole
             .points
             .iter()
-            .filter_map(|&(us, percent)| Some((percent, us - at(of, percent)?)))
+            .filter_map(|&(us, percent)| Some((percent, us - us_at(of, percent)?)))
             .collect(),
     };
     let up = Axis { label: "us less than with all of it".into(), is_logarithmic: false };
@@ -201,7 +207,7 @@ fn compared(noise: Option<&Noise>) -> String {
     let said = |of: &Distribution, part| of.quantile(part).map(short).unwrap_or_default();
     let counts = Kind::ALL.iter().zip(noise.interrupts).filter(|(_, count)| *count > 0);
     let counts: Vec<_> = counts.map(|(kind, count)| format!("{count} {}", kind.name())).collect();
-    let beyond = |of: &Distribution, us| of.part_below(us).map_or(0.0, |part| 100.0 * (1.0 - part));
+    let beyond = noise.noisy.part_below(1_500.0).map_or(0.0, |part| 100.0 * (1.0 - part));
     format!(
         "In {} iterations there were {}. The median iteration takes {} us, one in a hundred more than {} us, {} % more \
          than 1.5 ms (the paper: about 1 %); without all interrupts the same are {} us and {} us. What is left then is not the \
@@ -214,7 +220,7 @@ fn compared(noise: Option<&Noise>) -> String {
         if counts.is_empty() { "no interrupts".to_owned() } else { counts.join(", ") },
         said(&noise.noisy, 0.5),
         said(&noise.noisy, 0.99),
-        short(beyond(&noise.noisy, 1_500.0)),
+        short(beyond),
         said(&noise.clean, 0.5),
         said(&noise.clean, 0.99),
         short(noise.others),

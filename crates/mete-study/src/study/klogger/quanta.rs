@@ -69,8 +69,7 @@ pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     let recorded = Recorded::open(directory)?;
     recorded.needs("scheduler", &EVENTS)?;
     let mut by_name: Vec<_> = by_name(&recorded).into_iter().collect();
-    let used = |runs: &[Run]| std::cmp::Reverse(runs.iter().map(Run::ns).sum::<u64>());
-    by_name.sort_by_key(|(_, runs)| used(runs));
+    by_name.sort_by_key(|(_, runs)| std::cmp::Reverse(runs.iter().map(Run::ns).sum::<u64>()));
     by_name.truncate(SHOWN);
     let lost = recorded.lost();
     let all: Vec<Quanta> = by_name.iter().map(|(name, runs)| Quanta::of(name, runs, lost)).collect();
@@ -118,7 +117,8 @@ fn by_name(recorded: &Recorded) -> BTreeMap<String, Vec<Run>> {
 
 fn rows(name: &str, about: &str, quanta: Result<&Quanta, &Reason>) -> Vec<Row> {
     let us = quanta.map(|quanta| quanta.us.values().to_vec()).map_err(Clone::clone);
-    let at = |part| quanta.map_err(Clone::clone).map(|quanta| quanta.us.quantile(part).into_iter().collect());
+    let nine_in_ten =
+        quanta.map_err(Clone::clone).map(|quanta| quanta.us.quantile(0.9).into_iter().collect());
     let below = quanta.map_err(Clone::clone).map(|quanta| {
         let part = quanta.us.part_below(quanta_page::SHORT_US);
         part.map(|part| 100.0 * part).into_iter().collect()
@@ -130,7 +130,7 @@ fn rows(name: &str, about: &str, quanta: Result<&Quanta, &Reason>) -> Vec<Row> {
     let loss = quanta.map_or_else(|_| String::new(), |quanta| super::page::loss(quanta.lost));
     vec![
         Row::new(format!("{name}: effective quantum"), "us", us).note(about).note(loss),
-        Row::new(format!("{name}: nine in ten are shorter than"), "us", at(0.9)),
+        Row::new(format!("{name}: nine in ten are shorter than"), "us", nine_in_ten),
         Row::new(format!("{name}: shorter than 100 us"), "percent", below),
         Row::new(format!("{name}: ended by preemption"), "percent", preempted),
     ]

@@ -124,11 +124,11 @@ fn table(all: &[Quanta]) -> String {
          |---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     for Quanta { name, us, preempted, others, .. } in all {
-        let at = |part| us.quantile(part).map(short).unwrap_or_default();
         let below =
             us.part_below(SHORT_US).map(|part| format!("{} %", short(100.0 * part))).unwrap_or_default();
         let count = us.values().len();
-        let [half, nine, rare, most] = [0.5, 0.9, 0.99, 1.0].map(at);
+        let [half, nine, rare, most] =
+            [0.5, 0.9, 0.99, 1.0].map(|part| us.quantile(part).map(short).unwrap_or_default());
         let others = short(*others);
         let _ = writeln!(
             text,

@@ -262,9 +262,11 @@ fn wget_by_packet() -> impl Iterator<Item = Change> {
 
 impl Change {
     fn beliefs(&self) -> Option<Vec<Curve>> {
-        let task = |(setting, _): (&str, _)| format!("guest.mixed.task.{}.{setting}", self.pair.io);
         let threshold = format!("guest.mixed.io_threshold_ms={}", self.from_ms);
-        let settings = [threshold].into_iter().chain(self.setting.map(task)).collect();
+        let settings = [threshold]
+            .into_iter()
+            .chain(self.setting.map(|(setting, _)| format!("guest.mixed.task.{}.{setting}", self.pair.io)))
+            .collect();
         let case = self.pair.case(self.pair.tavs, "credit-tavs", settings);
         beliefs(&case, &[(SETTLED_S, self.to_ms)]).ok()
     }

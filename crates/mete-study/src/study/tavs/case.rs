@@ -41,9 +41,11 @@ impl Case {
 
     /// The command that shows the same, but for the seed.
     pub(super) fn command(&self) -> String {
-        let quoted =
-            |setting: &String| if setting.contains(' ') { format!("'{setting}'") } else { setting.clone() };
-        let settings = self.settings.iter().map(|setting| format!(" --set {}", quoted(setting)));
+        let settings = self.settings.iter().map(|setting| {
+            // A shell would take a setting with a space for two words.
+            let quote = if setting.contains(' ') { "'" } else { "" };
+            format!(" --set {quote}{setting}{quote}")
+        });
         let settings: String = settings.collect();
         format!("mete sim {} --policy {}{settings}", self.scenario.name, self.policy)
     }

@@ -27,8 +27,10 @@ impl Curve {
 
     /// When the belief is first above a threshold, from a time on.
     pub(super) fn above_from(&self, threshold: f64, from_s: f64) -> Option<f64> {
-        let above = |&&(at_s, belief): &&(f64, f64)| at_s >= from_s && belief > threshold;
-        self.points.iter().find(above).map(|&(at_s, _)| at_s)
+        self.points
+            .iter()
+            .find(|&&(at_s, belief)| at_s >= from_s && belief > threshold)
+            .map(|&(at_s, _)| at_s)
     }
 }
 

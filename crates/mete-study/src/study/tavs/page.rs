@@ -67,8 +67,8 @@ fn page(
 /// Each measure's means with their 95 % confidence intervals.
 fn tables(measures: &[Measure], found: &Found) -> String {
     let seeds = found.0.first().map_or(0, |ran| ran.outcomes.len());
-    let applies = |measure: &&Measure| found.0.iter().any(|ran| ran.estimate(measure).is_some());
-    let measures: Vec<_> = measures.iter().filter(applies).collect();
+    let measures: Vec<_> =
+        measures.iter().filter(|measure| found.0.iter().any(|ran| ran.estimate(measure).is_some())).collect();
     let mut text = format!("Means over {seeds} seeds, with 95 % confidence (`cases.csv`):\n\n| case |");
     measures.iter().for_each(|measure| {
         let _ = write!(text, " {}, {} |", measure.name, measure.unit);

@@ -1,7 +1,6 @@
 //! A study as data: cases, measures, and what the paper says about them.
 
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 
 use mete_sim::metrics::{Estimate, Latencies};
 use mete_sim::{all_processors, in_parallel};
@@ -9,7 +8,7 @@ use mete_sim::{all_processors, in_parallel};
 use super::case::{Case, Outcome};
 use super::{axis, page};
 use crate::figure::Figure;
-use crate::progress::Progress;
+use crate::progress::{Progress, step_on};
 use crate::reason::Reason;
 use crate::report::{Report, Row};
 use crate::study::{Study, StudyOptions};
@@ -76,19 +75,23 @@ impl Plan {
         let seeds_of = seeds.max(1) as usize;
         let jobs = self.cases.len() * seeds_of;
         progress.begin(self.folder, jobs as u64);
-        let run = |job: usize| self.cases[job / seeds_of].run((job % seeds_of) as u64 + 1);
-        let done = || {
-            progress.step();
-            if progress.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        let stopped = || Reason::new("stopped before it was simulated");
-        let outcomes = in_parallel(jobs, threads, run, done).ok_or_else(stopped)?;
+        let outcomes = in_parallel(
+            jobs,
+            threads,
+            // A case's jobs are neighbours, and seeds are counted from 1.
+            |job| self.cases[job / seeds_of].run((job % seeds_of) as u64 + 1),
+            || step_on(progress),
+        );
+        let outcomes = outcomes.ok_or_else(|| Reason::new("stopped before it was simulated"))?;
         let mut outcomes = outcomes.into_iter();
-        let ran = |case: &Case| {
-            let own: Result<_, _> = outcomes.by_ref().take(seeds_of).collect();
-            own.map(|outcomes| Ran { case: case.clone(), outcomes })
-        };
-        self.cases.iter().map(ran).collect::<Result<_, _>>().map(Found)
+        self.cases
+            .iter()
+            .map(|case| {
+                let own: Result<_, _> = outcomes.by_ref().take(seeds_of).collect();
+                own.map(|outcomes| Ran { case: case.clone(), outcomes })
+            })
+            .collect::<Result<_, _>>()
+            .map(Found)
     }
 }
 
@@ -147,17 +150,19 @@ impl Found {
     }
 
     fn rows(&self, measures: &[Measure]) -> Vec<Row> {
-        let row = |ran: &Ran, measure: &Measure| {
-            let samples = ran.samples(measure)?;
-            Some(Row::new(format!("{}: {}", ran.case.label(), measure.name), measure.unit, Ok(samples)))
-        };
-        self.0.iter().flat_map(|ran| measures.iter().filter_map(move |measure| row(ran, measure))).collect()
+        self.0.iter().flat_map(|ran| measures.iter().filter_map(move |measure| ran.row(measure))).collect()
     }
 }
 
 impl Ran {
     fn samples(&self, measure: &Measure) -> Option<Vec<f64>> {
         self.outcomes.iter().map(measure.of).collect()
+    }
+
+    /// `None` where the measure does not apply.
+    fn row(&self, measure: &Measure) -> Option<Row> {
+        let samples = self.samples(measure)?;
+        Some(Row::new(format!("{}: {}", self.case.label(), measure.name), measure.unit, Ok(samples)))
     }
 
     pub(super) fn estimate(&self, measure: &Measure) -> Option<Estimate> {

@@ -115,35 +115,36 @@ fn uneven(found: &Found, line: &str) -> Option<f64> {
 }
 
 fn evenness(found: &Found) -> Figure {
-    let judge = || {
-        let [block, network, sparing] = [BLOCK, NETWORK, SPARING].map(|line| uneven(found, line));
-        let (block, network, sparing) = (block?, network?, sparing?);
-        let ours = format!(
-            "the mixed domain is off by at most {} % of what others have (block), {} % (network), {} % \
+    claim("TAVS fig. 11", "guest domains have the same processor time in all cases", judge_evenness(found))
+}
+
+fn judge_evenness(found: &Found) -> Option<(String, bool)> {
+    let [block, network, sparing] = [BLOCK, NETWORK, SPARING].map(|line| uneven(found, line));
+    let (block, network, sparing) = (block?, network?, sparing?);
+    let ours = format!(
+        "the mixed domain is off by at most {} % of what others have (block), {} % (network), {} % \
              (needless boosts skipped)",
-            short(block),
-            short(network),
-            short(sparing)
-        );
-        Some((ours, block.max(network) < 5.0))
-    };
-    claim("TAVS fig. 11", "guest domains have the same processor time in all cases", judge())
+        short(block),
+        short(network),
+        short(sparing)
+    );
+    Some((ours, block.max(network) < 5.0))
 }
 
 fn driver_use(found: &Found) -> Figure {
-    let judge = || {
-        let at = |ratio, measure: &Measure| found.mean(NETWORK, Some(ratio), measure);
-        let (before, after) = (at(0.0, &DRIVER)?, at(1.0, &DRIVER)?);
-        let (others_before, others_after) = (at(0.0, &OTHERS)?, at(1.0, &OTHERS)?);
-        let [driver_from, driver_to] = [before, after].map(short);
-        let [from, to] = [others_before, others_after].map(short);
-        let ours = format!(
-            "network, from 0 to 1: the driver {driver_from} to {driver_to} %, others {from} to {to} %"
-        );
-        Some((ours, after > before && others_after < others_before))
-    };
     let paper = "the driver uses more as throughput grows, at the cost of the domains that compute";
-    claim("TAVS fig. 11", paper, judge())
+    claim("TAVS fig. 11", paper, judge_driver_use(found))
+}
+
+fn judge_driver_use(found: &Found) -> Option<(String, bool)> {
+    let at = |ratio, measure: &Measure| found.mean(NETWORK, Some(ratio), measure);
+    let (before, after) = (at(0.0, &DRIVER)?, at(1.0, &DRIVER)?);
+    let (others_before, others_after) = (at(0.0, &OTHERS)?, at(1.0, &OTHERS)?);
+    let [driver_from, driver_to] = [before, after].map(short);
+    let [from, to] = [others_before, others_after].map(short);
+    let ours =
+        format!("network, from 0 to 1: the driver {driver_from} to {driver_to} %, others {from} to {to} %");
+    Some((ours, after > before && others_after < others_before))
 }
 
 /// Throughput over PBratio.
@@ -182,14 +183,17 @@ fn trade(found: &Found) -> Figure {
 fn plots(found: &Found) -> Vec<(String, String)> {
     let x = "PBratio";
     let usage = |title: &str, line: &str| {
-        let of = |(name, measure): (&str, &Measure)| {
-            let own = found.series(measure).into_iter().find(|series| series.name == line);
-            let series = Series { name: name.into(), points: own.map_or(Vec::new(), |series| series.points) };
-            let intervals = found.intervals(line, &series, measure);
-            (series, intervals)
-        };
         let domains = [("mixed domain", &OWN), ("domain that computes", &OTHERS), ("driver", &DRIVER)];
-        let (series, intervals): (Vec<_>, Vec<_>) = domains.map(of).into_iter().unzip();
+        let (series, intervals): (Vec<_>, Vec<_>) = domains
+            .map(|(name, measure)| {
+                let own = found.series(measure).into_iter().find(|series| series.name == line);
+                let series =
+                    Series { name: name.into(), points: own.map_or(Vec::new(), |series| series.points) };
+                let intervals = found.intervals(line, &series, measure);
+                (series, intervals)
+            })
+            .into_iter()
+            .unzip();
         let y = axis(&mean_of("processor time, %"));
         plot::lines_with_intervals(title, &axis(x), &y, &series, &intervals)
     };

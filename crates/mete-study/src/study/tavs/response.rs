@@ -106,68 +106,73 @@ fn figures(found: &Found) -> Vec<Figure> {
 }
 
 fn boosting_alone(found: &Found) -> Figure {
-    let judge = || {
-        let median = |line| found.mean(line, None, &MEDIAN);
-        let (native, io, mixed) = (median(NATIVE)?, median(IO_ONLY)?, median(BASELINE)?);
-        let [n, i, m] = [native, io, mixed].map(short);
-        let ours = format!("median: native {n} ms, I/O only {i} ms, mixed {m} ms");
-        Some((ours, (io - native).abs() < (mixed - native) / 20.0))
-    };
     let paper =
         "beside a hog in its domain, a server never gains by boosting; alone in it, it is close to native";
-    claim("TAVS fig. 1(a)", paper, judge())
+    claim("TAVS fig. 1(a)", paper, judge_boosting_alone(found))
+}
+
+fn judge_boosting_alone(found: &Found) -> Option<(String, bool)> {
+    let median = |line| found.mean(line, None, &MEDIAN);
+    let (native, io, mixed) = (median(NATIVE)?, median(IO_ONLY)?, median(BASELINE)?);
+    let [n, i, m] = [native, io, mixed].map(short);
+    let ours = format!("median: native {n} ms, I/O only {i} ms, mixed {m} ms");
+    Some((ours, (io - native).abs() < (mixed - native) / 20.0))
 }
 
 fn aggression(found: &Found) -> Figure {
-    let judge = || {
-        let mean = |measure| found.mean(AGGRESSIVE, None, measure);
-        let (own, others) = (mean(&OWN)?, mean(&HOGS)?);
-        Some((format!("{} % against {} % each", short(own), short(others)), own > 2.0 * others))
-    };
-    claim("TAVS fig. 1(b)", "boosting for every packet starves the other domains", judge())
+    claim("TAVS fig. 1(b)", "boosting for every packet starves the other domains", judge_aggression(found))
+}
+
+fn judge_aggression(found: &Found) -> Option<(String, bool)> {
+    let mean = |measure| found.mean(AGGRESSIVE, None, measure);
+    let (own, others) = (mean(&OWN)?, mean(&HOGS)?);
+    Some((format!("{} % against {} % each", short(own), short(others)), own > 2.0 * others))
 }
 
 fn fraction(found: &Found) -> Figure {
-    let judge = || {
-        let mean = |line, measure| found.mean(line, None, measure);
-        let (baseline, tavs) = (mean(BASELINE, &MEAN)?, mean(TAVS, &MEAN)?);
-        let settled = short(mean(TAVS, &SETTLED)?);
-        let (b, t) = (short(baseline), short(tavs));
-        let ours = format!("mean {b} ms, TAVS {t} ms (after 10 s of inferring {settled} ms)");
-        Some((ours, baseline > 10.0 * tavs))
-    };
-    claim("TAVS fig. 10(a)", "TAVS answers in a fraction of the baseline's time", judge())
+    claim("TAVS fig. 10(a)", "TAVS answers in a fraction of the baseline's time", judge_fraction(found))
+}
+
+fn judge_fraction(found: &Found) -> Option<(String, bool)> {
+    let mean = |line, measure| found.mean(line, None, measure);
+    let (baseline, tavs) = (mean(BASELINE, &MEAN)?, mean(TAVS, &MEAN)?);
+    let settled = short(mean(TAVS, &SETTLED)?);
+    let (b, t) = (short(baseline), short(tavs));
+    let ours = format!("mean {b} ms, TAVS {t} ms (after 10 s of inferring {settled} ms)");
+    Some((ours, baseline > 10.0 * tavs))
 }
 
 fn latencies(found: &Found) -> Figure {
-    let judge = || {
-        let mean = |line, measure| found.mean(line, None, measure);
-        let (longest, most) = (mean(BASELINE, &LONGEST)?, mean(TAVS, &MOST)?);
-        let ours = format!(
-            "95 % within {} ms, up to {} ms; with TAVS 95 % within {} ms, the longest takes {} ms",
-            short(mean(BASELINE, &MOST)?),
-            short(longest),
-            short(most),
-            short(mean(TAVS, &LONGEST)?)
-        );
-        Some((ours, (120.0..=180.0).contains(&longest) && most < 1.0))
-    };
     let paper =
         "latencies up to about 150 ms, five slices of 30; with TAVS close to nought but for the beginning";
-    claim("TAVS fig. 10(b)", paper, judge())
+    claim("TAVS fig. 10(b)", paper, judge_latencies(found))
+}
+
+fn judge_latencies(found: &Found) -> Option<(String, bool)> {
+    let mean = |line, measure| found.mean(line, None, measure);
+    let (longest, most) = (mean(BASELINE, &LONGEST)?, mean(TAVS, &MOST)?);
+    let ours = format!(
+        "95 % within {} ms, up to {} ms; with TAVS 95 % within {} ms, the longest takes {} ms",
+        short(mean(BASELINE, &MOST)?),
+        short(longest),
+        short(most),
+        short(mean(TAVS, &LONGEST)?)
+    );
+    Some((ours, (120.0..=180.0).contains(&longest) && most < 1.0))
 }
 
 fn evenness(found: &Found) -> Figure {
-    let judge = || {
-        let both = |line| Some((found.mean(line, None, &OWN)?, found.mean(line, None, &HOGS)?));
-        let said = |(own, others)| format!("{} % and {} %", short(own), short(others));
-        let even = |(own, others): (f64, f64)| (own / others - 1.0).abs() < 0.05;
-        let (base, tavs) = (both(BASELINE)?, both(TAVS)?);
-        let ours = format!("mixed domain and others: {}; with TAVS {}", said(base), said(tavs));
-        Some((ours, even(base) && even(tavs)))
-    };
     let paper = "all domains have the same processor time, with and without TAVS";
-    claim("TAVS fig. 10(c)", paper, judge())
+    claim("TAVS fig. 10(c)", paper, judge_evenness(found))
+}
+
+fn judge_evenness(found: &Found) -> Option<(String, bool)> {
+    let both = |line| Some((found.mean(line, None, &OWN)?, found.mean(line, None, &HOGS)?));
+    let said = |(own, others)| format!("{} % and {} %", short(own), short(others));
+    let even = |(own, others): (f64, f64)| (own / others - 1.0).abs() < 0.05;
+    let (base, tavs) = (both(BASELINE)?, both(TAVS)?);
+    let ours = format!("mixed domain and others: {}; with TAVS {}", said(base), said(tavs));
+    Some((ours, even(base) && even(tavs)))
 }
 
 fn table_1(found: &Found) -> [Figure; 3] {
@@ -232,12 +237,13 @@ fn usage(found: &Found, title: &str, lines: &[&str]) -> String {
     let names: Vec<String> =
         first.iter().flat_map(|outcome| &outcome.report.clients).map(|client| client.name.clone()).collect();
     let series = lines.iter().map(|&line| {
-        let of = |client| {
-            let outcomes = found.at(line, None)?.outcomes.iter();
-            let got: Option<Vec<f64>> = outcomes.map(|outcome| outcome.got_percent(client)).collect();
-            Estimate::of(&got?)
-        };
-        let got: Vec<Estimate> = (0..names.len() as ClientId).filter_map(of).collect();
+        let got: Vec<Estimate> = (0..names.len() as ClientId)
+            .filter_map(|client| {
+                let outcomes = found.at(line, None)?.outcomes.iter();
+                let got: Option<Vec<f64>> = outcomes.map(|outcome| outcome.got_percent(client)).collect();
+                Estimate::of(&got?)
+            })
+            .collect();
         let means = got.iter().map(|got| got.mean).collect();
         ((line.to_owned(), means), got.into_iter().map(interval).collect())
     });

@@ -100,16 +100,15 @@ pub(super) fn plan() -> Plan {
 }
 
 fn cases() -> Vec<Case> {
-    let over_hogs = |line, inherits, others: &'static [&'static str]| {
-        (0..=HOGS).map(move |hogs| case(line, inherits, hogs, others))
-    };
     let lines = [
         (BASELINE, false, &[][..]),
         (INHERITANCE, true, &[]),
         (ALONE, false, &[BY_ITSELF]),
         (ALONE_INHERITANCE, true, &[BY_ITSELF]),
     ];
-    let lines = lines.into_iter().flat_map(|(line, inherits, others)| over_hogs(line, inherits, others));
+    let lines = lines
+        .into_iter()
+        .flat_map(|(line, inherits, others)| (0..=HOGS).map(move |hogs| case(line, inherits, hogs, others)));
     lines.chain(VARIANTS.iter().flat_map(variant)).collect()
 }
 
@@ -171,60 +170,68 @@ const STARVES: &str = "throughput falls with each domain that computes; with mor
 const ALMOST: f64 = 0.2;
 
 fn starves(figure: &str, found: &Found, line: &str) -> Figure {
-    let judge = || {
-        let of = |hogs| at(found, line, hogs);
-        let (none, one, two) = (of(0.0)?, of(1.0)?, of(2.0)?);
-        let (third, four, five) = (of(THIRD)?, of(4.0)?, of(5.0)?);
-        let [a, b, c, d, e, f] = [none, one, two, third, four, five].map(short);
-        let ours = format!("alone {a}, with one {b}, two {c}, three {d}, four {e}, five {f} Mbit/s");
-        let falls = [none, one, two, third, four, five].windows(2).all(|pair| pair[1] < pair[0]);
-        Some((ours, falls && third < ALMOST * none && five < ALMOST * none))
-    };
-    claim(figure, STARVES, judge())
+    claim(figure, STARVES, judge_starves(found, line))
+}
+
+fn judge_starves(found: &Found, line: &str) -> Option<(String, bool)> {
+    let of = |hogs| at(found, line, hogs);
+    let (none, one, two) = (of(0.0)?, of(1.0)?, of(2.0)?);
+    let (third, four, five) = (of(THIRD)?, of(4.0)?, of(5.0)?);
+    let [a, b, c, d, e, f] = [none, one, two, third, four, five].map(short);
+    let ours = format!("alone {a}, with one {b}, two {c}, three {d}, four {e}, five {f} Mbit/s");
+    let falls = [none, one, two, third, four, five].windows(2).all(|pair| pair[1] < pair[0]);
+    Some((ours, falls && third < ALMOST * none && five < ALMOST * none))
 }
 
 /// The same under each assumption about what the paper does not give.
 fn starves_anyway(figure: &str, found: &Found, line: fn(&Variant) -> &'static str) -> Figure {
-    let judge = || {
-        let none = at(found, BASELINE, 0.0)?;
-        let of = |hogs| -> Option<Vec<f64>> {
-            VARIANTS.iter().map(|variant| at(found, line(variant), hogs)).collect()
-        };
-        let (thirds, fives) = (of(THIRD)?, of(FIVE as f64)?);
-        let pairs = VARIANTS.iter().zip(thirds.iter().zip(&fives));
-        let said = pairs.map(|(variant, (&third, &five))| {
-            format!("{}: {} and {}", variant.name, short(third), short(five))
-        });
-        let ours = format!("with three and five, Mbit/s: {}", said.collect::<Vec<_>>().join("; "));
-        Some((ours, thirds.iter().all(|&third| third < ALMOST * none)))
+    claim(figure, STARVES, judge_starves_anyway(found, line))
+}
+
+fn judge_starves_anyway(found: &Found, line: fn(&Variant) -> &'static str) -> Option<(String, bool)> {
+    let none = at(found, BASELINE, 0.0)?;
+    let of = |hogs| -> Option<Vec<f64>> {
+        VARIANTS.iter().map(|variant| at(found, line(variant), hogs)).collect()
     };
-    claim(figure, STARVES, judge())
+    let (thirds, fives) = (of(THIRD)?, of(FIVE as f64)?);
+    let pairs = VARIANTS.iter().zip(thirds.iter().zip(&fives));
+    let said = pairs
+        .map(|(variant, (&third, &five))| format!("{}: {} and {}", variant.name, short(third), short(five)));
+    let ours = format!("with three and five, Mbit/s: {}", said.collect::<Vec<_>>().join("; "));
+    Some((ours, thirds.iter().all(|&third| third < ALMOST * none)))
 }
 
 fn does_not_starve(figure: &str, found: &Found, without: &str, with: &str) -> Figure {
-    let judge = || {
-        let of = |line, hogs| at(found, line, hogs);
-        let (none, before, after) = (of(with, 0.0)?, of(without, 5.0)?, of(with, 5.0)?);
-        let ours = format!("with five {} Mbit/s, without inheritance {}", short(after), short(before));
-        Some((ours, after > ALMOST * none && after > 3.0 * before))
-    };
-    claim(figure, "with inheritance it does not starve beside more than two", judge())
+    claim(
+        figure,
+        "with inheritance it does not starve beside more than two",
+        judge_does_not_starve(found, without, with),
+    )
+}
+
+fn judge_does_not_starve(found: &Found, without: &str, with: &str) -> Option<(String, bool)> {
+    let of = |line, hogs| at(found, line, hogs);
+    let (none, before, after) = (of(with, 0.0)?, of(without, 5.0)?, of(with, 5.0)?);
+    let ours = format!("with five {} Mbit/s, without inheritance {}", short(after), short(before));
+    Some((ours, after > ALMOST * none && after > 3.0 * before))
 }
 
 fn drops_gradually(figure: &str, found: &Found, line: &str) -> Figure {
-    let judge = || {
-        let all = (0..=HOGS).map(|hogs| at(found, line, f64::from(hogs)));
-        let all = all.collect::<Option<Vec<f64>>>()?;
-        let said: Vec<String> = all.iter().copied().map(short).collect();
-        let ours = format!("{} Mbit/s with 0 to {HOGS}", said.join(", "));
-        let gradual = |pair: &[f64]| pair[1] > 0.5 * pair[0] && pair[1] < 1.02 * pair[0];
-        Some((ours, all[..=FIVE].windows(2).all(gradual)))
-    };
     claim(
         figure,
         "with inheritance throughput drops gradually (up to five, each more than half of the one before)",
-        judge(),
+        judge_drops_gradually(found, line),
     )
+}
+
+fn judge_drops_gradually(found: &Found, line: &str) -> Option<(String, bool)> {
+    let all = (0..=HOGS).map(|hogs| at(found, line, f64::from(hogs)));
+    let all = all.collect::<Option<Vec<f64>>>()?;
+    let said: Vec<String> = all.iter().copied().map(short).collect();
+    let ours = format!("{} Mbit/s with 0 to {HOGS}", said.join(", "));
+
+    let is_gradual = all[..=FIVE].windows(2).all(|pair| pair[1] > 0.5 * pair[0] && pair[1] < 1.02 * pair[0]);
+    Some((ours, is_gradual))
 }
 
 fn plots(found: &Found) -> Vec<(String, String)> {
