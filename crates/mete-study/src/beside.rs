@@ -1,4 +1,4 @@
-//! One's own policy beside those of the catalog: a table and a picture of who runs when.
+//! A policy of the reader's own beside those of the catalog: a table, and a picture of which client runs when.
 
 use comfy_table::{Table, presets};
 use mete_policy::{Policy, Setup, Share, by_name};
@@ -9,10 +9,10 @@ use mete_plot::{Lane, Span, timeline};
 /// Why policies cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum BesideError {
-    /// Shares are 1 to 2²⁰.
+    /// The share is not between 1 and 2²⁰.
     #[error("a share of {0} cannot be: shares are 1 to {most}", most = Share::MAX.get())]
     Share(u32),
-    /// Only policies of the catalog can be asked for by name.
+    /// The catalog has no policy of this name.
     #[error("there is no policy {0:?} in the catalog; `mete sim --list` shows it")]
     Unknown(String),
     /// The schedule cannot be simulated.
@@ -46,8 +46,8 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Clients with these shares, watched for so many scheduling cycles (as many quanta as the shares'
-    /// sum each).
+    /// Clients with these shares, watched for `cycles` scheduling cycles. A scheduling cycle has as many quanta as
+    /// the sum of the shares.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl Beside {
     ///
     /// # Errors
     ///
-    /// [`BesideError::Quanta`], above all when the policy picks nobody although all are ready.
+    /// [`BesideError::Quanta`], above all if the policy picks no client although all of them are ready.
     pub fn with<P: Policy>(&mut self, make: impl FnOnce(&Setup) -> P) -> Result<(), BesideError> {
         let mut policy = make(&self.shares.setup(1));
         let mut turns = Vec::new();
@@ -85,8 +85,8 @@ impl Beside {
         self.with(entry.make)
     }
 
-    /// A line for each policy: decisions, the lowest and the highest service-time error in quanta, and
-    /// whether everybody has exactly its share at the end.
+    /// A line for each policy: decisions, the lowest and the highest service-time error in quanta, and whether each
+    /// client has exactly its share at the end.
     #[must_use]
     pub fn table(&self) -> String {
         let mut table = Table::new();
@@ -105,7 +105,7 @@ impl Beside {
         table.to_string()
     }
 
-    /// Who ran when under each policy, as SVG.
+    /// Which client ran when under each policy, as SVG.
     #[must_use]
     pub fn picture(&self) -> String {
         let shares = self.shares.as_slice();

@@ -1,4 +1,4 @@
-//! What logging costs the requests of real processes: those of `mete demo`, which the command plays.
+//! What logging costs the requests of real processes: the clients and drivers of `mete demo`, which the command starts.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ pub enum Setting {
     Nothing,
     /// An empty program wherever the kernel would be logged.
     Empty,
-    /// The kernel and the probes as in `mete demo`, and what is logged is read.
+    /// The kernel and the probes log as in `mete demo`, and the logs are read.
     Logged,
-    /// The same, but read only afterwards.
+    /// The same, but the logs are read only afterwards.
     Unread,
     /// As [`Setting::Logged`], but only the kernel logs.
     Kernel,
@@ -24,56 +24,58 @@ pub enum Setting {
     Probes,
 }
 
-/// What was measured in a tenth of a second or so.
+/// What was measured in one piece of about a tenth of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Requests answered.
+    /// The number of requests that were answered.
     pub requests: u64,
-    /// How long it took.
+    /// The length of the piece.
     pub took: Duration,
     /// The processor time of clients and drivers.
     pub used: Duration,
 }
 
 impl Piece {
-    /// Requests in a second.
+    /// Requests a second.
     fn rate(&self) -> f64 {
         self.requests as f64 / self.took.as_secs_f64().max(1e-9)
     }
 }
 
-/// Clients and drivers at work, which can be logged for a while.
+/// Clients and drivers that work and can be logged for a while.
 pub trait Requests {
-    /// Lets them work for a while, and says what they did.
+    /// Lets the processes work for a while, and returns what they did.
     ///
     /// # Errors
     ///
-    /// Why they do not work, or cannot be logged.
+    /// The reason why they do not work, or cannot be logged.
     fn piece(&mut self, setting: Setting) -> Result<Piece, Reason>;
 
     /// Which of the processes stay on their processors, for a note beside the result.
     fn placement(&self) -> &'static str;
 }
 
-/// Sets clients and drivers to work. They end when what this returns is dropped.
+/// Starts clients and drivers. They end when the returned value is dropped.
 pub type MakeRequests = dyn Fn() -> Result<Box<dyn Requests>, Reason>;
 
-/// One percent to both sides.
+/// The quotient is to be known to one percent on both sides.
 const WITHIN: f64 = 0.01;
-/// How long it may take, unless something else is asked for: for three settings at most, twice as long for up to six.
+/// The longest time for up to three settings, unless the caller gives another one. Up to six settings have twice as
+/// long.
 pub const USUAL_TIME: Duration = Duration::from_secs(120);
 const QUICK_TIME: Duration = Duration::from_secs(15);
 
 const NOTE: &str = "a pair is a second of each, in tenths that alternate in random order, so that each second of logging \
                     has its polls and its look at the processes";
 
-/// What logging costs them.
+/// What logging costs the requests.
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     let [[rate, used]] = compare(context, [("demo: requests, logging on / off", Setting::Logged, NOTE)]);
     vec![rate.bar(Bar::AtLeast(0.98)), used]
 }
 
-/// Of what that is made up, what of it no log in the kernel could do without, and how well this measures.
+/// What these costs consist of, which part of them every log in the kernel would have, and how well this method
+/// measures.
 pub(crate) fn floor_rows(context: &mut Context<'_>) -> Vec<Row> {
     let compared = [
         (
@@ -98,10 +100,10 @@ pub(crate) fn floor_rows(context: &mut Context<'_>) -> Vec<Row> {
     compare(context, compared).into_iter().flatten().collect()
 }
 
-/// A name, what is compared with nothing, and how to read it.
+/// A name, the setting that is compared with [`Setting::Nothing`], and how to read the row.
 type Compared = (&'static str, Setting, &'static str);
 
-/// For each, a row of requests in a second and one of what a request takes.
+/// For each setting, a row of requests a second and one of the processor time of a request.
 fn compare<const N: usize>(context: &mut Context<'_>, compared: [Compared; N]) -> [[Row; 2]; N] {
     context.progress.begin(compared[0].0, 1);
     let found = measure(context, &compared.map(|(_, setting, _)| setting));
@@ -124,12 +126,12 @@ fn compare<const N: usize>(context: &mut Context<'_>, compared: [Compared; N]) -
     })
 }
 
-/// What was found of one setting.
+/// What was measured with one setting.
 #[derive(Clone)]
 struct Found {
-    /// Requests in a second.
+    /// The quotients of requests a second.
     rates: Pairs,
-    /// The quotients of what a request takes, pair by pair.
+    /// The quotients of a request's processor time, pair by pair.
     used: Vec<f64>,
     /// See [`Requests::placement`].
     placement: &'static str,
@@ -148,7 +150,7 @@ fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<Found>, Re
         settings.len(),
         || !context.is_cancelled(),
         |nth| {
-            // The first is what all others are compared with.
+            // Number 0 is the setting that all others are compared with.
             let setting = if nth == 0 { Setting::Nothing } else { settings[nth - 1] };
             let piece = requests.piece(setting)?;
             pieces[nth].push(piece);
@@ -161,13 +163,14 @@ fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<Found>, Re
         .zip(&pieces[1..])
         .map(|(rates, pieces)| {
             let quotients = used_ns(pieces).into_iter().zip(&without).map(|(with, without)| with / without);
-            // A whole second without an answer says nothing about what one takes.
+            // A stretch without any answered request says nothing about the time of one: its quotient is not finite.
             Found { rates, used: quotients.filter(|quotient| quotient.is_finite()).collect(), placement }
         })
         .collect())
 }
 
-/// What a request took, stretch by stretch, also in pieces in which none was answered.
+/// Nanoseconds of processor time for each request, stretch by stretch. Time of pieces without an answered request
+/// counts, too.
 fn used_ns(pieces: &[Piece]) -> Vec<f64> {
     pieces.chunks_exact(PIECES).map(used_ns_in).collect()
 }

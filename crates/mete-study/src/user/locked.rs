@@ -1,4 +1,4 @@
-//! The handler for where restartable sequences are missing: one locked instruction a row.
+//! The handler for systems without restartable sequences: one locked instruction for each row.
 
 use mete_log::clock::UserClock;
 use mete_log::{Plan, Record, Region, Shape, handler};
@@ -26,7 +26,7 @@ impl Log {
         Ok(Log { region })
     }
 
-    /// Logs so many rows.
+    /// Logs `times` rows.
     #[inline(never)]
     pub fn rows(&self, times: u64) {
         let area = self.region.area(0);

@@ -1,4 +1,4 @@
-//! User space: a probe off, a probe on, and what else there is for the same purpose.
+//! User space: a probe that is off, a probe that is on, and other facilities for the same purpose.
 
 mod locked;
 pub(crate) mod loops;
@@ -25,9 +25,9 @@ pub(crate) use parallel::rows as parallel_rows;
 
 /// Passes of one repetition of a loop whose body takes some nanoseconds: about a millisecond.
 const PASSES: u64 = 50_000;
-/// Fewer where every event stays in memory, at 32 bytes each.
+/// Fewer passes where every event stays in memory, at 32 bytes each.
 const KEPT_PASSES: u64 = 10_000;
-/// The work that a row is added to.
+/// The duration of the work that a row is added to.
 const WORK_NS: f64 = 20.0;
 
 /// A probe, a row and its peers, on one processor.
@@ -91,7 +91,7 @@ fn disabled(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
     ]
 }
 
-/// What is compared with a row.
+/// The variants that are compared with a row, and the row itself.
 #[derive(Clone, Copy, PartialEq)]
 enum Cost {
     Nothing,

@@ -1,4 +1,4 @@
-//! All processors logging at once: does one disturb another (LOG-9; thesis §5.2.1, figure 5.3)?
+//! All processors log at once: does one processor disturb another (LOG-9; thesis §5.2.1, figure 5.3)?
 
 use std::sync::Barrier;
 use std::thread;
@@ -12,12 +12,12 @@ use crate::reason::Reason;
 use crate::report::{Bar, Row};
 use crate::statistics::median;
 
-/// Passes of a piece, and pieces of a repetition, of which the median counts: most pieces are
-/// undisturbed, and the threads' beginnings and ends do not matter.
+/// Passes of a piece. A repetition has several pieces, and their median counts: most pieces are undisturbed, and the
+/// beginnings and ends of the threads do not matter.
 const PASSES: u64 = 30_000;
-/// See [`PASSES`].
+/// Pieces of a repetition: see [`PASSES`].
 const PIECES: u64 = 15;
-/// Passes before them, which are not timed.
+/// Passes before the first piece, which are not timed.
 const WARM_UP: u64 = 20_000;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -59,7 +59,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     ]
 }
 
-/// What the processors do to each other without any log.
+/// How much the processors disturb each other without any log.
 fn floor(clock: &Result<Vec<f64>, Reason>) -> String {
     let median = clock.as_ref().ok().and_then(|ratios| median(ratios));
     median.map_or(String::new(), |median| {
@@ -80,7 +80,7 @@ fn measure(context: &mut Context<'_>, scheduler: &mut Scheduler, processors: &[u
     })
 }
 
-/// Nanoseconds a pass, averaged over the processors (thesis §5.2.1: "averaged over the processors").
+/// Nanoseconds for a pass, averaged over the processors (thesis §5.2.1: "averaged over the processors").
 fn mean_cost(processors: &[usize], variant: Variant) -> f64 {
     let run = match variant.what {
         What::Nothing => loops::nothing,
@@ -107,7 +107,7 @@ fn on_all(processors: &[usize], run: fn(u64)) -> Vec<f64> {
     })
 }
 
-/// The loop on this processor, from when all threads are ready.
+/// The median of a pass's time on this processor, measured once all threads are ready.
 fn on_one(processor: usize, run: fn(u64), barrier: &Barrier) -> Option<f64> {
     // Where the thread may not run on this processor it runs elsewhere, which shows in the numbers.
     let _ = processor::pin(processor);

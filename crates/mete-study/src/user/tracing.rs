@@ -1,5 +1,5 @@
-//! The peer that most Rust programs have: `tracing`, with a subscriber that does as little as a log
-//! of numbers can do, storing the fields and a time stamp into a ring.
+//! The peer that most Rust programs use: `tracing`. Its subscriber does as little as a log of numbers can do: it
+//! stores the fields and a time stamp into a ring.
 
 use std::cell::Cell;
 
@@ -70,7 +70,7 @@ pub fn with_ring<T>(run: impl FnOnce() -> T) -> T {
     ::tracing::dispatcher::with_default(&Dispatch::new(Ring), run)
 }
 
-/// So many events.
+/// Logs `times` events.
 #[inline(never)]
 pub fn events(times: u64) {
     for at in 0..times {

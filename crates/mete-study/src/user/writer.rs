@@ -1,4 +1,4 @@
-//! A thread that logs all the time, for whoever reads meanwhile.
+//! A thread that logs all the time, for measurements of a reader that runs meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,15 +8,15 @@ use super::loops;
 use crate::processor;
 use crate::reason::Reason;
 
-/// Passes between two looks at whether to stop.
+/// Passes between two checks whether to stop.
 const PASSES: u64 = 1_000;
 
-/// How fast it logs.
+/// How fast a [`Writer`] logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// As fast as the probe allows.
     FullSpeed,
-    /// A row, then so many turns of [`loops::Work::Latency`].
+    /// A row after each piece of this number of turns of [`loops::Work::Latency`].
     Turns(u64),
 }
 
@@ -28,11 +28,10 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins, and returns when it has passed the probe for the first time.
+    /// Starts the thread, and returns when the thread has passed the probe for the first time.
     ///
     /// # Errors
-    ///
-    /// If there is no thread.
+    /// If the thread cannot be started.
     pub fn begin(processor: usize, pace: Pace) -> Result<Writer, Reason> {
         let (is_done, passed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (stop, count) = (Arc::clone(&is_done), Arc::clone(&passed));
@@ -51,7 +50,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Ends it and says how often it passed the probe.
+    /// Ends the thread and returns how often it passed the probe.
     pub fn end(mut self) -> u64 {
         self.join();
         self.passed.load(Ordering::Relaxed)
@@ -59,12 +58,12 @@ impl Writer {
 
     fn join(&mut self) {
         self.is_done.store(true, Ordering::Relaxed);
-        // Err: it panicked, and there is nothing left to stop.
+        // Err means that the thread panicked; then there is nothing left to stop.
         drop(self.thread.take().map(JoinHandle::join));
     }
 }
 
-/// [`PASSES`] rows.
+/// Logs [`PASSES`] rows.
 fn write(pace: Pace) {
     match pace {
         Pace::FullSpeed => loops::row(PASSES),
