@@ -1,4 +1,4 @@
-//! Reading in place: how fast, and how often it has to begin again (LOG-10).
+//! Reading in place: how fast it is, and how often it has to begin again (LOG-10).
 
 use std::hint::black_box;
 use std::ptr;
@@ -17,15 +17,15 @@ use crate::user::scheduler::{Logging, ROWS, Scheduler};
 use crate::user::timed;
 use crate::user::writer::{Pace, Writer};
 
-/// Bytes that a repetition goes over at least, so that it can be timed.
+/// The least number of bytes that a repetition goes over, so that it can be timed.
 const REPETITION_BYTES: u64 = 1 << 20;
-/// Words copied at once by the memcpy that works in pieces, as the reader does.
+/// Words that the memcpy in pieces copies at once: as many as the reader.
 const PIECE_WORDS: usize = 512;
 const ROW_BYTES: u64 = 32;
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     let [l2, l3] = Machine::here().caches;
-    // Unknown caches are taken as common ones.
+    // Caches of unknown size count as caches of a usual size.
     let (l2, l3) = (if l2 == 0 { 1 << 20 } else { l2 }, if l3 == 0 { 32 << 20 } else { l3 });
     let sizes = [("in L2", l2 / 8), ("in L3", (l3 / 4).max(l2 * 2)), ("beyond L3", (l3 * 2).min(128 << 20))];
     let mut rows = Vec::new();
@@ -83,7 +83,7 @@ fn bandwidth(context: &mut Context<'_>, place: &str, bytes: u64) -> Vec<Row> {
     ]
 }
 
-/// A log file full of rows, and room for a copy of it.
+/// A full log file, and room for a copy of it.
 struct Full {
     region: Region,
     start: Cursor,
@@ -108,7 +108,7 @@ impl Full {
         Ok(Full { region, start, copy: vec![1; (bytes / 8) as usize] })
     }
 
-    /// Nanoseconds a byte.
+    /// Nanoseconds for a byte.
     fn measure(&mut self, how: How) -> Result<f64, Reason> {
         let bytes = self.copy.len() as u64 * 8;
         let times = (REPETITION_BYTES / bytes).max(1);
@@ -128,7 +128,7 @@ impl Full {
         }
     }
 
-    /// Goes over the file once; says over how many bytes.
+    /// Goes over the file once. Returns the number of bytes.
     fn once(&mut self, how: How) -> Result<u64, Reason> {
         match how {
             How::Memcpy => Ok(self.memcpy()),
@@ -154,7 +154,7 @@ impl Full {
 
     fn memcpy(&mut self) -> u64 {
         let from = self.region.area(0).row_words(0, self.copy.len());
-        // SAFETY: both have `from.len()` words at least, and nobody writes the file any more.
+        // SAFETY: both have at least `from.len()` words, and no thread writes to the file any more.
         unsafe { ptr::copy_nonoverlapping(from.as_ptr().cast(), self.copy.as_mut_ptr(), from.len()) };
         black_box(&mut self.copy);
         from.len() as u64 * 8
@@ -164,7 +164,7 @@ impl Full {
         let mut piece = [0u64; PIECE_WORDS];
         let from = self.region.area(0).row_words(0, self.copy.len());
         for words in from.as_chunks::<PIECE_WORDS>().0 {
-            // SAFETY: as above; a chunk has as many words as the piece.
+            // SAFETY: as in `memcpy`. A chunk has as many words as the piece.
             unsafe { ptr::copy_nonoverlapping(words.as_ptr().cast(), piece.as_mut_ptr(), PIECE_WORDS) };
             black_box(&mut piece);
         }
@@ -172,9 +172,9 @@ impl Full {
     }
 }
 
-/// How often the reader goes over a file while it is written at full speed. It has no loop that
-/// begins again; what can be observed is that it never hands out more rows than the file has, and
-/// that read and overwritten rows add up to those written.
+/// How often the reader goes over a file while a thread writes it at full speed. The reader has no loop that begins
+/// again. What can be observed is that it never hands out more rows than the file has, and that the rows read and
+/// overwritten add up to the rows written.
 fn passes(context: &mut Context<'_>) -> Row {
     const NAME: &str = "reader: passes, writer at full speed";
     let row = |samples| Row::new(NAME, "passes", samples).bar_of_each(Bar::AtMost(1.0));

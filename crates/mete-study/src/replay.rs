@@ -1,4 +1,4 @@
-//! A trace of the scheduler's schema as a recorded schedule, which `mete replay` does again under other policies.
+//! A trace of the scheduler's schema as a recorded schedule, which `mete replay` runs again under other policies.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,16 +8,15 @@ use mete_sim::replay::{Event, Pid, Recording, Seen as Running};
 use crate::reason::Reason;
 use crate::trace::{Names, Next, Recorded, Seen};
 
-/// What a schedule consists of (KLogger §9).
+/// The events of which a schedule consists (KLogger §9).
 const EVENTS: [&str; 5] = ["SCHEDIN", "SCHEDOUT", "TRY_TO_WAKEUP", "ADD_TO_RUNQ", "FORK"];
-/// States that nobody comes back from: `EXIT_DEAD` and `EXIT_ZOMBIE` of the kernel's `sched.h`.
+/// Task states without return: `EXIT_DEAD` and `EXIT_ZOMBIE` of the kernel's `sched.h`.
 const ENDED: i64 = 0x10 | 0x20;
 
 /// Reads a trace that `mete record --schema scheduler` has made.
 ///
 /// # Errors
-///
-/// If there is no trace, its schema has not these events, or nobody left a processor in it.
+/// If there is no trace, its schema lacks one of these events, or no process leaves a processor in it.
 pub fn recorded_schedule(directory: &Path) -> Result<Recording, Reason> {
     let recorded = Recorded::open(directory)?;
     recorded.needs("scheduler", &EVENTS)?;
@@ -39,9 +38,9 @@ fn events(recorded: &Recorded) -> Vec<Event> {
 #[derive(Default)]
 struct Schedule {
     names: Names,
-    /// Who has left each processor, for whom nobody has come yet.
+    /// For each processor, the process that has left it, until the next one's event.
     left: HashMap<u32, Left>,
-    /// Who has made whom, until that one is woken for the first time.
+    /// The parent of each process that was made but has not been woken yet.
     parents: HashMap<Pid, Pid>,
     events: Vec<Event>,
 }
@@ -79,7 +78,8 @@ impl Schedule {
         }
     }
 
-    /// Both events come from one program, so that one without the other stands beside a loss.
+    /// One BPF program logs both events of a switch. One event without the other means that events were lost between
+    /// them.
     fn switch(&mut self, seen: &Seen<'_>) {
         let Some(left) = self.left.remove(&seen.processor) else { return };
         let next = pid(seen, "pid");
@@ -123,7 +123,7 @@ fn pid(seen: &Seen<'_>, field: &str) -> Pid {
     Pid::try_from(seen.number(field)).unwrap_or(0)
 }
 
-/// As the kernel counts.
+/// The priority in the kernel's own numbers.
 fn priority(seen: &Seen<'_>) -> Option<i32> {
     i32::try_from(seen.number("priority")).ok()
 }

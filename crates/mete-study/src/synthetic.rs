@@ -1,5 +1,5 @@
-//! A trace of any size, of events as the shipped scheduler schema has them: for measuring what reads it. The same
-//! arguments give the same bytes but for what the description says of the machine.
+//! A trace of any size, with events of the shipped scheduler schema. It serves to measure readers of traces. The same
+//! arguments give the same bytes, except for the description of the machine.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// One processor's part.
+/// One processor's part of the trace.
 struct Part {
     builder: Builder,
     sink: FileSink,
@@ -74,7 +74,7 @@ fn pair(low: u64, high: u64) -> u64 {
     low | high << 32
 }
 
-/// A switch and a wake-up, five events: in the layouts of the shipped schema, fields by alignment.
+/// A switch and a wake-up, at most five events, in the layouts of the shipped schema, which order fields by alignment.
 fn switch(
     part: &mut Part,
     random: &mut Random,
@@ -124,11 +124,10 @@ fn describe(directory: &Path, processors: u32, end_ns: u64) -> Result<(), Reason
     description.write(directory).map_err(Reason::from_error)
 }
 
-/// Writes a trace of at least so many events, on so many processors, into a directory that is not there yet.
+/// Writes a trace of about `events` events on `processors` processors into a directory that does not exist yet.
 ///
 /// # Errors
-///
-/// What the file system says.
+/// The error of the file system.
 pub fn write_trace(directory: &Path, events: u64, processors: u32) -> Result<(), Reason> {
     std::fs::create_dir(directory)?;
     let mut latest = BEGIN_NS + 1;

@@ -1,4 +1,4 @@
-//! What a row costs at two tracepoints beside its peers, all as differences against nothing
+//! What a row costs at two tracepoints, beside its peers. All costs are differences against a tracepoint with nothing
 //! attached.
 
 use mete_kernel::bench::{Bench, BenchPoint, BenchProgram, EVENT};
@@ -16,20 +16,20 @@ use crate::statistics::median;
 use crate::traffic::{Echo, Partner, SlowEntry, system_calls};
 use crate::user::timed;
 
-/// System calls of one piece, and round trips, of two switches each: less than the time for which
-/// somebody else gets the processor, so that most pieces are undisturbed.
+/// System calls of one piece; the other kind of piece has round trips, of two switches each. A piece takes less time
+/// than other tasks usually get the processor for, so most pieces are undisturbed.
 const CALLS: u64 = 2_000;
-/// See [`CALLS`].
+/// Round trips of one piece: see [`CALLS`].
 const TRIPS: u64 = 100;
-/// Pieces of one repetition, of which the median counts: attaching takes longer than a piece.
+/// Pieces of one repetition. Their median counts. There are several because attaching takes longer than a piece.
 const PIECES: u64 = 15;
-/// Rows of the log file, 32 KiB.
+/// Rows of the log file, which has 32 KiB.
 const ROWS: u32 = 1024;
 
-/// What is attached.
+/// What is attached to the tracepoint.
 #[derive(Clone, Copy, PartialEq)]
 enum Attached {
-    /// Nothing, not even what [`SlowEntry`] adds.
+    /// Nothing, and system calls do not take the slow path of [`SlowEntry`].
     Untouched,
     Nothing,
     Program(BenchProgram),
@@ -39,7 +39,7 @@ enum Attached {
     Perf,
 }
 
-/// Where, and what makes it happen.
+/// A tracepoint that is measured.
 struct Point {
     point: BenchPoint,
     label: &'static str,
@@ -63,7 +63,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     }
 }
 
-/// All that the measurements need.
+/// The programs, tools and traffic that the measurements need.
 struct Stage {
     bench: Bench,
     generated: Result<Generated, Reason>,
@@ -88,7 +88,7 @@ impl Stage {
     fn rows(&mut self, context: &mut Context<'_>, at: &Point) -> Vec<Row> {
         use Attached::{Ftrace, Nothing, Perf, Program, Untouched};
         let is_switch = at.point == BenchPoint::Switch;
-        // A variant that only one of the points has.
+        // A variant that only one of the tracepoints has.
         let special = if is_switch { Attached::Row(Stamp::RunQueue) } else { Untouched };
         let variants = [
             special,
@@ -114,7 +114,7 @@ impl Stage {
         if attached == Attached::Untouched {
             return Stage::traffic_of(&mut self.echo, at);
         }
-        // Its own failure is said once, by the note: then the way to the tracepoint is measured, too.
+        // If this fails, the costs contain the path to the tracepoint, too. The note of the first row says so once.
         let _slow = (at.point == BenchPoint::SystemCall).then(SlowEntry::begin);
         match attached {
             Attached::Untouched | Attached::Nothing => Stage::traffic_of(&mut self.echo, at),
@@ -140,7 +140,7 @@ impl Stage {
         }
     }
 
-    /// The whole handler; fails if not every occurrence became a row.
+    /// The cost with the whole handler attached. It fails if not every occurrence became a row.
     fn measure_row(&mut self, at: &Point, stamp: Stamp) -> Result<f64, Reason> {
         let mut plan = Plan::new(Shape::KERNEL);
         let file = plan.file(FileSpec { entries: Entries::ALL, stamp, add: false, rows: ROWS })?;
@@ -152,15 +152,15 @@ impl Stage {
         let cost = Stage::traffic_of(&mut self.echo, at)?;
         let rows = ring::written(&area.register(file).index) - before;
         let expected = expected(at);
-        // Other tasks of the processor add some; none may be missing, but for a trip or two that
-        // needed no switch because somebody else ran in between.
+        // Other tasks on the processor add some rows. None may be missing, except those of one or two round trips
+        // that needed no switch because another task ran in between.
         if rows + expected / 50 < expected {
             return Err(Reason::new(format!("{rows} rows were written where {expected} were expected")));
         }
         Ok(cost)
     }
 
-    /// Nanoseconds a system call, or a switch with all that belongs to it.
+    /// Nanoseconds for a system call, or for a switch with its share of the message that causes it.
     fn traffic_of(echo: &mut Echo, at: &Point) -> Result<f64, Reason> {
         let pieces: Result<Vec<f64>, Reason> = (0..PIECES).map(|_| Stage::piece(echo, at)).collect();
         median(&pieces?).ok_or_else(|| Reason::new("no piece was measured"))
@@ -177,7 +177,7 @@ impl Stage {
     }
 }
 
-/// Events of one repetition.
+/// The number of events of one repetition.
 fn expected(at: &Point) -> u64 {
     PIECES * if at.point == BenchPoint::Switch { 2 * TRIPS } else { CALLS }
 }
@@ -201,7 +201,7 @@ impl Costs<'_> {
         self.row(what, "ratio", self.samples.ratio(over, under, Attached::Nothing)).bar(bar)
     }
 
-    /// A peer's cost in rows of ours.
+    /// A peer's cost, as a multiple of the cost of our row.
     fn peer(&self, what: &str, variant: Attached, limit: f64) -> Row {
         // No row can cost less than dispatch and clock, so no row can reach a greater quotient than this.
         let floor = self.samples.ratio(variant, Attached::Program(BenchProgram::Clock), Attached::Nothing);
@@ -250,7 +250,7 @@ fn peer_rows(costs: &Costs<'_>) -> [Row; 7] {
     ]
 }
 
-/// What everything is compared with.
+/// The row of the cost that all others are compared with.
 fn base(at: &Point, samples: &Samples<Attached>) -> Row {
     let row =
         Row::new(format!("kernel, {}: nothing attached", at.label), "ns", samples.of(Attached::Nothing));

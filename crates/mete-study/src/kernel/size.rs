@@ -1,4 +1,4 @@
-//! How many bytes an event of the scheduler takes on the disk, ours and perf's.
+//! How many bytes an event of the scheduler takes on the disk, in our traces and in perf's.
 
 use std::fs;
 use std::process::Stdio;
@@ -15,9 +15,9 @@ use crate::report::{Bar, Row};
 use crate::scratch::Scratch;
 use crate::trace::{Next, Session};
 
-/// Enough that what a file begins with does not count.
+/// Enough messages to make the headers of files negligible.
 const MESSAGES: u32 = 20_000;
-/// perf reads its own file slowly.
+/// The longest time for perf, which reads its own file slowly.
 const LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, PartialEq)]

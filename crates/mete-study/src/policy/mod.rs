@@ -1,4 +1,4 @@
-//! What decisions of the policies cost, and how fast simulations are (VTRR-4, VTRR-5).
+//! What decisions of the policies cost, and how fast simulations run (VTRR-4, VTRR-5).
 
 pub(crate) mod drive;
 mod heap;
@@ -16,9 +16,9 @@ use crate::reason::Reason;
 use crate::report::{Bar, Row};
 use crate::study::simulated_decisions_a_second;
 
-/// Where the sorted queues are compared with a bare one.
+/// The number of clients with which the sorted queues are compared with a bare heap.
 const SORTED: u32 = 10_000;
-/// Clients of the usual decision.
+/// The usual number of clients.
 const USUAL: u32 = 100;
 /// Quanta of one sample of the simulated machine.
 const QUANTA: u64 = 100_000;

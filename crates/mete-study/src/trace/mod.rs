@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Session ── end ──▶ Recorded ──▶ Seen, in order of time ──▶ Run, Span, Wait ──▶ a study's numbers
-//!   (kernel, flush     (a trace's     (one event)               (what lies between two events)
+//!   (kernel, flush     (a trace's     (one event)               (the time between two events)
 //!    threads)           directory)
 //! ```
 

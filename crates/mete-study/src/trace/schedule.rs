@@ -1,4 +1,4 @@
-//! Who had a processor from when to when: an effective quantum of the paper's (§9.1) each.
+//! Which process had a processor from when to when. Each such run is an effective quantum of the paper (§9.1).
 
 use std::collections::HashMap;
 
@@ -7,53 +7,53 @@ use super::{Next, Seen};
 /// A process on a processor, from SCHEDIN to SCHEDOUT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The process; 0 if the processor was idle.
+    /// The process id; 0 if the processor was idle.
     pub pid: i32,
     /// Which processor.
     pub processor: u32,
-    /// When it got it.
+    /// When the process got the processor.
     pub from_ns: u64,
-    /// When it left it.
+    /// When the process left the processor.
     pub to_ns: u64,
-    /// How long the recorder's own threads had it in between.
+    /// How long the recorder's own threads had the processor in between.
     pub own_ns: u64,
-    /// Whether it was made to leave: it could have gone on.
+    /// Whether the process was preempted: it could have gone on.
     pub is_preempted: bool,
 }
 
 impl Run {
-    /// How long it ran.
+    /// How long the process ran.
     pub fn ns(&self) -> u64 {
         self.to_ns.saturating_sub(self.from_ns).saturating_sub(self.own_ns)
     }
 }
 
-/// Pairs the events of each processor. What began before the trace or ended behind it, and what a gap lies in, is
-/// no run: its length is not known. A run that nobody but the recorder interrupts goes on behind that, as if there
-/// were no recorder.
+/// Pairs the events of each processor. A run that began before the trace, ended after it or has a gap in it is left
+/// out, because its length is not known. A run that only the recorder interrupts goes on afterwards, as if there were
+/// no recorder.
 #[derive(Debug, Default)]
 pub struct Runs {
-    /// The recorder's process, if it is known.
+    /// The id of the recorder's process, if it is known.
     own: Option<i32>,
     processors: HashMap<u32, Processor>,
 }
 
-/// What is known of a processor.
+/// The state of a processor, as far as it is known.
 #[derive(Debug, Default)]
 struct Processor {
     running: Option<Run>,
-    /// Made to leave: over, unless the recorder was in between.
+    /// A run that ended by preemption. It is over, unless only the recorder takes its place for a while.
     left: Option<Run>,
     is_own: bool,
 }
 
 impl Runs {
-    /// The runs of a recording that this process makes.
+    /// Pairs the events of a recording that this process makes.
     pub fn of_own_recording() -> Runs {
         Runs { own: i32::try_from(std::process::id()).ok(), processors: HashMap::new() }
     }
 
-    /// Takes what comes next; answers with the run that is over now.
+    /// Takes the next item of the trace. Returns the run that is over now, if there is one.
     pub fn next(&mut self, next: &Next<'_>) -> Option<Run> {
         match next {
             Next::Lost { processor } => self.processors.remove(processor).and(None),
@@ -88,7 +88,7 @@ impl Runs {
         if of.is_own {
             return None;
         }
-        // Another one leaves than came only where something is missing.
+        // If another process leaves than the one that came, events are missing in between.
         let run = of.running.take().filter(|run| run.pid == seen.pid("pid"))?;
         let run = Run { to_ns: seen.time_ns, is_preempted: seen.number("state") == 0, ..run };
         if run.is_preempted {

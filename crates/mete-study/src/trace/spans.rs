@@ -1,10 +1,10 @@
-//! From when to when a processor served an interrupt (KLogger paper, §10).
+//! The spans of time in which a processor served an interrupt (KLogger paper, §10).
 
 use std::collections::HashMap;
 
 use super::Next;
 
-/// What kind of interrupt.
+/// The kinds of interrupts, by what causes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// The processor's own timer.
@@ -18,10 +18,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Kind; 4] = [Kind::Timer, Kind::Device, Kind::Soft, Kind::Processor];
 
-    /// In words, of many.
+    /// The name of the kind, in the plural.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Timer => "timer interrupts",
@@ -31,7 +31,7 @@ impl Kind {
         }
     }
 
-    /// The kind of an event, and whether it is its beginning.
+    /// The kind of interrupt that an event belongs to, and whether the event is its beginning.
     fn of(event: &str) -> Option<(Kind, bool)> {
         Some(match event {
             "TIMER_ENTRY" => (Kind::Timer, true),
@@ -62,13 +62,13 @@ pub const EVENTS: [&str; 8] = [
 /// One interrupt, from its beginning to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// What kind.
+    /// The kind of interrupt.
     pub kind: Kind,
     /// Which processor.
     pub processor: u32,
     /// When it began.
     pub from_ns: u64,
-    /// When it was done.
+    /// When it ended.
     pub to_ns: u64,
 }
 
@@ -79,7 +79,7 @@ impl Span {
     }
 }
 
-/// Pairs beginnings and ends; one interrupt may lie within another one, but on one processor none within one of its
+/// Pairs beginnings and ends. On one processor, an interrupt may lie within another one, but not within one of its
 /// own kind.
 #[derive(Debug, Default)]
 pub struct Spans {
@@ -87,7 +87,7 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// Takes what comes next; answers with the interrupt that it ends.
+    /// Takes the next item of the trace. Returns the interrupt that it ends, if it ends one.
     pub fn next(&mut self, next: &Next<'_>) -> Option<Span> {
         let seen = match next {
             Next::Lost { processor } => return self.open.remove(processor).and(None),
@@ -96,13 +96,13 @@ impl Spans {
         let (kind, is_begin) = Kind::of(seen.name())?;
         let open = self.open.entry(seen.processor).or_default();
         if is_begin {
-            // The end of an unfinished one was missed, as where recording begins: only an end that has lost its own
-            // beginning could be taken for it.
+            // An open interrupt of the same kind has lost its end, as can happen where recording begins. It must go,
+            // because it could only be paired with an end that belongs to another beginning.
             open.retain(|(of, _)| *of != kind);
             open.push((kind, seen.time_ns));
             return None;
         }
-        // Whatever lies inside and has no end was missed.
+        // An interrupt that began inside of this one and is still open has lost its end.
         let at = open.iter().rposition(|(of, _)| *of == kind)?;
         let from_ns = open[at].1;
         open.truncate(at);
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use crate::trace::written::Written;
 
-    /// The interrupts of a trace with these events of one processor, 100 ns apart from 100 on.
+    /// The interrupts of a trace with these events on one processor, the first at 100 ns and 100 ns apart.
     fn spans_of(names: &[&str]) -> Vec<Span> {
         let mut written = Written::new("interrupt", 1);
         for (nth, name) in names.iter().enumerate() {

@@ -1,30 +1,30 @@
-//! For how long somebody waited for a lock of the kernel (KLogger paper, §8).
+//! How long tasks waited for locks of the kernel (KLogger paper, §8).
 
 use std::collections::HashMap;
 
 use super::Next;
 
-/// How one waits, in the paper's words; who waits for a lock that puts it to sleep uses no processor meanwhile.
+/// How a task waits, in the paper's words. A task that sleeps while it waits uses no processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum How {
-    /// SPIN: the processor turns in a loop.
+    /// SPIN: the processor runs a loop.
     Spinning,
     /// READ or WRITE: the task sleeps.
     Sleeping,
 }
 
-/// One wait, or the part of one that was spent in one way.
+/// A wait, or the part of a wait that was spent in one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// The lock's address.
     pub lock: u64,
-    /// How.
+    /// How the task waited.
     pub how: How,
     /// The kernel's own word for the kind of lock.
     pub flags: u32,
-    /// For how long.
+    /// How long the task waited.
     pub ns: u64,
-    /// Until when.
+    /// When the wait ended.
     pub to_ns: u64,
 }
 
@@ -37,7 +37,8 @@ pub struct Waits {
     open: HashMap<Key, Open>,
 }
 
-/// A task waits for a lock once; the idle tasks share one number, but not a processor.
+/// Process id, processor and lock. A task waits for a lock only once at a time. The processor tells idle tasks apart,
+/// which share the id 0; for other tasks it is 0, because they can migrate.
 type Key = (i32, u32, u64);
 
 #[derive(Clone, Copy, Debug)]
@@ -48,10 +49,10 @@ struct Open {
 }
 
 impl Waits {
-    /// Takes what comes next; answers with the wait, or the part of one, that is over.
+    /// Takes the next item of the trace. Returns the wait, or the part of a wait, that is over.
     pub fn next(&mut self, next: &Next<'_>) -> Option<Wait> {
         let seen = match next {
-            // Nobody knows whose end was lost.
+            // The lost event may be the end of any wait.
             Next::Lost { .. } => {
                 self.open.clear();
                 return None;
@@ -68,7 +69,7 @@ impl Waits {
         let key = (pid, if pid == 0 { seen.processor } else { 0 }, lock);
         let ended = self.open.remove(&key);
         if let Some(how) = how {
-            // A mutex begins twice: spinning first, and then to sleep.
+            // A wait for a mutex begins twice: the task spins first, and then goes to sleep.
             self.open.insert(key, Open { how, flags: seen.number("flags") as u32, since_ns: seen.time_ns });
         }
         let Open { how, flags, since_ns } = ended?;
