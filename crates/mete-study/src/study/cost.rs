@@ -17,7 +17,7 @@ use crate::user::loops::ROW;
 use crate::user::scheduler::{Logging, Scheduler};
 use crate::user::timed;
 
-/// Round trips of one piece, and pieces of one repetition, of which the median counts.
+/// Round trips of one piece; then the pieces of one repetition, whose median counts.
 const TRIPS: u64 = 100;
 const PIECES: usize = 9;
 /// The thesis' log file for these measurements: 512 bytes, 16 rows of five entries.
@@ -26,13 +26,13 @@ const ROWS: u32 = 16;
 /// The thesis' configurations, and one of ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Setting {
-    /// No probe in the code, no program attached.
+    /// There is no probe in the code, and no program is attached.
     Native,
-    /// A probe that is off; a program that is not attached.
+    /// The probe in the code is off; or the program is loaded, but not attached.
     Disabled,
-    /// On, but the pair is routed to no file.
+    /// Logging is on, but the pair of domain and event is routed to no file.
     RoutedNowhere,
-    /// On, with so many entries.
+    /// Logging is on, with this number of entries.
     On(Logging),
 }
 
@@ -60,7 +60,7 @@ impl Setting {
     }
 }
 
-/// Who logs.
+/// What logs the message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Source {
     /// A probe in the program, around the system calls that pass the message.
@@ -93,9 +93,9 @@ pub(super) const PARTNERS: [Partner; 2] = [Partner::OtherAddressSpace, Partner::
 pub(super) struct Line {
     pub source: Source,
     pub partner: Partner,
-    /// Of [`Setting::Native`] all of it, of the others what they add.
+    /// The whole time for [`Setting::Native`]; for the others the time that they add.
     pub ns: Vec<Option<f64>>,
-    /// Which of the whole times are noisy, of what they add both.
+    /// Whether the times are noisy. An added time is noisy if one of the two times behind it is.
     pub is_noisy: Vec<bool>,
 }
 
@@ -165,7 +165,7 @@ fn line_rows(name: &str, samples: &Samples<Setting>) -> Vec<Row> {
     std::iter::once(native).chain(added).collect()
 }
 
-/// What logs, as one of the settings asks; ends with the value.
+/// The logging of one setting, which ends when this is dropped.
 pub(super) enum On<'a> {
     Nothing,
     Program { _running: Running, _bench: &'a Bench },
@@ -188,7 +188,7 @@ impl Stage {
         }
     }
 
-    /// Has it log as the setting asks, until the value is dropped or set anew.
+    /// Switches logging to a setting, until the returned value is dropped or another setting is chosen.
     pub(super) fn set(&mut self, setting: Setting) -> Result<On<'_>, Reason> {
         match self.source {
             Source::Probes => {
@@ -225,7 +225,7 @@ fn attach(bench: &Bench, setting: Setting) -> Result<On<'_>, Reason> {
     Ok(On::Program { _running: running, _bench: bench })
 }
 
-/// Two tasks on one processor that pass a message to and fro.
+/// Two tasks on one processor that send a message back and forth.
 struct Pair {
     echo: Echo,
     _batch: Batch,
@@ -240,8 +240,8 @@ impl Pair {
     }
 }
 
-/// The median of some short pieces, of which most are undisturbed. A round trip is two messages, and
-/// one row each.
+/// The median of some short pieces, most of which are undisturbed. A round trip consists of two messages, with one
+/// row each.
 pub(super) fn ns_a_message(echo: &mut Echo, source: Source, setting: Setting) -> Result<f64, Reason> {
     let is_probed = source == Source::Probes && setting != Setting::Native;
     let run = if is_probed { probed_trips } else { trips_without_probe };

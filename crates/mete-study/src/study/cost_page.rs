@@ -12,8 +12,8 @@ use crate::traffic::Partner;
 use crate::user::scheduler::Logging;
 use mete_plot::{self as plot, Axis, short};
 
-/// The thesis' figure 5.2, in cycles of a 2.2 GHz Xeon: native, then what the others add; it has no
-/// column for what is routed nowhere.
+/// The thesis' figure 5.2, in cycles of a 2.2 GHz Xeon: the native time, then what the other settings add. It has no
+/// column for events that are routed to no file.
 const THESIS: [(Partner, [Option<f64>; 7]); 2] = [
     (
         Partner::OtherAddressSpace,
@@ -65,13 +65,13 @@ fn added(lines: &[Line]) -> String {
     )
 }
 
-/// From the rows as they are kept.
+/// The plot from the rows as they are kept in the study's folder.
 pub(super) fn added_of(rows: &Medians) -> String {
     let lines = Source::ALL.iter().flat_map(|&source| PARTNERS.map(|partner| kept(rows, source, partner)));
     added(&lines.collect::<Vec<_>>())
 }
 
-/// A line of the table from the rows as they are kept, which do not say what was noisy.
+/// A line of the table from the rows as they are kept. They do not say which times were noisy.
 fn kept(rows: &Medians, source: Source, partner: Partner) -> Line {
     let ns = Setting::ALL.iter().map(|setting| {
         let name = format!("{}, {}: {}", source.name(), partner_name(partner), setting.name());
@@ -132,7 +132,7 @@ fn row(text: &mut String, name: &str, values: &[Option<f64>]) {
     let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
 }
 
-/// The first column is what the others are parts of.
+/// Each value in percent of the first one; the first column stays empty.
 fn percents(values: &[Option<f64>]) -> Vec<Option<f64>> {
     let whole = values.first().copied().flatten();
     std::iter::once(None).chain(values.iter().skip(1).map(|value| Some(100.0 * (*value)? / whole?))).collect()
@@ -143,7 +143,7 @@ fn value(lines: &[Line], source: Source, partner: Partner, setting: Setting) -> 
     line.ns.get(place(setting)?).copied().flatten()
 }
 
-/// Whether any of these times across address spaces is noisy.
+/// Whether one of these times across address spaces is noisy.
 fn are_noisy(lines: &[Line], source: Source, settings: &[Setting]) -> bool {
     let mut own =
         lines.iter().filter(|line| line.source == source && line.partner == Partner::OtherAddressSpace);
@@ -158,8 +158,8 @@ fn place(setting: Setting) -> Option<usize> {
     Setting::ALL.iter().position(|known| *known == setting)
 }
 
-/// The two statements of figure 5.2, across address spaces, rows from the kernel as in the thesis. What a
-/// disabled event costs is less than the noise: up to a fiftieth of a message counts as nothing.
+/// The two statements of figure 5.2, across address spaces, with rows from the kernel as in the thesis. The cost of a
+/// disabled event is less than the noise, so up to a fiftieth of a message's time counts as nothing.
 pub(super) fn compared_figures(lines: &[Line], is_complete: bool) -> Vec<Figure> {
     const OFF: (&str, &str) =
         ("LOG thesis, figure 5.2, disabled", "an event that is off costs 2 and -1 cycles");
@@ -249,7 +249,7 @@ fn compared(lines: &[Line], figures: &[PerProcessor]) -> String {
     )
 }
 
-/// Figure 5.3 in a sentence: what five entries add on each processor, all of them busy.
+/// Figure 5.3 in a sentence: what five entries add on each processor while all processors are busy.
 fn scaling(lines: &[Line], figures: &[PerProcessor]) -> String {
     let Some(figure) = figures.first() else { return String::new() };
     let of = |wanted| figure.ns.iter().find(|(setting, _)| *setting == wanted).map(|(_, ns)| ns);

@@ -13,7 +13,7 @@ use crate::report::{Report, Row};
 use crate::statistics::median;
 use crate::traffic::{Echo, Partner};
 
-/// One of the figure's plots: nanoseconds a message, by setting and processor.
+/// One of the figure's plots: nanoseconds for a message, by setting and processor.
 pub(super) struct PerProcessor {
     pub source: Source,
     pub partner: Partner,
@@ -21,10 +21,10 @@ pub(super) struct PerProcessor {
     pub ns: Vec<(Setting, Vec<f64>)>,
 }
 
-/// Samples of one setting, by processor.
+/// The samples of one setting, by processor.
 type Samples = Vec<Vec<f64>>;
 
-/// Measures one plot and reports its rows; `None` if not even the native path could be measured.
+/// Measures one plot and reports its rows. The answer is `None` if not even the native path could be measured.
 pub(super) fn measure(
     report: &mut Report,
     stage: &mut Stage,
@@ -59,7 +59,7 @@ fn note(all: &mut [(Setting, Samples)], setting: Setting, costs: &[f64]) {
     samples.zip(costs).for_each(|(samples, cost)| samples.push(*cost));
 }
 
-/// Nanoseconds a message of a pair on this processor, once all processors' pairs are warm.
+/// Nanoseconds for a message of a pair on this processor, once all processors' pairs are warm.
 fn on_one(
     processor: usize,
     partner: Partner,
@@ -81,7 +81,7 @@ fn rows(name: &str, setting: Setting, processors: &[usize], samples: &mut Sample
         .iter()
         .zip(samples)
         .map(|(processor, samples)| {
-            // The first round does not count, as with all other samples.
+            // The first round does not count, as for all other samples.
             if !samples.is_empty() {
                 samples.remove(0);
             }
@@ -91,7 +91,7 @@ fn rows(name: &str, setting: Setting, processors: &[usize], samples: &mut Sample
         .collect()
 }
 
-/// Nanoseconds a message on each of the processors, all busy with pairs of their own.
+/// Nanoseconds for a message on each of the processors, while each is busy with a pair of its own.
 fn on_all(
     processors: &[usize],
     partner: Partner,

@@ -9,7 +9,7 @@ use crate::figure::Figure;
 use crate::report::Report;
 use mete_plot::{self as plot, Axis, Series, short};
 
-/// The size that the text speaks of: the largest at which the thesis measured its second scheme.
+/// The size that the text is about: the largest one at which the thesis measured its second scheme.
 const SPOKEN_OF: u64 = 2048;
 
 pub(super) fn files(report: &Report, points: &[Point]) -> Vec<(String, String)> {
@@ -24,14 +24,14 @@ pub(super) fn files(report: &Report, points: &[Point]) -> Vec<(String, String)> 
     ]
 }
 
-/// What figures 5.4 and 5.5 say, at the thesis' pace.
+/// The statements of figures 5.4 and 5.5, for a writer at the thesis' pace.
 pub(super) fn compared_figures(points: &[Point], is_complete: bool) -> Vec<Figure> {
     const CLEARING: (&str, &str) = ("LOG thesis, figure 5.4", "clearing the flags, two trials at most");
     const RESTART: (&str, &str) =
         ("LOG thesis, figure 5.5", "without clearing, the reader starves above 2048 bytes");
     let of =
         |scheme| points.iter().filter(move |point| point.scheme == scheme && point.load == Load::ThesisPace);
-    // Of a part of the sizes, neither says where the limit is.
+    // Without all sizes, neither reader's results show where the limit is.
     if points.is_empty() || !is_complete {
         let why = missing(is_complete);
         return [CLEARING, RESTART].map(|(figure, paper)| Figure::missing(figure, paper, why)).into();
@@ -46,7 +46,7 @@ pub(super) fn compared_figures(points: &[Point], is_complete: bool) -> Vec<Figur
     ]
 }
 
-/// How many analyses needed how many trials: the thesis' distributions as data.
+/// The number of analyses for each number of trials: the thesis' distributions as data.
 fn distribution(report: &Report, points: &[Point]) -> String {
     let mut text = format!("# {}\n# {}\n", report.title, report.machine.line());
     text.push_str("reader,load,bytes,trials,analyses\n");

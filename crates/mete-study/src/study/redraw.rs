@@ -1,11 +1,12 @@
-//! Pictures of measured studies drawn again from the data that is kept beside them: measuring again would be another
-//! result. Simulated ones are simulated again.
+//! Draws the pictures of measured studies again from the data that is kept beside them, because measuring again would
+//! give another result. Simulated studies are simulated again instead.
 
 use super::klogger::{loggers_plot, noise_plots};
 use super::{cost_page, vtrr_cost_page};
 use mete_plot::Series;
 
-/// The pictures of a study's folder by file name, from its files. Those whose data is not kept are not among them.
+/// The pictures of a study's folder by file name, drawn from its files. Pictures whose data is not kept are not among
+/// them.
 #[must_use]
 pub fn redraw(folder: &str, file: impl Fn(&str) -> Option<String>) -> Vec<(String, String)> {
     let rows = || Some(Medians::of(&file(&format!("{folder}.csv"))?));
@@ -23,11 +24,12 @@ pub fn redraw(folder: &str, file: impl Fn(&str) -> Option<String>) -> Vec<(Strin
     }
 }
 
-/// What pictures need of rows: name, and median with the first and the third quartile where there is one.
+/// The parts of rows that pictures need: the name, and the median with the first and the third quartile where there
+/// is one.
 pub(super) struct Medians(Vec<(String, Option<[f64; 3]>)>);
 
 impl Medians {
-    /// From the comma-separated values of a report.
+    /// Reads the comma-separated values of a report.
     fn of(text: &str) -> Medians {
         let lines = text.lines().filter(|line| !line.starts_with('#')).skip(1);
         let rows =
@@ -35,7 +37,7 @@ impl Medians {
         Medians(rows.collect())
     }
 
-    /// Of a row.
+    /// The median and the quartiles of a row.
     pub(super) fn find(&self, name: &str) -> Option<[f64; 3]> {
         self.0.iter().find(|(known, _)| known == name)?.1
     }

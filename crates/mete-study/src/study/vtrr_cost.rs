@@ -11,17 +11,17 @@ use crate::progress::Progress;
 use crate::report::{Report, Row};
 use crate::statistics::Summary;
 
-/// The paper's range first, then on to a million.
+/// The numbers of clients: the paper's range first, then up to a million.
 pub(super) const CLIENTS: [u32; 14] =
     [1, 2, 5, 10, 20, 50, 100, 200, 300, 400, 1_000, 10_000, 100_000, 1_000_000];
 
-/// One policy with so many clients.
+/// The result of one policy with one number of clients.
 pub(super) struct Point {
     pub policy: &'static str,
     pub clients: u32,
-    /// Of a decision.
+    /// The cost of a decision.
     pub ns: Option<f64>,
-    /// The first and the third quartile of that.
+    /// The first and the third quartile of the cost.
     pub quartiles: Option<(f64, f64)>,
     pub is_noisy: bool,
 }
@@ -46,12 +46,12 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
     Study { folder: "vtrr-cost", report, figures, files }
 }
 
-/// What a row is called.
+/// The name of a row.
 pub(super) fn row_name(policy: &str, clients: u32) -> String {
     format!("{policy}, {clients} {}", plural(clients))
 }
 
-/// A row for each policy, all of them in turn, and whether it is noisy.
+/// Measures all policies in turn. The answer has a row for each policy, and whether it is noisy.
 fn measured(
     clients: u32,
     options: StudyOptions,
@@ -85,13 +85,13 @@ pub(super) fn range(points: &[Point], policy: &str, least: u32, most: u32) -> Op
     Some((summary.min, summary.max))
 }
 
-/// Whether any of a policy's costs from `least` to `most` clients is noisy.
+/// Whether one of a policy's costs from `least` to `most` clients is noisy.
 pub(super) fn noise(points: &[Point], policy: &str, least: u32, most: u32) -> bool {
     let own = points.iter().filter(|point| point.policy == policy);
     own.filter(|point| (least..=most).contains(&point.clients)).any(|point| point.is_noisy)
 }
 
-/// A policy's cost with so many clients.
+/// A policy's cost with this number of clients.
 pub(super) fn cost(points: &[Point], policy: &str, clients: u32) -> Option<f64> {
     points.iter().find(|point| point.policy == policy && point.clients == clients)?.ns
 }

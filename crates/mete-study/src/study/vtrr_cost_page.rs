@@ -10,12 +10,12 @@ use crate::figure::{self, Figure};
 use crate::report::Report;
 use mete_plot::{self as plot, Axis, Series, short};
 
-/// Where the paper's figure ends.
+/// The greatest number of clients in the paper's figure.
 const PAPERS_MOST: u32 = 400;
 const MOST: u32 = CLIENTS[CLIENTS.len() - 1];
-/// The paper's schedulers by our names: Linux 2.2, WFQ over a list, WFQ over a heap, VTRR.
+/// Our names for the paper's schedulers: Linux 2.2, WFQ over a list, WFQ over a heap, VTRR.
 const PAPERS: [&str; 4] = ["goodness", "wfq-linear", "wfq", "vtrr"];
-/// What the page's table shows of the clients.
+/// The numbers of clients in the page's table.
 pub(super) const SHOWN: [u32; 7] = [1, 10, 100, 400, 10_000, 100_000, 1_000_000];
 
 pub(super) fn files(report: &Report, figures: &[Figure], points: &[Point]) -> Vec<(String, String)> {
@@ -32,7 +32,7 @@ fn plots(points: &[Point]) -> Vec<(String, String)> {
     ]
 }
 
-/// From the rows as they are kept.
+/// The plots from the rows as they are kept in the study's folder.
 pub(super) fn plots_of(rows: &Medians) -> Vec<(String, String)> {
     let all = CLIENTS.iter().flat_map(|&clients| CATALOG.iter().map(move |entry| (entry.name, clients)));
     plots(
@@ -55,7 +55,7 @@ fn plot(points: &[Point], policies: &[&str], most: u32, is_logarithmic: bool) ->
     let (series, quartiles): (Vec<_>, Vec<_>) = policies.iter().map(of).unzip();
     let (title, x) = ("What a decision costs", "number of clients");
     let axis = |label: &str| Axis { label: label.into(), is_logarithmic };
-    // Of eighteen lines the beams would be a thicket.
+    // With eighteen lines, quartiles at each point would hide the lines.
     if policies.len() > PAPERS.len() {
         return plot::lines(title, &axis(x), &axis("ns, median"), &series);
     }
@@ -87,7 +87,8 @@ fn are_noisy(points: &[Point], policies: &[&str], clients: &[u32]) -> bool {
     policies.iter().any(|policy| clients.iter().any(|&clients| noise(points, policy, clients, clients)))
 }
 
-/// From 100 to 400 clients four times the cost, of which a part is the same for any number.
+/// A linear search takes four times as long with 400 clients as with 100. A part of a decision's cost is the same for
+/// any number.
 fn linear(points: &[Point]) -> Figure {
     let paper = "the overhead of Linux and of WFQ over a list grows in proportion to the clients";
     let growth = |policy| Some(cost(points, policy, PAPERS_MOST)? / cost(points, policy, 100)?);
@@ -164,7 +165,7 @@ fn compared(points: &[Point]) -> String {
             .map_or_else(|| "(not measured)".into(), |ns| format!("{} ns", short(ns)))
     };
     let [few, many] = [100, PAPERS_MOST].map(|clients| cost(points, "wfq-linear", clients));
-    // The slope: what does not grow with the clients cancels out.
+    // The difference contains only the cost that grows with the clients.
     let each = few.zip(many).map(|(few, many)| (many - few) / f64::from(PAPERS_MOST - 100));
     format!(
         "The paper measured inside a kernel of its day: its numbers were not at hand, and would not compare. \
@@ -204,7 +205,7 @@ mod tests {
     use super::*;
     use crate::figure::Verdict;
 
-    /// Costs that grow as the paper says; those that `is_noisy` names cannot be told.
+    /// Costs that grow as the paper says. Those for which `is_noisy` holds allow no verdict.
     fn points(is_noisy: impl Fn(&str, u32) -> bool) -> Vec<Point> {
         let ns = |policy: &str, clients: u32| match policy {
             "goodness" | "wfq-linear" => 20.0 + f64::from(clients),

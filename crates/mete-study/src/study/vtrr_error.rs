@@ -13,16 +13,16 @@ use crate::progress::{Progress, step_on};
 use crate::reason::Reason;
 use crate::report::{Report, Row};
 
-/// The surfaces' grid: ours, as the numbers in the paper's figures were not at hand.
+/// The grid of the surfaces. It is ours, because the numbers behind the paper's figures were not available.
 pub(super) const CLIENTS: [u32; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 pub(super) const TOTALS: [u32; 8] = [2048, 4096, 6144, 8192, 10_240, 12_288, 14_336, 16_384];
 /// Random share assignments of a point: the paper's "hundreds of thousands" over all of its points.
 const ASSIGNMENTS: u32 = 2_000;
 const QUICK_ASSIGNMENTS: u32 = 8;
-/// Where every policy is tried, and with how many assignments: some are slow.
+/// The points at which every policy is tried. They have fewer assignments, because some policies are slow.
 pub(super) const CHOSEN: [Point; 2] = [Point { clients: 10, total: 512 }, Point { clients: 50, total: 4096 }];
 const CHOSEN_ASSIGNMENTS: u32 = 200;
-/// Assignments of one job: small enough to balance the processors.
+/// Assignments of one job: few enough to balance the load of the processors.
 const BLOCK: u32 = 20;
 const SEED: u64 = 2001;
 
@@ -33,24 +33,24 @@ struct Subject {
     run: fn(&Experiment, Range<u32>) -> Result<Tally, QuantaError>,
 }
 
-/// The three of the paper's figures, compiled into the loop that drives them.
+/// The three policies of the paper's figures. Each is compiled into the loop that drives it.
 const PAPERS: [Subject; 3] = [
     Subject { name: "vtrr", run: |at, which| at.run(which, Vtrr::new) },
     Subject { name: "wrr", run: |at, which| at.run(which, WeightedRoundRobin::new) },
     Subject { name: "wfq", run: |at, which| at.run(which, Wfq::new) },
 ];
 
-/// What came out for one policy at one point.
+/// The results of one policy at one point.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     pub policy: &'static str,
     pub point: Point,
-    /// Over the assignments.
+    /// The lowest error of each assignment, over the assignments.
     pub lowest: Estimate,
     pub highest: Estimate,
-    /// Of all assignments.
+    /// The lowest and the highest error of all assignments.
     pub worst: (f64, f64),
-    /// Assignments whose schedule did not repeat after a scheduling cycle.
+    /// The number of assignments whose schedule did not repeat after a scheduling cycle.
     pub uneven: u64,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
     Study { folder: "vtrr-error", report, figures, files }
 }
 
-/// How fast the surfaces are simulated here: a few assignments of every point.
+/// How fast the surfaces are simulated here, measured with a few assignments of every point.
 pub(crate) fn simulated_decisions_a_second() -> Result<f64, Reason> {
     const ASSIGNMENTS: u32 = 5;
     let jobs = surface_jobs(ASSIGNMENTS);
@@ -91,7 +91,7 @@ pub(crate) fn simulated_decisions_a_second() -> Result<f64, Reason> {
 /// Runs some assignments under one policy.
 type Run = dyn Fn(&Experiment, Range<u32>) -> Result<Tally, QuantaError> + Sync;
 
-/// A policy at a point.
+/// A policy to try at a point.
 struct Job {
     policy: &'static str,
     run: Box<Run>,
@@ -100,7 +100,7 @@ struct Job {
 }
 
 impl Job {
-    /// Tries these of the point's assignments.
+    /// Tries this range of the point's assignments.
     fn run(&self, which: Range<u32>) -> Result<Tally, QuantaError> {
         (self.run)(&Experiment { point: self.point, cycles: 1, seed: SEED }, which)
     }
@@ -134,7 +134,7 @@ struct Found {
     decisions: u64,
 }
 
-/// All jobs on all processors, in blocks of assignments.
+/// Runs all jobs on all processors, in blocks of assignments.
 fn tried(jobs: &[Job], progress: &mut dyn Progress) -> Result<Found, Reason> {
     let blocks: Vec<_> = jobs
         .iter()
@@ -179,7 +179,7 @@ fn cell(policy: &'static str, point: Point, tally: &Tally) -> Option<Cell> {
     })
 }
 
-/// A policy's surfaces as two rows: the samples are the points.
+/// The surfaces of each policy as two rows, whose samples are the points.
 fn rows(cells: &[Cell]) -> Vec<Row> {
     PAPERS
         .iter()

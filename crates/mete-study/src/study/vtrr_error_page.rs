@@ -91,7 +91,7 @@ fn find<'a>(cells: &'a [Cell], policy: &str, point: Point) -> Option<&'a Cell> {
     cells.iter().find(|cell| cell.policy == policy && cell.point == point)
 }
 
-/// How many orders of magnitude are several: nearer to two than to one.
+/// The least number of orders of magnitude that counts as several: it is nearer to two than to one.
 const ORDERS: f64 = 1.5;
 
 /// The extremes of a policy's mean errors over all points, as the paper gives them.
@@ -139,7 +139,7 @@ pub(super) fn figures(surfaces: &[Cell], others: &[Cell]) -> Vec<Figure> {
     figures
 }
 
-/// WFQ's bound on the side of falling behind.
+/// The bound of WFQ for a client that falls behind.
 fn never_behind(surfaces: &[Cell]) -> Figure {
     let own = surfaces.iter().filter(|cell| cell.policy == "wfq");
     let lowest = own.map(|cell| cell.worst.0).fold(0.0, f64::min);
@@ -147,7 +147,7 @@ fn never_behind(surfaces: &[Cell]) -> Figure {
     Figure::new("VTRR §2.3, WFQ's bound", paper, format!("{} TU at worst", short(lowest)), lowest >= -1.0)
 }
 
-/// The paper simulated WF²Q without showing it.
+/// The statement on WF²Q, which the paper simulated without a figure.
 fn bounded(others: &[Cell]) -> Option<Figure> {
     let of = |policy| find(others, policy, CHOSEN[1]);
     let (wf2q, wfq) = (of("wf2q+")?, of("wfq")?);

@@ -1,4 +1,4 @@
-//! Schedules seen from near: who ran when (VTRR paper, §5.3).
+//! Schedules in detail: which client ran when (VTRR paper, §5.3).
 
 use mete_policy::{Share, by_name};
 use mete_sim::quanta::{Outcome, QUANTUM_NS, Shares, Turn, watch};
@@ -10,9 +10,9 @@ use crate::report::{Report, Row};
 
 /// The paper's five clients.
 pub(super) const SHARES: [u32; 5] = [1, 2, 3, 4, 5];
-/// The paper's three schedulers; the one of Linux 2.2 is called goodness here.
+/// The paper's three schedulers. The scheduler of Linux 2.2 has the name goodness here.
 pub(super) const POLICIES: [&str; 3] = ["goodness", "wfq", "vtrr"];
-/// Scheduling cycles that are looked at: three seconds.
+/// The number of scheduling cycles that are simulated, which take three seconds.
 const CYCLES: u32 = 20;
 
 /// One policy's schedule.
@@ -72,7 +72,7 @@ pub(super) fn milliseconds(ns: u64) -> f64 {
 }
 
 impl Seen {
-    /// A client's turns, with its neighbouring ones joined.
+    /// A client's turns. Turns that follow each other at once are joined.
     pub(super) fn stretches(&self, client: usize) -> Vec<(u64, u64)> {
         let mut stretches: Vec<(u64, u64)> = Vec::new();
         for turn in self.turns.iter().filter(|turn| turn.client as usize == client) {
@@ -85,12 +85,12 @@ impl Seen {
         stretches
     }
 
-    /// How long a client waited, each time.
+    /// The times that a client waited from one turn to the next.
     fn waits_ns(&self, client: usize) -> Vec<u64> {
         self.stretches(client).windows(2).map(|pair| pair[1].0 - pair[0].1).collect()
     }
 
-    /// The longest that a client waited.
+    /// The longest time that a client waited.
     pub(super) fn longest_wait_ns(&self, client: usize) -> u64 {
         self.waits_ns(client).into_iter().max().unwrap_or(0)
     }
@@ -100,7 +100,7 @@ impl Seen {
         self.stretches(client).into_iter().map(|(from, to)| to - from).sum()
     }
 
-    /// After how many quanta the order of clients begins again; `None` if it does not in half of the time.
+    /// The number of quanta after which the order of clients repeats; `None` if it does not within half of the time.
     pub(super) fn period(&self) -> Option<usize> {
         let quanta: Vec<u32> = self.turns.iter().flat_map(quanta).collect();
         (1..=quanta.len() / 2)

@@ -9,7 +9,7 @@ use crate::figure::{self, Figure};
 use crate::report::Report;
 use mete_plot::{self as plot, Lane, Span, short};
 
-/// What the pictures show, from the beginning of the schedule.
+/// The time that the pictures show, from the beginning of the schedule.
 const SHOWN_MS: f64 = 450.0;
 const CYCLE: u64 = sum(SHARES) as u64;
 
@@ -117,7 +117,8 @@ fn pattern((name, paper): (&str, &str), schedules: [&Seen; 2]) -> Figure {
     )
 }
 
-/// Linux's value is larger than both of the others', which differ less from each other.
+/// The statement that the value under Linux is larger than the values of both others, which differ less from each
+/// other.
 fn evenness(
     (name, paper): (&str, &str),
     schedules: [&Seen; 3],

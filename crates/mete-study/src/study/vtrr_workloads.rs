@@ -8,17 +8,17 @@ use crate::progress::Progress;
 use crate::reason::Reason;
 use crate::report::{Report, Row};
 
-/// The paper's three schedulers; the one of Linux 2.2 is called goodness here.
+/// The paper's three schedulers. The scheduler of Linux 2.2 has the name goodness here.
 pub(super) const POLICIES: [&str; 3] = ["goodness", "wfq", "vtrr"];
 
 /// A workload of the paper.
 pub(super) struct Workload {
-    /// Its scenario's name.
+    /// The name of its scenario.
     pub name: &'static str,
     text: &'static str,
-    /// What a client gets done.
+    /// The unit of a client's work.
     pub unit: &'static str,
-    /// How its figure is called in the paper.
+    /// The paper's name for its figure.
     pub figure: &'static str,
 }
 
@@ -37,29 +37,29 @@ pub(super) const WORKLOADS: [Workload; 2] = [
     },
 ];
 
-/// One workload under one policy.
+/// The result of one workload under one policy.
 pub(super) struct Ran {
     pub workload: &'static Workload,
     pub policy: &'static str,
     pub clients: Vec<Client>,
 }
 
-/// What one client got done.
+/// The work of one client.
 pub(super) struct Client {
     pub name: String,
     pub share: u32,
-    /// When each unit of its work was done.
+    /// When each unit of the client's work was done.
     pub done_ns: Vec<Nanoseconds>,
 }
 
 impl Client {
-    /// From one unit to the next, in milliseconds.
+    /// The times from one unit to the next, in milliseconds.
     pub(super) fn intervals_ms(&self) -> Vec<f64> {
         self.done_ns.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6).collect()
     }
 
-    /// The jitter of its work: the standard deviation of the time from one unit to the next. Simulated
-    /// times have no outliers that a measurement could be to blame for.
+    /// The jitter of the work: the standard deviation of the time from one unit to the next. It is meaningful here,
+    /// because simulated times have no outliers by disturbed measurements.
     fn jitter_ms(&self) -> f64 {
         let intervals = self.intervals_ms();
         let count = intervals.len().max(1) as f64;
@@ -69,7 +69,7 @@ impl Client {
 }
 
 impl Ran {
-    /// The jitter of its clients, on average.
+    /// The average jitter of the clients.
     pub(super) fn jitter_ms(&self) -> f64 {
         self.clients.iter().map(Client::jitter_ms).sum::<f64>() / self.clients.len().max(1) as f64
     }
@@ -118,7 +118,7 @@ fn run(workload: &'static Workload, policy: &'static str) -> Result<Ran, Reason>
     })
 }
 
-/// Keeps when each client got something done.
+/// Keeps when each client has done a unit of work.
 struct Dones(Vec<Vec<Nanoseconds>>);
 
 impl Recorder for Dones {

@@ -7,7 +7,7 @@ use crate::figure::{self, Figure};
 use crate::report::Report;
 use mete_plot::{self as plot, Axis, Series, short};
 
-/// What the plots show, from the beginning.
+/// The time that the plots show, from the beginning.
 const SHOWN_MS: f64 = 1500.0;
 
 pub(super) fn files(report: &Report, figures: &[Figure], found: &[Ran]) -> Vec<(String, String)> {
@@ -37,7 +37,7 @@ fn csv(report: &Report, found: &[Ran]) -> String {
     text
 }
 
-/// What each client has got done over time.
+/// The work that each client has done, over time.
 fn plot(ran: &Ran) -> String {
     let series: Vec<_> = ran.clients.iter().map(done).collect();
     let axis = |label: &str| Axis { label: label.into(), is_logarithmic: false };
@@ -59,7 +59,7 @@ pub(super) fn figures(found: &[Ran]) -> Vec<Figure> {
     WORKLOADS.iter().flat_map(|workload| [proportions(found, workload), evenness(found, workload)]).collect()
 }
 
-/// What was done in all, against shares.
+/// All work that was done, against shares.
 fn proportions(found: &[Ran], workload: &Workload) -> Figure {
     let name = format!("VTRR §5.4, {}, coarse", workload.figure);
     let paper = "WFQ and VTRR give each client what its share says";
@@ -71,12 +71,12 @@ fn proportions(found: &[Ran], workload: &Workload) -> Figure {
     Figure::new(name, paper, ours, wfq.max(vtrr) <= 2.0)
 }
 
-/// How far the client that is furthest off is from its share of all that was done, in percent of it.
+/// The greatest distance of a client from its share of all work, in percent of it.
 fn off(ran: &Ran) -> f64 {
     dues(ran).map(|(client, due)| 100.0 * (client.done_ns.len() as f64 / due - 1.0).abs()).fold(0.0, f64::max)
 }
 
-/// The paper speaks of bursts and of jitter.
+/// The paper's statements on bursts and on jitter.
 fn evenness(found: &[Ran], workload: &Workload) -> Figure {
     let name = format!("VTRR §5.4, {}", workload.figure);
     let paper = "Linux works in bursts, which is jitter; WFQ and VTRR have less of it and are far more alike";
@@ -132,12 +132,12 @@ fn compared(found: &[Ran]) -> String {
     )
 }
 
-/// How far the client that is furthest off is from its share of all that was done, in units of work.
+/// The greatest distance of a client from its share of all work, in units of work.
 fn off_by(ran: &Ran) -> f64 {
     dues(ran).map(|(client, due)| (client.done_ns.len() as f64 - due).abs()).fold(0.0, f64::max)
 }
 
-/// Clients, and their shares of all that was done.
+/// The clients, and the part of all work that their shares entitle them to.
 fn dues(ran: &Ran) -> impl Iterator<Item = (&Client, f64)> {
     let all: usize = ran.clients.iter().map(|client| client.done_ns.len()).sum();
     let shares: u32 = ran.clients.iter().map(|client| client.share).sum();
