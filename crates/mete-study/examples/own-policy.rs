@@ -1,10 +1,9 @@
-//! A scheduling policy of one's own, beside others. From the root of the repository:
+//! A scheduling policy of your own, beside others. From the root of the repository:
 //!
 //! ```text
 //! cargo run --release -p mete-study --example own-policy
 //! ```
-//!
-//! The policy below picks whoever is furthest behind its share. It is all that a policy needs to be.
+//! The policy below picks the client that is furthest behind its share. It is all that a policy needs.
 
 use mete_policy::{
     ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop,
@@ -61,7 +60,7 @@ impl Policy for FurthestBehind {
     }
 }
 
-/// All clients always ready: errors, and a picture of who runs when.
+/// With all clients always ready: the errors, and a picture of which client runs when.
 fn beside() -> Result<(), Box<dyn std::error::Error>> {
     let mut beside = Beside::new(&[5, 3, 2, 1], 2)?;
     beside.with(FurthestBehind::new)?;

@@ -23,34 +23,34 @@ use crate::trace::{How, LOCKING, Recorded, Session, Symbols, Wait, Waits};
 
 /// The paper's degrees of parallelism.
 const PARALLEL: [usize; 6] = [1, 2, 4, 8, 16, 32];
-/// How long each is watched, and in a quick run.
+/// How long each degree is watched, then the same for a quick run.
 const WATCHED: [Duration; 2] = [Duration::from_millis(1_000), Duration::from_millis(300)];
-/// So long it is watched what others use before something starts.
+/// How long the use by other programs is watched before a load starts.
 const BEFORE: Duration = Duration::from_millis(200);
-/// In so many parts: the least number of samples from which the ends of the interval of a median are not their least and their
-/// greatest is nine.
+/// The number of parts of that time. With nine samples or more, the interval of a median does not end with the least
+/// and the greatest sample.
 const PARTS: u32 = 10;
-/// What starts is given so long before it is watched.
+/// How long a load runs before it is watched.
 const WARM: Duration = Duration::from_millis(200);
-/// For how long this thread goes before others.
+/// The longest time for which this thread has a real-time priority.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Locks that a table names.
+/// The number of locks that a table names.
 const SHOWN: usize = 8;
 
-/// What was waited for while something ran.
+/// The waits for locks while a load ran.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Waited {
     /// Percent of all processors' time that was spent spinning.
     pub spinning: f64,
-    /// The same in each of some parts of the time, which say how sure that is; none of a whole trace.
+    /// The same for each part of the time, which shows how sure the value is. Empty for a recorded trace.
     pub parts: Vec<f64>,
     /// Waits a second, spinning or not.
     pub waits: f64,
-    /// By lock, the spinning ones: percent of all processors' time.
+    /// Percent of all processors' time that was spent spinning, by lock.
     pub by_lock: BTreeMap<String, f64>,
-    /// Nanoseconds of each wait that spun.
+    /// The nanoseconds of each wait that spun.
     pub spun_ns: Vec<f64>,
-    /// Percent of all processors' time that others used just before it started.
+    /// Percent of all processors' time that other programs used just before the load started.
     pub others: f64,
     /// Events that the trace has lost.
     pub lost: u64,
@@ -62,7 +62,7 @@ pub(super) struct Curve {
     pub points: Vec<(usize, Waited)>,
 }
 
-/// Something that runs until it is dropped.
+/// A load that runs until it is dropped.
 enum Running {
     Make { _started: Started, _scratch: Scratch },
     Network { _pairs: Network },
@@ -71,7 +71,7 @@ enum Running {
 
 type Start = fn(usize) -> Result<Running, Reason>;
 
-/// The paper's three: make, Netperf, a web server.
+/// The paper's three loads: make, Netperf, a web server.
 const LOADS: [(&str, Start); 3] = [("make", make), ("network", network), ("web server", web)];
 
 fn make(jobs: usize) -> Result<Running, Reason> {
@@ -123,10 +123,11 @@ fn measure(
     symbols: &Symbols,
     progress: &dyn Progress,
 ) -> Result<Waited, Reason> {
-    // Who wakes others tens of thousands of times a second can keep a fair kernel's other sessions waiting; this
-    // thread sleeps nearly all the time. Where it may have no priority, it ends late.
+    // A load whose processes wake each other tens of thousands of times a second can make other sessions of a fair
+    // kernel wait. This thread needs the priority to end in time, and sleeps nearly always. Where it may not have the
+    // priority, the measurement ends late.
     let _urgent = Realtime::begin(LIMIT).ok();
-    // Before the load: what prepares the recording has no such priority.
+    // The recording is prepared before the load starts, because its threads have no such priority.
     let session = Session::begin("locking", &LOCKING)?;
     let others = busy(progress)?;
     let running = start(parallel)?;
@@ -140,15 +141,15 @@ fn measure(
     Ok(Waited { others, ..waited })
 }
 
-/// What is used while nothing of ours runs. Who uses the processors beside a load is not looked at: recording each
-/// switch as well would change what is measured.
+/// Percent of all processors' time that is used while no load of this study runs. The use beside a load is not
+/// measured: for that, each switch would have to be recorded, which would change the result.
 fn busy(progress: &dyn Progress) -> Result<f64, Reason> {
     let before = Busy::now()?;
     pause(BEFORE, progress);
     Ok(Busy::now()?.percent_since(before))
 }
 
-/// What somebody has recorded.
+/// The study of a recorded trace.
 pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     let recorded = Recorded::open(directory)?;
     recorded.needs("locking", &LOCKING)?;
@@ -163,7 +164,7 @@ pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     Ok(locks_page::of_trace(report))
 }
 
-/// The waits that ended in some time, and how long that is.
+/// Summarises the waits that ended in a span of time.
 fn waited(
     recorded: &Recorded,
     (when, passed): (RangeInclusive<u64>, Duration),
@@ -176,7 +177,7 @@ fn waited(
     Waited { lost: recorded.lost(), parts, ..sums(&all, passed, processors, symbols) }
 }
 
-/// Percent of all processors' time that was spent spinning, part by part of the time from then on.
+/// Percent of all processors' time that was spent spinning, for each part of the time from `from_ns` on.
 fn parts(all: &[Wait], from_ns: u64, passed: Duration, processors: usize) -> Vec<f64> {
     let part_ns = passed.as_nanos() as f64 / f64::from(PARTS);
     let mut spun_ns = [0; PARTS as usize];
@@ -208,7 +209,7 @@ fn sums(all: &[Wait], passed: Duration, processors: usize, symbols: &Symbols) ->
     }
 }
 
-/// The kernel's name for it; of locks in memory that is given out while it runs, the kind.
+/// The kernel's name for a lock. For a lock in memory that the kernel has allocated, it is the kind of the lock.
 fn name(wait: &Wait, symbols: &Symbols) -> String {
     const PER_PROCESSOR: u32 = 16;
     const MUTEX: u32 = 32;
@@ -223,7 +224,7 @@ fn name(wait: &Wait, symbols: &Symbols) -> String {
     }
 }
 
-/// The locks that were spun on longest.
+/// The locks on which tasks spun longest.
 pub(super) fn most(waited: &Waited) -> Vec<(String, f64)> {
     let mut all: Vec<_> = waited.by_lock.iter().map(|(name, percent)| (name.clone(), *percent)).collect();
     all.sort_by(|one, other| other.1.total_cmp(&one.1));

@@ -18,35 +18,35 @@ use crate::study::{Study, StudyOptions};
 use crate::trace::{Names, Next, Recorded, Runs, Session, Usage};
 
 const EVENTS: [&str; 3] = ["SCHEDIN", "SCHEDOUT", "FORK"];
-/// Hogs beside the player; the paper's largest number is ten.
+/// The numbers of hogs beside the player. The paper's largest one is ten.
 const HOGS: [usize; 8] = [0, 1, 2, 3, 4, 6, 8, 10];
-/// How long each number is watched, and in a quick run.
+/// How long each number is watched, then the same for a quick run.
 const WATCHED: [Duration; 2] = [Duration::from_millis(2_400), Duration::from_millis(600)];
-/// Of somebody's trace, the processes that used the processors most.
+/// The number of processes that are shown of a recorded trace: those that used the processors most.
 const SHOWN: usize = 12;
 
-/// Who somebody is.
+/// The role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Who {
-    /// Who plays: decodes.
+    /// The process that decodes.
     Player,
-    /// Who shows what is decoded; in the paper, the X server.
+    /// The process that shows decoded frames. In the paper it is the X server.
     Display,
-    /// Who computes.
+    /// A process that only computes.
     Hog,
 }
 
-/// One number of hogs.
+/// The result with one number of hogs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
     pub hogs: usize,
-    /// Percent of all processors' time.
+    /// Percent of all processors' time, by role.
     pub share: BTreeMap<Who, f64>,
-    /// The same of everybody else on the machine.
+    /// Percent of all processors' time that all other processes of the machine used.
     pub others: f64,
-    /// Of player and display together, in a second.
+    /// Migrations a second of player and display together.
     pub migrations: f64,
-    /// Percent of all frames; `None` where the player does not say.
+    /// Percent of all frames that were lost; `None` if the player does not report it.
     pub frames_lost: Option<f64>,
     /// Events that the trace has lost.
     pub lost: u64,
@@ -60,7 +60,7 @@ pub(super) struct Curve {
 
 type Measure = fn(usize, Duration, &dyn Progress) -> Result<Point, Reason>;
 
-/// The players: our own, and a real one.
+/// The players: one of our own, and a real one.
 const PLAYERS: [(&str, Measure); 2] = [("decoder", decoder), ("ffmpeg", ffmpeg)];
 
 pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study {
@@ -115,7 +115,7 @@ fn ffmpeg(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<Point,
     if !made.success() {
         return Err(Reason::new("ffmpeg cannot make an MPEG2 clip here"));
     }
-    // Hogs have an end of their own, should nobody be left to end them.
+    // The hogs end by themselves, in case this process is gone by then.
     let start = format!(
         "n=0; while [ $n -lt {hogs} ]; do
              (ulimit -t 20; exec awk 'BEGIN {{ while (1) i++ }}') & n=$((n + 1))
@@ -130,7 +130,7 @@ fn ffmpeg(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<Point,
     Ok(point(hogs, &recorded, pids))
 }
 
-/// A process's threads play; the processes that it has started compute.
+/// The roles of a process's threads, which play, and of the processes that it has started, which compute.
 fn threads_and_children(recorded: &Recorded, pid: i32) -> HashMap<i32, Who> {
     let mut pids = HashMap::from([(pid, Who::Player)]);
     recorded.each(|next| {
@@ -158,7 +158,7 @@ fn point(hogs: usize, recorded: &Recorded, pids: HashMap<i32, Who>) -> Point {
     Point { hogs, share, others, migrations, frames_lost: None, lost: recorded.lost() }
 }
 
-/// What somebody has recorded: share and migrations of the processes that used the processors most.
+/// The study of a recorded trace: share and migrations of the processes that used the processors most.
 pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     let recorded = Recorded::open(directory)?;
     recorded.needs("scheduler", &EVENTS)?;
@@ -206,7 +206,7 @@ impl player::Frames {
 }
 
 impl Player {
-    /// The frames that should have been shown so far, and were.
+    /// The number of frames that should have been shown so far, and of those that were.
     fn frames(&self) -> player::Frames {
         let read = |word: usize| self.crew.words(1)[word].load(Ordering::Acquire);
         player::Frames { due: read(player::DUE), shown: read(player::SHOWN) }

@@ -11,11 +11,11 @@ use crate::study::{Study, missing};
 use mete_plot::{self as plot, Axis, Series, short};
 
 const FIGURE: &str = "KLogger fig. 6";
-/// Percent of frames that repeated runs differ by anyhow.
+/// Percent of frames by which repeated runs differ in any case.
 const UNSURE: f64 = 5.0;
-/// Migrations a second that they differ by: two or three in a run.
+/// Migrations a second by which repeated runs differ: two or three in a run.
 const UNSURE_MOVES: f64 = 1.0;
-/// Few hogs; and many, more than there are processors for (§9.2: 4 to 7, and 10, of four).
+/// Few hogs; then many, which are more than the processors have room for (§9.2: 4 to 7, and 10, with four processors).
 const FEW: RangeInclusive<usize> = 1..=3;
 const MANY: RangeInclusive<usize> = 6..=usize::MAX;
 
@@ -92,7 +92,8 @@ fn turns(losses: &[(usize, f64)], is_complete: bool) -> Figure {
     Figure::new(FIGURE, paper, ours, !better.is_empty())
 }
 
-/// Beside any of the larger numbers of hogs there have to be less than half as many migrations as beside the few.
+/// The statement holds if, beside each of the larger numbers of hogs, there are less than half as many migrations as
+/// beside few hogs.
 fn followed(curves: &[Curve], is_complete: bool) -> Figure {
     let paper =
         "with few hogs the scheduler moves player and display; beside many it leaves them where they are";

@@ -16,7 +16,7 @@ const FIGURE_8: &str = "KLogger fig. 8";
 const HEAD: f64 = 2.0;
 const TAIL: f64 = 98.0;
 const TAKE_NO_LONGER: &str = "percent that take no longer";
-/// What is drawn of the tail ends here, in percent.
+/// The least percentage that the plot of the tail shows.
 const LEAST: f64 = 0.015;
 
 pub(super) fn study(report: Report, noise: Option<&Noise>) -> Study {
@@ -52,7 +52,7 @@ fn files(noise: &Noise) -> Vec<(String, String)> {
     files
 }
 
-/// From the curves as they are kept: all of each, and then their ends once more and finer.
+/// The plots from the curves as they are kept: first each whole curve, then its ends once more with more points.
 pub(in crate::study) fn drawn(kept: &[Series]) -> Vec<(String, String)> {
     let (series, fine) = kept.split_at(kept.len() / 2);
     pictures(series, fine)
@@ -70,7 +70,7 @@ fn pictures(series: &[Series], fine: &[Series]) -> Vec<(String, String)> {
     };
     let longer = |of: &Series| Series {
         name: of.name.clone(),
-        // None takes longer than the longest, of which a logarithm knows nothing.
+        // No iteration takes longer than the longest one, and the logarithm of zero does not exist.
         points: of
             .points
             .iter()
@@ -94,13 +94,14 @@ fn pictures(series: &[Series], fine: &[Series]) -> Vec<(String, String)> {
     ]
 }
 
-/// The microseconds of a curve at that percentage, if it has a point there.
+/// The microseconds of a curve at that percentage, if the curve has a point there.
 fn us_at(series: &Series, percent: f64) -> Option<f64> {
-    // Percentages are computed: equal ones may differ in their last digits.
+    // Percentages are computed, so equal ones may differ in their last digits.
     series.points.iter().find(|(_, at)| (at - percent).abs() < 1e-6).map(|(us, _)| *us)
 }
 
-/// How far each is from the first, which is zero everywhere. Curves that look like one are told apart by that.
+/// The distance of each curve from the first one, which is zero everywhere. It shows the difference of curves that
+/// otherwise look like one.
 fn taken_off(series: &[Series]) -> String {
     let Some(whole) = series.first() else { return String::new() };
 
@@ -117,7 +118,7 @@ fn taken_off(series: &[Series]) -> String {
     plot::lines_on_one_another("What is taken off, by the length of an iteration", TAKE_NO_LONGER, &up, &less)
 }
 
-/// The slowest iterations more finely.
+/// The tail of a distribution, with more points than the whole curve has there.
 fn ends(name: &str, of: &Distribution) -> Series {
     let percents = (0..=200).map(|nth| TAIL + (100.0 - TAIL) * f64::from(nth) / 200.0);
     let points = percents.filter_map(|percent| Some((of.quantile(percent / 100.0)?, percent)));
@@ -174,13 +175,13 @@ fn range(noise: Option<&Noise>, why: &str) -> Figure {
     Figure::new(FIGURE_8, paper, ours, most >= 2.0 * least)
 }
 
-/// What the direct overhead may change, either way, of what it does not affect: a tenth.
+/// The range of quotients that counts as unaffected by the direct overhead: a tenth in both directions.
 const UNAFFECTED: RangeInclusive<f64> = 0.9..=1.1;
 
 fn direct(noise: Option<&Noise>, why: &str) -> Figure {
     let paper = "taking off the direct overhead of interrupts does not affect the noise";
     let spreads = noise.and_then(|noise| Some((spread(&noise.noisy)?, spread(&noise.clean)?)));
-    // Where nothing varies there is no noise to take something off.
+    // Without variation there is no noise that could be reduced.
     let Some((noisy, clean)) = spreads.filter(|(noisy, _)| *noisy > 0.0) else {
         return Figure::missing(FIGURE_8, paper, why);
     };
@@ -232,7 +233,8 @@ mod tests {
     use super::*;
     use crate::figure::Verdict::{self, Agrees, Differs, NotMeasured, TooNoisy};
 
-    /// The first two figures, where an iteration takes 1000 us or so much longer, and without interrupts so much.
+    /// The verdicts on the first two figures if iterations take 1000 us or up to `longer` us more, and without
+    /// interrupts up to `longer_clean` us more.
     fn verdicts(longer: f64, longer_clean: f64, others: f64) -> Vec<Verdict> {
         let of = |most: f64| Distribution::of(vec![1_000.0, 1_000.0 + most / 2.0, 1_000.0 + most]);
         let noise = Noise {

@@ -14,22 +14,22 @@ use crate::scratch::Scratch;
 use crate::study::{Study, StudyOptions};
 use crate::trace::{Family, Names, Recorded, Run, Runs, Session, Usage};
 
-/// What is recorded.
+/// The events that are recorded.
 const EVENTS: [&str; 5] = ["SCHEDIN", "SCHEDOUT", "FORK", "EXEC", "EXIT"];
-/// How long each program is watched, and in a quick run.
+/// How long each program is watched, then the same for a quick run.
 const WATCHED: [Duration; 2] = [Duration::from_secs(5), Duration::from_millis(1000)];
-/// Of somebody's trace, the programs that used the processors most.
+/// The number of programs that are shown of a recorded trace: those that used the processors most.
 const SHOWN: usize = 12;
 
 /// The effective quanta of one program.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Quanta {
     pub name: String,
-    /// In microseconds.
+    /// The lengths of the quanta in microseconds.
     pub us: Distribution,
-    /// How many ended because somebody else was to run.
+    /// The number of quanta that ended by preemption.
     pub preempted: usize,
-    /// Percent of all processors' time that everybody else used.
+    /// Percent of all processors' time that other processes used.
     pub others: f64,
     /// Events that the trace has lost.
     pub lost: u64,
@@ -64,7 +64,7 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
     quanta_page::study(report, &all)
 }
 
-/// What somebody has recorded: the programs that used the processors most.
+/// The study of a recorded trace: the programs that used the processors most.
 pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     let recorded = Recorded::open(directory)?;
     recorded.needs("scheduler", &EVENTS)?;
@@ -78,7 +78,7 @@ pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     Ok(quanta_page::of_trace(report, &all))
 }
 
-/// The quanta of a program and of all that it starts.
+/// Measures the quanta of a program and of all processes that it starts.
 fn watch(workload: &Workload, time: Duration, progress: &dyn Progress) -> Result<Quanta, Reason> {
     let scratch = Scratch::new()?;
     let session = Session::begin("scheduler", &EVENTS)?;
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use crate::trace::written::Written;
 
-    /// No process of any machine has such a number, and so none has a name: a program, its child and a stranger.
+    /// Process ids of a program, its child and a stranger. No machine has such ids, so no process has a name for them.
     const PROGRAM: i64 = 5_000_007;
     const CHILD: i64 = 5_000_008;
     const STRANGER: i64 = 5_000_009;

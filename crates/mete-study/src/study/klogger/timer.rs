@@ -15,22 +15,22 @@ use crate::trace::{Kind, Next, Recorded, Session, Span, Spans};
 use crate::watch::{self, Gap};
 
 const EVENTS: [&str; 4] = ["TIMER_ENTRY", "TIMER_EXIT", "SOFTIRQ_ENTRY", "SOFTIRQ_EXIT"];
-/// How long it is watched, and in a quick run.
+/// How long the timer is watched, then the same for a quick run.
 const WATCHED: [Duration; 2] = [Duration::from_secs(8), Duration::from_secs(1)];
 
-/// Gaps that each program keeps: some hypervisors make thousands of small ones in a second.
+/// The number of gaps that each program keeps. Some hypervisors cause thousands of small gaps in a second.
 const GAPS: usize = 1 << 17;
 
-/// What was found, in nanoseconds.
+/// The results, in nanoseconds.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Costs {
-    /// From the beginning to the end of the handler.
+    /// The time from the beginning to the end of the handler.
     pub handler: Distribution,
-    /// Of the soft interrupts that follow it at once.
+    /// The time of the soft interrupts that follow the handler at once.
     pub soft: Distribution,
-    /// For how long the program did not run because of one tick, recorded.
+    /// How long the program did not run because of one tick, with recording.
     pub away: Distribution,
-    /// Timer interrupts a second on a processor that is busy.
+    /// Timer interrupts a second on a busy processor.
     pub rate: f64,
     /// Events that the trace has lost.
     pub lost: u64,
@@ -45,7 +45,7 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
     timer_page::study(report, costs.as_ref().ok())
 }
 
-/// Of a trace: the handler alone, because nobody says when the programs ran.
+/// The study of a recorded trace. It has the handler alone, because a trace does not say when the programs ran.
 pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     let recorded = Recorded::open(directory)?;
     recorded.needs("interrupt", &EVENTS)?;
@@ -84,7 +84,7 @@ fn spans(recorded: &Recorded) -> Vec<Span> {
     all
 }
 
-/// When which processor went from one process to another.
+/// The processor and the time of each switch from one process to another.
 fn switches(recorded: &Recorded) -> Vec<(u32, u64)> {
     let mut all = Vec::new();
     recorded.each(|next| {
@@ -95,7 +95,7 @@ fn switches(recorded: &Recorded) -> Vec<(u32, u64)> {
     all
 }
 
-/// The gaps in which nobody else ran.
+/// The gaps in which no other process ran.
 fn undisturbed(mut watched: Vec<(u32, Vec<Gap>)>, switches: &[(u32, u64)]) -> Vec<(u32, Vec<Gap>)> {
     for (processor, gaps) in &mut watched {
         let own = switches.iter().filter(|(of, _)| of == processor);
@@ -108,7 +108,7 @@ fn undisturbed(mut watched: Vec<(u32, Vec<Gap>)>, switches: &[(u32, u64)]) -> Ve
     watched
 }
 
-/// Of the timer interrupts in gaps of the programs in which nothing else happened but soft interrupts.
+/// The costs of the timer interrupts in those gaps of the programs that contain only soft interrupts in addition.
 fn costs(spans: &[Span], watched: &[(u32, Vec<Gap>)]) -> Costs {
     let (mut handler, mut soft, mut away) = (Vec::new(), Vec::new(), Vec::new());
     for (processor, gaps) in watched {

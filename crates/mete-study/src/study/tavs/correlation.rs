@@ -1,5 +1,5 @@
-//! Whether boosts go to whom they are for: by inspection window, figure 12, and by the width of portmap
-//! counters, figure 13 (TAVS paper, §5.2).
+//! Whether boosts serve the task that they are for: by inspection window (figure 12), and by the width of portmap
+//! counters (figure 13; TAVS paper, §5.2).
 
 use mete_sim::metrics::Boosts;
 
@@ -10,20 +10,21 @@ use crate::figure::Figure;
 use mete_plot as plot;
 use mete_plot::short;
 
-/// Reads are sent at once, or at most two at a time and the others later.
+/// Reads are all sent at once; or late: at most two at a time.
 const AT_ONCE: &str = "block at once, window";
 const LATE: &str = "block late, window";
 const AT_ONCE_NC: &str = "block at once, NC";
 const LATE_NC: &str = "block late, NC";
-/// Two kernels: a priority kernel in the manner of the paper's Linux 2.6.18, and one that prefers who has used
-/// least; and both readings of what packets for several ports teach (§3.5.2, §3.5.3).
+/// The lines of figure 13. There are two kernels: a priority kernel like the paper's Linux 2.6.18, and one that
+/// prefers the task that has used the processor least. For each there are both readings of what packets for several
+/// ports teach (§3.5.2, §3.5.3).
 const BITS: &str = "network, bits";
 const SLICE_BITS: &str = "network, by driver slice, bits";
 const FAIR_BITS: &str = "network, fair kernel, bits";
 const FAIR_SLICE_BITS: &str = "network, fair kernel, by driver slice, bits";
 const NC: &str = "network, NC";
 const FAIR_NC: &str = "network, fair kernel, NC";
-/// All that the figure draws.
+/// The lines that the figure draws, each with the one without correlation.
 const LINES: [(&str, &str, &str); 4] = [
     ("priority kernel", BITS, NC),
     ("priority kernel, by driver slice", SLICE_BITS, NC),
@@ -34,7 +35,7 @@ const WINDOWS: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 const WIDTHS: [u8; 3] = [1, 2, 4];
 const BY_SLICE: &str = "policy.credit.learn_by_driver_slice=true";
 const FAIR: &str = "guest.mixed.scheduler={ fair = { latency_ms = 20, least_ms = 4 } }";
-/// What a reader reads, 16 KiB.
+/// The size of a read, 16 KiB.
 const READ_MB: f64 = 16.0 * 1024.0 / 1e6;
 
 const HIT_RATIO: Measure =
@@ -142,7 +143,7 @@ fn figures(found: &Found) -> Vec<Figure> {
     figures
 }
 
-/// What blocks do by window, where reads are sent at once and where they are sent late.
+/// A measure of the block cases by window: with reads sent at once, and with reads sent late.
 fn by_window(found: &Found, measure: &Measure) -> Option<[Vec<f64>; 2]> {
     let all = |line| -> Option<Vec<f64>> {
         WINDOWS.iter().map(|&window| found.mean(line, Some(f64::from(window)), measure)).collect()
@@ -150,7 +151,8 @@ fn by_window(found: &Found, measure: &Measure) -> Option<[Vec<f64>; 2]> {
     Some([all(AT_ONCE)?, all(LATE)?])
 }
 
-/// Figure 12, for reads that are sent late, which the paper's window is for (§3.5.1), and for others.
+/// Figure 12, for reads that are sent late, for which the paper has its window (§3.5.1), and for reads that are sent
+/// at once.
 fn windows(found: &Found) -> [Figure; 2] {
     let judge = |measure: &Measure, holds: fn(&[f64]) -> bool| {
         let [at_once, late] = by_window(found, measure)?;
@@ -181,7 +183,7 @@ fn by_width(found: &Found, line: &str, measure: &Measure) -> Option<[f64; 3]> {
     Some([at(1)?, at(2)?, at(4)?])
 }
 
-/// Figure 13, for one kernel and one reading of what is learnt from.
+/// Figure 13, for one kernel and one reading of what packets teach.
 fn widths(found: &Found, reading: &str, line: &str) -> [Figure; 3] {
     let hits = by_width(found, line, &HIT_RATIO);
     let responses = by_width(found, line, &RESPONSE);

@@ -1,5 +1,5 @@
-//! A domain that receives a stream loses computation, because the driver that it wakes preempts it, unless
-//! it keeps its place: figures 8, 9 and 15 (TAVS paper, §4.1.2, §5.3).
+//! A domain that receives a stream loses computation, because the driver that it wakes preempts it, unless the domain
+//! keeps its place in the run queue: figures 8, 9 and 15 (TAVS paper, §4.1.2, §5.3).
 
 use super::case::{Case, Outcome};
 use super::plan::{Found, Measure, Plan, claim, mean_of};
@@ -14,7 +14,7 @@ const KEEP: &str = "KeepOnRunQ";
 /// Without and with KeepOnRunQ.
 const TEXT: [&str; 2] = ["text, baseline", "text, KeepOnRunQ"];
 const IMAGE: [&str; 2] = ["image, baseline", "image, KeepOnRunQ"];
-/// The paper's 8.6 and 300 KB.
+/// The pages with their sizes in KiB: the paper's 8.6 and 300 KB.
 const PAGES: [([&str; 2], &str); 2] = [(TEXT, "8.4"), (IMAGE, "293")];
 
 const OWN: Measure = Measure {
@@ -81,7 +81,7 @@ fn case(line: &'static str, keeps: bool) -> Case {
     }
 }
 
-/// A page of so many KiB.
+/// A case in which a page of `kib` KiB is fetched.
 fn web(line: &'static str, kib: &str, keeps: bool) -> Case {
     let case = case(line, keeps);
     let size = format!("remote.web.serves.kib={kib}");

@@ -64,7 +64,7 @@ fn page(
     page
 }
 
-/// Each measure's means with their 95 % confidence intervals.
+/// The table of each measure's means with their 95 % confidence intervals.
 fn tables(measures: &[Measure], found: &Found) -> String {
     let seeds = found.0.first().map_or(0, |ran| ran.outcomes.len());
     let measures: Vec<_> =

@@ -1,4 +1,4 @@
-//! How much a mixed domain may spend boosted, PBratio: figures 11 and 20 (TAVS paper, §5.1, §5.5).
+//! PBratio, the part of its time that a mixed domain may spend boosted: figures 11 and 20 (TAVS paper, §5.1, §5.5).
 
 use super::case::{Case, Outcome};
 use super::plan::{Found, Measure, Plan, claim, mean_of};
@@ -10,10 +10,10 @@ use mete_plot::{self as plot, Series};
 const BASE: &str = "base";
 const BLOCK: &str = "block";
 const NETWORK: &str = "network";
-/// Who goes on anyway is not boosted: not the paper's rule.
+/// Cases in which a domain that would continue to run without a boost is not boosted. This is not the paper's rule.
 const SPARING: &str = "network, needless boosts skipped";
 const RATIOS: [f64; 6] = [0.0, 0.0625, 0.125, 0.25, 0.5, 1.0];
-/// The reader's files, 128 KiB.
+/// The size of the reader's files, 128 KiB.
 const FILE_MB: f64 = 128.0 * 1024.0 / 1e6;
 
 const BLOCK_THROUGHPUT: Measure = Measure {
@@ -50,7 +50,7 @@ const BOOSTS: Measure = Measure {
     of: |outcome| Some(outcome.a_second(outcome.probe.boosts.granted())),
 };
 
-/// Units of work of the watched task in a second, in the cases of a line.
+/// The units of work of the watched task in a second; `None` for cases of other lines.
 fn of_line(outcome: &Outcome, line: &str) -> Option<f64> {
     (outcome.line == line).then(|| outcome.a_second(outcome.probe.done))
 }
@@ -105,7 +105,7 @@ fn figures(found: &Found) -> Vec<Figure> {
     ]
 }
 
-/// By how much the mixed domain's processor time is off what others have, in percent, where that is most.
+/// The greatest difference between the mixed domain's processor time and that of other domains, in percent.
 fn uneven(found: &Found, line: &str) -> Option<f64> {
     let off = RATIOS.iter().map(|&ratio| {
         let own = found.mean(line, Some(ratio), &OWN)?;

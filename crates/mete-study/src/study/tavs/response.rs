@@ -1,5 +1,5 @@
-//! Response times of a server that shares its domain with something that computes: figures 1(a) and 10,
-//! and table 1 (TAVS paper, §3.1, §5.1).
+//! Response times of a server that shares its domain with a task that computes: figures 1(a) and 10, and table 1
+//! (TAVS paper, §3.1, §5.1).
 
 use mete_policy::ClientId;
 use mete_sim::metrics::Estimate;
@@ -76,7 +76,7 @@ fn cases() -> Vec<Case> {
         case(BASELINE, scenario!("tavs-response", "mixed"), "credit", "mixed"),
         case(TAVS, scenario!("tavs-response", "mixed"), "credit-tavs", "mixed"),
         Case {
-            // What section 3.1 shows is the scheduler as it was before section 5's changes to it.
+            // Section 3.1 shows the scheduler without the changes of section 5.
             settings: [
                 "policy.credit.aggressive_boosting=true",
                 "policy.credit.precise_accounting=false",
@@ -92,7 +92,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// The mean over the responses of all clients whose names begin so.
+/// The mean over the responses of all clients whose names begin with `prefix`.
 fn of_all(outcome: &Outcome, prefix: &str) -> Option<f64> {
     let clients = outcome.report.clients.iter().filter(|client| client.name.starts_with(prefix));
     let means: Option<Vec<f64>> = clients.map(|client| client.response.as_ref().and_then(mean_ms)).collect();
@@ -231,7 +231,7 @@ fn plots(found: &Found) -> Vec<(String, String)> {
     ]
 }
 
-/// What each client had.
+/// A plot of the processor time of each client.
 fn usage(found: &Found, title: &str, lines: &[&str]) -> String {
     let first = found.at(lines[0], None).and_then(|ran| ran.outcomes.first());
     let names: Vec<String> =

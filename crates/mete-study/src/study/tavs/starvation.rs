@@ -8,24 +8,24 @@ use crate::figure::Figure;
 use mete_plot::short;
 
 const INHERITANCE: &str = "priority inheritance";
-/// The same with a driver that hands on each packet by itself, which is one way to read that it is preempted
-/// "whenever delivering received I/O events to the requesting domain" (§4.1.1); by default it hands on all that
-/// it finds, as Linux's does.
+/// The same with a driver that hands on each packet by itself. This is one reading of the paper's words that the
+/// driver is preempted "whenever delivering received I/O events to the requesting domain" (§4.1.1). By default the
+/// driver hands on all packets that it finds, as that of Linux does.
 const ALONE: &str = "baseline, each packet by itself";
 const ALONE_INHERITANCE: &str = "priority inheritance, each packet by itself";
 const BY_ITSELF: &str = "driver.batch=1";
 
-/// Other assumptions about what the paper does not give: what a packet costs the driver and the domain,
-/// whether the host sees events for what was sent, how use is charged, and what TCP has.
+/// Other assumptions about what the paper leaves open: what a packet costs the driver and the domain, whether the
+/// host sees events for packets that were sent, how use is charged, and the parameters of TCP.
 struct Variant {
-    /// The lines: as the driver is by default, and with each packet by itself.
+    /// The names of the lines: with the driver's default, and with each packet by itself.
     line: &'static str,
     alone: &'static str,
     name: &'static str,
     settings: &'static [&'static str],
 }
 
-/// A variant's lines are named by what it is.
+/// A variant, with its lines named after it.
 macro_rules! variant {
     ($name:literal, $($setting:expr),+) => {
         Variant {
@@ -53,9 +53,9 @@ const VARIANTS: [Variant; 12] = [
 ];
 const SLOW_READER: &str = "guest.stream.task.reader.program=\
      [{ receive = { port = 7 } }, { compute_us = { uniform = [18, 22] } }, \"done\"]";
-/// Domains that compute.
+/// The greatest number of domains that compute.
 const HOGS: u32 = 8;
-/// From how many on the paper's starves, and how many its other figures have.
+/// The number of domains from which on the stream starves in the paper; then the number in its other figures.
 const THIRD: f64 = 3.0;
 const FIVE: usize = 5;
 
@@ -81,7 +81,7 @@ const TIMERS: Measure = Measure {
     of: |outcome| Some(60.0 * outcome.report.network.senders.ran_out as f64 / outcome.seconds()),
 };
 
-/// What the watched task has taken of TCP's bytes.
+/// The throughput of the stream: the bytes that the watched task has taken.
 fn mbit_per_s(outcome: &Outcome) -> Option<f64> {
     Some(outcome.probe.done as f64 * SEGMENT_BITS / 1e6 / outcome.seconds())
 }
@@ -132,7 +132,7 @@ fn case(line: &'static str, inherits: bool, hogs: u32, others: &[&str]) -> Case 
     }
 }
 
-/// Without inheritance, beside three and five domains that compute, with other settings.
+/// The cases of a variant: without inheritance, beside three and five domains that compute.
 fn variant(variant: &'static Variant) -> impl Iterator<Item = Case> {
     let by_itself: Vec<_> = variant.settings.iter().copied().chain([BY_ITSELF]).collect();
     let lines = [(variant.line, variant.settings.to_vec()), (variant.alone, by_itself)];
@@ -166,7 +166,7 @@ fn at(found: &Found, line: &str, hogs: f64) -> Option<f64> {
 }
 
 const STARVES: &str = "throughput falls with each domain that computes; with more than two it almost starves";
-/// Below this part of the throughput alone a stream almost starves.
+/// The part of the throughput without other domains below which a stream almost starves.
 const ALMOST: f64 = 0.2;
 
 fn starves(figure: &str, found: &Found, line: &str) -> Figure {
@@ -183,7 +183,7 @@ fn judge_starves(found: &Found, line: &str) -> Option<(String, bool)> {
     Some((ours, falls && third < ALMOST * none && five < ALMOST * none))
 }
 
-/// The same under each assumption about what the paper does not give.
+/// The statement on starvation under each assumption about what the paper leaves open.
 fn starves_anyway(figure: &str, found: &Found, line: fn(&Variant) -> &'static str) -> Figure {
     claim(figure, STARVES, judge_starves_anyway(found, line))
 }
