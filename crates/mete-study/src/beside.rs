@@ -20,7 +20,7 @@ pub enum BesideError {
     Quanta(#[from] QuantaError),
 }
 
-struct Seen {
+struct WatchedPolicy {
     name: String,
     outcome: Outcome,
     turns: Vec<Turn>,
@@ -42,7 +42,7 @@ struct Seen {
 pub struct Beside {
     shares: Shares,
     cycles: u32,
-    seen: Vec<Seen>,
+    seen: Vec<WatchedPolicy>,
 }
 
 impl Beside {
@@ -71,7 +71,7 @@ impl Beside {
         let mut policy = make(&self.shares.setup(1));
         let mut turns = Vec::new();
         let outcome = watch(&mut policy, &self.shares, self.cycles, |turn| turns.push(turn))?;
-        self.seen.push(Seen { name: policy.name().to_owned(), outcome, turns });
+        self.seen.push(WatchedPolicy { name: policy.name().to_owned(), outcome, turns });
         Ok(())
     }
 

@@ -41,7 +41,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum How {
+enum ReadMethod {
     Memcpy,
     MemcpyInPieces,
     Reader,
@@ -49,7 +49,8 @@ enum How {
 }
 
 fn bandwidth(context: &mut Context<'_>, place: &str, bytes: u64) -> Vec<Row> {
-    const VARIANTS: [How; 4] = [How::Memcpy, How::MemcpyInPieces, How::Reader, How::Fold];
+    const VARIANTS: [ReadMethod; 4] =
+        [ReadMethod::Memcpy, ReadMethod::MemcpyInPieces, ReadMethod::Reader, ReadMethod::Fold];
     let name = |what: &str| format!("reader, {place}: {what}");
     let mut full = match Full::new(bytes) {
         Ok(full) => full,
@@ -66,18 +67,21 @@ fn bandwidth(context: &mut Context<'_>, place: &str, bytes: u64) -> Vec<Row> {
         Row::new(name(what), "GB/s", speeds)
     };
     let ratio = |over, under| quotients(&samples.of(over)?, &samples.of(under)?);
-    let in_pieces = ratio(How::MemcpyInPieces, How::Reader).ok().and_then(|r| crate::statistics::median(&r));
+    let in_pieces = ratio(ReadMethod::MemcpyInPieces, ReadMethod::Reader)
+        .ok()
+        .and_then(|r| crate::statistics::median(&r));
     let in_pieces = in_pieces.map(|ratio| {
         format!(
             "{ratio:.2} of a memcpy that, as the reader does, copies into one small buffer again and again"
         )
     });
     vec![
-        speed("memcpy", How::Memcpy).note(format!("{} KiB into a buffer of the same size", bytes >> 10)),
-        speed("memcpy in pieces", How::MemcpyInPieces).note("4 KiB each, into one small buffer"),
-        speed("reader", How::Reader).note("poll_rows, rows handed out and not looked at"),
-        speed("reader, summing", How::Fold).note("poll, each row decoded and its counter added up"),
-        Row::new(name("reader / memcpy"), "ratio", ratio(How::Memcpy, How::Reader))
+        speed("memcpy", ReadMethod::Memcpy)
+            .note(format!("{} KiB into a buffer of the same size", bytes >> 10)),
+        speed("memcpy in pieces", ReadMethod::MemcpyInPieces).note("4 KiB each, into one small buffer"),
+        speed("reader", ReadMethod::Reader).note("poll_rows, rows handed out and not looked at"),
+        speed("reader, summing", ReadMethod::Fold).note("poll, each row decoded and its counter added up"),
+        Row::new(name("reader / memcpy"), "ratio", ratio(ReadMethod::Memcpy, ReadMethod::Reader))
             .bar(Bar::AtLeast(0.8))
             .note(in_pieces.unwrap_or_default()),
     ]
@@ -109,7 +113,7 @@ impl Full {
     }
 
     /// Nanoseconds for a byte.
-    fn measure(&mut self, how: How) -> Result<f64, Reason> {
+    fn measure(&mut self, how: ReadMethod) -> Result<f64, Reason> {
         let bytes = self.copy.len() as u64 * 8;
         let times = (REPETITION_BYTES / bytes).max(1);
         let mut seen = 0;
@@ -129,11 +133,11 @@ impl Full {
     }
 
     /// Goes over the file once. Returns the number of bytes.
-    fn once(&mut self, how: How) -> Result<u64, Reason> {
+    fn once(&mut self, how: ReadMethod) -> Result<u64, Reason> {
         match how {
-            How::Memcpy => Ok(self.memcpy()),
-            How::MemcpyInPieces => Ok(self.memcpy_in_pieces()),
-            How::Reader => Ok(self
+            ReadMethod::Memcpy => Ok(self.memcpy()),
+            ReadMethod::MemcpyInPieces => Ok(self.memcpy_in_pieces()),
+            ReadMethod::Reader => Ok(self
                 .start
                 .clone()
                 .poll_rows(self.region.area(0), |rows| {
@@ -141,7 +145,7 @@ impl Full {
                 })?
                 .rows
                 * ROW_BYTES),
-            How::Fold => {
+            ReadMethod::Fold => {
                 let mut sum = 0;
                 let poll = self.start.clone().poll_rows(self.region.area(0), |rows| {
                     sum += rows.iter().map(|row| row.counter.unwrap_or(0)).sum::<u64>();
@@ -199,13 +203,13 @@ fn passes(context: &mut Context<'_>) -> Row {
     }
 }
 
-struct Seen {
+struct ReaderPasses {
     passes: Vec<f64>,
     sum: Poll,
     written: u64,
 }
 
-fn observe(duration: Duration) -> Result<Seen, Reason> {
+fn observe(duration: Duration) -> Result<ReaderPasses, Reason> {
     let here = processor::quietest();
     let there = processor::other_than(here);
     if here == there {
@@ -230,5 +234,5 @@ fn observe(duration: Duration) -> Result<Seen, Reason> {
     }
     writer.end();
     sum += cursor.poll_rows(area, |_| ())?;
-    Ok(Seen { passes, sum, written: ring::written(&area.register(file).index) - before })
+    Ok(ReaderPasses { passes, sum, written: ring::written(&area.register(file).index) - before })
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use mete_sim::replay::{Event, Pid, Recording, Seen as Running};
 
 use crate::reason::Reason;
-use crate::trace::{Names, Next, Recorded, Seen};
+use crate::trace::{Names, Next, Recorded, SeenEvent};
 
 /// The events of which a schedule consists (KLogger §9).
 const EVENTS: [&str; 5] = ["SCHEDIN", "SCHEDOUT", "TRY_TO_WAKEUP", "ADD_TO_RUNQ", "FORK"];
@@ -80,7 +80,7 @@ impl Schedule {
 
     /// One BPF program logs both events of a switch. One event without the other means that events were lost between
     /// them.
-    fn switch(&mut self, seen: &Seen<'_>) {
+    fn switch(&mut self, seen: &SeenEvent<'_>) {
         let Some(left) = self.left.remove(&seen.processor) else { return };
         let next = pid(seen, "pid");
         self.events.push(Event::Switch {
@@ -96,7 +96,7 @@ impl Schedule {
         });
     }
 
-    fn wake(&mut self, seen: &Seen<'_>, waker: Option<Pid>, new: bool) {
+    fn wake(&mut self, seen: &SeenEvent<'_>, waker: Option<Pid>, new: bool) {
         let woken = pid(seen, "pid");
         self.events.push(Event::Wake {
             at_ns: seen.time_ns,
@@ -119,12 +119,12 @@ impl Schedule {
     }
 }
 
-fn pid(seen: &Seen<'_>, field: &str) -> Pid {
+fn pid(seen: &SeenEvent<'_>, field: &str) -> Pid {
     Pid::try_from(seen.number(field)).unwrap_or(0)
 }
 
 /// The priority in the kernel's own numbers.
-fn priority(seen: &Seen<'_>) -> Option<i32> {
+fn priority(seen: &SeenEvent<'_>) -> Option<i32> {
     i32::try_from(seen.number("priority")).ok()
 }
 

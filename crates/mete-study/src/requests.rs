@@ -128,7 +128,7 @@ fn compare<const N: usize>(context: &mut Context<'_>, compared: [Compared; N]) -
 
 /// What was measured with one setting.
 #[derive(Clone)]
-struct Found {
+struct RequestCosts {
     /// The quotients of requests a second.
     rates: Pairs,
     /// The quotients of a request's processor time, pair by pair.
@@ -137,7 +137,7 @@ struct Found {
     placement: &'static str,
 }
 
-fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<Found>, Reason> {
+fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<RequestCosts>, Reason> {
     let mut requests =
         (context.requests.ok_or_else(|| Reason::new("there is nobody whose requests could be counted"))?)()?;
     let usual = if context.is_quick { QUICK_TIME } else { USUAL_TIME * settings.len().div_ceil(3) as u32 };
@@ -164,7 +164,11 @@ fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<Found>, Re
         .map(|(rates, pieces)| {
             let quotients = used_ns(pieces).into_iter().zip(&without).map(|(with, without)| with / without);
             // A stretch without any answered request says nothing about the time of one: its quotient is not finite.
-            Found { rates, used: quotients.filter(|quotient| quotient.is_finite()).collect(), placement }
+            RequestCosts {
+                rates,
+                used: quotients.filter(|quotient| quotient.is_finite()).collect(),
+                placement,
+            }
         })
         .collect())
 }

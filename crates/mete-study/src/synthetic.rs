@@ -33,17 +33,17 @@ impl Random {
 }
 
 /// One processor's part of the trace.
-struct Part {
+struct ProcessorPart {
     builder: Builder,
     sink: FileSink,
     serial: u64,
     time: u64,
 }
 
-impl Part {
-    fn create(directory: &Path, processor: u32) -> std::io::Result<Part> {
+impl ProcessorPart {
+    fn create(directory: &Path, processor: u32) -> std::io::Result<ProcessorPart> {
         let sink = FileSink::create(&directory.join(file_name(processor)))?;
-        Ok(Part {
+        Ok(ProcessorPart {
             builder: Builder::new(RECORDING, processor, DEFAULT_BYTES),
             sink,
             serial: 0,
@@ -76,7 +76,7 @@ fn pair(low: u64, high: u64) -> u64 {
 
 /// A switch and a wake-up, at most five events, in the layouts of the shipped schema, which order fields by alignment.
 fn switch(
-    part: &mut Part,
+    part: &mut ProcessorPart,
     random: &mut Random,
     processor: u64,
     runs: &mut u64,
@@ -132,7 +132,7 @@ pub fn write_trace(directory: &Path, events: u64, processors: u32) -> Result<(),
     std::fs::create_dir(directory)?;
     let mut latest = BEGIN_NS + 1;
     for processor in 0..processors {
-        let mut part = Part::create(directory, processor)?;
+        let mut part = ProcessorPart::create(directory, processor)?;
         let mut random = Random(processor.into());
         let (mut runs, mut used) = (1000 + u64::from(processor) * THREADS, 0);
         while part.serial < events / u64::from(processors) {

@@ -40,15 +40,19 @@ enum Attached {
 }
 
 /// A tracepoint that is measured.
-struct Point {
+struct MeasuredSite {
     point: BenchPoint,
     label: &'static str,
     tracepoint: &'static str,
 }
 
-const SYSTEM_CALL: Point =
-    Point { point: BenchPoint::SystemCall, label: "system call", tracepoint: "raw_syscalls/sys_enter" };
-const SWITCH: Point = Point { point: BenchPoint::Switch, label: "switch", tracepoint: "sched/sched_switch" };
+const SYSTEM_CALL: MeasuredSite = MeasuredSite {
+    point: BenchPoint::SystemCall,
+    label: "system call",
+    tracepoint: "raw_syscalls/sys_enter",
+};
+const SWITCH: MeasuredSite =
+    MeasuredSite { point: BenchPoint::Switch, label: "switch", tracepoint: "sched/sched_switch" };
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     match begin() {
@@ -85,7 +89,7 @@ fn begin() -> Result<Stage, Reason> {
 }
 
 impl Stage {
-    fn rows(&mut self, context: &mut Context<'_>, at: &Point) -> Vec<Row> {
+    fn rows(&mut self, context: &mut Context<'_>, at: &MeasuredSite) -> Vec<Row> {
         use Attached::{Ftrace, Nothing, Perf, Program, Untouched};
         let is_switch = at.point == BenchPoint::Switch;
         // A variant that only one of the tracepoints has.
@@ -110,7 +114,7 @@ impl Stage {
         cost_rows(at, &samples)
     }
 
-    fn measure(&mut self, at: &Point, attached: Attached) -> Result<f64, Reason> {
+    fn measure(&mut self, at: &MeasuredSite, attached: Attached) -> Result<f64, Reason> {
         if attached == Attached::Untouched {
             return Stage::traffic_of(&mut self.echo, at);
         }
@@ -141,7 +145,7 @@ impl Stage {
     }
 
     /// The cost with the whole handler attached. It fails if not every occurrence became a row.
-    fn measure_row(&mut self, at: &Point, stamp: Stamp) -> Result<f64, Reason> {
+    fn measure_row(&mut self, at: &MeasuredSite, stamp: Stamp) -> Result<f64, Reason> {
         let mut plan = Plan::new(Shape::KERNEL);
         let file = plan.file(FileSpec { entries: Entries::ALL, stamp, add: false, rows: ROWS })?;
         plan.route_event(EVENT, file)?;
@@ -161,12 +165,12 @@ impl Stage {
     }
 
     /// Nanoseconds for a system call, or for a switch with its share of the message that causes it.
-    fn traffic_of(echo: &mut Echo, at: &Point) -> Result<f64, Reason> {
+    fn traffic_of(echo: &mut Echo, at: &MeasuredSite) -> Result<f64, Reason> {
         let pieces: Result<Vec<f64>, Reason> = (0..PIECES).map(|_| Stage::piece(echo, at)).collect();
         median(&pieces?).ok_or_else(|| Reason::new("no piece was measured"))
     }
 
-    fn piece(echo: &mut Echo, at: &Point) -> Result<f64, Reason> {
+    fn piece(echo: &mut Echo, at: &MeasuredSite) -> Result<f64, Reason> {
         if at.point == BenchPoint::SystemCall {
             return Ok(timed(CALLS, system_calls));
         }
@@ -178,13 +182,13 @@ impl Stage {
 }
 
 /// The number of events of one repetition.
-fn expected(at: &Point) -> u64 {
+fn expected(at: &MeasuredSite) -> u64 {
     PIECES * if at.point == BenchPoint::Switch { 2 * TRIPS } else { CALLS }
 }
 
 /// What was measured at a tracepoint, as rows.
 struct Costs<'a> {
-    at: &'a Point,
+    at: &'a MeasuredSite,
     samples: &'a Samples<Attached>,
 }
 
@@ -211,7 +215,7 @@ impl Costs<'_> {
     }
 }
 
-fn cost_rows(at: &Point, samples: &Samples<Attached>) -> Vec<Row> {
+fn cost_rows(at: &MeasuredSite, samples: &Samples<Attached>) -> Vec<Row> {
     let costs = Costs { at, samples };
     let clocked = Attached::Row(Stamp::Hardware);
     let [empty, clock] = [BenchProgram::Empty, BenchProgram::Clock].map(Attached::Program);
@@ -251,7 +255,7 @@ fn peer_rows(costs: &Costs<'_>) -> [Row; 7] {
 }
 
 /// The row of the cost that all others are compared with.
-fn base(at: &Point, samples: &Samples<Attached>) -> Row {
+fn base(at: &MeasuredSite, samples: &Samples<Attached>) -> Row {
     let row =
         Row::new(format!("kernel, {}: nothing attached", at.label), "ns", samples.of(Attached::Nothing));
     if at.point == BenchPoint::Switch {

@@ -9,23 +9,23 @@ use crate::reason::Reason;
 const LIMITED: &str = "/proc/sys/kernel/printk_devkmsg";
 
 /// The log, which keeps all text that is written. When this is dropped, the setting is what it was before.
-pub struct Log {
+pub struct KernelLog {
     file: File,
     before: String,
 }
 
-impl Log {
+impl KernelLog {
     /// Opens the log.
     ///
     /// # Errors
     /// If this process may not write to it, or may not change the setting.
-    pub fn open() -> Result<Log, Reason> {
+    pub fn open() -> Result<KernelLog, Reason> {
         let file = OpenOptions::new().write(true).open("/dev/kmsg");
         let file = file.map_err(Reason::while_trying("write to /dev/kmsg"))?;
         let before = fs::read_to_string(LIMITED).map_err(Reason::while_trying(format!("read {LIMITED}")))?;
         // By default, the kernel drops lines without notice beyond ten in five seconds.
         fs::write(LIMITED, "on\n").map_err(Reason::while_trying(format!("set {LIMITED}")))?;
-        Ok(Log { file, before: before.trim().to_owned() })
+        Ok(KernelLog { file, before: before.trim().to_owned() })
     }
 
     /// Writes one line with two numbers. Its level is the lowest one, so that no console shows it.
@@ -43,7 +43,7 @@ impl Log {
     }
 }
 
-impl Drop for Log {
+impl Drop for KernelLog {
     fn drop(&mut self) {
         // This process could set it, so it can set it back.
         let _ = fs::write(LIMITED, format!("{}\n", self.before));
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn klog_9_the_kernels_log_keeps_everything_only_as_long_as_it_is_measured() {
         let before = fs::read_to_string(LIMITED).unwrap_or_default();
-        match Log::open() {
+        match KernelLog::open() {
             Ok(log) => {
                 assert_eq!(fs::read_to_string(LIMITED).unwrap_or_default().trim(), "on");
                 drop(log);

@@ -35,7 +35,7 @@ const CHARACTERISTICS: [Characteristic; 2] = [Characteristic::ServiceTime, Chara
 const SERVICE_FILE: FileId = 1;
 
 #[derive(Clone, Copy, PartialEq)]
-enum With {
+enum PipeLogger {
     Nothing,
     OurLog,
     /// What `mete record` does: see [`Recording`].
@@ -46,7 +46,7 @@ enum With {
 }
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
-    use With::{Ftrace, Nothing, OurLog, PerfRecord, PerfSchedRecord, Recording};
+    use PipeLogger::{Ftrace, Nothing, OurLog, PerfRecord, PerfSchedRecord, Recording};
     let processor = processor::quietest();
     let messages = MESSAGES[usize::from(context.is_quick)];
     let (kernel, tracefs) = (configured_kernel(), Tracefs::open());
@@ -110,14 +110,14 @@ struct Stage {
 }
 
 impl Stage {
-    fn measure(&mut self, with: With) -> Result<f64, Reason> {
+    fn measure(&mut self, with: PipeLogger) -> Result<f64, Reason> {
         match with {
-            With::Nothing => self.bench(|_| Ok(())),
-            With::OurLog => self.with_our_log(),
-            With::Recording => self.with_recording(),
-            With::Ftrace => self.with_ftrace(),
-            With::PerfRecord => self.with_perf_record(),
-            With::PerfSchedRecord => self.with_perf_sched_record(),
+            PipeLogger::Nothing => self.bench(|_| Ok(())),
+            PipeLogger::OurLog => self.with_our_log(),
+            PipeLogger::Recording => self.with_recording(),
+            PipeLogger::Ftrace => self.with_ftrace(),
+            PipeLogger::PerfRecord => self.with_perf_record(),
+            PipeLogger::PerfSchedRecord => self.with_perf_sched_record(),
         }
     }
 

@@ -21,13 +21,13 @@ const MESSAGES: u32 = 20_000;
 const LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, PartialEq)]
-enum File {
+enum RecordedFile {
     Ours,
     Perfs,
 }
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
-    use File::{Ours, Perfs};
+    use RecordedFile::{Ours, Perfs};
     let processor = processor::quietest();
     let rounds = if context.is_quick { 1 } else { 6 };
     let samples = interleave("bytes on disk", rounds, &[Ours, Perfs], context.progress, |file| match file {

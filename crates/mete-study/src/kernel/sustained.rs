@@ -26,7 +26,7 @@ const CALLS: usize = 0;
 
 /// The results of one repetition.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Found {
+struct SustainedResult {
     flush_percent: f64,
     lost: f64,
     rate: f64,
@@ -42,7 +42,8 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
         Ok(of.flush_percent)
     });
     // `interleave` does not count the first round either.
-    let of = |part: fn(&Found) -> f64| shares.of(()).map(|_| found.iter().skip(1).map(part).collect());
+    let of =
+        |part: fn(&SustainedResult) -> f64| shares.of(()).map(|_| found.iter().skip(1).map(part).collect());
     vec![
         Row::new("record: flush threads at a million events a second", "percent", shares.of(()))
             .bar(Bar::Below(6.0))
@@ -55,7 +56,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     ]
 }
 
-fn measure(generated: &mut Generated, time: Duration) -> Result<Found, Reason> {
+fn measure(generated: &mut Generated, time: Duration) -> Result<SustainedResult, Reason> {
     let places: Vec<_> = processor::allowed().into_iter().map(Some).collect();
     let calls = EVENTS_A_SECOND * PORTION_NS / 1_000_000_000 / places.len() as u64;
     let crew = Crew::start(&places, 1, call)?;
@@ -71,7 +72,7 @@ fn measure(generated: &mut Generated, time: Duration) -> Result<Found, Reason> {
     })?;
     let (after, passed) = (generated.totals()?, begin.elapsed());
     let records = (after.records - before.records) as f64;
-    let found = Found {
+    let found = SustainedResult {
         flush_percent: 100.0 * (after.flush_ns - before.flush_ns) as f64 / passed.as_nanos() as f64,
         lost: (after.lost - before.lost) as f64,
         rate: records / passed.as_secs_f64(),

@@ -90,7 +90,7 @@ pub(super) fn partner_name(partner: Partner) -> &'static str {
 pub(super) const PARTNERS: [Partner; 2] = [Partner::OtherAddressSpace, Partner::SameAddressSpace];
 
 /// One line of the thesis' figure 5.2: medians in nanoseconds a message, by [`Setting::ALL`].
-pub(super) struct Line {
+pub(super) struct CostLine {
     pub source: Source,
     pub partner: Partner,
     /// The whole time for [`Setting::Native`]; for the others the time that they add.
@@ -121,7 +121,7 @@ fn table_line(
     partner: Partner,
     options: StudyOptions,
     progress: &mut dyn Progress,
-) -> Line {
+) -> CostLine {
     let source = stage.source;
     let name = format!("{}, {}", source.name(), partner_name(partner));
     let samples = match Pair::new(partner) {
@@ -144,7 +144,7 @@ fn table_line(
     });
     let noise = |setting| samples.of(setting).is_ok_and(|samples| is_noisy(&samples));
     let is_noisy = Setting::ALL.iter().map(|&setting| noise(setting) || noise(Setting::Native)).collect();
-    Line { source, partner, ns: ns.collect(), is_noisy }
+    CostLine { source, partner, ns: ns.collect(), is_noisy }
 }
 
 fn line_rows(name: &str, samples: &Samples<Setting>) -> Vec<Row> {

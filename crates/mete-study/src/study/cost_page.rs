@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::cost::{Line, PARTNERS, Setting, Source, partner_name};
+use super::cost::{CostLine, PARTNERS, Setting, Source, partner_name};
 use super::missing;
 use super::processors::PerProcessor;
 use super::redraw::Medians;
@@ -27,7 +27,7 @@ const THESIS: [(Partner, [Option<f64>; 7]); 2] = [
 
 pub(super) fn files(
     report: &Report,
-    lines: &[Line],
+    lines: &[CostLine],
     figures: &[PerProcessor],
     compared: &[Figure],
 ) -> Vec<(String, String)> {
@@ -46,7 +46,7 @@ fn figure_name(figure: &PerProcessor) -> String {
     format!("figure-5.3-{}-{}.svg", part(figure.source.name()), part(partner_name(figure.partner)))
 }
 
-fn added(lines: &[Line]) -> String {
+fn added(lines: &[CostLine]) -> String {
     let groups: Vec<_> = Setting::ALL[1..].iter().map(|setting| setting.name().to_owned()).collect();
     let series: Vec<_> = lines
         .iter()
@@ -72,12 +72,12 @@ pub(super) fn added_of(rows: &Medians) -> String {
 }
 
 /// A line of the table from the rows as they are kept. They do not say which times were noisy.
-fn kept(rows: &Medians, source: Source, partner: Partner) -> Line {
+fn kept(rows: &Medians, source: Source, partner: Partner) -> CostLine {
     let ns = Setting::ALL.iter().map(|setting| {
         let name = format!("{}, {}: {}", source.name(), partner_name(partner), setting.name());
         rows.find(&name).map(|[median, ..]| median)
     });
-    Line { source, partner, ns: ns.collect(), is_noisy: Vec::new() }
+    CostLine { source, partner, ns: ns.collect(), is_noisy: Vec::new() }
 }
 
 fn processors(figure: &PerProcessor) -> String {
@@ -92,7 +92,7 @@ fn processors(figure: &PerProcessor) -> String {
     plot::bars(&title, &Axis { label: "a message, ns".into(), is_logarithmic: false }, &groups, &series)
 }
 
-fn page(report: &Report, lines: &[Line], figures: &[PerProcessor], in_short: &[Figure]) -> String {
+fn page(report: &Report, lines: &[CostLine], figures: &[PerProcessor], in_short: &[Figure]) -> String {
     let mut page = String::from("# What a log operation costs on the path of a message\n\n");
     let _ = writeln!(page, "Taken with `mete study log-cost` on: {}.\n", report.machine.line());
     if !report.is_complete {
@@ -110,7 +110,7 @@ fn page(report: &Report, lines: &[Line], figures: &[PerProcessor], in_short: &[F
     page
 }
 
-fn table(lines: &[Line]) -> String {
+fn table(lines: &[CostLine]) -> String {
     let names = Setting::ALL.map(Setting::name).join(" | ");
     let mut text = format!("| | {names} |\n|---|");
     text.push_str(&"---:|".repeat(Setting::ALL.len()));
@@ -138,19 +138,19 @@ fn percents(values: &[Option<f64>]) -> Vec<Option<f64>> {
     std::iter::once(None).chain(values.iter().skip(1).map(|value| Some(100.0 * (*value)? / whole?))).collect()
 }
 
-fn value(lines: &[Line], source: Source, partner: Partner, setting: Setting) -> Option<f64> {
+fn value(lines: &[CostLine], source: Source, partner: Partner, setting: Setting) -> Option<f64> {
     let line = lines.iter().find(|line| line.source == source && line.partner == partner)?;
     line.ns.get(place(setting)?).copied().flatten()
 }
 
 /// Whether one of these times across address spaces is noisy.
-fn are_noisy(lines: &[Line], source: Source, settings: &[Setting]) -> bool {
+fn are_noisy(lines: &[CostLine], source: Source, settings: &[Setting]) -> bool {
     let mut own =
         lines.iter().filter(|line| line.source == source && line.partner == Partner::OtherAddressSpace);
     own.any(|line| settings.iter().any(|&setting| is_noisy(line, setting)))
 }
 
-fn is_noisy(line: &Line, setting: Setting) -> bool {
+fn is_noisy(line: &CostLine, setting: Setting) -> bool {
     place(setting).and_then(|place| line.is_noisy.get(place)).is_some_and(|&is_noisy| is_noisy)
 }
 
@@ -160,7 +160,7 @@ fn place(setting: Setting) -> Option<usize> {
 
 /// The two statements of figure 5.2, across address spaces, with rows from the kernel as in the thesis. The cost of a
 /// disabled event is less than the noise, so up to a fiftieth of a message's time counts as nothing.
-pub(super) fn compared_figures(lines: &[Line], is_complete: bool) -> Vec<Figure> {
+pub(super) fn compared_figures(lines: &[CostLine], is_complete: bool) -> Vec<Figure> {
     const OFF: (&str, &str) =
         ("LOG thesis, figure 5.2, disabled", "an event that is off costs 2 and -1 cycles");
     const STAMP: (&str, &str) =
@@ -200,7 +200,7 @@ fn said(value: Option<f64>) -> String {
     value.map_or_else(|| "(not measured)".to_owned(), |ns| format!("{} ns", short(ns)))
 }
 
-fn ours(lines: &[Line]) -> String {
+fn ours(lines: &[CostLine]) -> String {
     let of = |source, setting| said(value(lines, source, Partner::OtherAddressSpace, setting));
     let five = Setting::On(Logging::Five);
     format!(
@@ -219,7 +219,7 @@ fn ours(lines: &[Line]) -> String {
     )
 }
 
-fn compared(lines: &[Line], figures: &[PerProcessor]) -> String {
+fn compared(lines: &[CostLine], figures: &[PerProcessor]) -> String {
     let five = Setting::On(Logging::Five);
     let share = |source| {
         let (row, native) = (
@@ -250,7 +250,7 @@ fn compared(lines: &[Line], figures: &[PerProcessor]) -> String {
 }
 
 /// Figure 5.3 in a sentence: what five entries add on each processor while all processors are busy.
-fn scaling(lines: &[Line], figures: &[PerProcessor]) -> String {
+fn scaling(lines: &[CostLine], figures: &[PerProcessor]) -> String {
     let Some(figure) = figures.first() else { return String::new() };
     let of = |wanted| figure.ns.iter().find(|(setting, _)| *setting == wanted).map(|(_, ns)| ns);
     let five = Setting::On(Logging::Five);

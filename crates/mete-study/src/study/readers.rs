@@ -75,7 +75,7 @@ impl Load {
 }
 
 /// The results of one reader with one size under one load.
-pub(super) struct Point {
+pub(super) struct ReaderResult {
     pub scheme: Scheme,
     pub load: Load,
     pub bytes: u64,
@@ -104,7 +104,7 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
     Study { folder: "log-readers", report, figures, files }
 }
 
-fn rows(point: &Point) -> [Row; 2] {
+fn rows(point: &ReaderResult) -> [Row; 2] {
     let name = format!("{}, {}, {} B", point.scheme.name(), point.load.name(), point.bytes);
     let fate = format!(
         "{} analyses, {} gave up after {TRIALS} trials; {} rows written, {} read, {} occurrences without a row",
@@ -123,7 +123,7 @@ fn rows(point: &Point) -> [Row; 2] {
 fn measure(
     options: StudyOptions,
     progress: &mut dyn Progress,
-    points: &mut Vec<Point>,
+    points: &mut Vec<ReaderResult>,
 ) -> Result<(), Reason> {
     let here = processor::quietest();
     let there = processor::other_than(here);
@@ -161,7 +161,13 @@ struct Stage {
 }
 
 impl Stage {
-    fn point(&mut self, scheme: Scheme, load: Load, bytes: u64, time: Duration) -> Result<Point, Reason> {
+    fn point(
+        &mut self,
+        scheme: Scheme,
+        load: Load,
+        bytes: u64,
+        time: Duration,
+    ) -> Result<ReaderResult, Reason> {
         let rows = (bytes / ROW_BYTES) as u32;
         let spec = FileSpec { entries: Entries::CORRESPONDENT, stamp: Stamp::Hardware, add: false, rows };
         let (file, control) = self.scheduler.replace_files(spec)?;
@@ -205,7 +211,7 @@ impl Stage {
         bytes: u64,
         (file, control): (FileId, Control),
         time: Duration,
-    ) -> Result<Point, Reason> {
+    ) -> Result<ReaderResult, Reason> {
         let mut reader = Reader::new(self, scheme, file, control);
         let (mut trials, mut ns, mut starved, mut read) = (Vec::new(), Vec::new(), 0, 0);
         let end = Instant::now() + time;
@@ -221,7 +227,7 @@ impl Stage {
             read += analysis.rows;
             reader.begin_anew_if_idle(load);
         }
-        Ok(Point { scheme, load, bytes, trials, ns, starved, read, written: 0, unlogged: 0 })
+        Ok(ReaderResult { scheme, load, bytes, trials, ns, starved, read, written: 0, unlogged: 0 })
     }
 }
 
@@ -313,7 +319,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl Point {
+impl ReaderResult {
     /// The number of trials of the 95th of a hundred analyses, in order of trials.
     pub(super) fn trials_95(&self) -> f64 {
         let mut sorted = self.trials.clone();

@@ -16,7 +16,7 @@ pub(super) const CLIENTS: [u32; 14] =
     [1, 2, 5, 10, 20, 50, 100, 200, 300, 400, 1_000, 10_000, 100_000, 1_000_000];
 
 /// The result of one policy with one number of clients.
-pub(super) struct Point {
+pub(super) struct PolicyCost {
     pub policy: &'static str,
     pub clients: u32,
     /// The cost of a decision.
@@ -35,7 +35,13 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
             break;
         }
         for (policy, row, is_noisy) in measured(clients, options, progress) {
-            points.push(Point { policy, clients, ns: row.median, quartiles: row.q1.zip(row.q3), is_noisy });
+            points.push(PolicyCost {
+                policy,
+                clients,
+                ns: row.median,
+                quartiles: row.q1.zip(row.q3),
+                is_noisy,
+            });
             report.rows.push(row);
         }
     }
@@ -77,7 +83,7 @@ fn plural(clients: u32) -> &'static str {
 }
 
 /// The least and the greatest of a policy's costs from `least` to `most` clients.
-pub(super) fn range(points: &[Point], policy: &str, least: u32, most: u32) -> Option<(f64, f64)> {
+pub(super) fn range(points: &[PolicyCost], policy: &str, least: u32, most: u32) -> Option<(f64, f64)> {
     let own = points.iter().filter(|point| point.policy == policy);
     let within = own.filter(|point| (least..=most).contains(&point.clients));
     let ns: Option<Vec<f64>> = within.map(|point| point.ns).collect();
@@ -86,13 +92,13 @@ pub(super) fn range(points: &[Point], policy: &str, least: u32, most: u32) -> Op
 }
 
 /// Whether one of a policy's costs from `least` to `most` clients is noisy.
-pub(super) fn noise(points: &[Point], policy: &str, least: u32, most: u32) -> bool {
+pub(super) fn noise(points: &[PolicyCost], policy: &str, least: u32, most: u32) -> bool {
     let own = points.iter().filter(|point| point.policy == policy);
     own.filter(|point| (least..=most).contains(&point.clients)).any(|point| point.is_noisy)
 }
 
 /// A policy's cost with this number of clients.
-pub(super) fn cost(points: &[Point], policy: &str, clients: u32) -> Option<f64> {
+pub(super) fn cost(points: &[PolicyCost], policy: &str, clients: u32) -> Option<f64> {
     points.iter().find(|point| point.policy == policy && point.clients == clients)?.ns
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use mete_policy::CATALOG;
 
 use super::redraw::Medians;
-use super::vtrr_cost::{CLIENTS, Point, cost, noise, range, row_name};
+use super::vtrr_cost::{CLIENTS, PolicyCost, cost, noise, range, row_name};
 use crate::figure::{self, Figure};
 use crate::report::Report;
 use mete_plot::{self as plot, Axis, Series, short};
@@ -18,13 +18,13 @@ const PAPERS: [&str; 4] = ["goodness", "wfq-linear", "wfq", "vtrr"];
 /// The numbers of clients in the page's table.
 pub(super) const SHOWN: [u32; 7] = [1, 10, 100, 400, 10_000, 100_000, 1_000_000];
 
-pub(super) fn files(report: &Report, figures: &[Figure], points: &[Point]) -> Vec<(String, String)> {
+pub(super) fn files(report: &Report, figures: &[Figure], points: &[PolicyCost]) -> Vec<(String, String)> {
     let mut files = plots(points);
     files.insert(0, ("README.md".to_owned(), page(report, figures, points)));
     files
 }
 
-fn plots(points: &[Point]) -> Vec<(String, String)> {
+fn plots(points: &[PolicyCost]) -> Vec<(String, String)> {
     let all: Vec<&str> = CATALOG.iter().map(|entry| entry.name).collect();
     vec![
         ("scheduling-overhead.svg".to_owned(), plot(points, &PAPERS, PAPERS_MOST, false)),
@@ -39,13 +39,13 @@ pub(super) fn plots_of(rows: &Medians) -> Vec<(String, String)> {
         &all.map(|(policy, clients)| {
             let found = rows.find(&row_name(policy, clients));
             let (ns, quartiles) = (found.map(|[median, ..]| median), found.map(|[_, q1, q3]| (q1, q3)));
-            Point { policy, clients, ns, quartiles, is_noisy: false }
+            PolicyCost { policy, clients, ns, quartiles, is_noisy: false }
         })
         .collect::<Vec<_>>(),
     )
 }
 
-fn plot(points: &[Point], policies: &[&str], most: u32, is_logarithmic: bool) -> String {
+fn plot(points: &[PolicyCost], policies: &[&str], most: u32, is_logarithmic: bool) -> String {
     let of = |policy: &&str| {
         let own = points.iter().filter(|point| point.policy == *policy && point.clients <= most);
         let places = own.filter_map(|point| Some(((f64::from(point.clients), point.ns?), point.quartiles)));
@@ -62,14 +62,14 @@ fn plot(points: &[Point], policies: &[&str], most: u32, is_logarithmic: bool) ->
     plot::lines_with_intervals(title, &axis(x), &axis("ns, median and quartiles"), &series, &quartiles)
 }
 
-pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
+pub(super) fn figures(points: &[PolicyCost]) -> Vec<Figure> {
     [constant(points), linear(points), logarithmic(points), single(points)].into()
 }
 
 const OVERHEAD: &str = "VTRR §5.2, average scheduling overhead";
 const MISSING: &str = "not measured: the run was stopped before";
 
-fn constant(points: &[Point]) -> Figure {
+fn constant(points: &[PolicyCost]) -> Figure {
     let paper = "VTRR's overhead is below a microsecond and constant for all numbers of clients";
     let Some((least, most)) = range(points, "vtrr", 10, PAPERS_MOST) else {
         return Figure::missing(OVERHEAD, paper, MISSING);
@@ -83,13 +83,13 @@ fn constant(points: &[Point]) -> Figure {
     ))
 }
 
-fn are_noisy(points: &[Point], policies: &[&str], clients: &[u32]) -> bool {
+fn are_noisy(points: &[PolicyCost], policies: &[&str], clients: &[u32]) -> bool {
     policies.iter().any(|policy| clients.iter().any(|&clients| noise(points, policy, clients, clients)))
 }
 
 /// A linear search takes four times as long with 400 clients as with 100. A part of a decision's cost is the same for
 /// any number.
-fn linear(points: &[Point]) -> Figure {
+fn linear(points: &[PolicyCost]) -> Figure {
     let paper = "the overhead of Linux and of WFQ over a list grows in proportion to the clients";
     let growth = |policy| Some(cost(points, policy, PAPERS_MOST)? / cost(points, policy, 100)?);
     let (Some(linux), Some(wfq)) = (growth(PAPERS[0]), growth(PAPERS[1])) else {
@@ -100,7 +100,7 @@ fn linear(points: &[Point]) -> Figure {
         .unless_noisy(are_noisy(points, &PAPERS[..2], &[100, PAPERS_MOST]))
 }
 
-fn logarithmic(points: &[Point]) -> Figure {
+fn logarithmic(points: &[PolicyCost]) -> Figure {
     let paper = "WFQ over a heap costs less than Linux and WFQ over a list, and more than VTRR, the more so with many clients";
     let [Some(linux), Some(list), Some(heap), Some(vtrr)] =
         PAPERS.map(|policy| cost(points, policy, PAPERS_MOST))
@@ -121,7 +121,7 @@ fn logarithmic(points: &[Point]) -> Figure {
     ))
 }
 
-fn single(points: &[Point]) -> Figure {
+fn single(points: &[PolicyCost]) -> Figure {
     let paper = "Linux spends longer on a single client than VTRR on hundreds of them";
     let (Some(linux), Some(vtrr)) = (cost(points, PAPERS[0], 1), cost(points, "vtrr", PAPERS_MOST)) else {
         return Figure::missing(OVERHEAD, paper, MISSING);
@@ -131,7 +131,7 @@ fn single(points: &[Point]) -> Figure {
         .unless_noisy(are_noisy(points, &PAPERS[..1], &[1]) || are_noisy(points, &["vtrr"], &[PAPERS_MOST]))
 }
 
-fn page(report: &Report, figures: &[Figure], points: &[Point]) -> String {
+fn page(report: &Report, figures: &[Figure], points: &[PolicyCost]) -> String {
     let mut page = String::from("# What a decision costs over the number of clients\n\n");
     let _ = writeln!(page, "Taken with `mete study vtrr-cost` on: {}.\n", report.machine.line());
     if !report.is_complete {
@@ -159,7 +159,7 @@ fn measured() -> String {
         .into()
 }
 
-fn compared(points: &[Point]) -> String {
+fn compared(points: &[PolicyCost]) -> String {
     let said = |policy, clients| {
         cost(points, policy, clients)
             .map_or_else(|| "(not measured)".into(), |ns| format!("{} ns", short(ns)))
@@ -185,7 +185,7 @@ fn compared(points: &[Point]) -> String {
     )
 }
 
-fn table(points: &[Point]) -> String {
+fn table(points: &[PolicyCost]) -> String {
     let heads: Vec<_> = SHOWN.iter().map(u32::to_string).collect();
     let mut text = format!("| ns a decision, clients: | {} |\n|---|", heads.join(" | "));
     SHOWN.iter().for_each(|_| text.push_str("---:|"));
@@ -206,14 +206,14 @@ mod tests {
     use crate::figure::Verdict;
 
     /// Costs that grow as the paper says. Those for which `is_noisy` holds allow no verdict.
-    fn points(is_noisy: impl Fn(&str, u32) -> bool) -> Vec<Point> {
+    fn points(is_noisy: impl Fn(&str, u32) -> bool) -> Vec<PolicyCost> {
         let ns = |policy: &str, clients: u32| match policy {
             "goodness" | "wfq-linear" => 20.0 + f64::from(clients),
             "wfq" => 30.0,
             _ => 10.0,
         };
         let all = PAPERS.iter().flat_map(|&policy| CLIENTS.map(|clients| (policy, clients)));
-        let point = |(policy, clients)| Point {
+        let point = |(policy, clients)| PolicyCost {
             quartiles: None,
             policy,
             clients,
@@ -223,7 +223,7 @@ mod tests {
         all.map(point).collect()
     }
 
-    fn verdicts(points: &[Point]) -> Vec<Verdict> {
+    fn verdicts(points: &[PolicyCost]) -> Vec<Verdict> {
         figures(points).iter().map(|figure| figure.verdict).collect()
     }
 

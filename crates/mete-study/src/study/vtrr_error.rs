@@ -42,7 +42,7 @@ const PAPERS: [Subject; 3] = [
 
 /// The results of one policy at one point.
 #[derive(Clone, Debug)]
-pub(super) struct Cell {
+pub(super) struct ErrorCell {
     pub policy: &'static str,
     pub point: Point,
     /// The lowest error of each assignment, over the assignments.
@@ -129,13 +129,13 @@ fn chosen_jobs(assignments: u32) -> Vec<Job> {
     jobs.collect()
 }
 
-struct Found {
-    cells: Vec<Cell>,
+struct ErrorSurfaces {
+    cells: Vec<ErrorCell>,
     decisions: u64,
 }
 
 /// Runs all jobs on all processors, in blocks of assignments.
-fn tried(jobs: &[Job], progress: &mut dyn Progress) -> Result<Found, Reason> {
+fn tried(jobs: &[Job], progress: &mut dyn Progress) -> Result<ErrorSurfaces, Reason> {
     let blocks: Vec<_> = jobs
         .iter()
         .enumerate()
@@ -160,16 +160,16 @@ fn tried(jobs: &[Job], progress: &mut dyn Progress) -> Result<Found, Reason> {
     let decisions = sums.iter().map(|tally| tally.decisions).sum();
     let cells = jobs.iter().zip(&sums).map(|(job, tally)| cell(job.policy, job.point, tally));
     let cells = cells.collect::<Option<_>>().ok_or_else(stopped)?;
-    Ok(Found { cells, decisions })
+    Ok(ErrorSurfaces { cells, decisions })
 }
 
 fn blocks(assignments: u32) -> impl Iterator<Item = Range<u32>> {
     (0..assignments).step_by(BLOCK as usize).map(move |from| from..(from + BLOCK).min(assignments))
 }
 
-fn cell(policy: &'static str, point: Point, tally: &Tally) -> Option<Cell> {
+fn cell(policy: &'static str, point: Point, tally: &Tally) -> Option<ErrorCell> {
     let worst = |errors: &[f64], pick: fn(f64, f64) -> f64| errors.iter().copied().fold(0.0, pick);
-    Some(Cell {
+    Some(ErrorCell {
         policy,
         point,
         lowest: Estimate::of(&tally.lowest_tu)?,
@@ -180,7 +180,7 @@ fn cell(policy: &'static str, point: Point, tally: &Tally) -> Option<Cell> {
 }
 
 /// The surfaces of each policy as two rows, whose samples are the points.
-fn rows(cells: &[Cell]) -> Vec<Row> {
+fn rows(cells: &[ErrorCell]) -> Vec<Row> {
     PAPERS
         .iter()
         .flat_map(|subject| {
@@ -201,7 +201,7 @@ fn pace(decisions: u64, seconds: f64) -> Row {
         .note(format!("{decisions} decisions on {} processors", all_processors()))
 }
 
-fn chosen_rows(cell: &Cell) -> [Row; 2] {
+fn chosen_rows(cell: &ErrorCell) -> [Row; 2] {
     let Point { clients, total } = cell.point;
     [("lowest", cell.lowest.mean), ("highest", cell.highest.mean)].map(|(what, mean)| {
         let name = format!("{}, {clients} clients, {total} shares: {what} error", cell.policy);

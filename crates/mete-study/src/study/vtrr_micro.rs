@@ -16,7 +16,7 @@ pub(super) const POLICIES: [&str; 3] = ["goodness", "wfq", "vtrr"];
 const CYCLES: u32 = 20;
 
 /// One policy's schedule.
-pub(super) struct Seen {
+pub(super) struct WatchedSchedule {
     pub policy: &'static str,
     pub turns: Vec<Turn>,
     pub outcome: Outcome,
@@ -43,17 +43,17 @@ pub(super) fn study(_options: StudyOptions, progress: &mut dyn Progress) -> Stud
     Study { folder: "vtrr-micro", report, figures, files }
 }
 
-fn seen(policy: &'static str) -> Result<Seen, Reason> {
+fn seen(policy: &'static str) -> Result<WatchedSchedule, Reason> {
     let entry = by_name(policy).ok_or_else(|| Reason::new("there is no such policy"))?;
     let shares = SHARES.iter().filter_map(|&share| Share::new(share)).collect();
     let shares = Shares::new(shares).map_err(Reason::from_error)?;
     let mut turns = Vec::new();
     let mut policy = (entry.make)(&shares.setup(1));
     let outcome = watch(&mut policy, &shares, CYCLES, |turn| turns.push(turn)).map_err(Reason::from_error)?;
-    Ok(Seen { policy: entry.name, turns, outcome })
+    Ok(WatchedSchedule { policy: entry.name, turns, outcome })
 }
 
-fn rows(seen: &Seen) -> Vec<Row> {
+fn rows(seen: &WatchedSchedule) -> Vec<Row> {
     let name = |what: &str| format!("{}: {what}", seen.policy);
     let rows = SHARES.iter().enumerate().flat_map(|(client, share)| {
         let errors = &seen.outcome.clients[client];
@@ -71,7 +71,7 @@ pub(super) fn milliseconds(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-impl Seen {
+impl WatchedSchedule {
     /// A client's turns. Turns that follow each other at once are joined.
     pub(super) fn stretches(&self, client: usize) -> Vec<(u64, u64)> {
         let mut stretches: Vec<(u64, u64)> = Vec::new();
@@ -116,7 +116,7 @@ fn quanta(turn: &Turn) -> impl Iterator<Item = u32> {
 mod tests {
     use super::*;
 
-    fn schedule(clients: &[u32]) -> Seen {
+    fn schedule(clients: &[u32]) -> WatchedSchedule {
         let turn = |(nth, &client): (usize, &u32)| Turn {
             client,
             from_ns: nth as u64 * QUANTUM_NS,
@@ -126,7 +126,7 @@ mod tests {
         let shares = Shares::new(vec![Share::ONE]).unwrap();
         let outcome =
             watch(&mut (by_name("rr").unwrap().make)(&shares.setup(0)), &shares, 1, |_| {}).unwrap();
-        Seen { policy: "test", turns, outcome }
+        WatchedSchedule { policy: "test", turns, outcome }
     }
 
     #[test]

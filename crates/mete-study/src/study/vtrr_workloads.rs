@@ -38,7 +38,7 @@ pub(super) const WORKLOADS: [Workload; 2] = [
 ];
 
 /// The result of one workload under one policy.
-pub(super) struct Ran {
+pub(super) struct RanWorkload {
     pub workload: &'static Workload,
     pub policy: &'static str,
     pub clients: Vec<Client>,
@@ -68,7 +68,7 @@ impl Client {
     }
 }
 
-impl Ran {
+impl RanWorkload {
     /// The average jitter of the clients.
     pub(super) fn jitter_ms(&self) -> f64 {
         self.clients.iter().map(Client::jitter_ms).sum::<f64>() / self.clients.len().max(1) as f64
@@ -99,14 +99,14 @@ pub(super) fn study(_options: StudyOptions, progress: &mut dyn Progress) -> Stud
     Study { folder: "vtrr-workloads", report, figures, files }
 }
 
-fn run(workload: &'static Workload, policy: &'static str) -> Result<Ran, Reason> {
+fn run(workload: &'static Workload, policy: &'static str) -> Result<RanWorkload, Reason> {
     let scenario = Scenario::parse(workload.name, workload.text, &[]).map_err(Reason::from_error)?;
     let seed = scenario.seed;
     let made = scenario.policy(policy, seed).ok_or_else(|| Reason::new("there is no such policy"))?;
     let mut host = scenario.host(made, Dones(vec![Vec::new(); scenario.clients.len()]), seed);
     host.run_until(scenario.duration_ns).map_err(Reason::from_error)?;
     let Dones(done) = host.into_recorder();
-    Ok(Ran {
+    Ok(RanWorkload {
         workload,
         policy,
         clients: scenario
@@ -131,7 +131,7 @@ impl Recorder for Dones {
     }
 }
 
-fn rows(ran: &Ran) -> impl Iterator<Item = Row> {
+fn rows(ran: &RanWorkload) -> impl Iterator<Item = Row> {
     ran.clients.iter().map(|client| {
         let name = format!("{}, {}: from one to the next, {}", ran.workload.name, ran.policy, client.name);
         Row::new(name, "ms", Ok(client.intervals_ms())).note(format!("{} in all", client.done_ns.len()))

@@ -20,7 +20,7 @@ pub struct Recorded {
 /// The next item of a trace.
 pub enum Next<'a> {
     /// An event.
-    Event(Seen<'a>),
+    Event(SeenEvent<'a>),
     /// Events that a processor has lost. What was known of the processor's state is no longer known.
     Lost {
         /// Which processor.
@@ -29,7 +29,7 @@ pub enum Next<'a> {
 }
 
 /// An event of a trace.
-pub struct Seen<'a> {
+pub struct SeenEvent<'a> {
     /// The time of the event by CLOCK_MONOTONIC.
     pub time_ns: u64,
     /// The processor on which it occurred.
@@ -38,7 +38,7 @@ pub struct Seen<'a> {
     bytes: &'a [u8],
 }
 
-impl Seen<'_> {
+impl SeenEvent<'_> {
     /// The event's name.
     pub fn name(&self) -> &str {
         &self.layout.name
@@ -160,9 +160,9 @@ impl Recorded {
         }
     }
 
-    fn seen<'a>(&self, record: &Record<'a>, layout: &'a EventLayout) -> Seen<'a> {
+    fn seen<'a>(&self, record: &Record<'a>, layout: &'a EventLayout) -> SeenEvent<'a> {
         let time_ns = self.convert.ns(record.time);
-        Seen { time_ns, processor: record.processor, layout, bytes: record.bytes }
+        SeenEvent { time_ns, processor: record.processor, layout, bytes: record.bytes }
     }
 
     /// The size of all files of the trace together.

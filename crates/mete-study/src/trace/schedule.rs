@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Next, Seen};
+use super::{Next, SeenEvent};
 
 /// A process on a processor, from SCHEDIN to SCHEDOUT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Runs {
         }
     }
 
-    fn begin(&mut self, seen: &Seen<'_>) -> Option<Run> {
+    fn begin(&mut self, seen: &SeenEvent<'_>) -> Option<Run> {
         let (pid, processor) = (seen.pid("pid"), seen.processor);
         let of = self.processors.entry(processor).or_default();
         of.is_own = self.own.is_some_and(|own| own == seen.pid("tgid"));
@@ -83,7 +83,7 @@ impl Runs {
         of.left.take()
     }
 
-    fn end(&mut self, seen: &Seen<'_>) -> Option<Run> {
+    fn end(&mut self, seen: &SeenEvent<'_>) -> Option<Run> {
         let of = self.processors.entry(seen.processor).or_default();
         if of.is_own {
             return None;

@@ -6,7 +6,7 @@ use super::Next;
 
 /// How a task waits, in the paper's words. A task that sleeps while it waits uses no processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum How {
+pub enum WaitKind {
     /// SPIN: the processor runs a loop.
     Spinning,
     /// READ or WRITE: the task sleeps.
@@ -19,7 +19,7 @@ pub struct Wait {
     /// The lock's address.
     pub lock: u64,
     /// How the task waited.
-    pub how: How,
+    pub how: WaitKind,
     /// The kernel's own word for the kind of lock.
     pub flags: u32,
     /// How long the task waited.
@@ -43,7 +43,7 @@ type Key = (i32, u32, u64);
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    how: How,
+    how: WaitKind,
     flags: u32,
     since_ns: u64,
 }
@@ -60,8 +60,8 @@ impl Waits {
             Next::Event(seen) => seen,
         };
         let how = match seen.name() {
-            "SPIN" => Some(How::Spinning),
-            "READ" | "WRITE" => Some(How::Sleeping),
+            "SPIN" => Some(WaitKind::Spinning),
+            "READ" | "WRITE" => Some(WaitKind::Sleeping),
             "ACQUIRED" => None,
             _ => return None,
         };
@@ -100,9 +100,9 @@ mod tests {
         written.read().each(|next| all.extend(waits.next(&next)));
         let wait = |lock, how, flags, ns, to_ns| Wait { lock, how, flags, ns, to_ns };
         let expected = [
-            wait(0xa, How::Spinning, 33, 150, 250),
-            wait(0xb, How::Spinning, 1, 150, 300),
-            wait(0xa, How::Sleeping, 32, 650, 900),
+            wait(0xa, WaitKind::Spinning, 33, 150, 250),
+            wait(0xb, WaitKind::Spinning, 1, 150, 300),
+            wait(0xa, WaitKind::Sleeping, 32, 650, 900),
         ];
         assert_eq!(all, expected);
     }

@@ -61,7 +61,7 @@ fn own(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
 
 /// Loops with and without a probe that is off.
 #[derive(Clone, Copy, PartialEq)]
-enum Off {
+enum OffLoop {
     Chain,
     ProbedChain,
     Empty,
@@ -69,14 +69,14 @@ enum Off {
 }
 
 fn disabled(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
-    const VARIANTS: [Off; 4] = [Off::Chain, Off::ProbedChain, Off::Empty, Off::Probes];
+    const VARIANTS: [OffLoop; 4] = [OffLoop::Chain, OffLoop::ProbedChain, OffLoop::Empty, OffLoop::Probes];
     let rounds = context.rounds(150);
     let samples = interleave("probe, disabled", rounds, &VARIANTS, context.progress, |variant| {
         let run = match variant {
-            Off::Chain => loops::eight_steps,
-            Off::ProbedChain => loops::eight_probed_steps,
-            Off::Empty => loops::eight_times_nothing,
-            Off::Probes => loops::eight_probes,
+            OffLoop::Chain => loops::eight_steps,
+            OffLoop::ProbedChain => loops::eight_probed_steps,
+            OffLoop::Empty => loops::eight_times_nothing,
+            OffLoop::Probes => loops::eight_probes,
         };
         scheduler.measured(Logging::Disabled, 0, || timed(PASSES, run) / 8.0)
     });
@@ -84,9 +84,9 @@ fn disabled(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
         Row::new(format!("user: {name}"), "ns", samples.net(with, without)).bar(Bar::Below(0.1))
     };
     vec![
-        row("disabled probe in work", Off::ProbedChain, Off::Chain)
+        row("disabled probe in work", OffLoop::ProbedChain, OffLoop::Chain)
             .note("against the same chain of multiplications without a probe"),
-        row("disabled probe in an empty loop", Off::Probes, Off::Empty)
+        row("disabled probe in an empty loop", OffLoop::Probes, OffLoop::Empty)
             .note("eight probes and nothing else, against nothing"),
     ]
 }
@@ -123,7 +123,7 @@ fn costs(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
     ];
     let mut lttng = lttng::Peer::start(crate::processor::quietest());
     let mut tracy = tracy::Peer::start();
-    let locked = locked::Log::new();
+    let locked = locked::LockedLog::new();
     let rounds = context.rounds(100);
     let samples = interleave("row, with its peers", rounds, &VARIANTS, context.progress, |variant| {
         let run = |run: fn(u64)| timed(PASSES, run);

@@ -21,13 +21,13 @@ const PIECES: u64 = 15;
 const WARM_UP: u64 = 20_000;
 
 #[derive(Clone, Copy, PartialEq)]
-struct Variant {
+struct ParallelVariant {
     at_once: bool,
-    what: What,
+    what: PassKind,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum What {
+enum PassKind {
     Nothing,
     Clock,
     Row,
@@ -46,16 +46,17 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
         Err(reason) => return vec![Row::new(NAME, "ratio", Err(reason)).bar(bar)],
     };
     let samples = measure(context, &mut scheduler, &processors);
-    let cost =
-        |at_once, what| samples.net(Variant { at_once, what }, Variant { at_once, what: What::Nothing });
+    let cost = |at_once, what| {
+        samples.net(ParallelVariant { at_once, what }, ParallelVariant { at_once, what: PassKind::Nothing })
+    };
     let ratio = |what| quotients(&cost(true, what)?, &cost(false, what)?);
     let count = processors.len();
     vec![
-        Row::new("parallel: row, one processor at a time", "ns", cost(false, What::Row))
+        Row::new("parallel: row, one processor at a time", "ns", cost(false, PassKind::Row))
             .note("mean over the processors"),
-        Row::new("parallel: row, all processors at once", "ns", cost(true, What::Row))
+        Row::new("parallel: row, all processors at once", "ns", cost(true, PassKind::Row))
             .note(format!("{count} processors; mean over them")),
-        Row::new(NAME, "ratio", ratio(What::Row)).bar(bar).note(floor(&ratio(What::Clock))),
+        Row::new(NAME, "ratio", ratio(PassKind::Row)).bar(bar).note(floor(&ratio(PassKind::Clock))),
     ]
 }
 
@@ -67,25 +68,29 @@ fn floor(clock: &Result<Vec<f64>, Reason>) -> String {
     })
 }
 
-fn measure(context: &mut Context<'_>, scheduler: &mut Scheduler, processors: &[usize]) -> Samples<Variant> {
-    let variants: Vec<_> = [What::Nothing, What::Clock, What::Row]
+fn measure(
+    context: &mut Context<'_>,
+    scheduler: &mut Scheduler,
+    processors: &[usize],
+) -> Samples<ParallelVariant> {
+    let variants: Vec<_> = [PassKind::Nothing, PassKind::Clock, PassKind::Row]
         .into_iter()
-        .flat_map(|what| [false, true].map(|at_once| Variant { at_once, what }))
+        .flat_map(|what| [false, true].map(|at_once| ParallelVariant { at_once, what }))
         .collect();
     let rounds = context.rounds(50);
     interleave("all processors at once", rounds, &variants, context.progress, |variant| {
-        let logging = if variant.what == What::Row { Logging::Five } else { Logging::Disabled };
+        let logging = if variant.what == PassKind::Row { Logging::Five } else { Logging::Disabled };
         let rows = (PIECES * PASSES + WARM_UP) * processors.len() as u64;
         scheduler.measured(logging, rows, || mean_cost(processors, variant))
     })
 }
 
 /// Nanoseconds for a pass, averaged over the processors (thesis §5.2.1: "averaged over the processors").
-fn mean_cost(processors: &[usize], variant: Variant) -> f64 {
+fn mean_cost(processors: &[usize], variant: ParallelVariant) -> f64 {
     let run = match variant.what {
-        What::Nothing => loops::nothing,
-        What::Clock => loops::clock,
-        What::Row => loops::row,
+        PassKind::Nothing => loops::nothing,
+        PassKind::Clock => loops::clock,
+        PassKind::Row => loops::row,
     };
     let costs = if variant.at_once {
         on_all(processors, run)

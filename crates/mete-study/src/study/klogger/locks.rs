@@ -19,7 +19,7 @@ use crate::reason::Reason;
 use crate::report::{Report, Row};
 use crate::scratch::Scratch;
 use crate::study::{Study, StudyOptions};
-use crate::trace::{How, LOCKING, Recorded, Session, Symbols, Wait, Waits};
+use crate::trace::{LOCKING, Recorded, Session, Symbols, Wait, WaitKind, Waits};
 
 /// The paper's degrees of parallelism.
 const PARALLEL: [usize; 6] = [1, 2, 4, 8, 16, 32];
@@ -181,7 +181,7 @@ fn waited(
 fn parts(all: &[Wait], from_ns: u64, passed: Duration, processors: usize) -> Vec<f64> {
     let part_ns = passed.as_nanos() as f64 / f64::from(PARTS);
     let mut spun_ns = [0; PARTS as usize];
-    for wait in all.iter().filter(|wait| wait.how == How::Spinning) {
+    for wait in all.iter().filter(|wait| wait.how == WaitKind::Spinning) {
         // A wait belongs to the part in which it ends; one that ends after the last part belongs to none.
         let nth = (wait.to_ns.saturating_sub(from_ns) as f64 / part_ns) as usize;
         if let Some(ns) = spun_ns.get_mut(nth) {
@@ -194,7 +194,7 @@ fn parts(all: &[Wait], from_ns: u64, passed: Duration, processors: usize) -> Vec
 fn sums(all: &[Wait], passed: Duration, processors: usize, symbols: &Symbols) -> Waited {
     let time_ns = (passed.as_nanos() as f64 * processors as f64).max(1.0);
     let mut by_lock = BTreeMap::<String, f64>::new();
-    let spun: Vec<_> = all.iter().filter(|wait| wait.how == How::Spinning).collect();
+    let spun: Vec<_> = all.iter().filter(|wait| wait.how == WaitKind::Spinning).collect();
     for wait in &spun {
         *by_lock.entry(name(wait, symbols)).or_default() += 100.0 * wait.ns as f64 / time_ns;
     }
@@ -258,10 +258,10 @@ mod tests {
     fn klog_9_spinning_is_told_as_part_of_all_processors_time_and_by_lock() {
         let wait = |lock, how, flags, ns| Wait { lock, how, flags, ns, to_ns: ns };
         let all = [
-            wait(0xa, How::Spinning, 1, 2_000),
-            wait(0xa, How::Spinning, 1, 3_000),
-            wait(0xb, How::Spinning, 33, 5_000),
-            wait(0xb, How::Sleeping, 32, 90_000),
+            wait(0xa, WaitKind::Spinning, 1, 2_000),
+            wait(0xa, WaitKind::Spinning, 1, 3_000),
+            wait(0xb, WaitKind::Spinning, 33, 5_000),
+            wait(0xb, WaitKind::Sleeping, 32, 90_000),
         ];
         let found = sums(&all, Duration::from_micros(100), 2, &Symbols::default());
         assert_eq!((found.spinning, found.waits), (5.0, 40_000.0));
@@ -272,7 +272,11 @@ mod tests {
     #[test]
     fn klog_9_spinning_is_told_part_by_part_of_the_time() {
         let wait = |how, to_ns| Wait { lock: 0xa, how, flags: 1, ns: 2_000, to_ns };
-        let all = [wait(How::Spinning, 1_000), wait(How::Spinning, 99_000), wait(How::Sleeping, 50_000)];
+        let all = [
+            wait(WaitKind::Spinning, 1_000),
+            wait(WaitKind::Spinning, 99_000),
+            wait(WaitKind::Sleeping, 50_000),
+        ];
         let found = parts(&all, 0, Duration::from_micros(100), 2);
         assert_eq!((found.len(), found[0], found[9]), (10, 10.0, 10.0));
         assert!(found[1..9].iter().all(|&part| part == 0.0), "who sleeps uses no processor");

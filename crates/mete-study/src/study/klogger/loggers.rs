@@ -9,7 +9,7 @@ use crate::figure::is_noisy;
 use crate::interleave::{Samples, interleave};
 use crate::kernel::bpftrace::Bpftrace;
 use crate::kernel::generated::Generated;
-use crate::kernel::kmsg::Log;
+use crate::kernel::kmsg::KernelLog;
 use crate::kernel::perf_event::Recorded;
 use crate::kernel::tracefs::{Instance, Tracefs};
 use crate::processor::{self, Pinned};
@@ -146,7 +146,7 @@ struct Stage {
     processor: usize,
     generated: Result<Generated, Reason>,
     tracefs: Result<Tracefs, Reason>,
-    log: Result<Log, Reason>,
+    log: Result<KernelLog, Reason>,
     lttng: Result<Peer, Reason>,
     own: Own,
     _pinned: Pinned,
@@ -159,7 +159,7 @@ impl Stage {
             processor,
             generated: Generated::at_system_calls(),
             tracefs: Tracefs::open(),
-            log: Log::open(),
+            log: KernelLog::open(),
             lttng: Peer::start(processor),
             own: Own::start()?,
             _pinned: Pinned::to(processor)?,

@@ -38,7 +38,7 @@ pub(super) enum Who {
 
 /// The result with one number of hogs.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Point {
+pub(super) struct PlayerResult {
     pub hogs: usize,
     /// Percent of all processors' time, by role.
     pub share: BTreeMap<Who, f64>,
@@ -55,10 +55,10 @@ pub(super) struct Point {
 /// One player over the numbers of hogs.
 pub(super) struct Curve {
     pub player: &'static str,
-    pub points: Vec<Point>,
+    pub points: Vec<PlayerResult>,
 }
 
-type Measure = fn(usize, Duration, &dyn Progress) -> Result<Point, Reason>;
+type Measure = fn(usize, Duration, &dyn Progress) -> Result<PlayerResult, Reason>;
 
 /// The players: one of our own, and a real one.
 const PLAYERS: [(&str, Measure); 2] = [("decoder", decoder), ("ffmpeg", ffmpeg)];
@@ -89,7 +89,7 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
 }
 
 /// A player of our own, which knows how many frames it has lost.
-fn decoder(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<Point, Reason> {
+fn decoder(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<PlayerResult, Reason> {
     let player = Player::start(hogs)?;
     let session = Session::begin("scheduler", &EVENTS)?;
     player.crew.go();
@@ -102,11 +102,11 @@ fn decoder(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<Point
         _ => (pid, Who::Hog),
     });
     let frames_lost = player.frames().lost_percent();
-    Ok(Point { frames_lost, ..point(hogs, &recorded, pids.collect()) })
+    Ok(PlayerResult { frames_lost, ..point(hogs, &recorded, pids.collect()) })
 }
 
 /// ffmpeg, which decodes a clip at the rate of its frames, and hogs in the same session.
-fn ffmpeg(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<Point, Reason> {
+fn ffmpeg(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<PlayerResult, Reason> {
     check_installed("ffmpeg")?;
     let scratch = Scratch::new()?;
     let clip =
@@ -143,7 +143,7 @@ fn threads_and_children(recorded: &Recorded, pid: i32) -> HashMap<i32, Who> {
     pids
 }
 
-fn point(hogs: usize, recorded: &Recorded, pids: HashMap<i32, Who>) -> Point {
+fn point(hogs: usize, recorded: &Recorded, pids: HashMap<i32, Who>) -> PlayerResult {
     let usage = Usage::of(recorded, Runs::of_own_recording());
     let seconds = (recorded.duration_ns().max(1)) as f64 / 1e9;
     let mut share = BTreeMap::from([(Who::Player, 0.0), (Who::Hog, 0.0)]);
@@ -155,7 +155,7 @@ fn point(hogs: usize, recorded: &Recorded, pids: HashMap<i32, Who>) -> Point {
     }
     let migrations = f64::from(migrations) / seconds;
     let others = usage.others_percent(|pid| pids.contains_key(&pid));
-    Point { hogs, share, others, migrations, frames_lost: None, lost: recorded.lost() }
+    PlayerResult { hogs, share, others, migrations, frames_lost: None, lost: recorded.lost() }
 }
 
 /// The study of a recorded trace: share and migrations of the processes that used the processors most.
@@ -179,7 +179,7 @@ pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     Ok(migrations_page::of_trace(report))
 }
 
-fn rows(player: &str, hogs: usize, point: &Result<Point, Reason>) -> Vec<Row> {
+fn rows(player: &str, hogs: usize, point: &Result<PlayerResult, Reason>) -> Vec<Row> {
     let point = match point {
         Ok(point) => point,
         Err(reason) => return vec![Row::new(format!("{player}: all rows"), "percent", Err(reason.clone()))],

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
-use super::migrations::{Curve, Point, Who};
+use super::migrations::{Curve, PlayerResult, Who};
 use super::page;
 use crate::figure::Figure;
 use crate::report::Report;
@@ -42,7 +42,7 @@ pub(super) fn of_trace(report: Report) -> Study {
     Study { folder: "migrations", report, figures: Vec::new(), files: Vec::new() }
 }
 
-fn series(curves: &[Curve], name: &str, of: impl Fn(&Point) -> Option<f64>) -> Vec<Series> {
+fn series(curves: &[Curve], name: &str, of: impl Fn(&PlayerResult) -> Option<f64>) -> Vec<Series> {
     curves
         .iter()
         .map(|curve| Series {
@@ -122,7 +122,7 @@ it would have lost. Shares are sums of the recorded runs; a migration is a run o
 last.\n\n";
 
 fn compared(curves: &[Curve]) -> String {
-    let of = |hogs: usize, of: &dyn Fn(&Point) -> Option<f64>| {
+    let of = |hogs: usize, of: &dyn Fn(&PlayerResult) -> Option<f64>| {
         let points = curves.first().map(|curve| &curve.points[..]).unwrap_or_default();
         let found = points.iter().find(|point| point.hogs == hogs).and_then(of);
         found.map_or_else(|| "(not measured)".to_owned(), short)
@@ -176,7 +176,7 @@ mod tests {
     use crate::figure::Verdict;
 
     fn verdicts(points: &[(usize, f64, f64)]) -> Vec<Verdict> {
-        let point = |&(hogs, lost, migrations)| Point {
+        let point = |&(hogs, lost, migrations)| PlayerResult {
             hogs,
             share: BTreeMap::new(),
             others: 0.0,

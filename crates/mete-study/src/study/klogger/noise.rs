@@ -14,7 +14,7 @@ use crate::realtime::Realtime;
 use crate::reason::Reason;
 use crate::report::{Report, Row};
 use crate::study::{Study, StudyOptions};
-use crate::trace::{INTERRUPTS, Kind, Next, Recorded, Runs, Session, Span, Spans, Usage};
+use crate::trace::{INTERRUPTS, InterruptKind, Next, Recorded, Runs, Session, Span, Spans, Usage};
 
 /// The time that an undisturbed iteration takes.
 const AIM_NS: u64 = 1_000_000;
@@ -150,7 +150,7 @@ fn noise(iterations: &[Iteration], spans: &[Span], away: &[(u64, u64)]) -> Noise
     let pick = |is_wanted: fn(&Span) -> bool| -> Vec<(u64, u64)> {
         union(spans.iter().filter(|span| is_wanted(span)).map(|span| (span.from_ns, span.to_ns)).collect())
     };
-    let (timer, all) = (pick(|span| span.kind == Kind::Timer), pick(|_| true));
+    let (timer, all) = (pick(|span| span.kind == InterruptKind::Timer), pick(|_| true));
     let both = union([&all[..], away].concat());
     let without = |taken: &[(u64, u64)]| {
         let left = iterations.iter().map(|of| (of.to_ns - of.from_ns - within(taken, *of)) as f64 / 1e3);
@@ -166,7 +166,7 @@ fn noise(iterations: &[Iteration], spans: &[Span], away: &[(u64, u64)]) -> Noise
         without_timer: without(&timer),
         clean: without(&all),
         alone: without(&both),
-        interrupts: Kind::ALL.map(|kind| seen.iter().filter(|span| span.kind == kind).count()),
+        interrupts: InterruptKind::ALL.map(|kind| seen.iter().filter(|span| span.kind == kind).count()),
         others: 0.0,
         lost: 0,
     }
@@ -262,12 +262,12 @@ mod tests {
         let iteration = |from_ns| Iteration { from_ns, to_ns: from_ns + 1_000_000 };
         let span = |kind, from_ns, to_ns| Span { kind, processor: 0, from_ns, to_ns };
         let spans = [
-            span(Kind::Timer, 100_000, 110_000),
-            span(Kind::Soft, 120_000, 150_000),
+            span(InterruptKind::Timer, 100_000, 110_000),
+            span(InterruptKind::Soft, 120_000, 150_000),
             // This one lies within the soft interrupt, and must not be subtracted twice.
-            span(Kind::Device, 130_000, 140_000),
+            span(InterruptKind::Device, 130_000, 140_000),
             // Half of this one belongs to the next iteration.
-            span(Kind::Timer, 999_000, 1_001_000),
+            span(InterruptKind::Timer, 999_000, 1_001_000),
         ];
         let found = noise(&[iteration(0), iteration(1_000_000)], &spans, &[(1_500_000, 1_600_000)]);
         assert_eq!(found.noisy.values(), [1_000.0, 1_000.0]);

@@ -8,7 +8,7 @@ use super::page;
 use crate::figure::Figure;
 use crate::report::Report;
 use crate::study::{Study, missing};
-use crate::trace::Kind;
+use crate::trace::InterruptKind;
 use mete_plot::{self as plot, Axis, Series, short};
 
 const FIGURE_8: &str = "KLogger fig. 8";
@@ -206,7 +206,7 @@ each interrupt is taken off the iteration that it lies in: the timer's alone (â€
 fn compared(noise: Option<&Noise>) -> String {
     let Some(noise) = noise else { return String::new() };
     let said = |of: &Distribution, part| of.quantile(part).map(short).unwrap_or_default();
-    let counts = Kind::ALL.iter().zip(noise.interrupts).filter(|(_, count)| *count > 0);
+    let counts = InterruptKind::ALL.iter().zip(noise.interrupts).filter(|(_, count)| *count > 0);
     let counts: Vec<_> = counts.map(|(kind, count)| format!("{count} {}", kind.name())).collect();
     let beyond = noise.noisy.part_below(1_500.0).map_or(0.0, |part| 100.0 * (1.0 - part));
     format!(

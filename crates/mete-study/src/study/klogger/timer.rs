@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::reason::Reason;
 use crate::report::{Report, Row};
 use crate::study::{Study, StudyOptions};
-use crate::trace::{Kind, Next, Recorded, Session, Span, Spans};
+use crate::trace::{InterruptKind, Next, Recorded, Session, Span, Spans};
 use crate::watch::{self, Gap};
 
 const EVENTS: [&str; 4] = ["TIMER_ENTRY", "TIMER_EXIT", "SOFTIRQ_ENTRY", "SOFTIRQ_EXIT"];
@@ -50,7 +50,8 @@ pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     let recorded = Recorded::open(directory)?;
     recorded.needs("interrupt", &EVENTS)?;
     let spans = spans(&recorded);
-    let handler = spans.iter().filter(|span| span.kind == Kind::Timer).map(|span| span.ns() as f64).collect();
+    let handler =
+        spans.iter().filter(|span| span.kind == InterruptKind::Timer).map(|span| span.ns() as f64).collect();
     let handler = Distribution::of(handler);
     let mut report = Report::new(format!("mete study timer --trace {}", directory.display()));
     let values = Ok(handler.values().to_vec());
@@ -73,7 +74,7 @@ fn measure(time: Duration, progress: &mut dyn Progress) -> Result<Costs, Reason>
     let watched: Vec<_> = places.iter().flatten().map(|&processor| processor as u32).zip(gaps).collect();
     let spans = spans(&recorded);
     let costs = costs(&spans, &undisturbed(watched, &switches(&switched)));
-    let ticks = spans.iter().filter(|span| span.kind == Kind::Timer).count() as f64;
+    let ticks = spans.iter().filter(|span| span.kind == InterruptKind::Timer).count() as f64;
     let rate = ticks / passed.as_secs_f64() / places.len() as f64;
     Ok(Costs { rate, lost: recorded.lost(), ..costs })
 }
@@ -119,7 +120,7 @@ fn costs(spans: &[Span], watched: &[(u32, Vec<Gap>)]) -> Costs {
             let (mut timer_ns, mut soft_ns) = (Vec::new(), 0);
             for span in within {
                 match span.kind {
-                    Kind::Timer => timer_ns.push(span.ns() as f64),
+                    InterruptKind::Timer => timer_ns.push(span.ns() as f64),
                     _ => soft_ns += span.ns(),
                 }
             }
@@ -168,12 +169,12 @@ mod tests {
     fn klog_9_a_tick_is_what_one_timer_interrupt_takes_from_a_program() {
         let span = |kind, from_ns, to_ns| Span { kind, processor: 1, from_ns, to_ns };
         let spans = [
-            span(Kind::Timer, 1_100, 1_500),
-            span(Kind::Soft, 1_600, 1_800),
-            span(Kind::Timer, 3_100, 3_300),
-            span(Kind::Timer, 5_100, 5_200),
-            span(Kind::Timer, 5_300, 5_400),
-            Span { processor: 0, ..span(Kind::Timer, 3_150, 3_250) },
+            span(InterruptKind::Timer, 1_100, 1_500),
+            span(InterruptKind::Soft, 1_600, 1_800),
+            span(InterruptKind::Timer, 3_100, 3_300),
+            span(InterruptKind::Timer, 5_100, 5_200),
+            span(InterruptKind::Timer, 5_300, 5_400),
+            Span { processor: 0, ..span(InterruptKind::Timer, 3_150, 3_250) },
         ];
         let gap = |from_ns, to_ns| Gap { from_ns, to_ns };
         let gaps = vec![gap(1_000, 2_000), gap(3_000, 3_500), gap(5_000, 6_000), gap(7_000, 9_000)];

@@ -5,7 +5,7 @@ use mete_sim::scenario::Shipped;
 
 use super::case::{Case, Outcome};
 use super::curve::{Curve, beliefs};
-use super::plan::{Found, Measure, Plan, claim};
+use super::plan::{Measure, Plan, RanCases, claim};
 use super::{BASELINE, TAVS, axis, mean_ms, quantile_ms, scenario};
 use crate::figure::Figure;
 use mete_plot::short;
@@ -137,13 +137,13 @@ impl Pair {
     }
 
     /// How much less time the program takes for the same work, in percent.
-    fn gain(&self, found: &Found, [before, after]: [&str; 2]) -> Option<f64> {
+    fn gain(&self, found: &RanCases, [before, after]: [&str; 2]) -> Option<f64> {
         let (before, after) = (found.mean(before, None, &RATE)?, found.mean(after, None, &RATE)?);
         Some(100.0 * (1.0 - before / after))
     }
 }
 
-fn figures(found: &Found) -> Vec<Figure> {
+fn figures(found: &RanCases) -> Vec<Figure> {
     let mut figures = vec![
         edit(found, "TAVS fig. 16(a)", "compilation", COMPILE),
         edit(found, "TAVS fig. 16(b)", "web browsing", BROWSE),
@@ -163,7 +163,7 @@ fn figures(found: &Found) -> Vec<Figure> {
     figures
 }
 
-fn edit(found: &Found, figure: &str, beside: &str, lines: [&str; 2]) -> Figure {
+fn edit(found: &RanCases, figure: &str, beside: &str, lines: [&str; 2]) -> Figure {
     let paper = format!("TAVS improves the response time of editing beside {beside}");
     let means = lines.map(|line| found.mean(line, None, &RESPONSE));
     let medians = lines.map(|line| found.mean(line, None, &MEDIAN));
@@ -177,7 +177,7 @@ fn edit(found: &Found, figure: &str, beside: &str, lines: [&str; 2]) -> Figure {
     claim(figure, &paper, ours)
 }
 
-fn mixes(found: &Found) -> [Figure; 2] {
+fn mixes(found: &RanCases) -> [Figure; 2] {
     let gains = PAIRS.iter().map(|pair| pair.gain(found, [pair.baseline, pair.tavs]));
     let gains = gains.collect::<Option<Vec<f64>>>();
     let uneven = PAIRS.iter().map(|pair| {
@@ -208,7 +208,7 @@ fn listed(values: &[f64]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn believed(found: &Found) -> Figure {
+fn believed(found: &RanCases) -> Figure {
     let paper = "beliefs tell I/O-bound tasks from others in each mix";
     if found.0.is_empty() {
         return claim("TAVS fig. 17(b)", paper, None);
@@ -273,7 +273,7 @@ impl Change {
         beliefs(&case, &[(SETTLED_S, self.to_ms)]).ok()
     }
 
-    fn figure(&self, found: &Found) -> Figure {
+    fn figure(&self, found: &RanCases) -> Figure {
         let Change { pair, from_ms, to_ms, setting } = self;
         let (io, cpu) = (pair.io, pair.cpu);
         let where_so = setting.map_or(String::new(), |(_, called)| format!(" ({called})"));
@@ -314,7 +314,7 @@ const CHANCE: f64 = 5.0;
 /// A gain below this percentage is a small one.
 const LITTLE: f64 = 20.0;
 
-fn inheritance(found: &Found) -> Figure {
+fn inheritance(found: &RanCases) -> Figure {
     let gains = PAIRS.iter().map(|pair| pair.gain(found, [pair.alone, pair.inherits]));
     let ours = gains.collect::<Option<Vec<f64>>>().map(|gains| {
         let network = gains[2].min(gains[3]);
@@ -325,7 +325,7 @@ fn inheritance(found: &Found) -> Figure {
     claim("TAVS fig. 19", paper, ours)
 }
 
-fn plots(found: &Found) -> Vec<(String, String)> {
+fn plots(found: &RanCases) -> Vec<(String, String)> {
     if found.0.is_empty() {
         return Vec::new();
     }
@@ -352,7 +352,7 @@ fn plot(title: &str, curves: Option<Vec<Curve>>) -> String {
     plot::lines(title, &axis("time, s"), &axis("degree of belief"), &series)
 }
 
-fn gains(found: &Found) -> (String, String) {
+fn gains(found: &RanCases) -> (String, String) {
     let title = "Figure 17(a): work of I/O-bound programs, of that under the baseline";
     let series = vec![
         relative(found, BASELINE, |pair| [pair.baseline, pair.baseline]),
@@ -361,7 +361,7 @@ fn gains(found: &Found) -> (String, String) {
     ("figure-17a.svg".into(), compared(title, &series))
 }
 
-fn inherited(found: &Found) -> (String, String) {
+fn inherited(found: &RanCases) -> (String, String) {
     let title = "Figure 19: work of I/O-bound programs, of that under the baseline";
     let series = vec![
         relative(found, BASELINE, |pair| [pair.alone, pair.alone]),
@@ -370,7 +370,7 @@ fn inherited(found: &Found) -> (String, String) {
     ("figure-19.svg".into(), compared(title, &series))
 }
 
-fn relative(found: &Found, name: &str, lines: fn(&Pair) -> [&'static str; 2]) -> (String, Vec<f64>) {
+fn relative(found: &RanCases, name: &str, lines: fn(&Pair) -> [&'static str; 2]) -> (String, Vec<f64>) {
     let values = PAIRS.iter().filter_map(|pair| {
         let [before, after] = lines(pair);
         Some(100.0 * found.mean(after, None, &RATE)? / found.mean(before, None, &RATE)?)

@@ -4,7 +4,7 @@
 use mete_sim::metrics::Boosts;
 
 use super::case::Case;
-use super::plan::{Found, Measure, Plan, claim, mean_of};
+use super::plan::{Measure, Plan, RanCases, claim, mean_of};
 use super::{axis, mean_ms, scenario};
 use crate::figure::Figure;
 use mete_plot as plot;
@@ -134,7 +134,7 @@ fn said(values: &[f64]) -> String {
     values.iter().copied().map(short).collect::<Vec<_>>().join(", ")
 }
 
-fn figures(found: &Found) -> Vec<Figure> {
+fn figures(found: &RanCases) -> Vec<Figure> {
     let mut figures = windows(found).to_vec();
     figures.extend(widths(found, "", BITS));
     let reading = " (learning as 3.5.3 has it, in a guest that prefers who used least, as 3.3 assumes)";
@@ -144,7 +144,7 @@ fn figures(found: &Found) -> Vec<Figure> {
 }
 
 /// A measure of the block cases by window: with reads sent at once, and with reads sent late.
-fn by_window(found: &Found, measure: &Measure) -> Option<[Vec<f64>; 2]> {
+fn by_window(found: &RanCases, measure: &Measure) -> Option<[Vec<f64>; 2]> {
     let all = |line| -> Option<Vec<f64>> {
         WINDOWS.iter().map(|&window| found.mean(line, Some(f64::from(window)), measure)).collect()
     };
@@ -153,7 +153,7 @@ fn by_window(found: &Found, measure: &Measure) -> Option<[Vec<f64>; 2]> {
 
 /// Figure 12, for reads that are sent late, for which the paper has its window (§3.5.1), and for reads that are sent
 /// at once.
-fn windows(found: &Found) -> [Figure; 2] {
+fn windows(found: &RanCases) -> [Figure; 2] {
     let judge = |measure: &Measure, holds: fn(&[f64]) -> bool| {
         let [at_once, late] = by_window(found, measure)?;
         let (unit, at_once_said) = (measure.unit, said(&at_once));
@@ -178,13 +178,13 @@ fn windows(found: &Found) -> [Figure; 2] {
 }
 
 /// A measure with counters of 1, 2 and 4 bits.
-fn by_width(found: &Found, line: &str, measure: &Measure) -> Option<[f64; 3]> {
+fn by_width(found: &RanCases, line: &str, measure: &Measure) -> Option<[f64; 3]> {
     let at = |bits: u8| found.mean(line, Some(f64::from(bits)), measure);
     Some([at(1)?, at(2)?, at(4)?])
 }
 
 /// Figure 13, for one kernel and one reading of what packets teach.
-fn widths(found: &Found, reading: &str, line: &str) -> [Figure; 3] {
+fn widths(found: &RanCases, reading: &str, line: &str) -> [Figure; 3] {
     let hits = by_width(found, line, &HIT_RATIO);
     let responses = by_width(found, line, &RESPONSE);
     let statement = |paper: &str, found| claim("TAVS fig. 13", &format!("{paper}{reading}"), found);
@@ -212,7 +212,7 @@ fn widths(found: &Found, reading: &str, line: &str) -> [Figure; 3] {
     ]
 }
 
-fn without_correlation(found: &Found) -> Figure {
+fn without_correlation(found: &RanCases) -> Figure {
     claim(
         "TAVS fig. 13",
         "without correlation 13 times as many boosts, a very low hit ratio, and reasonable responses",
@@ -220,7 +220,7 @@ fn without_correlation(found: &Found) -> Figure {
     )
 }
 
-fn judge_without_correlation(found: &Found) -> Option<(String, bool)> {
+fn judge_without_correlation(found: &RanCases) -> Option<(String, bool)> {
     let without = |measure: &Measure| found.mean(NC, None, measure);
     let (boosts, ratio, response) = (without(&BOOSTS)?, without(&HIT_RATIO)?, without(&RESPONSE)?);
     let ([one, two, _], [_, with, _]) = (by_width(found, BITS, &RESPONSE)?, by_width(found, BITS, &BOOSTS)?);
@@ -234,7 +234,7 @@ fn judge_without_correlation(found: &Found) -> Option<(String, bool)> {
     Some((ours, boosts > 4.0 * with && ratio < 25.0 && response < 1.5 * one))
 }
 
-fn plots(found: &Found) -> Vec<(String, String)> {
+fn plots(found: &RanCases) -> Vec<(String, String)> {
     let windows = |measure: &Measure, label: &str| {
         found.drawn("Figure 12: block reads", ["inspection window, tasks", label], measure, &[AT_ONCE, LATE])
     };
@@ -248,7 +248,7 @@ fn plots(found: &Found) -> Vec<(String, String)> {
 }
 
 /// Bars of a measure without correlation and with each width of the counters.
-fn bars_by_width(found: &Found, measure: &Measure, label: &str) -> String {
+fn bars_by_width(found: &RanCases, measure: &Measure, label: &str) -> String {
     let names: Vec<String> = ["NC", "1 bit", "2 bits", "4 bits"].map(str::to_owned).into();
     // NC has no counters, and so no width.
     let cases = |line, nc| {

@@ -2,7 +2,7 @@
 //! keeps its place in the run queue: figures 8, 9 and 15 (TAVS paper, §4.1.2, §5.3).
 
 use super::case::{Case, Outcome};
-use super::plan::{Found, Measure, Plan, claim, mean_of};
+use super::plan::{Measure, Plan, RanCases, claim, mean_of};
 use super::starvation::THROUGHPUT;
 use super::{BASELINE, axis, mean_ms, scenario};
 use crate::figure::Figure;
@@ -93,7 +93,7 @@ fn web(line: &'static str, kib: &str, keeps: bool) -> Case {
     }
 }
 
-fn figures(found: &Found) -> Vec<Figure> {
+fn figures(found: &RanCases) -> Vec<Figure> {
     let mut figures = usage(found).to_vec();
     figures.extend(losses(found));
     figures.push(pages(found));
@@ -101,7 +101,7 @@ fn figures(found: &Found) -> Vec<Figure> {
 }
 
 /// Figures 9(a) and 15(a).
-fn usage(found: &Found) -> [Figure; 2] {
+fn usage(found: &RanCases) -> [Figure; 2] {
     let judge = |line, holds: fn(f64) -> bool| {
         let (own, others) = (found.mean(line, None, &OWN)?, found.mean(line, None, &OTHERS)?);
         Some((format!("{} % against {} %", short(own), short(others)), holds(own / others)))
@@ -121,7 +121,7 @@ fn usage(found: &Found) -> [Figure; 2] {
 }
 
 /// Figures 9(b) and 15(b).
-fn losses(found: &Found) -> [Figure; 2] {
+fn losses(found: &RanCases) -> [Figure; 2] {
     let mean = |line, measure: &Measure| found.mean(line, None, measure);
     let lost = |line| Some(100.0 * (1.0 - mean(line, &COMPUTED)? / mean(line, &COMPUTED_ELSEWHERE)?));
     [
@@ -141,7 +141,7 @@ fn losses(found: &Found) -> [Figure; 2] {
     ]
 }
 
-fn pages(found: &Found) -> Figure {
+fn pages(found: &RanCases) -> Figure {
     claim(
         "TAVS table 2",
         "KeepOnRunQ helps images (29 % faster) far more than texts (3 %)",
@@ -150,19 +150,19 @@ fn pages(found: &Found) -> Figure {
 }
 
 /// By how many percent the second line fetches faster than the first one, as a number and in words.
-fn gain(found: &Found, lines: [&str; 2]) -> Option<(f64, String)> {
+fn gain(found: &RanCases, lines: [&str; 2]) -> Option<(f64, String)> {
     let [before, after] = lines.map(|line| found.mean(line, None, &FETCH));
     let (before, after) = (before?, after?);
     let gain = 100.0 * (1.0 - after / before);
     Some((gain, format!("{} % ({} to {} ms)", short(gain), short(before), short(after))))
 }
 
-fn judge_pages(found: &Found) -> Option<(String, bool)> {
+fn judge_pages(found: &RanCases) -> Option<(String, bool)> {
     let ((image, images), (text, texts)) = (gain(found, IMAGE)?, gain(found, TEXT)?);
     Some((format!("images {images}, texts {texts}"), image > 10.0 && (-5.0..image / 2.0).contains(&text)))
 }
 
-fn plots(found: &Found) -> Vec<(String, String)> {
+fn plots(found: &RanCases) -> Vec<(String, String)> {
     let lines = [BASELINE, KEEP].map(str::to_owned);
     let bars = |title: &str, label: &str, measures: [&Measure; 2]| {
         let values = |measure: &Measure| {

@@ -3,7 +3,7 @@
 use mete_sim::cost::measure_in_turns;
 
 use super::case::{Case, Outcome};
-use super::plan::{Found, Measure, Plan, claim};
+use super::plan::{Measure, Plan, RanCases, claim};
 use super::{axis, scenario, starvation};
 use crate::figure::{Figure, Verdict};
 use crate::machine::Machine;
@@ -68,7 +68,7 @@ fn case(line: &'static str, track_ns: u32) -> Case {
 }
 
 /// How much slower hackbench is than without tracking, in percent.
-fn slowdown_percent(found: &Found, track_ns: f64) -> Option<f64> {
+fn slowdown_percent(found: &RanCases, track_ns: f64) -> Option<f64> {
     let untracked = found.mean(HACKBENCH, Some(0.0), &TIME)?;
     Some(100.0 * (found.mean(HACKBENCH, Some(track_ns), &TIME)? / untracked - 1.0))
 }
@@ -110,7 +110,7 @@ fn tracking(of_100_ns: f64, measured_ns: Result<Vec<f64>, Reason>) -> Figure {
     Figure { verdict: Verdict::from(verdict), ..Figure::new(TRACKING.0, TRACKING.1, ours, true) }
 }
 
-fn figures(found: &Found) -> Vec<Figure> {
+fn figures(found: &RanCases) -> Vec<Figure> {
     vec![
         slowdown_percent(found, 100.0).map_or_else(
             || claim(TRACKING.0, TRACKING.1, None),
@@ -130,7 +130,7 @@ fn figures(found: &Found) -> Vec<Figure> {
     ]
 }
 
-fn plots(found: &Found) -> Vec<(String, String)> {
+fn plots(found: &RanCases) -> Vec<(String, String)> {
     let points = TRACKED_NS.iter().filter_map(|&ns| {
         let x = f64::from(ns);
         Some((x, slowdown_percent(found, x)?))

@@ -32,9 +32,9 @@ pub(super) struct Plan {
     pub seeds: u64,
     pub measures: &'static [Measure],
     /// The paper's statements with the results. Without any results, all figures are missing.
-    pub figures: fn(&Found) -> Vec<Figure>,
+    pub figures: fn(&RanCases) -> Vec<Figure>,
     /// Plots by file name.
-    pub plots: fn(&Found) -> Vec<(String, String)>,
+    pub plots: fn(&RanCases) -> Vec<(String, String)>,
     /// What the study shows; and where it deviates from the paper, and why.
     pub prose: [&'static str; 2],
 }
@@ -43,14 +43,14 @@ pub(super) struct Plan {
 const QUICK_SEEDS: u64 = 3;
 
 /// The results of a case, seed by seed.
-pub(super) struct Ran {
+pub(super) struct RanCase {
     pub case: Case,
     pub outcomes: Vec<Outcome>,
 }
 
 /// The results of all cases. Empty if the study was stopped.
 #[derive(Default)]
-pub(super) struct Found(pub Vec<Ran>);
+pub(super) struct RanCases(pub Vec<RanCase>);
 
 impl Plan {
     pub(super) fn study(self, options: StudyOptions, progress: &mut dyn Progress) -> Study {
@@ -60,7 +60,7 @@ impl Plan {
             Ok(found) => found,
             Err(reason) => {
                 report.rows.push(Row::new("all cases", "", Err(reason)));
-                Found::default()
+                RanCases::default()
             }
         };
         report.is_complete = !progress.is_cancelled();
@@ -71,7 +71,12 @@ impl Plan {
     }
 
     /// Runs every case with every seed. The results do not depend on the number of threads.
-    fn run(&self, seeds: u64, threads: NonZeroUsize, progress: &mut dyn Progress) -> Result<Found, Reason> {
+    fn run(
+        &self,
+        seeds: u64,
+        threads: NonZeroUsize,
+        progress: &mut dyn Progress,
+    ) -> Result<RanCases, Reason> {
         let seeds_of = seeds.max(1) as usize;
         let jobs = self.cases.len() * seeds_of;
         progress.begin(self.folder, jobs as u64);
@@ -88,15 +93,15 @@ impl Plan {
             .iter()
             .map(|case| {
                 let own: Result<_, _> = outcomes.by_ref().take(seeds_of).collect();
-                own.map(|outcomes| Ran { case: case.clone(), outcomes })
+                own.map(|outcomes| RanCase { case: case.clone(), outcomes })
             })
             .collect::<Result<_, _>>()
-            .map(Found)
+            .map(RanCases)
     }
 }
 
-impl Found {
-    pub(super) fn at(&self, line: &str, x: Option<f64>) -> Option<&Ran> {
+impl RanCases {
+    pub(super) fn at(&self, line: &str, x: Option<f64>) -> Option<&RanCase> {
         self.0.iter().find(|ran| ran.case.line == line && ran.case.x == x)
     }
 
@@ -154,7 +159,7 @@ impl Found {
     }
 }
 
-impl Ran {
+impl RanCase {
     fn samples(&self, measure: &Measure) -> Option<Vec<f64>> {
         self.outcomes.iter().map(measure.of).collect()
     }

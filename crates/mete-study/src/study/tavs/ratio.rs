@@ -1,7 +1,7 @@
 //! PBratio, the part of its time that a mixed domain may spend boosted: figures 11 and 20 (TAVS paper, §5.1, §5.5).
 
 use super::case::{Case, Outcome};
-use super::plan::{Found, Measure, Plan, claim, mean_of};
+use super::plan::{Measure, Plan, RanCases, claim, mean_of};
 use super::{SEGMENT_BITS, axis, scenario};
 use crate::figure::Figure;
 use mete_plot::short;
@@ -94,7 +94,7 @@ fn case(line: &'static str, scenario: mete_sim::scenario::Shipped, ratio: f64) -
     }
 }
 
-fn figures(found: &Found) -> Vec<Figure> {
+fn figures(found: &RanCases) -> Vec<Figure> {
     vec![
         growth(found, "TAVS fig. 11(a)", BLOCK, &BLOCK_THROUGHPUT),
         growth(found, "TAVS fig. 11(b)", NETWORK, &NETWORK_THROUGHPUT),
@@ -106,7 +106,7 @@ fn figures(found: &Found) -> Vec<Figure> {
 }
 
 /// The greatest difference between the mixed domain's processor time and that of other domains, in percent.
-fn uneven(found: &Found, line: &str) -> Option<f64> {
+fn uneven(found: &RanCases, line: &str) -> Option<f64> {
     let off = RATIOS.iter().map(|&ratio| {
         let own = found.mean(line, Some(ratio), &OWN)?;
         Some((own / found.mean(line, Some(ratio), &OTHERS)? - 1.0).abs() * 100.0)
@@ -114,11 +114,11 @@ fn uneven(found: &Found, line: &str) -> Option<f64> {
     off.collect::<Option<Vec<_>>>().map(|off| off.into_iter().fold(0.0, f64::max))
 }
 
-fn evenness(found: &Found) -> Figure {
+fn evenness(found: &RanCases) -> Figure {
     claim("TAVS fig. 11", "guest domains have the same processor time in all cases", judge_evenness(found))
 }
 
-fn judge_evenness(found: &Found) -> Option<(String, bool)> {
+fn judge_evenness(found: &RanCases) -> Option<(String, bool)> {
     let [block, network, sparing] = [BLOCK, NETWORK, SPARING].map(|line| uneven(found, line));
     let (block, network, sparing) = (block?, network?, sparing?);
     let ours = format!(
@@ -131,12 +131,12 @@ fn judge_evenness(found: &Found) -> Option<(String, bool)> {
     Some((ours, block.max(network) < 5.0))
 }
 
-fn driver_use(found: &Found) -> Figure {
+fn driver_use(found: &RanCases) -> Figure {
     let paper = "the driver uses more as throughput grows, at the cost of the domains that compute";
     claim("TAVS fig. 11", paper, judge_driver_use(found))
 }
 
-fn judge_driver_use(found: &Found) -> Option<(String, bool)> {
+fn judge_driver_use(found: &RanCases) -> Option<(String, bool)> {
     let at = |ratio, measure: &Measure| found.mean(NETWORK, Some(ratio), measure);
     let (before, after) = (at(0.0, &DRIVER)?, at(1.0, &DRIVER)?);
     let (others_before, others_after) = (at(0.0, &OTHERS)?, at(1.0, &OTHERS)?);
@@ -148,7 +148,7 @@ fn judge_driver_use(found: &Found) -> Option<(String, bool)> {
 }
 
 /// Throughput over PBratio.
-fn growth(found: &Found, figure: &str, line: &str, measure: &Measure) -> Figure {
+fn growth(found: &RanCases, figure: &str, line: &str, measure: &Measure) -> Figure {
     let paper = "throughput grows with PBratio";
     let all: Option<Vec<f64>> = RATIOS.iter().map(|&ratio| found.mean(line, Some(ratio), measure)).collect();
     let found = all.map(|all| {
@@ -161,7 +161,7 @@ fn growth(found: &Found, figure: &str, line: &str, measure: &Measure) -> Figure 
     claim(figure, paper, found)
 }
 
-fn trade(found: &Found) -> Figure {
+fn trade(found: &RanCases) -> Figure {
     claim(
         "TAVS fig. 20",
         "network throughput grows by far more than computation drops: 48 to 1",
@@ -180,7 +180,7 @@ fn trade(found: &Found) -> Figure {
     )
 }
 
-fn plots(found: &Found) -> Vec<(String, String)> {
+fn plots(found: &RanCases) -> Vec<(String, String)> {
     let x = "PBratio";
     let usage = |title: &str, line: &str| {
         let domains = [("mixed domain", &OWN), ("domain that computes", &OTHERS), ("driver", &DRIVER)];

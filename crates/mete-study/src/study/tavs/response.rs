@@ -5,7 +5,7 @@ use mete_policy::ClientId;
 use mete_sim::metrics::Estimate;
 
 use super::case::{Case, Outcome};
-use super::plan::{Found, Measure, Plan, claim, interval, mean_of};
+use super::plan::{Measure, Plan, RanCases, claim, interval, mean_of};
 use super::{BASELINE, TAVS, axis, mean_ms, quantile_ms, scenario};
 use crate::figure::Figure;
 use mete_plot::short;
@@ -99,19 +99,19 @@ fn of_all(outcome: &Outcome, prefix: &str) -> Option<f64> {
     means.filter(|means| !means.is_empty()).map(|means| means.iter().sum::<f64>() / means.len() as f64)
 }
 
-fn figures(found: &Found) -> Vec<Figure> {
+fn figures(found: &RanCases) -> Vec<Figure> {
     let single =
         [boosting_alone(found), aggression(found), fraction(found), latencies(found), evenness(found)];
     single.into_iter().chain(table_1(found)).collect()
 }
 
-fn boosting_alone(found: &Found) -> Figure {
+fn boosting_alone(found: &RanCases) -> Figure {
     let paper =
         "beside a hog in its domain, a server never gains by boosting; alone in it, it is close to native";
     claim("TAVS fig. 1(a)", paper, judge_boosting_alone(found))
 }
 
-fn judge_boosting_alone(found: &Found) -> Option<(String, bool)> {
+fn judge_boosting_alone(found: &RanCases) -> Option<(String, bool)> {
     let median = |line| found.mean(line, None, &MEDIAN);
     let (native, io, mixed) = (median(NATIVE)?, median(IO_ONLY)?, median(BASELINE)?);
     let [n, i, m] = [native, io, mixed].map(short);
@@ -119,21 +119,21 @@ fn judge_boosting_alone(found: &Found) -> Option<(String, bool)> {
     Some((ours, (io - native).abs() < (mixed - native) / 20.0))
 }
 
-fn aggression(found: &Found) -> Figure {
+fn aggression(found: &RanCases) -> Figure {
     claim("TAVS fig. 1(b)", "boosting for every packet starves the other domains", judge_aggression(found))
 }
 
-fn judge_aggression(found: &Found) -> Option<(String, bool)> {
+fn judge_aggression(found: &RanCases) -> Option<(String, bool)> {
     let mean = |measure| found.mean(AGGRESSIVE, None, measure);
     let (own, others) = (mean(&OWN)?, mean(&HOGS)?);
     Some((format!("{} % against {} % each", short(own), short(others)), own > 2.0 * others))
 }
 
-fn fraction(found: &Found) -> Figure {
+fn fraction(found: &RanCases) -> Figure {
     claim("TAVS fig. 10(a)", "TAVS answers in a fraction of the baseline's time", judge_fraction(found))
 }
 
-fn judge_fraction(found: &Found) -> Option<(String, bool)> {
+fn judge_fraction(found: &RanCases) -> Option<(String, bool)> {
     let mean = |line, measure| found.mean(line, None, measure);
     let (baseline, tavs) = (mean(BASELINE, &MEAN)?, mean(TAVS, &MEAN)?);
     let settled = short(mean(TAVS, &SETTLED)?);
@@ -142,13 +142,13 @@ fn judge_fraction(found: &Found) -> Option<(String, bool)> {
     Some((ours, baseline > 10.0 * tavs))
 }
 
-fn latencies(found: &Found) -> Figure {
+fn latencies(found: &RanCases) -> Figure {
     let paper =
         "latencies up to about 150 ms, five slices of 30; with TAVS close to nought but for the beginning";
     claim("TAVS fig. 10(b)", paper, judge_latencies(found))
 }
 
-fn judge_latencies(found: &Found) -> Option<(String, bool)> {
+fn judge_latencies(found: &RanCases) -> Option<(String, bool)> {
     let mean = |line, measure| found.mean(line, None, measure);
     let (longest, most) = (mean(BASELINE, &LONGEST)?, mean(TAVS, &MOST)?);
     let ours = format!(
@@ -161,12 +161,12 @@ fn judge_latencies(found: &Found) -> Option<(String, bool)> {
     Some((ours, (120.0..=180.0).contains(&longest) && most < 1.0))
 }
 
-fn evenness(found: &Found) -> Figure {
+fn evenness(found: &RanCases) -> Figure {
     let paper = "all domains have the same processor time, with and without TAVS";
     claim("TAVS fig. 10(c)", paper, judge_evenness(found))
 }
 
-fn judge_evenness(found: &Found) -> Option<(String, bool)> {
+fn judge_evenness(found: &RanCases) -> Option<(String, bool)> {
     let both = |line| Some((found.mean(line, None, &OWN)?, found.mean(line, None, &HOGS)?));
     let said = |(own, others)| format!("{} % and {} %", short(own), short(others));
     let even = |(own, others): (f64, f64)| (own / others - 1.0).abs() < 0.05;
@@ -175,7 +175,7 @@ fn judge_evenness(found: &Found) -> Option<(String, bool)> {
     Some((ours, even(base) && even(tavs)))
 }
 
-fn table_1(found: &Found) -> [Figure; 3] {
+fn table_1(found: &RanCases) -> [Figure; 3] {
     let mean = |line, measure: &Measure| found.mean(line, None, measure);
     [
         claim(
@@ -209,7 +209,7 @@ fn table_1(found: &Found) -> [Figure; 3] {
     ]
 }
 
-fn plots(found: &Found) -> Vec<(String, String)> {
+fn plots(found: &RanCases) -> Vec<(String, String)> {
     let axes = [axis("response time, ms"), axis("responses, %")];
     let latency = [axis("latency of an event, ms"), axis("events, %")];
     let only = |lines: &[&str], times: fn(&Outcome) -> &mete_sim::metrics::Latencies| -> Vec<_> {
@@ -232,7 +232,7 @@ fn plots(found: &Found) -> Vec<(String, String)> {
 }
 
 /// A plot of the processor time of each client.
-fn usage(found: &Found, title: &str, lines: &[&str]) -> String {
+fn usage(found: &RanCases, title: &str, lines: &[&str]) -> String {
     let first = found.at(lines[0], None).and_then(|ran| ran.outcomes.first());
     let names: Vec<String> =
         first.iter().flat_map(|outcome| &outcome.report.clients).map(|client| client.name.clone()).collect();

@@ -2,7 +2,7 @@
 //! priority: figures 7 and 14 (TAVS paper, §4.1.1, §5.3).
 
 use super::case::{Case, Outcome};
-use super::plan::{Found, Measure, Plan, claim};
+use super::plan::{Measure, Plan, RanCases, claim};
 use super::{BASELINE, SEGMENT_BITS, scenario};
 use crate::figure::Figure;
 use mete_plot::short;
@@ -141,7 +141,7 @@ fn variant(variant: &'static Variant) -> impl Iterator<Item = Case> {
     })
 }
 
-fn figures(found: &Found) -> Vec<Figure> {
+fn figures(found: &RanCases) -> Vec<Figure> {
     vec![
         starves("TAVS fig. 7(a)", found, BASELINE),
         starves("TAVS fig. 7(a), if each packet is handed on by itself", found, ALONE),
@@ -161,7 +161,7 @@ fn figures(found: &Found) -> Vec<Figure> {
     ]
 }
 
-fn at(found: &Found, line: &str, hogs: f64) -> Option<f64> {
+fn at(found: &RanCases, line: &str, hogs: f64) -> Option<f64> {
     found.mean(line, Some(hogs), &THROUGHPUT)
 }
 
@@ -169,11 +169,11 @@ const STARVES: &str = "throughput falls with each domain that computes; with mor
 /// The part of the throughput without other domains below which a stream almost starves.
 const ALMOST: f64 = 0.2;
 
-fn starves(figure: &str, found: &Found, line: &str) -> Figure {
+fn starves(figure: &str, found: &RanCases, line: &str) -> Figure {
     claim(figure, STARVES, judge_starves(found, line))
 }
 
-fn judge_starves(found: &Found, line: &str) -> Option<(String, bool)> {
+fn judge_starves(found: &RanCases, line: &str) -> Option<(String, bool)> {
     let of = |hogs| at(found, line, hogs);
     let (none, one, two) = (of(0.0)?, of(1.0)?, of(2.0)?);
     let (third, four, five) = (of(THIRD)?, of(4.0)?, of(5.0)?);
@@ -184,11 +184,11 @@ fn judge_starves(found: &Found, line: &str) -> Option<(String, bool)> {
 }
 
 /// The statement on starvation under each assumption about what the paper leaves open.
-fn starves_anyway(figure: &str, found: &Found, line: fn(&Variant) -> &'static str) -> Figure {
+fn starves_anyway(figure: &str, found: &RanCases, line: fn(&Variant) -> &'static str) -> Figure {
     claim(figure, STARVES, judge_starves_anyway(found, line))
 }
 
-fn judge_starves_anyway(found: &Found, line: fn(&Variant) -> &'static str) -> Option<(String, bool)> {
+fn judge_starves_anyway(found: &RanCases, line: fn(&Variant) -> &'static str) -> Option<(String, bool)> {
     let none = at(found, BASELINE, 0.0)?;
     let of = |hogs| -> Option<Vec<f64>> {
         VARIANTS.iter().map(|variant| at(found, line(variant), hogs)).collect()
@@ -201,7 +201,7 @@ fn judge_starves_anyway(found: &Found, line: fn(&Variant) -> &'static str) -> Op
     Some((ours, thirds.iter().all(|&third| third < ALMOST * none)))
 }
 
-fn does_not_starve(figure: &str, found: &Found, without: &str, with: &str) -> Figure {
+fn does_not_starve(figure: &str, found: &RanCases, without: &str, with: &str) -> Figure {
     claim(
         figure,
         "with inheritance it does not starve beside more than two",
@@ -209,14 +209,14 @@ fn does_not_starve(figure: &str, found: &Found, without: &str, with: &str) -> Fi
     )
 }
 
-fn judge_does_not_starve(found: &Found, without: &str, with: &str) -> Option<(String, bool)> {
+fn judge_does_not_starve(found: &RanCases, without: &str, with: &str) -> Option<(String, bool)> {
     let of = |line, hogs| at(found, line, hogs);
     let (none, before, after) = (of(with, 0.0)?, of(without, 5.0)?, of(with, 5.0)?);
     let ours = format!("with five {} Mbit/s, without inheritance {}", short(after), short(before));
     Some((ours, after > ALMOST * none && after > 3.0 * before))
 }
 
-fn drops_gradually(figure: &str, found: &Found, line: &str) -> Figure {
+fn drops_gradually(figure: &str, found: &RanCases, line: &str) -> Figure {
     claim(
         figure,
         "with inheritance throughput drops gradually (up to five, each more than half of the one before)",
@@ -224,7 +224,7 @@ fn drops_gradually(figure: &str, found: &Found, line: &str) -> Figure {
     )
 }
 
-fn judge_drops_gradually(found: &Found, line: &str) -> Option<(String, bool)> {
+fn judge_drops_gradually(found: &RanCases, line: &str) -> Option<(String, bool)> {
     let all = (0..=HOGS).map(|hogs| at(found, line, f64::from(hogs)));
     let all = all.collect::<Option<Vec<f64>>>()?;
     let said: Vec<String> = all.iter().copied().map(short).collect();
@@ -234,7 +234,7 @@ fn judge_drops_gradually(found: &Found, line: &str) -> Option<(String, bool)> {
     Some((ours, is_gradual))
 }
 
-fn plots(found: &Found) -> Vec<(String, String)> {
+fn plots(found: &RanCases) -> Vec<(String, String)> {
     let plot = found.drawn(
         "Figures 7(a) and 14: throughput of a stream",
         ["domains that compute", "throughput, Mbit/s"],
