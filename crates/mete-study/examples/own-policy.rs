@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release -p mete-study --example own-policy
 //! ```
+//!
 //! The policy below picks the client that is furthest behind its share. It is all that a policy needs.
 
 use mete_policy::{
@@ -25,8 +26,8 @@ struct FurthestBehind {
 
 impl FurthestBehind {
     fn new(setup: &Setup) -> FurthestBehind {
-        let nobody = Client { share: Share::ONE, had_ns: 0, is_ready: false };
-        FurthestBehind { clients: vec![nobody; setup.clients as usize], quantum_ns: setup.quantum_ns }
+        let new = Client { share: Share::ONE, had_ns: 0, is_ready: false };
+        FurthestBehind { clients: vec![new; setup.clients as usize], quantum_ns: setup.quantum_ns }
     }
 }
 

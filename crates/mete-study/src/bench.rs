@@ -60,6 +60,7 @@ pub fn bench(options: &Options, progress: &mut dyn Progress) -> Report {
     let scheduler = options.scheduler.as_deref();
     let (requests, requests_for) = (options.requests.as_deref(), options.requests_for);
     let mut context = Context { is_quick: options.is_quick, scheduler, requests, requests_for, progress };
+    // After a cancellation the remaining groups have no rows, not even rows that say why.
     for (_, measure) in GROUPS.iter().filter(|(name, _)| options.wants(name)) {
         if !context.is_cancelled() {
             report.rows.extend(measure(&mut context));

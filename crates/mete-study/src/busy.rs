@@ -23,6 +23,7 @@ impl Busy {
     /// The time until now.
     ///
     /// # Errors
+    ///
     /// If the kernel does not report it.
     pub fn now() -> Result<Busy, Reason> {
         let stat = fs::read_to_string("/proc/stat").map_err(Reason::while_trying("read /proc/stat"))?;
@@ -36,11 +37,13 @@ impl Busy {
         let all = ticks.iter().sum();
         let unused =
             [IDLE, WAITING_FOR_DISKS, STOLEN].map(|kind| ticks.get(kind).copied().unwrap_or_default());
+        // Each unused kind is one of the ticks summed above, so this does not go below zero.
         Some(Busy { used: all - unused.iter().sum::<u64>(), all })
     }
 
     /// Percent of all processors' time that was used since an earlier instant; 0 if no time has passed.
     pub fn percent_since(&self, before: Busy) -> f64 {
+        // The kernel's idle and waiting times can go back a little, so the differences saturate.
         let (used, all) = (self.used.saturating_sub(before.used), self.all.saturating_sub(before.all));
         100.0 * used as f64 / all.max(1) as f64
     }

@@ -20,6 +20,7 @@ impl Owned {
     /// fork would be a component of its own for a moment, and leave its socket behind.
     ///
     /// # Errors
+    ///
     /// If the program is not installed, or the system cannot start it.
     pub fn start(
         program: &str,
@@ -32,6 +33,7 @@ impl Owned {
             Ok(_) => Command::new("setpriv"),
             Err(_) => Command::new(program),
         };
+        // The command is setpriv, which sets the signal and then becomes the program.
         if command.get_program() != program {
             command.args(["--pdeathsig", "KILL", "--", program]);
         }
@@ -77,6 +79,7 @@ impl Drop for Owned {
     fn drop(&mut self) {
         // This fails if the process has already ended, which is as good.
         let _ = self.0.kill();
+        // Without this a zombie would stay until this process ends.
         let _ = self.0.wait();
     }
 }
@@ -84,6 +87,7 @@ impl Drop for Owned {
 /// Where a program is installed.
 ///
 /// # Errors
+///
 /// If the program is not installed.
 pub fn check_installed(program: &str) -> Result<PathBuf, Reason> {
     let path = env::var_os("PATH").unwrap_or_default();

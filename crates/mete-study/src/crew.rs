@@ -81,6 +81,7 @@ impl Crew {
     /// on the processor of its place, or, without one, on any processor on which this thread may run.
     ///
     /// # Errors
+    ///
     /// If there is no memory or no process, or the members do not start in time.
     pub fn start(places: &[Option<usize>], words: usize, work: Work) -> Result<Crew, Reason> {
         let members = places.len();
@@ -90,6 +91,7 @@ impl Crew {
         let leader = leader.map_err(Reason::while_trying("start processes"))?;
         let crew = Crew { leader, memory, members, words };
         let begin = Instant::now();
+        // A member stores its process id last, so none of them is 0 once all wait for the start.
         while crew.pids().contains(&0) {
             if begin.elapsed() > START {
                 return Err(Reason::new("processes of the study do not start"));
@@ -128,6 +130,7 @@ impl Drop for Crew {
         // The leader makes its process group before it clones the first member, so the group has all members.
         let _ = kill_process_group(self.leader, Signal::KILL);
         let _ = rustix::process::kill_process(self.leader, Signal::KILL);
+        // Only the leader is a child of this process; its members have gone to init, which waits for them.
         let _ = waitpid(Some(self.leader), WaitOptions::empty());
     }
 }
@@ -154,6 +157,7 @@ fn serve(all: &[AtomicU64], words: usize, nth: usize, place: Option<usize>, work
     // SAFETY: these system calls take no memory.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // A handler that was inherited would run code that is not made for a bare clone.
         libc::signal(libc::SIGALRM, libc::SIG_DFL);
         libc::alarm(LIFE_S);
     }
@@ -163,6 +167,7 @@ fn serve(all: &[AtomicU64], words: usize, nth: usize, place: Option<usize>, work
     // SAFETY: a query, which takes no memory.
     let pid = unsafe { libc::syscall(libc::SYS_getpid) };
     all[COMMON + nth * (words + 1) + PID].store(pid as u64, Ordering::Release);
+    // Acquire: a member that sees the start also sees the words that were written before.
     while all[GO].load(Ordering::Acquire) == 0 {
         sleep_ns(200_000);
     }

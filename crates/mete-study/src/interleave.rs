@@ -23,6 +23,7 @@ pub fn interleave<V: Copy + PartialEq>(
 ) -> Samples<V> {
     let mut samples = Samples { variants: variants.iter().map(|&v| (v, Vec::new(), None)).collect() };
     progress.begin(what, rounds as u64 + 1);
+    // Round 0 does not count, because caches and branch predictors are cold in it.
     for round in 0..=rounds {
         for (variant, values, failure) in &mut samples.variants {
             if progress.is_cancelled() {
@@ -43,6 +44,7 @@ impl<V: Copy + PartialEq> Samples<V> {
     /// The samples of one variant.
     ///
     /// # Errors
+    ///
     /// The reason why it could not be measured.
     pub fn of(&self, variant: V) -> Result<Vec<f64>, Reason> {
         let found = self.variants.iter().find(|(known, ..)| *known == variant);
@@ -56,6 +58,7 @@ impl<V: Copy + PartialEq> Samples<V> {
     /// What a variant costs beyond another one, round by round.
     ///
     /// # Errors
+    ///
     /// The reason why one of them could not be measured.
     pub fn net(&self, variant: V, base: V) -> Result<Vec<f64>, Reason> {
         let (with, without) = (self.of(variant)?, self.of(base)?);
@@ -65,6 +68,7 @@ impl<V: Copy + PartialEq> Samples<V> {
     /// The quotients of a variant's net cost and the net cost of `to`: see [`quotients`].
     ///
     /// # Errors
+    ///
     /// The reason why one of them could not be measured; or that `to` costs nothing that can be measured.
     pub fn ratio(&self, variant: V, to: V, base: V) -> Result<Vec<f64>, Reason> {
         quotients(&self.net(variant, base)?, &self.net(to, base)?)
@@ -77,14 +81,17 @@ impl<V: Copy + PartialEq> Samples<V> {
 /// number. Dropping such blocks would make the other ones look surer than they are, and the divisor larger.
 ///
 /// # Errors
+///
 /// If no block has a quotient.
 pub fn quotients(dividends: &[f64], divisors: &[f64]) -> Result<Vec<f64>, Reason> {
+    // Both were taken in the same rounds, but a cancellation can leave one sample more.
     let rounds = dividends.len().min(divisors.len());
     let block = (rounds / BLOCKS).clamp(1, LARGEST_BLOCK);
     let blocks = dividends[..rounds].chunks_exact(block).zip(divisors[..rounds].chunks_exact(block));
     let medians = blocks.filter_map(|(dividends, divisors)| Some((median(dividends)?, median(divisors)?)));
     let quotient = |(dividend, divisor)| if divisor > 0.0 { dividend / divisor } else { f64::NAN };
     let quotients: Vec<f64> = medians.map(quotient).collect();
+    // An empty list counts as well: then there were no samples.
     if quotients.iter().all(|quotient| quotient.is_nan()) {
         return Err(Reason::new("what it is compared with costs nothing that can be measured here"));
     }

@@ -11,6 +11,7 @@
 //! ```
 //!
 //! Principles:
+//!
 //! 1. **Interleaved.** Every other activity of the machine meets all variants alike. Each round first
 //!    measures the variant that the others are compared with.
 //! 2. **Results stay as they are.** A bar that is not met is printed as not met. A measurement that this

@@ -20,6 +20,7 @@ impl Load {
     /// Starts a program in a directory, without input and output.
     ///
     /// # Errors
+    ///
     /// If the program, or setsid, is not installed.
     pub fn start(words: &[&str], directory: &Path) -> Result<Load, Reason> {
         Load::with(words, directory, |_| ())
@@ -74,6 +75,7 @@ impl Drop for Load {
     fn drop(&mut self) {
         // The child has not been waited for yet, so the number is still its own, and that of its group if setsid has
         // run.
+        // setsid has made the program the leader of a group with its own number.
         if let Some(group) = rustix::process::Pid::from_raw(self.pid()) {
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }

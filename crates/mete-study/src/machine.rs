@@ -63,6 +63,7 @@ fn of_cache(nth: u32, file: &str) -> String {
 fn cache(level: u32) -> u64 {
     let found = (0..8).find(|&nth| of_cache(nth, "level").trim() == level.to_string());
     let size = found.map(|nth| of_cache(nth, "size")).unwrap_or_default();
+    // sysfs gives sizes as `2048K`.
     size.trim().strip_suffix('K').and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) << 10
 }
 

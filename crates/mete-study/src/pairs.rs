@@ -59,6 +59,7 @@ impl Pairs {
     /// How exactly the median is known, and why not more exactly, in words.
     pub fn in_words(&self) -> String {
         let pairs = self.quotients.len();
+        // Half of the width, in percent.
         let half = self.interval().map(|interval| 50.0 * interval.width());
         let known = half.map_or("not known".to_owned(), |half| format!("known to ±{half:.1} %"));
         let why = match self.ended {
@@ -74,6 +75,7 @@ impl Pairs {
 /// second. All pieces have the same length. Before each pair, `goes_on` may end the measurement by `false`.
 ///
 /// # Errors
+///
 /// The error of `measure`; or that no work is done without the setting, or that no pair was measured.
 pub fn pairs(
     goal: Goal,
@@ -114,10 +116,12 @@ fn in_the_order_of(
         if !goes_on() {
             break Ended::Stopped;
         }
+        // At least one pair is measured, even if no time was given.
         if begin.elapsed() >= goal.at_most && !all[0].is_empty() {
             break Ended::TimeUp;
         }
         let done = round(settings, &mut coin, &mut measure)?;
+        // Place 0 is what all settings are compared with; `round` has made sure that it is not zero.
         for (quotients, with) in all.iter_mut().zip(&done[1..]) {
             quotients.push(with / done[0]);
         }
@@ -143,6 +147,7 @@ fn round(
 ) -> Result<Vec<f64>, Reason> {
     let (mut done, mut order) = (vec![0.0; settings + 1], (0..=settings).collect::<Vec<_>>());
     for _ in 0..PIECES {
+        // A new order for each piece: periodic activity of the machine hits no place in the order more often.
         coin.shuffle(&mut order);
         for &nth in &order {
             done[nth] += measure(nth)?;
@@ -169,6 +174,7 @@ impl Coin {
     /// Shuffles the items: every order is equally likely.
     fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
+            // The remainder favours small numbers by less than one in 2⁶⁰ here, which does not matter.
             items.swap(last, (self.number() % (last as u64 + 1)) as usize);
         }
     }

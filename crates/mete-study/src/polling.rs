@@ -59,6 +59,7 @@ fn measure(context: &mut Context<'_>, turn: &mut Turn) -> Result<Samples, Reason
         if context.is_cancelled() {
             break;
         }
+        // In turns, so that other load of the machine meets both alike.
         samples.sleeping.push(share_used(&mut || Ok(()))?);
         samples.polling.push(share_used(turn)?);
         context.progress.step();

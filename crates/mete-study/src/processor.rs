@@ -16,8 +16,10 @@ impl Pinned {
     /// Pins the calling thread.
     ///
     /// # Errors
+    ///
     /// If the processor does not exist or this thread may not run on it.
     pub fn to(processor: usize) -> Result<Pinned, Reason> {
+        // Asked before pinning: dropping the guard restores it.
         let before = affinity().map_err(Reason::while_trying("ask for the thread's processors"))?;
         pin(processor)?;
         Ok(Pinned { before })
@@ -43,6 +45,7 @@ pub fn pin(processor: usize) -> Result<(), Reason> {
 /// Does the same as [`pin`] without allocating. This is for a bare child of a process that may have other threads.
 ///
 /// # Errors
+///
 /// The error of the kernel.
 pub fn pin_bare(processor: usize) -> io::Result<()> {
     set_affinity(&only(processor))

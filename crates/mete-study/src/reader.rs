@@ -128,6 +128,7 @@ impl Full {
         });
         match failure {
             Some(reason) => Err(reason),
+            // `timed` gives the time of a pass; a pass goes over `seen / times` bytes.
             None => Ok(cost * times as f64 / seen as f64),
         }
     }
@@ -213,7 +214,7 @@ fn observe(duration: Duration) -> Result<ReaderPasses, Reason> {
     let here = processor::quietest();
     let there = processor::other_than(here);
     if here == there {
-        return Err(Reason::new("this machine has one processor: nobody writes while the reader runs"));
+        return Err(Reason::new("this machine has one processor: no thread can write while the reader runs"));
     }
     let mut scheduler = Scheduler::begin()?;
     let (file, control) = scheduler.replace_files(Logging::Five.file(ROWS))?;
@@ -229,10 +230,12 @@ fn observe(duration: Duration) -> Result<ReaderPasses, Reason> {
         let poll = cursor.poll_rows(area, |rows| {
             black_box(rows.words());
         })?;
+        // A poll without rows is a pass, too: the reader has looked at the index.
         passes.push((poll.rows as f64 / f64::from(ROWS)).ceil().max(1.0));
         sum += poll;
     }
     writer.end();
+    // After the writer's end: every row that it has written must be accounted for.
     sum += cursor.poll_rows(area, |_| ())?;
     Ok(ReaderPasses { passes, sum, written: ring::written(&area.register(file).index) - before })
 }

@@ -23,6 +23,7 @@ impl Realtime {
     /// an ordinary one again; its priority is higher, so it can do so.
     ///
     /// # Errors
+    ///
     /// If this process may not have such a priority, or the watchdog's thread cannot be started.
     pub fn begin(limit: Duration) -> Result<Realtime, Reason> {
         // SAFETY: the call takes no argument.
@@ -37,6 +38,7 @@ impl Realtime {
             }
         })?;
         let realtime = Realtime { watchdog: Some((done, watchdog)) };
+        // The watchdog must run at its priority before this thread gets one.
         told.recv().map_err(Reason::from_error)?.map_err(refused)?;
         set(0, libc::SCHED_FIFO, PRIORITY).map_err(refused)?;
         Ok(realtime)

@@ -16,6 +16,7 @@ const ENDED: i64 = 0x10 | 0x20;
 /// Reads a trace that `mete record --schema scheduler` has made.
 ///
 /// # Errors
+///
 /// If there is no trace, its schema lacks one of these events, or no process leaves a processor in it.
 pub fn recorded_schedule(directory: &Path) -> Result<Recording, Reason> {
     let recorded = Recorded::open(directory)?;
@@ -26,7 +27,7 @@ pub fn recorded_schedule(directory: &Path) -> Result<Recording, Reason> {
         recording.machine.kernel = Some(recorded.kernel().to_owned());
         return Ok(recording);
     }
-    Err(Reason::new(format!("nobody leaves a processor in {}: record for longer", directory.display())))
+    Err(Reason::new(format!("no process leaves a processor in {}: record for longer", directory.display())))
 }
 
 fn events(recorded: &Recorded) -> Vec<Event> {
@@ -69,6 +70,7 @@ impl Schedule {
                     self.parents.insert(pid(seen, "child"), pid(seen, "parent"));
                 }
                 "TRY_TO_WAKEUP" => self.wake(seen, Some(pid(seen, "waker")), false),
+                // A wake-up is logged at its cause, by TRY_TO_WAKEUP; a new process has only this event.
                 "ADD_TO_RUNQ" if seen.number("is_new") != 0 => {
                     let parent = self.parents.remove(&pid(seen, "pid"));
                     self.wake(seen, parent, true);
@@ -88,6 +90,7 @@ impl Schedule {
             processor: seen.processor,
             previous: left.pid,
             previous_name: self.name(left.pid),
+            // State 0 is TASK_RUNNING: the process was preempted.
             runnable: left.state == 0,
             ended: left.state & ENDED != 0,
             next,

@@ -53,6 +53,7 @@ pub enum Met {
 impl Met {
     fn of(bar: Bar, interval: Option<Interval>) -> Met {
         match interval {
+            // Bars are monotone: if both ends meet one, so does every value between them.
             Some(Interval { low, high }) if low > 0.0 => match (bar.holds(low), bar.holds(high)) {
                 (true, true) => Met::Yes,
                 (false, false) => Met::No,
@@ -168,6 +169,7 @@ impl Row {
     /// Sets the bar and the verdict. The verdict is that of the interval: see [`Met`].
     pub fn bar(self, bar: Bar) -> Row {
         let interval = self.low.zip(self.high).map(|(low, high)| Interval { low, high });
+        // Without a median nothing was measured, and there is no verdict.
         let met = self.median.map(|_| Met::of(bar, interval));
         Row { bar: Some(bar), ..self }.judged(met)
     }
@@ -207,6 +209,7 @@ impl Row {
     #[must_use]
     pub fn interval_text(&self, show: impl Fn(f64) -> String) -> String {
         let (Some(low), Some(high)) = (self.low, self.high) else { return String::new() };
+        // An end is infinite where samples are not numbers.
         let end = |end: f64| if end.is_finite() { show(end) } else { "?".to_owned() };
         format!("{} to {}", end(low), end(high))
     }
@@ -243,6 +246,7 @@ impl Report {
 
     /// One JSON object on each line, one line for each row.
     pub fn json_lines(&self) -> String {
+        // A row has only strings and numbers, so serialising it does not fail.
         let lines = self.rows.iter().filter_map(|row| serde_json::to_string(row).ok());
         lines.fold(String::new(), |text, line| text + &line + "\n")
     }

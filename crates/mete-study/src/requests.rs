@@ -105,6 +105,7 @@ type Compared = (&'static str, Setting, &'static str);
 
 /// For each setting, a row of requests a second and one of the processor time of a request.
 fn compare<const N: usize>(context: &mut Context<'_>, compared: [Compared; N]) -> [[Row; 2]; N] {
+    // It is not known how many pairs it takes, so the whole comparison is one step.
     context.progress.begin(compared[0].0, 1);
     let found = measure(context, &compared.map(|(_, setting, _)| setting));
     context.progress.step();
@@ -138,8 +139,11 @@ struct RequestCosts {
 }
 
 fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<RequestCosts>, Reason> {
-    let mut requests =
-        (context.requests.ok_or_else(|| Reason::new("there is nobody whose requests could be counted"))?)()?;
+    let mut requests = (context
+        .requests
+        .ok_or_else(|| Reason::new("there are no processes whose requests could be counted"))?)(
+    )?;
+    // Each setting beyond three takes its share of pieces, so the time grows in steps of three settings.
     let usual = if context.is_quick { QUICK_TIME } else { USUAL_TIME * settings.len().div_ceil(3) as u32 };
     let goal = Goal { within: WITHIN, at_most: context.requests_for.unwrap_or(usual) };
 

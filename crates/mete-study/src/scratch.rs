@@ -12,6 +12,7 @@ impl Scratch {
     /// Makes the directory, with access for this user only.
     ///
     /// # Errors
+    ///
     /// The error of the file system.
     pub fn new() -> io::Result<Scratch> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -30,6 +31,7 @@ impl Scratch {
     /// Writes a file in the directory.
     ///
     /// # Errors
+    ///
     /// The error of the file system.
     pub fn write(&self, name: &str, text: &str) -> io::Result<()> {
         fs::write(self.0.join(name), text)

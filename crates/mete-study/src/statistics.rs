@@ -44,6 +44,7 @@ impl Summary {
 /// samples. There must be a sample.
 pub fn quantile(sorted: &[f64], part: f64) -> f64 {
     let place = part.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
+    // `part` is within 0 and 1, so neither place is beyond the last sample.
     let (below, rest) = (place.floor(), place.fract());
     let low = sorted[below as usize];
     let high = sorted[place.ceil() as usize];
@@ -97,6 +98,7 @@ const TAIL_DEVIATIONS: f64 = 1.96;
 fn rank(count: usize) -> Option<usize> {
     if count > EXACT {
         let count = count as f64;
+        // The number of samples below the median has the mean n/2 and the standard deviation √n/2.
         return Some((count / 2.0 - TAIL_DEVIATIONS / 2.0 * count.sqrt()) as usize);
     }
     // The probability of exactly `rank` heads in `count` throws; each term follows from the one before.

@@ -56,6 +56,7 @@ impl ProcessorPart {
         let bytes = (16 + 8 * fields.len()) as u16;
         let mut words = vec![Head { event, bytes, serial: self.serial as u32 }.to_word(), self.time];
         words.extend_from_slice(fields);
+        // The block is full. A record always fits into an empty one.
         if !self.builder.push(self.serial, &words) {
             self.sink.take(&[Arc::new(self.builder.seal())])?;
             self.builder.push(self.serial, &words);
@@ -127,6 +128,7 @@ fn describe(directory: &Path, processors: u32, end_ns: u64) -> Result<(), Reason
 /// Writes a trace of about `events` events on `processors` processors into a directory that does not exist yet.
 ///
 /// # Errors
+///
 /// The error of the file system.
 pub fn write_trace(directory: &Path, events: u64, processors: u32) -> Result<(), Reason> {
     std::fs::create_dir(directory)?;
@@ -134,6 +136,7 @@ pub fn write_trace(directory: &Path, events: u64, processors: u32) -> Result<(),
     for processor in 0..processors {
         let mut part = ProcessorPart::create(directory, processor)?;
         let mut random = Random(processor.into());
+        // Process ids from 1000 on, apart for each processor, so that no process migrates.
         let (mut runs, mut used) = (1000 + u64::from(processor) * THREADS, 0);
         while part.serial < events / u64::from(processors) {
             switch(&mut part, &mut random, processor.into(), &mut runs, &mut used)?;

@@ -137,6 +137,7 @@ fn perf_record(path: &str) -> Result<u64, Reason> {
 /// The processor time of a program whose output is discarded, in nanoseconds.
 fn run(words: &[&str]) -> Result<u64, Reason> {
     let (program, arguments) = words.split_first().ok_or_else(|| Reason::new("no program"))?;
+    // Only ended children count, and no other child of this process ends meanwhile.
     let before = processor_time_of_ended_ns();
     let mut process = Owned::start(program, arguments, None, |command| {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

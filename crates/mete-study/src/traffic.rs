@@ -29,9 +29,11 @@ impl SlowEntry {
     /// Begins. It switches system-call user dispatch on and excepts all of memory from it, so no call is dispatched.
     ///
     /// # Errors
+    ///
     /// If the kernel has no such dispatch, because it is older than 5.11 or of another architecture.
     pub fn begin() -> Result<SlowEntry, Reason> {
         const ON: libc::c_ulong = 1;
+        // A program's code is in the lower half of the address space; the upper half is the kernel's.
         if dispatch(ON, libc::c_ulong::MAX >> 1) == 0 {
             return Ok(SlowEntry);
         }
@@ -79,6 +81,7 @@ impl Echo {
     /// [`processor::Batch`].
     ///
     /// # Errors
+    ///
     /// If the pipes or the task cannot be made.
     pub fn start(partner: Partner, processor: usize) -> Result<Echo, Reason> {
         let ((there_in, there_out), (back_in, back_out)) = (pipe()?, pipe()?);
@@ -92,6 +95,7 @@ impl Echo {
     /// Sends a byte and waits for it to come back.
     ///
     /// # Errors
+    ///
     /// If the task has ended.
     #[inline(always)]
     pub fn round_trip(&mut self) -> io::Result<()> {

@@ -39,6 +39,7 @@ pub fn watch(desk: &Desk<'_>) {
     while !desk.is_over() {
         let now = now_ns();
         if now.wrapping_sub(last) >= LEAST_NS {
+            // Without room the gap is only counted.
             if gaps < most {
                 words[1 + 2 * gaps].store(last, Ordering::Relaxed);
                 words[2 + 2 * gaps].store(now, Ordering::Relaxed);
@@ -53,6 +54,7 @@ pub fn watch(desk: &Desk<'_>) {
 
 /// The gaps that a member has kept, in order of time.
 pub fn gaps(words: &[AtomicU64]) -> Vec<Gap> {
+    // More gaps may have been counted than there was room for.
     let count = (words[0].load(Ordering::Acquire) as usize).min(words.len() / 2);
     let pairs = words[1..=2 * count].chunks_exact(2);
     let gap = |pair: &[AtomicU64]| Gap {

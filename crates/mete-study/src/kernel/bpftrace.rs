@@ -25,6 +25,7 @@ impl Bpftrace {
     /// Starts bpftrace and waits for its first line.
     ///
     /// # Errors
+    ///
     /// If bpftrace is not installed, or prints nothing.
     pub fn start() -> Result<Bpftrace, Reason> {
         check_installed("bpftrace")?;
@@ -40,6 +41,7 @@ impl Bpftrace {
         let output = load.output().ok_or_else(|| Reason::new("no pipe to bpftrace"))?;
         let (tell, told) = channel();
         let reader = thread::Builder::new().name("bpftrace".into()).spawn(move || read(output, &tell))?;
+        // Made before waiting, so that a failure below ends the process, too.
         let bpftrace = Bpftrace { load: Some(load), reader: Some(reader), _scratch: scratch };
         wait(&told)?;
         Ok(bpftrace)
@@ -55,6 +57,7 @@ fn read(output: ChildStdout, tell: &std::sync::mpsc::Sender<()>) {
     let mut lines = BufReader::new(output);
     let mut line = String::new();
     while lines.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
+        // bpftrace first prints how many probes it attaches.
         if line.starts_with(|first: char| first.is_ascii_digit()) {
             let _ = tell.send(());
             break;

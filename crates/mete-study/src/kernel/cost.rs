@@ -174,6 +174,7 @@ impl Stage {
         if at.point == BenchPoint::SystemCall {
             return Ok(timed(CALLS, system_calls));
         }
+        // `timed` runs a closure without a result, so the result goes through a local.
         let mut done = Ok(());
         let cost = timed(2 * TRIPS, |_| done = (0..TRIPS).try_for_each(|_| echo.round_trip()));
         done?;

@@ -19,6 +19,7 @@ impl Generated {
     /// Records each system call.
     ///
     /// # Errors
+    ///
     /// The reason names what is missing. That can be clang, because the schema is not a shipped one.
     pub fn at_system_calls() -> Result<Generated, Reason> {
         Generated::of(SYSTEM_CALL)
@@ -35,6 +36,7 @@ impl Generated {
 
     fn of(schema: &str) -> Result<Generated, Reason> {
         let mut session = Session::of_source(Source::new("bench.mete", schema), &[], BUFFER_BYTES)?;
+        // Attached programs would slow down the other variants.
         session.pause()?;
         Ok(Generated(session))
     }
@@ -65,6 +67,7 @@ impl Generated {
     /// Does `work` while the event is recorded.
     ///
     /// # Errors
+    ///
     /// If the kernel refuses; or the error of `work`.
     pub fn attached(&mut self, work: impl FnOnce() -> Result<f64, Reason>) -> Result<f64, Reason> {
         self.0.resume()?;
@@ -76,6 +79,7 @@ impl Generated {
     /// The counts of what has been recorded so far on all processors.
     ///
     /// # Errors
+    ///
     /// If the records cannot be written.
     pub fn totals(&self) -> Result<Totals, Reason> {
         self.0.totals()

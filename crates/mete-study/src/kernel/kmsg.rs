@@ -18,6 +18,7 @@ impl KernelLog {
     /// Opens the log.
     ///
     /// # Errors
+    ///
     /// If this process may not write to it, or may not change the setting.
     pub fn open() -> Result<KernelLog, Reason> {
         let file = OpenOptions::new().write(true).open("/dev/kmsg");
@@ -31,6 +32,7 @@ impl KernelLog {
     /// Writes one line with two numbers. Its level is the lowest one, so that no console shows it.
     ///
     /// # Errors
+    ///
     /// The error of the kernel.
     pub fn line(&mut self, one: u64, other: u64) -> Result<(), Reason> {
         let mut text = [0u8; 48];

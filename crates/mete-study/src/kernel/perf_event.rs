@@ -66,10 +66,12 @@ impl Drop for Recorded {
 fn open(tracepoint: u64, processor: usize) -> io::Result<OwnedFd> {
     let attributes = Attributes {
         kind: TYPE_TRACEPOINT,
+        // By this the kernel knows which version of the structure it gets.
         size: size_of::<Attributes>() as u32,
         config: tracepoint,
         sample_period: 1,
         sample_type: SAMPLE,
+        // In a ring that is written backward, the kernel overwrites the oldest records.
         flags: WRITE_BACKWARD,
         ..Attributes::default()
     };

@@ -27,6 +27,7 @@ impl Recorder {
     /// Starts perf and waits until it records.
     ///
     /// # Errors
+    ///
     /// If perf is not installed, may not record, or does not answer.
     pub fn begin(processor: usize, tracepoints: &[&str]) -> Result<Recorder, Reason> {
         let scratch = Scratch::new()?;
@@ -41,6 +42,7 @@ impl Recorder {
 
     fn wait_for(&mut self, answer: &mut File) -> Result<(), Reason> {
         let end = Instant::now() + LIMIT;
+        // The pipe does not block, so a perf that ends early is noticed.
         while Instant::now() < end && matches!(self.process.child().try_wait(), Ok(None)) {
             if matches!(answer.read(&mut [0; 16]), Ok(1..)) {
                 return Ok(());
@@ -68,6 +70,7 @@ pub fn with_tracing(script: &str) -> String {
 /// Checks for the programs that [`with_tracing`] needs.
 ///
 /// # Errors
+///
 /// If one of them is not installed.
 pub fn check_tracing() -> Result<(), Reason> {
     check_installed("unshare")?;

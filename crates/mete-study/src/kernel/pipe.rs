@@ -142,6 +142,7 @@ impl Stage {
 
     fn with_recording(&mut self) -> Result<f64, Reason> {
         let session = self.recording.as_mut().map_err(|reason| reason.clone())?;
+        // Reading the count flushes all records, which must not happen while the bench runs.
         let before = session.records(self.processor)?;
         session.resume()?;
         let answer = bench(self.processor, self.messages, |_| Ok(()));
@@ -213,6 +214,7 @@ fn answer(mut process: Owned) -> Result<f64, Reason> {
     let mut text = String::new();
     process.child().stdout.take().map(|mut out| out.read_to_string(&mut text)).transpose()?;
     let us = microseconds(&text).ok_or_else(|| Reason::new("perf bench does not say usecs/op"))?;
+    // perf gives microseconds for an operation.
     Ok(us * 1e3)
 }
 
@@ -266,6 +268,7 @@ fn wait_for_child(parent: u32) -> Result<u32, Reason> {
         if let Some(child) = text.split_whitespace().next().and_then(|pid| pid.parse().ok()) {
             return Ok(child);
         }
+        // The bench has just started, and needs some time until it forks.
         thread::sleep(Duration::from_micros(200));
     }
     Err(Reason::new("perf bench started no second process"))

@@ -56,6 +56,7 @@ fn ours(processor: usize) -> Result<f64, Reason> {
     let mut events = 0u64;
     recorded.each(|next| {
         if let Next::Event(seen) = next {
+            // SCHEDIN and SCHEDOUT of a switch count as one event, as perf's sched_switch does.
             events += u64::from(matches!(seen.name(), "SCHEDIN" | "TRY_TO_WAKEUP"));
         }
     });

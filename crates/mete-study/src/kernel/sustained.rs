@@ -89,11 +89,13 @@ fn call(desk: &Desk<'_>) {
     let begin = now_ns();
     let mut portions = 0u64;
     while !desk.is_over() {
+        // Wrapping operations cannot panic: a member of a crew must not.
         let due = now_ns().wrapping_sub(begin) / PORTION_NS;
         while portions < due && !desk.is_over() {
             system_calls(calls);
             portions = portions.wrapping_add(1);
         }
+        // Half a portion, so that a late wake-up delays the next portion by less than its length.
         sleep_ns(PORTION_NS / 2);
     }
 }

@@ -20,6 +20,7 @@ impl Tracefs {
     /// Mounts the file system and opens its root.
     ///
     /// # Errors
+    ///
     /// If the kernel has no tracing file system, or this process may not mount it.
     pub fn open() -> Result<Tracefs, Reason> {
         let open = || -> io::Result<OwnedFd> {
@@ -94,12 +95,14 @@ impl<'a> Instance<'a> {
     /// Makes an instance and switches the tracepoints on, `group/name` each.
     ///
     /// # Errors
+    ///
     /// If the kernel refuses. Then nothing stays switched on.
     pub fn recording(tracefs: &'a Tracefs, tracepoints: &[&str]) -> Result<Instance<'a>, Reason> {
         tracefs.remove_stale();
         let name = format!("{PREFIX}{}", std::process::id());
         mkdirat(&tracefs.root, format!("instances/{name}"), Mode::RWXU)
             .map_err(Reason::while_trying("make an ftrace instance"))?;
+        // Made before the tracepoints are switched on, so that a failure below removes the instance.
         let instance = Instance { tracefs, name };
         tracepoints.iter().try_for_each(|tracepoint| instance.set(tracepoint, true))?;
         Ok(instance)
@@ -115,6 +118,7 @@ impl<'a> Instance<'a> {
     /// The file with the raw events of a processor.
     ///
     /// # Errors
+    ///
     /// The error of the file system.
     pub fn raw_pipe(&self, processor: usize) -> io::Result<File> {
         let path = format!("per_cpu/cpu{processor}/trace_pipe_raw");

@@ -59,6 +59,7 @@ impl Subject {
             if begin.elapsed() >= self.warm_up {
                 return ((times as f64 * PIECE_NS / ns) as u64).max(1);
             }
+            // Calls get longer up to the length of a piece, so that the last one gives a good estimate.
             if ns < PIECE_NS {
                 times *= 2;
             }
@@ -84,6 +85,7 @@ pub(crate) fn ready<P: Policy + 'static>(clients: u32, make: impl FnOnce(&Setup)
 pub(crate) fn shares(clients: u32) -> impl Iterator<Item = (ClientId, Share)> {
     let mut random = Stream::new(1, "shares");
     (0..clients).map(move |client| {
+        // Never zero, and at most the limit, so that the fallback below is not reached.
         let share = 1 + random.below(LARGEST_SHARE.into()) as u32;
         (client, Share::new(share).unwrap_or(Share::ONE))
     })
@@ -97,6 +99,7 @@ fn decide<P: Policy>(policy: &mut P, mut now: Nanoseconds, times: u64) -> Nanose
         keep(client.into());
         let end = now + slice_ns;
         if let Some(tick_ns) = tick_ns {
+            // The ticks after `now` up to `end`. A tick at `now` belonged to the slice before.
             for tick in now / tick_ns + 1..=end / tick_ns {
                 // The client runs its slice to the end, even if the policy asks for preemption.
                 let _ = policy.tick(0, tick * tick_ns);
@@ -109,9 +112,9 @@ fn decide<P: Policy>(policy: &mut P, mut now: Nanoseconds, times: u64) -> Nanose
 }
 
 /// Always picks the first client. This shows what the loop itself costs.
-pub(crate) struct Nobody;
+pub(crate) struct FirstClient;
 
-impl Policy for Nobody {
+impl Policy for FirstClient {
     fn name(&self) -> &'static str {
         "none"
     }

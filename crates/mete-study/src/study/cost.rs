@@ -204,6 +204,7 @@ impl Stage {
 fn set_probe(scheduler: &mut Scheduler, setting: Setting) -> Result<(), Reason> {
     match setting {
         Setting::Native | Setting::Disabled => scheduler.set(Logging::Disabled),
+        // File 0 is no file.
         Setting::RoutedNowhere => scheduler.set_file(0),
         Setting::On(logging) => scheduler.set(logging),
     }
@@ -220,6 +221,7 @@ fn attach(bench: &Bench, setting: Setting) -> Result<On<'_>, Reason> {
             debug_assert_ne!(plan.control(file), Control::OFF);
         }
     }
+    // Without a route in the plan, the program finds no file for its event: that is `RoutedNowhere`.
     (0..bench.processors()).for_each(|processor| plan.apply(bench.area(processor)));
     let running = bench.attach(BenchPoint::Switch, BenchProgram::Row)?;
     Ok(On::Program { _running: running, _bench: bench })

@@ -64,6 +64,7 @@ impl Study {
     /// Writes all files to `studies/FOLDER`. Creates the directory if it does not exist.
     ///
     /// # Errors
+    ///
     /// The error of the file system.
     pub fn write_to(&self, studies: &Path) -> io::Result<()> {
         let directory = studies.join(self.folder);

@@ -55,7 +55,7 @@ impl Scheme {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Load {
     /// No writer, as on the reader's own processor in the thesis, whose kernel is not preempted.
-    Nobody,
+    NoWriter,
     /// A writer of one row in each [`THESIS_PACE_NS`].
     ThesisPace,
     /// A writer that is as fast as the probe allows.
@@ -63,11 +63,11 @@ pub(super) enum Load {
 }
 
 impl Load {
-    pub(super) const ALL: [Load; 3] = [Load::Nobody, Load::ThesisPace, Load::FullSpeed];
+    pub(super) const ALL: [Load; 3] = [Load::NoWriter, Load::ThesisPace, Load::FullSpeed];
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Load::Nobody => "no writer",
+            Load::NoWriter => "no writer",
             Load::ThesisPace => "writer at the thesis' pace",
             Load::FullSpeed => "writer at full speed",
         }
@@ -132,8 +132,10 @@ fn measure(
     let sizes: Vec<u64> = (5..=20).map(|log2| 1 << log2).collect();
     let time = Duration::from_millis(if options.is_quick { 8 } else { 80 });
     for load in Load::ALL {
-        if load != Load::Nobody && here == there {
-            return Err(Reason::new("this machine has one processor: nobody writes while somebody reads"));
+        if load != Load::NoWriter && here == there {
+            return Err(Reason::new(
+                "this machine has one processor: no thread can write while another one reads",
+            ));
         }
         progress.begin(load.name(), sizes.len() as u64);
         for &bytes in &sizes {
@@ -177,7 +179,7 @@ impl Stage {
         let index = || ring::written(&self.scheduler.area(self.there).register(file).index);
         let before = index();
         let writer = match load {
-            Load::Nobody => None,
+            Load::NoWriter => None,
             Load::ThesisPace => Some(Writer::begin(self.there, self.pace)?),
             Load::FullSpeed => Some(Writer::begin(self.there, Pace::FullSpeed)?),
         };
@@ -215,8 +217,9 @@ impl Stage {
         let mut reader = Reader::new(self, scheme, file, control);
         let (mut trials, mut ns, mut starved, mut read) = (Vec::new(), Vec::new(), 0, 0);
         let end = Instant::now() + time;
+        // Three analyses at least, also where one takes longer than the whole time.
         while trials.len() < ANALYSES && (Instant::now() < end || trials.len() < 3) {
-            if load != Load::Nobody && !self.wait_for_a_file(file, control) {
+            if load != Load::NoWriter && !self.wait_for_a_file(file, control) {
                 return Err(Reason::new("the writer does not get a processor"));
             }
             let begin = Instant::now();
@@ -235,6 +238,7 @@ impl Stage {
 /// always begin just after a row.
 fn wait_a_little() {
     let ticks = mete_log::clock::ticks();
+    // A hash of the clock: uniform enough, and up to 511 ns.
     let wait_ns = (ticks ^ ticks >> 7).wrapping_mul(0x9e37_79b9) >> 8 & 511;
     let begin = Instant::now();
     while begin.elapsed().as_nanos() < u128::from(wait_ns) {
@@ -309,7 +313,7 @@ impl<'a> Reader<'a> {
 
     /// Without a writer, the readers read the same rows again and again.
     fn begin_anew_if_idle(&mut self, load: Load) {
-        if load != Load::Nobody {
+        if load != Load::NoWriter {
             return;
         }
         match self {

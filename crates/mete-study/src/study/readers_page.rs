@@ -95,14 +95,14 @@ fn times(points: &[ReaderResult], load: Load) -> String {
         points,
         "one pass, no writer".into(),
         Scheme::Ours,
-        Load::Nobody,
+        Load::NoWriter,
         ReaderResult::median_ns,
     ));
     all.push(series(
         points,
         "restart, no writer".into(),
         Scheme::Restart,
-        Load::Nobody,
+        Load::NoWriter,
         ReaderResult::median_ns,
     ));
     let axis = Axis { label: "an analysis, ns, median".into(), is_logarithmic: true };
@@ -201,7 +201,7 @@ fn compared(points: &[ReaderResult]) -> String {
         ours = ns(Scheme::Ours, Load::ThesisPace),
         time_clearing = ns(Scheme::RestartClearing, Load::ThesisPace),
         time_restart = ns(Scheme::Restart, Load::ThesisPace),
-        quiet = ns(Scheme::Ours, Load::Nobody),
-        quiet_restart = ns(Scheme::Restart, Load::Nobody),
+        quiet = ns(Scheme::Ours, Load::NoWriter),
+        quiet_restart = ns(Scheme::Restart, Load::NoWriter),
     )
 }

@@ -31,6 +31,7 @@ pub(super) struct Medians(Vec<(String, Option<[f64; 3]>)>);
 impl Medians {
     /// Reads the comma-separated values of a report.
     fn of(text: &str) -> Medians {
+        // After the comments comes the line with the names of the columns.
         let lines = text.lines().filter(|line| !line.starts_with('#')).skip(1);
         let rows =
             lines.map(fields).map(|fields| (fields.first().cloned().unwrap_or_default(), values(&fields)));
@@ -55,6 +56,7 @@ fn fields(line: &str) -> Vec<String> {
     let mut letters = line.chars().peekable();
     while let Some(letter) = letters.next() {
         match letter {
+            // Two quotes within a quoted field stand for one.
             '"' if is_quoted && letters.peek() == Some(&'"') => field.extend(letters.next()),
             '"' => is_quoted = !is_quoted,
             ',' if !is_quoted => fields.push(std::mem::take(&mut field)),

@@ -50,6 +50,7 @@ impl<'a> Restart<'a> {
                 register.set_control(Control::OFF);
             }
         };
+        // Only a disturbed trial has cleared the flags.
         if self.clears && trials > 1 {
             register.set_control(self.control);
         }
@@ -69,6 +70,7 @@ impl<'a> Restart<'a> {
         for step in 1..self.control.rows() {
             let row = self.row(before.0 + step, &mut words);
             let stamp = row.last().copied().unwrap_or(0);
+            // Rows with older stamps were read by an analysis before.
             if stamp > newest {
                 each(row);
                 (rows, newest) = (rows + 1, stamp);

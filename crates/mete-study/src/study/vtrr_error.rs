@@ -159,6 +159,7 @@ fn tried(jobs: &[Job], progress: &mut dyn Progress) -> Result<ErrorSurfaces, Rea
     }
     let decisions = sums.iter().map(|tally| tally.decisions).sum();
     let cells = jobs.iter().zip(&sums).map(|(job, tally)| cell(job.policy, job.point, tally));
+    // A tally without any assignment has no estimate.
     let cells = cells.collect::<Option<_>>().ok_or_else(stopped)?;
     Ok(ErrorSurfaces { cells, decisions })
 }

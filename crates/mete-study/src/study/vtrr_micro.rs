@@ -103,6 +103,7 @@ impl WatchedSchedule {
     /// The number of quanta after which the order of clients repeats; `None` if it does not within half of the time.
     pub(super) fn period(&self) -> Option<usize> {
         let quanta: Vec<u32> = self.turns.iter().flat_map(quanta).collect();
+        // A period of more than half of the schedule could not be seen to repeat.
         (1..=quanta.len() / 2)
             .find(|period| quanta.iter().zip(&quanta[*period..]).all(|(now, then)| now == then))
     }

@@ -19,6 +19,7 @@ impl Names {
     pub fn next(&mut self, next: &Next<'_>) {
         let Next::Event(seen) = next else { return };
         let pid = match seen.name() {
+            // A child has its parent's name until it executes a program, and the event carries it.
             "FORK" => "child",
             "EXEC" | "EXIT" => "pid",
             _ => return,

@@ -76,6 +76,7 @@ impl Recorded {
     /// Opens the trace in a directory.
     ///
     /// # Errors
+    ///
     /// If there is no trace.
     pub fn open(directory: &Path) -> Result<Recorded, Reason> {
         Recorded::new(directory, None)
@@ -99,6 +100,7 @@ impl Recorded {
     /// Whether the trace's schema has these events.
     ///
     /// # Errors
+    ///
     /// If an event is missing. The reason names it, and a schema that has it.
     pub fn needs(&self, schema: &str, events: &[&str]) -> Result<(), Reason> {
         let has = |name: &&&str| self.trace.description().description.events.iter().any(|e| e.name == **name);
@@ -129,10 +131,12 @@ impl Recorded {
     /// The time from the first event to the last one.
     pub fn duration_ns(&self) -> u64 {
         let (mut first, mut last) = (u64::MAX, 0);
+        // The times of a processor without records are not set.
         let accounts = self.trace.description().completeness.iter().filter(|account| account.records > 0);
         for account in accounts {
             (first, last) = (first.min(account.first_time), last.max(account.last_time));
         }
+        // Without any record `first` is the greatest number, and the duration is 0.
         self.convert.ns(last).saturating_sub(self.convert.ns(first.min(last)))
     }
 
@@ -149,6 +153,7 @@ impl Recorded {
                     see(Next::Lost { processor: record.processor });
                 }
                 Ok(Item::Record(record)) => {
+                    // Records of events that the description does not have cannot be read, and are left out.
                     if let Some(layout) = layouts.get(&record.event) {
                         see(Next::Event(self.seen(&record, layout)));
                     }
@@ -168,6 +173,7 @@ impl Recorded {
     /// The size of all files of the trace together.
     ///
     /// # Errors
+    ///
     /// The error of the file system.
     pub fn bytes(&self) -> Result<u64, Reason> {
         let mut bytes = 0;

@@ -73,6 +73,7 @@ impl Runs {
             return None;
         }
         if let Some(run) = of.left.take_if(|run| run.pid == pid) {
+            // Only the recorder was in between, so the run goes on.
             let own_ns = run.own_ns + seen.time_ns.saturating_sub(run.to_ns);
             of.running = Some(Run { own_ns, ..run });
             return None;
@@ -80,6 +81,7 @@ impl Runs {
         let from_ns = seen.time_ns;
         let is_preempted = false;
         of.running = Some(Run { pid, processor, from_ns, to_ns: from_ns, own_ns: 0, is_preempted });
+        // Another process has come: the run that was left is over.
         of.left.take()
     }
 
@@ -91,6 +93,7 @@ impl Runs {
         // If another process leaves than the one that came, events are missing in between.
         let run = of.running.take().filter(|run| run.pid == seen.pid("pid"))?;
         let run = Run { to_ns: seen.time_ns, is_preempted: seen.number("state") == 0, ..run };
+        // It may go on after a turn of the recorder, so it is not over yet.
         if run.is_preempted {
             of.left = Some(run);
             return None;

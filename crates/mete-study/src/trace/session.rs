@@ -54,6 +54,7 @@ impl Session {
     pub fn of_source(source: Source, events: &[&str], buffer_bytes: u64) -> Result<Session, Reason> {
         let schema = described::with_tracing_file_system(|| read(source))?;
         let names: Vec<_> = events.iter().map(|name| (*name).to_owned()).collect();
+        // No name stands for all events.
         let events = match names.is_empty() {
             true => (0..schema.events().len()).collect(),
             false => schema.places(&names)?,
@@ -89,6 +90,7 @@ impl Session {
     /// Attaches the programs again.
     ///
     /// # Errors
+    ///
     /// If the kernel refuses.
     pub fn resume(&mut self) -> Result<(), Reason> {
         Ok(self.recording.resume()?)
@@ -97,6 +99,7 @@ impl Session {
     /// The number of a processor's records that have been written. All records made before the call are among them.
     ///
     /// # Errors
+    ///
     /// If the records cannot be written.
     pub fn records(&self, processor: usize) -> Result<u64, Reason> {
         let reports = self.recording.flush()?;

@@ -28,6 +28,7 @@ impl Usage {
         let all_ns = recorded.duration_ns() * recorded.processors() as u64;
         let mut usage = Usage { by_pid: HashMap::new(), all_ns };
         recorded.each(|next| {
+            // Process 0 is the idle task, which uses nothing.
             if let Some(run) = runs.next(&next).filter(|run| run.pid != 0) {
                 usage.add(&run);
             }

@@ -156,10 +156,12 @@ macro_rules! working_loops {
         pub fn $name(times: u64, turns: u64) {
             let mut lanes = [3, 5, 7, 9];
             for $at in 0..times {
+                // The lanes go from pass to pass, so the compiler cannot move the work out of the loop.
                 lanes = work($kind, lanes, turns);
                 keep($at);
                 $body;
             }
+            // Without a use the compiler would drop the whole work.
             lanes.into_iter().for_each(keep);
         }
     )+};

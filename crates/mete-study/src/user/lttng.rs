@@ -20,6 +20,7 @@ impl Peer {
     /// Compiles and starts it.
     ///
     /// # Errors
+    ///
     /// The reason names what is missing on this machine.
     pub fn start(processor: usize) -> Result<Peer, Reason> {
         check_rights()?;

@@ -78,6 +78,7 @@ fn disabled(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
             OffLoop::Empty => loops::eight_times_nothing,
             OffLoop::Probes => loops::eight_probes,
         };
+        // Each pass has eight probes, or eight times nothing.
         scheduler.measured(Logging::Disabled, 0, || timed(PASSES, run) / 8.0)
     });
     let row = |name: &str, with, without| {
@@ -132,6 +133,7 @@ fn costs(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
             Disabled => scheduler.measured(Logging::Disabled, 0, || run(loops::row)),
             Clock => Ok(run(loops::clock)),
             Row(logging) => scheduler.measured(logging, PASSES, || run(loops::row)),
+            // The portable handler needs no scheduler: it writes into a log of its own.
             Locked => Ok(timed(PASSES, |times| locked.as_ref().map(|log| log.rows(times)).unwrap_or(()))),
             Tracing => Ok(tracing::with_ring(|| run(tracing::events))),
             LttngNothing => lttng.as_mut().map_err(|reason| reason.clone())?.ask("none", PASSES),
@@ -148,6 +150,7 @@ fn cost_rows(samples: &Samples<Cost>) -> Vec<Row> {
     let ns = |name: &str, variant| {
         crate::report::Row::new(format!("user: {name}"), "ns", samples.net(variant, Nothing))
     };
+    // LTTng's loop is in a C program, so it is compared with an empty loop of that program.
     let lttng = samples.net(Lttng, LttngNothing);
     let bare = samples.net(Row(Logging::NoEntry), Nothing).ok().and_then(|ns| median(&ns));
     let floor =

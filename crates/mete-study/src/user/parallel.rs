@@ -80,6 +80,7 @@ fn measure(
     let rounds = context.rounds(50);
     interleave("all processors at once", rounds, &variants, context.progress, |variant| {
         let logging = if variant.what == PassKind::Row { Logging::Five } else { Logging::Disabled };
+        // The rows of the warm-up count, too: the check compares with all rows that were written.
         let rows = (PIECES * PASSES + WARM_UP) * processors.len() as u64;
         scheduler.measured(logging, rows, || mean_cost(processors, variant))
     })
@@ -116,6 +117,7 @@ fn on_all(processors: &[usize], run: fn(u64)) -> Vec<f64> {
 fn on_one(processor: usize, run: fn(u64), barrier: &Barrier) -> Option<f64> {
     // Where the thread may not run on this processor it runs elsewhere, which shows in the numbers.
     let _ = processor::pin(processor);
+    // Not timed: the threads start one after the other.
     run(WARM_UP);
     barrier.wait();
     let pieces: Vec<_> = (0..PIECES).map(|_| timed(PASSES, run)).collect();

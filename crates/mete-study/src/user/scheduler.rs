@@ -67,6 +67,7 @@ impl Scheduler {
     /// Attaches to this process, without switching anything on.
     ///
     /// # Errors
+    ///
     /// If the process is not published, or another scheduler has it.
     pub fn begin() -> Result<Scheduler, Reason> {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,6 +86,7 @@ impl Scheduler {
     /// Switches the probe.
     ///
     /// # Errors
+    ///
     /// If the component refuses.
     pub fn set(&mut self, logging: Logging) -> Result<(), Reason> {
         let file = self.files.iter().find(|(known, _)| *known == logging);
@@ -106,11 +108,13 @@ impl Scheduler {
 
     fn route_to(&self, file: FileId) {
         for area in self.region.areas() {
+            // Release: a probe that sees the new file must see its register, too.
             area.pair(DOMAIN, self.event).selector.store(file, std::sync::atomic::Ordering::Release);
         }
     }
 
     fn switch(&mut self, on: bool) -> Result<(), Reason> {
+        // Switching is a round trip to the component, so it is done only where it changes something.
         if on != self.is_on {
             if on {
                 self.component.enable(self.event)?

@@ -27,6 +27,7 @@ impl Peer {
     /// Starts the client. It listens only on the loopback address, and does not announce itself on the network.
     ///
     /// # Errors
+    ///
     /// If the thread cannot be started.
     pub fn start() -> Result<Peer, Reason> {
         let (orders, ordered) = channel();
@@ -58,6 +59,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
+        // Without a sender the thread's loop ends.
         self.orders = None;
         let ended = self.thread.take().map(JoinHandle::join);
         if matches!(ended, Some(Ok(()))) {

@@ -31,6 +31,7 @@ impl Writer {
     /// Starts the thread, and returns when the thread has passed the probe for the first time.
     ///
     /// # Errors
+    ///
     /// If the thread cannot be started.
     pub fn begin(processor: usize, pace: Pace) -> Result<Writer, Reason> {
         let (is_done, passed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
@@ -44,6 +45,7 @@ impl Writer {
             }
         })?;
         let writer = Writer { is_done, passed, thread: Some(thread) };
+        // The caller measures a writer that runs, not its start.
         while writer.passed.load(Ordering::Relaxed) == 0 {
             thread::yield_now();
         }

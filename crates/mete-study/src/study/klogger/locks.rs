@@ -103,6 +103,7 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
             let waited = measure(start, parallel, time, &symbols, progress);
             let name = format!("{load}, {parallel} at once");
             report.rows.extend(rows(&name, load, &waited));
+            // A load that fails with one degree would fail with the higher ones, too.
             let Ok(waited) = waited else { break };
             let others =
                 Row::new(format!("{name}: others' share before"), "percent", Ok(vec![waited.others]));
@@ -135,6 +136,7 @@ fn measure(
     let from_ns = now_ns();
     let passed = pause(time, progress);
     let to_ns = now_ns();
+    // The load runs until recording has ended, so that its end is not measured.
     let recorded = session.end()?;
     drop(running);
     let waited = waited(&recorded, (from_ns..=to_ns, passed), processor::allowed().len(), symbols);

@@ -136,6 +136,7 @@ fn threads_and_children(recorded: &Recorded, pid: i32) -> HashMap<i32, Who> {
     recorded.each(|next| {
         let Next::Event(seen) = next else { return };
         if seen.name() == "FORK" && pids.contains_key(&seen.pid("parent")) {
+            // A thread has the id of its process as `child_tgid`.
             let who = if seen.pid("child_tgid") == pid { Who::Player } else { Who::Hog };
             pids.insert(seen.pid("child"), who);
         }

@@ -26,16 +26,17 @@ impl Network {
     /// Starts `pairs` pairs, which run for a minute unless they are dropped.
     ///
     /// # Errors
+    ///
     /// If sockperf is not installed, or does not start.
     pub fn start(pairs: usize) -> Result<Network, Reason> {
         let scratch = Scratch::new()?;
-
         let ports = free_ports(pairs)?;
         let start = |verb: &[&str], port: &str| {
             let words = [&["sockperf"], verb, &["--tcp", "-i", "127.0.0.1", "-p", port]].concat();
             Load::start(&words, scratch.path())
         };
         let servers = ports.iter().map(|port| start(&["server"], port)).collect::<Result<_, _>>()?;
+        // A client that starts before its server ends with an error.
         wait(&ports)?;
         let asks = ["ping-pong", "-t", "60", "-m", BYTES];
         let clients = ports.iter().map(|port| start(&asks, port)).collect::<Result<_, _>>()?;

@@ -88,6 +88,7 @@ fn measure(stretches: usize, progress: &mut dyn Progress) -> Result<Noise, Reaso
 
 /// Runs one stretch of iterations at a real-time priority. Stops early if they take too long in total.
 fn stretch(turns: u64, iterations: &mut Vec<Iteration>) -> Result<(), Reason> {
+    // Each stretch has a guard of its own: between stretches this thread is an ordinary one.
     let _realtime = Realtime::begin(LIMIT)?;
     let end = now_ns() + LIMIT.as_nanos() as u64;
     for _ in 0..STRETCH {
@@ -178,6 +179,7 @@ fn union(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = Vec::new();
     for (from, to) in spans {
         match all.last_mut() {
+            // Spans are sorted by their beginning, so only the last one can overlap.
             Some(last) if from <= last.1 => last.1 = last.1.max(to),
             _ => all.push((from, to)),
         }
@@ -187,6 +189,7 @@ fn union(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
 
 /// How much of an iteration these spans of time take.
 fn within(taken: &[(u64, u64)], of: Iteration) -> u64 {
+    // `taken` is a union: its spans are in order and do not overlap.
     let first = taken.partition_point(|(_, to)| *to <= of.from_ns);
     let own = taken[first..].iter().take_while(|(from, _)| *from < of.to_ns);
     own.map(|(from, to)| to.min(&of.to_ns) - from.max(&of.from_ns)).sum()

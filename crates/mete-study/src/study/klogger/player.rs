@@ -44,6 +44,7 @@ impl Player {
     /// Starts the processes, which wait then.
     ///
     /// # Errors
+    ///
     /// If the processes do not start.
     pub fn start(hogs: usize) -> Result<Player, Reason> {
         let crew = Crew::start(&vec![None; 2 + hogs], WORDS, play)?;
@@ -76,6 +77,7 @@ fn decode(desk: &Desk<'_>) {
     let mut frame = 0u64;
     while !desk.is_over() {
         let due = begin.wrapping_add(frame.wrapping_mul(FRAME_NS));
+        // A frame that is already due is not waited for.
         sleep_ns(due.saturating_sub(now_ns()));
         if now_ns() < due.wrapping_add(FRAME_NS) {
             work(turns.wrapping_mul(DECODE_NS / 1_000_000));
@@ -123,6 +125,8 @@ fn wake(word: &AtomicU64) {
 fn wait(word: &AtomicU64, value: u64) {
     let time = rustix::thread::Timespec { tv_sec: 0, tv_nsec: FRAME_NS as i64 };
     let none = rustix::thread::futex::Flags::empty();
+    // The kernel returns at once if the word has changed. Any other early return is harmless: the caller looks
+    // again.
     let _ = rustix::thread::futex::wait(half(word), none, value as u32, Some(&time));
 }
 

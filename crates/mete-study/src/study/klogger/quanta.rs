@@ -125,6 +125,7 @@ fn rows(name: &str, about: &str, quanta: Result<&Quanta, &Reason>) -> Vec<Row> {
     });
     let preempted = quanta.map_err(Clone::clone).map(|quanta| {
         let part = quanta.preempted as f64 / quanta.us.values().len() as f64;
+        // Without quanta the quotient is 0/0.
         if part.is_nan() { Vec::new() } else { vec![100.0 * part] }
     });
     let loss = quanta.map_or_else(|_| String::new(), |quanta| super::page::loss(quanta.lost));

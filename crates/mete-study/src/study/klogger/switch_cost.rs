@@ -96,8 +96,10 @@ fn parts(recorded: &Recorded, watched: &[(i32, Vec<Gap>)]) -> (Vec<f64>, Vec<f64
     for (pid, gaps) in watched {
         let events = seen_of.get(pid).map(Vec::as_slice).unwrap_or_default();
         for gap in gaps {
+            // The events of a process come in order of time.
             let first = events.partition_point(|(_, time_ns)| *time_ns < gap.from_ns);
             let last = events.partition_point(|(_, time_ns)| *time_ns <= gap.to_ns);
+            // Exactly one SCHEDOUT and then one SCHEDIN in the gap.
             if let [(true, out_ns), (false, in_ns)] = events[first..last.max(first)] {
                 choosing.push((out_ns - gap.from_ns) as f64);
                 switching.push((gap.to_ns - in_ns) as f64);

@@ -102,6 +102,7 @@ fn undisturbed(mut watched: Vec<(u32, Vec<Gap>)>, switches: &[(u32, u64)]) -> Ve
         let own = switches.iter().filter(|(of, _)| of == processor);
         let times: Vec<u64> = own.map(|(_, time_ns)| *time_ns).collect();
         gaps.retain(|gap| {
+            // The events of a processor come in order of time.
             let next = times.partition_point(|time_ns| *time_ns < gap.from_ns);
             times.get(next).is_none_or(|time_ns| *time_ns > gap.to_ns)
         });
@@ -124,6 +125,7 @@ fn costs(spans: &[Span], watched: &[(u32, Vec<Gap>)]) -> Costs {
                     _ => soft_ns += span.ns(),
                 }
             }
+            // A gap with several ticks does not show the cost of one.
             if let [timer_ns] = timer_ns[..] {
                 handler.push(timer_ns);
                 away.push(gap.ns() as f64);

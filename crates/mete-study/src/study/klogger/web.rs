@@ -24,6 +24,7 @@ impl Server {
     /// Starts nginx with `processors` workers, on a port of the loopback address.
     ///
     /// # Errors
+    ///
     /// If nginx or ab is not installed, or does not start.
     pub fn start(processors: usize) -> Result<Server, Reason> {
         check_installed("nginx")?;
@@ -57,6 +58,7 @@ impl Server {
     /// Starts `number` clients of ab, which run for a minute unless they are dropped.
     ///
     /// # Errors
+    ///
     /// If the clients do not start.
     pub fn clients(&self, number: usize) -> Result<Load, Reason> {
         let (number, address) = (number.to_string(), format!("http://127.0.0.1:{}/file.c", self.port));

@@ -127,6 +127,7 @@ impl FileServer {
     fn start() -> Result<FileServer, Reason> {
         let listener = TcpListener::bind("127.0.0.1:0")
             .map_err(Reason::while_trying("listen on the loopback network"))?;
+        // So that the thread sees the end while no client comes.
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
         let is_done = Arc::new(AtomicBool::new(false));
@@ -156,6 +157,7 @@ fn serve(listener: &TcpListener, is_done: &AtomicBool) {
 }
 
 fn send(mut client: TcpStream, is_done: &AtomicBool) -> io::Result<()> {
+    // Whether an accepted socket inherits this from its listener differs between systems.
     client.set_nonblocking(false)?;
     client.set_write_timeout(Some(Duration::from_secs(1)))?;
     client.set_read_timeout(Some(Duration::from_secs(1)))?;

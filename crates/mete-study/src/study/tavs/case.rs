@@ -93,6 +93,7 @@ impl Outcome {
 
     fn had_percent(&self, client: &ClientReport) -> f64 {
         let switches: u64 = self.report.clients.iter().map(|client| client.switches).sum();
+        // Each switch costs the same, so a client's part of their time is its part of their number.
         let part = client.switches as f64 / switches.max(1) as f64;
         100.0
             * (client.got + part * self.report.times.switch_ns as f64 / self.report.measured_ns.max(1) as f64)

@@ -56,6 +56,7 @@ pub(super) fn beliefs(case: &Case, changes: &[(f64, f64)]) -> Result<Vec<Curve>,
     for now_ns in (0..=scenario.duration_ns).step_by(EVERY_NS as usize) {
         host.run_until(now_ns).map_err(Reason::from_error)?;
         let now_s = now_ns as f64 / 1e9;
+        // Changes are in order of time, and at most one falls between two readings.
         if let Some((_, to_ms)) = changes.next_if(|(at_s, _)| *at_s <= now_s) {
             host.policy_mut().set_io_threshold(domain, (to_ms * 1e6) as Nanoseconds);
         }

@@ -5,6 +5,7 @@
 //!   studies/NAME/*.toml ──▶ Case (policy, settings) ──▶ Outcome a seed ──▶ Measures ──▶ table, CSV, plots
 //!                                                        (Report, Probe)      └──▶ figures: paper's, ours
 //! ```
+//!
 //! A [`Plan`](plan::Plan) is a whole study: its cases, what is measured of each case, and what the paper says.
 
 mod belief;

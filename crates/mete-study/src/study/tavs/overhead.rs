@@ -81,6 +81,7 @@ const ROUNDS: usize = 21;
 /// round by round. Nearly all calls are switches of tasks.
 ///
 /// # Errors
+///
 /// The reason why it could not be measured.
 fn measured_ns() -> Result<Vec<f64>, Reason> {
     let scenario = case(HACKBENCH, 0).scenario()?;

@@ -85,6 +85,7 @@ impl Recorder for Probe {
         if client != self.client {
             return;
         }
+        // What was pending until now belongs to this turn; what comes from now on to the next one.
         let is_alone = std::mem::take(&mut self.pending) == Pending::Watched;
         let counts = now_ns >= self.from_ns && grant == Grant::PartialBoost;
         self.boost = counts.then_some(Boost { is_alone, has_hit: false });
@@ -112,6 +113,7 @@ impl Recorder for Probe {
         if let Observation::EventPending { client, event } = observation
             && client == self.client
         {
+            // One other event is enough: the boost may then serve another task.
             let is_watched = event == Event::Packet { port: PORT } && self.pending != Pending::Others;
             self.pending = if is_watched { Pending::Watched } else { Pending::Others };
         }
