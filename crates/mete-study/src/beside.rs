@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn new_1_one_s_own_policy_stands_beside_those_of_the_catalog() {
+    fn new_1_a_policy_of_the_user_is_compared_with_those_of_the_catalog() {
         let mut beside = Beside::new(&[3, 2, 1], 1).unwrap();
         beside.with(mete_policy::RoundRobin::new).unwrap();
         beside.with_named("wrr").unwrap();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn new_1_what_cannot_be_compared_is_said() {
+    fn new_1_policies_that_cannot_be_compared_are_refused_with_a_reason() {
         assert!(matches!(Beside::new(&[0], 1), Err(BesideError::Share(0))));
         let error = Beside::new(&[1], 1).unwrap().with_named("fastest").unwrap_err();
         assert!(error.to_string().contains("fastest"), "{error}");

@@ -31,6 +31,7 @@ impl Busy {
     }
 
     fn of(stat: &str) -> Option<Busy> {
+        // The line of all processors: those of single processors begin with `cpu0`, without a space after `cpu`.
         let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<u64> =
             line.split_ascii_whitespace().take(KINDS).map(str::parse).collect::<Result<_, _>>().ok()?;
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn klog_9_what_does_not_say_how_much_is_used_is_no_number() {
+    fn klog_9_a_text_without_the_times_of_processors_gives_no_value() {
         assert_eq!(Busy::of(""), None);
         assert_eq!(Busy::of("cpu  1 x\n"), None);
         let now = Busy::now().unwrap();

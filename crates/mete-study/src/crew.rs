@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn klog_9_members_begin_when_they_are_told_to_and_are_gone_with_their_crew() -> Result<(), Reason> {
+    fn klog_9_members_begin_on_request_and_end_with_their_crew() -> Result<(), Reason> {
         let crew = Crew::start(&[None; 3], 1, count)?;
         let pids = crew.pids();
         let said = || [0, 1, 2].map(|nth| crew.words(nth)[0].load(Ordering::Acquire));

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_that_does_not_exist_is_said() {
+    fn a_processor_that_does_not_exist_is_reported() {
         let before = allowed();
         let error = Pinned::to(100_000).unwrap_err().to_string();
         assert!(error.contains("processor 100000"), "{error}");

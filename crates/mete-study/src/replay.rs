@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn klog_8_what_is_lost_is_a_gap_and_nobodys_work() {
+    fn klog_8_lost_events_are_a_gap_and_no_work_of_any_process() {
         let mut written = two();
         written.lose(0, 3);
         written.event(0, 900, "SCHEDOUT", &[("pid", 7), ("state", 1)]);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_of_a_schedule_is_said() {
+    fn a_directory_without_a_trace_is_refused_by_its_name() {
         let said = recorded_schedule(Path::new("/no/such/trace")).expect_err("there is none");
         assert!(said.to_string().contains("/no/such/trace"), "{said}");
     }

@@ -58,7 +58,7 @@ pub trait Requests {
 /// Starts clients and drivers. They end when the returned value is dropped.
 pub type MakeRequests = dyn Fn() -> Result<Box<dyn Requests>, Reason>;
 
-/// The quotient is to be known to one percent on both sides.
+/// The quotient shall be known to one percent on both sides.
 const WITHIN: f64 = 0.01;
 /// The longest time for up to three settings, unless the caller gives another one. Up to six settings have twice as
 /// long.

@@ -47,6 +47,7 @@ enum PipeLogger {
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     use PipeLogger::{Ftrace, Nothing, OurLog, PerfRecord, PerfSchedRecord, Recording};
+    // The bench runs on this processor, and recorders are asked for its events alone.
     let processor = processor::quietest();
     let messages = MESSAGES[usize::from(context.is_quick)];
     let (kernel, tracefs) = (configured_kernel(), Tracefs::open());

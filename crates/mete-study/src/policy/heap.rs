@@ -20,6 +20,7 @@ fn pop_and_push(heap: &mut BinaryHeap<Reverse<(u64, u32)>>, steps: &[u64], times
     for _ in 0..times {
         let Some(Reverse((time, client))) = heap.pop() else { return };
         keep(client.into());
+        // The heap has the clients of `steps`, so the place exists.
         heap.push(Reverse((time + steps[client as usize], client)));
     }
 }

@@ -39,6 +39,7 @@ pub(super) fn hogs<P: Policy + 'static>(
     }
     let mut quanta = 0;
     move |more| {
+        // The host runs until an instant, not for a time, so the instants are added up.
         quanta += more;
         host.run_until(quanta * setup.quantum_ns)?;
         Ok(host.decisions())

@@ -128,6 +128,7 @@ fn table_line(
         Ok(mut pair) => {
             let rounds = if options.is_quick { 7 } else { 60 };
             interleave(&name, rounds, &Setting::ALL, progress, |setting| {
+                // Held while messages are timed: dropping it detaches the program.
                 let _on = stage.set(setting)?;
                 ns_a_message(&mut pair.echo, source, setting)
             })
@@ -246,6 +247,7 @@ impl Pair {
 /// row each.
 pub(super) fn ns_a_message(echo: &mut Echo, source: Source, setting: Setting) -> Result<f64, Reason> {
     let is_probed = source == Source::Probes && setting != Setting::Native;
+    // Without a probe in the loop, the native path has not even the disabled instructions.
     let run = if is_probed { probed_trips } else { trips_without_probe };
     let mut piece = || {
         let mut done = Ok(());

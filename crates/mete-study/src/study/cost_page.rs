@@ -52,6 +52,7 @@ fn added(lines: &[CostLine]) -> String {
         .iter()
         .map(|line| {
             let name = format!("{}, {}", line.source.name(), partner_name(line.partner));
+            // A cost that was not measured has a bar without height.
             (name, line.ns.iter().skip(1).map(|ns| ns.unwrap_or(0.0)).collect())
         })
         .collect();

@@ -43,6 +43,7 @@ pub(super) fn measure(
         note(&mut all, setting, &costs);
         Ok(costs.iter().sum::<f64>() / costs.len() as f64)
     });
+    // All other settings are compared with the native path.
     means.of(Setting::Native).ok()?;
     for (setting, samples) in &mut all {
         report.rows.extend(rows(&name, *setting, &processors, samples));

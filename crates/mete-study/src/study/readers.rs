@@ -177,6 +177,7 @@ impl Stage {
         // The file must be full, so that every analysis finds a whole file, as in the thesis.
         fill(self.there, rows)?;
         let index = || ring::written(&self.scheduler.area(self.there).register(file).index);
+        // After filling: only rows of the measured time count.
         let before = index();
         let writer = match load {
             Load::NoWriter => None,
@@ -196,6 +197,7 @@ impl Stage {
         let register = self.scheduler.area(self.there).register(file);
         let from = ring::written(&register.index);
         let end = Instant::now() + PATIENCE;
+        // The index counts rows forever, so the difference is the number of new rows.
         while ring::written(&register.index) - from < control.rows() {
             if Instant::now() > end {
                 return false;
@@ -302,6 +304,7 @@ impl<'a> Reader<'a> {
                     TRIALS,
                     || (),
                     |words| {
+                        // The correspondent is in the upper half of a row's first word.
                         counts.add((words.first().copied().unwrap_or(0) >> 32) as u16);
                     },
                 );

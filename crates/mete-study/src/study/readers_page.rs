@@ -36,6 +36,7 @@ pub(super) fn compared_figures(points: &[ReaderResult], is_complete: bool) -> Ve
         let why = missing(is_complete);
         return [CLEARING, RESTART].map(|(figure, paper)| Figure::missing(figure, paper, why)).into();
     }
+    // The worst size decides: the statement is about all of them.
     let trials = of(Scheme::RestartClearing).map(ReaderResult::mean_trials).fold(0.0, f64::max);
     let starving = of(Scheme::Restart).filter(|point| point.starved > 0).map(|point| point.bytes).min();
     let ours =
@@ -145,6 +146,7 @@ fn table(points: &[ReaderResult]) -> String {
 }
 
 fn cell(point: &ReaderResult) -> String {
+    // A run that was stopped can have no analysis; then the part is 0.
     let starved = 100.0 * point.starved as f64 / point.trials.len().max(1) as f64;
     let trials = short(point.mean_trials());
     if point.starved == 0 { trials } else { format!("{trials} ({})", short(starved)) }

@@ -69,6 +69,7 @@ impl<'a> Restart<'a> {
         // The row at the index may be half written. So the trial begins behind it and ends with the row before it.
         for step in 1..self.control.rows() {
             let row = self.row(before.0 + step, &mut words);
+            // The stamp is the last entry of a row.
             let stamp = row.last().copied().unwrap_or(0);
             // Rows with older stamps were read by an analysis before.
             if stamp > newest {

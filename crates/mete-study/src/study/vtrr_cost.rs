@@ -28,6 +28,7 @@ pub(super) struct PolicyCost {
 
 pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     let mut report = Report::new("mete study vtrr-cost");
+    // A refusal is no error here: then the noise of the times decides on verdicts.
     let pinned = Pinned::to(processor::quietest());
     let mut points = Vec::new();
     for clients in CLIENTS {

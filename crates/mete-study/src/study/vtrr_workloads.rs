@@ -62,6 +62,7 @@ impl Client {
     /// because simulated times have no outliers by disturbed measurements.
     fn jitter_ms(&self) -> f64 {
         let intervals = self.intervals_ms();
+        // A client without two units of work has no interval; its jitter counts as 0.
         let count = intervals.len().max(1) as f64;
         let mean = intervals.iter().sum::<f64>() / count;
         (intervals.iter().map(|interval| (interval - mean).powi(2)).sum::<f64>() / count).sqrt()

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn klog_9_a_mount_for_one_piece_of_work_is_seen_by_nobody_else() -> Result<(), Reason> {
+    fn klog_9_a_mount_for_one_piece_of_work_is_not_visible_elsewhere() -> Result<(), Reason> {
         let mounts = || std::fs::read_to_string("/proc/self/mounts");
         let before = mounts()?;
         assert_eq!(with_tracing_file_system(|| Ok(7))?, 7);

@@ -143,6 +143,7 @@ impl Recorded {
     /// Hands out all events and losses in order of time, without the recorder's own marks. A part that cannot be read
     /// counts as lost.
     pub fn each(&self, mut see: impl FnMut(Next<'_>)) {
+        // A map, because each record is looked up by its event's number.
         let events = &self.trace.description().description.events;
         let layouts: HashMap<u16, &EventLayout> = events.iter().map(|event| (event.id, event)).collect();
         let mut merged = self.trace.merge(Filter::default().without_marks());

@@ -69,6 +69,7 @@ fn compile(scratch: &Scratch) -> Result<(), Reason> {
     if done.status.success() {
         return Ok(());
     }
+    // The first line of a compiler's messages usually names the missing file.
     let said = String::from_utf8_lossy(&done.stderr);
     let first = said.lines().next().unwrap_or_default();
     Err(Reason::new(format!("it does not compile (package liblttng-ust-dev?): {first}")))

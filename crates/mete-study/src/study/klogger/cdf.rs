@@ -27,6 +27,7 @@ impl Distribution {
 
     /// The part of the values (0 to 1) that are less than a limit; `None` without values.
     pub fn part_below(&self, limit: f64) -> Option<f64> {
+        // The values are sorted, so those below the limit come first.
         let below = self.0.partition_point(|value| *value < limit);
         (!self.0.is_empty()).then(|| below as f64 / self.0.len() as f64)
     }

@@ -229,6 +229,7 @@ fn name(wait: &Wait, symbols: &Symbols) -> String {
 /// The locks on which tasks spun longest.
 pub(super) fn most(waited: &Waited) -> Vec<(String, f64)> {
     let mut all: Vec<_> = waited.by_lock.iter().map(|(name, percent)| (name.clone(), *percent)).collect();
+    // The lock with the longest time comes first.
     all.sort_by(|one, other| other.1.total_cmp(&one.1));
     all.truncate(SHOWN);
     all

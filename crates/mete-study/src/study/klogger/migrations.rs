@@ -146,12 +146,14 @@ fn threads_and_children(recorded: &Recorded, pid: i32) -> HashMap<i32, Who> {
 
 fn point(hogs: usize, recorded: &Recorded, pids: HashMap<i32, Who>) -> PlayerResult {
     let usage = Usage::of(recorded, Runs::of_own_recording());
+    // A trace without events has no duration, and nothing to divide.
     let seconds = (recorded.duration_ns().max(1)) as f64 / 1e9;
     let mut share = BTreeMap::from([(Who::Player, 0.0), (Who::Hog, 0.0)]);
     let mut migrations = 0;
     for (pid, who) in &pids {
         let of = usage.of_process(*pid);
         *share.entry(*who).or_default() += usage.percent(of.ns);
+        // The figure has the migrations of player and display only.
         migrations += if *who == Who::Hog { 0 } else { of.migrations };
     }
     let migrations = f64::from(migrations) / seconds;

@@ -65,6 +65,7 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
 fn measure(stretches: usize, progress: &mut dyn Progress) -> Result<Noise, Reason> {
     let processor = processor::quietest();
     let _pinned = Pinned::to(processor)?;
+    // Before recording: interrupts during calibration are of no interest.
     let turns = calibrate();
     let interrupts = Session::begin("interrupt", &INTERRUPTS)?;
     let switches = Session::begin("scheduler", &["SCHEDIN", "SCHEDOUT"])?;
@@ -95,6 +96,7 @@ fn stretch(turns: u64, iterations: &mut Vec<Iteration>) -> Result<(), Reason> {
         let from_ns = now_ns();
         count(turns);
         let to_ns = now_ns();
+        // The vector has room for all iterations, so this does not allocate.
         iterations.push(Iteration { from_ns, to_ns });
         if to_ns > end {
             break;
@@ -121,6 +123,7 @@ fn calibrate() -> u64 {
         count(TURNS);
         now_ns() - from_ns
     });
+    // The time is a divisor below, so it must not be 0.
     let ns = fastest.min().unwrap_or(AIM_NS).max(1);
     (TURNS * AIM_NS / ns).max(1)
 }

@@ -42,6 +42,7 @@ fn absent(report: &Report) -> String {
     let missing = report.rows.iter().filter(|row| row.median.is_none() && !row.note.is_empty());
     let mut said: Vec<(&str, &str)> = Vec::new();
     for row in missing {
+        // A row's name is `group: what`, and a group that cannot be measured has one reason.
         let what = row.name.split(": ").next().unwrap_or(&row.name);
         if !said.contains(&(what, &row.note)) {
             said.push((what, &row.note));

@@ -101,6 +101,7 @@ fn show(desk: &Desk<'_>) {
             continue;
         }
         work(turns.wrapping_mul(SHOW_NS / 1_000_000));
+        // The decoder has stored it before its first frame.
         let begin = own[BEGIN].load(Ordering::Acquire);
         // The frame's own number is one less than `frame`, and frame 0 is due at `begin`.
         if now_ns() < begin.wrapping_add(frame.wrapping_add(1).wrapping_mul(FRAME_NS)) {
@@ -149,5 +150,6 @@ fn turns_a_ms() -> u64 {
         work(TURNS);
         now_ns() - begin
     });
+    // At least one turn, so that work is never empty.
     (TURNS * 1_000_000 / fastest.min().unwrap_or(1).max(1)).max(1)
 }

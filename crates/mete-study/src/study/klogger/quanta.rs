@@ -90,6 +90,7 @@ fn watch(workload: &Workload, time: Duration, progress: &dyn Progress) -> Result
     let runs = of_family(&recorded, pid, Runs::of_own_recording());
     let usage = Usage::of(&recorded, Runs::of_own_recording());
     let own = usage.percent(runs.iter().map(Run::ns).sum());
+    // The program's own runs are among all runs, so the rest is what other processes used.
     let others = (usage.others_percent(|_| false) - own).max(0.0);
     Ok(Quanta { others, ..Quanta::of(workload.name, &runs, recorded.lost()) })
 }

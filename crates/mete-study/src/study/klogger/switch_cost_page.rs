@@ -100,6 +100,7 @@ fn growth(few: Option<&Costs>, many: Option<&Costs>, is_complete: bool) -> Figur
 /// The figure, without a verdict if one of its measurements was disturbed. Both statements depend on the time of
 /// choosing, switch by switch.
 fn unless_disturbed(figure: Figure, of: [&Costs; 2]) -> Figure {
+    // Other processes must not have disturbed either of the two numbers that are compared.
     let others = of.iter().map(|costs| costs.others).fold(0.0, f64::max);
     let is_noisy = of.iter().any(|costs| is_noisy(costs.choosing.values()));
     page::unless_busy(figure, others).unless_noisy(is_noisy)

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn klog_9_gaps_in_which_somebody_else_ran_are_left_out() {
+    fn klog_9_gaps_in_which_another_process_ran_are_left_out() {
         let gap = |from_ns| Gap { from_ns, to_ns: from_ns + 100 };
         let watched = vec![(0, vec![gap(100), gap(500)]), (1, vec![gap(100), gap(900)])];
         let left = undisturbed(watched, &[(0, 90), (0, 520), (1, 110), (1, 1_001)]);

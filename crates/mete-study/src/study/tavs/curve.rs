@@ -22,6 +22,7 @@ impl Curve {
     /// The part (0 to 1) of a span of time during which the belief is above a threshold.
     pub(super) fn part_above(&self, threshold: f64, during_s: Range<f64>) -> f64 {
         let within = || self.points.iter().filter(|(at_s, _)| during_s.contains(at_s));
+        // Readings are at equal distances, so their number stands for time.
         within().filter(|(_, belief)| *belief > threshold).count() as f64 / within().count().max(1) as f64
     }
 

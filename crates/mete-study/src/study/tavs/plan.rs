@@ -77,6 +77,7 @@ impl Plan {
         threads: NonZeroUsize,
         progress: &mut dyn Progress,
     ) -> Result<RanCases, Reason> {
+        // A divisor below: a case has at least one run.
         let seeds_of = seeds.max(1) as usize;
         let jobs = self.cases.len() * seeds_of;
         progress.begin(self.folder, jobs as u64);

@@ -111,6 +111,7 @@ fn uneven(found: &RanCases, line: &str) -> Option<f64> {
         let own = found.mean(line, Some(ratio), &OWN)?;
         Some((own / found.mean(line, Some(ratio), &OTHERS)? - 1.0).abs() * 100.0)
     });
+    // One missing case makes the answer `None`: the greatest value would not be known.
     off.collect::<Option<Vec<_>>>().map(|off| off.into_iter().fold(0.0, f64::max))
 }
 
