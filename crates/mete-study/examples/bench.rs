@@ -22,13 +22,13 @@ extern "C" fn cancel(_signal: libc::c_int) {
     IS_CANCELLED.store(true, Ordering::Relaxed);
 }
 
-/// Says on stderr what goes on.
+/// Reports progress on stderr.
 struct Lines(Instant);
 
 impl Progress for Lines {
     fn begin(&mut self, what: &str, steps: u64) {
         let seconds = self.0.elapsed().as_secs_f64();
-        // Without a place to say it, it is not said.
+        // If stderr is closed, progress is not reported.
         let _ = writeln!(std::io::stderr(), "{seconds:6.1} s  {what}, {steps} steps");
     }
     fn step(&mut self) {}
@@ -38,7 +38,7 @@ impl Progress for Lines {
 }
 
 fn main() -> ExitCode {
-    // SAFETY: the handler does nothing but store to an atomic.
+    // SAFETY: the handler only stores to an atomic.
     unsafe { libc::signal(libc::SIGINT, cancel as *const () as libc::sighandler_t) };
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match run(&arguments) {

@@ -1,10 +1,10 @@
-//! A scheduling policy of one's own, beside others. From the root of the repository:
+//! A scheduling policy of your own, beside others. From the root of the repository:
 //!
 //! ```text
 //! cargo run --release -p mete-study --example own-policy
 //! ```
 //!
-//! The policy below picks whoever is furthest behind its share. It is all that a policy needs to be.
+//! The policy below picks the client that is furthest behind its share. It is all that a policy needs.
 
 use mete_policy::{
     ClientId, Decision, DomainIndex, Grant, Nanoseconds, Policy, ProcessorId, Setup, Share, Stop,
@@ -26,8 +26,8 @@ struct FurthestBehind {
 
 impl FurthestBehind {
     fn new(setup: &Setup) -> FurthestBehind {
-        let nobody = Client { share: Share::ONE, had_ns: 0, is_ready: false };
-        FurthestBehind { clients: vec![nobody; setup.clients as usize], quantum_ns: setup.quantum_ns }
+        let new = Client { share: Share::ONE, had_ns: 0, is_ready: false };
+        FurthestBehind { clients: vec![new; setup.clients as usize], quantum_ns: setup.quantum_ns }
     }
 }
 
@@ -61,7 +61,7 @@ impl Policy for FurthestBehind {
     }
 }
 
-/// All clients always ready: errors, and a picture of who runs when.
+/// With all clients always ready: the errors, and a picture of which client runs when.
 fn beside() -> Result<(), Box<dyn std::error::Error>> {
     let mut beside = Beside::new(&[5, 3, 2, 1], 2)?;
     beside.with(FurthestBehind::new)?;

@@ -1,4 +1,4 @@
-//! Writes a trace of any size, of events as the shipped scheduler schema has them: for measuring what reads it.
+//! Writes a trace of any size, with events of the shipped scheduler schema. It serves to measure readers of traces.
 //!
 //!     cargo run --release -p mete-study --example synthesise -- DIRECTORY [EVENTS] [PROCESSORS]
 

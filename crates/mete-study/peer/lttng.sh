@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Runs the peer under a session daemon of its own. Whoever starts this gives it a mount and a
-# process namespace: nothing that LTTng leaves in /run or /dev/shm is seen outside, and all of it
-# ends when this does.
+# Runs the peer under a session daemon of its own. The program that starts this script gives it a
+# mount namespace and a process namespace. So files that LTTng leaves in /run or /dev/shm are not
+# visible outside, and all processes and files disappear when the script ends.
 mount -t tmpfs none /run && mount -t tmpfs none /dev/shm || exit 3
 export LTTNG_HOME="$PWD"
 {

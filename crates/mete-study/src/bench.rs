@@ -16,12 +16,19 @@ pub struct Options {
     pub only: Option<String>,
     /// A sixth of the repetitions: half a minute instead of two or three.
     pub is_quick: bool,
-    /// The scheduler whose polling is measured. Without it a bare reader of the kernel's logs is.
+    /// The scheduler whose polling is measured. Without one, a bare reader of the kernel's logs is measured.
     pub scheduler: Option<Box<MakeScheduler>>,
-    /// The processes whose requests are counted, logged and not. Without it there is no such row.
+    /// The processes whose requests are counted, with logging and without. Without it there is no such row.
     pub requests: Option<Box<MakeRequests>>,
-    /// For how long they may be counted, if what logging costs them is not known to within a percent before.
+    /// The longest time for which requests are counted. Counting ends earlier once the cost of logging is known to
+    /// within one percent.
     pub requests_for: Option<Duration>,
+}
+
+impl Options {
+    fn wants(&self, group: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| group.contains(only.as_str()))
+    }
 }
 
 type Group = (&'static str, fn(&mut Context<'_>) -> Vec<Row>);
@@ -46,15 +53,15 @@ pub fn groups() -> impl Iterator<Item = &'static str> {
     GROUPS.iter().map(|(name, _)| *name)
 }
 
-/// Measures. Takes two to three minutes, half a minute if quick; stops when `progress` says so.
-/// What is missing on this machine becomes a row that says so. Nothing stays switched on.
+/// Measures. This takes two to three minutes, or half a minute if quick; it stops when `progress` says so. A
+/// measurement that needs something missing on this machine becomes a row that says so. Nothing stays switched on.
 pub fn bench(options: &Options, progress: &mut dyn Progress) -> Report {
     let mut report = Report::new("mete bench");
     let scheduler = options.scheduler.as_deref();
     let (requests, requests_for) = (options.requests.as_deref(), options.requests_for);
     let mut context = Context { is_quick: options.is_quick, scheduler, requests, requests_for, progress };
-    let is_wanted = |name: &str| options.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
-    for (_, measure) in GROUPS.iter().filter(|(name, _)| is_wanted(name)) {
+    // After a cancellation the remaining groups have no rows, not even rows that say why.
+    for (_, measure) in GROUPS.iter().filter(|(name, _)| options.wants(name)) {
         if !context.is_cancelled() {
             report.rows.extend(measure(&mut context));
         }

@@ -1,4 +1,4 @@
-//! One's own policy beside those of the catalog: a table and a picture of who runs when.
+//! A policy of the reader's own beside those of the catalog: a table, and a picture of which client runs when.
 
 use comfy_table::{Table, presets};
 use mete_policy::{Policy, Setup, Share, by_name};
@@ -9,10 +9,10 @@ use mete_plot::{Lane, Span, timeline};
 /// Why policies cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum BesideError {
-    /// Shares are 1 to 2²⁰.
+    /// The share is not between 1 and 2²⁰.
     #[error("a share of {0} cannot be: shares are 1 to {most}", most = Share::MAX.get())]
     Share(u32),
-    /// Only policies of the catalog can be asked for by name.
+    /// The catalog has no policy of this name.
     #[error("there is no policy {0:?} in the catalog; `mete sim --list` shows it")]
     Unknown(String),
     /// The schedule cannot be simulated.
@@ -20,7 +20,7 @@ pub enum BesideError {
     Quanta(#[from] QuantaError),
 }
 
-struct Seen {
+struct WatchedPolicy {
     name: String,
     outcome: Outcome,
     turns: Vec<Turn>,
@@ -42,19 +42,23 @@ struct Seen {
 pub struct Beside {
     shares: Shares,
     cycles: u32,
-    seen: Vec<Seen>,
+    seen: Vec<WatchedPolicy>,
 }
 
 impl Beside {
-    /// Clients with these shares, watched for so many scheduling cycles (as many quanta as the shares'
-    /// sum each).
+    /// Clients with these shares, watched for `cycles` scheduling cycles. A scheduling cycle has as many quanta as
+    /// the sum of the shares.
     ///
     /// # Errors
     ///
     /// [`BesideError::Share`]; [`BesideError::Quanta`] without clients.
     pub fn new(shares: &[u32], cycles: u32) -> Result<Beside, BesideError> {
-        let share = |&share: &u32| Share::new(share).ok_or(BesideError::Share(share));
-        let shares = Shares::new(shares.iter().map(share).collect::<Result<_, _>>()?)?;
+        let shares = Shares::new(
+            shares
+                .iter()
+                .map(|&share| Share::new(share).ok_or(BesideError::Share(share)))
+                .collect::<Result<_, _>>()?,
+        )?;
         Ok(Beside { shares, cycles, seen: Vec::new() })
     }
 
@@ -62,12 +66,12 @@ impl Beside {
     ///
     /// # Errors
     ///
-    /// [`BesideError::Quanta`], above all when the policy picks nobody although all are ready.
+    /// [`BesideError::Quanta`], above all if the policy picks no client although all of them are ready.
     pub fn with<P: Policy>(&mut self, make: impl FnOnce(&Setup) -> P) -> Result<(), BesideError> {
         let mut policy = make(&self.shares.setup(1));
         let mut turns = Vec::new();
         let outcome = watch(&mut policy, &self.shares, self.cycles, |turn| turns.push(turn))?;
-        self.seen.push(Seen { name: policy.name().to_owned(), outcome, turns });
+        self.seen.push(WatchedPolicy { name: policy.name().to_owned(), outcome, turns });
         Ok(())
     }
 
@@ -81,8 +85,8 @@ impl Beside {
         self.with(entry.make)
     }
 
-    /// A line for each policy: decisions, the lowest and the highest service-time error in quanta, and
-    /// whether everybody has exactly its share at the end.
+    /// A line for each policy: decisions, the lowest and the highest service-time error in quanta, and whether each
+    /// client has exactly its share at the end.
     #[must_use]
     pub fn table(&self) -> String {
         let mut table = Table::new();
@@ -101,24 +105,30 @@ impl Beside {
         table.to_string()
     }
 
-    /// Who ran when under each policy, as SVG.
+    /// Which client ran when under each policy, as SVG.
     #[must_use]
     pub fn picture(&self) -> String {
         let shares = self.shares.as_slice();
         let rows: Vec<_> = shares.iter().map(|share| format!("share {}", share.get())).collect();
-        let milliseconds = |ns: u64| ns as f64 / 1e6;
-        let span = |turn: &Turn| Span {
-            row: turn.client as usize,
-            from: milliseconds(turn.from_ns),
-            to: milliseconds(turn.from_ns + turn.ran_ns),
-        };
-        let lane = |seen: &Seen| Lane {
-            name: seen.name.clone(),
-            rows: rows.clone(),
-            spans: seen.turns.iter().map(span).collect(),
-        };
-        let lanes: Vec<_> = self.seen.iter().map(lane).collect();
+        let lanes: Vec<_> = self
+            .seen
+            .iter()
+            .map(|seen| Lane {
+                name: seen.name.clone(),
+                rows: rows.clone(),
+                spans: seen.turns.iter().map(span).collect(),
+            })
+            .collect();
         timeline("Who runs when", "time, ms", &lanes)
+    }
+}
+
+fn span(turn: &Turn) -> Span {
+    let milliseconds = |ns: u64| ns as f64 / 1e6;
+    Span {
+        row: turn.client as usize,
+        from: milliseconds(turn.from_ns),
+        to: milliseconds(turn.from_ns + turn.ran_ns),
     }
 }
 
@@ -127,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn new_1_one_s_own_policy_stands_beside_those_of_the_catalog() {
+    fn new_1_a_policy_of_the_user_is_compared_with_those_of_the_catalog() {
         let mut beside = Beside::new(&[3, 2, 1], 1).unwrap();
         beside.with(mete_policy::RoundRobin::new).unwrap();
         beside.with_named("wrr").unwrap();
@@ -138,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn new_1_what_cannot_be_compared_is_said() {
+    fn new_1_policies_that_cannot_be_compared_are_refused_with_a_reason() {
         assert!(matches!(Beside::new(&[0], 1), Err(BesideError::Share(0))));
         let error = Beside::new(&[1], 1).unwrap().with_named("fastest").unwrap_err();
         assert!(error.to_string().contains("fastest"), "{error}");

@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 use crate::processor::Pinned;
 use crate::reason::Reason;
 
-/// A process of ours: killed and waited for at the latest when this is dropped. Where the machine
-/// has setpriv it also dies with this process.
+/// A child process. It is killed and waited for at the latest when this is dropped. On a machine with setpriv it also
+/// dies with this process.
 #[derive(Debug)]
 pub struct Owned(Child);
 
 impl Owned {
-    /// Starts a program, on one processor if that is said.
+    /// Starts a program, on one processor if `processor` names one.
     ///
-    /// Without anything to run between fork and exec, so that the standard library does not fork:
-    /// a fork's child would be a component of its own for a moment and leave its socket behind.
+    /// No code of this program runs between fork and exec, so that the standard library does not fork. The child of a
+    /// fork would be a component of its own for a moment, and leave its socket behind.
     ///
     /// # Errors
     ///
-    /// That the program is not installed, or what else the system says.
+    /// If the program is not installed, or the system cannot start it.
     pub fn start(
         program: &str,
         arguments: &[&str],
@@ -33,11 +33,12 @@ impl Owned {
             Ok(_) => Command::new("setpriv"),
             Err(_) => Command::new(program),
         };
+        // The command is setpriv, which sets the signal and then becomes the program.
         if command.get_program() != program {
             command.args(["--pdeathsig", "KILL", "--", program]);
         }
         set_up(command.args(arguments));
-        // The process inherits where this thread may run.
+        // The process inherits the processors on which this thread may run.
         let _pinned = processor.map(Pinned::to).transpose()?;
         Ok(Owned(command.spawn().map_err(Reason::while_trying(format!("start {program}")))?))
     }
@@ -47,12 +48,12 @@ impl Owned {
         &mut self.0
     }
 
-    /// Its number.
+    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.0.id()
     }
 
-    /// Waits until it has ended, not longer than `limit`; true if it ended well.
+    /// Waits until the process has ended, not longer than `limit`. The answer is true if it ended well.
     pub fn ends_within(&mut self, limit: Duration) -> bool {
         let end = Instant::now() + limit;
         while Instant::now() < end {
@@ -64,10 +65,11 @@ impl Owned {
         false
     }
 
-    /// Asks it to end, as Ctrl-C does.
+    /// Asks the process to end, as Ctrl-C does.
     pub fn interrupt(&mut self) {
         if let (Ok(None), Ok(pid)) = (self.0.try_wait(), libc::pid_t::try_from(self.0.id())) {
-            // SAFETY: not waited for yet, so the number is still our child's.
+            // SAFETY: no memory is passed. The process has not been waited for yet, so the number is still that of
+            // this child.
             unsafe { libc::kill(pid, libc::SIGINT) };
         }
     }
@@ -75,8 +77,9 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // Fails if it has ended already.
+        // This fails if the process has already ended, which is as good.
         let _ = self.0.kill();
+        // Without this a zombie would stay until this process ends.
         let _ = self.0.wait();
     }
 }
@@ -85,7 +88,7 @@ impl Drop for Owned {
 ///
 /// # Errors
 ///
-/// That it is not.
+/// If the program is not installed.
 pub fn check_installed(program: &str) -> Result<PathBuf, Reason> {
     let path = env::var_os("PATH").unwrap_or_default();
     let places: Vec<_> = env::split_paths(&path).map(|directory| directory.join(program)).collect();

@@ -6,20 +6,21 @@ use crate::polling::MakeScheduler;
 use crate::progress::Progress;
 use crate::requests::MakeRequests;
 
-/// How a run is to be done, and whom it tells.
+/// How a run is done, and to whom it reports.
 pub(crate) struct Context<'a> {
     pub is_quick: bool,
     /// Makes the scheduler whose polling is measured.
     pub scheduler: Option<&'a MakeScheduler>,
-    /// Sets the processes to work whose requests are counted.
+    /// Starts the processes whose requests are counted.
     pub requests: Option<&'a MakeRequests>,
-    /// For how long they may be counted.
+    /// The longest time for which requests are counted.
     pub requests_for: Option<Duration>,
     pub progress: &'a mut dyn Progress,
 }
 
 impl Context<'_> {
-    /// Repetitions in this run, of so many in a full one: enough for a verdict.
+    /// The number of repetitions in this run, for `full` ones in a full run. A quick run has enough of them for a
+    /// verdict, which takes six samples.
     pub fn rounds(&self, full: usize) -> usize {
         if self.is_quick { (full / 6).max(6) } else { full }
     }

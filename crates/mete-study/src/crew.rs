@@ -1,13 +1,13 @@
-//! Processes of this program's own that a study watches: hogs, players, watchers of the clock.
+//! Processes that this program makes for a study to watch: hogs, players, watchers of the clock.
 //!
 //! ```text
 //!   this process ── clone ──▶ leader (setsid, waits) ── clone ──▶ member 0, member 1, …
 //!         └────────────── shared words: go, stop, and some for each member ──────┘
 //! ```
 //!
-//! All of them are in one session of their own, so that they are equals among themselves and one party to
-//! everybody else. They make system calls only and allocate nothing: they are bare clones of a process that has
-//! other threads.
+//! All members are in one session of their own. The kernel's scheduler treats the members as equals, and the session
+//! as one party among the machine's sessions. Members only make system calls and allocate nothing, because they are
+//! bare clones of a process that has other threads.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,21 +20,21 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
 use crate::processor;
 use crate::reason::Reason;
 
-/// Words before the members' own.
+/// The number of words before those of the members.
 const COMMON: usize = 8;
 const GO: usize = 0;
 const STOP: usize = 1;
-/// Each member's first word: its number, once it is there.
+/// Each member's first word: its process id, once it runs.
 const PID: usize = 0;
-/// How long it may take until all are there.
+/// The longest time until all members run.
 const START: Duration = Duration::from_secs(5);
-/// No member lives longer, whatever becomes of this process.
+/// No member lives longer, even if this process is killed.
 const LIFE_S: u32 = 60;
 
-/// What a member does. It returns when it is told to.
+/// What a member does. It returns when [`Desk::is_over`] says so.
 pub type Work = fn(&Desk<'_>);
 
-/// Members that run. Dropped, they are killed.
+/// Members that run. They are killed when this is dropped.
 pub struct Crew {
     leader: Pid,
     memory: Shared,
@@ -42,16 +42,16 @@ pub struct Crew {
     words: usize,
 }
 
-/// What a member sees.
+/// What a member sees of the shared words.
 pub struct Desk<'a> {
-    /// Which one it is.
+    /// The member's place in the crew, from 0.
     pub nth: usize,
     all: &'a [AtomicU64],
     words: usize,
 }
 
 impl Desk<'_> {
-    /// Whether to end.
+    /// Whether the member shall end.
     #[inline(always)]
     pub fn is_over(&self) -> bool {
         self.all[STOP].load(Ordering::Relaxed) != 0
@@ -70,27 +70,28 @@ impl Desk<'_> {
     }
 }
 
-/// Behind the word with the member's number.
+/// The words of a member, which follow the word with its process id.
 fn words_of(all: &[AtomicU64], words: usize, nth: usize) -> &[AtomicU64] {
     let first = COMMON + nth * (words + 1);
     &all[first + 1..first + 1 + words]
 }
 
 impl Crew {
-    /// Starts a member for each place, with so many shared words each; they wait for [`Crew::go`]. Each runs on
-    /// the processor of its place, or wherever this thread may.
+    /// Starts a member for each place, with `words` shared words each. The members wait for [`Crew::go`]. Each runs
+    /// on the processor of its place, or, without one, on any processor on which this thread may run.
     ///
     /// # Errors
     ///
-    /// If there is no memory or no process, or they do not come up.
+    /// If there is no memory or no process, or the members do not start in time.
     pub fn start(places: &[Option<usize>], words: usize, work: Work) -> Result<Crew, Reason> {
         let members = places.len();
         let memory = Shared::new(COMMON + members * (words + 1))?;
-        // SAFETY: the closure makes system calls only, on memory that was made before.
+        // SAFETY: the closure only makes system calls, on memory that was made before the clone.
         let leader = unsafe { clone_bare(|| lead(memory.words(), places, words, work)) };
         let leader = leader.map_err(Reason::while_trying("start processes"))?;
         let crew = Crew { leader, memory, members, words };
         let begin = Instant::now();
+        // A member stores its process id last, so none of them is 0 once all wait for the start.
         while crew.pids().contains(&0) {
             if begin.elapsed() > START {
                 return Err(Reason::new("processes of the study do not start"));
@@ -100,21 +101,22 @@ impl Crew {
         Ok(crew)
     }
 
-    /// Has them begin.
+    /// Makes the members begin.
     pub fn go(&self) {
         self.memory.words()[GO].store(1, Ordering::Release);
     }
 
-    /// Asks them to end.
+    /// Asks the members to end.
     pub fn stop(&self) {
         self.memory.words()[STOP].store(1, Ordering::Release);
     }
 
-    /// The members' numbers, in order.
+    /// The process ids of the members, in order; 0 for a member that does not run yet.
     pub fn pids(&self) -> Vec<i32> {
         let all = self.memory.words();
-        let number = |nth: usize| all[COMMON + nth * (self.words + 1) + PID].load(Ordering::Acquire) as i32;
-        (0..self.members).map(number).collect()
+        (0..self.members)
+            .map(|nth| all[COMMON + nth * (self.words + 1) + PID].load(Ordering::Acquire) as i32)
+            .collect()
     }
 
     /// A member's shared words.
@@ -125,52 +127,56 @@ impl Crew {
 
 impl Drop for Crew {
     fn drop(&mut self) {
-        // All of them are in the leader's group, which it is the leader of before the first one is there.
+        // The leader makes its process group before it clones the first member, so the group has all members.
         let _ = kill_process_group(self.leader, Signal::KILL);
         let _ = rustix::process::kill_process(self.leader, Signal::KILL);
+        // Only the leader is a child of this process; its members have gone to init, which waits for them.
         let _ = waitpid(Some(self.leader), WaitOptions::empty());
     }
 }
 
 fn lead(all: &[AtomicU64], places: &[Option<usize>], words: usize, work: Work) -> ! {
-    // SAFETY: system calls without memory. Programs attached by this process must not live on in its clones.
+    // SAFETY: these system calls take no memory. All descriptors are closed: they would keep programs attached that
+    // this process has attached.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::setsid();
         libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0);
     }
     for (nth, place) in places.iter().enumerate() {
-        // SAFETY: as that of the leader.
+        // SAFETY: as for the leader in `Crew::start`.
         let _ = unsafe { clone_bare(|| serve(all, words, nth, *place, work)) };
     }
     loop {
-        // SAFETY: waits for a signal, which ends it.
+        // SAFETY: takes no memory. It waits for a signal, which ends the process.
         unsafe { libc::pause() };
     }
 }
 
 fn serve(all: &[AtomicU64], words: usize, nth: usize, place: Option<usize>, work: Work) -> ! {
-    // SAFETY: system calls without memory.
+    // SAFETY: these system calls take no memory.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // A handler that was inherited would run code that is not made for a bare clone.
         libc::signal(libc::SIGALRM, libc::SIG_DFL);
         libc::alarm(LIFE_S);
     }
     if let Some(processor) = place {
         let _ = processor::pin_bare(processor);
     }
-    // SAFETY: a query.
+    // SAFETY: a query, which takes no memory.
     let pid = unsafe { libc::syscall(libc::SYS_getpid) };
     all[COMMON + nth * (words + 1) + PID].store(pid as u64, Ordering::Release);
+    // Acquire: a member that sees the start also sees the words that were written before.
     while all[GO].load(Ordering::Acquire) == 0 {
         sleep_ns(200_000);
     }
     work(&Desk { nth, all, words });
-    // SAFETY: ends this process without running what belongs to its parent.
+    // SAFETY: ends this process without the exit handlers, which belong to its parent.
     unsafe { libc::_exit(0) }
 }
 
-/// CLOCK_MONOTONIC, without a system call as a rule.
+/// The time of CLOCK_MONOTONIC, as a rule without a system call.
 #[inline(always)]
 pub fn now_ns() -> u64 {
     mete_log::clock::monotonic_ns()
@@ -179,20 +185,20 @@ pub fn now_ns() -> u64 {
 /// Sleeps, without allocating.
 pub fn sleep_ns(ns: u64) {
     let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
-    // SAFETY: reads one time.
+    // SAFETY: the call reads one `timespec`, which lives across it.
     unsafe { libc::nanosleep(&time, ptr::null_mut()) };
 }
 
-/// A clone of this process by the system call itself: the C library's fork would make it a component of its own,
+/// Clones this process by the system call itself. The C library's fork would make the clone a component of its own,
 /// with a socket and a thread.
 ///
 /// # Safety
 ///
-/// The child must make system calls only, on what was made before: other threads of this process may have held any
-/// lock when it was cloned.
+/// The child must only make system calls, on memory that was made before. Other threads of this process may have held
+/// any lock at the time of the clone.
 unsafe fn clone_bare(child: impl FnOnce()) -> io::Result<Pid> {
     let flags = libc::c_long::from(libc::SIGCHLD);
-    // SAFETY: no memory is passed; the child has its own copy of the stack.
+    // SAFETY: no memory is passed, and the child has its own copy of the stack.
     let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
     if pid == 0 {
         child();
@@ -211,7 +217,7 @@ struct Shared {
 impl Shared {
     fn new(count: usize) -> Result<Shared, Reason> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at no particular place.
+        // SAFETY: this makes a new mapping at an address of the kernel's choice.
         let base = unsafe { mmap_anonymous(ptr::null_mut(), count * 8, protection, MapFlags::SHARED) };
         let base = base.map_err(Reason::while_trying("map memory for processes"))?;
         let base = NonNull::new(base.cast()).ok_or_else(|| Reason::new("memory was mapped at nowhere"))?;
@@ -219,14 +225,14 @@ impl Shared {
     }
 
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping has so many words, is never null, is page-aligned and lives as long as this.
+        // SAFETY: the mapping has `count` words, is not null, is page-aligned and lives as long as `self`.
         unsafe { slice::from_raw_parts(self.base.as_ptr().cast(), self.count) }
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `new` made; clones have theirs.
+        // SAFETY: this is the mapping that `new` made. Clones have their own mappings of the same memory.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.count * 8) };
     }
 }
@@ -243,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn klog_9_members_begin_when_they_are_told_to_and_are_gone_with_their_crew() -> Result<(), Reason> {
+    fn klog_9_members_begin_on_request_and_end_with_their_crew() -> Result<(), Reason> {
         let crew = Crew::start(&[None; 3], 1, count)?;
         let pids = crew.pids();
         let said = || [0, 1, 2].map(|nth| crew.words(nth)[0].load(Ordering::Acquire));

@@ -1,26 +1,26 @@
-//! A figure of a paper beside ours.
+//! A figure of a paper beside our result.
 
 use serde::Serialize;
 
 use crate::report::Met;
 use crate::statistics::Summary;
 
-/// Whether ours says what the paper's says.
+/// Whether our result says the same as the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It does.
+    /// It says the same.
     Agrees,
-    /// It does not.
+    /// It says something else.
     Differs,
-    /// What it rests on differs too much between repetitions to say: see [`is_noisy`] and [`Met::TooNoisy`].
+    /// The measurements differ too much between repetitions for a verdict: see [`is_noisy`] and [`Met::TooNoisy`].
     TooNoisy,
-    /// It could not be measured here, or was not; `ours` says why.
+    /// It was not measured, or could not be measured here; `ours` says why.
     NotMeasured,
 }
 
 impl Verdict {
-    /// By whether what the paper says holds.
+    /// The verdict if the paper's statement holds here, or does not.
     #[must_use]
     pub fn of(holds: bool) -> Verdict {
         if holds { Verdict::Agrees } else { Verdict::Differs }
@@ -38,7 +38,7 @@ impl Verdict {
     }
 }
 
-/// A statement that is a bar of a measured row.
+/// The verdict on a statement that is the bar of a measured row.
 impl From<Met> for Verdict {
     fn from(met: Met) -> Verdict {
         match met {
@@ -49,19 +49,20 @@ impl From<Met> for Verdict {
     }
 }
 
-/// How far the median of a time's repetitions may lie above the least of them.
+/// The greatest quotient of the median of a time's repetitions and the least of them.
 const NOISE: f64 = 1.1;
 
-/// Whether a measured time allows no verdict: where the median of its repetitions is more than a tenth above the
-/// least of them. Other load makes repetitions longer and none shorter, so on a quiet machine the two lie
-/// close together; repetitions of what they are compared with are taken in between, and are as noisy. The same
-/// holds for every measured time of the studies. Of what one time adds to another, both are asked.
+/// Whether a measured time allows no verdict, because the median of its repetitions is more than a tenth above the
+/// least of them. Other load only makes repetitions longer. So on a quiet machine, median and least lie close
+/// together. Repetitions of the time that it is compared with are taken in between, and are as noisy. The studies
+/// apply this rule to all measured times. Where the result is what one time adds to another one, they apply it to
+/// both.
 #[must_use]
 pub fn is_noisy(repetitions: &[f64]) -> bool {
     Summary::of(repetitions).is_some_and(|Summary { min, median, .. }| median > NOISE * min)
 }
 
-/// What a page says where a verdict is missing for that.
+/// The text of a page with a verdict that noise did not allow.
 const TOO_NOISY: &str = "Too noisy: of a time that the statement rests on, the median of the repetitions is more \
                          than a tenth above the least, because the machine did other work meanwhile; or the interval \
                          in which a median lies with a confidence of 95 % is on both sides of what the statement says; \
@@ -71,7 +72,7 @@ const TOO_NOISY: &str = "Too noisy: of a time that the statement rests on, the m
 /// One statement of a paper, and what came out here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Figure {
-    /// Which paper and figure, table or section.
+    /// The paper, and its figure, table or section.
     pub figure: String,
     /// What the paper says.
     pub paper: String,
@@ -93,7 +94,7 @@ impl Figure {
         Figure { figure, paper, ours, verdict: Verdict::of(holds) }
     }
 
-    /// The same with no verdict if the times that it rests on are noisy.
+    /// The same figure, without a verdict if the times behind it are noisy.
     #[must_use]
     pub fn unless_noisy(self, is_noisy: bool) -> Figure {
         if is_noisy { Figure { verdict: Verdict::TooNoisy, ..self } } else { self }
@@ -105,13 +106,13 @@ impl Figure {
         Figure { figure, paper, ours, verdict: Verdict::NotMeasured }
     }
 
-    /// As a row of a table in a page.
+    /// The figure as a row of a page's table.
     pub(crate) fn markdown(&self) -> String {
         format!("| {} | {} | {} | {} |\n", self.figure, self.paper, self.ours, self.verdict.text())
     }
 }
 
-/// All figures of a study as a table in a page.
+/// All figures of a study as a page's table.
 pub(crate) fn markdown(figures: &[Figure]) -> String {
     let head = "| figure | paper's | ours | verdict |\n|---|---|---|---|\n";
     let table = figures.iter().fold(head.to_owned(), |text, figure| text + &figure.markdown());

@@ -1,20 +1,19 @@
-//! Interleaved repetitions: every variant once, then every variant again, many times. What the
-//! machine does meanwhile (another load, another clock rate) so meets all variants alike, and
-//! differences are taken within a round.
+//! Interleaved repetitions: every variant once, then every variant again, many times. This way, other activity of the
+//! machine (another load, another clock rate) meets all variants alike. Differences are taken within a round.
 
 use crate::progress::Progress;
 use crate::reason::Reason;
 use crate::statistics::median;
 
-/// The samples of each variant, one a round.
+/// The samples of each variant, one for each round.
 #[derive(Debug)]
 pub struct Samples<V> {
     variants: Vec<(V, Vec<f64>, Option<Reason>)>,
 }
 
-/// Measures every variant `rounds` times, after one round that does not count. A variant that fails
-/// is left out from then on; the others go on. `V` comes in the order of measuring: what the others
-/// are compared with goes first.
+/// Measures every variant `rounds` times, after one round that does not count. A variant that fails is left out from
+/// then on, and the others go on. Each round measures the variants in the order of `variants`; the one that the
+/// others are compared with comes first.
 pub fn interleave<V: Copy + PartialEq>(
     what: &str,
     rounds: usize,
@@ -24,6 +23,7 @@ pub fn interleave<V: Copy + PartialEq>(
 ) -> Samples<V> {
     let mut samples = Samples { variants: variants.iter().map(|&v| (v, Vec::new(), None)).collect() };
     progress.begin(what, rounds as u64 + 1);
+    // Round 0 does not count, because caches and branch predictors are cold in it.
     for round in 0..=rounds {
         for (variant, values, failure) in &mut samples.variants {
             if progress.is_cancelled() {
@@ -41,11 +41,11 @@ pub fn interleave<V: Copy + PartialEq>(
 }
 
 impl<V: Copy + PartialEq> Samples<V> {
-    /// What one variant took.
+    /// The samples of one variant.
     ///
     /// # Errors
     ///
-    /// Why it could not be measured.
+    /// The reason why it could not be measured.
     pub fn of(&self, variant: V) -> Result<Vec<f64>, Reason> {
         let found = self.variants.iter().find(|(known, ..)| *known == variant);
         match found {
@@ -55,50 +55,52 @@ impl<V: Copy + PartialEq> Samples<V> {
         }
     }
 
-    /// What a variant takes beyond another one, round by round.
+    /// What a variant costs beyond another one, round by round.
     ///
     /// # Errors
     ///
-    /// Why one of them could not be measured.
+    /// The reason why one of them could not be measured.
     pub fn net(&self, variant: V, base: V) -> Result<Vec<f64>, Reason> {
         let (with, without) = (self.of(variant)?, self.of(base)?);
         Ok(with.iter().zip(&without).map(|(with, without)| with - without).collect())
     }
 
-    /// How many times the net cost of `to` a variant's net cost is; see [`quotients`].
+    /// The quotients of a variant's net cost and the net cost of `to`: see [`quotients`].
     ///
     /// # Errors
     ///
-    /// Why one of them could not be measured, or that `to` costs nothing that can be measured.
+    /// The reason why one of them could not be measured; or that `to` costs nothing that can be measured.
     pub fn ratio(&self, variant: V, to: V, base: V) -> Result<Vec<f64>, Reason> {
         quotients(&self.net(variant, base)?, &self.net(to, base)?)
     }
 }
 
-/// Quotients of samples that were taken in the same rounds, in blocks of some rounds: each a median
-/// over a median. A quotient of two single differences would mostly be one of their noise. Blocks in
-/// which noise left nothing of the divisor say nothing: their quotient is not a number. To drop them would make the
-/// others look surer than they are, and the divisor larger.
+/// Quotients of samples that were taken in the same rounds. Rounds are grouped in blocks, and each quotient is a
+/// median of a block over a median of the same block: a quotient of two single differences would mostly be a quotient
+/// of their noise. If noise leaves nothing of a block's divisor, the block says nothing, and its quotient is not a
+/// number. Dropping such blocks would make the other ones look surer than they are, and the divisor larger.
 ///
 /// # Errors
 ///
-/// If no block is left.
+/// If no block has a quotient.
 pub fn quotients(dividends: &[f64], divisors: &[f64]) -> Result<Vec<f64>, Reason> {
+    // Both were taken in the same rounds, but a cancellation can leave one sample more.
     let rounds = dividends.len().min(divisors.len());
     let block = (rounds / BLOCKS).clamp(1, LARGEST_BLOCK);
     let blocks = dividends[..rounds].chunks_exact(block).zip(divisors[..rounds].chunks_exact(block));
     let medians = blocks.filter_map(|(dividends, divisors)| Some((median(dividends)?, median(divisors)?)));
     let quotient = |(dividend, divisor)| if divisor > 0.0 { dividend / divisor } else { f64::NAN };
     let quotients: Vec<f64> = medians.map(quotient).collect();
+    // An empty list counts as well: then there were no samples.
     if quotients.iter().all(|quotient| quotient.is_nan()) {
         return Err(Reason::new("what it is compared with costs nothing that can be measured here"));
     }
     Ok(quotients)
 }
 
-/// At least so many blocks, before a block gets a second round.
+/// The least number of blocks before a block gets a second round.
 const BLOCKS: usize = 8;
-/// Rounds of a block at most.
+/// The greatest number of rounds of a block.
 const LARGEST_BLOCK: usize = 7;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! VTRR-4 to VTRR-6, TAVS-8, KLOG-9).
 //!
 //! [`bench()`] measures each part beside its peers and judges it by the project's bars; the studies
-//! ([`study::STUDIES`]) measure or simulate what the papers show, and say where both agree.
+//! ([`study::STUDIES`]) measure or simulate what the papers show, and say where the results agree with the papers.
 //!
 //! ```text
 //!   variants:   none · disabled · ours · peer   none · disabled · ours · peer   none · …
@@ -12,12 +12,12 @@
 //!
 //! Principles:
 //!
-//! 1. **Interleaved.** Whatever the machine does besides meets all variants alike. What others are
-//!    compared with is measured first in each round.
-//! 2. **Nothing is bent.** A bar that is not met is printed as such; what cannot be measured here is a
-//!    row that says why.
-//! 3. **Nothing stays on.** All that is switched on, attached, started or pinned is held by a value
-//!    that undoes it when it is dropped.
+//! 1. **Interleaved.** Every other activity of the machine meets all variants alike. Each round first
+//!    measures the variant that the others are compared with.
+//! 2. **Results stay as they are.** A bar that is not met is printed as not met. A measurement that this
+//!    machine does not allow becomes a row that says why.
+//! 3. **Nothing stays on.** A value holds each thing that is switched on, attached, started or pinned, and
+//!    undoes it when it is dropped.
 
 #![cfg(target_os = "linux")]
 

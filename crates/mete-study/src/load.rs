@@ -1,4 +1,4 @@
-//! Programs that a study watches: each in a session of its own, with all that it starts.
+//! Programs that a study watches. Each is in a session of its own, together with all processes that it starts.
 
 use std::path::Path;
 use std::process::{ChildStdout, Command, Stdio};
@@ -10,31 +10,31 @@ use crate::child::{Owned, check_installed};
 use crate::progress::Progress;
 use crate::reason::Reason;
 
-/// How often it is looked whether it has ended.
+/// The time between two checks whether a program has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// A program that runs. Dropped, it and all of its session are killed.
+/// A program that runs. When this is dropped, the program and all of its session are killed.
 pub struct Load(Owned);
 
 impl Load {
-    /// Starts a program in a directory. It says nothing, and asks nothing.
+    /// Starts a program in a directory, without input and output.
     ///
     /// # Errors
     ///
-    /// That it, or setsid, is not installed.
+    /// If the program, or setsid, is not installed.
     pub fn start(words: &[&str], directory: &Path) -> Result<Load, Reason> {
         Load::with(words, directory, |_| ())
     }
 
-    /// The same, with something more to be said about it.
+    /// The same, after `set_up` has changed the command.
     ///
     /// # Errors
     ///
     /// As [`Load::start`].
     pub fn with(words: &[&str], directory: &Path, set_up: impl FnOnce(&mut Command)) -> Result<Load, Reason> {
         check_installed(words.first().copied().unwrap_or_default())?;
-        // What wakes one another all the time and is in one session with somebody's shell can keep the shell
-        // from the processors, by what the kernel means to be fair among sessions.
+        // The kernel is fair among sessions. Processes that wake each other all the time, in one session with a
+        // user's shell, could keep the shell from the processors.
         let owned = Owned::start("setsid", words, None, |command| {
             command.current_dir(directory);
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -43,17 +43,17 @@ impl Load {
         Ok(Load(owned?))
     }
 
-    /// Its number: setsid becomes the program.
+    /// Its process id: setsid becomes the program, with the same id.
     pub fn pid(&self) -> i32 {
         self.0.pid() as i32
     }
 
-    /// What it prints, if that was asked for, once.
+    /// The program's output, if [`Load::with`] has asked for it. Only the first call returns it.
     pub fn output(&mut self) -> Option<ChildStdout> {
         self.0.child().stdout.take()
     }
 
-    /// Waits until it has ended, until the time is up or the run is stopped; says how long that was.
+    /// Waits until the program has ended, the time is up or the run is stopped. Returns how long that took.
     pub fn wait(&mut self, limit: Duration, progress: &dyn Progress) -> Duration {
         let begin = Instant::now();
         while begin.elapsed() < limit && !progress.is_cancelled() && self.runs() {
@@ -62,7 +62,7 @@ impl Load {
         begin.elapsed()
     }
 
-    /// Leaves it to be waited for, so that its number stays its own.
+    /// Whether the program runs. A program that has ended is not waited for here, so that its process id stays its own.
     fn runs(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let pid = rustix::process::Pid::from_raw(self.pid());
@@ -73,7 +73,9 @@ impl Load {
 
 impl Drop for Load {
     fn drop(&mut self) {
-        // Not waited for yet, so the number is still our child's, and its group's if it came that far.
+        // The child has not been waited for yet, so the number is still its own, and that of its group if setsid has
+        // run.
+        // setsid has made the program the leader of a group with its own number.
         if let Some(group) = rustix::process::Pid::from_raw(self.pid()) {
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }

@@ -4,14 +4,14 @@ use std::fs;
 
 use serde::Serialize;
 
-/// What a reader of results has to know about the machine, and when they were taken.
+/// What a reader of results has to know about the machine, and when the results were taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Machine {
-    /// The processor's own name.
+    /// The processor's name for itself.
     pub processor: String,
-    /// Processors that run.
+    /// The number of processors that this process may use.
     pub processors: usize,
-    /// Whether a hypervisor is below.
+    /// Whether the machine is a virtual one.
     pub is_virtual: bool,
     /// Bytes of the second and third level's cache; 0 where unknown.
     pub caches: [u64; 2],
@@ -40,7 +40,7 @@ impl Machine {
     pub fn line(&self) -> String {
         let place = if self.is_virtual { "virtual machine" } else { "bare metal" };
         let [l2, l3] = self.caches.map(|bytes| bytes >> 10);
-        // Without optimisation the numbers say nothing, and whoever reads them must know.
+        // Numbers of a build without optimisation say nothing, so its readers must be warned.
         let build = if cfg!(debug_assertions) { ", DEBUG BUILD" } else { "" };
         format!(
             "{}, {} processors ({place}), L2 {l2} KiB, L3 {l3} KiB, Linux {}, {}{build}",
@@ -54,12 +54,16 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     line.split_once(':').map(|(_, value)| value.trim())
 }
 
-/// Bytes of the first processor's cache of that level, without the instruction cache.
+/// A file of the first processor's `nth` cache in sysfs; empty if there is no such cache.
+fn of_cache(nth: u32, file: &str) -> String {
+    fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{nth}/{file}")).unwrap_or_default()
+}
+
+/// Bytes of the first processor's cache of that level, which is not an instruction cache; 0 if unknown.
 fn cache(level: u32) -> u64 {
-    let index = |nth| format!("/sys/devices/system/cpu/cpu0/cache/index{nth}");
-    let read = |nth, file: &str| fs::read_to_string(format!("{}/{file}", index(nth))).unwrap_or_default();
-    let found = (0..8).find(|&nth| read(nth, "level").trim() == level.to_string());
-    let size = found.map(|nth| read(nth, "size")).unwrap_or_default();
+    let found = (0..8).find(|&nth| of_cache(nth, "level").trim() == level.to_string());
+    let size = found.map(|nth| of_cache(nth, "size")).unwrap_or_default();
+    // sysfs gives sizes as `2048K`.
     size.trim().strip_suffix('K').and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) << 10
 }
 

@@ -1,62 +1,65 @@
-//! What one setting costs against another, in pairs of stretches of one and the same work: a stretch is made of short pieces
-//! that alternate with those of the other stretch, and which of two comes first is thrown. It goes on until the quotient is
-//! known well enough or the time is up. What the machine does meanwhile meets both of a pair alike; what it does regularly
-//! meets no setting more often than the other. What a setting costs now and then, once in a stretch, is in every quotient,
-//! which a median of quotients of pieces would leave out.
+//! What one setting costs against another one, measured in pairs of stretches of the same work. A stretch consists of
+//! short pieces that alternate with those of the other stretch; a throw of a coin decides which of two pieces comes
+//! first. Measuring goes on until the quotient is known well enough or the time is up.
+//!
+//! Other activity of the machine meets both stretches of a pair alike, and periodic activity meets no setting more
+//! often than the other. A cost that a setting has only now and then, once in a stretch, is in every quotient of
+//! stretches. A median of quotients of pieces would leave it out.
 
 use std::time::{Duration, Instant};
 
 use crate::reason::Reason;
 use crate::statistics::{Interval, median};
 
-/// Pairs before which nothing is believed to be known.
+/// The least number of pairs before the quotient can count as known.
 const LEAST_PAIRS: usize = 20;
 /// Pieces of a stretch.
 pub const PIECES: usize = 10;
 
-/// How far to go.
+/// When to stop.
 #[derive(Clone, Copy, Debug)]
 pub struct Goal {
-    /// The quotient's median is to be known to this on both sides, as a part of one: 0.01 is one percent.
+    /// How exactly the quotient's median shall be known, to both sides: 0.01 is one percent of a quotient of 1.
     pub within: f64,
-    /// But not for longer than this.
+    /// The longest time to measure, even if the quotient is not known by then.
     pub at_most: Duration,
 }
 
-/// Why it ended.
+/// Why measuring ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The quotient is known as well as was asked for.
+    /// The quotient is known as exactly as the goal asks for.
     Known,
     /// The time was up.
     TimeUp,
-    /// An end was asked for.
+    /// The caller stopped it.
     Stopped,
 }
 
 /// The quotients of the pairs.
 #[derive(Clone, Debug)]
 pub struct Pairs {
-    /// With by without, pair by pair.
+    /// The work with the setting divided by the work without it, pair by pair.
     pub quotients: Vec<f64>,
-    /// Why there are no more.
+    /// Why there are not more pairs.
     pub ended: Ended,
 }
 
 impl Pairs {
-    /// The middle one.
+    /// The median of the quotients.
     pub fn median(&self) -> Option<f64> {
         median(&self.quotients)
     }
 
-    /// Where the median lies.
+    /// The interval in which the median lies.
     pub fn interval(&self) -> Option<Interval> {
         Interval::of_median(&self.quotients)
     }
 
-    /// How exactly the median is known, and why not better.
+    /// How exactly the median is known, and why not more exactly, in words.
     pub fn in_words(&self) -> String {
         let pairs = self.quotients.len();
+        // Half of the width, in percent.
         let half = self.interval().map(|interval| 50.0 * interval.width());
         let known = half.map_or("not known".to_owned(), |half| format!("known to ±{half:.1} %"));
         let why = match self.ended {
@@ -68,12 +71,12 @@ impl Pairs {
     }
 }
 
-/// Measures pairs. `measure` is asked for what is done in a second, for one piece with the setting (true) or without, all
-/// of the same length; before each pair, `goes_on` may end it.
+/// Measures pairs. `measure` measures one piece, with the setting (`true`) or without, and returns the work done in a
+/// second. All pieces have the same length. Before each pair, `goes_on` may end the measurement by `false`.
 ///
 /// # Errors
 ///
-/// What `measure` says; or that nothing is done without the setting, or no pair was measured.
+/// The error of `measure`; or that no work is done without the setting, or that no pair was measured.
 pub fn pairs(
     goal: Goal,
     goes_on: impl FnMut() -> bool,
@@ -83,8 +86,8 @@ pub fn pairs(
     found.pop().ok_or_else(|| Reason::new(STOPPED))
 }
 
-/// The same for several settings, numbered from 1, that share what they are compared with, 0: the pairs of each, in their
-/// order. It goes on until all of them are known.
+/// The same for several settings, numbered from 1. All of them are compared with number 0. The answer has the pairs
+/// of each setting, in order. Measuring goes on until the quotients of all settings are known.
 ///
 /// # Errors
 ///
@@ -113,10 +116,12 @@ fn in_the_order_of(
         if !goes_on() {
             break Ended::Stopped;
         }
+        // At least one pair is measured, even if no time was given.
         if begin.elapsed() >= goal.at_most && !all[0].is_empty() {
             break Ended::TimeUp;
         }
         let done = round(settings, &mut coin, &mut measure)?;
+        // Place 0 is what all settings are compared with; `round` has made sure that it is not zero.
         for (quotients, with) in all.iter_mut().zip(&done[1..]) {
             quotients.push(with / done[0]);
         }
@@ -134,7 +139,7 @@ fn is_known(goal: Goal, quotients: &[f64]) -> bool {
     interval.is_some_and(|interval| interval.width() <= 2.0 * goal.within)
 }
 
-/// One stretch of each setting.
+/// Measures one stretch of each setting, piece by piece in random order.
 fn round(
     settings: usize,
     coin: &mut Coin,
@@ -142,6 +147,7 @@ fn round(
 ) -> Result<Vec<f64>, Reason> {
     let (mut done, mut order) = (vec![0.0; settings + 1], (0..=settings).collect::<Vec<_>>());
     for _ in 0..PIECES {
+        // A new order for each piece: periodic activity of the machine hits no place in the order more often.
         coin.shuffle(&mut order);
         for &nth in &order {
             done[nth] += measure(nth)?;
@@ -150,11 +156,11 @@ fn round(
     if done[0] > 0.0 { Ok(done) } else { Err(Reason::new("nothing was done in a whole stretch")) }
 }
 
-/// Fair throws (SplitMix64), of another series each time.
+/// Fair throws of a coin (SplitMix64), another series for each coin.
 pub struct Coin(u64);
 
 impl Coin {
-    /// Begun by the clock.
+    /// A coin whose series depends on the clock.
     #[allow(clippy::new_without_default, reason = "two coins are not alike")]
     pub fn new() -> Coin {
         Coin(mete_log::clock::monotonic_ns())
@@ -165,9 +171,10 @@ impl Coin {
         self.number() & 1 == 1
     }
 
-    /// Puts them into an order that is as likely as any other.
+    /// Shuffles the items: every order is equally likely.
     fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
+            // The remainder favours small numbers by less than one in 2⁶⁰ here, which does not matter.
             items.swap(last, (self.number() % (last as u64 + 1)) as usize);
         }
     }
@@ -186,7 +193,7 @@ mod tests {
 
     const GOAL: Goal = Goal { within: 0.01, at_most: Duration::from_secs(3600) };
 
-    /// A machine whose speed drifts by a third, and wavers from stretch to stretch; logging costs 4 %.
+    /// A machine whose speed drifts by a third and wavers from stretch to stretch. Logging costs 4 %.
     fn machine(noise: f64) -> impl FnMut(bool) -> Result<f64, Reason> {
         let (mut stretch, mut coin) = (0, Coin(7));
         move |is_on| {
@@ -200,7 +207,7 @@ mod tests {
     #[test]
     fn log_17_a_cost_is_found_within_a_percent_on_a_machine_that_drifts_and_wavers() {
         let mut measure = machine(0.2);
-        // Of the intervals of random orders, one in twenty misses what it is to find.
+        // The order is fixed: with random orders, one interval in twenty would miss the true value.
         let found = in_the_order_of(Coin(3), GOAL, 1, || true, |nth| measure(nth > 0)).unwrap();
         let [found] = &found[..] else { panic!("{found:?}") };
         let interval = found.interval().unwrap();

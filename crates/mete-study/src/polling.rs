@@ -1,10 +1,10 @@
-//! What a scheduler costs that polls every 20 ms and finds next to nothing.
+//! What a scheduler costs that polls every 20 ms and finds hardly any events.
 
 use std::hint::black_box;
 use std::time::Duration;
 
 use mete_kernel::{Characteristic, Kernel, Principal, event};
-use mete_log::{Area, Cursor, DomainId, Entries, FileSpec, Plan, Shape, Stamp};
+use mete_log::{Cursor, DomainId, Entries, FileSpec, Plan, Shape, Stamp};
 
 use crate::context::Context;
 use crate::reason::Reason;
@@ -12,15 +12,15 @@ use crate::report::{Bar, Row};
 
 /// The thesis' interval (§5.3.1: "the scheduler wakeup interval").
 const INTERVAL: Duration = Duration::from_millis(20);
-/// Accounting domains.
+/// The number of accounting domains.
 const DOMAINS: DomainId = 16;
-/// Polls of which one sample is made.
+/// The number of polls in one sample.
 const POLLS: u32 = 10;
 
-/// One periodic turn of a scheduler: look at all logs, analyse, decide.
+/// One periodic turn of a scheduler: it reads all logs, analyses them and decides.
 pub type Turn = Box<dyn FnMut() -> Result<(), Reason>>;
-/// Makes a scheduler ready that observes the system with 16 domains. What it holds is let go when
-/// the turn is dropped.
+/// Makes a scheduler ready that observes the system with 16 domains. When the turn is dropped, everything that it
+/// holds is released.
 pub type MakeScheduler = dyn Fn() -> Result<Turn, Reason>;
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
@@ -50,7 +50,7 @@ struct Samples {
     polling: Vec<f64>,
 }
 
-/// What this thread uses while it only sleeps and while it takes its turns, one after the other.
+/// What this thread uses while it only sleeps, and what it uses while it takes its turns; samples alternate.
 fn measure(context: &mut Context<'_>, turn: &mut Turn) -> Result<Samples, Reason> {
     let rounds = if context.is_quick { 6 } else { 20 };
     context.progress.begin("polling", rounds);
@@ -59,6 +59,7 @@ fn measure(context: &mut Context<'_>, turn: &mut Turn) -> Result<Samples, Reason
         if context.is_cancelled() {
             break;
         }
+        // In turns, so that other load of the machine meets both alike.
         samples.sleeping.push(share_used(&mut || Ok(()))?);
         samples.polling.push(share_used(turn)?);
         context.progress.step();
@@ -66,7 +67,7 @@ fn measure(context: &mut Context<'_>, turn: &mut Turn) -> Result<Samples, Reason
     Ok(samples)
 }
 
-/// Percent of a processor that some polls use.
+/// Percent of a processor that the polls of a sample use.
 fn share_used(turn: &mut dyn FnMut() -> Result<(), Reason>) -> Result<f64, Reason> {
     let before = processor_time_ns();
     for _ in 0..POLLS {
@@ -77,8 +78,8 @@ fn share_used(turn: &mut dyn FnMut() -> Result<(), Reason>) -> Result<f64, Reaso
     Ok(100.0 * used_ns as f64 / (INTERVAL * POLLS).as_nanos() as f64)
 }
 
-/// A scheduler that reads and does no more, over the kernel's logs: a log file for each domain and
-/// characteristic on each processor.
+/// A scheduler that only reads the kernel's logs. There is a log file for each domain and characteristic on each
+/// processor.
 fn bare_turn() -> Result<Turn, Reason> {
     let mut kernel = Kernel::load()?;
     let mut plan = Plan::new(Shape::KERNEL);
@@ -93,14 +94,16 @@ fn bare_turn() -> Result<Turn, Reason> {
     kernel.enable(&Characteristic::ServiceTime)?;
     kernel.enable(&Characteristic::Ipc)?;
     kernel.bind(&Principal::Idle, DOMAINS - 1)?;
-    let of_area = |area: Area<'_>| -> Vec<Cursor> {
-        plan.files().skip(1).map(|(file, control)| Cursor::new(area, file, control)).collect()
-    };
-    let mut cursors: Vec<_> = kernel.areas().map(of_area).collect();
+    let mut cursors: Vec<_> = kernel
+        .areas()
+        .map(|area| -> Vec<Cursor> {
+            plan.files().skip(1).map(|(file, control)| Cursor::new(area, file, control)).collect()
+        })
+        .collect();
     Ok(Box::new(move || {
         for (area, cursors) in kernel.areas().zip(&mut cursors) {
             for cursor in cursors {
-                // What was lost is of no interest here.
+                // Rows that were lost do not matter here.
                 let _ = cursor.poll_rows(area, |rows| {
                     rows.iter().for_each(|row| {
                         black_box(row);

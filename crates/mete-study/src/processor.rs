@@ -1,11 +1,11 @@
-//! Which processors there are, and staying on one of them.
+//! The processors that there are, and how a thread stays on one of them.
 
 use std::io;
 use std::mem;
 
 use crate::reason::Reason;
 
-/// The calling thread on one processor, as long as this lives; then where it was before.
+/// Keeps the calling thread on one processor as long as this lives. Then the thread may run where it could before.
 #[derive(Debug)]
 #[must_use = "the thread is let go when this is dropped"]
 pub struct Pinned {
@@ -17,8 +17,9 @@ impl Pinned {
     ///
     /// # Errors
     ///
-    /// If the processor does not exist or this thread must not run on it.
+    /// If the processor does not exist or this thread may not run on it.
     pub fn to(processor: usize) -> Result<Pinned, Reason> {
+        // Asked before pinning: dropping the guard restores it.
         let before = affinity().map_err(Reason::while_trying("ask for the thread's processors"))?;
         pin(processor)?;
         Ok(Pinned { before })
@@ -27,12 +28,12 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // A failure leaves the thread where it is, which is allowed to it.
+        // After a failure the thread stays on its processor, on which it may run.
         let _ = set_affinity(&self.before);
     }
 }
 
-/// Pins the calling thread for good: for threads and processes that end anyway.
+/// Pins the calling thread for good. This is for threads and processes that end with the measurement.
 ///
 /// # Errors
 ///
@@ -41,11 +42,11 @@ pub fn pin(processor: usize) -> Result<(), Reason> {
     set_affinity(&only(processor)).map_err(Reason::while_trying(format!("run on processor {processor}")))
 }
 
-/// As [`pin`], without allocating: for a bare child of a process that may have other threads.
+/// Does the same as [`pin`] without allocating. This is for a bare child of a process that may have other threads.
 ///
 /// # Errors
 ///
-/// The kernel's answer.
+/// The error of the kernel.
 pub fn pin_bare(processor: usize) -> io::Result<()> {
     set_affinity(&only(processor))
 }
@@ -53,25 +54,26 @@ pub fn pin_bare(processor: usize) -> io::Result<()> {
 /// The processors that this thread may run on, in order; never empty.
 pub fn allowed() -> Vec<usize> {
     let Ok(set) = affinity() else { return vec![0] };
-    // SAFETY: every number asked for is below the set's size.
+    // SAFETY: every number is below the size of the set.
     let all =
         (0..libc::CPU_SETSIZE as usize).filter(|&processor| unsafe { libc::CPU_ISSET(processor, &set) });
     let all: Vec<_> = all.collect();
     if all.is_empty() { vec![0] } else { all }
 }
 
-/// Where to measure: the last processor, which serves the fewest interrupts as a rule.
+/// The processor to measure on: the last one, which as a rule serves the fewest interrupts.
 pub fn quietest() -> usize {
     allowed().last().copied().unwrap_or(0)
 }
 
-/// Another processor than that one, for whoever must not disturb; the same one if it is alone.
+/// Another processor than that one, for threads that must not disturb it. On a machine with one processor it is the
+/// same one.
 pub fn other_than(processor: usize) -> usize {
     allowed().into_iter().find(|&other| other != processor).unwrap_or(processor)
 }
 
 fn only(processor: usize) -> libc::cpu_set_t {
-    // SAFETY: an all-zero set is the empty set; larger numbers than fit are left out.
+    // SAFETY: an all-zero set is the empty set, and numbers that do not fit are left out.
     unsafe {
         let mut set: libc::cpu_set_t = mem::zeroed();
         if processor < libc::CPU_SETSIZE as usize {
@@ -82,7 +84,7 @@ fn only(processor: usize) -> libc::cpu_set_t {
 }
 
 fn affinity() -> io::Result<libc::cpu_set_t> {
-    // SAFETY: the set is as large as is said.
+    // SAFETY: the call is given the true size of the set.
     unsafe {
         let mut set: libc::cpu_set_t = mem::zeroed();
         let answer = libc::sched_getaffinity(0, size_of_val(&set), &mut set);
@@ -91,13 +93,13 @@ fn affinity() -> io::Result<libc::cpu_set_t> {
 }
 
 fn set_affinity(set: &libc::cpu_set_t) -> io::Result<()> {
-    // SAFETY: the set is as large as is said.
+    // SAFETY: the call is given the true size of the set.
     let answer = unsafe { libc::sched_setaffinity(0, size_of_val(set), set) };
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// SCHED_BATCH for the calling thread: whoever it wakes does not take the processor before it
-/// blocks, so each message takes the same two switches.
+/// SCHED_BATCH for the calling thread, as long as this lives. A thread that wakes another one under this policy keeps
+/// the processor until it blocks, so each message takes the same two switches.
 #[derive(Debug)]
 #[must_use = "the thread is an ordinary one again when this is dropped"]
 pub struct Batch;
@@ -118,7 +120,7 @@ impl Drop for Batch {
 
 fn set_policy(policy: libc::c_int) {
     let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: reads one parameter block.
+    // SAFETY: the call reads one parameter block, which lives across it.
     unsafe { libc::sched_setscheduler(0, policy, &parameters) };
 }
 
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_that_does_not_exist_is_said() {
+    fn a_processor_that_does_not_exist_is_reported() {
         let before = allowed();
         let error = Pinned::to(100_000).unwrap_err().to_string();
         assert!(error.contains("processor 100000"), "{error}");

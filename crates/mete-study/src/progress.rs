@@ -1,14 +1,22 @@
-//! How a measurement tells what it does, and how it is told to stop.
+//! How a measurement reports what it does, and how it is stopped.
+
+use std::ops::ControlFlow;
 
 /// What the caller shows of a measurement. The unit `()` shows nothing and never cancels.
 pub trait Progress {
-    /// A part begins that has so many steps.
+    /// A part begins that has `steps` steps.
     fn begin(&mut self, what: &str, steps: u64);
     /// A step is done.
     fn step(&mut self);
-    /// Whether to stop at the next occasion, with the results so far. Asked between repetitions,
-    /// which last some milliseconds, a second at most.
+    /// Whether to stop at the next occasion, with the results so far. Measurements ask between
+    /// repetitions, each of which takes some milliseconds, a second at most.
     fn is_cancelled(&self) -> bool;
+}
+
+/// Takes a step, and says whether to go on.
+pub(crate) fn step_on(progress: &mut dyn Progress) -> ControlFlow<()> {
+    progress.step();
+    if progress.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 impl Progress for () {

@@ -1,4 +1,4 @@
-//! Reading in place: how fast, and how often it has to begin again (LOG-10).
+//! Reading in place: how fast it is, and how often it has to begin again (LOG-10).
 
 use std::hint::black_box;
 use std::ptr;
@@ -17,15 +17,15 @@ use crate::user::scheduler::{Logging, ROWS, Scheduler};
 use crate::user::timed;
 use crate::user::writer::{Pace, Writer};
 
-/// Bytes that a repetition goes over at least, so that it can be timed.
+/// The least number of bytes that a repetition goes over, so that it can be timed.
 const REPETITION_BYTES: u64 = 1 << 20;
-/// Words copied at once by the memcpy that works in pieces, as the reader does.
+/// Words that the memcpy in pieces copies at once: as many as the reader.
 const PIECE_WORDS: usize = 512;
 const ROW_BYTES: u64 = 32;
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     let [l2, l3] = Machine::here().caches;
-    // Unknown caches are taken as common ones.
+    // Caches of unknown size count as caches of a usual size.
     let (l2, l3) = (if l2 == 0 { 1 << 20 } else { l2 }, if l3 == 0 { 32 << 20 } else { l3 });
     let sizes = [("in L2", l2 / 8), ("in L3", (l3 / 4).max(l2 * 2)), ("beyond L3", (l3 * 2).min(128 << 20))];
     let mut rows = Vec::new();
@@ -41,7 +41,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum How {
+enum ReadMethod {
     Memcpy,
     MemcpyInPieces,
     Reader,
@@ -49,7 +49,8 @@ enum How {
 }
 
 fn bandwidth(context: &mut Context<'_>, place: &str, bytes: u64) -> Vec<Row> {
-    const VARIANTS: [How; 4] = [How::Memcpy, How::MemcpyInPieces, How::Reader, How::Fold];
+    const VARIANTS: [ReadMethod; 4] =
+        [ReadMethod::Memcpy, ReadMethod::MemcpyInPieces, ReadMethod::Reader, ReadMethod::Fold];
     let name = |what: &str| format!("reader, {place}: {what}");
     let mut full = match Full::new(bytes) {
         Ok(full) => full,
@@ -66,24 +67,27 @@ fn bandwidth(context: &mut Context<'_>, place: &str, bytes: u64) -> Vec<Row> {
         Row::new(name(what), "GB/s", speeds)
     };
     let ratio = |over, under| quotients(&samples.of(over)?, &samples.of(under)?);
-    let in_pieces = ratio(How::MemcpyInPieces, How::Reader).ok().and_then(|r| crate::statistics::median(&r));
+    let in_pieces = ratio(ReadMethod::MemcpyInPieces, ReadMethod::Reader)
+        .ok()
+        .and_then(|r| crate::statistics::median(&r));
     let in_pieces = in_pieces.map(|ratio| {
         format!(
             "{ratio:.2} of a memcpy that, as the reader does, copies into one small buffer again and again"
         )
     });
     vec![
-        speed("memcpy", How::Memcpy).note(format!("{} KiB into a buffer of the same size", bytes >> 10)),
-        speed("memcpy in pieces", How::MemcpyInPieces).note("4 KiB each, into one small buffer"),
-        speed("reader", How::Reader).note("poll_rows, rows handed out and not looked at"),
-        speed("reader, summing", How::Fold).note("poll, each row decoded and its counter added up"),
-        Row::new(name("reader / memcpy"), "ratio", ratio(How::Memcpy, How::Reader))
+        speed("memcpy", ReadMethod::Memcpy)
+            .note(format!("{} KiB into a buffer of the same size", bytes >> 10)),
+        speed("memcpy in pieces", ReadMethod::MemcpyInPieces).note("4 KiB each, into one small buffer"),
+        speed("reader", ReadMethod::Reader).note("poll_rows, rows handed out and not looked at"),
+        speed("reader, summing", ReadMethod::Fold).note("poll, each row decoded and its counter added up"),
+        Row::new(name("reader / memcpy"), "ratio", ratio(ReadMethod::Memcpy, ReadMethod::Reader))
             .bar(Bar::AtLeast(0.8))
             .note(in_pieces.unwrap_or_default()),
     ]
 }
 
-/// A log file full of rows, and room for a copy of it.
+/// A full log file, and room for a copy of it.
 struct Full {
     region: Region,
     start: Cursor,
@@ -92,8 +96,8 @@ struct Full {
 
 impl Full {
     fn new(bytes: u64) -> Result<Full, Reason> {
-        let too_large = || Reason::new(format!("a log file of {bytes} bytes is not possible"));
-        let shape = Shape::new(1, 1, 0, bytes.trailing_zeros() as u8).ok_or_else(too_large)?;
+        let shape = Shape::new(1, 1, 0, bytes.trailing_zeros() as u8)
+            .ok_or_else(|| Reason::new(format!("a log file of {bytes} bytes is not possible")))?;
         let region = Region::create(shape, 1)?;
         let mut plan = Plan::new(shape);
         let rows = (bytes / ROW_BYTES) as u32;
@@ -108,8 +112,8 @@ impl Full {
         Ok(Full { region, start, copy: vec![1; (bytes / 8) as usize] })
     }
 
-    /// Nanoseconds a byte.
-    fn measure(&mut self, how: How) -> Result<f64, Reason> {
+    /// Nanoseconds for a byte.
+    fn measure(&mut self, how: ReadMethod) -> Result<f64, Reason> {
         let bytes = self.copy.len() as u64 * 8;
         let times = (REPETITION_BYTES / bytes).max(1);
         let mut seen = 0;
@@ -124,27 +128,29 @@ impl Full {
         });
         match failure {
             Some(reason) => Err(reason),
+            // `timed` gives the time of a pass; a pass goes over `seen / times` bytes.
             None => Ok(cost * times as f64 / seen as f64),
         }
     }
 
-    /// Goes over the file once; says over how many bytes.
-    fn once(&mut self, how: How) -> Result<u64, Reason> {
+    /// Goes over the file once. Returns the number of bytes.
+    fn once(&mut self, how: ReadMethod) -> Result<u64, Reason> {
         match how {
-            How::Memcpy => Ok(self.memcpy()),
-            How::MemcpyInPieces => Ok(self.memcpy_in_pieces()),
-            How::Reader => {
-                let each = |rows: &mete_log::Rows<'_>| {
+            ReadMethod::Memcpy => Ok(self.memcpy()),
+            ReadMethod::MemcpyInPieces => Ok(self.memcpy_in_pieces()),
+            ReadMethod::Reader => Ok(self
+                .start
+                .clone()
+                .poll_rows(self.region.area(0), |rows| {
                     black_box(rows.words());
-                };
-                Ok(self.start.clone().poll_rows(self.region.area(0), each)?.rows * ROW_BYTES)
-            }
-            How::Fold => {
+                })?
+                .rows
+                * ROW_BYTES),
+            ReadMethod::Fold => {
                 let mut sum = 0;
-                let each = |rows: &mete_log::Rows<'_>| {
+                let poll = self.start.clone().poll_rows(self.region.area(0), |rows| {
                     sum += rows.iter().map(|row| row.counter.unwrap_or(0)).sum::<u64>();
-                };
-                let poll = self.start.clone().poll_rows(self.region.area(0), each)?;
+                })?;
                 black_box(sum);
                 Ok(poll.rows * ROW_BYTES)
             }
@@ -153,7 +159,7 @@ impl Full {
 
     fn memcpy(&mut self) -> u64 {
         let from = self.region.area(0).row_words(0, self.copy.len());
-        // SAFETY: both have `from.len()` words at least, and nobody writes the file any more.
+        // SAFETY: both have at least `from.len()` words, and no thread writes to the file any more.
         unsafe { ptr::copy_nonoverlapping(from.as_ptr().cast(), self.copy.as_mut_ptr(), from.len()) };
         black_box(&mut self.copy);
         from.len() as u64 * 8
@@ -163,7 +169,7 @@ impl Full {
         let mut piece = [0u64; PIECE_WORDS];
         let from = self.region.area(0).row_words(0, self.copy.len());
         for words in from.as_chunks::<PIECE_WORDS>().0 {
-            // SAFETY: as above; a chunk has as many words as the piece.
+            // SAFETY: as in `memcpy`. A chunk has as many words as the piece.
             unsafe { ptr::copy_nonoverlapping(words.as_ptr().cast(), piece.as_mut_ptr(), PIECE_WORDS) };
             black_box(&mut piece);
         }
@@ -171,9 +177,9 @@ impl Full {
     }
 }
 
-/// How often the reader goes over a file while it is written at full speed. It has no loop that
-/// begins again; what can be observed is that it never hands out more rows than the file has, and
-/// that read and overwritten rows add up to those written.
+/// How often the reader goes over a file while a thread writes it at full speed. The reader has no loop that begins
+/// again. What can be observed is that it never hands out more rows than the file has, and that the rows read and
+/// overwritten add up to the rows written.
 fn passes(context: &mut Context<'_>) -> Row {
     const NAME: &str = "reader: passes, writer at full speed";
     let row = |samples| Row::new(NAME, "passes", samples).bar_of_each(Bar::AtMost(1.0));
@@ -198,17 +204,17 @@ fn passes(context: &mut Context<'_>) -> Row {
     }
 }
 
-struct Seen {
+struct ReaderPasses {
     passes: Vec<f64>,
     sum: Poll,
     written: u64,
 }
 
-fn observe(duration: Duration) -> Result<Seen, Reason> {
+fn observe(duration: Duration) -> Result<ReaderPasses, Reason> {
     let here = processor::quietest();
     let there = processor::other_than(here);
     if here == there {
-        return Err(Reason::new("this machine has one processor: nobody writes while the reader runs"));
+        return Err(Reason::new("this machine has one processor: no thread can write while the reader runs"));
     }
     let mut scheduler = Scheduler::begin()?;
     let (file, control) = scheduler.replace_files(Logging::Five.file(ROWS))?;
@@ -224,10 +230,12 @@ fn observe(duration: Duration) -> Result<Seen, Reason> {
         let poll = cursor.poll_rows(area, |rows| {
             black_box(rows.words());
         })?;
+        // A poll without rows is a pass, too: the reader has looked at the index.
         passes.push((poll.rows as f64 / f64::from(ROWS)).ceil().max(1.0));
         sum += poll;
     }
     writer.end();
+    // After the writer's end: every row that it has written must be accounted for.
     sum += cursor.poll_rows(area, |_| ())?;
-    Ok(Seen { passes, sum, written: ring::written(&area.register(file).index) - before })
+    Ok(ReaderPasses { passes, sum, written: ring::written(&area.register(file).index) - before })
 }

@@ -1,5 +1,5 @@
-//! A real-time priority for a while, under a watchdog: a thread that keeps a processor at such a priority keeps it
-//! from everybody, the kernel's own threads among them.
+//! A real-time priority for a while, under a watchdog. The watchdog is necessary because a thread that keeps a
+//! processor busy at such a priority keeps all others from it, including the kernel's own threads.
 
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use crate::reason::Reason;
 
-/// Above the recorder's flush threads, which would be noise themselves.
+/// Above the priority of the recorder's flush threads, which would be noise themselves.
 const PRIORITY: i32 = 2;
 
-/// The calling thread at a real-time priority, as long as this lives, and not longer than its limit.
+/// Keeps the calling thread at a real-time priority as long as this lives, but not longer than the limit.
 #[derive(Debug)]
 #[must_use = "the thread is an ordinary one again when this is dropped"]
 pub struct Realtime {
@@ -19,26 +19,26 @@ pub struct Realtime {
 }
 
 impl Realtime {
-    /// Begins. If this still lives at the limit, the watchdog, whose priority is higher, makes the thread an
-    /// ordinary one.
+    /// Gives the calling thread a real-time priority. If this still lives at the limit, the watchdog makes the thread
+    /// an ordinary one again; its priority is higher, so it can do so.
     ///
     /// # Errors
     ///
-    /// If this process may not, or there is no thread for the watchdog.
+    /// If this process may not have such a priority, or the watchdog's thread cannot be started.
     pub fn begin(limit: Duration) -> Result<Realtime, Reason> {
-        // SAFETY: takes no argument.
+        // SAFETY: the call takes no argument.
         let thread = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
         let (done, until) = channel();
         let (tell, told) = channel();
-        let watch = move || {
-            // Its refusal is told before anything runs at a real-time priority.
+        let watchdog = thread::Builder::new().name("watchdog".into()).spawn(move || {
+            // A refusal is reported here, before any thread runs at a real-time priority.
             let _ = tell.send(set(0, libc::SCHED_FIFO, PRIORITY + 1));
             if until.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                 let _ = set(thread, libc::SCHED_OTHER, 0);
             }
-        };
-        let watchdog = thread::Builder::new().name("watchdog".into()).spawn(watch)?;
+        })?;
         let realtime = Realtime { watchdog: Some((done, watchdog)) };
+        // The watchdog must run at its priority before this thread gets one.
         told.recv().map_err(Reason::from_error)?.map_err(refused)?;
         set(0, libc::SCHED_FIFO, PRIORITY).map_err(refused)?;
         Ok(realtime)
@@ -51,10 +51,10 @@ fn refused(error: io::Error) -> Reason {
 
 impl Drop for Realtime {
     fn drop(&mut self) {
-        // Fails if the thread is an ordinary one, and then it is what is wanted.
+        // The call fails only if the thread is an ordinary one already.
         let _ = set(0, libc::SCHED_OTHER, 0);
         if let Some((done, watchdog)) = self.watchdog.take() {
-            // Heard as its end.
+            // The watchdog sees the closed channel, and ends.
             drop(done);
             let _ = watchdog.join();
         }
@@ -62,10 +62,10 @@ impl Drop for Realtime {
 }
 
 fn set(thread: libc::pid_t, policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
-    // What the thread starts is ordinary.
+    // Threads and processes that this thread starts are ordinary ones.
     let policy = if priority > 0 { policy | libc::SCHED_RESET_ON_FORK } else { policy };
     let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: reads one parameter block.
+    // SAFETY: the call reads one parameter block, which lives across it.
     match unsafe { libc::sched_setscheduler(thread, policy, &parameters) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     fn policy() -> libc::c_int {
-        // SAFETY: a query.
+        // SAFETY: a query, which takes no memory.
         unsafe { libc::sched_getscheduler(0) & !libc::SCHED_RESET_ON_FORK }
     }
 
@@ -89,7 +89,7 @@ mod tests {
             Err(reason) => return println!("SKIPPED: {reason}"),
         };
         assert_eq!(policy(), libc::SCHED_FIFO);
-        // Bounded, should the watchdog not bark.
+        // The loop is bounded in case the watchdog fails.
         for _ in 0..400 {
             thread::sleep(Duration::from_millis(5));
             if policy() == libc::SCHED_OTHER {

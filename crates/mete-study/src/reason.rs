@@ -2,24 +2,24 @@
 
 use std::fmt::Display;
 
-/// One sentence for people: what is missing or refused. It becomes the note of a row without a
-/// value; nothing here is fatal.
+/// One sentence for people that says what is missing or refused. It becomes the note of a row without a value. No
+/// reason is fatal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Reason(String);
 
 impl Reason {
-    /// A reason in these words.
+    /// A reason with this text.
     pub fn new(text: impl Into<String>) -> Reason {
         Reason(text.into())
     }
 
-    /// A reason that an error gives, on one line.
+    /// The text of an error as a reason, on one line.
     pub fn from_error(error: impl Display) -> Reason {
         Reason(error.to_string().replace('\n', "; "))
     }
 
-    /// For `map_err`: what was tried, and the error.
+    /// A function for `map_err` whose reason says what was tried, and the error.
     pub fn while_trying<E: Display>(what: impl Into<String>) -> impl FnOnce(E) -> Reason {
         let what = what.into();
         move |error| Reason(format!("cannot {what}: {error}"))

@@ -1,4 +1,4 @@
-//! A trace of the scheduler's schema as a recorded schedule, which `mete replay` does again under other policies.
+//! A trace of the scheduler's schema as a recorded schedule, which `mete replay` runs again under other policies.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::path::Path;
 use mete_sim::replay::{Event, Pid, Recording, RunningThread as Running};
 
 use crate::reason::Reason;
-use crate::trace::{Names, Next, Recorded, Seen};
+use crate::trace::{Names, Next, Recorded, SeenEvent};
 
-/// What a schedule consists of (KLogger §9).
+/// The events of which a schedule consists (KLogger §9).
 const EVENTS: [&str; 5] = ["SCHEDIN", "SCHEDOUT", "TRY_TO_WAKEUP", "ADD_TO_RUNQ", "FORK"];
-/// States that nobody comes back from: `EXIT_DEAD` and `EXIT_ZOMBIE` of the kernel's `sched.h`.
+/// Task states without return: `EXIT_DEAD` and `EXIT_ZOMBIE` of the kernel's `sched.h`.
 const ENDED: i64 = 0x10 | 0x20;
 
 /// Reads a trace that `mete record --schema scheduler` has made.
 ///
 /// # Errors
 ///
-/// If there is no trace, its schema has not these events, or nobody left a processor in it.
+/// If there is no trace, its schema lacks one of these events, or no process leaves a processor in it.
 pub fn recorded_schedule(directory: &Path) -> Result<Recording, Reason> {
     let recorded = Recorded::open(directory)?;
     recorded.needs("scheduler", &EVENTS)?;
@@ -27,7 +27,7 @@ pub fn recorded_schedule(directory: &Path) -> Result<Recording, Reason> {
         recording.machine.kernel = Some(recorded.kernel().to_owned());
         return Ok(recording);
     }
-    Err(Reason::new(format!("nobody leaves a processor in {}: record for longer", directory.display())))
+    Err(Reason::new(format!("no process leaves a processor in {}: record for longer", directory.display())))
 }
 
 fn events(recorded: &Recorded) -> Vec<Event> {
@@ -39,9 +39,9 @@ fn events(recorded: &Recorded) -> Vec<Event> {
 #[derive(Default)]
 struct Schedule {
     names: Names,
-    /// Who has left each processor, for whom nobody has come yet.
+    /// For each processor, the process that has left it, until the next one's event.
     left: HashMap<u32, Left>,
-    /// Who has made whom, until that one is woken for the first time.
+    /// The parent of each process that was made but has not been woken yet.
     parents: HashMap<Pid, Pid>,
     events: Vec<Event>,
 }
@@ -70,6 +70,7 @@ impl Schedule {
                     self.parents.insert(pid(seen, "child"), pid(seen, "parent"));
                 }
                 "TRY_TO_WAKEUP" => self.wake(seen, Some(pid(seen, "waker")), false),
+                // A wake-up is logged at its cause, by TRY_TO_WAKEUP; a new process has only this event.
                 "ADD_TO_RUNQ" if seen.number("is_new") != 0 => {
                     let parent = self.parents.remove(&pid(seen, "pid"));
                     self.wake(seen, parent, true);
@@ -79,8 +80,9 @@ impl Schedule {
         }
     }
 
-    /// Both events come from one program, so that one without the other stands beside a loss.
-    fn switch(&mut self, seen: &Seen<'_>) {
+    /// One BPF program logs both events of a switch. One event without the other means that events were lost between
+    /// them.
+    fn switch(&mut self, seen: &SeenEvent<'_>) {
         let Some(left) = self.left.remove(&seen.processor) else { return };
         let next = pid(seen, "pid");
         self.events.push(Event::Switch {
@@ -88,6 +90,7 @@ impl Schedule {
             processor: seen.processor,
             previous: left.pid,
             previous_name: self.name(left.pid),
+            // State 0 is TASK_RUNNING: the process was preempted.
             runnable: left.state == 0,
             ended: left.state & ENDED != 0,
             next,
@@ -96,7 +99,7 @@ impl Schedule {
         });
     }
 
-    fn wake(&mut self, seen: &Seen<'_>, waker: Option<Pid>, new: bool) {
+    fn wake(&mut self, seen: &SeenEvent<'_>, waker: Option<Pid>, new: bool) {
         let woken = pid(seen, "pid");
         self.events.push(Event::Wake {
             at_ns: seen.time_ns,
@@ -119,12 +122,12 @@ impl Schedule {
     }
 }
 
-fn pid(seen: &Seen<'_>, field: &str) -> Pid {
+fn pid(seen: &SeenEvent<'_>, field: &str) -> Pid {
     Pid::try_from(seen.number(field)).unwrap_or(0)
 }
 
-/// As the kernel counts.
-fn priority(seen: &Seen<'_>) -> Option<i32> {
+/// The priority in the kernel's own numbers.
+fn priority(seen: &SeenEvent<'_>) -> Option<i32> {
     i32::try_from(seen.number("priority")).ok()
 }
 
@@ -163,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn klog_8_what_is_lost_is_a_gap_and_nobodys_work() {
+    fn klog_8_lost_events_are_a_gap_and_no_work_of_any_process() {
         let mut written = two();
         written.lose(0, 3);
         written.event(0, 900, "SCHEDOUT", &[("pid", 7), ("state", 1)]);
@@ -174,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_of_a_schedule_is_said() {
+    fn a_directory_without_a_trace_is_refused_by_its_name() {
         let said = recorded_schedule(Path::new("/no/such/trace")).expect_err("there is none");
         assert!(said.to_string().contains("/no/such/trace"), "{said}");
     }

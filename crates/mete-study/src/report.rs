@@ -14,19 +14,19 @@ use crate::machine::Machine;
 use crate::reason::Reason;
 use crate::statistics::{Interval, Summary};
 
-/// What a median must be.
+/// The bound that a median must meet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bar {
-    /// Not greater.
+    /// The median must not be greater.
     AtMost(f64),
-    /// Smaller.
+    /// The median must be smaller.
     Below(f64),
-    /// Not smaller.
+    /// The median must not be smaller.
     AtLeast(f64),
 }
 
 impl Bar {
-    /// Whether a value meets it, whatever its spread.
+    /// Whether a value meets the bar, regardless of its spread.
     pub fn holds(self, value: f64) -> bool {
         match self {
             Bar::AtMost(limit) => value <= limit,
@@ -40,18 +40,20 @@ impl Bar {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Met {
-    /// Surely: the whole interval of the median meets it.
+    /// Yes: the whole interval of the median meets the bar.
     Yes,
-    /// Surely not: nothing of the interval meets it.
+    /// No: no part of the interval meets the bar.
     No,
-    /// The interval reaches over the bar; or down to zero, which no cost and no quotient of costs is, so that what was
-    /// measured is a part of the noise; or fewer than six samples tell of no interval.
+    /// There is no verdict, for one of three reasons. The bar lies within the interval. Or the interval reaches down
+    /// to zero: no cost and no quotient of costs is zero, so noise is a part of the measured value. Or there are
+    /// fewer than six samples, which give no interval.
     TooNoisy,
 }
 
 impl Met {
     fn of(bar: Bar, interval: Option<Interval>) -> Met {
         match interval {
+            // Bars are monotone: if both ends meet one, so does every value between them.
             Some(Interval { low, high }) if low > 0.0 => match (bar.holds(low), bar.holds(high)) {
                 (true, true) => Met::Yes,
                 (false, false) => Met::No,
@@ -91,7 +93,7 @@ impl Serialize for Bar {
 /// One result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// What was measured: `group: what`.
+    /// What was measured, as `group: what`.
     pub name: String,
     /// The unit of all values: `ns`, `ratio`, `percent`, …
     pub unit: &'static str,
@@ -100,7 +102,7 @@ pub struct Row {
     /// The median is not below this, with a confidence of 95 %; `None` with fewer than six samples.
     #[serde(serialize_with = "finite")]
     pub low: Option<f64>,
-    /// Nor above this.
+    /// The median is not above this, with the same confidence.
     #[serde(serialize_with = "finite")]
     pub high: Option<f64>,
     /// The least sample.
@@ -113,13 +115,13 @@ pub struct Row {
     pub max: Option<f64>,
     /// How many samples there are.
     pub samples: usize,
-    /// What the median should be, if anything.
+    /// The bar that the median should meet, if there is one.
     pub bar: Option<Bar>,
-    /// Whether it is; `None` without a bar or without a sample.
+    /// Whether the bar is met; `None` without a bar or without a sample.
     pub verdict: Option<Met>,
-    /// The same for scripts: `None` also where it is too noisy to say.
+    /// The same for scripts: `None` also where noise allows no verdict.
     pub holds: Option<bool>,
-    /// How to read it, or why it is missing.
+    /// How to read the value, or why it is missing.
     pub note: String,
 }
 
@@ -164,21 +166,22 @@ impl Row {
         }
     }
 
-    /// Sets the bar and the verdict, which is the interval's: see [`Met`].
+    /// Sets the bar and the verdict. The verdict is that of the interval: see [`Met`].
     pub fn bar(self, bar: Bar) -> Row {
         let interval = self.low.zip(self.high).map(|(low, high)| Interval { low, high });
+        // Without a median nothing was measured, and there is no verdict.
         let met = self.median.map(|_| Met::of(bar, interval));
         Row { bar: Some(bar), ..self }.judged(met)
     }
 
-    /// Sets the bar of counts, such as lost events, each of which must meet it: they have no noise.
+    /// Sets the bar of counts, such as lost events. Each count must meet the bar, because counts have no noise.
     pub fn bar_of_each(self, bar: Bar) -> Row {
         let holds = self.min.zip(self.max).map(|(min, max)| bar.holds(min) && bar.holds(max));
         let met = holds.map(|holds| if holds { Met::Yes } else { Met::No });
         Row { bar: Some(bar), ..self }.judged(met)
     }
 
-    /// The same row, but its bar is not met, whatever its samples say.
+    /// The same row, but its bar is not met, regardless of its samples.
     pub fn failed(self) -> Row {
         self.judged(Some(Met::No))
     }
@@ -192,7 +195,7 @@ impl Row {
         Row { verdict, holds, ..self }
     }
 
-    /// What a table says of its bar.
+    /// The words of a table for the verdict.
     #[must_use]
     pub fn verdict_text(&self) -> &'static str {
         match (self.bar, self.verdict) {
@@ -206,6 +209,7 @@ impl Row {
     #[must_use]
     pub fn interval_text(&self, show: impl Fn(f64) -> String) -> String {
         let (Some(low), Some(high)) = (self.low, self.high) else { return String::new() };
+        // An end is infinite where samples are not numbers.
         let end = |end: f64| if end.is_finite() { show(end) } else { "?".to_owned() };
         format!("{} to {}", end(low), end(high))
     }
@@ -225,11 +229,11 @@ impl Row {
 pub struct Report {
     /// What was run.
     pub title: String,
-    /// Where and when.
+    /// Where and when it was run.
     pub machine: Machine,
     /// The results, in the order of measuring.
     pub rows: Vec<Row>,
-    /// False if it was stopped before its end.
+    /// False if the run was stopped before its end.
     pub is_complete: bool,
 }
 
@@ -240,8 +244,9 @@ impl Report {
         Report { title: title.into(), machine, rows: Vec::new(), is_complete: true }
     }
 
-    /// One JSON object a line, one line a row.
+    /// One JSON object on each line, one line for each row.
     pub fn json_lines(&self) -> String {
+        // A row has only strings and numbers, so serialising it does not fail.
         let lines = self.rows.iter().filter_map(|row| serde_json::to_string(row).ok());
         lines.fold(String::new(), |text, line| text + &line + "\n")
     }
@@ -291,25 +296,25 @@ impl Report {
         text
     }
 
-    /// A name for its file: what was run, and the day.
+    /// A name for the report's file: what was run, and the day.
     pub fn file_name(&self) -> String {
         let day = self.machine.date.split('T').next().unwrap_or_default();
         let what = self.title.strip_prefix("mete ").unwrap_or(&self.title);
         format!("{}-{day}.csv", what.replace(' ', "-"))
     }
 
-    /// Writes [`Report::csv`] to `directory/name`, making the directory if need be.
+    /// Writes [`Report::csv`] to `directory/name`, creating the directory if it does not exist.
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The error of the file system.
     pub fn write_csv(&self, directory: &Path, name: &str) -> io::Result<()> {
         fs::create_dir_all(directory)?;
         fs::write(directory.join(name), self.csv())
     }
 }
 
-/// An end that could be anywhere is no number in JSON.
+/// JSON has no infinite numbers: an end of an interval that is not finite becomes `null`.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn finite<S: Serializer>(end: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     end.filter(|end| end.is_finite()).serialize(serializer)

@@ -1,4 +1,4 @@
-//! What logging costs the requests of real processes: those of `mete demo`, which the command plays.
+//! What logging costs the requests of real processes: the clients and drivers of `mete demo`, which the command starts.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ pub enum Setting {
     Nothing,
     /// An empty program wherever the kernel would be logged.
     Empty,
-    /// The kernel and the probes as in `mete demo`, and what is logged is read.
+    /// The kernel and the probes log as in `mete demo`, and the logs are read.
     Logged,
-    /// The same, but read only afterwards.
+    /// The same, but the logs are read only afterwards.
     Unread,
     /// As [`Setting::Logged`], but only the kernel logs.
     Kernel,
@@ -24,56 +24,58 @@ pub enum Setting {
     Probes,
 }
 
-/// What was measured in a tenth of a second or so.
+/// What was measured in one piece of about a tenth of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Requests answered.
+    /// The number of requests that were answered.
     pub requests: u64,
-    /// How long it took.
+    /// The length of the piece.
     pub took: Duration,
     /// The processor time of clients and drivers.
     pub used: Duration,
 }
 
 impl Piece {
-    /// Requests in a second.
+    /// Requests a second.
     fn rate(&self) -> f64 {
         self.requests as f64 / self.took.as_secs_f64().max(1e-9)
     }
 }
 
-/// Clients and drivers at work, which can be logged for a while.
+/// Clients and drivers that work and can be logged for a while.
 pub trait Requests {
-    /// Lets them work for a while, and says what they did.
+    /// Lets the processes work for a while, and returns what they did.
     ///
     /// # Errors
     ///
-    /// Why they do not work, or cannot be logged.
+    /// The reason why they do not work, or cannot be logged.
     fn piece(&mut self, setting: Setting) -> Result<Piece, Reason>;
 
     /// Which of the processes stay on their processors, for a note beside the result.
     fn placement(&self) -> &'static str;
 }
 
-/// Sets clients and drivers to work. They end when what this returns is dropped.
+/// Starts clients and drivers. They end when the returned value is dropped.
 pub type MakeRequests = dyn Fn() -> Result<Box<dyn Requests>, Reason>;
 
-/// One percent to both sides.
+/// The quotient shall be known to one percent on both sides.
 const WITHIN: f64 = 0.01;
-/// How long it may take, unless something else is asked for: for three settings at most, twice as long for up to six.
+/// The longest time for up to three settings, unless the caller gives another one. Up to six settings have twice as
+/// long.
 pub const USUAL_TIME: Duration = Duration::from_secs(120);
 const QUICK_TIME: Duration = Duration::from_secs(15);
 
 const NOTE: &str = "a pair is a second of each, in tenths that alternate in random order, so that each second of logging \
                     has its polls and its look at the processes";
 
-/// What logging costs them.
+/// What logging costs the requests.
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     let [[rate, used]] = compare(context, [("demo: requests, logging on / off", Setting::Logged, NOTE)]);
     vec![rate.bar(Bar::AtLeast(0.98)), used]
 }
 
-/// Of what that is made up, what of it no log in the kernel could do without, and how well this measures.
+/// What these costs consist of, which part of them every log in the kernel would have, and how well this method
+/// measures.
 pub(crate) fn floor_rows(context: &mut Context<'_>) -> Vec<Row> {
     let compared = [
         (
@@ -98,11 +100,12 @@ pub(crate) fn floor_rows(context: &mut Context<'_>) -> Vec<Row> {
     compare(context, compared).into_iter().flatten().collect()
 }
 
-/// A name, what is compared with nothing, and how to read it.
+/// A name, the setting that is compared with [`Setting::Nothing`], and how to read the row.
 type Compared = (&'static str, Setting, &'static str);
 
-/// For each, a row of requests in a second and one of what a request takes.
+/// For each setting, a row of requests a second and one of the processor time of a request.
 fn compare<const N: usize>(context: &mut Context<'_>, compared: [Compared; N]) -> [[Row; 2]; N] {
+    // It is not known how many pairs it takes, so the whole comparison is one step.
     context.progress.begin(compared[0].0, 1);
     let found = measure(context, &compared.map(|(_, setting, _)| setting));
     context.progress.step();
@@ -124,41 +127,58 @@ fn compare<const N: usize>(context: &mut Context<'_>, compared: [Compared; N]) -
     })
 }
 
-/// What was found of one setting.
+/// What was measured with one setting.
 #[derive(Clone)]
-struct Found {
-    /// Requests in a second.
+struct RequestCosts {
+    /// The quotients of requests a second.
     rates: Pairs,
-    /// The quotients of what a request takes, pair by pair.
+    /// The quotients of a request's processor time, pair by pair.
     used: Vec<f64>,
     /// See [`Requests::placement`].
     placement: &'static str,
 }
 
-fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<Found>, Reason> {
-    let nobody = || Reason::new("there is nobody whose requests could be counted");
-    let mut requests = (context.requests.ok_or_else(nobody)?)()?;
+fn measure(context: &Context<'_>, settings: &[Setting]) -> Result<Vec<RequestCosts>, Reason> {
+    let mut requests = (context
+        .requests
+        .ok_or_else(|| Reason::new("there are no processes whose requests could be counted"))?)(
+    )?;
+    // Each setting beyond three takes its share of pieces, so the time grows in steps of three settings.
     let usual = if context.is_quick { QUICK_TIME } else { USUAL_TIME * settings.len().div_ceil(3) as u32 };
     let goal = Goal { within: WITHIN, at_most: context.requests_for.unwrap_or(usual) };
-    let setting_of = |nth: usize| if nth == 0 { Setting::Nothing } else { settings[nth - 1] };
+
     let mut pieces = vec![Vec::new(); settings.len() + 1];
     let placement = requests.placement();
-    let measure = |nth: usize| {
-        let piece = requests.piece(setting_of(nth))?;
-        pieces[nth].push(piece);
-        Ok(piece.rate())
-    };
-    let all = beside(goal, settings.len(), || !context.is_cancelled(), measure)?;
+    let all = beside(
+        goal,
+        settings.len(),
+        || !context.is_cancelled(),
+        |nth| {
+            // Number 0 is the setting that all others are compared with.
+            let setting = if nth == 0 { Setting::Nothing } else { settings[nth - 1] };
+            let piece = requests.piece(setting)?;
+            pieces[nth].push(piece);
+            Ok(piece.rate())
+        },
+    )?;
     let without = used_ns(&pieces[0]);
-    let found = |(rates, pieces): (Pairs, &Vec<Piece>)| {
-        let quotients = used_ns(pieces).into_iter().zip(&without).map(|(with, without)| with / without);
-        // A whole second without an answer says nothing about what one takes.
-        Found { rates, used: quotients.filter(|quotient| quotient.is_finite()).collect(), placement }
-    };
-    Ok(all.into_iter().zip(&pieces[1..]).map(found).collect())
+    Ok(all
+        .into_iter()
+        .zip(&pieces[1..])
+        .map(|(rates, pieces)| {
+            let quotients = used_ns(pieces).into_iter().zip(&without).map(|(with, without)| with / without);
+            // A stretch without any answered request says nothing about the time of one: its quotient is not finite.
+            RequestCosts {
+                rates,
+                used: quotients.filter(|quotient| quotient.is_finite()).collect(),
+                placement,
+            }
+        })
+        .collect())
 }
 
-/// What a request took, stretch by stretch, also in pieces in which none was answered.
+/// Nanoseconds of processor time for each request, stretch by stretch. Time of pieces without an answered request
+/// counts, too.
 fn used_ns(pieces: &[Piece]) -> Vec<f64> {
     pieces.chunks_exact(PIECES).map(used_ns_in).collect()
 }

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs, io, process};
 
-/// A fresh directory, removed with all that is in it when this is dropped.
+/// A new directory. When this is dropped, it is removed with all files in it.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes the directory, for this user alone.
+    /// Makes the directory, with access for this user only.
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The error of the file system.
     pub fn new() -> io::Result<Scratch> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -23,16 +23,16 @@ impl Scratch {
         Ok(Scratch(path))
     }
 
-    /// Where it is.
+    /// The directory's path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Writes a file in it.
+    /// Writes a file in the directory.
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The error of the file system.
     pub fn write(&self, name: &str, text: &str) -> io::Result<()> {
         fs::write(self.0.join(name), text)
     }
@@ -40,7 +40,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed lies in the directory for temporary files.
+        // Files that cannot be removed stay in the system's directory for temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

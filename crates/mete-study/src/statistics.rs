@@ -1,27 +1,27 @@
-//! Medians and spread. Times on a machine that others use have a long tail on one side, so no mean
-//! and no variance is ever taken. How sure a median is comes from order statistics: they need no assumption
-//! about the distribution, and no random numbers, so that the same samples always get the same verdict.
+//! Medians and spread. Times on a machine that others use, too, have a long tail on one side. So this module never
+//! takes a mean or a variance. Order statistics say how sure a median is. They need no assumption about the
+//! distribution and no random numbers, so the same samples always get the same verdict.
 
 /// Order statistics of a set of samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// The least.
+    /// The least sample.
     pub min: f64,
-    /// A quarter of the samples is not greater.
+    /// The first quartile: a quarter of the samples is not greater.
     pub q1: f64,
-    /// Half of them.
+    /// The median: half of the samples is not greater.
     pub median: f64,
-    /// Three quarters.
+    /// The third quartile: three quarters of the samples are not greater.
     pub q3: f64,
-    /// The greatest.
+    /// The greatest sample.
     pub max: f64,
-    /// How many there are.
+    /// The number of samples.
     pub count: usize,
 }
 
 impl Summary {
-    /// The summary of these samples; `None` if there is none. What is not a number, such as a quotient by what noise
-    /// left nothing of, is left out.
+    /// The summary of these samples; `None` if there is no sample. A sample that is not a number is left out. An
+    /// example is a quotient whose divisor disappeared in noise.
     pub fn of(samples: &[f64]) -> Option<Summary> {
         let mut sorted: Vec<f64> = samples.iter().copied().filter(|sample| !sample.is_nan()).collect();
         if sorted.is_empty() {
@@ -40,63 +40,68 @@ impl Summary {
     }
 }
 
-/// The value below which `part` (0 to 1) of the sorted, non-empty samples lie, on the line between
-/// the two nearest.
+/// The value below which `part` (0 to 1) of the sorted samples lie, interpolated linearly between the two nearest
+/// samples. There must be a sample.
 pub fn quantile(sorted: &[f64], part: f64) -> f64 {
     let place = part.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
+    // `part` is within 0 and 1, so neither place is beyond the last sample.
     let (below, rest) = (place.floor(), place.fract());
     let low = sorted[below as usize];
     let high = sorted[place.ceil() as usize];
     low + (high - low) * rest
 }
 
-/// Where the median of what was sampled lies, with a confidence of at least 95 %.
+/// The interval in which the median of the sampled distribution lies, with a confidence of at least 95 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Not below this.
+    /// The median is not below this.
     pub low: f64,
-    /// Not above this.
+    /// The median is not above this.
     pub high: f64,
 }
 
 impl Interval {
     /// The interval between two of the sorted samples, the k-th from below and the k-th from above. The median lies
-    /// outside only if fewer than k of n samples fell on one side of it, which has the probability of fewer than k heads
-    /// in n throws of a coin: k is the greatest number for which that is at most 2.5 % on each side. It takes six
-    /// samples. A sample that is not a number could be any: it counts as the least and as the greatest one.
+    /// outside of the interval only if fewer than k of n samples fell on one side of the median. The probability of
+    /// that is the probability of fewer than k heads in n throws of a coin. k is the greatest number for which it is
+    /// at most 2.5 % on each side. At least six samples are needed. A sample that is not a number could have any
+    /// value: it counts as the least and as the greatest one.
     pub fn of_median(samples: &[f64]) -> Option<Interval> {
         let rank = rank(samples.len())?;
         let sorted_with = |unknown: f64| {
-            let known = |sample: &f64| if sample.is_nan() { unknown } else { *sample };
-            let mut sorted: Vec<f64> = samples.iter().map(known).collect();
+            let mut sorted: Vec<f64> =
+                samples.iter().map(|sample| if sample.is_nan() { unknown } else { *sample }).collect();
             sorted.sort_by(f64::total_cmp);
             sorted
         };
+        // `rank` is at least 1 and at most half of the samples, so that neither index is out of range.
         let low = sorted_with(f64::NEG_INFINITY)[rank - 1];
         let high = sorted_with(f64::INFINITY)[samples.len() - rank];
         Some(Interval { low, high })
     }
 
-    /// From one end to the other.
+    /// The distance from one end to the other.
     pub fn width(self) -> f64 {
         self.high - self.low
     }
 }
 
-/// Samples below this number are counted exactly; beyond it the binomial distribution is a normal one to less than a
-/// rank, and its terms would be too small for numbers.
+/// Up to this number of samples, the rank is computed exactly. Beyond it, the binomial distribution is a normal one
+/// to within less than one rank, and its terms would become too small for an `f64`.
 const EXACT: usize = 1000;
-/// Of what lies outside of the interval, on each side.
+/// The probability that the median lies outside of the interval, for each side.
 const TAIL: f64 = 0.025;
-/// Standard deviations beyond which that part of a normal distribution lies.
+/// The number of standard deviations beyond which [`TAIL`] of a normal distribution lies.
 const TAIL_DEVIATIONS: f64 = 1.96;
 
 /// Which of `count` sorted samples, counted from 1, ends the interval.
 fn rank(count: usize) -> Option<usize> {
     if count > EXACT {
         let count = count as f64;
+        // The number of samples below the median has the mean n/2 and the standard deviation √n/2.
         return Some((count / 2.0 - TAIL_DEVIATIONS / 2.0 * count.sqrt()) as usize);
     }
+    // The probability of exactly `rank` heads in `count` throws; each term follows from the one before.
     let mut term = 0.5_f64.powi(i32::try_from(count).ok()?);
     let (mut below, mut rank) = (0.0, 0);
     while below + term <= TAIL {
@@ -138,7 +143,7 @@ mod tests {
         assert_eq!(median(&[]), None);
     }
 
-    /// Ranks from tables of the sign test, two-sided at 5 %, each one more than the table's critical value.
+    /// Ranks from tables of the sign test, two-sided at 5 %. Each is one more than the table's critical value.
     #[test]
     fn log_17_intervals_of_the_median_are_those_of_the_sign_test() {
         let expected = [

@@ -1,5 +1,5 @@
-//! A trace of any size, of events as the shipped scheduler schema has them: for measuring what reads it. The same
-//! arguments give the same bytes but for what the description says of the machine.
+//! A trace of any size, with events of the shipped scheduler schema. It serves to measure readers of traces. The same
+//! arguments give the same bytes, except for the description of the machine.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,18 +32,18 @@ impl Random {
     }
 }
 
-/// One processor's part.
-struct Part {
+/// One processor's part of the trace.
+struct ProcessorPart {
     builder: Builder,
     sink: FileSink,
     serial: u64,
     time: u64,
 }
 
-impl Part {
-    fn create(directory: &Path, processor: u32) -> std::io::Result<Part> {
+impl ProcessorPart {
+    fn create(directory: &Path, processor: u32) -> std::io::Result<ProcessorPart> {
         let sink = FileSink::create(&directory.join(file_name(processor)))?;
-        Ok(Part {
+        Ok(ProcessorPart {
             builder: Builder::new(RECORDING, processor, DEFAULT_BYTES),
             sink,
             serial: 0,
@@ -56,6 +56,7 @@ impl Part {
         let bytes = (16 + 8 * fields.len()) as u16;
         let mut words = vec![Head { event, bytes, serial: self.serial as u32 }.to_word(), self.time];
         words.extend_from_slice(fields);
+        // The block is full. A record always fits into an empty one.
         if !self.builder.push(self.serial, &words) {
             self.sink.take(&[Arc::new(self.builder.seal())])?;
             self.builder.push(self.serial, &words);
@@ -74,9 +75,9 @@ fn pair(low: u64, high: u64) -> u64 {
     low | high << 32
 }
 
-/// A switch and a wake-up, five events: in the layouts of the shipped schema, fields by alignment.
+/// A switch and a wake-up, at most five events, in the layouts of the shipped schema, which order fields by alignment.
 fn switch(
-    part: &mut Part,
+    part: &mut ProcessorPart,
     random: &mut Random,
     processor: u64,
     runs: &mut u64,
@@ -124,17 +125,18 @@ fn describe(directory: &Path, processors: u32, end_ns: u64) -> Result<(), Reason
     description.write(directory).map_err(Reason::from_error)
 }
 
-/// Writes a trace of at least so many events, on so many processors, into a directory that is not there yet.
+/// Writes a trace of about `events` events on `processors` processors into a directory that does not exist yet.
 ///
 /// # Errors
 ///
-/// What the file system says.
+/// The error of the file system.
 pub fn write_trace(directory: &Path, events: u64, processors: u32) -> Result<(), Reason> {
     std::fs::create_dir(directory)?;
     let mut latest = BEGIN_NS + 1;
     for processor in 0..processors {
-        let mut part = Part::create(directory, processor)?;
+        let mut part = ProcessorPart::create(directory, processor)?;
         let mut random = Random(processor.into());
+        // Process ids from 1000 on, apart for each processor, so that no process migrates.
         let (mut runs, mut used) = (1000 + u64::from(processor) * THREADS, 0);
         while part.serial < events / u64::from(processors) {
             switch(&mut part, &mut random, processor.into(), &mut runs, &mut used)?;

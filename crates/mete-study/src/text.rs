@@ -1,5 +1,6 @@
-//! What it takes to make text of a recorded event (NEW-6): here, by babeltrace2 of the same events in its own format,
-//! and by perf script of a recording of its own. Processor time, because each of them has one thread and none waits.
+//! The processor time of turning a recorded event into text (NEW-6): by this project, by babeltrace2 for the same
+//! events in its own format, and by perf script for a recording of its own. Processor time is a fair measure, because
+//! each reader has one thread and none of them waits.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -20,10 +21,10 @@ use crate::report::{Bar, Row};
 use crate::scratch::Scratch;
 use crate::synthetic::write_trace;
 
-/// Events of the trace that is converted, and messages of what perf records: some four events each.
+/// Events of the trace that is converted; and messages while perf records, with about four events each.
 const EVENTS: u64 = 1_000_000;
 const MESSAGES: u32 = 50_000;
-/// The slowest reader takes some seconds for as many events.
+/// The longest time for one reader. The slowest one takes some seconds for this number of events.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, PartialEq)]
@@ -59,11 +60,11 @@ fn ratio(name: &str, reader: Reader, samples: &Samples<Reader>) -> Row {
     Row::new(format!("text: {name} / mete show"), "ratio", ratio).bar(Bar::AtLeast(10.0))
 }
 
-/// What the readers read, made when it is first read.
+/// The readers' files, which are made when they are first read.
 #[derive(Default)]
 struct Files {
     scratch: Option<Scratch>,
-    /// How many events perf has recorded.
+    /// The number of events that perf has recorded, once it has.
     perfs: Option<u64>,
 }
 
@@ -115,7 +116,7 @@ impl Files {
     }
 }
 
-/// Records `perf bench sched pipe` on one processor; how many events came of it.
+/// Records `perf bench sched pipe` on one processor. Returns the number of recorded events.
 fn perf_record(path: &str) -> Result<u64, Reason> {
     let processor = processor::quietest();
     let record = format!(
@@ -133,9 +134,10 @@ fn perf_record(path: &str) -> Result<u64, Reason> {
     }
 }
 
-/// The processor time of a program whose output nobody reads, in nanoseconds.
+/// The processor time of a program whose output is discarded, in nanoseconds.
 fn run(words: &[&str]) -> Result<u64, Reason> {
     let (program, arguments) = words.split_first().ok_or_else(|| Reason::new("no program"))?;
+    // Only ended children count, and no other child of this process ends meanwhile.
     let before = processor_time_of_ended_ns();
     let mut process = Owned::start(program, arguments, None, |command| {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -147,11 +149,11 @@ fn run(words: &[&str]) -> Result<u64, Reason> {
     }
 }
 
-/// What all processes have used that this one has started and waited for.
+/// The processor time of all processes that this one has started and waited for.
 fn processor_time_of_ended_ns() -> u64 {
-    // SAFETY: all zeroes is a value of this type.
+    // SAFETY: an all-zero `rusage` is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes one value, to a place that has room for it. It cannot fail for these arguments.
+    // SAFETY: the kernel writes one `rusage`, for which there is room. The call cannot fail with these arguments.
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
     ns(usage.ru_utime) + ns(usage.ru_stime)

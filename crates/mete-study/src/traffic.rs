@@ -1,4 +1,4 @@
-//! What makes events happen at a known rate: system calls, and messages between two tasks.
+//! Traffic that causes events at a known rate: system calls, and messages between two tasks.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -8,30 +8,32 @@ use std::{fs, ptr};
 use crate::processor;
 use crate::reason::Reason;
 
-/// Makes so many system calls that do next to nothing.
+/// Makes `times` system calls that do hardly any work.
 #[inline(never)]
 pub fn system_calls(times: u64) {
     for _ in 0..times {
-        // SAFETY: takes no argument and cannot fail. Not by the C library, which might remember.
+        // SAFETY: the call takes no argument and cannot fail. The C library's function could return a remembered
+        // value without a system call.
         unsafe { libc::syscall(libc::SYS_getppid) };
     }
 }
 
-/// Has this thread's system calls take the kernel's slow way, as any tracepoint at their entry does
-/// for as long as it is used by anybody. With this on all the time, a difference shows what hangs at
-/// the tracepoint and not the way there.
+/// Makes this thread's system calls take the kernel's slow path. A tracepoint at their entry does the same as long as
+/// it is in use. With the slow path on for all variants, a difference shows the cost of what is attached to the
+/// tracepoint, without the cost of the path to it.
 #[derive(Debug)]
 #[must_use = "system calls are quick again when this is dropped"]
 pub struct SlowEntry;
 
 impl SlowEntry {
-    /// Begins, by system-call dispatch to nowhere: all of memory is excepted from it.
+    /// Begins. It switches system-call user dispatch on and excepts all of memory from it, so no call is dispatched.
     ///
     /// # Errors
     ///
-    /// If the kernel, older than 5.11 or of another architecture, has no such thing.
+    /// If the kernel has no such dispatch, because it is older than 5.11 or of another architecture.
     pub fn begin() -> Result<SlowEntry, Reason> {
         const ON: libc::c_ulong = 1;
+        // A program's code is in the lower half of the address space; the upper half is the kernel's.
         if dispatch(ON, libc::c_ulong::MAX >> 1) == 0 {
             return Ok(SlowEntry);
         }
@@ -49,11 +51,11 @@ impl Drop for SlowEntry {
 fn dispatch(mode: libc::c_ulong, excepted_bytes: libc::c_ulong) -> libc::c_int {
     const SET_SYSCALL_USER_DISPATCH: libc::c_int = 59;
     let (from, no_selector): (libc::c_ulong, libc::c_ulong) = (0, 0);
-    // SAFETY: no memory is passed, and no call site is left out of the exception.
+    // SAFETY: no memory is passed, and the exception covers all call sites.
     unsafe { libc::prctl(SET_SYSCALL_USER_DISPATCH, mode, from, excepted_bytes, no_selector) }
 }
 
-/// Where the one that answers messages lives.
+/// Where the task runs that answers messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Partner {
     /// In a thread of this process (the thesis' "Intra AS").
@@ -62,7 +64,7 @@ pub enum Partner {
     OtherAddressSpace,
 }
 
-/// A task that sends each byte back that it gets through a pipe. Dropped, it ends.
+/// A task that sends each byte back that it gets through a pipe. It ends when this is dropped.
 pub struct Echo {
     to: Option<fs::File>,
     from: fs::File,
@@ -75,12 +77,12 @@ enum Task {
 }
 
 impl Echo {
-    /// Starts it on a processor. It does not take the processor from who writes to it: see
+    /// Starts the task on a processor. The task does not take the processor from the thread that writes to it: see
     /// [`processor::Batch`].
     ///
     /// # Errors
     ///
-    /// If there are no pipes or no task.
+    /// If the pipes or the task cannot be made.
     pub fn start(partner: Partner, processor: usize) -> Result<Echo, Reason> {
         let ((there_in, there_out), (back_in, back_out)) = (pipe()?, pipe()?);
         let task = match partner {
@@ -94,7 +96,7 @@ impl Echo {
     ///
     /// # Errors
     ///
-    /// If the other one is gone.
+    /// If the task has ended.
     #[inline(always)]
     pub fn round_trip(&mut self) -> io::Result<()> {
         self.send()?;
@@ -124,11 +126,11 @@ impl Echo {
 
 impl Drop for Echo {
     fn drop(&mut self) {
-        // With its end of the pipe closed, the other one reads the end and ends.
+        // Once this end of the pipe is closed, the task reads the end of the file, and ends.
         self.to = None;
         match &mut self.task {
             Task::Thread(thread) => drop(thread.take().map(JoinHandle::join)),
-            // SAFETY: our child, which nobody else waits for.
+            // SAFETY: this is our child, for which no other code waits.
             Task::Process(pid) => drop(unsafe { libc::waitpid(*pid, ptr::null_mut(), 0) }),
         }
     }
@@ -136,7 +138,7 @@ impl Drop for Echo {
 
 fn start_thread(mut from: fs::File, mut to: fs::File, processor: usize) -> Result<Task, Reason> {
     let echo = move || {
-        // Where it may not run there it runs elsewhere, which shows in the numbers.
+        // Where the thread may not run on this processor it runs elsewhere, which shows in the numbers.
         let _ = processor::pin(processor);
         let _batch = processor::Batch::begin();
         let mut byte = [0];
@@ -146,10 +148,10 @@ fn start_thread(mut from: fs::File, mut to: fs::File, processor: usize) -> Resul
     Ok(Task::Thread(Some(thread)))
 }
 
-/// A bare child of the system call itself: the C library's fork would make it a component of its
-/// own, with a socket and a thread.
+/// Starts a bare child by the system call itself. The C library's fork would make the child a component of its own,
+/// with a socket and a thread.
 fn start_process(mut from: fs::File, mut to: fs::File, processor: usize) -> Result<Task, Reason> {
-    // SAFETY: the child makes system calls only, on what was made before, and never returns.
+    // SAFETY: the child only makes system calls, on what was made before the clone, and never returns.
     unsafe {
         let flags = libc::c_long::from(libc::SIGCHLD);
         let pid = libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0);
@@ -170,12 +172,13 @@ fn start_process(mut from: fs::File, mut to: fs::File, processor: usize) -> Resu
     }
 }
 
-/// Other pipes' ends must not stay open here: their readers would never see the end.
+/// Closes all descriptors except these. If ends of other pipes stayed open here, their readers would never see the
+/// end of the file.
 fn close_all_but(keep: [RawFd; 2]) {
     let [low, high] = [keep[0].min(keep[1]), keep[0].max(keep[1])];
     for (first, last) in [(3, low - 1), (low + 1, high - 1), (high + 1, RawFd::MAX)] {
         if first <= last {
-            // SAFETY: nothing in this process uses the others.
+            // SAFETY: this process uses none of the other descriptors.
             unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
         }
     }
@@ -183,11 +186,11 @@ fn close_all_but(keep: [RawFd; 2]) {
 
 fn pipe() -> Result<(fs::File, fs::File), Reason> {
     let mut fds = [0; 2];
-    // SAFETY: two descriptors are written into an array of two.
+    // SAFETY: the call writes two descriptors into an array of two.
     if unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
         return Err(Reason::while_trying("make a pipe")(io::Error::last_os_error()));
     }
-    // SAFETY: fresh descriptors that nobody else owns.
+    // SAFETY: these are new descriptors, which have no other owner.
     Ok(fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }.into()).into())
 }
 

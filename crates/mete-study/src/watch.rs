@@ -1,35 +1,36 @@
-//! Somebody who does nothing but look at the clock, and keeps when it was away.
+//! A member of a crew that only reads the clock, and keeps the gaps during which it did not run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::crew::{Desk, now_ns};
 
-/// Two readings of the clock that are at least so far apart have something in between. Two readings in a row take
-/// some 20 ns, and what a hypervisor or the memory adds is below a microsecond as a rule.
+/// Between two readings of the clock that are at least this far apart, the member did not run. Two readings in a row
+/// take about 20 ns. Delays by a hypervisor or by memory are below a microsecond as a rule.
 const LEAST_NS: u64 = 1_000;
 
-/// Words of a member that keeps so many gaps: how many there were, then two a gap. Later ones are counted only.
+/// Words of a member that keeps `gaps` gaps: the number of gaps, then two words for each gap. Later gaps are only
+/// counted.
 pub const fn words(gaps: usize) -> usize {
     1 + 2 * gaps
 }
 
-/// From the last reading before to the first reading after something took the processor.
+/// The time between the last reading before the member lost the processor and the first reading afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// The last instant of the program.
+    /// The last reading before.
     pub from_ns: u64,
-    /// Its next one.
+    /// The first reading afterwards.
     pub to_ns: u64,
 }
 
 impl Gap {
-    /// How long the program did not run.
+    /// How long the member did not run.
     pub fn ns(self) -> u64 {
         self.to_ns - self.from_ns
     }
 }
 
-/// Looks at the clock until it is told to end.
+/// Reads the clock until the crew is stopped.
 pub fn watch(desk: &Desk<'_>) {
     let words = desk.words();
     let most = words.len() / 2;
@@ -38,19 +39,22 @@ pub fn watch(desk: &Desk<'_>) {
     while !desk.is_over() {
         let now = now_ns();
         if now.wrapping_sub(last) >= LEAST_NS {
+            // Without room the gap is only counted.
             if gaps < most {
                 words[1 + 2 * gaps].store(last, Ordering::Relaxed);
                 words[2 + 2 * gaps].store(now, Ordering::Relaxed);
             }
             gaps = gaps.wrapping_add(1);
+            // Last, so that a reader of the count finds the gap's two words written.
             words[0].store(gaps as u64, Ordering::Release);
         }
         last = now;
     }
 }
 
-/// What a member has kept, in order of time.
+/// The gaps that a member has kept, in order of time.
 pub fn gaps(words: &[AtomicU64]) -> Vec<Gap> {
+    // More gaps may have been counted than there was room for.
     let count = (words[0].load(Ordering::Acquire) as usize).min(words.len() / 2);
     let pairs = words[1..=2 * count].chunks_exact(2);
     let gap = |pair: &[AtomicU64]| Gap {

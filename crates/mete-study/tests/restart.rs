@@ -1,4 +1,4 @@
-//! The papers' reader inside the study (thesis §4.5.2) is right, or comparing with it is worth
+//! The papers' reader inside the study (thesis §4.5.2) must be right. Otherwise the comparison with it is worth
 //! nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
@@ -11,7 +11,7 @@ use mete_study::study::Restart;
 
 const ROWS: u64 = 64;
 
-/// Every reading is later than the one before, as the thesis' virtual time stamp.
+/// A clock on which every reading is later than the one before, like the thesis' virtual time stamp.
 struct Counter(std::sync::atomic::AtomicU64);
 
 impl Clock for Counter {

@@ -1,4 +1,4 @@
-//! What scripts and people get (LOG-17): rows as JSON, CSV and a table, with honest verdicts.
+//! The output for scripts and people (LOG-17): rows as JSON, CSV and a table, with honest verdicts.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -67,12 +67,13 @@ fn log_17_a_bar_is_met_by_all_of_the_medians_interval_and_its_limit_belongs_to_i
     assert_eq!(verdict(Bar::AtLeast(6.0), &[6.0; 6]), Some(Met::Yes));
     assert_eq!(verdict(Bar::AtMost(3.0), &spread(1.0, 2.9)), Some(Met::Yes));
     assert_eq!(verdict(Bar::AtMost(3.0), &spread(3.1, 5.0)), Some(Met::No));
-    // Half of the samples meet it, and the median does.
+    // Half of the samples meet the bar, and so does the median.
     assert_eq!(verdict(Bar::AtMost(3.0), &spread(1.0, 4.9)), Some(Met::TooNoisy));
     assert_eq!(verdict(Bar::AtLeast(3.0), &spread(1.2, 5.0)), Some(Met::TooNoisy));
 }
 
-/// Costs are differences of two times: where one is not greater than its noise, nothing was measured, and nothing met.
+/// Costs are differences of two times. A difference that is not greater than its noise is not a measured value, and
+/// meets no bar.
 #[test]
 fn log_17_a_difference_within_its_spread_meets_no_bar() {
     for samples in [spread(-16.0, 14.0), spread(-1.0, 1.5), spread(-3.0, -1.0), vec![0.0; 20]] {

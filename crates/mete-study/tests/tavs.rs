@@ -1,5 +1,5 @@
-//! The studies of the TAVS paper: what they find is the same at each run, the paper's main claims come out,
-//! and what they did not simulate they say.
+//! The studies of the TAVS paper: their results are the same at each run, the paper's main claims hold, and the
+//! studies say what they did not simulate.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -14,7 +14,7 @@ type Run = fn(StudyOptions, &mut dyn Progress) -> Study;
 const ALL: [Run; 7] =
     [tavs_response, tavs_starvation, tavs_keep, tavs_ratio, tavs_correlation, tavs_belief, tavs_overhead];
 
-/// Stopped from the beginning.
+/// A run that is stopped from the beginning.
 struct Stopped;
 
 impl Progress for Stopped {
@@ -68,7 +68,8 @@ fn tavs_8_inheritance_and_keep_on_run_queue_do_what_the_paper_says() {
     let agree = |name| of(name).map(|figure| figure.verdict == Verdict::Agrees).collect::<Vec<_>>();
     assert_eq!(agree("TAVS fig. 14"), [true; 2]);
     assert_eq!(agree("TAVS fig. 7(a), if each packet is handed on by itself"), [true]);
-    // Texts of table 2 take milliseconds and now and then a turn of all others: a few seeds do not settle them.
+    // The texts of table 2 take milliseconds, and now and then a turn of all other domains. A few seeds do not give a
+    // settled mean.
     for figure in keep.figures.iter().filter(|figure| figure.figure != "TAVS table 2") {
         assert_eq!(figure.verdict, Verdict::Agrees, "{figure:?}");
     }

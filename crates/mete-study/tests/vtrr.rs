@@ -1,4 +1,4 @@
-//! The studies of the VTRR paper: what they find is the same at each run, and they say what they did not.
+//! The studies of the VTRR paper: their results are the same at each run, and they say what they did not simulate.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -9,7 +9,7 @@ use mete_study::{Progress, Verdict};
 
 const QUICK: StudyOptions = StudyOptions { is_quick: true };
 
-/// Stopped from the beginning.
+/// A run that is stopped from the beginning.
 struct Stopped;
 
 impl Progress for Stopped {

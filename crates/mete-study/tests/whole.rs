@@ -1,5 +1,5 @@
-//! The benchmark and the studies as a whole: they stop when they are told to, and whatever happens,
-//! nothing stays switched on. No test looks at a time.
+//! The benchmark and the studies as a whole: they stop on request, and in every case nothing stays switched on. No
+//! test checks a measured time.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
 
@@ -12,15 +12,15 @@ use mete_study::study::{Entry, Study, StudyOptions, by_name, log_cost, log_reade
 use mete_study::{Options, Progress, Reason, Report, bench};
 use rustix::mount::{MountPropagationFlags, mount_change};
 
-/// The benchmark takes this process as a component, pins threads and attaches programs: one at a
-/// time, or one test sees what another one holds.
+/// The benchmark takes this process as a component, pins threads and attaches programs. So tests run one at a time;
+/// otherwise one test would see what another one holds.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Cancels after so many steps.
+/// Cancels after this number of steps.
 struct StopAfter(u64);
 
 impl Progress for StopAfter {
@@ -33,7 +33,7 @@ impl Progress for StopAfter {
     }
 }
 
-/// What a measurement could leave behind in or around this process.
+/// Everything that a measurement could leave behind in or around this process.
 #[derive(Debug, PartialEq, Eq)]
 struct Traces {
     affinity: String,
@@ -42,19 +42,20 @@ struct Traces {
     scratch: Vec<String>,
     sockets: Vec<String>,
     tracing: Option<Vec<String>>,
-    /// Where they are this process's own: else it may mount nothing.
+    /// Mounts, if this process has a mount namespace of its own. Without one it may not mount.
     mounts: Option<String>,
 }
 
-/// What else runs on this machine publishes itself, is killed and mounts as well. So this process has sockets and mounts of
-/// its own, before the component in it looks for its directory and before it has threads: the first of its constructors.
+/// Other programs on this machine publish themselves, are killed and mount as well. So this process gets sockets and
+/// mounts of its own. That must happen before the component in it looks for its directory, and before there are
+/// threads, so it is the first of its constructors.
 #[used]
 #[unsafe(link_section = ".init_array.00001")]
 static FIRST: extern "C" fn() = have_own_surroundings;
 static HAS_OWN_MOUNTS: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn have_own_surroundings() {
-    // SAFETY: there are no other threads yet that could read the environment or have a table of mounts.
+    // SAFETY: there are no other threads yet that could read the environment or share the table of mounts.
     unsafe {
         std::env::set_var("METE_RUNTIME_DIR", own_directory());
         let is_apart = libc::unshare(libc::CLONE_NEWNS) == 0
@@ -75,7 +76,7 @@ extern "C" fn remove_own_directory() {
 fn traces() -> Traces {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list")).unwrap();
-    // Somebody else may run a study meanwhile.
+    // Another process may run a study meanwhile.
     let mark = format!("mete-study-{}", std::process::id());
     let own = |path| names(path).into_iter().filter(|name| name.contains(&mark)).collect();
     Traces {
@@ -93,7 +94,7 @@ fn traces() -> Traces {
     }
 }
 
-/// Programs, links and perf events that this process holds.
+/// The number of programs, links and perf events that this process holds.
 fn kernel_objects() -> Vec<String> {
     let links = fs::read_dir("/proc/self/fd").unwrap().filter_map(Result::ok);
     let targets = links.filter_map(|link| fs::read_link(link.path()).ok());
@@ -243,7 +244,7 @@ fn quick(name: &str, progress: &mut dyn Progress) -> Study {
     (case(name).run)(StudyOptions { is_quick: true }, progress)
 }
 
-/// Whether the kernel can be recorded here; says why not.
+/// Whether the kernel can be recorded here. Prints the reason if not.
 fn was_recorded(study: &Study) -> bool {
     let reason = study.report.rows.iter().find(|row| row.median.is_none());
     let is_recorded = study.report.rows.iter().any(|row| row.median.is_some());

@@ -1,4 +1,4 @@
-//! bpftrace as a logger: prints a line at each system call of this machine.
+//! bpftrace as a logger: it prints a line at each system call on this machine.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{ChildStdout, Stdio};
@@ -11,10 +11,10 @@ use crate::load::Load;
 use crate::reason::Reason;
 use crate::scratch::Scratch;
 
-/// It compiles its program first.
+/// The longest time until the first line: bpftrace compiles its program first.
 const START: Duration = Duration::from_secs(10);
 
-/// A bpftrace that prints. Dropped, it is killed.
+/// A running bpftrace. It is killed when this is dropped.
 pub struct Bpftrace {
     load: Option<Load>,
     reader: Option<JoinHandle<()>>,
@@ -22,16 +22,16 @@ pub struct Bpftrace {
 }
 
 impl Bpftrace {
-    /// Starts it and waits until its first line.
+    /// Starts bpftrace and waits for its first line.
     ///
     /// # Errors
     ///
-    /// If it is not installed, or prints nothing.
+    /// If bpftrace is not installed, or prints nothing.
     pub fn start() -> Result<Bpftrace, Reason> {
         check_installed("bpftrace")?;
         check_installed("unshare")?;
         let scratch = Scratch::new()?;
-        // Where nobody has mounted the tracing file system, it gets a mount of its own.
+        // Where the tracing file system is not mounted, bpftrace gets a mount of its own.
         let script = "test -d /sys/kernel/tracing/events || mount -t tracefs none /sys/kernel/tracing || exit
              exec bpftrace -e 'tracepoint:raw_syscalls:sys_enter { printf(\"%d %d\\n\", args->id, 1); }'";
         let words = ["unshare", "--mount", "sh", "-c", script];
@@ -41,6 +41,7 @@ impl Bpftrace {
         let output = load.output().ok_or_else(|| Reason::new("no pipe to bpftrace"))?;
         let (tell, told) = channel();
         let reader = thread::Builder::new().name("bpftrace".into()).spawn(move || read(output, &tell))?;
+        // Made before waiting, so that a failure below ends the process, too.
         let bpftrace = Bpftrace { load: Some(load), reader: Some(reader), _scratch: scratch };
         wait(&told)?;
         Ok(bpftrace)
@@ -51,11 +52,12 @@ fn wait(told: &Receiver<()>) -> Result<(), Reason> {
     told.recv_timeout(START).map_err(|_| Reason::new("bpftrace prints nothing here"))
 }
 
-/// Reads it all away; tells of the first line that is an event's.
+/// Reads all output and discards it. Reports the first line that is an event's.
 fn read(output: ChildStdout, tell: &std::sync::mpsc::Sender<()>) {
     let mut lines = BufReader::new(output);
     let mut line = String::new();
     while lines.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
+        // bpftrace first prints how many probes it attaches.
         if line.starts_with(|first: char| first.is_ascii_digit()) {
             let _ = tell.send(());
             break;
@@ -68,7 +70,7 @@ fn read(output: ChildStdout, tell: &std::sync::mpsc::Sender<()>) {
 
 impl Drop for Bpftrace {
     fn drop(&mut self) {
-        // With its process the pipe's other end goes, and the reader reads the end.
+        // When the process ends, the other end of the pipe is closed, and the reader sees the end of the file.
         self.load = None;
         drop(self.reader.take().map(JoinHandle::join));
     }

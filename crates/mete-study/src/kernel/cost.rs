@@ -1,4 +1,4 @@
-//! What a row costs at two tracepoints beside its peers, all as differences against nothing
+//! What a row costs at two tracepoints, beside its peers. All costs are differences against a tracepoint with nothing
 //! attached.
 
 use mete_kernel::bench::{Bench, BenchPoint, BenchProgram, EVENT};
@@ -16,20 +16,20 @@ use crate::statistics::median;
 use crate::traffic::{Echo, Partner, SlowEntry, system_calls};
 use crate::user::timed;
 
-/// System calls of one piece, and round trips, of two switches each: less than the time for which
-/// somebody else gets the processor, so that most pieces are undisturbed.
+/// System calls of one piece; the other kind of piece has round trips, of two switches each. A piece takes less time
+/// than other tasks usually get the processor for, so most pieces are undisturbed.
 const CALLS: u64 = 2_000;
-/// See [`CALLS`].
+/// Round trips of one piece: see [`CALLS`].
 const TRIPS: u64 = 100;
-/// Pieces of one repetition, of which the median counts: attaching takes longer than a piece.
+/// Pieces of one repetition. Their median counts. There are several because attaching takes longer than a piece.
 const PIECES: u64 = 15;
-/// Rows of the log file, 32 KiB.
+/// Rows of the log file, which has 32 KiB.
 const ROWS: u32 = 1024;
 
-/// What is attached.
+/// What is attached to the tracepoint.
 #[derive(Clone, Copy, PartialEq)]
 enum Attached {
-    /// Nothing, not even what [`SlowEntry`] adds.
+    /// Nothing, and system calls do not take the slow path of [`SlowEntry`].
     Untouched,
     Nothing,
     Program(BenchProgram),
@@ -39,16 +39,20 @@ enum Attached {
     Perf,
 }
 
-/// Where, and what makes it happen.
-struct Point {
+/// A tracepoint that is measured.
+struct MeasuredSite {
     point: BenchPoint,
     label: &'static str,
     tracepoint: &'static str,
 }
 
-const SYSTEM_CALL: Point =
-    Point { point: BenchPoint::SystemCall, label: "system call", tracepoint: "raw_syscalls/sys_enter" };
-const SWITCH: Point = Point { point: BenchPoint::Switch, label: "switch", tracepoint: "sched/sched_switch" };
+const SYSTEM_CALL: MeasuredSite = MeasuredSite {
+    point: BenchPoint::SystemCall,
+    label: "system call",
+    tracepoint: "raw_syscalls/sys_enter",
+};
+const SWITCH: MeasuredSite =
+    MeasuredSite { point: BenchPoint::Switch, label: "switch", tracepoint: "sched/sched_switch" };
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     match begin() {
@@ -63,7 +67,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     }
 }
 
-/// All that the measurements need.
+/// The programs, tools and traffic that the measurements need.
 struct Stage {
     bench: Bench,
     generated: Result<Generated, Reason>,
@@ -85,10 +89,10 @@ fn begin() -> Result<Stage, Reason> {
 }
 
 impl Stage {
-    fn rows(&mut self, context: &mut Context<'_>, at: &Point) -> Vec<Row> {
+    fn rows(&mut self, context: &mut Context<'_>, at: &MeasuredSite) -> Vec<Row> {
         use Attached::{Ftrace, Nothing, Perf, Program, Untouched};
         let is_switch = at.point == BenchPoint::Switch;
-        // A variant that only one of the points has.
+        // A variant that only one of the tracepoints has.
         let special = if is_switch { Attached::Row(Stamp::RunQueue) } else { Untouched };
         let variants = [
             special,
@@ -110,11 +114,11 @@ impl Stage {
         cost_rows(at, &samples)
     }
 
-    fn measure(&mut self, at: &Point, attached: Attached) -> Result<f64, Reason> {
+    fn measure(&mut self, at: &MeasuredSite, attached: Attached) -> Result<f64, Reason> {
         if attached == Attached::Untouched {
             return Stage::traffic_of(&mut self.echo, at);
         }
-        // Its own failure is said once, by the note: then the way to the tracepoint is measured, too.
+        // If this fails, the costs contain the path to the tracepoint, too. The note of the first row says so once.
         let _slow = (at.point == BenchPoint::SystemCall).then(SlowEntry::begin);
         match attached {
             Attached::Untouched | Attached::Nothing => Stage::traffic_of(&mut self.echo, at),
@@ -140,8 +144,8 @@ impl Stage {
         }
     }
 
-    /// The whole handler; fails if not every occurrence became a row.
-    fn measure_row(&mut self, at: &Point, stamp: Stamp) -> Result<f64, Reason> {
+    /// The cost with the whole handler attached. It fails if not every occurrence became a row.
+    fn measure_row(&mut self, at: &MeasuredSite, stamp: Stamp) -> Result<f64, Reason> {
         let mut plan = Plan::new(Shape::KERNEL);
         let file = plan.file(FileSpec { entries: Entries::ALL, stamp, add: false, rows: ROWS })?;
         plan.route_event(EVENT, file)?;
@@ -152,24 +156,25 @@ impl Stage {
         let cost = Stage::traffic_of(&mut self.echo, at)?;
         let rows = ring::written(&area.register(file).index) - before;
         let expected = expected(at);
-        // Other tasks of the processor add some; none may be missing, but for a trip or two that
-        // needed no switch because somebody else ran in between.
+        // Other tasks on the processor add some rows. None may be missing, except those of one or two round trips
+        // that needed no switch because another task ran in between.
         if rows + expected / 50 < expected {
             return Err(Reason::new(format!("{rows} rows were written where {expected} were expected")));
         }
         Ok(cost)
     }
 
-    /// Nanoseconds a system call, or a switch with all that belongs to it.
-    fn traffic_of(echo: &mut Echo, at: &Point) -> Result<f64, Reason> {
+    /// Nanoseconds for a system call, or for a switch with its share of the message that causes it.
+    fn traffic_of(echo: &mut Echo, at: &MeasuredSite) -> Result<f64, Reason> {
         let pieces: Result<Vec<f64>, Reason> = (0..PIECES).map(|_| Stage::piece(echo, at)).collect();
         median(&pieces?).ok_or_else(|| Reason::new("no piece was measured"))
     }
 
-    fn piece(echo: &mut Echo, at: &Point) -> Result<f64, Reason> {
+    fn piece(echo: &mut Echo, at: &MeasuredSite) -> Result<f64, Reason> {
         if at.point == BenchPoint::SystemCall {
             return Ok(timed(CALLS, system_calls));
         }
+        // `timed` runs a closure without a result, so the result goes through a local.
         let mut done = Ok(());
         let cost = timed(2 * TRIPS, |_| done = (0..TRIPS).try_for_each(|_| echo.round_trip()));
         done?;
@@ -177,57 +182,81 @@ impl Stage {
     }
 }
 
-/// Events of one repetition.
-fn expected(at: &Point) -> u64 {
+/// The number of events of one repetition.
+fn expected(at: &MeasuredSite) -> u64 {
     PIECES * if at.point == BenchPoint::Switch { 2 * TRIPS } else { CALLS }
 }
 
-fn cost_rows(at: &Point, samples: &Samples<Attached>) -> Vec<Row> {
-    use Attached::{Ftrace, Nothing, Perf, Program};
-    let clocked = Attached::Row(Stamp::Hardware);
-    let name = |what: &str| format!("kernel, {}: {what}", at.label);
-    let ns = |what: &str, variant| Row::new(name(what), "ns", samples.net(variant, Nothing));
-    let ratio = |what: &str, over, under, bar| {
-        Row::new(name(what), "ratio", samples.ratio(over, under, Nothing)).bar(bar)
-    };
-    let floor = |variant| samples.ratio(variant, Program(BenchProgram::Clock), Nothing).ok();
-    let peer = |what: &str, variant, limit| {
-        let of_floor = floor(variant).and_then(|ratios| median(&ratios)).unwrap_or(f64::NAN);
-        ratio(&format!("{what} / row"), variant, clocked, Bar::AtLeast(limit))
+/// What was measured at a tracepoint, as rows.
+struct Costs<'a> {
+    at: &'a MeasuredSite,
+    samples: &'a Samples<Attached>,
+}
+
+impl Costs<'_> {
+    fn row(&self, what: &str, unit: &'static str, samples: Result<Vec<f64>, Reason>) -> Row {
+        Row::new(format!("kernel, {}: {what}", self.at.label), unit, samples)
+    }
+
+    fn ns(&self, what: &str, variant: Attached) -> Row {
+        self.row(what, "ns", self.samples.net(variant, Attached::Nothing))
+    }
+
+    fn ratio(&self, what: &str, over: Attached, under: Attached, bar: Bar) -> Row {
+        self.row(what, "ratio", self.samples.ratio(over, under, Attached::Nothing)).bar(bar)
+    }
+
+    /// A peer's cost, as a multiple of the cost of our row.
+    fn peer(&self, what: &str, variant: Attached, limit: f64) -> Row {
+        // No row can cost less than dispatch and clock, so no row can reach a greater quotient than this.
+        let floor = self.samples.ratio(variant, Attached::Program(BenchProgram::Clock), Attached::Nothing);
+        let of_floor = floor.ok().and_then(|ratios| median(&ratios)).unwrap_or(f64::NAN);
+        self.ratio(&format!("{what} / row"), variant, Attached::Row(Stamp::Hardware), Bar::AtLeast(limit))
             .note(format!("a row that cost nothing but dispatch and clock would have {of_floor:.2}"))
-    };
-    let (empty, clock) = (Program(BenchProgram::Empty), Program(BenchProgram::Clock));
-    let (ring, output) = (Program(BenchProgram::RingBuffer), Program(BenchProgram::PerfOutput));
+    }
+}
+
+fn cost_rows(at: &MeasuredSite, samples: &Samples<Attached>) -> Vec<Row> {
+    let costs = Costs { at, samples };
+    let clocked = Attached::Row(Stamp::Hardware);
+    let [empty, clock] = [BenchProgram::Empty, BenchProgram::Clock].map(Attached::Program);
     let mut rows = vec![base(at, samples).note("taken off what follows")];
     rows.extend([
-        ns("empty program", empty),
-        ns("clock alone", clock).note("an empty program and bpf_ktime_get_ns"),
-        ns("row, four entries", Attached::Row(Stamp::None)).note("no time stamp"),
-        ns("row, five entries", clocked).note("monotonic clock, the whole handler"),
-        ratio("row / empty and clock", clocked, clock, Bar::AtMost(1.15)),
-        ns("generated event, 32 bytes", Attached::Generated)
+        costs.ns("empty program", empty),
+        costs.ns("clock alone", clock).note("an empty program and bpf_ktime_get_ns"),
+        costs.ns("row, four entries", Attached::Row(Stamp::None)).note("no time stamp"),
+        costs.ns("row, five entries", clocked).note("monotonic clock, the whole handler"),
+        costs.ratio("row / empty and clock", clocked, clock, Bar::AtMost(1.15)),
+        costs
+            .ns("generated event, 32 bytes", Attached::Generated)
             .note("two numbers of a schema, monotonic clock, recorded into a trace"),
-        ratio("generated event / row, five entries", Attached::Generated, clocked, Bar::AtMost(1.1)),
+        costs.ratio("generated event / row, five entries", Attached::Generated, clocked, Bar::AtMost(1.1)),
     ]);
     if at.point == BenchPoint::Switch {
         let clocked_by_run_queue = Attached::Row(Stamp::RunQueue);
-        rows.push(ns("row, run-queue clock", clocked_by_run_queue));
-        rows.push(ratio("row, run-queue clock / empty", clocked_by_run_queue, empty, Bar::AtMost(1.3)));
+        rows.push(costs.ns("row, run-queue clock", clocked_by_run_queue));
+        rows.push(costs.ratio("row, run-queue clock / empty", clocked_by_run_queue, empty, Bar::AtMost(1.3)));
     }
-    rows.extend([
-        ns("peer: BPF ring buffer", ring).note("32 bytes, monotonic clock, no wake-up"),
-        peer("BPF ring buffer", ring, 1.2),
-        ns("peer: bpf_perf_event_output", output),
-        ns("peer: ftrace", Ftrace).note("an instance of its own, local clock, overwriting"),
-        peer("ftrace", Ftrace, 2.0),
-        ns("peer: perf tracepoint", Perf).note("perf_event_open on this processor, overwriting"),
-        peer("perf tracepoint", Perf, 6.0),
-    ]);
+    rows.extend(peer_rows(&costs));
     rows
 }
 
-/// What everything is compared with.
-fn base(at: &Point, samples: &Samples<Attached>) -> Row {
+fn peer_rows(costs: &Costs<'_>) -> [Row; 7] {
+    use Attached::{Ftrace, Perf};
+    let [ring, output] = [BenchProgram::RingBuffer, BenchProgram::PerfOutput].map(Attached::Program);
+    [
+        costs.ns("peer: BPF ring buffer", ring).note("32 bytes, monotonic clock, no wake-up"),
+        costs.peer("BPF ring buffer", ring, 1.2),
+        costs.ns("peer: bpf_perf_event_output", output),
+        costs.ns("peer: ftrace", Ftrace).note("an instance of its own, local clock, overwriting"),
+        costs.peer("ftrace", Ftrace, 2.0),
+        costs.ns("peer: perf tracepoint", Perf).note("perf_event_open on this processor, overwriting"),
+        costs.peer("perf tracepoint", Perf, 6.0),
+    ]
+}
+
+/// The row of the cost that all others are compared with.
+fn base(at: &MeasuredSite, samples: &Samples<Attached>) -> Row {
     let row =
         Row::new(format!("kernel, {}: nothing attached", at.label), "ns", samples.of(Attached::Nothing));
     if at.point == BenchPoint::Switch {

@@ -1,4 +1,4 @@
-//! An event that is generated from a schema, at the tracepoints of the benchmark.
+//! An event that is generated from a schema and attached to the tracepoints of the benchmark.
 
 use mete_schema::Source;
 
@@ -8,24 +8,24 @@ use crate::trace::{Session, Totals};
 /// The default of `mete record`.
 const BUFFER_BYTES: u64 = 4 << 20;
 
-/// Two numbers, in a record of 32 bytes as the plain row of the log facility has them.
+/// Two numbers, in a record of 32 bytes, which is also the size of the log facility's plain row.
 const SYSTEM_CALL: &str = "event CALL { u64 number  u64 what }\nat tp_btf:sys_enter log CALL(u64(id), 1)\n";
 const SWITCH: &str = "event SWITCH { u64 leaves  u64 comes }\nat tp_btf:sched_switch log SWITCH(u64(prev.pid), u64(next.pid))\n";
 
-/// A recording whose programs are attached while they are measured.
+/// A recording whose programs are attached only while they are measured.
 pub struct Generated(Session);
 
 impl Generated {
-    /// At each system call.
+    /// Records each system call.
     ///
     /// # Errors
     ///
-    /// What is missing; clang, for one: the schema is no shipped one.
+    /// The reason names what is missing. That can be clang, because the schema is not a shipped one.
     pub fn at_system_calls() -> Result<Generated, Reason> {
         Generated::of(SYSTEM_CALL)
     }
 
-    /// At each context switch.
+    /// Records each context switch.
     ///
     /// # Errors
     ///
@@ -36,11 +36,12 @@ impl Generated {
 
     fn of(schema: &str) -> Result<Generated, Reason> {
         let mut session = Session::of_source(Source::new("bench.mete", schema), &[], BUFFER_BYTES)?;
+        // Attached programs would slow down the other variants.
         session.pause()?;
         Ok(Generated(session))
     }
 
-    /// Does this while the event is recorded; fails unless so many of a processor's were.
+    /// Does `work` while the event is recorded. Fails unless `expected` events of a processor were recorded.
     ///
     /// # Errors
     ///
@@ -54,7 +55,7 @@ impl Generated {
         let before = self.0.records(processor)?;
         let answer = self.attached(work);
         let records = self.0.records(processor)? - before;
-        // A switch or two less where somebody else ran in between.
+        // A few switches may be missing where another task ran in between.
         if records + expected / 50 < expected {
             return Err(Reason::new(format!(
                 "{records} events were recorded where {expected} were expected"
@@ -63,11 +64,11 @@ impl Generated {
         answer
     }
 
-    /// Does this while the event is recorded.
+    /// Does `work` while the event is recorded.
     ///
     /// # Errors
     ///
-    /// If the kernel refuses, or what the work says.
+    /// If the kernel refuses; or the error of `work`.
     pub fn attached(&mut self, work: impl FnOnce() -> Result<f64, Reason>) -> Result<f64, Reason> {
         self.0.resume()?;
         let answer = work();
@@ -75,11 +76,11 @@ impl Generated {
         answer
     }
 
-    /// What was recorded so far on all processors.
+    /// The counts of what has been recorded so far on all processors.
     ///
     /// # Errors
     ///
-    /// If it cannot be written.
+    /// If the records cannot be written.
     pub fn totals(&self) -> Result<Totals, Reason> {
         self.0.totals()
     }

@@ -1,53 +1,53 @@
-//! The kernel's own log as a program reaches it: what is written to /dev/kmsg goes through printk.
+//! The kernel's own log as a program reaches it: text that is written to /dev/kmsg goes through printk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 
 use crate::reason::Reason;
 
-/// Says how much of what programs write is kept.
+/// The setting that says how much of the text that programs write is kept.
 const LIMITED: &str = "/proc/sys/kernel/printk_devkmsg";
 
-/// The log, with everything kept that is written. Dropped, the setting is what it was.
-pub struct Log {
+/// The log, which keeps all text that is written. When this is dropped, the setting is what it was before.
+pub struct KernelLog {
     file: File,
     before: String,
 }
 
-impl Log {
-    /// Opens it.
+impl KernelLog {
+    /// Opens the log.
     ///
     /// # Errors
     ///
-    /// If this process may not.
-    pub fn open() -> Result<Log, Reason> {
+    /// If this process may not write to it, or may not change the setting.
+    pub fn open() -> Result<KernelLog, Reason> {
         let file = OpenOptions::new().write(true).open("/dev/kmsg");
         let file = file.map_err(Reason::while_trying("write to /dev/kmsg"))?;
         let before = fs::read_to_string(LIMITED).map_err(Reason::while_trying(format!("read {LIMITED}")))?;
-        // The kernel takes whole lines. More than ten lines in five seconds would be dropped without a word.
+        // By default, the kernel drops lines without notice beyond ten in five seconds.
         fs::write(LIMITED, "on\n").map_err(Reason::while_trying(format!("set {LIMITED}")))?;
-        Ok(Log { file, before: before.trim().to_owned() })
+        Ok(KernelLog { file, before: before.trim().to_owned() })
     }
 
-    /// Writes one line with two numbers, at the lowest level, so that no console shows it.
+    /// Writes one line with two numbers. Its level is the lowest one, so that no console shows it.
     ///
     /// # Errors
     ///
-    /// The kernel's answer.
+    /// The error of the kernel.
     pub fn line(&mut self, one: u64, other: u64) -> Result<(), Reason> {
         let mut text = [0u8; 48];
         let room = text.len();
         let mut rest = &mut text[..];
         writeln!(rest, "<7>mete study loggers {one} {other}")?;
         let used = room - rest.len();
-        // One write is one line.
+        // The kernel takes each write as one line, so the line must go out in one write.
         self.file.write_all(&text[..used]).map_err(Reason::while_trying("write to /dev/kmsg"))
     }
 }
 
-impl Drop for Log {
+impl Drop for KernelLog {
     fn drop(&mut self) {
-        // Whoever may set it may set it back.
+        // This process could set it, so it can set it back.
         let _ = fs::write(LIMITED, format!("{}\n", self.before));
     }
 }
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn klog_9_the_kernels_log_keeps_everything_only_as_long_as_it_is_measured() {
         let before = fs::read_to_string(LIMITED).unwrap_or_default();
-        match Log::open() {
+        match KernelLog::open() {
             Ok(log) => {
                 assert_eq!(fs::read_to_string(LIMITED).unwrap_or_default().trim(), "on");
                 drop(log);

@@ -1,4 +1,4 @@
-//! `perf record` on one processor, switched on once it is ready.
+//! `perf record` on one processor, which is switched on once it is ready.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -13,22 +13,22 @@ use crate::child::{Owned, check_installed};
 use crate::reason::Reason;
 use crate::scratch::Scratch;
 
-/// Neither its beginning nor its end takes longer.
+/// The longest time that its start, or its end, may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A `perf record` that records. Dropped, it is killed and its file removed.
+/// A running `perf record`. When this is dropped, it is killed and its file is removed.
 pub struct Recorder {
-    // Fields are dropped in this order: the process ends before its file goes.
+    // Fields are dropped in this order: the process ends before its file is removed.
     process: Owned,
     _scratch: Scratch,
 }
 
 impl Recorder {
-    /// Starts it and waits until it records.
+    /// Starts perf and waits until it records.
     ///
     /// # Errors
     ///
-    /// If perf is not installed, may not, or does not answer.
+    /// If perf is not installed, may not record, or does not answer.
     pub fn begin(processor: usize, tracepoints: &[&str]) -> Result<Recorder, Reason> {
         let scratch = Scratch::new()?;
         let (mut control, mut answer) =
@@ -42,6 +42,7 @@ impl Recorder {
 
     fn wait_for(&mut self, answer: &mut File) -> Result<(), Reason> {
         let end = Instant::now() + LIMIT;
+        // The pipe does not block, so a perf that ends early is noticed.
         while Instant::now() < end && matches!(self.process.child().try_wait(), Ok(None)) {
             if matches!(answer.read(&mut [0; 16]), Ok(1..)) {
                 return Ok(());
@@ -51,26 +52,26 @@ impl Recorder {
         Err(Reason::new("perf record does not start here"))
     }
 
-    /// Ends it gently.
+    /// Asks perf to end and waits for it, so that it can finish its file.
     pub fn end(&mut self) {
         self.process.interrupt();
         self.process.ends_within(LIMIT);
     }
 }
 
-/// perf finds tracepoints in a mounted tracing file system and would mount it for everybody: where there
-/// is none, this script's mount namespace gets a mount of its own.
+/// Extends a script that runs perf. perf looks for tracepoints in a mounted tracing file system, and would mount one
+/// for the whole machine. Where there is none, the script's mount namespace gets a mount of its own.
 pub fn with_tracing(script: &str) -> String {
     format!(
         "test -d /sys/kernel/tracing/events || mount -t tracefs none /sys/kernel/tracing || exit\n{script}"
     )
 }
 
-/// What [`with_tracing`] needs.
+/// Checks for the programs that [`with_tracing`] needs.
 ///
 /// # Errors
 ///
-/// That it is not installed.
+/// If one of them is not installed.
 pub fn check_tracing() -> Result<(), Reason> {
     check_installed("unshare")?;
     check_installed("perf").map(|_| ())
@@ -88,10 +89,10 @@ fn start(scratch: &Scratch, processor: usize, tracepoints: &[&str]) -> Result<Ow
     })
 }
 
-/// A named pipe, opened for both directions so that neither side waits for the other one.
+/// A named pipe. It is opened for both directions, so that neither side waits for the other one.
 fn fifo(path: &Path) -> Result<File, Reason> {
     let name = CString::new(path.as_os_str().as_bytes()).map_err(Reason::from_error)?;
-    // SAFETY: the name is a C string.
+    // SAFETY: the name is a C string, which lives across the call.
     if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } != 0 {
         return Err(Reason::while_trying("make a pipe for perf record")(io::Error::last_os_error()));
     }

@@ -1,5 +1,5 @@
-//! `perf bench sched pipe`: what a whole program that does nothing but switch loses, with our log,
-//! ftrace and `perf record` on the same two tracepoints.
+//! `perf bench sched pipe`: how much slower a whole program gets that only switches, with our log, ftrace and `perf
+//! record` on the same two tracepoints.
 
 use std::fs;
 use std::io::Read;
@@ -23,9 +23,9 @@ use crate::report::{Bar, Row};
 use crate::scratch::Scratch;
 use crate::trace::Session;
 
-/// Messages of one repetition, and of a quick one: a fifth of a second and less.
+/// Messages of one repetition, then of a quick one. They take a fifth of a second or less.
 const MESSAGES: [u32; 2] = [40_000, 20_000];
-/// No repetition takes longer.
+/// The longest time for a repetition.
 const LIMIT: Duration = Duration::from_secs(20);
 /// The two tracepoints: a switch and a wake-up.
 const TRACEPOINTS: [&str; 2] = ["sched/sched_switch", "sched/sched_waking"];
@@ -35,7 +35,7 @@ const CHARACTERISTICS: [Characteristic; 2] = [Characteristic::ServiceTime, Chara
 const SERVICE_FILE: FileId = 1;
 
 #[derive(Clone, Copy, PartialEq)]
-enum With {
+enum PipeLogger {
     Nothing,
     OurLog,
     /// What `mete record` does: see [`Recording`].
@@ -46,14 +46,15 @@ enum With {
 }
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
-    use With::{Ftrace, Nothing, OurLog, PerfRecord, PerfSchedRecord, Recording};
+    use PipeLogger::{Ftrace, Nothing, OurLog, PerfRecord, PerfSchedRecord, Recording};
+    // The bench runs on this processor, and recorders are asked for its events alone.
     let processor = processor::quietest();
     let messages = MESSAGES[usize::from(context.is_quick)];
     let (kernel, tracefs) = (configured_kernel(), Tracefs::open());
     let mut stage = Stage { kernel, recording: paused_recording(), tracefs, processor, messages };
     let rounds = context.rounds(15);
     let variants = [Nothing, OurLog, Recording, Ftrace, PerfRecord, PerfSchedRecord];
-    // The readers run here or where this thread runs: not on the processor that is measured.
+    // Readers inherit the processor of this thread. They must not run on the processor that is measured.
     let _pinned = Pinned::to(processor::other_than(processor));
     let samples =
         interleave("perf bench sched pipe", rounds, &variants, context.progress, |with| stage.measure(with));
@@ -78,7 +79,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     ]
 }
 
-/// What is recorded of each switch and each wake-up.
+/// The events that are recorded of each switch and each wake-up.
 pub(super) const RECORDED: [&str; 3] = ["SCHEDIN", "SCHEDOUT", "TRY_TO_WAKEUP"];
 
 /// A recording of [`RECORDED`] with nothing attached yet.
@@ -88,7 +89,7 @@ fn paused_recording() -> Result<Session, Reason> {
     Ok(session)
 }
 
-/// The kernel component with a log file for each event; nothing is attached yet.
+/// The kernel component with a log file for each event. Nothing is attached yet.
 fn configured_kernel() -> Result<Kernel, Reason> {
     let kernel = Kernel::load()?;
     let mut plan = Plan::new(Shape::KERNEL);
@@ -110,14 +111,14 @@ struct Stage {
 }
 
 impl Stage {
-    fn measure(&mut self, with: With) -> Result<f64, Reason> {
+    fn measure(&mut self, with: PipeLogger) -> Result<f64, Reason> {
         match with {
-            With::Nothing => self.bench(|_| Ok(())),
-            With::OurLog => self.with_our_log(),
-            With::Recording => self.with_recording(),
-            With::Ftrace => self.with_ftrace(),
-            With::PerfRecord => self.with_perf_record(),
-            With::PerfSchedRecord => self.with_perf_sched_record(),
+            PipeLogger::Nothing => self.bench(|_| Ok(())),
+            PipeLogger::OurLog => self.with_our_log(),
+            PipeLogger::Recording => self.with_recording(),
+            PipeLogger::Ftrace => self.with_ftrace(),
+            PipeLogger::PerfRecord => self.with_perf_record(),
+            PipeLogger::PerfSchedRecord => self.with_perf_sched_record(),
         }
     }
 
@@ -125,15 +126,15 @@ impl Stage {
         bench(self.processor, self.messages, begin)
     }
 
-    /// Both processes are in domains of their own, so each switch and each wake-up is between
-    /// domains and so logged.
+    /// Each of the two processes is in a domain of its own. So each switch and each wake-up is between domains, and
+    /// is logged.
     fn with_our_log(&mut self) -> Result<f64, Reason> {
         let kernel = self.kernel.as_mut().map_err(|reason| reason.clone())?;
         let mut logging = Logging::begin(kernel)?;
         let before = logging.switches(self.processor);
         let answer = bench(self.processor, self.messages, |pid| logging.bind(pid))?;
         let rows = logging.switches(self.processor) - before;
-        // Two switches a message; the first ones come before both processes have their domains.
+        // There are two switches for each message, but the first ones come before both processes have their domains.
         if rows < u64::from(self.messages) {
             return Err(Reason::new(format!("only {rows} switches were logged")));
         }
@@ -142,12 +143,13 @@ impl Stage {
 
     fn with_recording(&mut self) -> Result<f64, Reason> {
         let session = self.recording.as_mut().map_err(|reason| reason.clone())?;
+        // Reading the count flushes all records, which must not happen while the bench runs.
         let before = session.records(self.processor)?;
         session.resume()?;
         let answer = bench(self.processor, self.messages, |_| Ok(()));
         session.pause()?;
         let records = session.records(self.processor)? - before;
-        // Two switches a message, of two records each.
+        // There are two switches for each message, with two records each.
         if records < 4 * u64::from(self.messages) {
             return Err(Reason::new(format!("only {records} events were recorded")));
         }
@@ -157,7 +159,7 @@ impl Stage {
     fn with_ftrace(&self) -> Result<f64, Reason> {
         let tracefs = self.tracefs.as_ref().map_err(Clone::clone)?;
         let instance = Instance::recording(tracefs, &TRACEPOINTS)?;
-        // Dropped before the instance, which cannot go while it is read.
+        // Declared after the instance, so dropped before it: an instance cannot be removed while it is read.
         let _reader = RawReader::begin(&instance, self.processor)?;
         self.bench(|_| Ok(()))
     }
@@ -174,7 +176,7 @@ impl Stage {
     }
 }
 
-/// perf starts the bench itself: it has no switch by which it could be told to begin.
+/// perf starts the bench itself, because `perf sched record` has no option to begin on request.
 fn with_perf_sched_record(processor: usize, messages: u32) -> Result<f64, Reason> {
     let scratch = Scratch::new()?;
     perf_record::check_tracing()?;
@@ -188,14 +190,15 @@ fn with_perf_sched_record(processor: usize, messages: u32) -> Result<f64, Reason
     answer(process)
 }
 
-/// Nanoseconds a message. `begin` is told the number of the process, which has just started.
+/// Nanoseconds for a message. `begin` gets the id of the process, which has just started.
 pub(super) fn bench(
     processor: usize,
     messages: u32,
     begin: impl FnOnce(u32) -> Result<(), Reason>,
 ) -> Result<f64, Reason> {
     check_installed("perf")?;
-    // In a session of its own: what wakes one another so often must not be counted as one with somebody's shell.
+    // The bench is in a session of its own: the kernel must not count processes that wake each other so often to the
+    // session of a user's shell.
     let arguments = ["perf", "bench", "sched", "pipe", "--loop", &messages.to_string()];
     let process = Owned::start("setsid", &arguments, Some(processor), |command| {
         command.stdout(Stdio::piped()).stderr(Stdio::null());
@@ -204,7 +207,7 @@ pub(super) fn bench(
     answer(process)
 }
 
-/// What `perf bench` says at its end.
+/// The result that `perf bench` prints at its end.
 fn answer(mut process: Owned) -> Result<f64, Reason> {
     if !process.ends_within(LIMIT) {
         return Err(Reason::new("perf bench did not end well"));
@@ -212,6 +215,7 @@ fn answer(mut process: Owned) -> Result<f64, Reason> {
     let mut text = String::new();
     process.child().stdout.take().map(|mut out| out.read_to_string(&mut text)).transpose()?;
     let us = microseconds(&text).ok_or_else(|| Reason::new("perf bench does not say usecs/op"))?;
+    // perf gives microseconds for an operation.
     Ok(us * 1e3)
 }
 
@@ -219,23 +223,23 @@ fn microseconds(text: &str) -> Option<f64> {
     text.lines().find_map(|line| line.trim().strip_suffix("usecs/op")?.trim().parse().ok())
 }
 
-/// Service time and IPC, logged as long as this lives.
+/// Keeps service time and IPC logged as long as this lives.
 struct Logging<'a>(&'a mut Kernel);
 
 impl Logging<'_> {
     fn begin(kernel: &mut Kernel) -> Result<Logging<'_>, Reason> {
-        // First the guard: it also takes back the first one if the second one fails.
+        // The guard is made first, so that it also disables the first characteristic if the second one fails.
         let logging = Logging(kernel);
         for what in CHARACTERISTICS {
             logging.0.enable(&what)?;
         }
-        // The first binding attaches what makes children inherit, which takes longer than the bench
-        // does; so here and not when it runs.
+        // The first binding attaches the programs by which children inherit domains. That takes longer than the whole
+        // bench, so it is done before the bench runs.
         logging.0.bind(&Principal::Process(std::process::id() as i32), 0)?;
         Ok(logging)
     }
 
-    /// Rows of service time on a processor so far.
+    /// The number of rows of service time on a processor so far.
     fn switches(&self, processor: usize) -> u64 {
         ring::written(&self.0.area(processor).register(SERVICE_FILE).index)
     }
@@ -251,13 +255,13 @@ impl Logging<'_> {
 impl Drop for Logging<'_> {
     fn drop(&mut self) {
         for what in CHARACTERISTICS {
-            // Detaching cannot fail; should it, dropping the kernel component detaches.
+            // Detaching does not fail; if it did, dropping the kernel component would detach.
             let _ = self.0.disable(&what);
         }
     }
 }
 
-/// The process that a process has started.
+/// Waits for the first child of a process.
 fn wait_for_child(parent: u32) -> Result<u32, Reason> {
     let end = Instant::now() + Duration::from_secs(1);
     while Instant::now() < end {
@@ -265,12 +269,13 @@ fn wait_for_child(parent: u32) -> Result<u32, Reason> {
         if let Some(child) = text.split_whitespace().next().and_then(|pid| pid.parse().ok()) {
             return Ok(child);
         }
+        // The bench has just started, and needs some time until it forks.
         thread::sleep(Duration::from_micros(200));
     }
     Err(Reason::new("perf bench started no second process"))
 }
 
-/// Reads an ftrace instance's events away, on another processor, as long as this lives.
+/// Reads an ftrace instance's events and discards them, on another processor, as long as this lives.
 struct RawReader {
     is_done: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -281,15 +286,14 @@ impl RawReader {
         let mut pipe = instance.raw_pipe(processor)?;
         let is_done = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&is_done);
-        let read = move || {
+        let thread = thread::Builder::new().name("ftrace reader".into()).spawn(move || {
             let mut piece = vec![0; 64 << 10];
             while !stop.load(Ordering::Relaxed) {
                 if !matches!(pipe.read(&mut piece), Ok(1..)) {
                     thread::sleep(Duration::from_millis(1));
                 }
             }
-        };
-        let thread = thread::Builder::new().name("ftrace reader".into()).spawn(read)?;
+        })?;
         Ok(RawReader { is_done, thread: Some(thread) })
     }
 }
@@ -297,7 +301,7 @@ impl RawReader {
 impl Drop for RawReader {
     fn drop(&mut self) {
         self.is_done.store(true, Ordering::Relaxed);
-        // Err: it panicked, and there is nothing left to stop.
+        // Err means that the thread panicked; then there is nothing left to stop.
         drop(self.thread.take().map(JoinHandle::join));
     }
 }

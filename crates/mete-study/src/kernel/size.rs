@@ -1,4 +1,4 @@
-//! How many bytes an event of the scheduler takes on the disk, ours and perf's.
+//! How many bytes an event of the scheduler takes on the disk, in our traces and in perf's.
 
 use std::fs;
 use std::process::Stdio;
@@ -15,19 +15,19 @@ use crate::report::{Bar, Row};
 use crate::scratch::Scratch;
 use crate::trace::{Next, Session};
 
-/// Enough that what a file begins with does not count.
+/// Enough messages to make the headers of files negligible.
 const MESSAGES: u32 = 20_000;
-/// perf reads its own file slowly.
+/// The longest time for perf, which reads its own file slowly.
 const LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, PartialEq)]
-enum File {
+enum RecordedFile {
     Ours,
     Perfs,
 }
 
 pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
-    use File::{Ours, Perfs};
+    use RecordedFile::{Ours, Perfs};
     let processor = processor::quietest();
     let rounds = if context.is_quick { 1 } else { 6 };
     let samples = interleave("bytes on disk", rounds, &[Ours, Perfs], context.progress, |file| match file {
@@ -56,6 +56,7 @@ fn ours(processor: usize) -> Result<f64, Reason> {
     let mut events = 0u64;
     recorded.each(|next| {
         if let Next::Event(seen) = next {
+            // SCHEDIN and SCHEDOUT of a switch count as one event, as perf's sched_switch does.
             events += u64::from(matches!(seen.name(), "SCHEDIN" | "TRY_TO_WAKEUP"));
         }
     });

@@ -1,4 +1,5 @@
-//! Recording a million events a second on all processors: whether anything is lost, and what the flush threads take.
+//! Records a million events a second on all processors: whether events are lost, and how much time the flush threads
+//! take.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -12,20 +13,20 @@ use crate::reason::Reason;
 use crate::report::{Bar, Row};
 use crate::traffic::system_calls;
 
-/// Of all processors together.
+/// The rate of all processors together.
 const EVENTS_A_SECOND: u64 = 1_000_000;
-/// Each member makes its part of a thousandth of a second's events, then sleeps.
+/// In each portion of time, a member makes its part of the events of a millisecond. In between it sleeps.
 const PORTION_NS: u64 = 1_000_000;
-/// Repetitions, and their length; then those of a quick run.
+/// The number of repetitions and the length of each; then the same for a quick run.
 const ROUNDS: [(usize, Duration); 2] = [(9, Duration::from_secs(2)), (6, Duration::from_millis(200))];
-/// Below this part of the rate the machine was too busy with other things to say anything.
+/// The least part of the rate. Below it the machine was too busy with other work for a verdict.
 const LEAST: f64 = 0.9;
-/// A member's shared word: system calls in a portion.
+/// The place of a member's shared word with the number of system calls in a portion.
 const CALLS: usize = 0;
 
-/// What one repetition found.
+/// The results of one repetition.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Found {
+struct SustainedResult {
     flush_percent: f64,
     lost: f64,
     rate: f64,
@@ -40,8 +41,9 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
         found.push(of);
         Ok(of.flush_percent)
     });
-    // The first round does not count.
-    let of = |part: fn(&Found) -> f64| shares.of(()).map(|_| found.iter().skip(1).map(part).collect());
+    // `interleave` does not count the first round either.
+    let of =
+        |part: fn(&SustainedResult) -> f64| shares.of(()).map(|_| found.iter().skip(1).map(part).collect());
     vec![
         Row::new("record: flush threads at a million events a second", "percent", shares.of(()))
             .bar(Bar::Below(6.0))
@@ -54,7 +56,7 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
     ]
 }
 
-fn measure(generated: &mut Generated, time: Duration) -> Result<Found, Reason> {
+fn measure(generated: &mut Generated, time: Duration) -> Result<SustainedResult, Reason> {
     let places: Vec<_> = processor::allowed().into_iter().map(Some).collect();
     let calls = EVENTS_A_SECOND * PORTION_NS / 1_000_000_000 / places.len() as u64;
     let crew = Crew::start(&places, 1, call)?;
@@ -70,7 +72,7 @@ fn measure(generated: &mut Generated, time: Duration) -> Result<Found, Reason> {
     })?;
     let (after, passed) = (generated.totals()?, begin.elapsed());
     let records = (after.records - before.records) as f64;
-    let found = Found {
+    let found = SustainedResult {
         flush_percent: 100.0 * (after.flush_ns - before.flush_ns) as f64 / passed.as_nanos() as f64,
         lost: (after.lost - before.lost) as f64,
         rate: records / passed.as_secs_f64(),
@@ -81,17 +83,19 @@ fn measure(generated: &mut Generated, time: Duration) -> Result<Found, Reason> {
     Ok(found)
 }
 
-/// So many calls a portion, and as many more as are late.
+/// Makes the system calls of each portion, and of all portions that are late.
 fn call(desk: &Desk<'_>) {
     let calls = desk.words()[CALLS].load(Ordering::Acquire);
     let begin = now_ns();
     let mut portions = 0u64;
     while !desk.is_over() {
+        // Wrapping operations cannot panic: a member of a crew must not.
         let due = now_ns().wrapping_sub(begin) / PORTION_NS;
         while portions < due && !desk.is_over() {
             system_calls(calls);
             portions = portions.wrapping_add(1);
         }
+        // Half a portion, so that a late wake-up delays the next portion by less than its length.
         sleep_ns(PORTION_NS / 2);
     }
 }

@@ -1,5 +1,5 @@
-//! The kernel's own tracer, ftrace, in an instance of its own: other users' tracing is not touched,
-//! and with the instance all that was set goes away.
+//! The kernel's own tracer, ftrace, in an instance of its own. The tracing of other users is not touched, and all
+//! settings disappear with the instance.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,18 +10,18 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 
 use crate::reason::Reason;
 
-/// The tracing file system. It is mounted for this process alone and at no place in the tree, so
-/// the mount ends with its descriptor.
+/// The tracing file system. It is mounted for this process alone, and at no place in the directory tree. So the mount
+/// ends with its descriptor.
 pub struct Tracefs {
     root: OwnedFd,
 }
 
 impl Tracefs {
-    /// Opens it.
+    /// Mounts the file system and opens its root.
     ///
     /// # Errors
     ///
-    /// If the kernel has none or this process may not.
+    /// If the kernel has no tracing file system, or this process may not mount it.
     pub fn open() -> Result<Tracefs, Reason> {
         let open = || -> io::Result<OwnedFd> {
             let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
@@ -32,7 +32,7 @@ impl Tracefs {
         Ok(Tracefs { root })
     }
 
-    /// The number of a tracepoint, `group/name`, as perf wants it.
+    /// The id of a tracepoint, `group/name`, as perf uses it.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ impl Tracefs {
         Ok(openat(&self.root, path, flags | OFlags::CLOEXEC, Mode::empty())?.into())
     }
 
-    /// Names of all instances, anybody's.
+    /// The names of all instances, including those of other users.
     #[cfg(test)]
     pub fn instances(&self) -> Vec<String> {
         self.list().unwrap_or_default()
@@ -60,28 +60,32 @@ impl Tracefs {
         Ok(entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
     }
 
-    /// Removes what runs of this program that were killed have left.
+    /// Removes the instances of earlier runs of this program that were killed.
     fn remove_stale(&self) {
-        let owner = |name: &str| name.strip_prefix(PREFIX)?.parse::<u32>().ok();
         for name in self.list().unwrap_or_default() {
             if owner(&name).is_some_and(has_ended) {
-                // Somebody may read from it yet; the next run tries again.
+                // A process may still read from the instance. Then the next run tries again.
                 let _ = unlinkat(&self.root, format!("instances/{name}"), AtFlags::REMOVEDIR);
             }
         }
     }
 }
 
-/// Whether a process is gone, or a zombie that perhaps nobody ever waits for.
+/// The process that made the instance, if it was this program.
+fn owner(instance: &str) -> Option<u32> {
+    instance.strip_prefix(PREFIX)?.parse().ok()
+}
+
+/// Whether a process has ended. A zombie counts as ended, because perhaps no process ever waits for it.
 fn has_ended(pid: u32) -> bool {
-    // Its name need be no text.
+    // The line contains the process's name, which may be no valid text. Its state follows the last parenthesis.
     let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
     String::from_utf8_lossy(&stat).rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
 const PREFIX: &str = "mete-study-";
 
-/// Tracepoints that are recorded as long as this lives.
+/// An instance that records its tracepoints as long as this lives.
 pub struct Instance<'a> {
     tracefs: &'a Tracefs,
     name: String,
@@ -92,12 +96,13 @@ impl<'a> Instance<'a> {
     ///
     /// # Errors
     ///
-    /// If the kernel refuses; nothing is left then.
+    /// If the kernel refuses. Then nothing stays switched on.
     pub fn recording(tracefs: &'a Tracefs, tracepoints: &[&str]) -> Result<Instance<'a>, Reason> {
         tracefs.remove_stale();
         let name = format!("{PREFIX}{}", std::process::id());
         mkdirat(&tracefs.root, format!("instances/{name}"), Mode::RWXU)
             .map_err(Reason::while_trying("make an ftrace instance"))?;
+        // Made before the tracepoints are switched on, so that a failure below removes the instance.
         let instance = Instance { tracefs, name };
         tracepoints.iter().try_for_each(|tracepoint| instance.set(tracepoint, true))?;
         Ok(instance)
@@ -110,11 +115,11 @@ impl<'a> Instance<'a> {
             .map_err(Reason::while_trying(format!("switch {tracepoint} for ftrace")))
     }
 
-    /// The raw events of a processor, to be read away.
+    /// The file with the raw events of a processor.
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The error of the file system.
     pub fn raw_pipe(&self, processor: usize) -> io::Result<File> {
         let path = format!("per_cpu/cpu{processor}/trace_pipe_raw");
         self.file(&path, OFlags::RDONLY | OFlags::NONBLOCK)
@@ -128,8 +133,8 @@ impl<'a> Instance<'a> {
 impl Drop for Instance<'_> {
     fn drop(&mut self) {
         let path = format!("instances/{}", self.name);
-        // Removing an instance switches its events off. Refused while a reader has a file open, so
-        // readers must end before; what fails is removed by the next run.
+        // Removing an instance switches its events off. The kernel refuses this while a reader has a file open, so
+        // readers must end before. An instance that stays is removed by the next run.
         let _ = unlinkat(&self.tracefs.root, path, AtFlags::REMOVEDIR);
     }
 }

@@ -11,23 +11,23 @@ use crate::reason::Reason;
 use crate::statistics::median;
 use crate::user::loops::{keep, timed};
 
-/// The largest share of a client here; the others' are random below it.
+/// The largest share of a client here. Shares are random up to it.
 const LARGEST_SHARE: u32 = 100;
 
-/// What a piece of a sample should take, and how many pieces there are, of which the median counts: most
-/// of them are undisturbed.
+/// The duration that a piece of a sample should have, and the number of pieces. Their median counts, because most
+/// pieces are undisturbed.
 const PIECE_NS: f64 = 500_000.0;
 const PIECES: usize = 9;
 
-/// How long decisions are made before the first one counts, within these limits: a policy whose clients
+/// How long decisions are made before the first one counts, for each client and within limits. A policy whose clients
 /// have all just arrived is in a state to which it does not return.
 const WARM_UP_A_CLIENT: Duration = Duration::from_micros(30);
 const WARM_UP: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(300));
 
-/// Makes so many decisions.
+/// Makes the given number of decisions.
 type Decide = Box<dyn FnMut(u64)>;
 
-/// What makes decisions, and how many of them are a piece.
+/// A maker of decisions, and the number of decisions in a piece.
 pub(crate) struct Subject {
     decide: Decide,
     times: u64,
@@ -40,7 +40,7 @@ impl Subject {
         Subject { decide: Box::new(decide), times: 0, warm_up }
     }
 
-    /// Nanoseconds a decision.
+    /// Nanoseconds for a decision.
     pub(crate) fn sample(&mut self) -> Result<f64, Reason> {
         if self.times == 0 {
             self.times = self.warm_up();
@@ -49,7 +49,8 @@ impl Subject {
         median(&pieces).ok_or_else(|| Reason::new("no piece was measured"))
     }
 
-    /// Makes decisions for some time; the answer is how many take as long as a piece should.
+    /// Makes decisions for the time of the warm-up. Returns the number of decisions that takes as long as a piece
+    /// should.
     fn warm_up(&mut self) -> u64 {
         let begin = Instant::now();
         let mut times = 1;
@@ -58,6 +59,7 @@ impl Subject {
             if begin.elapsed() >= self.warm_up {
                 return ((times as f64 * PIECE_NS / ns) as u64).max(1);
             }
+            // Calls get longer up to the length of a piece, so that the last one gives a good estimate.
             if ns < PIECE_NS {
                 times *= 2;
             }
@@ -65,23 +67,25 @@ impl Subject {
     }
 }
 
-/// A policy whose clients, all with random shares, are ready; each decision is picked, runs its slice, and is
-/// charged. The loop is compiled with the policy in it where `P` is a type of its own.
+/// A policy whose clients have random shares and are all ready. For each decision, the policy picks a client, the
+/// client runs its slice, and the policy charges it. Where `P` is a concrete policy, the compiler makes a loop for
+/// this policy alone.
 pub(crate) fn ready<P: Policy + 'static>(clients: u32, make: impl FnOnce(&Setup) -> P) -> Subject {
     let mut policy = make(&Setup::for_clients(clients));
     for (client, share) in shares(clients) {
         policy.add(client, 0, share, 0);
-        // Nobody runs yet who could give way.
+        // No client runs yet that could be preempted.
         let _ = policy.wake(client, 0);
     }
     let mut now = 0;
     Subject::new(clients, move |times| now = decide(&mut policy, now, times))
 }
 
-/// Random shares by client, the same at each call.
+/// Clients with random shares, the same ones at each call.
 pub(crate) fn shares(clients: u32) -> impl Iterator<Item = (ClientId, Share)> {
     let mut random = Stream::new(1, "shares");
     (0..clients).map(move |client| {
+        // Never zero, and at most the limit, so that the fallback below is not reached.
         let share = 1 + random.below(LARGEST_SHARE.into()) as u32;
         (client, Share::new(share).unwrap_or(Share::ONE))
     })
@@ -95,8 +99,9 @@ fn decide<P: Policy>(policy: &mut P, mut now: Nanoseconds, times: u64) -> Nanose
         keep(client.into());
         let end = now + slice_ns;
         if let Some(tick_ns) = tick_ns {
+            // The ticks after `now` up to `end`. A tick at `now` belonged to the slice before.
             for tick in now / tick_ns + 1..=end / tick_ns {
-                // The slice is run to its end, whatever the policy thinks of it.
+                // The client runs its slice to the end, even if the policy asks for preemption.
                 let _ = policy.tick(0, tick * tick_ns);
             }
         }
@@ -106,10 +111,10 @@ fn decide<P: Policy>(policy: &mut P, mut now: Nanoseconds, times: u64) -> Nanose
     now
 }
 
-/// Picks the first client for ever: what the loop itself costs.
-pub(crate) struct Nobody;
+/// Always picks the first client. This shows what the loop itself costs.
+pub(crate) struct FirstClient;
 
-impl Policy for Nobody {
+impl Policy for FirstClient {
     fn name(&self) -> &'static str {
         "none"
     }

@@ -1,4 +1,4 @@
-//! What a sorted queue costs at least: the standard library's binary heap, popped and pushed.
+//! The least cost of a sorted queue: pops and pushes of the standard library's binary heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use super::drive::{Subject, shares};
 use crate::user::loops::keep;
 
-/// A heap of so many clients by virtual time: the least is popped and pushed again, later by what its
-/// share says.
+/// A heap of clients by virtual time. Each decision pops the client with the least time and pushes it again, later by
+/// a step that its share determines.
 pub(super) fn bare(clients: u32) -> Subject {
     const QUANTUM: u64 = 1 << 20;
     let steps: Vec<u64> = shares(clients).map(|(_, share)| QUANTUM / u64::from(share.get())).collect();
@@ -20,6 +20,7 @@ fn pop_and_push(heap: &mut BinaryHeap<Reverse<(u64, u32)>>, steps: &[u64], times
     for _ in 0..times {
         let Some(Reverse((time, client))) = heap.pop() else { return };
         keep(client.into());
+        // The heap has the clients of `steps`, so the place exists.
         heap.push(Reverse((time + steps[client as usize], client)));
     }
 }

@@ -1,4 +1,4 @@
-//! The simulated machine: with nothing on it but clients that compute, and as the TAVS paper's host.
+//! The simulated machine: with only clients that compute, and as the host of the TAVS paper.
 
 use mete_policy::{ClientId, Nanoseconds, Policy, Setup};
 use mete_sim::{Context, Hardware, Host, Model, Reaction, Scenario, Stalled, Step};
@@ -6,7 +6,7 @@ use mete_sim::{Context, Hardware, Host, Model, Reaction, Scenario, Stalled, Step
 use super::drive::shares;
 use crate::reason::Reason;
 
-/// Every client computes for ever.
+/// Every client computes forever.
 struct Hogs;
 
 impl Model for Hogs {
@@ -26,8 +26,8 @@ impl Model for Hogs {
     fn event(&mut self, (): (), _context: &mut Context<'_, Self>) {}
 }
 
-/// A machine of one processor that goes on by so many quanta each time; the answer is how many decisions
-/// it has made by then.
+/// A machine of one processor. Each call runs it for another number of quanta, and returns how many decisions it has
+/// made so far.
 pub(super) fn hogs<P: Policy + 'static>(
     clients: u32,
     make: impl FnOnce(&Setup) -> P,
@@ -39,14 +39,15 @@ pub(super) fn hogs<P: Policy + 'static>(
     }
     let mut quanta = 0;
     move |more| {
+        // The host runs until an instant, not for a time, so the instants are added up.
         quanta += more;
         host.run_until(quanta * setup.quantum_ns)?;
         Ok(host.decisions())
     }
 }
 
-/// The shipped scenario of seven domains, a network and a driver, under TAVS; it goes on by so much simulated
-/// time each time.
+/// The shipped scenario of seven domains, a network and a driver, under TAVS. Each call runs it for another span of
+/// simulated time.
 pub(super) fn tavs() -> Result<impl FnMut(Nanoseconds) -> Result<(), Stalled>, Reason> {
     let scenario = Scenario::load("tavs-host", &[]).map_err(Reason::from_error)?;
     let policy = scenario.policy("credit-tavs", scenario.seed);

@@ -1,4 +1,4 @@
-//! What decisions of the policies cost, and how fast simulations are (VTRR-4, VTRR-5).
+//! What decisions of the policies cost, and how fast simulations run (VTRR-4, VTRR-5).
 
 pub(crate) mod drive;
 mod heap;
@@ -6,7 +6,7 @@ mod host;
 
 use std::time::Instant;
 
-use drive::{Nobody, Subject, ready};
+use drive::{FirstClient, Subject, ready};
 use mete_policy::{Eevdf, Vtrr, Wfq};
 
 use crate::context::Context;
@@ -16,9 +16,9 @@ use crate::reason::Reason;
 use crate::report::{Bar, Row};
 use crate::study::simulated_decisions_a_second;
 
-/// Where the sorted queues are compared with a bare one.
+/// The number of clients with which the sorted queues are compared with a bare heap.
 const SORTED: u32 = 10_000;
-/// Clients of the usual decision.
+/// The usual number of clients.
 const USUAL: u32 = 100;
 /// Quanta of one sample of the simulated machine.
 const QUANTA: u64 = 100_000;
@@ -48,7 +48,7 @@ const COSTS: [Cost; 8] = [
 impl Cost {
     fn begin(self) -> Subject {
         match self {
-            Cost::Nothing => ready(1, |_| Nobody),
+            Cost::Nothing => ready(1, |_| FirstClient),
             Cost::Vtrr(clients) => ready(clients, Vtrr::new),
             Cost::BareHeap => heap::bare(SORTED),
             Cost::Wfq => ready(SORTED, Wfq::new),
@@ -70,6 +70,7 @@ fn decisions(context: &mut Context<'_>) -> Vec<Row> {
     let mut started: Vec<(Cost, Subject)> = Vec::new();
     let rounds = context.rounds(60);
     let samples = interleave("policy", rounds, &COSTS, context.progress, |cost| {
+        // A subject is made when it is first measured: a million clients take a while.
         match started.iter_mut().find(|(known, _)| *known == cost) {
             Some((_, subject)) => subject.sample(),
             None => {
@@ -111,6 +112,7 @@ fn machine(context: &mut Context<'_>) -> Row {
     let mut run = host::hogs(USUAL, Vtrr::new);
     let rounds = context.rounds(60);
     let samples = interleave("simulated machine", rounds, &[()], context.progress, |()| {
+        // Going on by no time only asks for the count of decisions so far.
         let before = run(0).map_err(Reason::from_error)?;
         let begin = Instant::now();
         let after = run(QUANTA).map_err(Reason::from_error)?;

@@ -10,20 +10,20 @@ use super::{
 use crate::progress::Progress;
 use crate::reason::Reason;
 
-/// A study that can be asked for by name.
+/// A study with the name by which `mete study` runs it.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// What `mete study` takes, and its folder under `studies/`.
+    /// The argument of `mete study`, and the name of the study's folder under `studies/`.
     pub name: &'static str,
-    /// What it shows, in one line.
+    /// What the study shows, in one line.
     pub shows: &'static str,
-    /// Measures or simulates it.
+    /// Measures or simulates the study.
     pub run: fn(StudyOptions, &mut dyn Progress) -> Study,
-    /// Says the same of a trace that was recorded before, if it can.
+    /// Runs the study on a trace that was recorded before. `None` if it cannot.
     pub of_trace: Option<OfTrace>,
 }
 
-/// A study of somebody's trace, which lies in this directory.
+/// A study of the trace in this directory.
 pub type OfTrace = fn(&Path) -> Result<Study, Reason>;
 
 /// Every study, in the order of the documentation.

@@ -17,7 +17,7 @@ use crate::user::loops::ROW;
 use crate::user::scheduler::{Logging, Scheduler};
 use crate::user::timed;
 
-/// Round trips of one piece, and pieces of one repetition, of which the median counts.
+/// Round trips of one piece; then the pieces of one repetition, whose median counts.
 const TRIPS: u64 = 100;
 const PIECES: usize = 9;
 /// The thesis' log file for these measurements: 512 bytes, 16 rows of five entries.
@@ -26,13 +26,13 @@ const ROWS: u32 = 16;
 /// The thesis' configurations, and one of ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Setting {
-    /// No probe in the code, no program attached.
+    /// There is no probe in the code, and no program is attached.
     Native,
-    /// A probe that is off; a program that is not attached.
+    /// The probe in the code is off; or the program is loaded, but not attached.
     Disabled,
-    /// On, but the pair is routed to no file.
+    /// Logging is on, but the pair of domain and event is routed to no file.
     RoutedNowhere,
-    /// On, with so many entries.
+    /// Logging is on, with this number of entries.
     On(Logging),
 }
 
@@ -60,7 +60,7 @@ impl Setting {
     }
 }
 
-/// Who logs.
+/// What logs the message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Source {
     /// A probe in the program, around the system calls that pass the message.
@@ -90,12 +90,12 @@ pub(super) fn partner_name(partner: Partner) -> &'static str {
 pub(super) const PARTNERS: [Partner; 2] = [Partner::OtherAddressSpace, Partner::SameAddressSpace];
 
 /// One line of the thesis' figure 5.2: medians in nanoseconds a message, by [`Setting::ALL`].
-pub(super) struct Line {
+pub(super) struct CostLine {
     pub source: Source,
     pub partner: Partner,
-    /// Of [`Setting::Native`] all of it, of the others what they add.
+    /// The whole time for [`Setting::Native`]; for the others the time that they add.
     pub ns: Vec<Option<f64>>,
-    /// Which of the whole times are noisy, of what they add both.
+    /// Whether the times are noisy. An added time is noisy if one of the two times behind it is.
     pub is_noisy: Vec<bool>,
 }
 
@@ -121,13 +121,14 @@ fn table_line(
     partner: Partner,
     options: StudyOptions,
     progress: &mut dyn Progress,
-) -> Line {
+) -> CostLine {
     let source = stage.source;
     let name = format!("{}, {}", source.name(), partner_name(partner));
     let samples = match Pair::new(partner) {
         Ok(mut pair) => {
             let rounds = if options.is_quick { 7 } else { 60 };
             interleave(&name, rounds, &Setting::ALL, progress, |setting| {
+                // Held while messages are timed: dropping it detaches the program.
                 let _on = stage.set(setting)?;
                 ns_a_message(&mut pair.echo, source, setting)
             })
@@ -135,14 +136,16 @@ fn table_line(
         Err(reason) => interleave(&name, 0, &Setting::ALL, progress, |_| Err(reason.clone())),
     };
     report.rows.extend(line_rows(&name, &samples));
-    let net = |setting| match setting {
-        Setting::Native => samples.of(setting),
-        other => samples.net(other, Setting::Native),
-    };
-    let ns = Setting::ALL.iter().map(|&setting| net(setting).ok().and_then(|ns| median(&ns))).collect();
+    let ns = Setting::ALL.iter().map(|&setting| {
+        let costs = match setting {
+            Setting::Native => samples.of(setting),
+            other => samples.net(other, Setting::Native),
+        };
+        costs.ok().and_then(|ns| median(&ns))
+    });
     let noise = |setting| samples.of(setting).is_ok_and(|samples| is_noisy(&samples));
     let is_noisy = Setting::ALL.iter().map(|&setting| noise(setting) || noise(Setting::Native)).collect();
-    Line { source, partner, ns, is_noisy }
+    CostLine { source, partner, ns: ns.collect(), is_noisy }
 }
 
 fn line_rows(name: &str, samples: &Samples<Setting>) -> Vec<Row> {
@@ -163,7 +166,7 @@ fn line_rows(name: &str, samples: &Samples<Setting>) -> Vec<Row> {
     std::iter::once(native).chain(added).collect()
 }
 
-/// What logs, as one of the settings asks; ends with the value.
+/// The logging of one setting, which ends when this is dropped.
 pub(super) enum On<'a> {
     Nothing,
     Program { _running: Running, _bench: &'a Bench },
@@ -186,7 +189,7 @@ impl Stage {
         }
     }
 
-    /// Has it log as the setting asks, until the value is dropped or set anew.
+    /// Switches logging to a setting, until the returned value is dropped or another setting is chosen.
     pub(super) fn set(&mut self, setting: Setting) -> Result<On<'_>, Reason> {
         match self.source {
             Source::Probes => {
@@ -202,6 +205,7 @@ impl Stage {
 fn set_probe(scheduler: &mut Scheduler, setting: Setting) -> Result<(), Reason> {
     match setting {
         Setting::Native | Setting::Disabled => scheduler.set(Logging::Disabled),
+        // File 0 is no file.
         Setting::RoutedNowhere => scheduler.set_file(0),
         Setting::On(logging) => scheduler.set(logging),
     }
@@ -218,12 +222,13 @@ fn attach(bench: &Bench, setting: Setting) -> Result<On<'_>, Reason> {
             debug_assert_ne!(plan.control(file), Control::OFF);
         }
     }
+    // Without a route in the plan, the program finds no file for its event: that is `RoutedNowhere`.
     (0..bench.processors()).for_each(|processor| plan.apply(bench.area(processor)));
     let running = bench.attach(BenchPoint::Switch, BenchProgram::Row)?;
     Ok(On::Program { _running: running, _bench: bench })
 }
 
-/// Two tasks on one processor that pass a message to and fro.
+/// Two tasks on one processor that send a message back and forth.
 struct Pair {
     echo: Echo,
     _batch: Batch,
@@ -238,10 +243,11 @@ impl Pair {
     }
 }
 
-/// The median of some short pieces, of which most are undisturbed. A round trip is two messages, and
-/// one row each.
+/// The median of some short pieces, most of which are undisturbed. A round trip consists of two messages, with one
+/// row each.
 pub(super) fn ns_a_message(echo: &mut Echo, source: Source, setting: Setting) -> Result<f64, Reason> {
     let is_probed = source == Source::Probes && setting != Setting::Native;
+    // Without a probe in the loop, the native path has not even the disabled instructions.
     let run = if is_probed { probed_trips } else { trips_without_probe };
     let mut piece = || {
         let mut done = Ok(());

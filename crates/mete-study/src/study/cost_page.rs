@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::cost::{Line, PARTNERS, Setting, Source, partner_name};
+use super::cost::{CostLine, PARTNERS, Setting, Source, partner_name};
 use super::missing;
 use super::processors::PerProcessor;
 use super::redraw::Medians;
@@ -12,8 +12,8 @@ use crate::traffic::Partner;
 use crate::user::scheduler::Logging;
 use mete_plot::{self as plot, Axis, short};
 
-/// The thesis' figure 5.2, in cycles of a 2.2 GHz Xeon: native, then what the others add; it has no
-/// column for what is routed nowhere.
+/// The thesis' figure 5.2, in cycles of a 2.2 GHz Xeon: the native time, then what the other settings add. It has no
+/// column for events that are routed to no file.
 const THESIS: [(Partner, [Option<f64>; 7]); 2] = [
     (
         Partner::OtherAddressSpace,
@@ -27,7 +27,7 @@ const THESIS: [(Partner, [Option<f64>; 7]); 2] = [
 
 pub(super) fn files(
     report: &Report,
-    lines: &[Line],
+    lines: &[CostLine],
     figures: &[PerProcessor],
     compared: &[Figure],
 ) -> Vec<(String, String)> {
@@ -46,12 +46,13 @@ fn figure_name(figure: &PerProcessor) -> String {
     format!("figure-5.3-{}-{}.svg", part(figure.source.name()), part(partner_name(figure.partner)))
 }
 
-fn added(lines: &[Line]) -> String {
+fn added(lines: &[CostLine]) -> String {
     let groups: Vec<_> = Setting::ALL[1..].iter().map(|setting| setting.name().to_owned()).collect();
     let series: Vec<_> = lines
         .iter()
         .map(|line| {
             let name = format!("{}, {}", line.source.name(), partner_name(line.partner));
+            // A cost that was not measured has a bar without height.
             (name, line.ns.iter().skip(1).map(|ns| ns.unwrap_or(0.0)).collect())
         })
         .collect();
@@ -65,16 +66,19 @@ fn added(lines: &[Line]) -> String {
     )
 }
 
-/// From the rows as they are kept.
+/// The plot from the rows as they are kept in the study's folder.
 pub(super) fn added_of(rows: &Medians) -> String {
-    let line = |source: Source, partner: Partner| {
-        let name =
-            |setting: &Setting| format!("{}, {}: {}", source.name(), partner_name(partner), setting.name());
-        let ns = Setting::ALL.iter().map(|setting| rows.find(&name(setting)).map(|[median, ..]| median));
-        Line { source, partner, ns: ns.collect(), is_noisy: Vec::new() }
-    };
-    let lines = Source::ALL.iter().flat_map(|&source| PARTNERS.map(|partner| line(source, partner)));
+    let lines = Source::ALL.iter().flat_map(|&source| PARTNERS.map(|partner| kept(rows, source, partner)));
     added(&lines.collect::<Vec<_>>())
+}
+
+/// A line of the table from the rows as they are kept. They do not say which times were noisy.
+fn kept(rows: &Medians, source: Source, partner: Partner) -> CostLine {
+    let ns = Setting::ALL.iter().map(|setting| {
+        let name = format!("{}, {}: {}", source.name(), partner_name(partner), setting.name());
+        rows.find(&name).map(|[median, ..]| median)
+    });
+    CostLine { source, partner, ns: ns.collect(), is_noisy: Vec::new() }
 }
 
 fn processors(figure: &PerProcessor) -> String {
@@ -89,7 +93,7 @@ fn processors(figure: &PerProcessor) -> String {
     plot::bars(&title, &Axis { label: "a message, ns".into(), is_logarithmic: false }, &groups, &series)
 }
 
-fn page(report: &Report, lines: &[Line], figures: &[PerProcessor], in_short: &[Figure]) -> String {
+fn page(report: &Report, lines: &[CostLine], figures: &[PerProcessor], in_short: &[Figure]) -> String {
     let mut page = String::from("# What a log operation costs on the path of a message\n\n");
     let _ = writeln!(page, "Taken with `mete study log-cost` on: {}.\n", report.machine.line());
     if !report.is_complete {
@@ -107,7 +111,7 @@ fn page(report: &Report, lines: &[Line], figures: &[PerProcessor], in_short: &[F
     page
 }
 
-fn table(lines: &[Line]) -> String {
+fn table(lines: &[CostLine]) -> String {
     let names = Setting::ALL.map(Setting::name).join(" | ");
     let mut text = format!("| | {names} |\n|---|");
     text.push_str(&"---:|".repeat(Setting::ALL.len()));
@@ -125,40 +129,39 @@ fn table(lines: &[Line]) -> String {
 }
 
 fn row(text: &mut String, name: &str, values: &[Option<f64>]) {
-    let cell = |value: &Option<f64>| value.map(short).unwrap_or_default();
-    let cells: Vec<_> = values.iter().map(cell).collect();
+    let cells: Vec<_> = values.iter().map(|value| value.map(short).unwrap_or_default()).collect();
     let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
 }
 
-/// The first column is what the others are parts of.
+/// Each value in percent of the first one; the first column stays empty.
 fn percents(values: &[Option<f64>]) -> Vec<Option<f64>> {
     let whole = values.first().copied().flatten();
-    let percent = |value: &Option<f64>| Some(100.0 * (*value)? / whole?);
-    std::iter::once(None).chain(values.iter().skip(1).map(percent)).collect()
+    std::iter::once(None).chain(values.iter().skip(1).map(|value| Some(100.0 * (*value)? / whole?))).collect()
 }
 
-fn value(lines: &[Line], source: Source, partner: Partner, setting: Setting) -> Option<f64> {
+fn value(lines: &[CostLine], source: Source, partner: Partner, setting: Setting) -> Option<f64> {
     let line = lines.iter().find(|line| line.source == source && line.partner == partner)?;
     line.ns.get(place(setting)?).copied().flatten()
 }
 
-/// Whether any of these times across address spaces is noisy.
-fn are_noisy(lines: &[Line], source: Source, settings: &[Setting]) -> bool {
+/// Whether one of these times across address spaces is noisy.
+fn are_noisy(lines: &[CostLine], source: Source, settings: &[Setting]) -> bool {
     let mut own =
         lines.iter().filter(|line| line.source == source && line.partner == Partner::OtherAddressSpace);
-    let is_noisy = |line: &Line, setting| {
-        place(setting).and_then(|place| line.is_noisy.get(place)).is_some_and(|&is_noisy| is_noisy)
-    };
     own.any(|line| settings.iter().any(|&setting| is_noisy(line, setting)))
+}
+
+fn is_noisy(line: &CostLine, setting: Setting) -> bool {
+    place(setting).and_then(|place| line.is_noisy.get(place)).is_some_and(|&is_noisy| is_noisy)
 }
 
 fn place(setting: Setting) -> Option<usize> {
     Setting::ALL.iter().position(|known| *known == setting)
 }
 
-/// The two statements of figure 5.2, across address spaces, rows from the kernel as in the thesis. What a
-/// disabled event costs is less than the noise: up to a fiftieth of a message counts as nothing.
-pub(super) fn compared_figures(lines: &[Line], is_complete: bool) -> Vec<Figure> {
+/// The two statements of figure 5.2, across address spaces, with rows from the kernel as in the thesis. The cost of a
+/// disabled event is less than the noise, so up to a fiftieth of a message's time counts as nothing.
+pub(super) fn compared_figures(lines: &[CostLine], is_complete: bool) -> Vec<Figure> {
     const OFF: (&str, &str) =
         ("LOG thesis, figure 5.2, disabled", "an event that is off costs 2 and -1 cycles");
     const STAMP: (&str, &str) =
@@ -198,7 +201,7 @@ fn said(value: Option<f64>) -> String {
     value.map_or_else(|| "(not measured)".to_owned(), |ns| format!("{} ns", short(ns)))
 }
 
-fn ours(lines: &[Line]) -> String {
+fn ours(lines: &[CostLine]) -> String {
     let of = |source, setting| said(value(lines, source, Partner::OtherAddressSpace, setting));
     let five = Setting::On(Logging::Five);
     format!(
@@ -217,7 +220,7 @@ fn ours(lines: &[Line]) -> String {
     )
 }
 
-fn compared(lines: &[Line], figures: &[PerProcessor]) -> String {
+fn compared(lines: &[CostLine], figures: &[PerProcessor]) -> String {
     let five = Setting::On(Logging::Five);
     let share = |source| {
         let (row, native) = (
@@ -247,8 +250,8 @@ fn compared(lines: &[Line], figures: &[PerProcessor]) -> String {
     )
 }
 
-/// Figure 5.3 in a sentence: what five entries add on each processor, all of them busy.
-fn scaling(lines: &[Line], figures: &[PerProcessor]) -> String {
+/// Figure 5.3 in a sentence: what five entries add on each processor while all processors are busy.
+fn scaling(lines: &[CostLine], figures: &[PerProcessor]) -> String {
     let Some(figure) = figures.first() else { return String::new() };
     let of = |wanted| figure.ns.iter().find(|(setting, _)| *setting == wanted).map(|(_, ns)| ns);
     let five = Setting::On(Logging::Five);

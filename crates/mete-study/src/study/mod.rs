@@ -1,6 +1,6 @@
-//! The papers' figures, measured again (LOG-17, VTRR-4 to VTRR-6, TAVS-8, KLOG-9). Each study is one function that measures
-//! and one folder of results: data as CSV, plots as SVG, and a page that compares with the paper. What a
-//! paper says and what came out here stands side by side in [`Study::figures`].
+//! The papers' figures, measured again (LOG-17, VTRR-4 to VTRR-6, TAVS-8, KLOG-9). Each study is one function that
+//! measures, and one folder of results: data as CSV, plots as SVG, and a page that compares them with the paper.
+//! [`Study::figures`] has the paper's statements beside the results.
 
 mod catalog;
 mod cost;
@@ -36,36 +36,36 @@ pub(crate) use vtrr_error::simulated_decisions_a_second;
 /// How thoroughly a study measures.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StudyOptions {
-    /// A fraction of the repetitions: enough to see that it works.
+    /// Makes only a fraction of the repetitions, which is enough to see that the study works.
     pub is_quick: bool,
 }
 
-/// What a study found.
+/// The results of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Study {
-    /// The folder under `studies/` that it belongs in.
+    /// The study's folder under `studies/`.
     pub folder: &'static str,
     /// The results in rows.
     pub report: Report,
-    /// What the paper says, and what was found.
+    /// The statements of the paper, each with the result here.
     pub figures: Vec<Figure>,
     /// Plots, further data and the page, by file name.
     pub files: Vec<(String, String)>,
 }
 
 impl Study {
-    /// All that belongs into its folder, by file name: the rows, and [`Study::files`].
+    /// All files of the study's folder, by name: the rows, and [`Study::files`].
     #[must_use]
     pub fn contents(&self) -> Vec<(String, String)> {
         let rows = (format!("{}.csv", self.folder), self.report.csv());
         std::iter::once(rows).chain(self.files.iter().cloned()).collect()
     }
 
-    /// Writes everything to `studies/FOLDER`, making the directory if need be.
+    /// Writes all files to `studies/FOLDER`. Creates the directory if it does not exist.
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The error of the file system.
     pub fn write_to(&self, studies: &Path) -> io::Result<()> {
         let directory = studies.join(self.folder);
         fs::create_dir_all(&directory)?;
@@ -73,7 +73,7 @@ impl Study {
     }
 }
 
-/// Why a figure has no result: what cannot be measured here has a row that says so.
+/// Why a figure has no result. A measurement that was not possible here has a row that says why.
 fn missing(is_complete: bool) -> &'static str {
     if is_complete {
         "not measured on this machine: see the rows' notes"
@@ -94,9 +94,8 @@ pub fn log_readers(options: StudyOptions, progress: &mut dyn Progress) -> Study 
     readers::study(options, progress)
 }
 
-/// How far VTRR, WRR and WFQ are from perfect fairness, over the number of clients and the sum of shares,
-/// and the other policies at some points (VTRR paper, §5.1). Takes about two minutes; stops when
-/// `progress` says so.
+/// How far VTRR, WRR and WFQ are from perfect fairness, over the number of clients and the sum of shares; the same
+/// for the other policies at some points (VTRR paper, §5.1). Takes about two minutes; stops when `progress` says so.
 pub fn vtrr_error(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     vtrr_error::study(options, progress)
 }
@@ -107,18 +106,18 @@ pub fn vtrr_cost(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     vtrr_cost::study(options, progress)
 }
 
-/// Who ran when under Linux 2.2's scheduler, WFQ and VTRR (VTRR paper, §5.3). Takes a moment.
+/// Which client ran when under Linux 2.2's scheduler, WFQ and VTRR (VTRR paper, §5.3). Takes a moment.
 pub fn vtrr_micro(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     vtrr_micro::study(options, progress)
 }
 
-/// What audio encoders and virtual machines get done under Linux 2.2's scheduler, WFQ and VTRR, on the
+/// How much work audio encoders and virtual machines do under Linux 2.2's scheduler, WFQ and VTRR, on the
 /// simulated machine (VTRR paper, §5.4). Takes a moment.
 pub fn vtrr_workloads(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     vtrr_workloads::study(options, progress)
 }
 
-/// How fast a server answers that shares its domain with something that computes, with and without TAVS
+/// How fast a server answers that shares its domain with a task that computes, with and without TAVS
 /// (TAVS paper, figures 1 and 10, table 1). Takes some seconds; stops when `progress` says so.
 pub fn tavs_response(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     tavs::response(options, progress)
@@ -136,26 +135,26 @@ pub fn tavs_keep(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     tavs::keep(options, progress)
 }
 
-/// What a mixed domain gains, and others lose, by how much of its time it may spend boosted (TAVS paper,
-/// figures 11 and 20). Takes some seconds; stops when `progress` says so.
+/// What a mixed domain gains, and other domains lose, for each limit of the time that it may spend boosted (TAVS
+/// paper, figures 11 and 20). Takes some seconds; stops when `progress` says so.
 pub fn tavs_ratio(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     tavs::ratio(options, progress)
 }
 
-/// How many boosts go to whom they are for, by inspection window and by the width of portmap counters (TAVS
+/// How many boosts serve the task that they are for, by inspection window and by the width of portmap counters (TAVS
 /// paper, figures 12 and 13). Takes some seconds; stops when `progress` says so.
 pub fn tavs_correlation(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     tavs::correlation(options, progress)
 }
 
-/// What it costs guests that their tasks and ports are tracked (TAVS paper, §5.5). Takes some seconds; stops
+/// What the tracking of tasks and ports costs guests (TAVS paper, §5.5). Takes some seconds; stops
 /// when `progress` says so.
 pub fn tavs_overhead(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     tavs::overhead(options, progress)
 }
 
-/// What programs like those of a desktop gain, what is believed of them, and what they gain by inheritance
-/// (TAVS paper, figures 16 to 19). Takes some seconds; stops when `progress` says so.
+/// What programs like those of a desktop gain, the degrees of belief in them, and what they gain by inheritance (TAVS
+/// paper, figures 16 to 19). Takes some seconds; stops when `progress` says so.
 pub fn tavs_belief(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     tavs::belief(options, progress)
 }

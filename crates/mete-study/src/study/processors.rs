@@ -13,7 +13,7 @@ use crate::report::{Report, Row};
 use crate::statistics::median;
 use crate::traffic::{Echo, Partner};
 
-/// One of the figure's plots: nanoseconds a message, by setting and processor.
+/// One of the figure's plots: nanoseconds for a message, by setting and processor.
 pub(super) struct PerProcessor {
     pub source: Source,
     pub partner: Partner,
@@ -21,10 +21,10 @@ pub(super) struct PerProcessor {
     pub ns: Vec<(Setting, Vec<f64>)>,
 }
 
-/// Samples of one setting, by processor.
+/// The samples of one setting, by processor.
 type Samples = Vec<Vec<f64>>;
 
-/// Measures one plot and reports its rows; `None` if not even the native path could be measured.
+/// Measures one plot and reports its rows. The answer is `None` if not even the native path could be measured.
 pub(super) fn measure(
     report: &mut Report,
     stage: &mut Stage,
@@ -43,12 +43,15 @@ pub(super) fn measure(
         note(&mut all, setting, &costs);
         Ok(costs.iter().sum::<f64>() / costs.len() as f64)
     });
+    // All other settings are compared with the native path.
     means.of(Setting::Native).ok()?;
     for (setting, samples) in &mut all {
         report.rows.extend(rows(&name, *setting, &processors, samples));
     }
-    let middle = |samples: &Samples| samples.iter().filter_map(|samples| median(samples)).collect();
-    let ns = all.iter().map(|(setting, samples)| (*setting, middle(samples))).collect();
+    let ns = all
+        .iter()
+        .map(|(setting, samples)| (*setting, samples.iter().filter_map(|samples| median(samples)).collect()));
+    let ns = ns.collect();
     Some(PerProcessor { source, partner, processors, ns })
 }
 
@@ -57,40 +60,56 @@ fn note(all: &mut [(Setting, Samples)], setting: Setting, costs: &[f64]) {
     samples.zip(costs).for_each(|(samples, cost)| samples.push(*cost));
 }
 
-fn rows(name: &str, setting: Setting, processors: &[usize], samples: &mut Samples) -> Vec<Row> {
-    let row = |(processor, samples): (&usize, &mut Vec<f64>)| {
-        // The first round does not count, as with all other samples.
-        if !samples.is_empty() {
-            samples.remove(0);
-        }
-        let name = format!("{name}: {}, processor {processor}", setting.name());
-        Row::new(name, "ns", Ok(samples.clone())).note("a message, one way")
-    };
-    processors.iter().zip(samples).map(row).collect()
+/// Nanoseconds for a message of a pair on this processor, once all processors' pairs are warm.
+fn on_one(
+    processor: usize,
+    partner: Partner,
+    (source, setting): (Source, Setting),
+    barrier: &Barrier,
+) -> Result<f64, Reason> {
+    // Where the thread may not run on this processor it runs elsewhere, which shows in the numbers.
+    let _ = processor::pin(processor);
+    let _batch = Batch::begin();
+    let warm = Echo::start(partner, processor)
+        .and_then(|mut echo| ns_a_message(&mut echo, source, setting).map(|_| echo));
+    // A thread whose pair failed must come here, too: the others would wait for it forever.
+    barrier.wait();
+    ns_a_message(&mut warm?, source, setting)
 }
 
-/// Nanoseconds a message on each of the processors, all busy with pairs of their own.
+fn rows(name: &str, setting: Setting, processors: &[usize], samples: &mut Samples) -> Vec<Row> {
+    processors
+        .iter()
+        .zip(samples)
+        .map(|(processor, samples)| {
+            // The first round does not count, as for all other samples.
+            if !samples.is_empty() {
+                samples.remove(0);
+            }
+            let name = format!("{name}: {}, processor {processor}", setting.name());
+            Row::new(name, "ns", Ok(samples.clone())).note("a message, one way")
+        })
+        .collect()
+}
+
+/// Nanoseconds for a message on each of the processors, while each is busy with a pair of its own.
 fn on_all(
     processors: &[usize],
     partner: Partner,
     source: Source,
     setting: Setting,
 ) -> Result<Vec<f64>, Reason> {
-    let barrier = Barrier::new(processors.len());
-    let run = |processor| -> Result<f64, Reason> {
-        // Where it may not run there it runs elsewhere, which shows in the numbers.
-        let _ = processor::pin(processor);
-        let _batch = Batch::begin();
-        let warm = Echo::start(partner, processor)
-            .and_then(|mut echo| ns_a_message(&mut echo, source, setting).map(|_| echo));
-        // Nobody may be missed here, whatever failed.
-        barrier.wait();
-        ns_a_message(&mut warm?, source, setting)
-    };
+    let barrier = &Barrier::new(processors.len());
     thread::scope(|scope| {
-        let threads: Vec<_> =
-            processors.iter().map(|&processor| scope.spawn(move || run(processor))).collect();
-        let gone = |_| Err(Reason::new("a measuring thread ended early"));
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(gone)).collect()
+        let threads: Vec<_> = processors
+            .iter()
+            .map(|&processor| scope.spawn(move || on_one(processor, partner, (source, setting), barrier)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| {
+                thread.join().unwrap_or_else(|_| Err(Reason::new("a measuring thread ended early")))
+            })
+            .collect()
     })
 }

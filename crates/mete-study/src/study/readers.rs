@@ -1,5 +1,5 @@
-//! What it costs to read a log while it is written (thesis §5.2.2): the papers' reader, which begins
-//! again when it was disturbed, beside ours, which does not.
+//! What it costs to read a log while it is written (thesis §5.2.2): the papers' reader, which begins again when a
+//! writer has disturbed it, beside ours, which does not.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -17,26 +17,25 @@ use crate::user::loops::{self, Work};
 use crate::user::scheduler::Scheduler;
 use crate::user::writer::{Pace, Writer};
 
-/// The thesis' row: correspondent and time stamp.
+/// The row of the thesis: correspondent and time stamp.
 const ROW_BYTES: u64 = 16;
-/// Trials after which the papers' reader gives up; it would go on for ever.
+/// The number of trials after which the papers' reader gives up. Without a limit it could go on forever.
 const TRIALS: u32 = 200;
-/// Analyses of one size by one reader: the thesis' number is 100,000, which large files do not
-/// reach in the time.
+/// Analyses of one size by one reader. The thesis has 100,000, for which large files would take too long.
 const ANALYSES: usize = 20_000;
-/// How long the writer may take to write a file full.
+/// The longest time for the writer to fill a file.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// One message in the thesis' ping-pong: 480 cycles at 2.2 GHz.
+/// The time of a message in the thesis' ping-pong: 480 cycles at 2.2 GHz.
 const THESIS_PACE_NS: f64 = 218.0;
 
-/// Who reads.
+/// The readers that are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scheme {
-    /// One pass, losses counted.
+    /// Our reader: one pass, and losses are counted.
     Ours,
-    /// The papers', clearing the flags after a failure (figure 5.4).
+    /// The papers' reader, which clears the flags after a failure (figure 5.4).
     RestartClearing,
-    /// The papers', just trying again (figure 5.5).
+    /// The papers' reader, which only tries again (figure 5.5).
     Restart,
 }
 
@@ -52,41 +51,41 @@ impl Scheme {
     }
 }
 
-/// Who writes.
+/// The writers under which readers are measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Load {
-    /// Nobody: as on the reader's own processor in the thesis, whose kernel is not preempted.
-    Nobody,
-    /// One row in [`THESIS_PACE_NS`].
+    /// No writer, as on the reader's own processor in the thesis, whose kernel is not preempted.
+    NoWriter,
+    /// A writer of one row in each [`THESIS_PACE_NS`].
     ThesisPace,
-    /// As fast as a probe can.
+    /// A writer that is as fast as the probe allows.
     FullSpeed,
 }
 
 impl Load {
-    pub(super) const ALL: [Load; 3] = [Load::Nobody, Load::ThesisPace, Load::FullSpeed];
+    pub(super) const ALL: [Load; 3] = [Load::NoWriter, Load::ThesisPace, Load::FullSpeed];
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Load::Nobody => "no writer",
+            Load::NoWriter => "no writer",
             Load::ThesisPace => "writer at the thesis' pace",
             Load::FullSpeed => "writer at full speed",
         }
     }
 }
 
-/// What one reader did with one size under one load.
-pub(super) struct Point {
+/// The results of one reader with one size under one load.
+pub(super) struct ReaderResult {
     pub scheme: Scheme,
     pub load: Load,
     pub bytes: u64,
     pub trials: Vec<f64>,
     pub ns: Vec<f64>,
-    /// Analyses that gave up.
+    /// The number of analyses that gave up.
     pub starved: usize,
-    /// Rows that were handed out.
+    /// The number of rows that were handed out.
     pub read: u64,
-    /// Rows that were written, and occurrences that became none because the flags were cleared.
+    /// The number of rows that were written, and of occurrences that became no row because the flags were cleared.
     pub written: u64,
     pub unlogged: u64,
 }
@@ -105,7 +104,7 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
     Study { folder: "log-readers", report, figures, files }
 }
 
-fn rows(point: &Point) -> [Row; 2] {
+fn rows(point: &ReaderResult) -> [Row; 2] {
     let name = format!("{}, {}, {} B", point.scheme.name(), point.load.name(), point.bytes);
     let fate = format!(
         "{} analyses, {} gave up after {TRIALS} trials; {} rows written, {} read, {} occurrences without a row",
@@ -124,7 +123,7 @@ fn rows(point: &Point) -> [Row; 2] {
 fn measure(
     options: StudyOptions,
     progress: &mut dyn Progress,
-    points: &mut Vec<Point>,
+    points: &mut Vec<ReaderResult>,
 ) -> Result<(), Reason> {
     let here = processor::quietest();
     let there = processor::other_than(here);
@@ -133,8 +132,10 @@ fn measure(
     let sizes: Vec<u64> = (5..=20).map(|log2| 1 << log2).collect();
     let time = Duration::from_millis(if options.is_quick { 8 } else { 80 });
     for load in Load::ALL {
-        if load != Load::Nobody && here == there {
-            return Err(Reason::new("this machine has one processor: nobody writes while somebody reads"));
+        if load != Load::NoWriter && here == there {
+            return Err(Reason::new(
+                "this machine has one processor: no thread can write while another one reads",
+            ));
         }
         progress.begin(load.name(), sizes.len() as u64);
         for &bytes in &sizes {
@@ -150,7 +151,7 @@ fn measure(
     Ok(())
 }
 
-/// Turns of work that, with the row, take as long as a message of the thesis.
+/// The number of turns of work that, together with a row, take as long as a message of the thesis.
 fn thesis_pace() -> Pace {
     Pace::Turns(loops::calibrate(Work::Latency, THESIS_PACE_NS))
 }
@@ -162,17 +163,24 @@ struct Stage {
 }
 
 impl Stage {
-    fn point(&mut self, scheme: Scheme, load: Load, bytes: u64, time: Duration) -> Result<Point, Reason> {
+    fn point(
+        &mut self,
+        scheme: Scheme,
+        load: Load,
+        bytes: u64,
+        time: Duration,
+    ) -> Result<ReaderResult, Reason> {
         let rows = (bytes / ROW_BYTES) as u32;
         let spec = FileSpec { entries: Entries::CORRESPONDENT, stamp: Stamp::Hardware, add: false, rows };
         let (file, control) = self.scheduler.replace_files(spec)?;
         self.scheduler.set_file(file)?;
-        // Full, so that every analysis finds a whole file, as the thesis' does.
+        // The file must be full, so that every analysis finds a whole file, as in the thesis.
         fill(self.there, rows)?;
         let index = || ring::written(&self.scheduler.area(self.there).register(file).index);
+        // After filling: only rows of the measured time count.
         let before = index();
         let writer = match load {
-            Load::Nobody => None,
+            Load::NoWriter => None,
             Load::ThesisPace => Some(Writer::begin(self.there, self.pace)?),
             Load::FullSpeed => Some(Writer::begin(self.there, Pace::FullSpeed)?),
         };
@@ -183,12 +191,13 @@ impl Stage {
         Ok(point)
     }
 
-    /// Waits until every row of the file is new, so that all readers have the same to do and the
-    /// writer is known to run; false if that takes too long.
+    /// Waits until every row of the file is new. Then all readers have the same work, and the writer surely runs. The
+    /// answer is false if that takes too long.
     fn wait_for_a_file(&self, file: FileId, control: Control) -> bool {
         let register = self.scheduler.area(self.there).register(file);
         let from = ring::written(&register.index);
         let end = Instant::now() + PATIENCE;
+        // The index counts rows forever, so the difference is the number of new rows.
         while ring::written(&register.index) - from < control.rows() {
             if Instant::now() > end {
                 return false;
@@ -206,12 +215,13 @@ impl Stage {
         bytes: u64,
         (file, control): (FileId, Control),
         time: Duration,
-    ) -> Result<Point, Reason> {
+    ) -> Result<ReaderResult, Reason> {
         let mut reader = Reader::new(self, scheme, file, control);
         let (mut trials, mut ns, mut starved, mut read) = (Vec::new(), Vec::new(), 0, 0);
         let end = Instant::now() + time;
+        // Three analyses at least, also where one takes longer than the whole time.
         while trials.len() < ANALYSES && (Instant::now() < end || trials.len() < 3) {
-            if load != Load::Nobody && !self.wait_for_a_file(file, control) {
+            if load != Load::NoWriter && !self.wait_for_a_file(file, control) {
                 return Err(Reason::new("the writer does not get a processor"));
             }
             let begin = Instant::now();
@@ -222,14 +232,15 @@ impl Stage {
             read += analysis.rows;
             reader.begin_anew_if_idle(load);
         }
-        Ok(Point { scheme, load, bytes, trials, ns, starved, read, written: 0, unlogged: 0 })
+        Ok(ReaderResult { scheme, load, bytes, trials, ns, starved, read, written: 0, unlogged: 0 })
     }
 }
 
-/// Spins for up to a row's time at the thesis' pace, not for the same time twice: an analysis would
-/// else always begin just behind a row.
+/// Spins for up to the time of a row at the thesis' pace, each time for another time. Without that, an analysis would
+/// always begin just after a row.
 fn wait_a_little() {
     let ticks = mete_log::clock::ticks();
+    // A hash of the clock: uniform enough, and up to 511 ns.
     let wait_ns = (ticks ^ ticks >> 7).wrapping_mul(0x9e37_79b9) >> 8 & 511;
     let begin = Instant::now();
     while begin.elapsed().as_nanos() < u128::from(wait_ns) {
@@ -237,17 +248,19 @@ fn wait_a_little() {
     }
 }
 
-/// Writes a file full.
+/// Fills a log file with rows.
 fn fill(processor: usize, rows: u32) -> Result<(), Reason> {
-    let write = move || {
-        // Where it may not run there the file is not filled, which shows in the rows that are read.
+    std::thread::spawn(move || {
+        // Where the thread may not run on this processor, the file is not filled, which shows in the rows that are
+        // read.
         let _ = processor::pin(processor);
         loops::row(u64::from(rows));
-    };
-    std::thread::spawn(write).join().map_err(|_| Reason::new("the thread that fills the log ended early"))
+    })
+    .join()
+    .map_err(|_| Reason::new("the thread that fills the log ended early"))
 }
 
-/// What a scheduler makes of rows: how often each correspondent occurs (thesis §4.5.3).
+/// The analysis of a scheduler: it counts how often each correspondent occurs (thesis §4.5.3).
 struct Counts([u64; 256]);
 
 impl Counts {
@@ -291,6 +304,7 @@ impl<'a> Reader<'a> {
                     TRIALS,
                     || (),
                     |words| {
+                        // The correspondent is in the upper half of a row's first word.
                         counts.add((words.first().copied().unwrap_or(0) >> 32) as u16);
                     },
                 );
@@ -300,9 +314,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Where nobody writes, the same rows are read again and again.
+    /// Without a writer, the readers read the same rows again and again.
     fn begin_anew_if_idle(&mut self, load: Load) {
-        if load != Load::Nobody {
+        if load != Load::NoWriter {
             return;
         }
         match self {
@@ -312,8 +326,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl Point {
-    /// The 95th of a hundred analyses, by trials.
+impl ReaderResult {
+    /// The number of trials of the 95th of a hundred analyses, in order of trials.
     pub(super) fn trials_95(&self) -> f64 {
         let mut sorted = self.trials.clone();
         sorted.sort_by(f64::total_cmp);

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::missing;
-use super::readers::{Load, Point, Scheme};
+use super::readers::{Load, ReaderResult, Scheme};
 use crate::figure::Figure;
 use crate::report::Report;
 use mete_plot::{self as plot, Axis, Series, short};
 
-/// The size that the text speaks of: the largest at which the thesis measured its second scheme.
+/// The size that the text is about: the largest one at which the thesis measured its second scheme.
 const SPOKEN_OF: u64 = 2048;
 
-pub(super) fn files(report: &Report, points: &[Point]) -> Vec<(String, String)> {
+pub(super) fn files(report: &Report, points: &[ReaderResult]) -> Vec<(String, String)> {
     let file = |name: &str, text| (name.to_owned(), text);
     vec![
         file("README.md", page(report, points)),
@@ -24,19 +24,20 @@ pub(super) fn files(report: &Report, points: &[Point]) -> Vec<(String, String)> 
     ]
 }
 
-/// What figures 5.4 and 5.5 say, at the thesis' pace.
-pub(super) fn compared_figures(points: &[Point], is_complete: bool) -> Vec<Figure> {
+/// The statements of figures 5.4 and 5.5, for a writer at the thesis' pace.
+pub(super) fn compared_figures(points: &[ReaderResult], is_complete: bool) -> Vec<Figure> {
     const CLEARING: (&str, &str) = ("LOG thesis, figure 5.4", "clearing the flags, two trials at most");
     const RESTART: (&str, &str) =
         ("LOG thesis, figure 5.5", "without clearing, the reader starves above 2048 bytes");
     let of =
         |scheme| points.iter().filter(move |point| point.scheme == scheme && point.load == Load::ThesisPace);
-    // Of a part of the sizes, neither says where the limit is.
+    // Without all sizes, neither reader's results show where the limit is.
     if points.is_empty() || !is_complete {
         let why = missing(is_complete);
         return [CLEARING, RESTART].map(|(figure, paper)| Figure::missing(figure, paper, why)).into();
     }
-    let trials = of(Scheme::RestartClearing).map(Point::mean_trials).fold(0.0, f64::max);
+    // The worst size decides: the statement is about all of them.
+    let trials = of(Scheme::RestartClearing).map(ReaderResult::mean_trials).fold(0.0, f64::max);
     let starving = of(Scheme::Restart).filter(|point| point.starved > 0).map(|point| point.bytes).min();
     let ours =
         starving.map_or("it never starves".to_owned(), |bytes| format!("it first starves at {bytes} bytes"));
@@ -46,8 +47,8 @@ pub(super) fn compared_figures(points: &[Point], is_complete: bool) -> Vec<Figur
     ]
 }
 
-/// How many analyses needed how many trials: the thesis' distributions as data.
-fn distribution(report: &Report, points: &[Point]) -> String {
+/// The number of analyses for each number of trials: the thesis' distributions as data.
+fn distribution(report: &Report, points: &[ReaderResult]) -> String {
     let mut text = format!("# {}\n# {}\n", report.title, report.machine.line());
     text.push_str("reader,load,bytes,trials,analyses\n");
     for point in points {
@@ -62,11 +63,11 @@ fn distribution(report: &Report, points: &[Point]) -> String {
 }
 
 fn series(
-    points: &[Point],
+    points: &[ReaderResult],
     name: String,
     scheme: Scheme,
     load: Load,
-    value: impl Fn(&Point) -> f64,
+    value: impl Fn(&ReaderResult) -> f64,
 ) -> Series {
     let of = points.iter().filter(|point| point.scheme == scheme && point.load == load);
     Series { name, points: of.map(|point| (point.bytes as f64, value(point))).collect() }
@@ -76,28 +77,40 @@ fn size() -> Axis {
     Axis { label: "log file, bytes".into(), is_logarithmic: true }
 }
 
-fn trials(points: &[Point], load: Load) -> String {
+fn trials(points: &[ReaderResult], load: Load) -> String {
     let all: Vec<_> = Scheme::ALL
         .into_iter()
-        .map(|scheme| series(points, scheme.name().into(), scheme, load, Point::mean_trials))
+        .map(|scheme| series(points, scheme.name().into(), scheme, load, ReaderResult::mean_trials))
         .collect();
     let axis = Axis { label: "trials an analysis, mean".into(), is_logarithmic: true };
     let title = format!("Trials of a reader, {} (thesis, figures 5.4 and 5.5)", load.name());
     plot::lines(&title, &size(), &axis, &all)
 }
 
-fn times(points: &[Point], load: Load) -> String {
+fn times(points: &[ReaderResult], load: Load) -> String {
     let mut all: Vec<_> = Scheme::ALL
         .into_iter()
-        .map(|scheme| series(points, scheme.name().into(), scheme, load, Point::median_ns))
+        .map(|scheme| series(points, scheme.name().into(), scheme, load, ReaderResult::median_ns))
         .collect();
-    all.push(series(points, "one pass, no writer".into(), Scheme::Ours, Load::Nobody, Point::median_ns));
-    all.push(series(points, "restart, no writer".into(), Scheme::Restart, Load::Nobody, Point::median_ns));
+    all.push(series(
+        points,
+        "one pass, no writer".into(),
+        Scheme::Ours,
+        Load::NoWriter,
+        ReaderResult::median_ns,
+    ));
+    all.push(series(
+        points,
+        "restart, no writer".into(),
+        Scheme::Restart,
+        Load::NoWriter,
+        ReaderResult::median_ns,
+    ));
     let axis = Axis { label: "an analysis, ns, median".into(), is_logarithmic: true };
     plot::lines(&format!("Time of an analysis, {} (thesis, figure 5.6)", load.name()), &size(), &axis, &all)
 }
 
-fn page(report: &Report, points: &[Point]) -> String {
+fn page(report: &Report, points: &[ReaderResult]) -> String {
     let mut page = String::from("# Reading a log while it is written\n\n");
     let _ = writeln!(page, "Taken with `mete study log-readers` on: {}.\n", report.machine.line());
     if !report.is_complete {
@@ -113,7 +126,7 @@ fn page(report: &Report, points: &[Point]) -> String {
     page
 }
 
-fn table(points: &[Point]) -> String {
+fn table(points: &[ReaderResult]) -> String {
     let sizes = [128, 512, 2048, 8192, 65_536, 1 << 20];
     let names = sizes.map(|bytes| format!("{bytes} B")).join(" | ");
     let mut text = format!("| mean trials (starved) | {names} |\n|---|");
@@ -132,23 +145,24 @@ fn table(points: &[Point]) -> String {
     text + "\nIn parentheses: analyses in a hundred that gave up after 200 trials.\n\n"
 }
 
-fn cell(point: &Point) -> String {
+fn cell(point: &ReaderResult) -> String {
+    // A run that was stopped can have no analysis; then the part is 0.
     let starved = 100.0 * point.starved as f64 / point.trials.len().max(1) as f64;
     let trials = short(point.mean_trials());
     if point.starved == 0 { trials } else { format!("{trials} ({})", short(starved)) }
 }
 
-fn find(points: &[Point], scheme: Scheme, load: Load, bytes: u64) -> Option<&Point> {
+fn find(points: &[ReaderResult], scheme: Scheme, load: Load, bytes: u64) -> Option<&ReaderResult> {
     points.iter().find(|point| point.scheme == scheme && point.load == load && point.bytes == bytes)
 }
 
-fn said(points: &[Point], scheme: Scheme, load: Load, value: impl Fn(&Point) -> f64) -> String {
+fn said(points: &[ReaderResult], scheme: Scheme, load: Load, value: impl Fn(&ReaderResult) -> f64) -> String {
     find(points, scheme, load, SPOKEN_OF).map_or_else(|| "(not measured)".into(), |point| short(value(point)))
 }
 
-fn ours(points: &[Point]) -> String {
-    let full = |scheme| said(points, scheme, Load::FullSpeed, Point::mean_trials);
-    let sum = |value: fn(&Point) -> u64| {
+fn ours(points: &[ReaderResult]) -> String {
+    let full = |scheme| said(points, scheme, Load::FullSpeed, ReaderResult::mean_trials);
+    let sum = |value: fn(&ReaderResult) -> u64| {
         let clearing = points.iter().filter(|point| point.scheme == Scheme::RestartClearing);
         clearing.map(value).sum::<u64>()
     };
@@ -166,14 +180,14 @@ fn ours(points: &[Point]) -> String {
         one = full(Scheme::Ours),
         clearing = full(Scheme::RestartClearing),
         restart = full(Scheme::Restart),
-        late = said(points, Scheme::Restart, Load::FullSpeed, Point::trials_95),
+        late = said(points, Scheme::Restart, Load::FullSpeed, ReaderResult::trials_95),
         cleared = short(cleared),
     )
 }
 
-fn compared(points: &[Point]) -> String {
-    let pace = |scheme| said(points, scheme, Load::ThesisPace, Point::mean_trials);
-    let ns = |scheme, load| said(points, scheme, load, Point::median_ns);
+fn compared(points: &[ReaderResult]) -> String {
+    let pace = |scheme| said(points, scheme, Load::ThesisPace, ReaderResult::mean_trials);
+    let ns = |scheme, load| said(points, scheme, load, ReaderResult::median_ns);
     format!(
         "The thesis finds at most two trials with clearing, always two from 2048 bytes on (figure 5.4), and without \
          clearing a number that grows until the reader starves above 2048 bytes (figure 5.5). At its writer's pace, \
@@ -189,7 +203,7 @@ fn compared(points: &[Point]) -> String {
         ours = ns(Scheme::Ours, Load::ThesisPace),
         time_clearing = ns(Scheme::RestartClearing, Load::ThesisPace),
         time_restart = ns(Scheme::Restart, Load::ThesisPace),
-        quiet = ns(Scheme::Ours, Load::Nobody),
-        quiet_restart = ns(Scheme::Restart, Load::Nobody),
+        quiet = ns(Scheme::Ours, Load::NoWriter),
+        quiet_restart = ns(Scheme::Restart, Load::NoWriter),
     )
 }

@@ -1,11 +1,12 @@
-//! Pictures of measured studies drawn again from the data that is kept beside them: measuring again would be another
-//! result. Simulated ones are simulated again.
+//! Draws the pictures of measured studies again from the data that is kept beside them, because measuring again would
+//! give another result. Simulated studies are simulated again instead.
 
 use super::klogger::{loggers_plot, noise_plots};
 use super::{cost_page, vtrr_cost_page};
 use mete_plot::Series;
 
-/// The pictures of a study's folder by file name, from its files. Those whose data is not kept are not among them.
+/// The pictures of a study's folder by file name, drawn from its files. Pictures whose data is not kept are not among
+/// them.
 #[must_use]
 pub fn redraw(folder: &str, file: impl Fn(&str) -> Option<String>) -> Vec<(String, String)> {
     let rows = || Some(Medians::of(&file(&format!("{folder}.csv"))?));
@@ -23,26 +24,30 @@ pub fn redraw(folder: &str, file: impl Fn(&str) -> Option<String>) -> Vec<(Strin
     }
 }
 
-/// What pictures need of rows: name, and median with the first and the third quartile where there is one.
+/// The parts of rows that pictures need: the name, and the median with the first and the third quartile where there
+/// is one.
 pub(super) struct Medians(Vec<(String, Option<[f64; 3]>)>);
 
 impl Medians {
-    /// From the comma-separated values of a report.
+    /// Reads the comma-separated values of a report.
     fn of(text: &str) -> Medians {
+        // After the comments comes the line with the names of the columns.
         let lines = text.lines().filter(|line| !line.starts_with('#')).skip(1);
-        let row = |line: &str| {
-            let fields = fields(line);
-            let number = |nth: usize| fields.get(nth)?.parse::<f64>().ok();
-            let values = || Some([number(2)?, number(4)?, number(5)?]);
-            (fields.first().cloned().unwrap_or_default(), values())
-        };
-        Medians(lines.map(row).collect())
+        let rows =
+            lines.map(fields).map(|fields| (fields.first().cloned().unwrap_or_default(), values(&fields)));
+        Medians(rows.collect())
     }
 
-    /// Of a row.
+    /// The median and the quartiles of a row.
     pub(super) fn find(&self, name: &str) -> Option<[f64; 3]> {
         self.0.iter().find(|(known, _)| known == name)?.1
     }
+}
+
+/// The columns `median`, `q1` and `q3` of a row.
+fn values(fields: &[String]) -> Option<[f64; 3]> {
+    let number = |nth: usize| fields.get(nth)?.parse().ok();
+    Some([number(2)?, number(4)?, number(5)?])
 }
 
 /// The fields of one line, as [`crate::report`] quotes them.
@@ -51,6 +56,7 @@ fn fields(line: &str) -> Vec<String> {
     let mut letters = line.chars().peekable();
     while let Some(letter) = letters.next() {
         match letter {
+            // Two quotes within a quoted field stand for one.
             '"' if is_quoted && letters.peek() == Some(&'"') => field.extend(letters.next()),
             '"' => is_quoted = !is_quoted,
             ',' if !is_quoted => fields.push(std::mem::take(&mut field)),

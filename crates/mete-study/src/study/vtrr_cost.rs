@@ -11,23 +11,24 @@ use crate::progress::Progress;
 use crate::report::{Report, Row};
 use crate::statistics::Summary;
 
-/// The paper's range first, then on to a million.
+/// The numbers of clients: the paper's range first, then up to a million.
 pub(super) const CLIENTS: [u32; 14] =
     [1, 2, 5, 10, 20, 50, 100, 200, 300, 400, 1_000, 10_000, 100_000, 1_000_000];
 
-/// One policy with so many clients.
-pub(super) struct Point {
+/// The result of one policy with one number of clients.
+pub(super) struct PolicyCost {
     pub policy: &'static str,
     pub clients: u32,
-    /// Of a decision.
+    /// The cost of a decision.
     pub ns: Option<f64>,
-    /// The first and the third quartile of that.
+    /// The first and the third quartile of the cost.
     pub quartiles: Option<(f64, f64)>,
     pub is_noisy: bool,
 }
 
 pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study {
     let mut report = Report::new("mete study vtrr-cost");
+    // A refusal is no error here: then the noise of the times decides on verdicts.
     let pinned = Pinned::to(processor::quietest());
     let mut points = Vec::new();
     for clients in CLIENTS {
@@ -35,7 +36,13 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
             break;
         }
         for (policy, row, is_noisy) in measured(clients, options, progress) {
-            points.push(Point { policy, clients, ns: row.median, quartiles: row.q1.zip(row.q3), is_noisy });
+            points.push(PolicyCost {
+                policy,
+                clients,
+                ns: row.median,
+                quartiles: row.q1.zip(row.q3),
+                is_noisy,
+            });
             report.rows.push(row);
         }
     }
@@ -46,29 +53,30 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
     Study { folder: "vtrr-cost", report, figures, files }
 }
 
-/// What a row is called.
+/// The name of a row.
 pub(super) fn row_name(policy: &str, clients: u32) -> String {
     format!("{policy}, {clients} {}", plural(clients))
 }
 
-/// A row for each policy, all of them in turn, and whether it is noisy.
+/// Measures all policies in turn. The answer has a row for each policy, and whether it is noisy.
 fn measured(
     clients: u32,
     options: StudyOptions,
     progress: &mut dyn Progress,
 ) -> Vec<(&'static str, Row, bool)> {
     let rounds = if options.is_quick { 5 } else { 21 };
-    let start = |entry: &mete_policy::Entry| ready(clients, |setup: &Setup| (entry.make)(setup));
-    let mut subjects: Vec<Subject> = CATALOG.iter().map(start).collect();
+    let mut subjects: Vec<Subject> =
+        CATALOG.iter().map(|entry| ready(clients, |setup: &Setup| (entry.make)(setup))).collect();
     let all: Vec<usize> = (0..subjects.len()).collect();
     let samples =
         interleave(&format!("{clients} clients"), rounds, &all, progress, |nth| subjects[nth].sample());
-    let row = |&nth: &usize| {
-        let (policy, samples) = (CATALOG[nth].name, samples.of(nth));
-        let is_noisy = samples.as_ref().is_ok_and(|samples| is_noisy(samples));
-        (policy, Row::new(row_name(policy, clients), "ns", samples), is_noisy)
-    };
-    all.iter().map(row).collect()
+    all.iter()
+        .map(|&nth| {
+            let (policy, samples) = (CATALOG[nth].name, samples.of(nth));
+            let is_noisy = samples.as_ref().is_ok_and(|samples| is_noisy(samples));
+            (policy, Row::new(row_name(policy, clients), "ns", samples), is_noisy)
+        })
+        .collect()
 }
 
 fn plural(clients: u32) -> &'static str {
@@ -76,7 +84,7 @@ fn plural(clients: u32) -> &'static str {
 }
 
 /// The least and the greatest of a policy's costs from `least` to `most` clients.
-pub(super) fn range(points: &[Point], policy: &str, least: u32, most: u32) -> Option<(f64, f64)> {
+pub(super) fn range(points: &[PolicyCost], policy: &str, least: u32, most: u32) -> Option<(f64, f64)> {
     let own = points.iter().filter(|point| point.policy == policy);
     let within = own.filter(|point| (least..=most).contains(&point.clients));
     let ns: Option<Vec<f64>> = within.map(|point| point.ns).collect();
@@ -84,14 +92,14 @@ pub(super) fn range(points: &[Point], policy: &str, least: u32, most: u32) -> Op
     Some((summary.min, summary.max))
 }
 
-/// Whether any of a policy's costs from `least` to `most` clients is noisy.
-pub(super) fn noise(points: &[Point], policy: &str, least: u32, most: u32) -> bool {
+/// Whether one of a policy's costs from `least` to `most` clients is noisy.
+pub(super) fn noise(points: &[PolicyCost], policy: &str, least: u32, most: u32) -> bool {
     let own = points.iter().filter(|point| point.policy == policy);
     own.filter(|point| (least..=most).contains(&point.clients)).any(|point| point.is_noisy)
 }
 
-/// A policy's cost with so many clients.
-pub(super) fn cost(points: &[Point], policy: &str, clients: u32) -> Option<f64> {
+/// A policy's cost with this number of clients.
+pub(super) fn cost(points: &[PolicyCost], policy: &str, clients: u32) -> Option<f64> {
     points.iter().find(|point| point.policy == policy && point.clients == clients)?.ns
 }
 

@@ -5,26 +5,26 @@ use std::fmt::Write as _;
 use mete_policy::CATALOG;
 
 use super::redraw::Medians;
-use super::vtrr_cost::{CLIENTS, Point, cost, noise, range, row_name};
+use super::vtrr_cost::{CLIENTS, PolicyCost, cost, noise, range, row_name};
 use crate::figure::{self, Figure};
 use crate::report::Report;
 use mete_plot::{self as plot, Axis, Series, short};
 
-/// Where the paper's figure ends.
+/// The greatest number of clients in the paper's figure.
 const PAPERS_MOST: u32 = 400;
 const MOST: u32 = CLIENTS[CLIENTS.len() - 1];
-/// The paper's schedulers by our names: Linux 2.2, WFQ over a list, WFQ over a heap, VTRR.
+/// Our names for the paper's schedulers: Linux 2.2, WFQ over a list, WFQ over a heap, VTRR.
 const PAPERS: [&str; 4] = ["goodness", "wfq-linear", "wfq", "vtrr"];
-/// What the page's table shows of the clients.
+/// The numbers of clients in the page's table.
 pub(super) const SHOWN: [u32; 7] = [1, 10, 100, 400, 10_000, 100_000, 1_000_000];
 
-pub(super) fn files(report: &Report, figures: &[Figure], points: &[Point]) -> Vec<(String, String)> {
+pub(super) fn files(report: &Report, figures: &[Figure], points: &[PolicyCost]) -> Vec<(String, String)> {
     let mut files = plots(points);
     files.insert(0, ("README.md".to_owned(), page(report, figures, points)));
     files
 }
 
-fn plots(points: &[Point]) -> Vec<(String, String)> {
+fn plots(points: &[PolicyCost]) -> Vec<(String, String)> {
     let all: Vec<&str> = CATALOG.iter().map(|entry| entry.name).collect();
     vec![
         ("scheduling-overhead.svg".to_owned(), plot(points, &PAPERS, PAPERS_MOST, false)),
@@ -32,18 +32,20 @@ fn plots(points: &[Point]) -> Vec<(String, String)> {
     ]
 }
 
-/// From the rows as they are kept.
+/// The plots from the rows as they are kept in the study's folder.
 pub(super) fn plots_of(rows: &Medians) -> Vec<(String, String)> {
     let all = CLIENTS.iter().flat_map(|&clients| CATALOG.iter().map(move |entry| (entry.name, clients)));
-    let point = |(policy, clients)| {
-        let found = rows.find(&row_name(policy, clients));
-        let (ns, quartiles) = (found.map(|[median, ..]| median), found.map(|[_, q1, q3]| (q1, q3)));
-        Point { policy, clients, ns, quartiles, is_noisy: false }
-    };
-    plots(&all.map(point).collect::<Vec<_>>())
+    plots(
+        &all.map(|(policy, clients)| {
+            let found = rows.find(&row_name(policy, clients));
+            let (ns, quartiles) = (found.map(|[median, ..]| median), found.map(|[_, q1, q3]| (q1, q3)));
+            PolicyCost { policy, clients, ns, quartiles, is_noisy: false }
+        })
+        .collect::<Vec<_>>(),
+    )
 }
 
-fn plot(points: &[Point], policies: &[&str], most: u32, is_logarithmic: bool) -> String {
+fn plot(points: &[PolicyCost], policies: &[&str], most: u32, is_logarithmic: bool) -> String {
     let of = |policy: &&str| {
         let own = points.iter().filter(|point| point.policy == *policy && point.clients <= most);
         let places = own.filter_map(|point| Some(((f64::from(point.clients), point.ns?), point.quartiles)));
@@ -53,21 +55,21 @@ fn plot(points: &[Point], policies: &[&str], most: u32, is_logarithmic: bool) ->
     let (series, quartiles): (Vec<_>, Vec<_>) = policies.iter().map(of).unzip();
     let (title, x) = ("What a decision costs", "number of clients");
     let axis = |label: &str| Axis { label: label.into(), is_logarithmic };
-    // Of eighteen lines the beams would be a thicket.
+    // With eighteen lines, quartiles at each point would hide the lines.
     if policies.len() > PAPERS.len() {
         return plot::lines(title, &axis(x), &axis("ns, median"), &series);
     }
     plot::lines_with_intervals(title, &axis(x), &axis("ns, median and quartiles"), &series, &quartiles)
 }
 
-pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
+pub(super) fn figures(points: &[PolicyCost]) -> Vec<Figure> {
     [constant(points), linear(points), logarithmic(points), single(points)].into()
 }
 
 const OVERHEAD: &str = "VTRR §5.2, average scheduling overhead";
 const MISSING: &str = "not measured: the run was stopped before";
 
-fn constant(points: &[Point]) -> Figure {
+fn constant(points: &[PolicyCost]) -> Figure {
     let paper = "VTRR's overhead is below a microsecond and constant for all numbers of clients";
     let Some((least, most)) = range(points, "vtrr", 10, PAPERS_MOST) else {
         return Figure::missing(OVERHEAD, paper, MISSING);
@@ -81,12 +83,13 @@ fn constant(points: &[Point]) -> Figure {
     ))
 }
 
-fn are_noisy(points: &[Point], policies: &[&str], clients: &[u32]) -> bool {
+fn are_noisy(points: &[PolicyCost], policies: &[&str], clients: &[u32]) -> bool {
     policies.iter().any(|policy| clients.iter().any(|&clients| noise(points, policy, clients, clients)))
 }
 
-/// From 100 to 400 clients four times the cost, of which a part is the same for any number.
-fn linear(points: &[Point]) -> Figure {
+/// A linear search takes four times as long with 400 clients as with 100. A part of a decision's cost is the same for
+/// any number.
+fn linear(points: &[PolicyCost]) -> Figure {
     let paper = "the overhead of Linux and of WFQ over a list grows in proportion to the clients";
     let growth = |policy| Some(cost(points, policy, PAPERS_MOST)? / cost(points, policy, 100)?);
     let (Some(linux), Some(wfq)) = (growth(PAPERS[0]), growth(PAPERS[1])) else {
@@ -97,7 +100,7 @@ fn linear(points: &[Point]) -> Figure {
         .unless_noisy(are_noisy(points, &PAPERS[..2], &[100, PAPERS_MOST]))
 }
 
-fn logarithmic(points: &[Point]) -> Figure {
+fn logarithmic(points: &[PolicyCost]) -> Figure {
     let paper = "WFQ over a heap costs less than Linux and WFQ over a list, and more than VTRR, the more so with many clients";
     let [Some(linux), Some(list), Some(heap), Some(vtrr)] =
         PAPERS.map(|policy| cost(points, policy, PAPERS_MOST))
@@ -118,7 +121,7 @@ fn logarithmic(points: &[Point]) -> Figure {
     ))
 }
 
-fn single(points: &[Point]) -> Figure {
+fn single(points: &[PolicyCost]) -> Figure {
     let paper = "Linux spends longer on a single client than VTRR on hundreds of them";
     let (Some(linux), Some(vtrr)) = (cost(points, PAPERS[0], 1), cost(points, "vtrr", PAPERS_MOST)) else {
         return Figure::missing(OVERHEAD, paper, MISSING);
@@ -128,7 +131,7 @@ fn single(points: &[Point]) -> Figure {
         .unless_noisy(are_noisy(points, &PAPERS[..1], &[1]) || are_noisy(points, &["vtrr"], &[PAPERS_MOST]))
 }
 
-fn page(report: &Report, figures: &[Figure], points: &[Point]) -> String {
+fn page(report: &Report, figures: &[Figure], points: &[PolicyCost]) -> String {
     let mut page = String::from("# What a decision costs over the number of clients\n\n");
     let _ = writeln!(page, "Taken with `mete study vtrr-cost` on: {}.\n", report.machine.line());
     if !report.is_complete {
@@ -156,13 +159,14 @@ fn measured() -> String {
         .into()
 }
 
-fn compared(points: &[Point]) -> String {
+fn compared(points: &[PolicyCost]) -> String {
     let said = |policy, clients| {
         cost(points, policy, clients)
             .map_or_else(|| "(not measured)".into(), |ns| format!("{} ns", short(ns)))
     };
-    let between = |policy| Some(cost(points, policy, PAPERS_MOST)? - cost(points, policy, 100)?);
-    let each = between("wfq-linear").map(|ns| ns / f64::from(PAPERS_MOST - 100));
+    let [few, many] = [100, PAPERS_MOST].map(|clients| cost(points, "wfq-linear", clients));
+    // The difference contains only the cost that grows with the clients.
+    let each = few.zip(many).map(|(few, many)| (many - few) / f64::from(PAPERS_MOST - 100));
     format!(
         "The paper measured inside a kernel of its day: its numbers were not at hand, and would not compare. \
          What can be compared is the growth. VTRR takes {vtrr} with {PAPERS_MOST} clients and {vtrr_most} with \
@@ -181,14 +185,16 @@ fn compared(points: &[Point]) -> String {
     )
 }
 
-fn table(points: &[Point]) -> String {
+fn table(points: &[PolicyCost]) -> String {
     let heads: Vec<_> = SHOWN.iter().map(u32::to_string).collect();
     let mut text = format!("| ns a decision, clients: | {} |\n|---|", heads.join(" | "));
     SHOWN.iter().for_each(|_| text.push_str("---:|"));
     text.push('\n');
     for entry in CATALOG {
-        let cell = |&clients: &u32| cost(points, entry.name, clients).map(short).unwrap_or_default();
-        let cells: Vec<_> = SHOWN.iter().map(cell).collect();
+        let cells: Vec<_> = SHOWN
+            .iter()
+            .map(|&clients| cost(points, entry.name, clients).map(short).unwrap_or_default())
+            .collect();
         let _ = writeln!(text, "| {} | {} |", entry.name, cells.join(" | "));
     }
     text + "\n"
@@ -199,15 +205,15 @@ mod tests {
     use super::*;
     use crate::figure::Verdict;
 
-    /// Costs that grow as the paper says; those that `is_noisy` names cannot be told.
-    fn points(is_noisy: impl Fn(&str, u32) -> bool) -> Vec<Point> {
+    /// Costs that grow as the paper says. Those for which `is_noisy` holds allow no verdict.
+    fn points(is_noisy: impl Fn(&str, u32) -> bool) -> Vec<PolicyCost> {
         let ns = |policy: &str, clients: u32| match policy {
             "goodness" | "wfq-linear" => 20.0 + f64::from(clients),
             "wfq" => 30.0,
             _ => 10.0,
         };
         let all = PAPERS.iter().flat_map(|&policy| CLIENTS.map(|clients| (policy, clients)));
-        let point = |(policy, clients)| Point {
+        let point = |(policy, clients)| PolicyCost {
             quartiles: None,
             policy,
             clients,
@@ -217,7 +223,7 @@ mod tests {
         all.map(point).collect()
     }
 
-    fn verdicts(points: &[Point]) -> Vec<Verdict> {
+    fn verdicts(points: &[PolicyCost]) -> Vec<Verdict> {
         figures(points).iter().map(|figure| figure.verdict).collect()
     }
 

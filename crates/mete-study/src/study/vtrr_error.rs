@@ -1,6 +1,6 @@
 //! Service-time errors over the number of clients and the sum of shares (VTRR paper, §5.1).
 
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::time::Instant;
 
 use mete_policy::{CATALOG, Setup, Vtrr, WeightedRoundRobin, Wfq};
@@ -9,20 +9,20 @@ use mete_sim::quanta::{Experiment, Point, QuantaError, Tally};
 use mete_sim::{all_processors, in_parallel};
 
 use super::{Study, StudyOptions, vtrr_error_page};
-use crate::progress::Progress;
+use crate::progress::{Progress, step_on};
 use crate::reason::Reason;
 use crate::report::{Report, Row};
 
-/// The surfaces' grid: ours, as the numbers in the paper's figures were not at hand.
+/// The grid of the surfaces. It is ours, because the numbers behind the paper's figures were not available.
 pub(super) const CLIENTS: [u32; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 pub(super) const TOTALS: [u32; 8] = [2048, 4096, 6144, 8192, 10_240, 12_288, 14_336, 16_384];
 /// Random share assignments of a point: the paper's "hundreds of thousands" over all of its points.
 const ASSIGNMENTS: u32 = 2_000;
 const QUICK_ASSIGNMENTS: u32 = 8;
-/// Where every policy is tried, and with how many assignments: some are slow.
+/// The points at which every policy is tried. They have fewer assignments, because some policies are slow.
 pub(super) const CHOSEN: [Point; 2] = [Point { clients: 10, total: 512 }, Point { clients: 50, total: 4096 }];
 const CHOSEN_ASSIGNMENTS: u32 = 200;
-/// Assignments of one job: small enough to balance the processors.
+/// Assignments of one job: few enough to balance the load of the processors.
 const BLOCK: u32 = 20;
 const SEED: u64 = 2001;
 
@@ -33,24 +33,24 @@ struct Subject {
     run: fn(&Experiment, Range<u32>) -> Result<Tally, QuantaError>,
 }
 
-/// The three of the paper's figures, compiled into the loop that drives them.
+/// The three policies of the paper's figures. Each is compiled into the loop that drives it.
 const PAPERS: [Subject; 3] = [
     Subject { name: "vtrr", run: |at, which| at.run(which, Vtrr::new) },
     Subject { name: "wrr", run: |at, which| at.run(which, WeightedRoundRobin::new) },
     Subject { name: "wfq", run: |at, which| at.run(which, Wfq::new) },
 ];
 
-/// What came out for one policy at one point.
+/// The results of one policy at one point.
 #[derive(Clone, Debug)]
-pub(super) struct Cell {
+pub(super) struct ErrorCell {
     pub policy: &'static str,
     pub point: Point,
-    /// Over the assignments.
+    /// The lowest error of each assignment, over the assignments.
     pub lowest: Estimate,
     pub highest: Estimate,
-    /// Of all assignments.
+    /// The lowest and the highest error of all assignments.
     pub worst: (f64, f64),
-    /// Assignments whose schedule did not repeat after a scheduling cycle.
+    /// The number of assignments whose schedule did not repeat after a scheduling cycle.
     pub uneven: u64,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study
     Study { folder: "vtrr-error", report, figures, files }
 }
 
-/// How fast the surfaces are simulated here: a few assignments of every point.
+/// How fast the surfaces are simulated here, measured with a few assignments of every point.
 pub(crate) fn simulated_decisions_a_second() -> Result<f64, Reason> {
     const ASSIGNMENTS: u32 = 5;
     let jobs = surface_jobs(ASSIGNMENTS);
@@ -91,7 +91,7 @@ pub(crate) fn simulated_decisions_a_second() -> Result<f64, Reason> {
 /// Runs some assignments under one policy.
 type Run = dyn Fn(&Experiment, Range<u32>) -> Result<Tally, QuantaError> + Sync;
 
-/// A policy at a point.
+/// A policy to try at a point.
 struct Job {
     policy: &'static str,
     run: Box<Run>,
@@ -99,63 +99,78 @@ struct Job {
     assignments: u32,
 }
 
+impl Job {
+    /// Tries this range of the point's assignments.
+    fn run(&self, which: Range<u32>) -> Result<Tally, QuantaError> {
+        (self.run)(&Experiment { point: self.point, cycles: 1, seed: SEED }, which)
+    }
+}
+
 fn surface_jobs(assignments: u32) -> Vec<Job> {
     let points = CLIENTS.into_iter().flat_map(|clients| TOTALS.map(|total| Point { clients, total }));
     let points: Vec<_> = points.collect();
-    let at = |subject: Subject, point| {
-        let run = Box::new(subject.run);
-        Job { policy: subject.name, run, point, assignments }
-    };
-    PAPERS.iter().flat_map(|&subject| points.iter().map(move |&point| at(subject, point))).collect()
+    let jobs = PAPERS.iter().flat_map(|subject| {
+        points.iter().map(move |&point| {
+            let run = Box::new(subject.run);
+            Job { policy: subject.name, run, point, assignments }
+        })
+    });
+    jobs.collect()
 }
 
 fn chosen_jobs(assignments: u32) -> Vec<Job> {
-    let at = |entry: &'static mete_policy::Entry, point| {
-        let make = |setup: &Setup| (entry.make)(setup);
-        let run = Box::new(move |at: &Experiment, which| at.run(which, make));
-        Job { policy: entry.name, run, point, assignments }
-    };
-    CATALOG.iter().flat_map(|entry| CHOSEN.map(|point| at(entry, point))).collect()
+    let jobs = CATALOG.iter().flat_map(|entry| {
+        CHOSEN.map(|point| {
+            let run =
+                Box::new(move |at: &Experiment, which| at.run(which, |setup: &Setup| (entry.make)(setup)));
+            Job { policy: entry.name, run, point, assignments }
+        })
+    });
+    jobs.collect()
 }
 
-struct Found {
-    cells: Vec<Cell>,
+struct ErrorSurfaces {
+    cells: Vec<ErrorCell>,
     decisions: u64,
 }
 
-/// All jobs on all processors, in blocks of assignments.
-fn tried(jobs: &[Job], progress: &mut dyn Progress) -> Result<Found, Reason> {
-    let blocks_of = |(nth, job): (usize, &Job)| blocks(job.assignments).map(move |which| (nth, which));
-    let blocks: Vec<_> = jobs.iter().enumerate().flat_map(blocks_of).collect();
+/// Runs all jobs on all processors, in blocks of assignments.
+fn tried(jobs: &[Job], progress: &mut dyn Progress) -> Result<ErrorSurfaces, Reason> {
+    let blocks: Vec<_> = jobs
+        .iter()
+        .enumerate()
+        .flat_map(|(nth, job)| blocks(job.assignments).map(move |which| (nth, which)))
+        .collect();
     progress.begin("service-time errors", blocks.len() as u64);
-    let run = |nth: usize| {
-        let (job, which) = &blocks[nth];
-        let Job { run, point, .. } = &jobs[*job];
-        run(&Experiment { point: *point, cycles: 1, seed: SEED }, which.clone())
-    };
-    let done = || {
-        progress.step();
-        if progress.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
+    let tallies = in_parallel(
+        blocks.len(),
+        all_processors(),
+        |nth| {
+            let (job, which) = &blocks[nth];
+            jobs[*job].run(which.clone())
+        },
+        || step_on(progress),
+    );
     let stopped = || Reason::new("stopped before it was simulated");
-    let tallies = in_parallel(blocks.len(), all_processors(), run, done).ok_or_else(stopped)?;
+    let tallies = tallies.ok_or_else(stopped)?;
     let mut sums: Vec<Tally> = jobs.iter().map(|_| Tally::default()).collect();
     for ((job, _), tally) in blocks.iter().zip(tallies) {
         sums[*job].append(tally.map_err(Reason::from_error)?);
     }
     let decisions = sums.iter().map(|tally| tally.decisions).sum();
     let cells = jobs.iter().zip(&sums).map(|(job, tally)| cell(job.policy, job.point, tally));
+    // A tally without any assignment has no estimate.
     let cells = cells.collect::<Option<_>>().ok_or_else(stopped)?;
-    Ok(Found { cells, decisions })
+    Ok(ErrorSurfaces { cells, decisions })
 }
 
 fn blocks(assignments: u32) -> impl Iterator<Item = Range<u32>> {
     (0..assignments).step_by(BLOCK as usize).map(move |from| from..(from + BLOCK).min(assignments))
 }
 
-fn cell(policy: &'static str, point: Point, tally: &Tally) -> Option<Cell> {
+fn cell(policy: &'static str, point: Point, tally: &Tally) -> Option<ErrorCell> {
     let worst = |errors: &[f64], pick: fn(f64, f64) -> f64| errors.iter().copied().fold(0.0, pick);
-    Some(Cell {
+    Some(ErrorCell {
         policy,
         point,
         lowest: Estimate::of(&tally.lowest_tu)?,
@@ -165,18 +180,20 @@ fn cell(policy: &'static str, point: Point, tally: &Tally) -> Option<Cell> {
     })
 }
 
-/// A policy's surfaces as two rows: the samples are the points.
-fn rows(cells: &[Cell]) -> Vec<Row> {
-    let of = |subject: &Subject| {
-        let own = || cells.iter().filter(|cell| cell.policy == subject.name);
-        let lowest = own().map(|cell| cell.lowest.mean).collect();
-        let highest = own().map(|cell| cell.highest.mean).collect();
-        [("lowest", lowest), ("highest", highest)].map(|(what, means)| {
-            Row::new(format!("{}: {what} error, over all points", subject.name), "TU", Ok(means))
-                .note("each sample is the mean over a point's share assignments")
+/// The surfaces of each policy as two rows, whose samples are the points.
+fn rows(cells: &[ErrorCell]) -> Vec<Row> {
+    PAPERS
+        .iter()
+        .flat_map(|subject| {
+            let own = || cells.iter().filter(|cell| cell.policy == subject.name);
+            let lowest = own().map(|cell| cell.lowest.mean).collect();
+            let highest = own().map(|cell| cell.highest.mean).collect();
+            [("lowest", lowest), ("highest", highest)].map(|(what, means)| {
+                Row::new(format!("{}: {what} error, over all points", subject.name), "TU", Ok(means))
+                    .note("each sample is the mean over a point's share assignments")
+            })
         })
-    };
-    PAPERS.iter().flat_map(of).collect()
+        .collect()
 }
 
 fn pace(decisions: u64, seconds: f64) -> Row {
@@ -185,7 +202,7 @@ fn pace(decisions: u64, seconds: f64) -> Row {
         .note(format!("{decisions} decisions on {} processors", all_processors()))
 }
 
-fn chosen_rows(cell: &Cell) -> [Row; 2] {
+fn chosen_rows(cell: &ErrorCell) -> [Row; 2] {
     let Point { clients, total } = cell.point;
     [("lowest", cell.lowest.mean), ("highest", cell.highest.mean)].map(|(what, mean)| {
         let name = format!("{}, {clients} clients, {total} shares: {what} error", cell.policy);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use mete_sim::metrics::Estimate;
 use mete_sim::quanta::Point;
 
-use super::vtrr_error::{CHOSEN, CLIENTS, Cell, TOTALS};
+use super::vtrr_error::{CHOSEN, CLIENTS, ErrorCell, TOTALS};
 use crate::figure::{self, Figure};
 use crate::report::Report;
 use mete_plot::{self as plot, Grid, Surface, short};
@@ -13,8 +13,8 @@ use mete_plot::{self as plot, Grid, Surface, short};
 pub(super) fn files(
     report: &Report,
     figures: &[Figure],
-    surfaces: &[Cell],
-    others: &[Cell],
+    surfaces: &[ErrorCell],
+    others: &[ErrorCell],
 ) -> Vec<(String, String)> {
     let file = |name: &str, text| (name.to_owned(), text);
     vec![
@@ -26,12 +26,12 @@ pub(super) fn files(
     ]
 }
 
-fn csv(report: &Report, cells: &[Cell]) -> String {
+fn csv(report: &Report, cells: &[ErrorCell]) -> String {
     let mut text = format!("# {}\n# {}\n", report.title, report.machine.line());
     text.push_str("policy,clients,sum_of_shares,assignments,lowest_tu,lowest_ci95,lowest_of_all,");
     text.push_str("highest_tu,highest_ci95,highest_of_all,not_repeating\n");
     for cell in cells {
-        let Cell { policy, point, lowest, highest, worst, uneven } = cell;
+        let ErrorCell { policy, point, lowest, highest, worst, uneven } = cell;
         let interval =
             |estimate: &Estimate| estimate.half_width.map_or(String::new(), |half| format!("{half:.4}"));
         let _ = writeln!(
@@ -52,43 +52,50 @@ fn csv(report: &Report, cells: &[Cell]) -> String {
 }
 
 /// Two policies' surfaces beside each other, as in the paper: the highest error above, the lowest below.
-fn pair(cells: &[Cell], policies: [&str; 2]) -> String {
+fn pair(cells: &[ErrorCell], policies: [&str; 2]) -> String {
     let values = |values: &[u32]| values.iter().map(|&value| f64::from(value)).collect();
     let grid = Grid {
         x: ("number of clients".into(), values(&CLIENTS)),
         y: ("sum of shares".into(), values(&TOTALS)),
         z: "error, time units".into(),
     };
-    let panel = |policy: &str| {
-        let surface = |name: &str, value: fn(&Cell) -> f64| Surface {
-            name: name.into(),
-            heights: heights(cells, policy, value),
-        };
-        let surfaces = vec![
-            surface("lowest, mean", |cell| cell.lowest.mean),
-            surface("highest, mean", |cell| cell.highest.mean),
-        ];
-        (format!("{} error range", policy.to_uppercase()), surfaces)
-    };
     let title =
         format!("{} and {}: service-time error", policies[0].to_uppercase(), policies[1].to_uppercase());
-    plot::surfaces(&title, &grid, &policies.map(panel))
+    plot::surfaces(
+        &title,
+        &grid,
+        &policies.map(|policy| {
+            let surface = |name: &str, value: fn(&ErrorCell) -> f64| Surface {
+                name: name.into(),
+                heights: heights(cells, policy, value),
+            };
+            let surfaces = vec![
+                surface("lowest, mean", |cell| cell.lowest.mean),
+                surface("highest, mean", |cell| cell.highest.mean),
+            ];
+            (format!("{} error range", policy.to_uppercase()), surfaces)
+        }),
+    )
 }
 
-fn heights(cells: &[Cell], policy: &str, value: fn(&Cell) -> f64) -> Vec<Vec<f64>> {
-    let at = |clients, total| find(cells, policy, Point { clients, total }).map(value);
-    CLIENTS.map(|clients| TOTALS.iter().filter_map(|&total| at(clients, total)).collect()).into()
+fn heights(cells: &[ErrorCell], policy: &str, value: fn(&ErrorCell) -> f64) -> Vec<Vec<f64>> {
+    CLIENTS
+        .map(|clients| {
+            let row = TOTALS.iter().filter_map(|&total| find(cells, policy, Point { clients, total }));
+            row.map(value).collect()
+        })
+        .into()
 }
 
-fn find<'a>(cells: &'a [Cell], policy: &str, point: Point) -> Option<&'a Cell> {
+fn find<'a>(cells: &'a [ErrorCell], policy: &str, point: Point) -> Option<&'a ErrorCell> {
     cells.iter().find(|cell| cell.policy == policy && cell.point == point)
 }
 
-/// How many orders of magnitude are several: nearer to two than to one.
+/// The least number of orders of magnitude that counts as several: it is nearer to two than to one.
 const ORDERS: f64 = 1.5;
 
 /// The extremes of a policy's mean errors over all points, as the paper gives them.
-fn range(cells: &[Cell], policy: &str) -> Option<(f64, f64)> {
+fn range(cells: &[ErrorCell], policy: &str) -> Option<(f64, f64)> {
     let own = || cells.iter().filter(|cell| cell.policy == policy);
     own().next()?;
     let lowest = own().map(|cell| cell.lowest.mean).fold(f64::INFINITY, f64::min);
@@ -100,7 +107,7 @@ fn said((lowest, highest): (f64, f64)) -> String {
     format!("{} to {} TU", short(lowest), short(highest))
 }
 
-pub(super) fn figures(surfaces: &[Cell], others: &[Cell]) -> Vec<Figure> {
+pub(super) fn figures(surfaces: &[ErrorCell], others: &[ErrorCell]) -> Vec<Figure> {
     const WRR: &str = "VTRR §5.1, VTRR and WRR, service-time error";
     const WFQ: &str = "VTRR §5.1, VTRR and WFQ, service-time error";
     const MUCH: &str = "VTRR's range of errors is orders of magnitude smaller than WRR's";
@@ -132,16 +139,16 @@ pub(super) fn figures(surfaces: &[Cell], others: &[Cell]) -> Vec<Figure> {
     figures
 }
 
-/// WFQ's bound on the side of falling behind.
-fn never_behind(surfaces: &[Cell]) -> Figure {
+/// The bound of WFQ for a client that falls behind.
+fn never_behind(surfaces: &[ErrorCell]) -> Figure {
     let own = surfaces.iter().filter(|cell| cell.policy == "wfq");
     let lowest = own.map(|cell| cell.worst.0).fold(0.0, f64::min);
     let paper = "WFQ never lets a client fall behind by more than one quantum";
     Figure::new("VTRR §2.3, WFQ's bound", paper, format!("{} TU at worst", short(lowest)), lowest >= -1.0)
 }
 
-/// The paper simulated WF²Q without showing it.
-fn bounded(others: &[Cell]) -> Option<Figure> {
+/// The statement on WF²Q, which the paper simulated without a figure.
+fn bounded(others: &[ErrorCell]) -> Option<Figure> {
     let of = |policy| find(others, policy, CHOSEN[1]);
     let (wf2q, wfq) = (of("wf2q+")?, of("wfq")?);
     let holds = wf2q.worst.0 >= -1.0 && wf2q.worst.1 <= 1.0;
@@ -155,7 +162,7 @@ fn bounded(others: &[Cell]) -> Option<Figure> {
     Some(Figure::new("VTRR §5.1, WF2Q", paper, ours, holds))
 }
 
-fn page(report: &Report, figures: &[Figure], surfaces: &[Cell], others: &[Cell]) -> String {
+fn page(report: &Report, figures: &[Figure], surfaces: &[ErrorCell], others: &[ErrorCell]) -> String {
     let mut page = String::from("# How far proportional-share policies are from perfect fairness\n\n");
     let _ = writeln!(page, "Taken with `mete study vtrr-error`, {}.\n", report.machine.date);
     if !report.is_complete {
@@ -176,7 +183,7 @@ fn page(report: &Report, figures: &[Figure], surfaces: &[Cell], others: &[Cell])
     page
 }
 
-fn simulated(surfaces: &[Cell]) -> String {
+fn simulated(surfaces: &[ErrorCell]) -> String {
     let assignments = surfaces.first().map_or(0, |cell| cell.lowest.samples);
     format!(
         "Clients that are always ready share one processor in quanta of one time unit (TU). A client's error is \
@@ -189,13 +196,11 @@ fn simulated(surfaces: &[Cell]) -> String {
     )
 }
 
-fn compared(surfaces: &[Cell]) -> String {
-    let corner = |policy, clients, total| {
-        let cell = find(surfaces, policy, Point { clients, total })?;
-        Some(said((cell.lowest.mean, cell.highest.mean)))
+fn compared(surfaces: &[ErrorCell]) -> String {
+    let at = |policy, clients, total| {
+        find(surfaces, policy, Point { clients, total })
+            .map_or_else(|| "(not simulated)".into(), |cell| said((cell.lowest.mean, cell.highest.mean)))
     };
-    let at =
-        |policy, clients, total| corner(policy, clients, total).unwrap_or_else(|| "(not simulated)".into());
     let [few, many] = [CLIENTS[0], CLIENTS[CLIENTS.len() - 1]];
     let [low, high] = [TOTALS[0], TOTALS[TOTALS.len() - 1]];
     format!(
@@ -217,7 +222,7 @@ fn compared(surfaces: &[Cell]) -> String {
     )
 }
 
-fn table(others: &[Cell]) -> String {
+fn table(others: &[ErrorCell]) -> String {
     let mut text = String::from("| policy |");
     for Point { clients, total } in CHOSEN {
         let _ = write!(text, " {clients} clients, {total} shares: lowest | highest | repeats |");

@@ -1,4 +1,4 @@
-//! Schedules seen from near: who ran when (VTRR paper, §5.3).
+//! Schedules in detail: which client ran when (VTRR paper, §5.3).
 
 use mete_policy::{Share, by_name};
 use mete_sim::quanta::{Outcome, QUANTUM_NS, Shares, Turn, watch};
@@ -10,13 +10,13 @@ use crate::report::{Report, Row};
 
 /// The paper's five clients.
 pub(super) const SHARES: [u32; 5] = [1, 2, 3, 4, 5];
-/// The paper's three schedulers; the one of Linux 2.2 is called goodness here.
+/// The paper's three schedulers. The scheduler of Linux 2.2 has the name goodness here.
 pub(super) const POLICIES: [&str; 3] = ["goodness", "wfq", "vtrr"];
-/// Scheduling cycles that are looked at: three seconds.
+/// The number of scheduling cycles that are simulated, which take three seconds.
 const CYCLES: u32 = 20;
 
 /// One policy's schedule.
-pub(super) struct Seen {
+pub(super) struct WatchedSchedule {
     pub policy: &'static str,
     pub turns: Vec<Turn>,
     pub outcome: Outcome,
@@ -43,36 +43,36 @@ pub(super) fn study(_options: StudyOptions, progress: &mut dyn Progress) -> Stud
     Study { folder: "vtrr-micro", report, figures, files }
 }
 
-fn seen(policy: &'static str) -> Result<Seen, Reason> {
+fn seen(policy: &'static str) -> Result<WatchedSchedule, Reason> {
     let entry = by_name(policy).ok_or_else(|| Reason::new("there is no such policy"))?;
     let shares = SHARES.iter().filter_map(|&share| Share::new(share)).collect();
     let shares = Shares::new(shares).map_err(Reason::from_error)?;
     let mut turns = Vec::new();
     let mut policy = (entry.make)(&shares.setup(1));
     let outcome = watch(&mut policy, &shares, CYCLES, |turn| turns.push(turn)).map_err(Reason::from_error)?;
-    Ok(Seen { policy: entry.name, turns, outcome })
+    Ok(WatchedSchedule { policy: entry.name, turns, outcome })
 }
 
-fn rows(seen: &Seen) -> Vec<Row> {
+fn rows(seen: &WatchedSchedule) -> Vec<Row> {
     let name = |what: &str| format!("{}: {what}", seen.policy);
-    let waits = |client| seen.waits_ns(client).into_iter().map(milliseconds).collect();
-    let of = |(client, share): (usize, &u32)| {
+    let rows = SHARES.iter().enumerate().flat_map(|(client, share)| {
         let errors = &seen.outcome.clients[client];
+        let waits = seen.waits_ns(client).into_iter().map(milliseconds).collect();
         [
             Row::new(name(&format!("lowest error, share {share}")), "TU", Ok(vec![errors.lowest_tu()])),
             Row::new(name(&format!("highest error, share {share}")), "TU", Ok(vec![errors.highest_tu()])),
-            Row::new(name(&format!("time between two turns, share {share}")), "ms", Ok(waits(client))),
+            Row::new(name(&format!("time between two turns, share {share}")), "ms", Ok(waits)),
         ]
-    };
-    SHARES.iter().enumerate().flat_map(of).collect()
+    });
+    rows.collect()
 }
 
 pub(super) fn milliseconds(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-impl Seen {
-    /// A client's turns, with its neighbouring ones joined.
+impl WatchedSchedule {
+    /// A client's turns. Turns that follow each other at once are joined.
     pub(super) fn stretches(&self, client: usize) -> Vec<(u64, u64)> {
         let mut stretches: Vec<(u64, u64)> = Vec::new();
         for turn in self.turns.iter().filter(|turn| turn.client as usize == client) {
@@ -85,12 +85,12 @@ impl Seen {
         stretches
     }
 
-    /// How long a client waited, each time.
+    /// The times that a client waited from one turn to the next.
     fn waits_ns(&self, client: usize) -> Vec<u64> {
         self.stretches(client).windows(2).map(|pair| pair[1].0 - pair[0].1).collect()
     }
 
-    /// The longest that a client waited.
+    /// The longest time that a client waited.
     pub(super) fn longest_wait_ns(&self, client: usize) -> u64 {
         self.waits_ns(client).into_iter().max().unwrap_or(0)
     }
@@ -100,9 +100,10 @@ impl Seen {
         self.stretches(client).into_iter().map(|(from, to)| to - from).sum()
     }
 
-    /// After how many quanta the order of clients begins again; `None` if it does not in half of the time.
+    /// The number of quanta after which the order of clients repeats; `None` if it does not within half of the time.
     pub(super) fn period(&self) -> Option<usize> {
         let quanta: Vec<u32> = self.turns.iter().flat_map(quanta).collect();
+        // A period of more than half of the schedule could not be seen to repeat.
         (1..=quanta.len() / 2)
             .find(|period| quanta.iter().zip(&quanta[*period..]).all(|(now, then)| now == then))
     }
@@ -116,7 +117,7 @@ fn quanta(turn: &Turn) -> impl Iterator<Item = u32> {
 mod tests {
     use super::*;
 
-    fn schedule(clients: &[u32]) -> Seen {
+    fn schedule(clients: &[u32]) -> WatchedSchedule {
         let turn = |(nth, &client): (usize, &u32)| Turn {
             client,
             from_ns: nth as u64 * QUANTUM_NS,
@@ -126,7 +127,7 @@ mod tests {
         let shares = Shares::new(vec![Share::ONE]).unwrap();
         let outcome =
             watch(&mut (by_name("rr").unwrap().make)(&shares.setup(0)), &shares, 1, |_| {}).unwrap();
-        Seen { policy: "test", turns, outcome }
+        WatchedSchedule { policy: "test", turns, outcome }
     }
 
     #[test]

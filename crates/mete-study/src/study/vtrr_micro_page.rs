@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use mete_sim::quanta::QUANTUM_NS;
 
-use super::vtrr_micro::{POLICIES, SHARES, Seen, milliseconds};
+use super::vtrr_micro::{POLICIES, SHARES, WatchedSchedule, milliseconds};
 use crate::figure::{self, Figure};
 use crate::report::Report;
 use mete_plot::{self as plot, Lane, Span, short};
 
-/// What the pictures show, from the beginning of the schedule.
+/// The time that the pictures show, from the beginning of the schedule.
 const SHOWN_MS: f64 = 450.0;
 const CYCLE: u64 = sum(SHARES) as u64;
 
@@ -18,7 +18,11 @@ const fn sum(shares: [u32; 5]) -> u32 {
     a + b + c + d + e
 }
 
-pub(super) fn files(report: &Report, figures: &[Figure], schedules: &[Seen]) -> Vec<(String, String)> {
+pub(super) fn files(
+    report: &Report,
+    figures: &[Figure],
+    schedules: &[WatchedSchedule],
+) -> Vec<(String, String)> {
     vec![
         ("README.md".to_owned(), page(report, figures, schedules)),
         ("schedules.csv".to_owned(), csv(report, schedules)),
@@ -26,7 +30,7 @@ pub(super) fn files(report: &Report, figures: &[Figure], schedules: &[Seen]) -> 
     ]
 }
 
-fn csv(report: &Report, schedules: &[Seen]) -> String {
+fn csv(report: &Report, schedules: &[WatchedSchedule]) -> String {
     let mut text = format!("# {}\n# {}\n", report.title, report.machine.line());
     text.push_str("policy,share,from_ms,to_ms\n");
     for seen in schedules {
@@ -40,33 +44,34 @@ fn csv(report: &Report, schedules: &[Seen]) -> String {
     text
 }
 
-fn timeline(schedules: &[Seen]) -> String {
+fn timeline(schedules: &[WatchedSchedule]) -> String {
     let lanes: Vec<_> = schedules.iter().map(lane).collect();
     plot::timeline("Who ran when: shares 1 to 5, quanta of 10 ms", "time, ms", &lanes)
 }
 
-fn lane(seen: &Seen) -> Lane {
-    let of = |row: usize| {
-        let stretches = seen.stretches(row).into_iter();
-        let spans = stretches.map(move |(from, to)| Span {
-            row,
-            from: milliseconds(from),
-            to: milliseconds(to).min(SHOWN_MS),
-        });
-        spans.filter(|span| span.from < SHOWN_MS)
-    };
+fn lane(seen: &WatchedSchedule) -> Lane {
     Lane {
         name: seen.policy.into(),
         rows: SHARES.iter().map(|share| format!("share {share}")).collect(),
-        spans: (0..SHARES.len()).flat_map(of).collect(),
+        spans: (0..SHARES.len())
+            .flat_map(|row| {
+                let stretches = seen.stretches(row).into_iter();
+                let spans = stretches.map(move |(from, to)| Span {
+                    row,
+                    from: milliseconds(from),
+                    to: milliseconds(to).min(SHOWN_MS),
+                });
+                spans.filter(|span| span.from < SHOWN_MS)
+            })
+            .collect(),
     }
 }
 
-fn find<'a>(schedules: &'a [Seen], policy: &str) -> Option<&'a Seen> {
+fn find<'a>(schedules: &'a [WatchedSchedule], policy: &str) -> Option<&'a WatchedSchedule> {
     schedules.iter().find(|seen| seen.policy == policy)
 }
 
-pub(super) fn figures(schedules: &[Seen]) -> Vec<Figure> {
+pub(super) fn figures(schedules: &[WatchedSchedule]) -> Vec<Figure> {
     const COARSE: (&str, &str) =
         ("VTRR §5.3, coarse", "over long times all three give the clients what their shares say");
     const PATTERN: (&str, &str) =
@@ -86,32 +91,43 @@ pub(super) fn figures(schedules: &[Seen]) -> Vec<Figure> {
     ]
 }
 
-fn coarse((name, paper): (&str, &str), schedules: &[Seen]) -> Figure {
-    let off = |seen: &Seen| {
+fn coarse((name, paper): (&str, &str), schedules: &[WatchedSchedule]) -> Figure {
+    let off = |seen: &WatchedSchedule| {
         let all: u64 = (0..SHARES.len()).map(|client| seen.received_ns(client)).sum();
-        let part = |client: usize| seen.received_ns(client) as f64 / all as f64;
-        let due = |client: usize| f64::from(SHARES[client]) / CYCLE as f64;
-        (0..SHARES.len()).map(|client| (part(client) / due(client) - 1.0).abs()).fold(0.0, f64::max)
+        let each = SHARES.iter().enumerate().map(|(client, &share)| {
+            let (part, due) = (seen.received_ns(client) as f64 / all as f64, f64::from(share) / CYCLE as f64);
+            (part / due - 1.0).abs()
+        });
+        each.fold(0.0, f64::max)
     };
     let worst = schedules.iter().map(off).fold(0.0, f64::max);
     Figure::new(name, paper, format!("nobody is off by more than {} %", short(100.0 * worst)), worst < 0.01)
 }
 
-fn pattern((name, paper): (&str, &str), schedules: [&Seen; 2]) -> Figure {
-    let said = |seen: &Seen| match seen.period() {
-        Some(quanta) => format!("{} after {} ms", seen.policy, quanta as u64 * QUANTUM_NS / 1_000_000),
-        None => format!("{} never", seen.policy),
-    };
+fn pattern((name, paper): (&str, &str), schedules: [&WatchedSchedule; 2]) -> Figure {
     let holds = schedules.iter().all(|seen| seen.period() == Some(CYCLE as usize));
-    Figure::new(name, paper, schedules.map(said).join(", "), holds)
+    Figure::new(
+        name,
+        paper,
+        schedules
+            .map(|seen| match seen.period() {
+                Some(quanta) => {
+                    format!("{} after {} ms", seen.policy, quanta as u64 * QUANTUM_NS / 1_000_000)
+                }
+                None => format!("{} never", seen.policy),
+            })
+            .join(", "),
+        holds,
+    )
 }
 
-/// Linux's value is larger than both of the others', which differ less from each other.
+/// The statement that the value under Linux is larger than the values of both others, which differ less from each
+/// other.
 fn evenness(
     (name, paper): (&str, &str),
-    schedules: [&Seen; 3],
+    schedules: [&WatchedSchedule; 3],
     what: &str,
-    value: impl Fn(&Seen) -> f64,
+    value: impl Fn(&WatchedSchedule) -> f64,
 ) -> Figure {
     let said = schedules.map(|seen| format!("{} {}", seen.policy, short(value(seen))));
     let [linux, wfq, vtrr] = schedules.map(value);
@@ -119,7 +135,7 @@ fn evenness(
     Figure::new(name, paper, format!("{what}: {}", said.join(", ")), holds)
 }
 
-fn page(report: &Report, figures: &[Figure], schedules: &[Seen]) -> String {
+fn page(report: &Report, figures: &[Figure], schedules: &[WatchedSchedule]) -> String {
     let mut page = String::from("# Schedules seen from near\n\n");
     let _ = writeln!(page, "Taken with `mete study vtrr-micro`, {}.\n", report.machine.date);
     if !report.is_complete {
@@ -144,7 +160,7 @@ fn simulated() -> String {
     )
 }
 
-fn compared(schedules: &[Seen]) -> String {
+fn compared(schedules: &[WatchedSchedule]) -> String {
     let said = |policy, share: usize| {
         let seen = find(schedules, policy);
         let wait = seen.map(|seen| seen.longest_wait_ns(share - 1));
@@ -164,17 +180,19 @@ fn compared(schedules: &[Seen]) -> String {
 }
 
 /// The errors of each client under each policy.
-fn table(schedules: &[Seen]) -> String {
+fn table(schedules: &[WatchedSchedule]) -> String {
     let heads: Vec<_> = schedules.iter().map(|seen| seen.policy).collect();
     let mut text = format!("| lowest to highest error, TU | {} |\n|---|", heads.join(" | "));
     schedules.iter().for_each(|_| text.push_str("---|"));
     text.push('\n');
     for (client, share) in SHARES.iter().enumerate() {
-        let of = |seen: &Seen| {
-            let errors = &seen.outcome.clients[client];
-            format!("{} to {}", short(errors.lowest_tu()), short(errors.highest_tu()))
-        };
-        let cells: Vec<_> = schedules.iter().map(of).collect();
+        let cells: Vec<_> = schedules
+            .iter()
+            .map(|seen| {
+                let errors = &seen.outcome.clients[client];
+                format!("{} to {}", short(errors.lowest_tu()), short(errors.highest_tu()))
+            })
+            .collect();
         let _ = writeln!(text, "| share {share} | {} |", cells.join(" | "));
     }
     text + "\n"

@@ -8,17 +8,17 @@ use crate::progress::Progress;
 use crate::reason::Reason;
 use crate::report::{Report, Row};
 
-/// The paper's three schedulers; the one of Linux 2.2 is called goodness here.
+/// The paper's three schedulers. The scheduler of Linux 2.2 has the name goodness here.
 pub(super) const POLICIES: [&str; 3] = ["goodness", "wfq", "vtrr"];
 
 /// A workload of the paper.
 pub(super) struct Workload {
-    /// Its scenario's name.
+    /// The name of its scenario.
     pub name: &'static str,
     text: &'static str,
-    /// What a client gets done.
+    /// The unit of a client's work.
     pub unit: &'static str,
-    /// How its figure is called in the paper.
+    /// The paper's name for its figure.
     pub figure: &'static str,
 }
 
@@ -37,39 +37,40 @@ pub(super) const WORKLOADS: [Workload; 2] = [
     },
 ];
 
-/// One workload under one policy.
-pub(super) struct Ran {
+/// The result of one workload under one policy.
+pub(super) struct RanWorkload {
     pub workload: &'static Workload,
     pub policy: &'static str,
     pub clients: Vec<Client>,
 }
 
-/// What one client got done.
+/// The work of one client.
 pub(super) struct Client {
     pub name: String,
     pub share: u32,
-    /// When each unit of its work was done.
+    /// When each unit of the client's work was done.
     pub done_ns: Vec<Nanoseconds>,
 }
 
 impl Client {
-    /// From one unit to the next, in milliseconds.
+    /// The times from one unit to the next, in milliseconds.
     pub(super) fn intervals_ms(&self) -> Vec<f64> {
         self.done_ns.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6).collect()
     }
 
-    /// The jitter of its work: the standard deviation of the time from one unit to the next. Simulated
-    /// times have no outliers that a measurement could be to blame for.
+    /// The jitter of the work: the standard deviation of the time from one unit to the next. It is meaningful here,
+    /// because simulated times have no outliers by disturbed measurements.
     fn jitter_ms(&self) -> f64 {
         let intervals = self.intervals_ms();
+        // A client without two units of work has no interval; its jitter counts as 0.
         let count = intervals.len().max(1) as f64;
         let mean = intervals.iter().sum::<f64>() / count;
         (intervals.iter().map(|interval| (interval - mean).powi(2)).sum::<f64>() / count).sqrt()
     }
 }
 
-impl Ran {
-    /// The jitter of its clients, on average.
+impl RanWorkload {
+    /// The average jitter of the clients.
     pub(super) fn jitter_ms(&self) -> f64 {
         self.clients.iter().map(Client::jitter_ms).sum::<f64>() / self.clients.len().max(1) as f64
     }
@@ -99,22 +100,26 @@ pub(super) fn study(_options: StudyOptions, progress: &mut dyn Progress) -> Stud
     Study { folder: "vtrr-workloads", report, figures, files }
 }
 
-fn run(workload: &'static Workload, policy: &'static str) -> Result<Ran, Reason> {
+fn run(workload: &'static Workload, policy: &'static str) -> Result<RanWorkload, Reason> {
     let scenario = Scenario::parse(workload.name, workload.text, &[]).map_err(Reason::from_error)?;
     let seed = scenario.seed;
     let made = scenario.policy(policy, seed).ok_or_else(|| Reason::new("there is no such policy"))?;
     let mut host = scenario.host(made, Dones(vec![Vec::new(); scenario.clients.len()]), seed);
     host.run_until(scenario.duration_ns).map_err(Reason::from_error)?;
     let Dones(done) = host.into_recorder();
-    let client = |(client, done_ns): (&mete_sim::scenario::Client, _)| Client {
-        name: client.name.clone(),
-        share: client.share.get(),
-        done_ns,
-    };
-    Ok(Ran { workload, policy, clients: scenario.clients.iter().zip(done).map(client).collect() })
+    Ok(RanWorkload {
+        workload,
+        policy,
+        clients: scenario
+            .clients
+            .iter()
+            .zip(done)
+            .map(|(client, done_ns)| Client { name: client.name.clone(), share: client.share.get(), done_ns })
+            .collect(),
+    })
 }
 
-/// Keeps when each client got something done.
+/// Keeps when each client has done a unit of work.
 struct Dones(Vec<Vec<Nanoseconds>>);
 
 impl Recorder for Dones {
@@ -127,7 +132,7 @@ impl Recorder for Dones {
     }
 }
 
-fn rows(ran: &Ran) -> impl Iterator<Item = Row> {
+fn rows(ran: &RanWorkload) -> impl Iterator<Item = Row> {
     ran.clients.iter().map(|client| {
         let name = format!("{}, {}: from one to the next, {}", ran.workload.name, ran.policy, client.name);
         Row::new(name, "ms", Ok(client.intervals_ms())).note(format!("{} in all", client.done_ns.len()))

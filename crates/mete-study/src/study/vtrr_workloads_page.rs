@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use super::vtrr_workloads::{Client, POLICIES, Ran, WORKLOADS, Workload};
+use super::vtrr_workloads::{Client, POLICIES, RanWorkload, WORKLOADS, Workload};
 use crate::figure::{self, Figure};
 use crate::report::Report;
 use mete_plot::{self as plot, Axis, Series, short};
 
-/// What the plots show, from the beginning.
+/// The time that the plots show, from the beginning.
 const SHOWN_MS: f64 = 1500.0;
 
-pub(super) fn files(report: &Report, figures: &[Figure], found: &[Ran]) -> Vec<(String, String)> {
+pub(super) fn files(report: &Report, figures: &[Figure], found: &[RanWorkload]) -> Vec<(String, String)> {
     let mut files = vec![
         ("README.md".to_owned(), page(report, figures, found)),
         ("done.csv".to_owned(), csv(report, found)),
@@ -19,11 +19,11 @@ pub(super) fn files(report: &Report, figures: &[Figure], found: &[Ran]) -> Vec<(
     files
 }
 
-fn plot_name(ran: &Ran) -> String {
+fn plot_name(ran: &RanWorkload) -> String {
     format!("{}-{}.svg", ran.workload.name, ran.policy)
 }
 
-fn csv(report: &Report, found: &[Ran]) -> String {
+fn csv(report: &Report, found: &[RanWorkload]) -> String {
     let mut text = format!("# {}\n# {}\n", report.title, report.machine.line());
     text.push_str("workload,policy,share,done_ms\n");
     for ran in found {
@@ -37,8 +37,8 @@ fn csv(report: &Report, found: &[Ran]) -> String {
     text
 }
 
-/// What each client has got done over time.
-fn plot(ran: &Ran) -> String {
+/// The work that each client has done, over time.
+fn plot(ran: &RanWorkload) -> String {
     let series: Vec<_> = ran.clients.iter().map(done).collect();
     let axis = |label: &str| Axis { label: label.into(), is_logarithmic: false };
     let title = format!("{} under {}", ran.workload.name, ran.policy);
@@ -51,16 +51,16 @@ fn done(client: &Client) -> Series {
     Series { name: client.name.clone(), points: points.collect() }
 }
 
-fn of<'a>(found: &'a [Ran], workload: &Workload, policy: &str) -> Option<&'a Ran> {
+fn of<'a>(found: &'a [RanWorkload], workload: &Workload, policy: &str) -> Option<&'a RanWorkload> {
     found.iter().find(|ran| ran.workload.name == workload.name && ran.policy == policy)
 }
 
-pub(super) fn figures(found: &[Ran]) -> Vec<Figure> {
+pub(super) fn figures(found: &[RanWorkload]) -> Vec<Figure> {
     WORKLOADS.iter().flat_map(|workload| [proportions(found, workload), evenness(found, workload)]).collect()
 }
 
-/// What was done in all, against shares.
-fn proportions(found: &[Ran], workload: &Workload) -> Figure {
+/// All work that was done, against shares.
+fn proportions(found: &[RanWorkload], workload: &Workload) -> Figure {
     let name = format!("VTRR §5.4, {}, coarse", workload.figure);
     let paper = "WFQ and VTRR give each client what its share says";
     let [_, Some(wfq), Some(vtrr)] = POLICIES.map(|policy| of(found, workload, policy)) else {
@@ -71,17 +71,16 @@ fn proportions(found: &[Ran], workload: &Workload) -> Figure {
     Figure::new(name, paper, ours, wfq.max(vtrr) <= 2.0)
 }
 
-/// How far the client that is furthest off is from its share of all that was done, in percent of it.
-fn off(ran: &Ran) -> f64 {
-    let off = |(client, due): (&Client, f64)| 100.0 * (client.done_ns.len() as f64 / due - 1.0).abs();
-    dues(ran).map(off).fold(0.0, f64::max)
+/// The greatest distance of a client from its share of all work, in percent of it.
+fn off(ran: &RanWorkload) -> f64 {
+    dues(ran).map(|(client, due)| 100.0 * (client.done_ns.len() as f64 / due - 1.0).abs()).fold(0.0, f64::max)
 }
 
-/// The paper speaks of bursts and of jitter.
-fn evenness(found: &[Ran], workload: &Workload) -> Figure {
+/// The paper's statements on bursts and on jitter.
+fn evenness(found: &[RanWorkload], workload: &Workload) -> Figure {
     let name = format!("VTRR §5.4, {}", workload.figure);
     let paper = "Linux works in bursts, which is jitter; WFQ and VTRR have less of it and are far more alike";
-    let ran = POLICIES.map(|policy| of(found, workload, policy).map(Ran::jitter_ms));
+    let ran = POLICIES.map(|policy| of(found, workload, policy).map(RanWorkload::jitter_ms));
     let [Some(linux), Some(wfq), Some(vtrr)] = ran else {
         return Figure::missing(name, paper, "stopped before it was simulated");
     };
@@ -93,7 +92,7 @@ fn evenness(found: &[Ran], workload: &Workload) -> Figure {
     Figure::new(name, paper, ours, linux > wfq.max(vtrr) && (wfq - vtrr).abs() < linux - wfq.max(vtrr))
 }
 
-fn page(report: &Report, figures: &[Figure], found: &[Ran]) -> String {
+fn page(report: &Report, figures: &[Figure], found: &[RanWorkload]) -> String {
     let mut page = String::from("# Encoders and virtual machines\n\n");
     let _ = writeln!(page, "Taken with `mete study vtrr-workloads`, {}.\n", report.machine.date);
     if !report.is_complete {
@@ -117,7 +116,7 @@ const SIMULATED: &str = "Two workloads on the simulated machine, from the scenar
      processor each. The paper's text says neither how long a frame or a round took nor how many machines ran: \
      these are choices of the scenarios, and can be changed there.\n\n";
 
-fn compared(found: &[Ran]) -> String {
+fn compared(found: &[RanWorkload]) -> String {
     let off = POLICIES[1..].iter().filter_map(|policy| Some((policy, of(found, &WORKLOADS[0], policy)?)));
     let said = off.map(|(policy, ran)| format!("{} frames ({})", short(off_by(ran)), policy.to_uppercase()));
     let said = said.collect::<Vec<_>>().join(" and ");
@@ -133,20 +132,19 @@ fn compared(found: &[Ran]) -> String {
     )
 }
 
-/// How far the client that is furthest off is from its share of all that was done, in units of work.
-fn off_by(ran: &Ran) -> f64 {
+/// The greatest distance of a client from its share of all work, in units of work.
+fn off_by(ran: &RanWorkload) -> f64 {
     dues(ran).map(|(client, due)| (client.done_ns.len() as f64 - due).abs()).fold(0.0, f64::max)
 }
 
-/// Clients, and their shares of all that was done.
-fn dues(ran: &Ran) -> impl Iterator<Item = (&Client, f64)> {
+/// The clients, and the part of all work that their shares entitle them to.
+fn dues(ran: &RanWorkload) -> impl Iterator<Item = (&Client, f64)> {
     let all: usize = ran.clients.iter().map(|client| client.done_ns.len()).sum();
     let shares: u32 = ran.clients.iter().map(|client| client.share).sum();
-    let due = move |client: &Client| all as f64 * f64::from(client.share) / f64::from(shares);
-    ran.clients.iter().map(move |client| (client, due(client)))
+    ran.clients.iter().map(move |client| (client, all as f64 * f64::from(client.share) / f64::from(shares)))
 }
 
-fn table(found: &[Ran]) -> String {
+fn table(found: &[RanWorkload]) -> String {
     let mut text = String::from("| workload | policy | share | done | median ms | shortest | longest |\n");
     text.push_str("|---|---|---:|---:|---:|---:|---:|\n");
     for ran in found {

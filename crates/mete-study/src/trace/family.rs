@@ -1,22 +1,22 @@
-//! A process and all that it has started.
+//! A process and all of its descendants.
 
 use std::collections::HashSet;
 
 use super::Next;
 
-/// The numbers of a process and of its descendants, threads among them.
+/// The ids of a process and of its descendants, including threads.
 #[derive(Debug)]
 pub struct Family {
     pids: HashSet<i32>,
 }
 
 impl Family {
-    /// Of this process, which has started nothing yet.
+    /// The family of this process, which has not started another one yet.
     pub fn of(pid: i32) -> Family {
         Family { pids: HashSet::from([pid]) }
     }
 
-    /// Takes what comes next: a child of a member is one, too.
+    /// Takes the next item of the trace: a child of a member becomes a member.
     pub fn next(&mut self, next: &Next<'_>) {
         if let Next::Event(seen) = next
             && seen.name() == "FORK"
@@ -26,7 +26,7 @@ impl Family {
         }
     }
 
-    /// Whether a process belongs to it.
+    /// Whether a process belongs to the family.
     pub fn has(&self, pid: i32) -> bool {
         self.pids.contains(&pid)
     }

@@ -1,8 +1,8 @@
 //! Recordings of shipped schemata, made and read by the same libraries as `mete record` and `mete show`.
 //!
 //! ```text
-//!   Session ── end ──▶ Recorded ──▶ Seen, in order of time ──▶ Run, Span, Wait ──▶ a study's numbers
-//!   (kernel, flush     (a trace's     (one event)               (what lies between two events)
+//!   Session ── end ──▶ Recorded ──▶ SeenEvent, in order of time ──▶ Run, Span, Wait ──▶ a study's numbers
+//!   (kernel, flush     (a trace's     (one event)                    (the time between two events)
 //!    threads)           directory)
 //! ```
 
@@ -21,9 +21,9 @@ pub(crate) mod written;
 pub(crate) use family::Family;
 pub(crate) use mete_trace::Symbols;
 pub(crate) use names::Names;
-pub(crate) use recorded::{Next, Recorded, Seen};
+pub(crate) use recorded::{Next, Recorded, SeenEvent};
 pub(crate) use schedule::{Run, Runs};
 pub(crate) use session::{Session, Totals};
-pub(crate) use spans::{EVENTS as INTERRUPTS, Kind, Span, Spans};
+pub(crate) use spans::{EVENTS as INTERRUPTS, InterruptKind, Span, Spans};
 pub(crate) use usage::Usage;
-pub(crate) use waits::{EVENTS as LOCKING, How, Wait, Waits};
+pub(crate) use waits::{EVENTS as LOCKING, Wait, WaitKind, Waits};

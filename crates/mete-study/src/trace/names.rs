@@ -1,24 +1,25 @@
-//! What processes are called, as far as a trace says.
+//! The names of processes, as far as a trace has them.
 
 use std::collections::HashMap;
 
 use super::{Next, Recorded};
 
-/// The names of processes so far.
+/// The names of processes at the current place in a trace.
 #[derive(Debug, Default)]
 pub struct Names(HashMap<i32, String>);
 
 impl Names {
-    /// With those that lived when recording began and when it ended.
+    /// The names of the processes that lived when recording began or when it ended.
     pub fn of_trace(recorded: &Recorded) -> Names {
         let lived = recorded.threads().iter();
         Names(lived.map(|of| (of.thread as i32, of.name.clone())).collect())
     }
 
-    /// Takes what comes next.
+    /// Takes the next item of the trace.
     pub fn next(&mut self, next: &Next<'_>) {
         let Next::Event(seen) = next else { return };
         let pid = match seen.name() {
+            // A child has its parent's name until it executes a program, and the event carries it.
             "FORK" => "child",
             "EXEC" | "EXIT" => "pid",
             _ => return,
@@ -26,7 +27,7 @@ impl Names {
         self.0.insert(seen.pid(pid), seen.text("name"));
     }
 
-    /// A process's name; its number where the trace has none.
+    /// A process's name, or its id where the trace has no name.
     pub fn of(&self, pid: i32) -> String {
         match self.0.get(&pid) {
             Some(name) => name.clone(),

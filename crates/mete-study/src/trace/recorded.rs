@@ -1,4 +1,4 @@
-//! A trace, event by event.
+//! A trace, read event by event.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,37 +9,37 @@ use mete_trace::{EventLayout, Filter, Item, Record, ThreadName, Trace, Value};
 use crate::reason::Reason;
 use crate::scratch::Scratch;
 
-/// A trace that can be gone through any number of times.
+/// A trace that can be read any number of times.
 pub struct Recorded {
     trace: Trace,
     convert: Converter,
-    // Kept as long as its files are read.
+    // The directory must live as long as its files are read.
     _scratch: Option<Scratch>,
 }
 
-/// What comes next in a trace.
+/// The next item of a trace.
 pub enum Next<'a> {
     /// An event.
-    Event(Seen<'a>),
-    /// Events that a processor has lost; what was known of it is known no more.
+    Event(SeenEvent<'a>),
+    /// Events that a processor has lost. What was known of the processor's state is no longer known.
     Lost {
-        /// Which.
+        /// Which processor.
         processor: u32,
     },
 }
 
-/// An event.
-pub struct Seen<'a> {
-    /// CLOCK_MONOTONIC.
+/// An event of a trace.
+pub struct SeenEvent<'a> {
+    /// The time of the event by CLOCK_MONOTONIC.
     pub time_ns: u64,
-    /// Where it occurred.
+    /// The processor on which it occurred.
     pub processor: u32,
     layout: &'a EventLayout,
     bytes: &'a [u8],
 }
 
-impl Seen<'_> {
-    /// Its name.
+impl SeenEvent<'_> {
+    /// The event's name.
     pub fn name(&self) -> &str {
         &self.layout.name
     }
@@ -48,7 +48,7 @@ impl Seen<'_> {
         self.layout.fields.iter().find(|layout| layout.name == field)?.value(self.bytes)
     }
 
-    /// A number; 0 where the event has no such field, which [`Recorded::needs`] rules out.
+    /// A field as a number; 0 if the event has no such field. A check of the event by [`Recorded::needs`] comes first.
     pub fn number(&self, field: &str) -> i64 {
         match self.value(field) {
             Some(Value::Unsigned(number) | Value::Address(number)) => number as i64,
@@ -58,12 +58,12 @@ impl Seen<'_> {
         }
     }
 
-    /// A process; no kernel has numbers that do not fit.
+    /// A field as a process id, which fits into an `i32` on every kernel.
     pub fn pid(&self, field: &str) -> i32 {
         self.number(field) as i32
     }
 
-    /// A text; empty where the event has no such field.
+    /// A field as text; empty if the event has no such field.
     pub fn text(&self, field: &str) -> String {
         match self.value(field) {
             Some(Value::Text(text)) => text.into_owned(),
@@ -73,24 +73,27 @@ impl Seen<'_> {
 }
 
 impl Recorded {
-    /// Somebody's trace.
+    /// Opens the trace in a directory.
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// If there is no trace.
     pub fn open(directory: &Path) -> Result<Recorded, Reason> {
         Recorded::new(directory, None)
     }
 
-    /// A trace in a directory of ours, which lives as long.
+    /// Opens a trace in a scratch directory, which lives as long as the result.
     pub(super) fn in_scratch(scratch: Scratch, name: &str) -> Result<Recorded, Reason> {
         Recorded::new(&scratch.path().join(name), Some(scratch))
     }
 
     fn new(directory: &Path, scratch: Option<Scratch>) -> Result<Recorded, Reason> {
         let trace = Trace::open(directory).map_err(Reason::from_error)?;
-        let no_clock = || Reason::new("the trace does not say how its clock runs");
-        let convert = trace.description().clock.converter().ok_or_else(no_clock)?;
+        let convert = trace
+            .description()
+            .clock
+            .converter()
+            .ok_or_else(|| Reason::new("the trace does not say how its clock runs"))?;
         Ok(Recorded { trace, convert, _scratch: scratch })
     }
 
@@ -98,7 +101,7 @@ impl Recorded {
     ///
     /// # Errors
     ///
-    /// That it has not, and which schema would.
+    /// If an event is missing. The reason names it, and a schema that has it.
     pub fn needs(&self, schema: &str, events: &[&str]) -> Result<(), Reason> {
         let has = |name: &&&str| self.trace.description().description.events.iter().any(|e| e.name == **name);
         match events.iter().find(|name| !has(name)) {
@@ -120,55 +123,59 @@ impl Recorded {
         &self.trace.description().machine.kernel
     }
 
-    /// How many processors were recorded.
+    /// The number of processors that were recorded.
     pub fn processors(&self) -> usize {
         self.trace.description().files.len()
     }
 
-    /// From the first event to the last one.
+    /// The time from the first event to the last one.
     pub fn duration_ns(&self) -> u64 {
         let (mut first, mut last) = (u64::MAX, 0);
+        // The times of a processor without records are not set.
         let accounts = self.trace.description().completeness.iter().filter(|account| account.records > 0);
         for account in accounts {
             (first, last) = (first.min(account.first_time), last.max(account.last_time));
         }
+        // Without any record `first` is the greatest number, and the duration is 0.
         self.convert.ns(last).saturating_sub(self.convert.ns(first.min(last)))
     }
 
-    /// Hands out all that is in it in order of time, but for the recorder's own marks. What cannot be read counts
-    /// as lost.
+    /// Hands out all events and losses in order of time, without the recorder's own marks. A part that cannot be read
+    /// counts as lost.
     pub fn each(&self, mut see: impl FnMut(Next<'_>)) {
+        // A map, because each record is looked up by its event's number.
         let events = &self.trace.description().description.events;
         let layouts: HashMap<u16, &EventLayout> = events.iter().map(|event| (event.id, event)).collect();
         let mut merged = self.trace.merge(Filter::default().without_marks());
         while let Some(item) = merged.next() {
             match item {
-                // From where an event may be missing up to where it is not, nobody knows what happened.
+                // Around a switch of what is recorded, events may be missing, which is the same as a loss.
                 Ok(Item::Record(record)) if record.switches().is_some() => {
                     see(Next::Lost { processor: record.processor });
                 }
                 Ok(Item::Record(record)) => {
+                    // Records of events that the description does not have cannot be read, and are left out.
                     if let Some(layout) = layouts.get(&record.event) {
                         see(Next::Event(self.seen(&record, layout)));
                     }
                 }
                 Ok(Item::Lost(gap)) => see(Next::Lost { processor: gap.processor }),
-                // A part that cannot be read leaves a gap, which is told in its place.
+                // A part that cannot be read leaves a gap, which the merge reports in its place.
                 Err(_) => {}
             }
         }
     }
 
-    fn seen<'a>(&self, record: &Record<'a>, layout: &'a EventLayout) -> Seen<'a> {
+    fn seen<'a>(&self, record: &Record<'a>, layout: &'a EventLayout) -> SeenEvent<'a> {
         let time_ns = self.convert.ns(record.time);
-        Seen { time_ns, processor: record.processor, layout, bytes: record.bytes }
+        SeenEvent { time_ns, processor: record.processor, layout, bytes: record.bytes }
     }
 
-    /// Of all its files together.
+    /// The size of all files of the trace together.
     ///
     /// # Errors
     ///
-    /// The file system's answer.
+    /// The error of the file system.
     pub fn bytes(&self) -> Result<u64, Reason> {
         let mut bytes = 0;
         for entry in std::fs::read_dir(self.trace.directory())? {
@@ -177,7 +184,7 @@ impl Recorded {
         Ok(bytes)
     }
 
-    /// Events that are missing.
+    /// The number of events that are missing.
     pub fn lost(&self) -> u64 {
         self.trace.description().completeness.iter().map(|account| account.lost).sum()
     }

@@ -1,59 +1,59 @@
-//! Who had a processor from when to when: an effective quantum of the paper's (§9.1) each.
+//! Which process had a processor from when to when. Each such run is an effective quantum of the paper (§9.1).
 
 use std::collections::HashMap;
 
-use super::{Next, Seen};
+use super::{Next, SeenEvent};
 
 /// A process on a processor, from SCHEDIN to SCHEDOUT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The process; 0 if the processor was idle.
+    /// The process id; 0 if the processor was idle.
     pub pid: i32,
     /// Which processor.
     pub processor: u32,
-    /// When it got it.
+    /// When the process got the processor.
     pub from_ns: u64,
-    /// When it left it.
+    /// When the process left the processor.
     pub to_ns: u64,
-    /// How long the recorder's own threads had it in between.
+    /// How long the recorder's own threads had the processor in between.
     pub own_ns: u64,
-    /// Whether it was made to leave: it could have gone on.
+    /// Whether the process was preempted: it could have gone on.
     pub is_preempted: bool,
 }
 
 impl Run {
-    /// How long it ran.
+    /// How long the process ran.
     pub fn ns(&self) -> u64 {
         self.to_ns.saturating_sub(self.from_ns).saturating_sub(self.own_ns)
     }
 }
 
-/// Pairs the events of each processor. What began before the trace or ended behind it, and what a gap lies in, is
-/// no run: its length is not known. A run that nobody but the recorder interrupts goes on behind that, as if there
-/// were no recorder.
+/// Pairs the events of each processor. A run that began before the trace, ended after it or has a gap in it is left
+/// out, because its length is not known. A run that only the recorder interrupts goes on afterwards, as if there were
+/// no recorder.
 #[derive(Debug, Default)]
 pub struct Runs {
-    /// The recorder's process, if it is known.
+    /// The id of the recorder's process, if it is known.
     own: Option<i32>,
     processors: HashMap<u32, Processor>,
 }
 
-/// What is known of a processor.
+/// The state of a processor, as far as it is known.
 #[derive(Debug, Default)]
 struct Processor {
     running: Option<Run>,
-    /// Made to leave: over, unless the recorder was in between.
+    /// A run that ended by preemption. It is over, unless only the recorder takes its place for a while.
     left: Option<Run>,
     is_own: bool,
 }
 
 impl Runs {
-    /// The runs of a recording that this process makes.
+    /// Pairs the events of a recording that this process makes.
     pub fn of_own_recording() -> Runs {
         Runs { own: i32::try_from(std::process::id()).ok(), processors: HashMap::new() }
     }
 
-    /// Takes what comes next; answers with the run that is over now.
+    /// Takes the next item of the trace. Returns the run that is over now, if there is one.
     pub fn next(&mut self, next: &Next<'_>) -> Option<Run> {
         match next {
             Next::Lost { processor } => self.processors.remove(processor).and(None),
@@ -65,7 +65,7 @@ impl Runs {
         }
     }
 
-    fn begin(&mut self, seen: &Seen<'_>) -> Option<Run> {
+    fn begin(&mut self, seen: &SeenEvent<'_>) -> Option<Run> {
         let (pid, processor) = (seen.pid("pid"), seen.processor);
         let of = self.processors.entry(processor).or_default();
         of.is_own = self.own.is_some_and(|own| own == seen.pid("tgid"));
@@ -73,6 +73,7 @@ impl Runs {
             return None;
         }
         if let Some(run) = of.left.take_if(|run| run.pid == pid) {
+            // Only the recorder was in between, so the run goes on.
             let own_ns = run.own_ns + seen.time_ns.saturating_sub(run.to_ns);
             of.running = Some(Run { own_ns, ..run });
             return None;
@@ -80,17 +81,19 @@ impl Runs {
         let from_ns = seen.time_ns;
         let is_preempted = false;
         of.running = Some(Run { pid, processor, from_ns, to_ns: from_ns, own_ns: 0, is_preempted });
+        // Another process has come: the run that was left is over.
         of.left.take()
     }
 
-    fn end(&mut self, seen: &Seen<'_>) -> Option<Run> {
+    fn end(&mut self, seen: &SeenEvent<'_>) -> Option<Run> {
         let of = self.processors.entry(seen.processor).or_default();
         if of.is_own {
             return None;
         }
-        // Another one leaves than came only where something is missing.
+        // If another process leaves than the one that came, events are missing in between.
         let run = of.running.take().filter(|run| run.pid == seen.pid("pid"))?;
         let run = Run { to_ns: seen.time_ns, is_preempted: seen.number("state") == 0, ..run };
+        // It may go on after a turn of the recorder, so it is not over yet.
         if run.is_preempted {
             of.left = Some(run);
             return None;

@@ -1,4 +1,4 @@
-//! A shipped schema's events from the running kernel into a trace of our own, by the recorder that `mete record` uses.
+//! Records a shipped schema's events from the running kernel into a trace, with the recorder that `mete record` uses.
 
 use mete_base::sentence;
 use mete_record::{Plan, RecordedSchema, RecordingError};
@@ -13,40 +13,40 @@ use crate::scratch::Scratch;
 /// The default of `mete record`.
 pub const BUFFER_BYTES: u64 = 4 << 20;
 
-/// A running recording of the whole machine. Dropped, it leaves nothing attached and no files.
+/// A running recording of the whole machine. When this is dropped, no program stays attached and no file is left.
 pub struct Session {
-    // Fields are dropped in this order: the recording, then its files.
+    // Fields are dropped in this order: the recording ends before its files are removed.
     recording: mete_record::Session,
     scratch: Scratch,
 }
 
-/// What has become of events so far.
+/// What has happened to events so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
-    /// Records that are written.
+    /// Records that have been written.
     pub records: u64,
     /// Events that found no room.
     pub lost: u64,
-    /// Bytes of files.
+    /// Bytes of the trace's files.
     pub bytes: u64,
     /// Processor time of the flush threads.
     pub flush_ns: u64,
 }
 
 impl Session {
-    /// Records these events of a shipped schema from now on; all of them if none is named.
+    /// Records these events of a shipped schema from now on; all events if none is named.
     ///
     /// # Errors
     ///
-    /// What is missing: rights, the kernel's types, a compiler where the kernel is not the one that the shipped
-    /// programs are for.
+    /// The reason names what is missing: rights, the kernel's types, or a compiler if the shipped programs are not
+    /// for this kernel.
     pub fn begin(schema: &str, events: &[&str]) -> Result<Session, Reason> {
         let shipped =
             shipped::by_name(schema).ok_or_else(|| Reason::new(format!("no schema {schema} is shipped")))?;
         Session::of_source(shipped.source(), events, BUFFER_BYTES)
     }
 
-    /// The same of any schema, with buffers of this size.
+    /// The same for any schema, with buffers of this size.
     ///
     /// # Errors
     ///
@@ -54,6 +54,7 @@ impl Session {
     pub fn of_source(source: Source, events: &[&str], buffer_bytes: u64) -> Result<Session, Reason> {
         let schema = described::with_tracing_file_system(|| read(source))?;
         let names: Vec<_> = events.iter().map(|name| (*name).to_owned()).collect();
+        // No name stands for all events.
         let events = match names.is_empty() {
             true => (0..schema.events().len()).collect(),
             false => schema.places(&names)?,
@@ -72,12 +73,12 @@ impl Session {
             flight: None,
             has_command: false,
         };
-        // The recorder has nothing to tell of a plan without domains, probes and a flight recorder.
+        // The recorder's notices are about domains, probes and the flight recorder. This plan has none of them.
         let recording = mete_record::Session::begin(plan, &mut drop)?;
         Ok(Session { recording, scratch })
     }
 
-    /// Detaches the programs for a while, without ending the recording.
+    /// Detaches the programs without ending the recording.
     ///
     /// # Errors
     ///
@@ -86,27 +87,27 @@ impl Session {
         Ok(self.recording.pause()?)
     }
 
-    /// Attaches them again.
+    /// Attaches the programs again.
     ///
     /// # Errors
     ///
-    /// If the kernel refuses now.
+    /// If the kernel refuses.
     pub fn resume(&mut self) -> Result<(), Reason> {
         Ok(self.recording.resume()?)
     }
 
-    /// Records of a processor that have been written so far, all that were made before the call among them.
+    /// The number of a processor's records that have been written. All records made before the call are among them.
     ///
     /// # Errors
     ///
-    /// If they cannot be written.
+    /// If the records cannot be written.
     pub fn records(&self, processor: usize) -> Result<u64, Reason> {
         let reports = self.recording.flush()?;
         let own = reports.iter().find(|report| report.account.processor as usize == processor);
         Ok(own.map_or(0, |report| report.account.records))
     }
 
-    /// The same of all processors, and what it took.
+    /// The counts of all processors together.
     ///
     /// # Errors
     ///
@@ -134,7 +135,7 @@ impl Session {
     }
 }
 
-/// Reads a schema that fits the running kernel; problems are shown with their places.
+/// Reads a schema for the running kernel. The error shows problems with their places in the source.
 fn read(source: Source) -> Result<RecordedSchema, Reason> {
     let sources = [source];
     RecordedSchema::read(sources.to_vec()).map_err(|error| match error {

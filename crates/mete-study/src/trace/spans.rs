@@ -1,12 +1,12 @@
-//! From when to when a processor served an interrupt (KLogger paper, §10).
+//! The spans of time in which a processor served an interrupt (KLogger paper, §10).
 
 use std::collections::HashMap;
 
 use super::Next;
 
-/// What kind of interrupt.
+/// The kinds of interrupts, by what causes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum InterruptKind {
     /// The processor's own timer.
     Timer,
     /// A device.
@@ -17,37 +17,38 @@ pub enum Kind {
     Processor,
 }
 
-impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 4] = [Kind::Timer, Kind::Device, Kind::Soft, Kind::Processor];
+impl InterruptKind {
+    /// All kinds.
+    pub const ALL: [InterruptKind; 4] =
+        [InterruptKind::Timer, InterruptKind::Device, InterruptKind::Soft, InterruptKind::Processor];
 
-    /// In words, of many.
+    /// The name of the kind, in the plural.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Timer => "timer interrupts",
-            Kind::Device => "device interrupts",
-            Kind::Soft => "soft interrupts",
-            Kind::Processor => "interrupts from other processors",
+            InterruptKind::Timer => "timer interrupts",
+            InterruptKind::Device => "device interrupts",
+            InterruptKind::Soft => "soft interrupts",
+            InterruptKind::Processor => "interrupts from other processors",
         }
     }
 
-    /// The kind of an event, and whether it is its beginning.
-    fn of(event: &str) -> Option<(Kind, bool)> {
+    /// The kind of interrupt that an event belongs to, and whether the event is its beginning.
+    fn of(event: &str) -> Option<(InterruptKind, bool)> {
         Some(match event {
-            "TIMER_ENTRY" => (Kind::Timer, true),
-            "TIMER_EXIT" => (Kind::Timer, false),
-            "IRQ_ENTRY" => (Kind::Device, true),
-            "IRQ_EXIT" => (Kind::Device, false),
-            "SOFTIRQ_ENTRY" => (Kind::Soft, true),
-            "SOFTIRQ_EXIT" => (Kind::Soft, false),
-            "IPI_ENTRY" => (Kind::Processor, true),
-            "IPI_EXIT" => (Kind::Processor, false),
+            "TIMER_ENTRY" => (InterruptKind::Timer, true),
+            "TIMER_EXIT" => (InterruptKind::Timer, false),
+            "IRQ_ENTRY" => (InterruptKind::Device, true),
+            "IRQ_EXIT" => (InterruptKind::Device, false),
+            "SOFTIRQ_ENTRY" => (InterruptKind::Soft, true),
+            "SOFTIRQ_EXIT" => (InterruptKind::Soft, false),
+            "IPI_ENTRY" => (InterruptKind::Processor, true),
+            "IPI_EXIT" => (InterruptKind::Processor, false),
             _ => return None,
         })
     }
 }
 
-/// The events of [`Kind::ALL`].
+/// The events of [`InterruptKind::ALL`].
 pub const EVENTS: [&str; 8] = [
     "TIMER_ENTRY",
     "TIMER_EXIT",
@@ -62,13 +63,13 @@ pub const EVENTS: [&str; 8] = [
 /// One interrupt, from its beginning to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// What kind.
-    pub kind: Kind,
+    /// The kind of interrupt.
+    pub kind: InterruptKind,
     /// Which processor.
     pub processor: u32,
     /// When it began.
     pub from_ns: u64,
-    /// When it was done.
+    /// When it ended.
     pub to_ns: u64,
 }
 
@@ -79,30 +80,30 @@ impl Span {
     }
 }
 
-/// Pairs beginnings and ends; one interrupt may lie within another one, but on one processor none within one of its
+/// Pairs beginnings and ends. On one processor, an interrupt may lie within another one, but not within one of its
 /// own kind.
 #[derive(Debug, Default)]
 pub struct Spans {
-    open: HashMap<u32, Vec<(Kind, u64)>>,
+    open: HashMap<u32, Vec<(InterruptKind, u64)>>,
 }
 
 impl Spans {
-    /// Takes what comes next; answers with the interrupt that it ends.
+    /// Takes the next item of the trace. Returns the interrupt that it ends, if it ends one.
     pub fn next(&mut self, next: &Next<'_>) -> Option<Span> {
         let seen = match next {
             Next::Lost { processor } => return self.open.remove(processor).and(None),
             Next::Event(seen) => seen,
         };
-        let (kind, is_begin) = Kind::of(seen.name())?;
+        let (kind, is_begin) = InterruptKind::of(seen.name())?;
         let open = self.open.entry(seen.processor).or_default();
         if is_begin {
-            // The end of an unfinished one was missed, as where recording begins: only an end that has lost its own
-            // beginning could be taken for it.
+            // An open interrupt of the same kind has lost its end, as can happen where recording begins. It must go,
+            // because it could only be paired with an end that belongs to another beginning.
             open.retain(|(of, _)| *of != kind);
             open.push((kind, seen.time_ns));
             return None;
         }
-        // Whatever lies inside and has no end was missed.
+        // An interrupt that began inside of this one and is still open has lost its end.
         let at = open.iter().rposition(|(of, _)| *of == kind)?;
         let from_ns = open[at].1;
         open.truncate(at);
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
     use crate::trace::written::Written;
 
-    /// The interrupts of a trace with these events of one processor, 100 ns apart from 100 on.
+    /// The interrupts of a trace with these events on one processor, the first at 100 ns and 100 ns apart.
     fn spans_of(names: &[&str]) -> Vec<Span> {
         let mut written = Written::new("interrupt", 1);
         for (nth, name) in names.iter().enumerate() {
@@ -126,22 +127,28 @@ mod tests {
         all
     }
 
-    fn span(kind: Kind, from_ns: u64, to_ns: u64) -> Span {
+    fn span(kind: InterruptKind, from_ns: u64, to_ns: u64) -> Span {
         Span { kind, processor: 0, from_ns, to_ns }
     }
 
     #[test]
     fn klog_9_interrupts_within_interrupts_are_paired() {
         let names = ["SOFTIRQ_ENTRY", "TIMER_ENTRY", "TIMER_EXIT", "SOFTIRQ_EXIT", "IRQ_EXIT", "IPI_ENTRY"];
-        assert_eq!(spans_of(&names), [span(Kind::Timer, 200, 300), span(Kind::Soft, 100, 400)]);
+        assert_eq!(
+            spans_of(&names),
+            [span(InterruptKind::Timer, 200, 300), span(InterruptKind::Soft, 100, 400)]
+        );
     }
 
     #[test]
     fn klog_9_a_beginning_and_an_end_that_miss_each_other_are_no_interrupt_as_long_as_the_trace() {
         let timers = ["TIMER_ENTRY", "TIMER_ENTRY", "TIMER_EXIT", "TIMER_EXIT"];
-        assert_eq!(spans_of(&timers), [span(Kind::Timer, 200, 300)]);
+        assert_eq!(spans_of(&timers), [span(InterruptKind::Timer, 200, 300)]);
         let others_go_on = ["SOFTIRQ_ENTRY", "TIMER_ENTRY", "TIMER_ENTRY", "TIMER_EXIT", "SOFTIRQ_EXIT"];
-        assert_eq!(spans_of(&others_go_on), [span(Kind::Timer, 300, 400), span(Kind::Soft, 100, 500)]);
+        assert_eq!(
+            spans_of(&others_go_on),
+            [span(InterruptKind::Timer, 300, 400), span(InterruptKind::Soft, 100, 500)]
+        );
         assert_eq!(spans_of(&["TIMER_EXIT", "TIMER_EXIT", "TIMER_ENTRY"]), []);
     }
 
@@ -154,6 +161,12 @@ mod tests {
         written.event(1, 400, "TIMER_EXIT", &[]);
         let (mut spans, mut all) = (Spans::default(), Vec::new());
         written.read().each(|next| all.extend(spans.next(&next)));
-        assert_eq!(all, [span(Kind::Timer, 100, 300), Span { processor: 1, ..span(Kind::Timer, 200, 400) }]);
+        assert_eq!(
+            all,
+            [
+                span(InterruptKind::Timer, 100, 300),
+                Span { processor: 1, ..span(InterruptKind::Timer, 200, 400) }
+            ]
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What each process had of the processors.
+//! The processor time of each process.
 
 use std::collections::HashMap;
 
@@ -9,12 +9,12 @@ use super::{Recorded, Run, Runs};
 pub struct Used {
     /// How long it ran.
     pub ns: u64,
-    /// Runs on another processor than its last.
+    /// The number of runs that were on another processor than the run before.
     pub migrations: u32,
     last: Option<u32>,
 }
 
-/// What each process used while something was recorded.
+/// What each process used during a recording.
 #[derive(Debug, Default)]
 pub struct Usage {
     by_pid: HashMap<i32, Used>,
@@ -23,11 +23,12 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Of a whole recording.
+    /// The usage during a whole recording.
     pub fn of(recorded: &Recorded, mut runs: Runs) -> Usage {
         let all_ns = recorded.duration_ns() * recorded.processors() as u64;
         let mut usage = Usage { by_pid: HashMap::new(), all_ns };
         recorded.each(|next| {
+            // Process 0 is the idle task, which uses nothing.
             if let Some(run) = runs.next(&next).filter(|run| run.pid != 0) {
                 usage.add(&run);
             }
@@ -35,7 +36,7 @@ impl Usage {
         usage
     }
 
-    /// Runs of one process come in their order.
+    /// Adds a run. The runs of a process must come in their order.
     fn add(&mut self, run: &Run) {
         let used = self.by_pid.entry(run.pid).or_default();
         used.ns += run.ns();
@@ -48,7 +49,7 @@ impl Usage {
         self.by_pid.get(&pid).copied().unwrap_or_default()
     }
 
-    /// All that ran, in no order.
+    /// All processes that ran, in no particular order.
     pub fn processes(&self) -> impl Iterator<Item = (i32, Used)> {
         self.by_pid.iter().map(|(pid, used)| (*pid, *used))
     }
@@ -58,7 +59,7 @@ impl Usage {
         100.0 * ns as f64 / self.all_ns.max(1) as f64
     }
 
-    /// Percent of all processors' time that those used who are not these.
+    /// Percent of all processors' time that processes used for which `is_ours` is false.
     pub fn others_percent(&self, is_ours: impl Fn(i32) -> bool) -> f64 {
         let others = self.by_pid.iter().filter(|(pid, _)| !is_ours(**pid));
         self.percent(others.map(|(_, used)| used.ns).sum())

@@ -1,30 +1,30 @@
-//! For how long somebody waited for a lock of the kernel (KLogger paper, §8).
+//! How long tasks waited for locks of the kernel (KLogger paper, §8).
 
 use std::collections::HashMap;
 
 use super::Next;
 
-/// How one waits, in the paper's words; who waits for a lock that puts it to sleep uses no processor meanwhile.
+/// How a task waits, in the paper's words. A task that sleeps while it waits uses no processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum How {
-    /// SPIN: the processor turns in a loop.
+pub enum WaitKind {
+    /// SPIN: the processor runs a loop.
     Spinning,
     /// READ or WRITE: the task sleeps.
     Sleeping,
 }
 
-/// One wait, or the part of one that was spent in one way.
+/// A wait, or the part of a wait that was spent in one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// The lock's address.
     pub lock: u64,
-    /// How.
-    pub how: How,
+    /// How the task waited.
+    pub how: WaitKind,
     /// The kernel's own word for the kind of lock.
     pub flags: u32,
-    /// For how long.
+    /// How long the task waited.
     pub ns: u64,
-    /// Until when.
+    /// When the wait ended.
     pub to_ns: u64,
 }
 
@@ -37,21 +37,22 @@ pub struct Waits {
     open: HashMap<Key, Open>,
 }
 
-/// A task waits for a lock once; the idle tasks share one number, but not a processor.
+/// Process id, processor and lock. A task waits for a lock only once at a time. The processor tells idle tasks apart,
+/// which share the id 0; for other tasks it is 0, because they can migrate.
 type Key = (i32, u32, u64);
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    how: How,
+    how: WaitKind,
     flags: u32,
     since_ns: u64,
 }
 
 impl Waits {
-    /// Takes what comes next; answers with the wait, or the part of one, that is over.
+    /// Takes the next item of the trace. Returns the wait, or the part of a wait, that is over.
     pub fn next(&mut self, next: &Next<'_>) -> Option<Wait> {
         let seen = match next {
-            // Nobody knows whose end was lost.
+            // The lost event may be the end of any wait.
             Next::Lost { .. } => {
                 self.open.clear();
                 return None;
@@ -59,8 +60,8 @@ impl Waits {
             Next::Event(seen) => seen,
         };
         let how = match seen.name() {
-            "SPIN" => Some(How::Spinning),
-            "READ" | "WRITE" => Some(How::Sleeping),
+            "SPIN" => Some(WaitKind::Spinning),
+            "READ" | "WRITE" => Some(WaitKind::Sleeping),
             "ACQUIRED" => None,
             _ => return None,
         };
@@ -68,7 +69,7 @@ impl Waits {
         let key = (pid, if pid == 0 { seen.processor } else { 0 }, lock);
         let ended = self.open.remove(&key);
         if let Some(how) = how {
-            // A mutex begins twice: spinning first, and then to sleep.
+            // A wait for a mutex begins twice: the task spins first, and then goes to sleep.
             self.open.insert(key, Open { how, flags: seen.number("flags") as u32, since_ns: seen.time_ns });
         }
         let Open { how, flags, since_ns } = ended?;
@@ -99,9 +100,9 @@ mod tests {
         written.read().each(|next| all.extend(waits.next(&next)));
         let wait = |lock, how, flags, ns, to_ns| Wait { lock, how, flags, ns, to_ns };
         let expected = [
-            wait(0xa, How::Spinning, 33, 150, 250),
-            wait(0xb, How::Spinning, 1, 150, 300),
-            wait(0xa, How::Sleeping, 32, 650, 900),
+            wait(0xa, WaitKind::Spinning, 33, 150, 250),
+            wait(0xb, WaitKind::Spinning, 1, 150, 300),
+            wait(0xa, WaitKind::Sleeping, 32, 650, 900),
         ];
         assert_eq!(all, expected);
     }

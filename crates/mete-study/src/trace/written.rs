@@ -12,7 +12,7 @@ use mete_trace::{
 use super::Recorded;
 use crate::scratch::Scratch;
 
-/// A trace that is being written. The clock's ticks are nanoseconds.
+/// A trace that is being written. Ticks of its clock are nanoseconds.
 pub struct Written {
     description: Description,
     memory: Arc<Memory>,
@@ -36,7 +36,7 @@ impl Written {
         Written { description, memory, recorder, scratch }
     }
 
-    /// Fields that are not given are 0.
+    /// Writes an event. Fields that are not given are 0.
     pub fn event(&mut self, processor: usize, time_ns: u64, name: &str, fields: &[(&str, i64)]) {
         let layout = self.description.events.iter().find(|event| event.name == name).unwrap();
         let words = words(layout, fields);
@@ -44,7 +44,7 @@ impl Written {
         assert_ne!(producer.record(layout.id, &words, || time_ns), Outcome::Lost);
     }
 
-    /// Events that found no room.
+    /// Makes a processor lose this number of events, by records for which there is no room.
     pub fn lose(&mut self, processor: usize, events: usize) {
         let too_large = [0; mete_trace::record::MAX_BYTES / 8];
         for _ in 0..events {
@@ -59,7 +59,7 @@ impl Written {
     }
 }
 
-/// The record's words behind its header.
+/// The words of a record after its header.
 fn words(layout: &EventLayout, fields: &[(&str, i64)]) -> Vec<u64> {
     let header = mete_trace::record::HEADER_BYTES;
     let mut bytes = vec![0; layout.least_bytes().next_multiple_of(8) - header];

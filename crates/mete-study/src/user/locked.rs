@@ -1,4 +1,4 @@
-//! The handler for where restartable sequences are missing: one locked instruction a row.
+//! The handler for systems without restartable sequences: one locked instruction for each row.
 
 use mete_log::clock::UserClock;
 use mete_log::{Plan, Record, Region, Shape, handler};
@@ -7,26 +7,26 @@ use super::scheduler::{DOMAIN, Logging, ROWS};
 use crate::reason::Reason;
 
 /// A log of its own, written by the portable handler.
-pub struct Log {
+pub struct LockedLog {
     region: Region,
 }
 
-impl Log {
+impl LockedLog {
     /// A log on one processor.
     ///
     /// # Errors
     ///
     /// If there is no memory for it.
-    pub fn new() -> Result<Log, Reason> {
+    pub fn new() -> Result<LockedLog, Reason> {
         let region = Region::create(Shape::COMPONENT, 1)?;
         let mut plan = Plan::new(Shape::COMPONENT);
         let file = plan.file(Logging::Five.file(ROWS))?;
         plan.route_event(0, file)?;
         plan.apply(region.area(0));
-        Ok(Log { region })
+        Ok(LockedLog { region })
     }
 
-    /// Logs so many rows.
+    /// Logs `times` rows.
     #[inline(never)]
     pub fn rows(&self, times: u64) {
         let area = self.region.area(0);

@@ -1,4 +1,4 @@
-//! The loops that are timed. Those that are compared differ in the measured line alone.
+//! The loops that are timed. Loops that are compared differ only in the measured line.
 
 use std::arch::asm;
 use std::hash::{DefaultHasher, Hasher};
@@ -8,12 +8,12 @@ use mete_log::clock::ticks;
 use mete_probe::{event, probe};
 
 event! {
-    /// What the benchmark logs.
+    /// The event that the benchmark logs.
     pub static ROW: access "mete bench row";
 }
 
-/// The domain at the other end of the benchmark's rows; another one than [`super::DOMAIN`], so that
-/// no row is internal.
+/// The correspondent of the benchmark's rows. It differs from [`super::DOMAIN`], so that no row is internal to a
+/// domain.
 const CORRESPONDENT: u16 = 2;
 
 /// Nanoseconds for each of `times` passes that `run` makes.
@@ -23,17 +23,17 @@ pub fn timed(times: u64, run: impl FnOnce(u64)) -> f64 {
     begin.elapsed().as_nanos() as f64 / times as f64
 }
 
-/// Makes the compiler believe that the value is used. Costs no instruction.
+/// Makes the compiler believe that the value is used. This costs no instruction.
 #[inline(always)]
 pub fn keep(value: u64) {
-    // SAFETY: no instruction at all.
+    // SAFETY: the assembly text is a comment: it contains no instruction.
     unsafe { asm!("/* {0} */", in(reg) value, options(nomem, nostack, preserves_flags)) };
 }
 
-/// Makes the compiler forget what it knows of the value. Costs no instruction.
+/// Makes the compiler forget what it knows about the value. This costs no instruction.
 #[inline(always)]
 fn hide(mut value: u64) -> u64 {
-    // SAFETY: no instruction at all.
+    // SAFETY: the assembly text is a comment: it contains no instruction.
     unsafe { asm!("/* {0} */", inout(reg) value, options(nomem, nostack, preserves_flags)) };
     value
 }
@@ -53,7 +53,7 @@ macro_rules! loops {
 }
 
 loops! {
-    /// Nothing.
+    /// The loop alone.
     nothing: |_at| {};
     /// The time-stamp counter alone.
     clock: |_at| keep(ticks());
@@ -75,13 +75,14 @@ macro_rules! eight {
 }
 
 loops! {
-    /// Eight steps of a chain of multiplications, so that little of the loop itself is measured.
+    /// Eight steps of a chain of multiplications. With eight steps in a pass, the loop itself is only a small part of
+    /// what is measured.
     eight_steps: |at| {
         let mut value = at;
         eight!(value = hide(value.wrapping_mul(value)));
         keep(value)
     };
-    /// The same, a probe at each step.
+    /// The same with a probe at each step.
     eight_probed_steps: |at| {
         let mut value = at;
         eight!({
@@ -99,22 +100,22 @@ loops! {
     });
 }
 
-/// What real work waits for.
+/// The kinds of work, by what limits the processor in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Each step waits for the one before: the processor is half idle.
+    /// Each step waits for the step before, so the processor is half idle.
     Latency,
-    /// Four independent chains of cheap steps: the processor's units are as good as all busy.
+    /// Four independent chains of cheap steps keep nearly all of the processor's units busy.
     Throughput,
-    /// A keyed hash over some words, as programs compute it for their tables: in between.
+    /// A keyed hash over some words, as programs compute it for their tables. It lies between the other two.
     Hash,
 }
 
-/// Steps that are one turn of the loop over them. A loop of many short turns would be left by a
-/// branch that the processor mispredicts or not, depending on what else is in the pass.
+/// The number of steps in one turn of the loop over them. A loop of many short turns would end with a branch that the
+/// processor mispredicts or not, depending on the other code of the pass.
 const UNROLLED: u64 = 4;
 
-/// Some work on what the pass before has left: passes do not overlap where the work does not.
+/// Some work on the result of the pass before. This way passes overlap only where the work itself does.
 #[inline(always)]
 fn work(kind: Work, mut lanes: [u64; 4], turns: u64) -> [u64; 4] {
     if kind == Work::Hash {
@@ -147,7 +148,7 @@ fn hash(seed: u64, words: u64) -> u64 {
     hasher.finish()
 }
 
-/// Loops over so many turns of work of each kind.
+/// Loops over `turns` turns of work of each kind.
 macro_rules! working_loops {
     ($($(#[$doc:meta])* $name:ident: $kind:expr, |$at:ident| $body:expr;)+) => {$(
         $(#[$doc])*
@@ -155,10 +156,12 @@ macro_rules! working_loops {
         pub fn $name(times: u64, turns: u64) {
             let mut lanes = [3, 5, 7, 9];
             for $at in 0..times {
+                // The lanes go from pass to pass, so the compiler cannot move the work out of the loop.
                 lanes = work($kind, lanes, turns);
                 keep($at);
                 $body;
             }
+            // Without a use the compiler would drop the whole work.
             lanes.into_iter().for_each(keep);
         }
     )+};
@@ -185,18 +188,18 @@ working_loops! {
     hash_work_and_row: Work::Hash, |at| probe!(ROW, CORRESPONDENT, at);
 }
 
-/// What is done after each piece of work.
+/// What a loop does after each piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
     /// Nothing.
     Nothing,
-    /// The time-stamp counter is read.
+    /// It reads the time-stamp counter.
     Clock,
-    /// A row is logged.
+    /// It logs a row.
     Row,
 }
 
-/// As many passes over so many turns of work, with something after each.
+/// A loop whose passes are `turns` turns of work each, with `after` behind each of them.
 pub fn working(kind: Work, after: After, turns: u64) -> impl FnOnce(u64) {
     let [nothing, clock, row]: [fn(u64, u64); 3] = match kind {
         Work::Latency => [latency_work, latency_work_and_clock, latency_work_and_row],
@@ -211,7 +214,7 @@ pub fn working(kind: Work, after: After, turns: u64) -> impl FnOnce(u64) {
     move |times| run(times, turns)
 }
 
-/// How many turns of work take `wanted_ns`, each cost being the best of several tries.
+/// The number of turns of work that take closest to `wanted_ns`. Each cost is the best of several tries.
 pub fn calibrate(kind: Work, wanted_ns: f64) -> u64 {
     const TIMES: u64 = 5_000;
     const SAMPLE: u64 = 16;
@@ -220,8 +223,8 @@ pub fn calibrate(kind: Work, wanted_ns: f64) -> u64 {
         tries.fold(f64::INFINITY, f64::min)
     };
     let estimate = (wanted_ns * SAMPLE as f64 / cost(SAMPLE)) as u64;
-    let distance = |turns: &u64| (cost(*turns) - wanted_ns).abs();
-    let candidates =
-        (estimate.saturating_sub(1).max(1)..=estimate + 2).map(|turns| (distance(&turns), turns));
+    // The estimate counts the loop's own cost to the turns, so the numbers of turns around it are tried, too.
+    let candidates = (estimate.saturating_sub(1).max(1)..=estimate + 2)
+        .map(|turns| ((cost(turns) - wanted_ns).abs(), turns));
     candidates.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(1, |(_, turns)| turns)
 }

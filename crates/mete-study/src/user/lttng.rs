@@ -1,4 +1,4 @@
-//! LTTng-UST as a peer: a program that is compiled here and now, under a session daemon of its own.
+//! LTTng-UST as a peer: a program that is compiled when it is needed and runs under a session daemon of its own.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
@@ -7,7 +7,7 @@ use crate::child::{Owned, check_installed};
 use crate::reason::Reason;
 use crate::scratch::Scratch;
 
-/// The running program. Dropped, it and the session daemon end and their files are removed.
+/// The running program. When this is dropped, the program and the session daemon end, and their files are removed.
 pub struct Peer {
     // Fields are dropped in this order: the processes end before their files go.
     _process: Owned,
@@ -21,7 +21,7 @@ impl Peer {
     ///
     /// # Errors
     ///
-    /// What is missing on this machine.
+    /// The reason names what is missing on this machine.
     pub fn start(processor: usize) -> Result<Peer, Reason> {
         check_rights()?;
         check_installed("lttng-sessiond")?;
@@ -69,6 +69,7 @@ fn compile(scratch: &Scratch) -> Result<(), Reason> {
     if done.status.success() {
         return Ok(());
     }
+    // The first line of a compiler's messages usually names the missing file.
     let said = String::from_utf8_lossy(&done.stderr);
     let first = said.lines().next().unwrap_or_default();
     Err(Reason::new(format!("it does not compile (package liblttng-ust-dev?): {first}")))

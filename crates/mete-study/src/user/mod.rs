@@ -1,4 +1,4 @@
-//! User space: a probe off, a probe on, and what else there is for the same purpose.
+//! User space: a probe that is off, a probe that is on, and other facilities for the same purpose.
 
 mod locked;
 pub(crate) mod loops;
@@ -25,9 +25,9 @@ pub(crate) use parallel::rows as parallel_rows;
 
 /// Passes of one repetition of a loop whose body takes some nanoseconds: about a millisecond.
 const PASSES: u64 = 50_000;
-/// Fewer where every event stays in memory, at 32 bytes each.
+/// Fewer passes where every event stays in memory, at 32 bytes each.
 const KEPT_PASSES: u64 = 10_000;
-/// The work that a row is added to.
+/// The duration of the work that a row is added to.
 const WORK_NS: f64 = 20.0;
 
 /// A probe, a row and its peers, on one processor.
@@ -61,7 +61,7 @@ fn own(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
 
 /// Loops with and without a probe that is off.
 #[derive(Clone, Copy, PartialEq)]
-enum Off {
+enum OffLoop {
     Chain,
     ProbedChain,
     Empty,
@@ -69,29 +69,30 @@ enum Off {
 }
 
 fn disabled(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
-    const VARIANTS: [Off; 4] = [Off::Chain, Off::ProbedChain, Off::Empty, Off::Probes];
+    const VARIANTS: [OffLoop; 4] = [OffLoop::Chain, OffLoop::ProbedChain, OffLoop::Empty, OffLoop::Probes];
     let rounds = context.rounds(150);
     let samples = interleave("probe, disabled", rounds, &VARIANTS, context.progress, |variant| {
         let run = match variant {
-            Off::Chain => loops::eight_steps,
-            Off::ProbedChain => loops::eight_probed_steps,
-            Off::Empty => loops::eight_times_nothing,
-            Off::Probes => loops::eight_probes,
+            OffLoop::Chain => loops::eight_steps,
+            OffLoop::ProbedChain => loops::eight_probed_steps,
+            OffLoop::Empty => loops::eight_times_nothing,
+            OffLoop::Probes => loops::eight_probes,
         };
+        // Each pass has eight probes, or eight times nothing.
         scheduler.measured(Logging::Disabled, 0, || timed(PASSES, run) / 8.0)
     });
     let row = |name: &str, with, without| {
         Row::new(format!("user: {name}"), "ns", samples.net(with, without)).bar(Bar::Below(0.1))
     };
     vec![
-        row("disabled probe in work", Off::ProbedChain, Off::Chain)
+        row("disabled probe in work", OffLoop::ProbedChain, OffLoop::Chain)
             .note("against the same chain of multiplications without a probe"),
-        row("disabled probe in an empty loop", Off::Probes, Off::Empty)
+        row("disabled probe in an empty loop", OffLoop::Probes, OffLoop::Empty)
             .note("eight probes and nothing else, against nothing"),
     ]
 }
 
-/// What is compared with a row.
+/// The variants that are compared with a row, and the row itself.
 #[derive(Clone, Copy, PartialEq)]
 enum Cost {
     Nothing,
@@ -123,7 +124,7 @@ fn costs(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
     ];
     let mut lttng = lttng::Peer::start(crate::processor::quietest());
     let mut tracy = tracy::Peer::start();
-    let locked = locked::Log::new();
+    let locked = locked::LockedLog::new();
     let rounds = context.rounds(100);
     let samples = interleave("row, with its peers", rounds, &VARIANTS, context.progress, |variant| {
         let run = |run: fn(u64)| timed(PASSES, run);
@@ -132,6 +133,7 @@ fn costs(context: &mut Context<'_>, scheduler: &mut Scheduler) -> Vec<Row> {
             Disabled => scheduler.measured(Logging::Disabled, 0, || run(loops::row)),
             Clock => Ok(run(loops::clock)),
             Row(logging) => scheduler.measured(logging, PASSES, || run(loops::row)),
+            // The portable handler needs no scheduler: it writes into a log of its own.
             Locked => Ok(timed(PASSES, |times| locked.as_ref().map(|log| log.rows(times)).unwrap_or(()))),
             Tracing => Ok(tracing::with_ring(|| run(tracing::events))),
             LttngNothing => lttng.as_mut().map_err(|reason| reason.clone())?.ask("none", PASSES),
@@ -148,11 +150,12 @@ fn cost_rows(samples: &Samples<Cost>) -> Vec<Row> {
     let ns = |name: &str, variant| {
         crate::report::Row::new(format!("user: {name}"), "ns", samples.net(variant, Nothing))
     };
+    // LTTng's loop is in a C program, so it is compared with an empty loop of that program.
     let lttng = samples.net(Lttng, LttngNothing);
     let bare = samples.net(Row(Logging::NoEntry), Nothing).ok().and_then(|ns| median(&ns));
     let floor =
         bare.map_or(String::new(), |ns| format!("{ns:.2} ns of it to decide and to count, without an entry"));
-    let times_ours = |costs: Result<Vec<f64>, Reason>| quotients(&costs?, &samples.net(five, Nothing)?);
+
     let ratio = |name: &str, ratio| crate::report::Row::new(format!("user: {name}"), "ratio", ratio);
     vec![
         crate::report::Row::new("user: empty loop", "ns", samples.of(Nothing)).note("taken off what follows"),
@@ -168,7 +171,11 @@ fn cost_rows(samples: &Samples<Cost>) -> Vec<Row> {
             .note("three integers and a time-stamp counter into a ring; subscriber of the thread"),
         crate::report::Row::new("user: peer: LTTng-UST", "ns", lttng.clone())
             .note("overwrite mode, same fields"),
-        ratio("LTTng-UST / row, five entries", times_ours(lttng)).bar(Bar::AtLeast(6.0)),
+        ratio(
+            "LTTng-UST / row, five entries",
+            lttng.and_then(|lttng| quotients(&lttng, &samples.net(five, Nothing)?)),
+        )
+        .bar(Bar::AtLeast(6.0)),
         ns("peer: Tracy client", Tracy).note(tracy::Peer::NOTE),
     ]
 }

@@ -1,15 +1,15 @@
-//! In place of Tracy's client where that is not linked.
+//! Stands in for Tracy's client where it is not linked.
 
 use crate::reason::Reason;
 
-/// There is none.
+/// The client of a build without Tracy: no value of it exists.
 pub enum Peer {}
 
 impl Peer {
-    /// Nothing is measured; the reason says all.
+    /// Empty: nothing is measured, and the reason explains why.
     pub const NOTE: &str = "";
 
-    /// Says how to get it.
+    /// Fails with a reason that says how to link the client.
     ///
     /// # Errors
     ///
@@ -20,7 +20,7 @@ impl Peer {
         ))
     }
 
-    /// Never called.
+    /// Cannot be called, because there is no value to call it on.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! All processors logging at once: does one disturb another (LOG-9; thesis §5.2.1, figure 5.3)?
+//! All processors log at once: does one processor disturb another (LOG-9; thesis §5.2.1, figure 5.3)?
 
 use std::sync::Barrier;
 use std::thread;
@@ -12,22 +12,22 @@ use crate::reason::Reason;
 use crate::report::{Bar, Row};
 use crate::statistics::median;
 
-/// Passes of a piece, and pieces of a repetition, of which the median counts: most pieces are
-/// undisturbed, and the threads' beginnings and ends do not matter.
+/// Passes of a piece. A repetition has several pieces, and their median counts: most pieces are undisturbed, and the
+/// beginnings and ends of the threads do not matter.
 const PASSES: u64 = 30_000;
-/// See [`PASSES`].
+/// Pieces of a repetition: see [`PASSES`].
 const PIECES: u64 = 15;
-/// Passes before them, which are not timed.
+/// Passes before the first piece, which are not timed.
 const WARM_UP: u64 = 20_000;
 
 #[derive(Clone, Copy, PartialEq)]
-struct Variant {
+struct ParallelVariant {
     at_once: bool,
-    what: What,
+    what: PassKind,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum What {
+enum PassKind {
     Nothing,
     Clock,
     Row,
@@ -46,20 +46,21 @@ pub(crate) fn rows(context: &mut Context<'_>) -> Vec<Row> {
         Err(reason) => return vec![Row::new(NAME, "ratio", Err(reason)).bar(bar)],
     };
     let samples = measure(context, &mut scheduler, &processors);
-    let cost =
-        |at_once, what| samples.net(Variant { at_once, what }, Variant { at_once, what: What::Nothing });
+    let cost = |at_once, what| {
+        samples.net(ParallelVariant { at_once, what }, ParallelVariant { at_once, what: PassKind::Nothing })
+    };
     let ratio = |what| quotients(&cost(true, what)?, &cost(false, what)?);
     let count = processors.len();
     vec![
-        Row::new("parallel: row, one processor at a time", "ns", cost(false, What::Row))
+        Row::new("parallel: row, one processor at a time", "ns", cost(false, PassKind::Row))
             .note("mean over the processors"),
-        Row::new("parallel: row, all processors at once", "ns", cost(true, What::Row))
+        Row::new("parallel: row, all processors at once", "ns", cost(true, PassKind::Row))
             .note(format!("{count} processors; mean over them")),
-        Row::new(NAME, "ratio", ratio(What::Row)).bar(bar).note(floor(&ratio(What::Clock))),
+        Row::new(NAME, "ratio", ratio(PassKind::Row)).bar(bar).note(floor(&ratio(PassKind::Clock))),
     ]
 }
 
-/// What the processors do to each other without any log.
+/// How much the processors disturb each other without any log.
 fn floor(clock: &Result<Vec<f64>, Reason>) -> String {
     let median = clock.as_ref().ok().and_then(|ratios| median(ratios));
     median.map_or(String::new(), |median| {
@@ -67,25 +68,30 @@ fn floor(clock: &Result<Vec<f64>, Reason>) -> String {
     })
 }
 
-fn measure(context: &mut Context<'_>, scheduler: &mut Scheduler, processors: &[usize]) -> Samples<Variant> {
-    let variants: Vec<_> = [What::Nothing, What::Clock, What::Row]
+fn measure(
+    context: &mut Context<'_>,
+    scheduler: &mut Scheduler,
+    processors: &[usize],
+) -> Samples<ParallelVariant> {
+    let variants: Vec<_> = [PassKind::Nothing, PassKind::Clock, PassKind::Row]
         .into_iter()
-        .flat_map(|what| [false, true].map(|at_once| Variant { at_once, what }))
+        .flat_map(|what| [false, true].map(|at_once| ParallelVariant { at_once, what }))
         .collect();
     let rounds = context.rounds(50);
     interleave("all processors at once", rounds, &variants, context.progress, |variant| {
-        let logging = if variant.what == What::Row { Logging::Five } else { Logging::Disabled };
+        let logging = if variant.what == PassKind::Row { Logging::Five } else { Logging::Disabled };
+        // The rows of the warm-up count, too: the check compares with all rows that were written.
         let rows = (PIECES * PASSES + WARM_UP) * processors.len() as u64;
         scheduler.measured(logging, rows, || mean_cost(processors, variant))
     })
 }
 
-/// Nanoseconds a pass, averaged over the processors (thesis §5.2.1: "averaged over the processors").
-fn mean_cost(processors: &[usize], variant: Variant) -> f64 {
+/// Nanoseconds for a pass, averaged over the processors (thesis §5.2.1: "averaged over the processors").
+fn mean_cost(processors: &[usize], variant: ParallelVariant) -> f64 {
     let run = match variant.what {
-        What::Nothing => loops::nothing,
-        What::Clock => loops::clock,
-        What::Row => loops::row,
+        PassKind::Nothing => loops::nothing,
+        PassKind::Clock => loops::clock,
+        PassKind::Row => loops::row,
     };
     let costs = if variant.at_once {
         on_all(processors, run)
@@ -97,20 +103,23 @@ fn mean_cost(processors: &[usize], variant: Variant) -> f64 {
 
 /// Runs a loop on each of the processors at the same time.
 fn on_all(processors: &[usize], run: fn(u64)) -> Vec<f64> {
-    let barrier = Barrier::new(processors.len());
+    let barrier = &Barrier::new(processors.len());
     thread::scope(|scope| {
-        let on_one = |processor| {
-            let barrier = &barrier;
-            scope.spawn(move || {
-                // Where it may not run there it runs elsewhere, which shows in the numbers.
-                let _ = processor::pin(processor);
-                run(WARM_UP);
-                barrier.wait();
-                let pieces: Vec<_> = (0..PIECES).map(|_| timed(PASSES, run)).collect();
-                median(&pieces)
-            })
-        };
-        let threads: Vec<_> = processors.iter().map(|&processor| on_one(processor)).collect();
+        let threads: Vec<_> = processors
+            .iter()
+            .map(|&processor| scope.spawn(move || on_one(processor, run, barrier)))
+            .collect();
         threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
     })
+}
+
+/// The median of a pass's time on this processor, measured once all threads are ready.
+fn on_one(processor: usize, run: fn(u64), barrier: &Barrier) -> Option<f64> {
+    // Where the thread may not run on this processor it runs elsewhere, which shows in the numbers.
+    let _ = processor::pin(processor);
+    // Not timed: the threads start one after the other.
+    run(WARM_UP);
+    barrier.wait();
+    let pieces: Vec<_> = (0..PIECES).map(|_| timed(PASSES, run)).collect();
+    median(&pieces)
 }

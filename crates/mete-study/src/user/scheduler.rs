@@ -1,5 +1,5 @@
-//! This process as its own scheduler: it takes itself as a component by the ordinary way, the
-//! socket, provides the memory, and switches the benchmark's probe on and off by patching.
+//! This process as its own scheduler. It attaches to itself as a component in the ordinary way, through the socket.
+//! It provides the memory, and switches the benchmark's probe on and off by patching.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,30 +14,30 @@ use crate::reason::Reason;
 
 /// The domain that the benchmark's rows are charged to.
 pub const DOMAIN: DomainId = 1;
-/// No answer of the component takes longer.
+/// The longest time to wait for an answer of the component.
 const LIMIT: Duration = Duration::from_secs(2);
-/// Rows of a log file: 32 KiB at five entries.
+/// Rows of a log file: 32 KiB with five entries.
 pub const ROWS: u32 = 1024;
 
 /// What the probe does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Logging {
-    /// It is a no-op.
+    /// The probe is a no-op.
     Disabled,
-    /// It counts; no entry is written (the thesis' "0-entry").
+    /// The probe counts, and writes no entry (the thesis' "0-entry").
     NoEntry,
-    /// The event.
+    /// A row with the event alone.
     One,
-    /// Event, domain, correspondent and counter.
+    /// A row with event, domain, correspondent and counter.
     Four,
-    /// These and a hardware time stamp.
+    /// A row with the same four entries and a hardware time stamp.
     Five,
 }
 
 impl Logging {
     const FILES: [Logging; 4] = [Logging::NoEntry, Logging::One, Logging::Four, Logging::Five];
 
-    /// What a log file for this holds.
+    /// The description of a log file for this way of logging.
     pub fn file(self, rows: u32) -> FileSpec {
         let (entries, stamp) = match self {
             Logging::Disabled | Logging::NoEntry => (Entries::NONE, Stamp::None),
@@ -49,12 +49,12 @@ impl Logging {
     }
 }
 
-/// One at a time: a component has one scheduler.
+/// Held by the one [`Scheduler`] of this process, because a component has one scheduler at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// This process, taken as a component. Dropped, its probe is off.
+/// This process, attached as a component. When this is dropped, the probe is off.
 pub struct Scheduler {
-    // Fields are dropped in this order: the component is let go before another may take it.
+    // Fields are dropped in this order: the component is released before another scheduler may take it.
     component: Component,
     region: Arc<Region>,
     files: [(Logging, FileId); 4],
@@ -64,11 +64,11 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Takes this process, without switching anything on.
+    /// Attaches to this process, without switching anything on.
     ///
     /// # Errors
     ///
-    /// If the process is not published or somebody else has it.
+    /// If the process is not published, or another scheduler has it.
     pub fn begin() -> Result<Scheduler, Reason> {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let mut component = connect()?;
@@ -96,7 +96,7 @@ impl Scheduler {
         self.switch(file.is_some())
     }
 
-    /// Sends the rows to a file that the caller has set up in the areas.
+    /// Switches the probe on, and routes its rows to a log file that the caller has set up in the areas.
     ///
     /// # Errors
     ///
@@ -108,11 +108,13 @@ impl Scheduler {
 
     fn route_to(&self, file: FileId) {
         for area in self.region.areas() {
+            // Release: a probe that sees the new file must see its register, too.
             area.pair(DOMAIN, self.event).selector.store(file, std::sync::atomic::Ordering::Release);
         }
     }
 
     fn switch(&mut self, on: bool) -> Result<(), Reason> {
+        // Switching is a round trip to the component, so it is done only where it changes something.
         if on != self.is_on {
             if on {
                 self.component.enable(self.event)?
@@ -124,7 +126,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Sets up a log file of the caller's, on all processors, in place of the benchmark's own.
+    /// Sets up a log file of the caller's on all processors. It replaces the benchmark's own log files.
     ///
     /// # Errors
     ///
@@ -141,13 +143,13 @@ impl Scheduler {
         self.region.area(processor)
     }
 
-    /// Rows ever written to the file of a way of logging, on all processors.
+    /// The number of rows that were ever written to the log file of a way of logging, on all processors.
     pub fn written(&self, logging: Logging) -> u64 {
         let files = self.files.iter().filter(|(known, _)| *known == logging);
         files.map(|(_, file)| self.region.areas().map(|area| written(area, *file)).sum::<u64>()).sum()
     }
 
-    /// Runs `run` with the probe as asked, and checks that every occurrence became a row.
+    /// Runs `run` with the probe switched to `logging`, and checks that every occurrence became a row.
     ///
     /// # Errors
     ///
@@ -174,7 +176,7 @@ fn written(area: Area<'_>, file: FileId) -> u64 {
     ring::written(&area.register(file).index)
 }
 
-/// One file for each way of logging.
+/// Sets up one log file for each way of logging, in all areas.
 fn lay_out(region: &Region, event: EventId) -> Result<[(Logging, FileId); 4], Reason> {
     let mut plan = Plan::new(Shape::COMPONENT);
     let mut files = [(Logging::NoEntry, 0); 4];
@@ -186,7 +188,7 @@ fn lay_out(region: &Region, event: EventId) -> Result<[(Logging, FileId); 4], Re
     Ok(files)
 }
 
-/// A scheduler that has just left may still hold the component for a moment.
+/// Connects to this process. For a moment, the scheduler before may still hold the component, so this tries again.
 fn connect() -> Result<Component, Reason> {
     let path = directory::own().join(format!("{}.sock", std::process::id()));
     let end = Instant::now() + LIMIT;

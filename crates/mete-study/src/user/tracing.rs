@@ -1,5 +1,5 @@
-//! The peer that most Rust programs have: `tracing`, with a subscriber that does as little as a log
-//! of numbers can do, storing the fields and a time stamp into a ring.
+//! The peer that most Rust programs use: `tracing`. Its subscriber does as little as a log of numbers can do: it
+//! stores the fields and a time stamp into a ring.
 
 use std::cell::Cell;
 
@@ -25,6 +25,7 @@ struct Values {
 
 impl Visit for Values {
     fn record_u64(&mut self, _field: &Field, value: u64) {
+        // Fields beyond the fourth are counted and left out.
         if let Some(place) = self.values.get_mut(self.used) {
             *place = value;
         }
@@ -54,6 +55,7 @@ impl Subscriber for Ring {
     fn event(&self, event: &Event<'_>) {
         let mut values = Values { values: [0; 4], used: 0 };
         event.record(&mut values);
+        // The three fields of the event are in places 0 to 2.
         values.values[3] = ticks();
         let next = NEXT.get();
         NEXT.set(next.wrapping_add(1));
@@ -70,7 +72,7 @@ pub fn with_ring<T>(run: impl FnOnce() -> T) -> T {
     ::tracing::dispatcher::with_default(&Dispatch::new(Ring), run)
 }
 
-/// So many events.
+/// Logs `times` events.
 #[inline(never)]
 pub fn events(times: u64) {
     for at in 0..times {

@@ -1,5 +1,5 @@
-//! The client of the Tracy profiler as a peer. Built only on demand (feature `tracy`): it is a C++
-//! program of its own size, with threads and a port at which it waits for its viewer.
+//! The client of the Tracy profiler as a peer. It is built only on demand (feature `tracy`), because it is a sizable
+//! C++ program, with threads and a port on which it waits for its viewer.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -9,44 +9,43 @@ use tracy_client_sys::{___tracy_emit_plot_int, ___tracy_shutdown_profiler, ___tr
 use super::loops::{keep, timed};
 use crate::reason::Reason;
 
-/// The running client. Dropped, it ends.
+/// The running client. It ends when this is dropped.
 ///
-/// All calls come from one thread that ends before the client does: the client leaves pointers to
-/// itself in every thread that calls it, and follows them when the thread ends.
+/// All calls come from one thread, which ends before the client does. The client leaves pointers to itself in every
+/// thread that calls it, and follows them when such a thread ends.
 pub struct Peer {
-    /// `None` once the thread is to end.
+    /// `None` once the thread shall end.
     orders: Option<Sender<u64>>,
     answers: Receiver<f64>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Peer {
-    /// What is measured.
+    /// A note on what is measured.
     pub const NOTE: &str = "a plot: name, 64-bit value and time stamp, without domain and correspondent; there is no viewer, so it stays in fresh memory (on demand the client would log nothing)";
 
-    /// Starts the client. It listens at this machine's own address alone and announces itself to
-    /// nobody.
+    /// Starts the client. It listens only on the loopback address, and does not announce itself on the network.
     ///
     /// # Errors
     ///
-    /// If there is no thread.
+    /// If the thread cannot be started.
     pub fn start() -> Result<Peer, Reason> {
         let (orders, ordered) = channel();
         let (answer, answers) = channel();
-        let serve = move || {
-            // SAFETY: no client is running: there is one `Peer` at a time, and it ends its own.
+        let thread = thread::Builder::new().name("tracy peer".into()).spawn(move || {
+            // SAFETY: no client is running: there is one `Peer` at a time, and it ends its own client when it is
+            // dropped.
             unsafe { ___tracy_startup_profiler() };
             for times in ordered {
                 if answer.send(timed(times, plots)).is_err() {
                     break;
                 }
             }
-        };
-        let thread = thread::Builder::new().name("tracy peer".into()).spawn(serve)?;
+        })?;
         Ok(Peer { orders: Some(orders), answers, thread: Some(thread) })
     }
 
-    /// Nanoseconds of each of so many passes of a loop with a plot.
+    /// Nanoseconds for each of `times` passes of a loop with a plot.
     ///
     /// # Errors
     ///
@@ -60,21 +59,22 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
+        // Without a sender the thread's loop ends.
         self.orders = None;
         let ended = self.thread.take().map(JoinHandle::join);
         if matches!(ended, Some(Ok(()))) {
-            // SAFETY: the one thread that called the client has started it, and has ended.
+            // SAFETY: the one thread that called the client had started it before, and has ended.
             unsafe { ___tracy_shutdown_profiler() };
         }
     }
 }
 
-/// So many values with their time stamps: of what Tracy has, the nearest to a row.
+/// Logs `times` values with their time stamps. Of Tracy's records, this one is closest to a row.
 #[inline(never)]
 fn plots(times: u64) {
     for at in 0..times {
         keep(at);
-        // SAFETY: the client runs, and the name is there for ever.
+        // SAFETY: the client runs, and the name is a constant, which lives forever.
         unsafe { ___tracy_emit_plot_int(c"mete bench row".as_ptr(), at as i64) };
     }
 }

@@ -1,4 +1,4 @@
-//! A thread that logs all the time, for whoever reads meanwhile.
+//! A thread that logs all the time, for measurements of a reader that runs meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,15 +8,15 @@ use super::loops;
 use crate::processor;
 use crate::reason::Reason;
 
-/// Passes between two looks at whether to stop.
+/// Passes between two checks whether to stop.
 const PASSES: u64 = 1_000;
 
-/// How fast it logs.
+/// How fast a [`Writer`] logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// As fast as the probe allows.
     FullSpeed,
-    /// A row, then so many turns of [`loops::Work::Latency`].
+    /// A row after each piece of this number of turns of [`loops::Work::Latency`].
     Turns(u64),
 }
 
@@ -28,34 +28,31 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins, and returns when it has passed the probe for the first time.
+    /// Starts the thread, and returns when the thread has passed the probe for the first time.
     ///
     /// # Errors
     ///
-    /// If there is no thread.
+    /// If the thread cannot be started.
     pub fn begin(processor: usize, pace: Pace) -> Result<Writer, Reason> {
         let (is_done, passed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (stop, count) = (Arc::clone(&is_done), Arc::clone(&passed));
-        let write = move || {
-            // Where it may not run there it runs elsewhere, which the reader feels.
+        let thread = thread::Builder::new().name("writer".into()).spawn(move || {
+            // Where the thread may not run on this processor it runs elsewhere, which the reader feels.
             let _ = processor::pin(processor);
             while !stop.load(Ordering::Relaxed) {
-                match pace {
-                    Pace::FullSpeed => loops::row(PASSES),
-                    Pace::Turns(turns) => loops::latency_work_and_row(PASSES, turns),
-                }
+                write(pace);
                 count.fetch_add(PASSES, Ordering::Relaxed);
             }
-        };
-        let thread = thread::Builder::new().name("writer".into()).spawn(write)?;
+        })?;
         let writer = Writer { is_done, passed, thread: Some(thread) };
+        // The caller measures a writer that runs, not its start.
         while writer.passed.load(Ordering::Relaxed) == 0 {
             thread::yield_now();
         }
         Ok(writer)
     }
 
-    /// Ends it and says how often it passed the probe.
+    /// Ends the thread and returns how often it passed the probe.
     pub fn end(mut self) -> u64 {
         self.join();
         self.passed.load(Ordering::Relaxed)
@@ -63,8 +60,16 @@ impl Writer {
 
     fn join(&mut self) {
         self.is_done.store(true, Ordering::Relaxed);
-        // Err: it panicked, and there is nothing left to stop.
+        // Err means that the thread panicked; then there is nothing left to stop.
         drop(self.thread.take().map(JoinHandle::join));
+    }
+}
+
+/// Logs [`PASSES`] rows.
+fn write(pace: Pace) {
+    match pace {
+        Pace::FullSpeed => loops::row(PASSES),
+        Pace::Turns(turns) => loops::latency_work_and_row(PASSES, turns),
     }
 }
 

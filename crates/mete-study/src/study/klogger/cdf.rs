@@ -1,4 +1,4 @@
-//! Distributions, as the paper shows them.
+//! Distributions, in the form that the paper shows.
 
 use std::fmt::Write as _;
 
@@ -6,37 +6,38 @@ use crate::report::quoted;
 use crate::statistics::quantile;
 use mete_plot::Series;
 
-/// Points of a curve.
+/// The number of points of a curve.
 const POINTS: usize = 200;
 
-/// Values in order, for questions about their distribution.
+/// Sorted values, with functions for their distribution.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution(Vec<f64>);
 
 impl Distribution {
-    /// Of these values.
+    /// The distribution of these values.
     pub fn of(mut values: Vec<f64>) -> Distribution {
         values.sort_by(f64::total_cmp);
         Distribution(values)
     }
 
-    /// The value below which `part` (0 to 1) of them lie; `None` without any.
+    /// The value below which `part` (0 to 1) of the values lie; `None` without values.
     pub fn quantile(&self, part: f64) -> Option<f64> {
         (!self.0.is_empty()).then(|| quantile(&self.0, part))
     }
 
-    /// Which part of them is smaller than a limit; `None` without any.
+    /// The part of the values (0 to 1) that are less than a limit; `None` without values.
     pub fn part_below(&self, limit: f64) -> Option<f64> {
+        // The values are sorted, so those below the limit come first.
         let below = self.0.partition_point(|value| *value < limit);
         (!self.0.is_empty()).then(|| below as f64 / self.0.len() as f64)
     }
 
-    /// All of them, in order.
+    /// All values, in order.
     pub fn values(&self) -> &[f64] {
         &self.0
     }
 
-    /// The cumulative distribution as a curve: value, and percent of all that are not greater.
+    /// The cumulative distribution as a curve: a value, and the percentage of values that are not greater.
     pub fn series(&self, name: &str) -> Series {
         let parts = (0..=POINTS).map(|nth| nth as f64 / POINTS as f64);
         let points = parts.filter_map(|part| Some((self.quantile(part)?, 100.0 * part)));
@@ -44,7 +45,7 @@ impl Distribution {
     }
 }
 
-/// Curves as comma-separated values, with the name of what is on the horizontal axis.
+/// Curves as comma-separated values. `across` names the quantity on the horizontal axis.
 pub fn csv(series: &[Series], across: &str) -> String {
     let mut text = format!("of,{across},percent\n");
     for Series { name, points } in series {

@@ -19,38 +19,38 @@ use crate::reason::Reason;
 use crate::report::{Report, Row};
 use crate::scratch::Scratch;
 use crate::study::{Study, StudyOptions};
-use crate::trace::{How, LOCKING, Recorded, Session, Symbols, Wait, Waits};
+use crate::trace::{LOCKING, Recorded, Session, Symbols, Wait, WaitKind, Waits};
 
 /// The paper's degrees of parallelism.
 const PARALLEL: [usize; 6] = [1, 2, 4, 8, 16, 32];
-/// How long each is watched, and in a quick run.
+/// How long each degree is watched, then the same for a quick run.
 const WATCHED: [Duration; 2] = [Duration::from_millis(1_000), Duration::from_millis(300)];
-/// So long it is watched what others use before something starts.
+/// How long the use by other programs is watched before a load starts.
 const BEFORE: Duration = Duration::from_millis(200);
-/// In so many parts: the least number of samples from which the ends of the interval of a median are not their least and their
-/// greatest is nine.
+/// The number of parts of that time. With nine samples or more, the interval of a median does not end with the least
+/// and the greatest sample.
 const PARTS: u32 = 10;
-/// What starts is given so long before it is watched.
+/// How long a load runs before it is watched.
 const WARM: Duration = Duration::from_millis(200);
-/// For how long this thread goes before others.
+/// The longest time for which this thread has a real-time priority.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Locks that a table names.
+/// The number of locks that a table names.
 const SHOWN: usize = 8;
 
-/// What was waited for while something ran.
+/// The waits for locks while a load ran.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Waited {
     /// Percent of all processors' time that was spent spinning.
     pub spinning: f64,
-    /// The same in each of some parts of the time, which say how sure that is; none of a whole trace.
+    /// The same for each part of the time, which shows how sure the value is. Empty for a recorded trace.
     pub parts: Vec<f64>,
     /// Waits a second, spinning or not.
     pub waits: f64,
-    /// By lock, the spinning ones: percent of all processors' time.
+    /// Percent of all processors' time that was spent spinning, by lock.
     pub by_lock: BTreeMap<String, f64>,
-    /// Nanoseconds of each wait that spun.
+    /// The nanoseconds of each wait that spun.
     pub spun_ns: Vec<f64>,
-    /// Percent of all processors' time that others used just before it started.
+    /// Percent of all processors' time that other programs used just before the load started.
     pub others: f64,
     /// Events that the trace has lost.
     pub lost: u64,
@@ -62,7 +62,7 @@ pub(super) struct Curve {
     pub points: Vec<(usize, Waited)>,
 }
 
-/// Something that runs until it is dropped.
+/// A load that runs until it is dropped.
 enum Running {
     Make { _started: Started, _scratch: Scratch },
     Network { _pairs: Network },
@@ -71,7 +71,7 @@ enum Running {
 
 type Start = fn(usize) -> Result<Running, Reason>;
 
-/// The paper's three: make, Netperf, a web server.
+/// The paper's three loads: make, Netperf, a web server.
 const LOADS: [(&str, Start); 3] = [("make", make), ("network", network), ("web server", web)];
 
 fn make(jobs: usize) -> Result<Running, Reason> {
@@ -103,6 +103,7 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
             let waited = measure(start, parallel, time, &symbols, progress);
             let name = format!("{load}, {parallel} at once");
             report.rows.extend(rows(&name, load, &waited));
+            // A load that fails with one degree would fail with the higher ones, too.
             let Ok(waited) = waited else { break };
             let others =
                 Row::new(format!("{name}: others' share before"), "percent", Ok(vec![waited.others]));
@@ -123,10 +124,11 @@ fn measure(
     symbols: &Symbols,
     progress: &dyn Progress,
 ) -> Result<Waited, Reason> {
-    // Who wakes others tens of thousands of times a second can keep a fair kernel's other sessions waiting; this
-    // thread sleeps nearly all the time. Where it may have no priority, it ends late.
+    // A load whose processes wake each other tens of thousands of times a second can make other sessions of a fair
+    // kernel wait. This thread needs the priority to end in time, and sleeps nearly always. Where it may not have the
+    // priority, the measurement ends late.
     let _urgent = Realtime::begin(LIMIT).ok();
-    // Before the load: what prepares the recording has no such priority.
+    // The recording is prepared before the load starts, because its threads have no such priority.
     let session = Session::begin("locking", &LOCKING)?;
     let others = busy(progress)?;
     let running = start(parallel)?;
@@ -134,21 +136,22 @@ fn measure(
     let from_ns = now_ns();
     let passed = pause(time, progress);
     let to_ns = now_ns();
+    // The load runs until recording has ended, so that its end is not measured.
     let recorded = session.end()?;
     drop(running);
     let waited = waited(&recorded, (from_ns..=to_ns, passed), processor::allowed().len(), symbols);
     Ok(Waited { others, ..waited })
 }
 
-/// What is used while nothing of ours runs. Who uses the processors beside a load is not looked at: recording each
-/// switch as well would change what is measured.
+/// Percent of all processors' time that is used while no load of this study runs. The use beside a load is not
+/// measured: for that, each switch would have to be recorded, which would change the result.
 fn busy(progress: &dyn Progress) -> Result<f64, Reason> {
     let before = Busy::now()?;
     pause(BEFORE, progress);
     Ok(Busy::now()?.percent_since(before))
 }
 
-/// What somebody has recorded.
+/// The study of a recorded trace.
 pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     let recorded = Recorded::open(directory)?;
     recorded.needs("locking", &LOCKING)?;
@@ -163,7 +166,7 @@ pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     Ok(locks_page::of_trace(report))
 }
 
-/// The waits that ended in some time, and how long that is.
+/// Summarises the waits that ended in a span of time.
 fn waited(
     recorded: &Recorded,
     (when, passed): (RangeInclusive<u64>, Duration),
@@ -176,24 +179,24 @@ fn waited(
     Waited { lost: recorded.lost(), parts, ..sums(&all, passed, processors, symbols) }
 }
 
-/// Percent of all processors' time that was spent spinning, part by part of the time from then on.
+/// Percent of all processors' time that was spent spinning, for each part of the time from `from_ns` on.
 fn parts(all: &[Wait], from_ns: u64, passed: Duration, processors: usize) -> Vec<f64> {
     let part_ns = passed.as_nanos() as f64 / f64::from(PARTS);
-    let spinning = |nth: u32| {
-        let of_this = |wait: &&Wait| {
-            let at_ns = wait.to_ns.saturating_sub(from_ns) as f64;
-            wait.how == How::Spinning && (at_ns / part_ns) as u32 == nth
-        };
-        let ns: u64 = all.iter().filter(of_this).map(|wait| wait.ns).sum();
-        100.0 * ns as f64 / (part_ns * processors as f64).max(1.0)
-    };
-    (0..PARTS).map(spinning).collect()
+    let mut spun_ns = [0; PARTS as usize];
+    for wait in all.iter().filter(|wait| wait.how == WaitKind::Spinning) {
+        // A wait belongs to the part in which it ends; one that ends after the last part belongs to none.
+        let nth = (wait.to_ns.saturating_sub(from_ns) as f64 / part_ns) as usize;
+        if let Some(ns) = spun_ns.get_mut(nth) {
+            *ns += wait.ns;
+        }
+    }
+    spun_ns.map(|ns| 100.0 * ns as f64 / (part_ns * processors as f64).max(1.0)).into()
 }
 
 fn sums(all: &[Wait], passed: Duration, processors: usize, symbols: &Symbols) -> Waited {
     let time_ns = (passed.as_nanos() as f64 * processors as f64).max(1.0);
     let mut by_lock = BTreeMap::<String, f64>::new();
-    let spun: Vec<_> = all.iter().filter(|wait| wait.how == How::Spinning).collect();
+    let spun: Vec<_> = all.iter().filter(|wait| wait.how == WaitKind::Spinning).collect();
     for wait in &spun {
         *by_lock.entry(name(wait, symbols)).or_default() += 100.0 * wait.ns as f64 / time_ns;
     }
@@ -208,7 +211,7 @@ fn sums(all: &[Wait], passed: Duration, processors: usize, symbols: &Symbols) ->
     }
 }
 
-/// The kernel's name for it; of locks in memory that is given out while it runs, the kind.
+/// The kernel's name for a lock. For a lock in memory that the kernel has allocated, it is the kind of the lock.
 fn name(wait: &Wait, symbols: &Symbols) -> String {
     const PER_PROCESSOR: u32 = 16;
     const MUTEX: u32 = 32;
@@ -223,9 +226,10 @@ fn name(wait: &Wait, symbols: &Symbols) -> String {
     }
 }
 
-/// The locks that were spun on longest.
+/// The locks on which tasks spun longest.
 pub(super) fn most(waited: &Waited) -> Vec<(String, f64)> {
     let mut all: Vec<_> = waited.by_lock.iter().map(|(name, percent)| (name.clone(), *percent)).collect();
+    // The lock with the longest time comes first.
     all.sort_by(|one, other| other.1.total_cmp(&one.1));
     all.truncate(SHOWN);
     all
@@ -257,10 +261,10 @@ mod tests {
     fn klog_9_spinning_is_told_as_part_of_all_processors_time_and_by_lock() {
         let wait = |lock, how, flags, ns| Wait { lock, how, flags, ns, to_ns: ns };
         let all = [
-            wait(0xa, How::Spinning, 1, 2_000),
-            wait(0xa, How::Spinning, 1, 3_000),
-            wait(0xb, How::Spinning, 33, 5_000),
-            wait(0xb, How::Sleeping, 32, 90_000),
+            wait(0xa, WaitKind::Spinning, 1, 2_000),
+            wait(0xa, WaitKind::Spinning, 1, 3_000),
+            wait(0xb, WaitKind::Spinning, 33, 5_000),
+            wait(0xb, WaitKind::Sleeping, 32, 90_000),
         ];
         let found = sums(&all, Duration::from_micros(100), 2, &Symbols::default());
         assert_eq!((found.spinning, found.waits), (5.0, 40_000.0));
@@ -271,7 +275,11 @@ mod tests {
     #[test]
     fn klog_9_spinning_is_told_part_by_part_of_the_time() {
         let wait = |how, to_ns| Wait { lock: 0xa, how, flags: 1, ns: 2_000, to_ns };
-        let all = [wait(How::Spinning, 1_000), wait(How::Spinning, 99_000), wait(How::Sleeping, 50_000)];
+        let all = [
+            wait(WaitKind::Spinning, 1_000),
+            wait(WaitKind::Spinning, 99_000),
+            wait(WaitKind::Sleeping, 50_000),
+        ];
         let found = parts(&all, 0, Duration::from_micros(100), 2);
         assert_eq!((found.len(), found[0], found[9]), (10, 10.0, 10.0));
         assert!(found[1..9].iter().all(|&part| part == 0.0), "who sleeps uses no processor");

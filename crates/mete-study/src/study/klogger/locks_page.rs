@@ -101,7 +101,7 @@ fn figures(curves: &[Curve], is_complete: bool) -> Vec<Figure> {
     all.map(|figure| page::unless_busy(figure, others)).into()
 }
 
-/// What so many at once did as the paper's; `None` where the run was stopped before.
+/// The result with the paper's highest degree of parallelism; `None` if the run was stopped before.
 fn last(curve: Option<&Curve>) -> Option<&Waited> {
     let (_, waited) = curve?.points.iter().find(|(parallel, _)| *parallel == MOST)?;
     Some(waited)
@@ -123,13 +123,13 @@ fn most_spinning(web: Option<&Curve>, make: Option<&Curve>, is_complete: bool) -
     Figure::new(figure, paper, ours, web > 20.0 && make > 15.0)
 }
 
-/// Where one of several loads is missing, what the others say.
+/// What the other loads show, where one of several loads is missing.
 fn partly(said: &[(&str, f64)], is_complete: bool) -> String {
     let parts = said.iter().map(|(name, percent)| format!("{name} {} %; ", short(*percent)));
     parts.collect::<String>() + missing(is_complete)
 }
 
-/// By what factor spinning has to grow from one to 32 at once; the paper's more than doubles from four on.
+/// The factor by which spinning has to grow from 1 to 32 at once. In the paper it more than doubles from four on.
 const GROWS: f64 = 2.0;
 
 fn grows(curves: &[Curve], is_complete: bool) -> Figure {
@@ -153,7 +153,7 @@ fn grows(curves: &[Curve], is_complete: bool) -> Figure {
     Figure { verdict: verdict.unwrap_or(Verdict::NotMeasured), ..Figure::new(figure, paper, ours, true) }
 }
 
-/// By the intervals in which the medians of the parts of the time lie.
+/// The verdict on growth, by the intervals of the medians over the parts of the time.
 fn has_grown(few: &Waited, many: &Waited) -> Verdict {
     let [few, many] = [few, many].map(|waited| Interval::of_median(&waited.parts));
     match (few, many) {
@@ -166,8 +166,9 @@ fn has_grown(few: &Waited, many: &Waited) -> Verdict {
 fn big(make: Option<&Curve>, is_complete: bool) -> Figure {
     let (figure, paper) =
         ("KLogger fig. 3", "nearly all of make's spinning is on one lock, the big kernel lock");
-    let first = |waited| Some((waited, most(waited).into_iter().next()?));
-    let found = last(make).filter(|waited| waited.spinning > 0.0).and_then(first);
+    let found = last(make)
+        .filter(|waited| waited.spinning > 0.0)
+        .and_then(|waited| Some((waited, most(waited).into_iter().next()?)));
     let Some((waited, (lock, percent))) = found else {
         return Figure::missing(figure, paper, missing(is_complete));
     };
@@ -176,7 +177,7 @@ fn big(make: Option<&Curve>, is_complete: bool) -> Figure {
     Figure::new(figure, paper, ours, false)
 }
 
-/// The paper's “little more than 6 %” (§8.1), and by what factor ours may be more or less.
+/// The paper's “little more than 6 %” (§8.1); then the factor by which our value may be more or less.
 const NETWORK_PERCENT: f64 = 6.0;
 const NETWORK_FACTOR: f64 = 2.0;
 

@@ -9,7 +9,7 @@ use crate::figure::is_noisy;
 use crate::interleave::{Samples, interleave};
 use crate::kernel::bpftrace::Bpftrace;
 use crate::kernel::generated::Generated;
-use crate::kernel::kmsg::Log;
+use crate::kernel::kmsg::KernelLog;
 use crate::kernel::perf_event::Recorded;
 use crate::kernel::tracefs::{Instance, Tracefs};
 use crate::processor::{self, Pinned};
@@ -22,23 +22,23 @@ use crate::traffic::{SlowEntry, system_calls};
 use crate::user::lttng::Peer;
 use crate::user::timed;
 
-/// Events of a piece; see [`PIECES`].
+/// Events of a piece: see [`PIECES`].
 const EVENTS: u64 = 2_000;
-/// Pieces of a repetition, of which the median counts: who else gets the processor disturbs one.
+/// Pieces of a repetition. Their median counts, because another task that gets the processor disturbs only one piece.
 const PIECES: u64 = 15;
-/// Events in programs, which take less.
+/// Events of a piece for loggers in programs, which take less time for each.
 const OWN_EVENTS: u64 = 20_000;
-/// Lines in the kernel's log: as few as can be timed, because they push others out.
+/// Lines that are written to the kernel's log: as few as can be timed, because they push other lines out.
 const LINES: u64 = 20;
-/// Rounds, and in a quick run.
+/// The number of rounds, then the same for a quick run.
 const ROUNDS: [usize; 2] = [11, 3];
 
-/// A logger, and what it is compared with.
+/// The loggers, and the variants that they are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Logger {
-    /// Nothing at all, at a system call.
+    /// A system call without a logger.
     Call,
-    /// Nothing at all, at a system call that goes the way to its tracepoint.
+    /// A system call without a logger that takes the path to its tracepoint.
     SlowCall,
     /// A generated program.
     Kernel,
@@ -46,9 +46,9 @@ pub(super) enum Logger {
     Perf,
     Bpftrace,
     Printk,
-    /// A loop without an event.
+    /// A loop without events.
     Loop,
-    /// What `mete-trace` gives to programs.
+    /// The recorder of `mete-trace` for programs.
     Program,
     LttngLoop,
     Lttng,
@@ -61,7 +61,7 @@ use Logger::{
 const ALL: [Logger; 11] =
     [Call, SlowCall, Kernel, Ftrace, Perf, BpftracePrints, Printk, Loop, Program, LttngLoop, Lttng];
 
-/// Those that are shown, each beside what it is measured against.
+/// The loggers that are shown, each with the variant that it is measured against.
 pub(super) const SHOWN: [(Logger, Logger, &str); 7] = [
     (Kernel, SlowCall, "mete, kernel"),
     (Ftrace, SlowCall, "ftrace"),
@@ -79,9 +79,9 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
         Ok(mut stage) => Ok(interleave("loggers", rounds, &ALL, progress, |logger| stage.measure(logger))),
         Err(reason) => Err(reason),
     };
-    let costs = |logger: Logger, base: Logger| samples.as_ref().map_err(Clone::clone)?.net(logger, base);
     for (logger, base, name) in SHOWN {
-        let row = Row::new(format!("{name}: an event"), "ns", costs(logger, base));
+        let costs = samples.as_ref().map_err(Clone::clone).and_then(|samples| samples.net(logger, base));
+        let row = Row::new(format!("{name}: an event"), "ns", costs);
         report.rows.push(if row.median.is_some() { row.note(about(logger)) } else { row });
         if !matches!(logger, Kernel | Program) {
             let ours = if logger == Lttng { (Program, Loop) } else { (Kernel, SlowCall) };
@@ -96,14 +96,14 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
     loggers_page::study(report, &noisy)
 }
 
-/// Those of whose times, with or without the event, there can be no verdict.
+/// The loggers whose times, with or without the event, are too noisy for a verdict.
 fn noisy(samples: &Samples<Logger>) -> Vec<&'static str> {
     let is_noisy = |logger| samples.of(logger).is_ok_and(|times| is_noisy(&times));
     let either = SHOWN.iter().filter(|(logger, base, _)| is_noisy(*logger) || is_noisy(*base));
     either.map(|(_, _, name)| *name).collect()
 }
 
-/// How many times ours a logger costs, in the same rounds.
+/// The quotients of a logger's cost and the cost of ours, from the same rounds.
 fn times(
     samples: &Samples<Logger>,
     (logger, base): (Logger, Logger),
@@ -127,7 +127,8 @@ fn about(logger: Logger) -> &'static str {
     }
 }
 
-/// The paper's LTT was a part of the kernel; its descendant comes as modules.
+/// The reason why LTTng's modules are missing. The paper's LTT was a part of the kernel; its successor consists of
+/// modules.
 fn lttng_modules() -> String {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     let place = format!("/lib/modules/{release}");
@@ -140,12 +141,12 @@ fn lttng_modules() -> String {
     }
 }
 
-/// All that the measurements need. What is missing fails by itself when it is its turn.
+/// All that the measurements need. A part that is missing fails when its logger is measured.
 struct Stage {
     processor: usize,
     generated: Result<Generated, Reason>,
     tracefs: Result<Tracefs, Reason>,
-    log: Result<Log, Reason>,
+    log: Result<KernelLog, Reason>,
     lttng: Result<Peer, Reason>,
     own: Own,
     _pinned: Pinned,
@@ -158,7 +159,7 @@ impl Stage {
             processor,
             generated: Generated::at_system_calls(),
             tracefs: Tracefs::open(),
-            log: Log::open(),
+            log: KernelLog::open(),
             lttng: Peer::start(processor),
             own: Own::start()?,
             _pinned: Pinned::to(processor)?,
@@ -175,7 +176,7 @@ impl Stage {
             Call => return calls(),
             _ => {}
         }
-        // Its own failure is seen: then the way to the tracepoint is measured, too.
+        // If this fails, the costs contain the path to the tracepoint, too, which shows in the numbers.
         let _slow = SlowEntry::begin();
         match logger {
             Kernel => {
@@ -213,26 +214,26 @@ impl Stage {
     }
 }
 
-/// Nanoseconds a system call, by the median of some pieces.
+/// Nanoseconds for a system call: the median of some pieces.
 fn calls() -> Result<f64, Reason> {
     let pieces: Vec<f64> = (0..PIECES).map(|_| timed(EVENTS, system_calls)).collect();
     median(&pieces).ok_or_else(|| Reason::new("no piece was measured"))
 }
 
-/// Nanoseconds a turn of a loop.
+/// Nanoseconds for a turn of a loop.
 fn own_events(event: &dyn Fn(u64) -> Result<(), Reason>) -> Result<f64, Reason> {
     let mut done = Ok(());
     let ns = timed(OWN_EVENTS, |events| done = (0..events).try_for_each(event));
     done.map(|()| ns)
 }
 
-/// This program as its own recorder, into memory.
+/// This program as its own recorder, which records into memory.
 struct Own {
     memory: Arc<Memory>,
     _recorder: Recorder<Memory>,
 }
 
-/// Our one event.
+/// The id of the only event.
 const EVENT: u16 = 16;
 
 impl Own {

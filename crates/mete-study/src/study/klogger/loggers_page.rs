@@ -10,11 +10,11 @@ use crate::study::{Study, missing};
 use mete_plot::{self as plot, Axis, short};
 
 const TABLE: &str = "KLogger table 1";
-/// The paper's cycles at 2.8 GHz.
+/// The paper's results, in cycles at 2.8 GHz.
 const PAPERS: [(&str, f64); 4] =
     [("KLogger", 321.0), ("LTT", 1844.0), ("printk", 4250.0), ("hardware trap", 392.0)];
 const PAPERS_GHZ: f64 = 2.8;
-/// What the kernel's loggers are compared with.
+/// The name of the logger that the kernel's loggers are compared with.
 const OURS: &str = "mete, kernel";
 
 pub(super) fn study(report: Report, noisy: &[&str]) -> Study {
@@ -40,7 +40,7 @@ fn plot(report: &Report) -> String {
     })
 }
 
-/// From the median and the quartiles of each row.
+/// The plot from the median and the quartiles of each row.
 pub(in crate::study) fn drawn(of: impl Fn(&str) -> Option<[f64; 3]>) -> String {
     let all: Vec<_> = SHOWN
         .iter()

@@ -18,35 +18,35 @@ use crate::study::{Study, StudyOptions};
 use crate::trace::{Names, Next, Recorded, Runs, Session, Usage};
 
 const EVENTS: [&str; 3] = ["SCHEDIN", "SCHEDOUT", "FORK"];
-/// Hogs beside the player; the paper's largest number is ten.
+/// The numbers of hogs beside the player. The paper's largest one is ten.
 const HOGS: [usize; 8] = [0, 1, 2, 3, 4, 6, 8, 10];
-/// How long each number is watched, and in a quick run.
+/// How long each number is watched, then the same for a quick run.
 const WATCHED: [Duration; 2] = [Duration::from_millis(2_400), Duration::from_millis(600)];
-/// Of somebody's trace, the processes that used the processors most.
+/// The number of processes that are shown of a recorded trace: those that used the processors most.
 const SHOWN: usize = 12;
 
-/// Who somebody is.
+/// The role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Who {
-    /// Who plays: decodes.
+    /// The process that decodes.
     Player,
-    /// Who shows what is decoded; in the paper, the X server.
+    /// The process that shows decoded frames. In the paper it is the X server.
     Display,
-    /// Who computes.
+    /// A process that only computes.
     Hog,
 }
 
-/// One number of hogs.
+/// The result with one number of hogs.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Point {
+pub(super) struct PlayerResult {
     pub hogs: usize,
-    /// Percent of all processors' time.
+    /// Percent of all processors' time, by role.
     pub share: BTreeMap<Who, f64>,
-    /// The same of everybody else on the machine.
+    /// Percent of all processors' time that all other processes of the machine used.
     pub others: f64,
-    /// Of player and display together, in a second.
+    /// Migrations a second of player and display together.
     pub migrations: f64,
-    /// Percent of all frames; `None` where the player does not say.
+    /// Percent of all frames that were lost; `None` if the player does not report it.
     pub frames_lost: Option<f64>,
     /// Events that the trace has lost.
     pub lost: u64,
@@ -55,12 +55,12 @@ pub(super) struct Point {
 /// One player over the numbers of hogs.
 pub(super) struct Curve {
     pub player: &'static str,
-    pub points: Vec<Point>,
+    pub points: Vec<PlayerResult>,
 }
 
-type Measure = fn(usize, Duration, &dyn Progress) -> Result<Point, Reason>;
+type Measure = fn(usize, Duration, &dyn Progress) -> Result<PlayerResult, Reason>;
 
-/// The players: our own, and a real one.
+/// The players: one of our own, and a real one.
 const PLAYERS: [(&str, Measure); 2] = [("decoder", decoder), ("ffmpeg", ffmpeg)];
 
 pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress) -> Study {
@@ -89,26 +89,24 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
 }
 
 /// A player of our own, which knows how many frames it has lost.
-fn decoder(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<Point, Reason> {
+fn decoder(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<PlayerResult, Reason> {
     let player = Player::start(hogs)?;
     let session = Session::begin("scheduler", &EVENTS)?;
     player.crew.go();
     pause(time, progress);
     player.crew.stop();
     let recorded = session.end()?;
-    let who = |nth| match nth {
-        0 => Who::Player,
-        1 => Who::Display,
-        _ => Who::Hog,
-    };
-    let pids = player.crew.pids().into_iter().enumerate().map(|(nth, pid)| (pid, who(nth)));
-    let frames = player.frames();
-    let of = |pids| Point { frames_lost: frames.lost_percent(), ..point(hogs, &recorded, pids) };
-    Ok(of(pids.collect()))
+    let pids = player.crew.pids().into_iter().enumerate().map(|(nth, pid)| match nth {
+        0 => (pid, Who::Player),
+        1 => (pid, Who::Display),
+        _ => (pid, Who::Hog),
+    });
+    let frames_lost = player.frames().lost_percent();
+    Ok(PlayerResult { frames_lost, ..point(hogs, &recorded, pids.collect()) })
 }
 
 /// ffmpeg, which decodes a clip at the rate of its frames, and hogs in the same session.
-fn ffmpeg(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<Point, Reason> {
+fn ffmpeg(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<PlayerResult, Reason> {
     check_installed("ffmpeg")?;
     let scratch = Scratch::new()?;
     let clip =
@@ -117,7 +115,7 @@ fn ffmpeg(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<Point,
     if !made.success() {
         return Err(Reason::new("ffmpeg cannot make an MPEG2 clip here"));
     }
-    // Hogs have an end of their own, should nobody be left to end them.
+    // The hogs end by themselves, in case this process is gone by then.
     let start = format!(
         "n=0; while [ $n -lt {hogs} ]; do
              (ulimit -t 20; exec awk 'BEGIN {{ while (1) i++ }}') & n=$((n + 1))
@@ -132,12 +130,13 @@ fn ffmpeg(hogs: usize, time: Duration, progress: &dyn Progress) -> Result<Point,
     Ok(point(hogs, &recorded, pids))
 }
 
-/// A process's threads play; the processes that it has started compute.
+/// The roles of a process's threads, which play, and of the processes that it has started, which compute.
 fn threads_and_children(recorded: &Recorded, pid: i32) -> HashMap<i32, Who> {
     let mut pids = HashMap::from([(pid, Who::Player)]);
     recorded.each(|next| {
         let Next::Event(seen) = next else { return };
         if seen.name() == "FORK" && pids.contains_key(&seen.pid("parent")) {
+            // A thread has the id of its process as `child_tgid`.
             let who = if seen.pid("child_tgid") == pid { Who::Player } else { Who::Hog };
             pids.insert(seen.pid("child"), who);
         }
@@ -145,22 +144,24 @@ fn threads_and_children(recorded: &Recorded, pid: i32) -> HashMap<i32, Who> {
     pids
 }
 
-fn point(hogs: usize, recorded: &Recorded, pids: HashMap<i32, Who>) -> Point {
+fn point(hogs: usize, recorded: &Recorded, pids: HashMap<i32, Who>) -> PlayerResult {
     let usage = Usage::of(recorded, Runs::of_own_recording());
+    // A trace without events has no duration, and nothing to divide.
     let seconds = (recorded.duration_ns().max(1)) as f64 / 1e9;
     let mut share = BTreeMap::from([(Who::Player, 0.0), (Who::Hog, 0.0)]);
     let mut migrations = 0;
     for (pid, who) in &pids {
         let of = usage.of_process(*pid);
         *share.entry(*who).or_default() += usage.percent(of.ns);
+        // The figure has the migrations of player and display only.
         migrations += if *who == Who::Hog { 0 } else { of.migrations };
     }
     let migrations = f64::from(migrations) / seconds;
     let others = usage.others_percent(|pid| pids.contains_key(&pid));
-    Point { hogs, share, others, migrations, frames_lost: None, lost: recorded.lost() }
+    PlayerResult { hogs, share, others, migrations, frames_lost: None, lost: recorded.lost() }
 }
 
-/// What somebody has recorded: share and migrations of the processes that used the processors most.
+/// The study of a recorded trace: share and migrations of the processes that used the processors most.
 pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     let recorded = Recorded::open(directory)?;
     recorded.needs("scheduler", &EVENTS)?;
@@ -181,13 +182,15 @@ pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     Ok(migrations_page::of_trace(report))
 }
 
-fn rows(player: &str, hogs: usize, point: &Result<Point, Reason>) -> Vec<Row> {
+fn rows(player: &str, hogs: usize, point: &Result<PlayerResult, Reason>) -> Vec<Row> {
     let point = match point {
         Ok(point) => point,
         Err(reason) => return vec![Row::new(format!("{player}: all rows"), "percent", Err(reason.clone()))],
     };
-    let name = |what: &str| format!("{player}, {hogs} {}: {what}", if hogs == 1 { "hog" } else { "hogs" });
-    let one = |what, unit, value: f64| Row::new(name(what), unit, Ok(vec![value]));
+    let beside = if hogs == 1 { "hog" } else { "hogs" };
+    let one = |what, unit, value: f64| {
+        Row::new(format!("{player}, {hogs} {beside}: {what}"), unit, Ok(vec![value]))
+    };
     let shares = point.share.iter().map(|(who, share)| match who {
         Who::Player => one("player's share", "percent", *share),
         Who::Display => one("display's share", "percent", *share),
@@ -206,7 +209,7 @@ impl player::Frames {
 }
 
 impl Player {
-    /// The frames that should have been shown so far, and were.
+    /// The number of frames that should have been shown so far, and of those that were.
     fn frames(&self) -> player::Frames {
         let read = |word: usize| self.crew.words(1)[word].load(Ordering::Acquire);
         player::Frames { due: read(player::DUE), shown: read(player::SHOWN) }

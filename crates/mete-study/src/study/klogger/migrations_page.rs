@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
-use super::migrations::{Curve, Point, Who};
+use super::migrations::{Curve, PlayerResult, Who};
 use super::page;
 use crate::figure::Figure;
 use crate::report::Report;
@@ -11,11 +11,11 @@ use crate::study::{Study, missing};
 use mete_plot::{self as plot, Axis, Series, short};
 
 const FIGURE: &str = "KLogger fig. 6";
-/// Percent of frames that repeated runs differ by anyhow.
+/// Percent of frames by which repeated runs differ in any case.
 const UNSURE: f64 = 5.0;
-/// Migrations a second that they differ by: two or three in a run.
+/// Migrations a second by which repeated runs differ: two or three in a run.
 const UNSURE_MOVES: f64 = 1.0;
-/// Few hogs; and many, more than there are processors for (§9.2: 4 to 7, and 10, of four).
+/// Few hogs; then many, which are more than the processors have room for (§9.2: 4 to 7, and 10, with four processors).
 const FEW: RangeInclusive<usize> = 1..=3;
 const MANY: RangeInclusive<usize> = 6..=usize::MAX;
 
@@ -42,12 +42,15 @@ pub(super) fn of_trace(report: Report) -> Study {
     Study { folder: "migrations", report, figures: Vec::new(), files: Vec::new() }
 }
 
-fn series(curves: &[Curve], name: &str, of: impl Fn(&Point) -> Option<f64>) -> Vec<Series> {
-    let curve = |curve: &Curve| Series {
-        name: format!("{}, {name}", curve.player),
-        points: curve.points.iter().filter_map(|point| Some((point.hogs as f64, of(point)?))).collect(),
-    };
-    curves.iter().map(curve).filter(|series| !series.points.is_empty()).collect()
+fn series(curves: &[Curve], name: &str, of: impl Fn(&PlayerResult) -> Option<f64>) -> Vec<Series> {
+    curves
+        .iter()
+        .map(|curve| Series {
+            name: format!("{}, {name}", curve.player),
+            points: curve.points.iter().filter_map(|point| Some((point.hogs as f64, of(point)?))).collect(),
+        })
+        .filter(|series| !series.points.is_empty())
+        .collect()
 }
 
 fn plot(title: &str, unit: &str, series: &[Series]) -> String {
@@ -89,7 +92,8 @@ fn turns(losses: &[(usize, f64)], is_complete: bool) -> Figure {
     Figure::new(FIGURE, paper, ours, !better.is_empty())
 }
 
-/// Beside any of the larger numbers of hogs there have to be less than half as many migrations as beside the few.
+/// The statement holds if, beside each of the larger numbers of hogs, there are less than half as many migrations as
+/// beside few hogs.
 fn followed(curves: &[Curve], is_complete: bool) -> Figure {
     let paper =
         "with few hogs the scheduler moves player and display; beside many it leaves them where they are";
@@ -118,7 +122,7 @@ it would have lost. Shares are sums of the recorded runs; a migration is a run o
 last.\n\n";
 
 fn compared(curves: &[Curve]) -> String {
-    let of = |hogs: usize, of: &dyn Fn(&Point) -> Option<f64>| {
+    let of = |hogs: usize, of: &dyn Fn(&PlayerResult) -> Option<f64>| {
         let points = curves.first().map(|curve| &curve.points[..]).unwrap_or_default();
         let found = points.iter().find(|point| point.hogs == hogs).and_then(of);
         found.map_or_else(|| "(not measured)".to_owned(), short)
@@ -150,8 +154,8 @@ fn table(curves: &[Curve]) -> String {
     );
     for curve in curves {
         for point in &curve.points {
-            let share = |who| point.share.get(&who).copied().map(short).unwrap_or_default();
-            let [player, display, hogs] = [Who::Player, Who::Display, Who::Hog].map(share);
+            let [player, display, hogs] = [Who::Player, Who::Display, Who::Hog]
+                .map(|who| point.share.get(&who).copied().map(short).unwrap_or_default());
             let lost = point.frames_lost.map(short).unwrap_or_default();
             let (name, number, others) = (curve.player, point.hogs, short(point.others));
             let moved = short(point.migrations);
@@ -172,7 +176,7 @@ mod tests {
     use crate::figure::Verdict;
 
     fn verdicts(points: &[(usize, f64, f64)]) -> Vec<Verdict> {
-        let point = |&(hogs, lost, migrations)| Point {
+        let point = |&(hogs, lost, migrations)| PlayerResult {
             hogs,
             share: BTreeMap::new(),
             others: 0.0,

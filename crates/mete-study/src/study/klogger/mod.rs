@@ -1,5 +1,5 @@
-//! The case studies of the KLogger paper (KLOG-9): each records the kernel with a shipped schema while something
-//! runs, or takes somebody's trace, and says what the paper's figure says.
+//! The case studies of the KLogger paper (KLOG-9): each records the kernel with a shipped schema while a program
+//! runs, or reads a recorded trace, and compares the result with the paper's figure.
 
 mod cdf;
 mod locks;
@@ -36,7 +36,7 @@ pub(super) use timer::{of_trace as timer_of_trace, study as timer};
 
 use crate::progress::Progress;
 
-/// Waits, unless the run is stopped; says how long it was.
+/// Waits, unless the run is stopped. Returns how long it has waited.
 fn pause(time: Duration, progress: &dyn Progress) -> Duration {
     const PIECE: Duration = Duration::from_millis(20);
     let begin = Instant::now();

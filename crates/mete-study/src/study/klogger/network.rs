@@ -1,5 +1,6 @@
-//! A load on the network like the paper's Netperf (KLogger paper, §8.1), which Debian does not have among its free
-//! packages: pairs of sockperf's, a server and a client each, that ask and answer over TCP on the loopback device.
+//! A load on the network like the paper's Netperf (KLogger paper, §8.1), which is not among Debian's free packages.
+//! It consists of pairs of sockperf processes, a server and a client each, which exchange messages over TCP on the
+//! loopback device.
 
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -8,37 +9,34 @@ use crate::load::Load;
 use crate::reason::Reason;
 use crate::scratch::Scratch;
 
-/// Bytes of a question, and of its answer: the paper's questions have as many, its answers twice that.
+/// Bytes of a request and of its answer. The paper's requests have the same size, its answers twice as much.
 const BYTES: &str = "100";
-/// How long it may take until all servers listen.
+/// The longest time until all servers listen.
 const START: Duration = Duration::from_secs(10);
 
-/// Pairs of processes that talk. Dropped, they are gone.
+/// Pairs of processes that exchange messages. They end when this is dropped.
 pub struct Network {
-    // Fields are dropped in this order: who asks, then who answers, then where they ran.
+    // Fields are dropped in this order: the clients, then the servers, then their directory.
     _clients: Vec<Load>,
     _servers: Vec<Load>,
     _scratch: Scratch,
 }
 
 impl Network {
-    /// Starts so many pairs, for a minute unless they are dropped.
+    /// Starts `pairs` pairs, which run for a minute unless they are dropped.
     ///
     /// # Errors
     ///
-    /// That sockperf is not installed, or does not start.
+    /// If sockperf is not installed, or does not start.
     pub fn start(pairs: usize) -> Result<Network, Reason> {
         let scratch = Scratch::new()?;
-        let run = |words: &[&str]| Load::start(words, scratch.path());
         let ports = free_ports(pairs)?;
-        let on = |port: &String| ["--tcp", "-i", "127.0.0.1", "-p", port].map(str::to_owned);
-        let start = |verb: &[&str], port: &String| {
-            let place = on(port);
-            let words: Vec<&str> =
-                ["sockperf"].iter().chain(verb).copied().chain(place.iter().map(String::as_str)).collect();
-            run(&words)
+        let start = |verb: &[&str], port: &str| {
+            let words = [&["sockperf"], verb, &["--tcp", "-i", "127.0.0.1", "-p", port]].concat();
+            Load::start(&words, scratch.path())
         };
         let servers = ports.iter().map(|port| start(&["server"], port)).collect::<Result<_, _>>()?;
+        // A client that starts before its server ends with an error.
         wait(&ports)?;
         let asks = ["ping-pong", "-t", "60", "-m", BYTES];
         let clients = ports.iter().map(|port| start(&asks, port)).collect::<Result<_, _>>()?;
@@ -46,9 +44,9 @@ impl Network {
     }
 }
 
-/// Ports that nobody has: somebody may take one before its server does, and then that does not start.
+/// Ports that are free. Another process may take one before its server does; then the server does not start.
 fn free_ports(number: usize) -> Result<Vec<String>, Reason> {
-    // All are held before the first is given up, so that no two are the same.
+    // All ports are held before the first one is released, so that no two are the same.
     let held: Vec<_> = (0..number).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
     held.iter().map(|listener| Ok(listener.local_addr()?.port().to_string())).collect()
 }
@@ -71,7 +69,7 @@ mod tests {
     use super::*;
     use crate::child::check_installed;
 
-    /// What the loopback device has carried.
+    /// The number of packets that the loopback device has carried.
     fn packets() -> u64 {
         let text = std::fs::read_to_string("/sys/class/net/lo/statistics/rx_packets");
         text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or_default()

@@ -14,41 +14,41 @@ use crate::realtime::Realtime;
 use crate::reason::Reason;
 use crate::report::{Report, Row};
 use crate::study::{Study, StudyOptions};
-use crate::trace::{INTERRUPTS, Kind, Next, Recorded, Runs, Session, Span, Spans, Usage};
+use crate::trace::{INTERRUPTS, InterruptKind, Next, Recorded, Runs, Session, Span, Spans, Usage};
 
-/// What an iteration is to take.
+/// The time that an undisturbed iteration takes.
 const AIM_NS: u64 = 1_000_000;
-/// Iterations at a stretch: a fifth of a second, then others may run.
+/// Iterations without a pause. They take a fifth of a second; then other tasks may run.
 const STRETCH: usize = 200;
-/// Between two stretches.
+/// The pause between two stretches.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Stretches, and in a quick run.
+/// The number of stretches, then the same for a quick run.
 const STRETCHES: [usize; 2] = [40, 5];
-/// The watchdog's: five times what a stretch is to take.
+/// The limit of the watchdog: five times the time of an undisturbed stretch.
 const LIMIT: Duration = Duration::from_secs(1);
-/// Of other traces, windows of an iteration's length are looked at: not more than this.
+/// In a recorded trace, windows of an iteration's length stand for iterations. This is the greatest number of them.
 const MOST_WINDOWS: u64 = 10_000_000;
 
-/// One iteration, in CLOCK_MONOTONIC.
+/// One iteration, in times of CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Iteration {
     pub from_ns: u64,
     pub to_ns: u64,
 }
 
-/// What was found: the length of iterations in microseconds.
+/// The results: distributions of the length of iterations in microseconds.
 #[derive(Debug, PartialEq)]
 pub(super) struct Noise {
     pub noisy: Distribution,
-    /// Without the direct overhead of the timer.
+    /// The length without the direct overhead of the timer.
     pub without_timer: Distribution,
-    /// Without that of all interrupts.
+    /// The length without the direct overhead of all interrupts.
     pub clean: Distribution,
-    /// The same with the times when others ran left out.
+    /// The same without the times when other tasks ran.
     pub alone: Distribution,
-    /// How many interrupts of each kind there were.
+    /// The number of interrupts of each kind.
     pub interrupts: [usize; 4],
-    /// Percent of all processors' time that everybody else used.
+    /// Percent of all processors' time that other processes used.
     pub others: f64,
     /// Events that the trace has lost.
     pub lost: u64,
@@ -65,6 +65,7 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
 fn measure(stretches: usize, progress: &mut dyn Progress) -> Result<Noise, Reason> {
     let processor = processor::quietest();
     let _pinned = Pinned::to(processor)?;
+    // Before recording: interrupts during calibration are of no interest.
     let turns = calibrate();
     let interrupts = Session::begin("interrupt", &INTERRUPTS)?;
     let switches = Session::begin("scheduler", &["SCHEDIN", "SCHEDOUT"])?;
@@ -86,14 +87,16 @@ fn measure(stretches: usize, progress: &mut dyn Progress) -> Result<Noise, Reaso
     Ok(Noise { lost, others, ..noise(&iterations, &spans, &away) })
 }
 
-/// Iterations at a real-time priority, until they are too long altogether.
+/// Runs one stretch of iterations at a real-time priority. Stops early if they take too long in total.
 fn stretch(turns: u64, iterations: &mut Vec<Iteration>) -> Result<(), Reason> {
+    // Each stretch has a guard of its own: between stretches this thread is an ordinary one.
     let _realtime = Realtime::begin(LIMIT)?;
     let end = now_ns() + LIMIT.as_nanos() as u64;
     for _ in 0..STRETCH {
         let from_ns = now_ns();
         count(turns);
         let to_ns = now_ns();
+        // The vector has room for all iterations, so this does not allocate.
         iterations.push(Iteration { from_ns, to_ns });
         if to_ns > end {
             break;
@@ -102,7 +105,7 @@ fn stretch(turns: u64, iterations: &mut Vec<Iteration>) -> Result<(), Reason> {
     Ok(())
 }
 
-/// The paper's loop: reads a number from the stack, adds one, and writes it back.
+/// The paper's loop. Each turn reads a number from the stack, adds one, and writes it back.
 #[inline(never)]
 fn count(turns: u64) {
     let mut index = 0u64;
@@ -112,7 +115,7 @@ fn count(turns: u64) {
     }
 }
 
-/// Turns of the loop that take [`AIM_NS`] where nothing disturbs: by the fastest of some.
+/// The number of turns of the loop that take [`AIM_NS`] without disturbance, by the fastest of some tries.
 fn calibrate() -> u64 {
     const TURNS: u64 = 100_000;
     let fastest = (0..50).map(|_| {
@@ -120,6 +123,7 @@ fn calibrate() -> u64 {
         count(TURNS);
         now_ns() - from_ns
     });
+    // The time is a divisor below, so it must not be 0.
     let ns = fastest.min().unwrap_or(AIM_NS).max(1);
     (TURNS * AIM_NS / ns).max(1)
 }
@@ -130,7 +134,7 @@ fn spans(recorded: &Recorded, processor: u32) -> Vec<Span> {
     all
 }
 
-/// When anybody else had the processor: from a SCHEDOUT of this thread to its next SCHEDIN.
+/// The times when another task had the processor: from a SCHEDOUT of this thread to its next SCHEDIN.
 fn away(recorded: &Recorded, processor: u32) -> Vec<(u64, u64)> {
     let own = rustix::thread::gettid().as_raw_nonzero().get();
     let (mut left, mut all) = (None, Vec::new());
@@ -145,38 +149,40 @@ fn away(recorded: &Recorded, processor: u32) -> Vec<(u64, u64)> {
     all
 }
 
-/// Subtracts from each iteration what lies in it.
+/// Subtracts from each iteration the interrupts and absences that lie in it.
 fn noise(iterations: &[Iteration], spans: &[Span], away: &[(u64, u64)]) -> Noise {
     let pick = |is_wanted: fn(&Span) -> bool| -> Vec<(u64, u64)> {
         union(spans.iter().filter(|span| is_wanted(span)).map(|span| (span.from_ns, span.to_ns)).collect())
     };
-    let (timer, all) = (pick(|span| span.kind == Kind::Timer), pick(|_| true));
+    let (timer, all) = (pick(|span| span.kind == InterruptKind::Timer), pick(|_| true));
     let both = union([&all[..], away].concat());
     let without = |taken: &[(u64, u64)]| {
         let left = iterations.iter().map(|of| (of.to_ns - of.from_ns - within(taken, *of)) as f64 / 1e3);
         Distribution::of(left.collect())
     };
-    let is_within =
-        |span: &Span| iterations.iter().any(|of| of.from_ns <= span.from_ns && span.to_ns <= of.to_ns);
-    let seen: Vec<&Span> = spans.iter().filter(|span| is_within(span)).collect();
-    let count = |kind| seen.iter().filter(|span| span.kind == kind).count();
+    // A span that lies only partly in an iteration is not counted.
+    let seen = spans
+        .iter()
+        .filter(|span| iterations.iter().any(|of| of.from_ns <= span.from_ns && span.to_ns <= of.to_ns));
+    let seen: Vec<&Span> = seen.collect();
     Noise {
         noisy: without(&[]),
         without_timer: without(&timer),
         clean: without(&all),
         alone: without(&both),
-        interrupts: Kind::ALL.map(count),
+        interrupts: InterruptKind::ALL.map(|kind| seen.iter().filter(|span| span.kind == kind).count()),
         others: 0.0,
         lost: 0,
     }
 }
 
-/// The same times without any that lie in others, in order.
+/// The union of these spans of time as spans without overlap, in order.
 fn union(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     spans.sort_unstable();
     let mut all: Vec<(u64, u64)> = Vec::new();
     for (from, to) in spans {
         match all.last_mut() {
+            // Spans are sorted by their beginning, so only the last one can overlap.
             Some(last) if from <= last.1 => last.1 = last.1.max(to),
             _ => all.push((from, to)),
         }
@@ -184,14 +190,15 @@ fn union(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     all
 }
 
-/// How much of an iteration these times take.
+/// How much of an iteration these spans of time take.
 fn within(taken: &[(u64, u64)], of: Iteration) -> u64 {
+    // `taken` is a union: its spans are in order and do not overlap.
     let first = taken.partition_point(|(_, to)| *to <= of.from_ns);
     let own = taken[first..].iter().take_while(|(from, _)| *from < of.to_ns);
     own.map(|(from, to)| to.min(&of.to_ns) - from.max(&of.from_ns)).sum()
 }
 
-/// Of a trace: how much of each millisecond of each processor interrupts took.
+/// The study of a recorded trace: how much of each millisecond interrupts took on each processor.
 pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     let recorded = Recorded::open(directory)?;
     recorded.needs("interrupt", &INTERRUPTS)?;
@@ -213,13 +220,15 @@ pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     Ok(noise_page::of_trace(report, &curves))
 }
 
-/// How many microseconds of each millisecond were taken, from the first one on.
+/// The microseconds that were taken of each millisecond, from the first span on.
 fn windows(taken: &[(u64, u64)]) -> Vec<f64> {
     let (Some(first), Some(last)) = (taken.first(), taken.last()) else { return Vec::new() };
     let count = ((last.1 - first.0) / AIM_NS).min(MOST_WINDOWS);
-    let window =
-        |nth: u64| Iteration { from_ns: first.0 + nth * AIM_NS, to_ns: first.0 + (nth + 1) * AIM_NS };
-    (0..count).map(|nth| within(taken, window(nth)) as f64 / 1e3).collect()
+    let windows = (0..count).map(|nth| {
+        let from_ns = first.0 + nth * AIM_NS;
+        Iteration { from_ns, to_ns: from_ns + AIM_NS }
+    });
+    windows.map(|window| within(taken, window) as f64 / 1e3).collect()
 }
 
 fn rows(noise: &Result<Noise, Reason>) -> Vec<Row> {
@@ -259,12 +268,12 @@ mod tests {
         let iteration = |from_ns| Iteration { from_ns, to_ns: from_ns + 1_000_000 };
         let span = |kind, from_ns, to_ns| Span { kind, processor: 0, from_ns, to_ns };
         let spans = [
-            span(Kind::Timer, 100_000, 110_000),
-            span(Kind::Soft, 120_000, 150_000),
-            // Within the soft interrupt: not subtracted twice.
-            span(Kind::Device, 130_000, 140_000),
-            // Half of it belongs to the next iteration.
-            span(Kind::Timer, 999_000, 1_001_000),
+            span(InterruptKind::Timer, 100_000, 110_000),
+            span(InterruptKind::Soft, 120_000, 150_000),
+            // This one lies within the soft interrupt, and must not be subtracted twice.
+            span(InterruptKind::Device, 130_000, 140_000),
+            // Half of this one belongs to the next iteration.
+            span(InterruptKind::Timer, 999_000, 1_001_000),
         ];
         let found = noise(&[iteration(0), iteration(1_000_000)], &spans, &[(1_500_000, 1_600_000)]);
         assert_eq!(found.noisy.values(), [1_000.0, 1_000.0]);

@@ -8,7 +8,7 @@ use super::page;
 use crate::figure::Figure;
 use crate::report::Report;
 use crate::study::{Study, missing};
-use crate::trace::Kind;
+use crate::trace::InterruptKind;
 use mete_plot::{self as plot, Axis, Series, short};
 
 const FIGURE_8: &str = "KLogger fig. 8";
@@ -16,7 +16,7 @@ const FIGURE_8: &str = "KLogger fig. 8";
 const HEAD: f64 = 2.0;
 const TAIL: f64 = 98.0;
 const TAKE_NO_LONGER: &str = "percent that take no longer";
-/// What is drawn of the tail ends here, in percent.
+/// The least percentage that the plot of the tail shows.
 const LEAST: f64 = 0.015;
 
 pub(super) fn study(report: Report, noise: Option<&Noise>) -> Study {
@@ -52,7 +52,7 @@ fn files(noise: &Noise) -> Vec<(String, String)> {
     files
 }
 
-/// From the curves as they are kept: all of each, and then their ends once more and finer.
+/// The plots from the curves as they are kept: first each whole curve, then its ends once more with more points.
 pub(in crate::study) fn drawn(kept: &[Series]) -> Vec<(String, String)> {
     let (series, fine) = kept.split_at(kept.len() / 2);
     pictures(series, fine)
@@ -60,15 +60,17 @@ pub(in crate::study) fn drawn(kept: &[Series]) -> Vec<(String, String)> {
 
 fn pictures(series: &[Series], fine: &[Series]) -> Vec<(String, String)> {
     let part = |is_in: fn(f64) -> bool| -> Vec<Series> {
-        let of = |of: &Series| Series {
-            name: of.name.clone(),
-            points: of.points.iter().copied().filter(|(_, percent)| is_in(*percent)).collect(),
-        };
-        series.iter().map(of).collect()
+        series
+            .iter()
+            .map(|of| Series {
+                name: of.name.clone(),
+                points: of.points.iter().copied().filter(|(_, percent)| is_in(*percent)).collect(),
+            })
+            .collect()
     };
     let longer = |of: &Series| Series {
         name: of.name.clone(),
-        // None takes longer than the longest, of which a logarithm knows nothing.
+        // No iteration takes longer than the longest one, and the logarithm of zero does not exist.
         points: of
             .points
             .iter()
@@ -92,18 +94,23 @@ fn pictures(series: &[Series], fine: &[Series]) -> Vec<(String, String)> {
     ]
 }
 
-/// How far each is from the first, which is zero everywhere. Curves that look like one are told apart by that.
+/// The microseconds of a curve at that percentage, if the curve has a point there.
+fn us_at(series: &Series, percent: f64) -> Option<f64> {
+    // Percentages are computed, so equal ones may differ in their last digits.
+    series.points.iter().find(|(_, at)| (at - percent).abs() < 1e-6).map(|(us, _)| *us)
+}
+
+/// The distance of each curve from the first one, which is zero everywhere. It shows the difference of curves that
+/// otherwise look like one.
 fn taken_off(series: &[Series]) -> String {
     let Some(whole) = series.first() else { return String::new() };
-    let at = |of: &Series, percent: f64| {
-        of.points.iter().find(|(_, at)| (at - percent).abs() < 1e-6).map(|(us, _)| *us)
-    };
+
     let less = |of: &Series| Series {
         name: of.name.clone(),
         points: whole
             .points
             .iter()
-            .filter_map(|&(us, percent)| Some((percent, us - at(of, percent)?)))
+            .filter_map(|&(us, percent)| Some((percent, us - us_at(of, percent)?)))
             .collect(),
     };
     let up = Axis { label: "us less than with all of it".into(), is_logarithmic: false };
@@ -111,7 +118,7 @@ fn taken_off(series: &[Series]) -> String {
     plot::lines_on_one_another("What is taken off, by the length of an iteration", TAKE_NO_LONGER, &up, &less)
 }
 
-/// The slowest iterations more finely.
+/// The tail of a distribution, with more points than the whole curve has there.
 fn ends(name: &str, of: &Distribution) -> Series {
     let percents = (0..=200).map(|nth| TAIL + (100.0 - TAIL) * f64::from(nth) / 200.0);
     let points = percents.filter_map(|percent| Some((of.quantile(percent / 100.0)?, percent)));
@@ -168,13 +175,13 @@ fn range(noise: Option<&Noise>, why: &str) -> Figure {
     Figure::new(FIGURE_8, paper, ours, most >= 2.0 * least)
 }
 
-/// What the direct overhead may change, either way, of what it does not affect: a tenth.
+/// The range of quotients that counts as unaffected by the direct overhead: a tenth in both directions.
 const UNAFFECTED: RangeInclusive<f64> = 0.9..=1.1;
 
 fn direct(noise: Option<&Noise>, why: &str) -> Figure {
     let paper = "taking off the direct overhead of interrupts does not affect the noise";
     let spreads = noise.and_then(|noise| Some((spread(&noise.noisy)?, spread(&noise.clean)?)));
-    // Where nothing varies there is no noise to take something off.
+    // Without variation there is no noise that could be reduced.
     let Some((noisy, clean)) = spreads.filter(|(noisy, _)| *noisy > 0.0) else {
         return Figure::missing(FIGURE_8, paper, why);
     };
@@ -199,9 +206,9 @@ each interrupt is taken off the iteration that it lies in: the timer's alone (â€
 fn compared(noise: Option<&Noise>) -> String {
     let Some(noise) = noise else { return String::new() };
     let said = |of: &Distribution, part| of.quantile(part).map(short).unwrap_or_default();
-    let counts = Kind::ALL.iter().zip(noise.interrupts).filter(|(_, count)| *count > 0);
+    let counts = InterruptKind::ALL.iter().zip(noise.interrupts).filter(|(_, count)| *count > 0);
     let counts: Vec<_> = counts.map(|(kind, count)| format!("{count} {}", kind.name())).collect();
-    let beyond = |of: &Distribution, us| of.part_below(us).map_or(0.0, |part| 100.0 * (1.0 - part));
+    let beyond = noise.noisy.part_below(1_500.0).map_or(0.0, |part| 100.0 * (1.0 - part));
     format!(
         "In {} iterations there were {}. The median iteration takes {} us, one in a hundred more than {} us, {} % more \
          than 1.5 ms (the paper: about 1 %); without all interrupts the same are {} us and {} us. What is left then is not the \
@@ -214,7 +221,7 @@ fn compared(noise: Option<&Noise>) -> String {
         if counts.is_empty() { "no interrupts".to_owned() } else { counts.join(", ") },
         said(&noise.noisy, 0.5),
         said(&noise.noisy, 0.99),
-        short(beyond(&noise.noisy, 1_500.0)),
+        short(beyond),
         said(&noise.clean, 0.5),
         said(&noise.clean, 0.99),
         short(noise.others),
@@ -226,7 +233,8 @@ mod tests {
     use super::*;
     use crate::figure::Verdict::{self, Agrees, Differs, NotMeasured, TooNoisy};
 
-    /// The first two figures, where an iteration takes 1000 us or so much longer, and without interrupts so much.
+    /// The verdicts on the first two figures if iterations take 1000 us or up to `longer` us more, and without
+    /// interrupts up to `longer_clean` us more.
     fn verdicts(longer: f64, longer_clean: f64, others: f64) -> Vec<Verdict> {
         let of = |most: f64| Distribution::of(vec![1_000.0, 1_000.0 + most / 2.0, 1_000.0 + most]);
         let noise = Noise {

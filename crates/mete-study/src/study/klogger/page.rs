@@ -1,4 +1,4 @@
-//! What the pages of these studies have in common.
+//! The common parts of these studies' pages.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::figure::{self, Figure, Verdict};
 use crate::report::Report;
 use mete_plot::short;
 
-/// A page: what it is, the paper beside ours, what was done and how it compares, plots.
+/// A page: its title, the paper's statements beside our results, the text, and the plots.
 pub fn of(title: &str, report: &Report, figures: &[Figure], text: &str, plots: &[&str]) -> String {
     let mut page = format!("# {title}\n\nTaken with `{}` on: {}.\n\n", report.title, report.machine.line());
     if !report.is_complete {
@@ -20,10 +20,10 @@ pub fn of(title: &str, report: &Report, figures: &[Figure], text: &str, plots: &
     page
 }
 
-/// Percent of all processors that others may use meanwhile; as with repetitions, a tenth.
+/// The greatest percentage of all processors that other programs may use meanwhile: a tenth, as for repetitions.
 const BUSY: f64 = 10.0;
 
-/// There is no verdict on programs that had to share the machine with others.
+/// The figure, without a verdict if its programs had to share the machine with others.
 pub fn unless_busy(figure: Figure, others_percent: f64) -> Figure {
     if others_percent <= BUSY || figure.verdict == Verdict::NotMeasured {
         return figure;
@@ -32,16 +32,17 @@ pub fn unless_busy(figure: Figure, others_percent: f64) -> Figure {
     Figure { ours, ..figure }.unless_noisy(true)
 }
 
-/// What a row says where its trace is not complete.
+/// The note of a row whose trace is not complete.
 pub fn loss(events: u64) -> String {
     if events == 0 { String::new() } else { format!("{events} events were lost") }
 }
 
-/// What could not be measured, each reason once.
+/// A list of what could not be measured, with each reason once.
 fn absent(report: &Report) -> String {
     let missing = report.rows.iter().filter(|row| row.median.is_none() && !row.note.is_empty());
     let mut said: Vec<(&str, &str)> = Vec::new();
     for row in missing {
+        // A row's name is `group: what`, and a group that cannot be measured has one reason.
         let what = row.name.split(": ").next().unwrap_or(&row.name);
         if !said.contains(&(what, &row.note)) {
             said.push((what, &row.note));

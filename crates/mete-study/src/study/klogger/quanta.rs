@@ -14,22 +14,22 @@ use crate::scratch::Scratch;
 use crate::study::{Study, StudyOptions};
 use crate::trace::{Family, Names, Recorded, Run, Runs, Session, Usage};
 
-/// What is recorded.
+/// The events that are recorded.
 const EVENTS: [&str; 5] = ["SCHEDIN", "SCHEDOUT", "FORK", "EXEC", "EXIT"];
-/// How long each program is watched, and in a quick run.
+/// How long each program is watched, then the same for a quick run.
 const WATCHED: [Duration; 2] = [Duration::from_secs(5), Duration::from_millis(1000)];
-/// Of somebody's trace, the programs that used the processors most.
+/// The number of programs that are shown of a recorded trace: those that used the processors most.
 const SHOWN: usize = 12;
 
 /// The effective quanta of one program.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Quanta {
     pub name: String,
-    /// In microseconds.
+    /// The lengths of the quanta in microseconds.
     pub us: Distribution,
-    /// How many ended because somebody else was to run.
+    /// The number of quanta that ended by preemption.
     pub preempted: usize,
-    /// Percent of all processors' time that everybody else used.
+    /// Percent of all processors' time that other processes used.
     pub others: f64,
     /// Events that the trace has lost.
     pub lost: u64,
@@ -64,13 +64,12 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
     quanta_page::study(report, &all)
 }
 
-/// What somebody has recorded: the programs that used the processors most.
+/// The study of a recorded trace: the programs that used the processors most.
 pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     let recorded = Recorded::open(directory)?;
     recorded.needs("scheduler", &EVENTS)?;
     let mut by_name: Vec<_> = by_name(&recorded).into_iter().collect();
-    let used = |runs: &[Run]| std::cmp::Reverse(runs.iter().map(Run::ns).sum::<u64>());
-    by_name.sort_by_key(|(_, runs)| used(runs));
+    by_name.sort_by_key(|(_, runs)| std::cmp::Reverse(runs.iter().map(Run::ns).sum::<u64>()));
     by_name.truncate(SHOWN);
     let lost = recorded.lost();
     let all: Vec<Quanta> = by_name.iter().map(|(name, runs)| Quanta::of(name, runs, lost)).collect();
@@ -79,7 +78,7 @@ pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     Ok(quanta_page::of_trace(report, &all))
 }
 
-/// The quanta of a program and of all that it starts.
+/// Measures the quanta of a program and of all processes that it starts.
 fn watch(workload: &Workload, time: Duration, progress: &dyn Progress) -> Result<Quanta, Reason> {
     let scratch = Scratch::new()?;
     let session = Session::begin("scheduler", &EVENTS)?;
@@ -91,6 +90,7 @@ fn watch(workload: &Workload, time: Duration, progress: &dyn Progress) -> Result
     let runs = of_family(&recorded, pid, Runs::of_own_recording());
     let usage = Usage::of(&recorded, Runs::of_own_recording());
     let own = usage.percent(runs.iter().map(Run::ns).sum());
+    // The program's own runs are among all runs, so the rest is what other processes used.
     let others = (usage.others_percent(|_| false) - own).max(0.0);
     Ok(Quanta { others, ..Quanta::of(workload.name, &runs, recorded.lost()) })
 }
@@ -118,19 +118,21 @@ fn by_name(recorded: &Recorded) -> BTreeMap<String, Vec<Run>> {
 
 fn rows(name: &str, about: &str, quanta: Result<&Quanta, &Reason>) -> Vec<Row> {
     let us = quanta.map(|quanta| quanta.us.values().to_vec()).map_err(Clone::clone);
-    let at = |part| quanta.map_err(Clone::clone).map(|quanta| quanta.us.quantile(part).into_iter().collect());
+    let nine_in_ten =
+        quanta.map_err(Clone::clone).map(|quanta| quanta.us.quantile(0.9).into_iter().collect());
     let below = quanta.map_err(Clone::clone).map(|quanta| {
         let part = quanta.us.part_below(quanta_page::SHORT_US);
         part.map(|part| 100.0 * part).into_iter().collect()
     });
     let preempted = quanta.map_err(Clone::clone).map(|quanta| {
         let part = quanta.preempted as f64 / quanta.us.values().len() as f64;
+        // Without quanta the quotient is 0/0.
         if part.is_nan() { Vec::new() } else { vec![100.0 * part] }
     });
     let loss = quanta.map_or_else(|_| String::new(), |quanta| super::page::loss(quanta.lost));
     vec![
         Row::new(format!("{name}: effective quantum"), "us", us).note(about).note(loss),
-        Row::new(format!("{name}: nine in ten are shorter than"), "us", at(0.9)),
+        Row::new(format!("{name}: nine in ten are shorter than"), "us", nine_in_ten),
         Row::new(format!("{name}: shorter than 100 us"), "percent", below),
         Row::new(format!("{name}: ended by preemption"), "percent", preempted),
     ]
@@ -141,7 +143,7 @@ mod tests {
     use super::*;
     use crate::trace::written::Written;
 
-    /// No process of any machine has such a number, and so none has a name: a program, its child and a stranger.
+    /// Process ids of a program, its child and a stranger. No machine has such ids, so no process has a name for them.
     const PROGRAM: i64 = 5_000_007;
     const CHILD: i64 = 5_000_008;
     const STRANGER: i64 = 5_000_009;

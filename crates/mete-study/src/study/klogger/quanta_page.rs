@@ -11,7 +11,7 @@ use crate::report::Report;
 use crate::study::{Study, missing};
 use mete_plot::{self as plot, Axis, Series, short};
 
-/// What the paper calls a thousandth of the maximum quantum (§9.1).
+/// The limit of a short quantum: a thousandth of the maximum quantum in the paper (§9.1).
 pub(super) const SHORT_US: f64 = 100.0;
 /// The paper's maximum quantum.
 const PAPERS_QUANTUM_US: f64 = 100_000.0;
@@ -25,7 +25,7 @@ pub(super) fn study(report: Report, all: &[Quanta]) -> Study {
     Study { folder: "quanta", report, figures, files }
 }
 
-/// A trace has no figure of the paper beside it: it may be of anything.
+/// The page of a recorded trace. It has no figure of the paper, because the trace can be of any program.
 pub(super) fn of_trace(report: Report, all: &[Quanta]) -> Study {
     let files = files(all);
     Study { folder: "quanta", report, figures: Vec::new(), files }
@@ -39,7 +39,8 @@ fn files(all: &[Quanta]) -> Vec<(String, String)> {
     vec![("quanta.svg".to_owned(), plot), ("distribution.csv".to_owned(), cdf::csv(&series, "us"))]
 }
 
-/// Where a program shared the processors with others, they are what ended its quanta.
+/// The figures have no verdict on a program that shared the processors with others, because the others ended its
+/// quanta.
 fn figures(all: &[Quanta], is_complete: bool) -> Vec<Figure> {
     let of = |name: &str| all.iter().find(|quanta| quanta.name == name);
     let busy = |name: &str| of(name).map_or(0.0, |quanta| quanta.others);
@@ -52,7 +53,7 @@ fn figures(all: &[Quanta], is_complete: bool) -> Vec<Figure> {
     ]
 }
 
-/// All but make and the computation.
+/// The statement on all programs except make and the computation.
 fn interactive(all: &[Quanta], is_complete: bool) -> Figure {
     let paper = "some 90 % of the quanta of players, networking and disk utilities are shorter than 100 us";
     let others = all.iter().filter(|quanta| quanta.name != MAKE && quanta.name != COMPUTATION);
@@ -124,11 +125,11 @@ fn table(all: &[Quanta]) -> String {
          |---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     for Quanta { name, us, preempted, others, .. } in all {
-        let at = |part| us.quantile(part).map(short).unwrap_or_default();
         let below =
             us.part_below(SHORT_US).map(|part| format!("{} %", short(100.0 * part))).unwrap_or_default();
         let count = us.values().len();
-        let [half, nine, rare, most] = [0.5, 0.9, 0.99, 1.0].map(at);
+        let [half, nine, rare, most] =
+            [0.5, 0.9, 0.99, 1.0].map(|part| us.quantile(part).map(short).unwrap_or_default());
         let others = short(*others);
         let _ = writeln!(
             text,

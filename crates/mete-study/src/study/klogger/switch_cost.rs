@@ -16,24 +16,26 @@ use crate::trace::{Next, Recorded, Runs, Session, Usage};
 use crate::watch::{self, Gap};
 
 const EVENTS: [&str; 2] = ["SCHEDIN", "SCHEDOUT"];
-/// Processes that compete for one processor: the paper's, and on.
+/// The numbers of processes that compete for one processor: the paper's, and more.
 const PROCESSES: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
-/// Gaps that each process keeps.
+/// The number of gaps that each process keeps.
 const GAPS: usize = 8_192;
-/// How long each number is watched, and in a quick run.
+/// How long each number is watched, then the same for a quick run.
 const WATCHED: [Duration; 2] = [Duration::from_secs(3), Duration::from_millis(400)];
 
-/// What so many processes had to pay.
+/// The costs with one number of processes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Costs {
     pub processes: usize,
-    /// From the last instant of the process that leaves to its SCHEDOUT, ns: choosing the next one, and the way there.
+    /// Nanoseconds from the last instant of the process that leaves to its SCHEDOUT: entering the kernel and choosing
+    /// the next process.
     pub choosing: Distribution,
-    /// From a SCHEDIN to the first instant of the process that comes, ns: switching to it, and the way back.
+    /// Nanoseconds from a SCHEDIN to the first instant of the process that comes: switching to it and leaving the
+    /// kernel.
     pub switching: Distribution,
-    /// Of a second, how much both took together, in ms.
+    /// The milliseconds that both took together in a second.
     pub ms_a_second: f64,
-    /// Percent of all processors' time that everybody else used.
+    /// Percent of all processors' time that other processes used.
     pub others: f64,
     /// Events that the trace has lost.
     pub lost: u64,
@@ -80,8 +82,8 @@ fn measure(processes: usize, time: Duration, progress: &dyn Progress) -> Result<
     })
 }
 
-/// Before each SCHEDOUT and after each SCHEDIN of the processes that watch the clock. A gap in which a process left
-/// and came several times says of no switch what it cost.
+/// The costs before each SCHEDOUT and after each SCHEDIN of the processes that watch the clock. A gap in which a
+/// process left and came several times does not show the cost of any single switch.
 fn parts(recorded: &Recorded, watched: &[(i32, Vec<Gap>)]) -> (Vec<f64>, Vec<f64>) {
     let mut seen_of: HashMap<i32, Vec<(bool, u64)>> = HashMap::new();
     recorded.each(|next| {
@@ -94,8 +96,10 @@ fn parts(recorded: &Recorded, watched: &[(i32, Vec<Gap>)]) -> (Vec<f64>, Vec<f64
     for (pid, gaps) in watched {
         let events = seen_of.get(pid).map(Vec::as_slice).unwrap_or_default();
         for gap in gaps {
+            // The events of a process come in order of time.
             let first = events.partition_point(|(_, time_ns)| *time_ns < gap.from_ns);
             let last = events.partition_point(|(_, time_ns)| *time_ns <= gap.to_ns);
+            // Exactly one SCHEDOUT and then one SCHEDIN in the gap.
             if let [(true, out_ns), (false, in_ns)] = events[first..last.max(first)] {
                 choosing.push((out_ns - gap.from_ns) as f64);
                 switching.push((gap.to_ns - in_ns) as f64);
@@ -105,7 +109,8 @@ fn parts(recorded: &Recorded, watched: &[(i32, Vec<Gap>)]) -> (Vec<f64>, Vec<f64
     (choosing, switching)
 }
 
-/// Of a trace: how often each processor switched, and how long the switch itself took between its two events.
+/// The study of a recorded trace: how often each processor switched, and how long the switch itself took between its
+/// two events.
 pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     let recorded = Recorded::open(directory)?;
     recorded.needs("scheduler", &EVENTS)?;
@@ -163,7 +168,7 @@ mod tests {
         written.event(0, 6_010, "SCHEDIN", &[("pid", 7)]);
         written.event(0, 6_500, "SCHEDOUT", &[("pid", 7)]);
         let gap = |from_ns, to_ns| Gap { from_ns, to_ns };
-        // Process 8 came and left before it saw the clock.
+        // Process 8 came and left without reading the clock in between.
         let watched = [(7, vec![gap(1_000, 6_400)]), (8, vec![gap(500, 9_000)])];
         let found = parts(&written.read(), &watched);
         assert_eq!(found, (vec![300.0], vec![390.0]));

@@ -33,7 +33,7 @@ fn axis(label: &str, is_logarithmic: bool) -> Axis {
     Axis { label: label.into(), is_logarithmic }
 }
 
-/// As in the paper: what was spent in the same time, by its two parts.
+/// The paper's plot: the time spent in a second, by its two parts.
 fn a_second(all: &[Costs]) -> String {
     let of = |part: fn(&Costs) -> f64, name: &str| Series {
         name: name.to_owned(),
@@ -97,8 +97,10 @@ fn growth(few: Option<&Costs>, many: Option<&Costs>, is_complete: bool) -> Figur
     unless_disturbed(Figure::new(FIGURE, paper, ours, many > 2.0 * few), of)
 }
 
-/// Both statements rest on what choosing takes, switch by switch.
+/// The figure, without a verdict if one of its measurements was disturbed. Both statements depend on the time of
+/// choosing, switch by switch.
 fn unless_disturbed(figure: Figure, of: [&Costs; 2]) -> Figure {
+    // Other processes must not have disturbed either of the two numbers that are compared.
     let others = of.iter().map(|costs| costs.others).fold(0.0, f64::max);
     let is_noisy = of.iter().any(|costs| is_noisy(costs.choosing.values()));
     page::unless_busy(figure, others).unless_noisy(is_noisy)

@@ -11,26 +11,26 @@ use crate::progress::Progress;
 use crate::reason::Reason;
 use crate::report::{Report, Row};
 use crate::study::{Study, StudyOptions};
-use crate::trace::{Kind, Next, Recorded, Session, Span, Spans};
+use crate::trace::{InterruptKind, Next, Recorded, Session, Span, Spans};
 use crate::watch::{self, Gap};
 
 const EVENTS: [&str; 4] = ["TIMER_ENTRY", "TIMER_EXIT", "SOFTIRQ_ENTRY", "SOFTIRQ_EXIT"];
-/// How long it is watched, and in a quick run.
+/// How long the timer is watched, then the same for a quick run.
 const WATCHED: [Duration; 2] = [Duration::from_secs(8), Duration::from_secs(1)];
 
-/// Gaps that each program keeps: some hypervisors make thousands of small ones in a second.
+/// The number of gaps that each program keeps. Some hypervisors cause thousands of small gaps in a second.
 const GAPS: usize = 1 << 17;
 
-/// What was found, in nanoseconds.
+/// The results, in nanoseconds.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Costs {
-    /// From the beginning to the end of the handler.
+    /// The time from the beginning to the end of the handler.
     pub handler: Distribution,
-    /// Of the soft interrupts that follow it at once.
+    /// The time of the soft interrupts that follow the handler at once.
     pub soft: Distribution,
-    /// For how long the program did not run because of one tick, recorded.
+    /// How long the program did not run because of one tick, with recording.
     pub away: Distribution,
-    /// Timer interrupts a second on a processor that is busy.
+    /// Timer interrupts a second on a busy processor.
     pub rate: f64,
     /// Events that the trace has lost.
     pub lost: u64,
@@ -45,12 +45,13 @@ pub(in crate::study) fn study(options: StudyOptions, progress: &mut dyn Progress
     timer_page::study(report, costs.as_ref().ok())
 }
 
-/// Of a trace: the handler alone, because nobody says when the programs ran.
+/// The study of a recorded trace. It has the handler alone, because a trace does not say when the programs ran.
 pub(in crate::study) fn of_trace(directory: &Path) -> Result<Study, Reason> {
     let recorded = Recorded::open(directory)?;
     recorded.needs("interrupt", &EVENTS)?;
     let spans = spans(&recorded);
-    let handler = spans.iter().filter(|span| span.kind == Kind::Timer).map(|span| span.ns() as f64).collect();
+    let handler =
+        spans.iter().filter(|span| span.kind == InterruptKind::Timer).map(|span| span.ns() as f64).collect();
     let handler = Distribution::of(handler);
     let mut report = Report::new(format!("mete study timer --trace {}", directory.display()));
     let values = Ok(handler.values().to_vec());
@@ -73,7 +74,7 @@ fn measure(time: Duration, progress: &mut dyn Progress) -> Result<Costs, Reason>
     let watched: Vec<_> = places.iter().flatten().map(|&processor| processor as u32).zip(gaps).collect();
     let spans = spans(&recorded);
     let costs = costs(&spans, &undisturbed(watched, &switches(&switched)));
-    let ticks = spans.iter().filter(|span| span.kind == Kind::Timer).count() as f64;
+    let ticks = spans.iter().filter(|span| span.kind == InterruptKind::Timer).count() as f64;
     let rate = ticks / passed.as_secs_f64() / places.len() as f64;
     Ok(Costs { rate, lost: recorded.lost(), ..costs })
 }
@@ -84,7 +85,7 @@ fn spans(recorded: &Recorded) -> Vec<Span> {
     all
 }
 
-/// When which processor went from one process to another.
+/// The processor and the time of each switch from one process to another.
 fn switches(recorded: &Recorded) -> Vec<(u32, u64)> {
     let mut all = Vec::new();
     recorded.each(|next| {
@@ -95,12 +96,13 @@ fn switches(recorded: &Recorded) -> Vec<(u32, u64)> {
     all
 }
 
-/// The gaps in which nobody else ran.
+/// The gaps in which no other process ran.
 fn undisturbed(mut watched: Vec<(u32, Vec<Gap>)>, switches: &[(u32, u64)]) -> Vec<(u32, Vec<Gap>)> {
     for (processor, gaps) in &mut watched {
         let own = switches.iter().filter(|(of, _)| of == processor);
         let times: Vec<u64> = own.map(|(_, time_ns)| *time_ns).collect();
         gaps.retain(|gap| {
+            // The events of a processor come in order of time.
             let next = times.partition_point(|time_ns| *time_ns < gap.from_ns);
             times.get(next).is_none_or(|time_ns| *time_ns > gap.to_ns)
         });
@@ -108,7 +110,7 @@ fn undisturbed(mut watched: Vec<(u32, Vec<Gap>)>, switches: &[(u32, u64)]) -> Ve
     watched
 }
 
-/// Of the timer interrupts in gaps of the programs in which nothing else happened but soft interrupts.
+/// The costs of the timer interrupts in those gaps of the programs that contain only soft interrupts in addition.
 fn costs(spans: &[Span], watched: &[(u32, Vec<Gap>)]) -> Costs {
     let (mut handler, mut soft, mut away) = (Vec::new(), Vec::new(), Vec::new());
     for (processor, gaps) in watched {
@@ -119,10 +121,11 @@ fn costs(spans: &[Span], watched: &[(u32, Vec<Gap>)]) -> Costs {
             let (mut timer_ns, mut soft_ns) = (Vec::new(), 0);
             for span in within {
                 match span.kind {
-                    Kind::Timer => timer_ns.push(span.ns() as f64),
+                    InterruptKind::Timer => timer_ns.push(span.ns() as f64),
                     _ => soft_ns += span.ns(),
                 }
             }
+            // A gap with several ticks does not show the cost of one.
             if let [timer_ns] = timer_ns[..] {
                 handler.push(timer_ns);
                 away.push(gap.ns() as f64);
@@ -157,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn klog_9_gaps_in_which_somebody_else_ran_are_left_out() {
+    fn klog_9_gaps_in_which_another_process_ran_are_left_out() {
         let gap = |from_ns| Gap { from_ns, to_ns: from_ns + 100 };
         let watched = vec![(0, vec![gap(100), gap(500)]), (1, vec![gap(100), gap(900)])];
         let left = undisturbed(watched, &[(0, 90), (0, 520), (1, 110), (1, 1_001)]);
@@ -168,12 +171,12 @@ mod tests {
     fn klog_9_a_tick_is_what_one_timer_interrupt_takes_from_a_program() {
         let span = |kind, from_ns, to_ns| Span { kind, processor: 1, from_ns, to_ns };
         let spans = [
-            span(Kind::Timer, 1_100, 1_500),
-            span(Kind::Soft, 1_600, 1_800),
-            span(Kind::Timer, 3_100, 3_300),
-            span(Kind::Timer, 5_100, 5_200),
-            span(Kind::Timer, 5_300, 5_400),
-            Span { processor: 0, ..span(Kind::Timer, 3_150, 3_250) },
+            span(InterruptKind::Timer, 1_100, 1_500),
+            span(InterruptKind::Soft, 1_600, 1_800),
+            span(InterruptKind::Timer, 3_100, 3_300),
+            span(InterruptKind::Timer, 5_100, 5_200),
+            span(InterruptKind::Timer, 5_300, 5_400),
+            Span { processor: 0, ..span(InterruptKind::Timer, 3_150, 3_250) },
         ];
         let gap = |from_ns, to_ns| Gap { from_ns, to_ns };
         let gaps = vec![gap(1_000, 2_000), gap(3_000, 3_500), gap(5_000, 6_000), gap(7_000, 9_000)];

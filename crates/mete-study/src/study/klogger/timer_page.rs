@@ -36,7 +36,7 @@ fn files(costs: &Costs) -> Vec<(String, String)> {
     vec![("timer.svg".to_owned(), plot), ("distribution.csv".to_owned(), cdf::csv(&series, "ns"))]
 }
 
-/// Percent of a busy processor's time.
+/// Percent of a busy processor's time that ticks take.
 pub(super) fn share(costs: &Costs) -> Vec<f64> {
     let away = costs.away.quantile(0.5);
     away.map(|ns| 100.0 * ns * costs.rate / 1e9).into_iter().collect()

@@ -9,23 +9,23 @@ use crate::load::Load;
 use crate::reason::Reason;
 use crate::scratch::Scratch;
 
-/// How long it may take until nginx listens.
+/// The longest time until nginx listens.
 const START: Duration = Duration::from_secs(5);
 
-/// nginx, which serves one file. Dropped, it is gone, and its files with it.
+/// nginx, which serves one file. When this is dropped, nginx ends and its files are removed.
 pub struct Server {
-    // Fields are dropped in this order: the processes, then their files.
+    // Fields are dropped in this order: the processes end before their files are removed.
     _nginx: Load,
     scratch: Scratch,
     port: u16,
 }
 
 impl Server {
-    /// Starts nginx with as many workers as there are processors, on a port of this machine alone.
+    /// Starts nginx with `processors` workers, on a port of the loopback address.
     ///
     /// # Errors
     ///
-    /// That nginx or ab is not installed, or does not start.
+    /// If nginx or ab is not installed, or does not start.
     pub fn start(processors: usize) -> Result<Server, Reason> {
         check_installed("nginx")?;
         check_installed("ab").map_err(|_| Reason::new("ab (Debian's apache2-utils) is not installed"))?;
@@ -34,7 +34,7 @@ impl Server {
         let root = scratch.path().display().to_string();
         scratch.write("nginx.conf", &configuration(&root, port, processors))?;
         scratch.write("file.c", include_str!("../../../../mete-log/tests/vectors.c"))?;
-        // nginx's workers are of another user where it is started by root.
+        // If root starts nginx, its workers belong to another user, which must be able to read the files.
         open_to_all(&scratch)?;
         let configuration = format!("{root}/nginx.conf");
         let nginx =
@@ -55,11 +55,11 @@ impl Server {
         Ok(())
     }
 
-    /// Starts so many clients of ab's, for a minute unless they are dropped.
+    /// Starts `number` clients of ab, which run for a minute unless they are dropped.
     ///
     /// # Errors
     ///
-    /// If they do not start.
+    /// If the clients do not start.
     pub fn clients(&self, number: usize) -> Result<Load, Reason> {
         let (number, address) = (number.to_string(), format!("http://127.0.0.1:{}/file.c", self.port));
         let words = ["ab", "-q", "-r", "-t", "60", "-n", "100000000", "-c", &number, &address];
@@ -72,7 +72,7 @@ fn open_to_all(scratch: &Scratch) -> Result<(), Reason> {
     Ok(fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755))?)
 }
 
-/// One that nobody has: somebody may take it before nginx does, and then it does not start.
+/// A free port. Another process may take it before nginx does; then nginx does not start.
 fn free_port() -> Result<u16, Reason> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }

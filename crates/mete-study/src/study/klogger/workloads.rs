@@ -1,4 +1,4 @@
-//! Real programs that are watched while they run: the paper's kinds (§9.1), by what is installed.
+//! Real programs that are watched while they run. They are of the paper's kinds (§9.1), as far as they are installed.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,19 +14,19 @@ use crate::child::check_installed;
 use crate::load::Load;
 use crate::reason::Reason;
 
-/// What somebody may run.
+/// A kind of program to watch.
 pub struct Workload {
-    /// What it is called in tables.
+    /// The name of the workload in tables.
     pub name: &'static str,
-    /// What it does.
+    /// What the workload does.
     pub about: &'static str,
-    /// Starts it in a directory of its own.
+    /// Starts the workload in a directory of its own.
     pub start: fn(&Path) -> Result<Started, Reason>,
 }
 
 /// A workload that runs.
 pub struct Started {
-    // Fields are dropped in this order: the client, then the server.
+    // Fields are dropped in this order: the client ends before the server.
     pub load: Load,
     _server: Option<FileServer>,
 }
@@ -37,12 +37,12 @@ impl From<Load> for Started {
     }
 }
 
-/// The kind that computes alone.
+/// The name of the kind that only computes.
 pub const COMPUTATION: &str = "computation";
-/// The kind that compiles.
+/// The name of the kind that compiles.
 pub const MAKE: &str = "make";
 
-/// One of each of the paper's kinds.
+/// One workload of each of the paper's kinds.
 pub const WORKLOADS: [Workload; 6] = [
     Workload { name: "ffmpeg", about: "decodes an MPEG2 clip at the rate of its frames", start: play },
     Workload {
@@ -62,7 +62,7 @@ pub const WORKLOADS: [Workload; 6] = [
 
 /// A file of the paper's size.
 const COPIED_BYTES: u64 = 100_000_000;
-/// Files to compile: more than are compiled in the time.
+/// The number of files to compile: more than can be compiled in the time.
 const UNITS: usize = 400;
 
 fn play(at: &Path) -> Result<Started, Reason> {
@@ -111,7 +111,7 @@ pub fn compile(at: &Path, jobs: usize) -> Result<Started, Reason> {
     Ok(Load::start(&["make", &format!("-j{jobs}")], at)?.into())
 }
 
-/// Sends 30 MB to whoever asks, as fast as a network of 100 Mbit/s does.
+/// Sends 30 MB to each client, at the speed of a network of 100 Mbit/s.
 struct FileServer {
     port: u16,
     is_done: Arc<AtomicBool>,
@@ -119,7 +119,7 @@ struct FileServer {
 }
 
 const SENT_BYTES: usize = 30_000_000;
-/// What 100 Mbit/s are in [`EVERY`].
+/// The number of bytes that 100 Mbit/s carry in [`EVERY`].
 const PIECE_BYTES: usize = 25_000;
 const EVERY: Duration = Duration::from_millis(2);
 
@@ -127,6 +127,7 @@ impl FileServer {
     fn start() -> Result<FileServer, Reason> {
         let listener = TcpListener::bind("127.0.0.1:0")
             .map_err(Reason::while_trying("listen on the loopback network"))?;
+        // So that the thread sees the end while no client comes.
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
         let is_done = Arc::new(AtomicBool::new(false));
@@ -140,7 +141,7 @@ impl FileServer {
 impl Drop for FileServer {
     fn drop(&mut self) {
         self.is_done.store(true, Ordering::Relaxed);
-        // Err: it panicked, and there is nothing left to stop.
+        // Err means that the thread panicked; then there is nothing left to stop.
         drop(self.thread.take().map(JoinHandle::join));
     }
 }
@@ -148,7 +149,7 @@ impl Drop for FileServer {
 fn serve(listener: &TcpListener, is_done: &AtomicBool) {
     while !is_done.load(Ordering::Relaxed) {
         match listener.accept() {
-            // A client that goes early is none of its business.
+            // A client that leaves early is not an error.
             Ok((client, _)) => drop(send(client, is_done)),
             Err(_) => thread::sleep(EVERY),
         }
@@ -156,6 +157,7 @@ fn serve(listener: &TcpListener, is_done: &AtomicBool) {
 }
 
 fn send(mut client: TcpStream, is_done: &AtomicBool) -> io::Result<()> {
+    // Whether an accepted socket inherits this from its listener differs between systems.
     client.set_nonblocking(false)?;
     client.set_write_timeout(Some(Duration::from_secs(1)))?;
     client.set_read_timeout(Some(Duration::from_secs(1)))?;

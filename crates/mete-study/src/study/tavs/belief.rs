@@ -1,17 +1,17 @@
-//! Programs like those of a desktop: what they gain by boosting and by inheritance, figures 16, 17(a) and 19,
-//! and what is believed of their tasks, figures 17(b) and 18 (TAVS paper, §5.4).
+//! Programs like those of a desktop: what they gain by boosting and by inheritance (figures 16, 17(a) and 19), and
+//! the degrees of belief in their tasks (figures 17(b) and 18; TAVS paper, §5.4).
 
 use mete_sim::scenario::Shipped;
 
 use super::case::{Case, Outcome};
 use super::curve::{Curve, beliefs};
-use super::plan::{Found, Measure, Plan, claim};
+use super::plan::{Measure, Plan, RanCases, claim};
 use super::{BASELINE, TAVS, axis, mean_ms, quantile_ms, scenario};
 use crate::figure::Figure;
 use mete_plot::short;
 use mete_plot::{self as plot, Series};
 
-/// A program beside one that computes; how its cases are called.
+/// A program beside one that computes, with the names of its cases.
 struct Pair {
     scenario: Shipped,
     io: &'static str,
@@ -46,19 +46,19 @@ const PAIRS: [Pair; 6] = [
 ];
 const COMPILE: [&str; 2] = ["editor + cc1, baseline", "editor + cc1, TAVS"];
 const BROWSE: [&str; 2] = ["editor + browser, baseline", "editor + browser, TAVS"];
-/// Pictures that are followed by a pause, as if there were time for one.
+/// A browser that pauses after each picture, as if it had the time.
 const PAUSES: [&str; 2] = ["editor + browser that pauses, baseline", "editor + browser that pauses, TAVS"];
 const PAUSING: &str =
     "guest.mixed.task.browser.program=[{ compute_ms = { uniform = [10, 30] } }, { sleep_ms = 30 }, \"done\"]";
-/// The same in a guest whose kernel prefers who has used least.
+/// The same in a guest whose kernel prefers the task that has used the processor least.
 const PREFERS: [&str; 2] = [
     "editor + browser that pauses, fair kernel, baseline",
     "editor + browser that pauses, fair kernel, TAVS",
 ];
 const FAIR: &str = "guest.mixed.scheduler={ fair = { latency_ms = 20, least_ms = 4 } }";
-/// Above this a task counts as I/O-bound (§5).
+/// The degree of belief above which a task counts as I/O-bound (§5).
 const THRESHOLD: f64 = 20.0;
-/// Beliefs have settled by then.
+/// The time after which beliefs have settled.
 const SETTLED_S: f64 = 20.0;
 
 const RATE: Measure = Measure {
@@ -116,7 +116,7 @@ fn editing([baseline, tavs]: [&'static str; 2], scenario: Shipped, settings: &[&
 
 impl Pair {
     fn cases(&self) -> [Case; 4] {
-        // Of the program that computes only one round is left, which is over in the first second or so.
+        // The program that computes does only one round, which ends within about a second.
         let alone = format!("guest.mixed.task.{}.times=1", self.cpu);
         let inherits = |on: bool| vec![alone.clone(), format!("policy.credit.priority_inheritance={on}")];
         [
@@ -131,19 +131,19 @@ impl Pair {
         Case { line, x: None, scenario: self.scenario, policy, settings, watched: ("mixed", self.io) }
     }
 
-    /// What is believed of its tasks, with IOthreshold as in the scenario.
+    /// The degrees of belief in the pair's tasks, with IOthreshold as in the scenario.
     fn beliefs(&self) -> Option<Vec<Curve>> {
         beliefs(&self.case(self.tavs, "credit-tavs", Vec::new()), &[]).ok()
     }
 
-    /// How much less time it takes, in percent, to do as much.
-    fn gain(&self, found: &Found, [before, after]: [&str; 2]) -> Option<f64> {
+    /// How much less time the program takes for the same work, in percent.
+    fn gain(&self, found: &RanCases, [before, after]: [&str; 2]) -> Option<f64> {
         let (before, after) = (found.mean(before, None, &RATE)?, found.mean(after, None, &RATE)?);
         Some(100.0 * (1.0 - before / after))
     }
 }
 
-fn figures(found: &Found) -> Vec<Figure> {
+fn figures(found: &RanCases) -> Vec<Figure> {
     let mut figures = vec![
         edit(found, "TAVS fig. 16(a)", "compilation", COMPILE),
         edit(found, "TAVS fig. 16(b)", "web browsing", BROWSE),
@@ -163,7 +163,7 @@ fn figures(found: &Found) -> Vec<Figure> {
     figures
 }
 
-fn edit(found: &Found, figure: &str, beside: &str, lines: [&str; 2]) -> Figure {
+fn edit(found: &RanCases, figure: &str, beside: &str, lines: [&str; 2]) -> Figure {
     let paper = format!("TAVS improves the response time of editing beside {beside}");
     let means = lines.map(|line| found.mean(line, None, &RESPONSE));
     let medians = lines.map(|line| found.mean(line, None, &MEDIAN));
@@ -177,7 +177,7 @@ fn edit(found: &Found, figure: &str, beside: &str, lines: [&str; 2]) -> Figure {
     claim(figure, &paper, ours)
 }
 
-fn mixes(found: &Found) -> [Figure; 2] {
+fn mixes(found: &RanCases) -> [Figure; 2] {
     let gains = PAIRS.iter().map(|pair| pair.gain(found, [pair.baseline, pair.tavs]));
     let gains = gains.collect::<Option<Vec<f64>>>();
     let uneven = PAIRS.iter().map(|pair| {
@@ -202,13 +202,13 @@ fn mixes(found: &Found) -> [Figure; 2] {
     ]
 }
 
-/// Values of all pairs, in percent.
+/// The values of all pairs as text, in percent.
 fn listed(values: &[f64]) -> String {
     let each = PAIRS.iter().zip(values).map(|(pair, value)| format!("{} {} %", pair.io, short(*value)));
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn believed(found: &Found) -> Figure {
+fn believed(found: &RanCases) -> Figure {
     let paper = "beliefs tell I/O-bound tasks from others in each mix";
     if found.0.is_empty() {
         return claim("TAVS fig. 17(b)", paper, None);
@@ -221,7 +221,8 @@ fn believed(found: &Found) -> Figure {
     claim("TAVS fig. 17(b)", paper, ours)
 }
 
-/// For what part of the time, in percent, both tasks of a pair are held for what they are.
+/// The percentage of the time for which the tasks of a pair are classified rightly; of the two tasks, the smaller
+/// value.
 fn rightly(pair: &Pair, curves: &[Curve]) -> f64 {
     let right = |curve: &Curve| curve.part_above(THRESHOLD, SETTLED_S..f64::INFINITY);
     let parts =
@@ -229,12 +230,12 @@ fn rightly(pair: &Pair, curves: &[Curve]) -> f64 {
     100.0 * parts.fold(1.0, f64::min)
 }
 
-/// IOthreshold is raised after 20 s (figure 18).
+/// A case in which IOthreshold is raised after 20 s (figure 18).
 struct Change {
     pair: Pair,
     from_ms: &'static str,
     to_ms: f64,
-    /// What else is set, and how that is called.
+    /// Another setting and its name, if there is one.
     setting: Option<(&'static str, &'static str)>,
 }
 
@@ -243,7 +244,8 @@ const CHANGES: [Change; 2] = [
     Change { pair: pair!("svn", "mencoder"), from_ms: "0.5", to_ms: 2.0, setting: None },
 ];
 
-/// What a packet takes wget, which the paper does not say: from a copy alone to writing it to a file.
+/// The time that a packet takes wget. The paper does not give it; these values range from only copying a packet to
+/// writing it to a file.
 const WGET_TAKES: [(&str, &str); 4] = [
     ("program=[{ receive = { port = 7 } }, { compute_us = 20 }, \"done\"]", "20 us a packet"),
     ("program=[{ receive = { port = 7 } }, { compute_us = 30 }, \"done\"]", "30 us a packet"),
@@ -262,14 +264,16 @@ fn wget_by_packet() -> impl Iterator<Item = Change> {
 
 impl Change {
     fn beliefs(&self) -> Option<Vec<Curve>> {
-        let task = |(setting, _): (&str, _)| format!("guest.mixed.task.{}.{setting}", self.pair.io);
         let threshold = format!("guest.mixed.io_threshold_ms={}", self.from_ms);
-        let settings = [threshold].into_iter().chain(self.setting.map(task)).collect();
+        let settings = [threshold]
+            .into_iter()
+            .chain(self.setting.map(|(setting, _)| format!("guest.mixed.task.{}.{setting}", self.pair.io)))
+            .collect();
         let case = self.pair.case(self.pair.tavs, "credit-tavs", settings);
         beliefs(&case, &[(SETTLED_S, self.to_ms)]).ok()
     }
 
-    fn figure(&self, found: &Found) -> Figure {
+    fn figure(&self, found: &RanCases) -> Figure {
         let Change { pair, from_ms, to_ms, setting } = self;
         let (io, cpu) = (pair.io, pair.cpu);
         let where_so = setting.map_or(String::new(), |(_, called)| format!(" ({called})"));
@@ -305,12 +309,12 @@ fn told(pair: &Pair, curves: &[Curve]) -> Option<(String, bool)> {
     Some((ours, before < 0.2 && after > 0.8 && wrong < 0.05))
 }
 
-/// Less than this, in percent, is not told from chance.
+/// A difference below this percentage may be due to chance.
 const CHANCE: f64 = 5.0;
-/// Who gains less than this, in percent, gains little.
+/// A gain below this percentage is a small one.
 const LITTLE: f64 = 20.0;
 
-fn inheritance(found: &Found) -> Figure {
+fn inheritance(found: &RanCases) -> Figure {
     let gains = PAIRS.iter().map(|pair| pair.gain(found, [pair.alone, pair.inherits]));
     let ours = gains.collect::<Option<Vec<f64>>>().map(|gains| {
         let network = gains[2].min(gains[3]);
@@ -321,7 +325,7 @@ fn inheritance(found: &Found) -> Figure {
     claim("TAVS fig. 19", paper, ours)
 }
 
-fn plots(found: &Found) -> Vec<(String, String)> {
+fn plots(found: &RanCases) -> Vec<(String, String)> {
     if found.0.is_empty() {
         return Vec::new();
     }
@@ -348,7 +352,7 @@ fn plot(title: &str, curves: Option<Vec<Curve>>) -> String {
     plot::lines(title, &axis("time, s"), &axis("degree of belief"), &series)
 }
 
-fn gains(found: &Found) -> (String, String) {
+fn gains(found: &RanCases) -> (String, String) {
     let title = "Figure 17(a): work of I/O-bound programs, of that under the baseline";
     let series = vec![
         relative(found, BASELINE, |pair| [pair.baseline, pair.baseline]),
@@ -357,7 +361,7 @@ fn gains(found: &Found) -> (String, String) {
     ("figure-17a.svg".into(), compared(title, &series))
 }
 
-fn inherited(found: &Found) -> (String, String) {
+fn inherited(found: &RanCases) -> (String, String) {
     let title = "Figure 19: work of I/O-bound programs, of that under the baseline";
     let series = vec![
         relative(found, BASELINE, |pair| [pair.alone, pair.alone]),
@@ -366,7 +370,7 @@ fn inherited(found: &Found) -> (String, String) {
     ("figure-19.svg".into(), compared(title, &series))
 }
 
-fn relative(found: &Found, name: &str, lines: fn(&Pair) -> [&'static str; 2]) -> (String, Vec<f64>) {
+fn relative(found: &RanCases, name: &str, lines: fn(&Pair) -> [&'static str; 2]) -> (String, Vec<f64>) {
     let values = PAIRS.iter().filter_map(|pair| {
         let [before, after] = lines(pair);
         Some(100.0 * found.mean(after, None, &RATE)? / found.mean(before, None, &RATE)?)

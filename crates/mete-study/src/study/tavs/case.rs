@@ -1,4 +1,4 @@
-//! A case of a study, and what came out for it.
+//! A case of a study, and its results.
 
 use mete_policy::ClientId;
 use mete_sim::scenario::Shipped;
@@ -7,25 +7,25 @@ use mete_sim::{ClientReport, Report, Scenario, report};
 use super::probe::Probe;
 use crate::reason::Reason;
 
-/// A scenario under a policy, with some keys set otherwise.
+/// A scenario under a policy, with other values for some keys.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
-    /// The line in plots that it belongs to.
+    /// The line of plots to which the case belongs.
     pub line: &'static str,
-    /// Where on the line, in a sweep.
+    /// The place of the case on the line, in a sweep.
     pub x: Option<f64>,
     pub scenario: Shipped,
     pub policy: &'static str,
     /// `key=value`, as `mete sim --set` takes them.
     pub settings: Vec<String>,
-    /// The task that is watched: its client's name and its own.
+    /// The task that is watched: the name of its client, and its own name.
     pub watched: (&'static str, &'static str),
 }
 
 /// One run of a case.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outcome {
-    /// The case's.
+    /// The line of the case.
     pub line: &'static str,
     pub report: Report,
     pub probe: Probe,
@@ -34,16 +34,18 @@ pub(super) struct Outcome {
 }
 
 impl Case {
-    /// What tables call it.
+    /// The name of the case in tables.
     pub(super) fn label(&self) -> String {
         self.x.map_or(self.line.to_owned(), |x| format!("{}, {x}", self.line))
     }
 
-    /// The command that shows the same, but for the seed.
+    /// The command that shows the same case, with the scenario's seed.
     pub(super) fn command(&self) -> String {
-        let quoted =
-            |setting: &String| if setting.contains(' ') { format!("'{setting}'") } else { setting.clone() };
-        let settings = self.settings.iter().map(|setting| format!(" --set {}", quoted(setting)));
+        let settings = self.settings.iter().map(|setting| {
+            // Without quotes, a shell would split a setting with a space.
+            let quote = if setting.contains(' ') { "'" } else { "" };
+            format!(" --set {quote}{setting}{quote}")
+        });
         let settings: String = settings.collect();
         format!("mete sim {} --policy {}{settings}", self.scenario.name, self.policy)
     }
@@ -76,13 +78,13 @@ impl Case {
 }
 
 impl Outcome {
-    /// What a client had of all processor time, in percent: with the switches to it, which Xen charges to it
-    /// and counts as its own.
+    /// A client's part of all processor time, in percent. It includes the switches to the client, which Xen charges
+    /// to it and counts as its own.
     pub(super) fn got_percent(&self, client: ClientId) -> Option<f64> {
         self.report.clients.get(client as usize).map(|client| self.had_percent(client))
     }
 
-    /// What the clients whose names begin so had on average, in percent.
+    /// The average of the same over the clients whose names begin with `prefix`.
     pub(super) fn got_by_each(&self, prefix: &str) -> Option<f64> {
         let got = self.report.clients.iter().filter(|client| client.name.starts_with(prefix));
         let got: Vec<f64> = got.map(|client| self.had_percent(client)).collect();
@@ -91,24 +93,25 @@ impl Outcome {
 
     fn had_percent(&self, client: &ClientReport) -> f64 {
         let switches: u64 = self.report.clients.iter().map(|client| client.switches).sum();
+        // Each switch costs the same, so a client's part of their time is its part of their number.
         let part = client.switches as f64 / switches.max(1) as f64;
         100.0
             * (client.got + part * self.report.times.switch_ns as f64 / self.report.measured_ns.max(1) as f64)
     }
 
-    /// One of the policy's counters.
+    /// The value of one of the policy's counters.
     pub(super) fn counter(&self, name: &str) -> Option<f64> {
         self.report.counters.iter().find(|counter| counter.0 == name).map(|counter| counter.1 as f64)
     }
 
-    /// How many units of work the clients whose names begin so did in a second on average.
+    /// The average number of units of work that the clients whose names begin with `prefix` did in a second.
     pub(super) fn done_by_each(&self, prefix: &str) -> Option<f64> {
         let done = self.report.clients.iter().filter(|client| client.name.starts_with(prefix));
         let done: Vec<f64> = done.map(|client| self.a_second(client.done)).collect();
         (!done.is_empty()).then(|| done.iter().sum::<f64>() / done.len() as f64)
     }
 
-    /// For how long it was watched.
+    /// The seconds for which the case was watched.
     pub(super) fn seconds(&self) -> f64 {
         self.report.measured_ns as f64 / 1e9
     }

@@ -1,29 +1,30 @@
-//! Whether boosts go to whom they are for: by inspection window, figure 12, and by the width of portmap
-//! counters, figure 13 (TAVS paper, §5.2).
+//! Whether boosts serve the task that they are for: by inspection window (figure 12), and by the width of portmap
+//! counters (figure 13; TAVS paper, §5.2).
 
 use mete_sim::metrics::Boosts;
 
 use super::case::Case;
-use super::plan::{Found, Measure, Plan, claim, mean_of};
+use super::plan::{Measure, Plan, RanCases, claim, mean_of};
 use super::{axis, mean_ms, scenario};
 use crate::figure::Figure;
 use mete_plot as plot;
 use mete_plot::short;
 
-/// Reads are sent at once, or at most two at a time and the others later.
+/// Reads are all sent at once; or late: at most two at a time.
 const AT_ONCE: &str = "block at once, window";
 const LATE: &str = "block late, window";
 const AT_ONCE_NC: &str = "block at once, NC";
 const LATE_NC: &str = "block late, NC";
-/// Two kernels: a priority kernel in the manner of the paper's Linux 2.6.18, and one that prefers who has used
-/// least; and both readings of what packets for several ports teach (§3.5.2, §3.5.3).
+/// The lines of figure 13. There are two kernels: a priority kernel like the paper's Linux 2.6.18, and one that
+/// prefers the task that has used the processor least. For each there are both readings of what packets for several
+/// ports teach (§3.5.2, §3.5.3).
 const BITS: &str = "network, bits";
 const SLICE_BITS: &str = "network, by driver slice, bits";
 const FAIR_BITS: &str = "network, fair kernel, bits";
 const FAIR_SLICE_BITS: &str = "network, fair kernel, by driver slice, bits";
 const NC: &str = "network, NC";
 const FAIR_NC: &str = "network, fair kernel, NC";
-/// All that the figure draws.
+/// The lines that the figure draws, each with the one without correlation.
 const LINES: [(&str, &str, &str); 4] = [
     ("priority kernel", BITS, NC),
     ("priority kernel, by driver slice", SLICE_BITS, NC),
@@ -34,7 +35,7 @@ const WINDOWS: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 const WIDTHS: [u8; 3] = [1, 2, 4];
 const BY_SLICE: &str = "policy.credit.learn_by_driver_slice=true";
 const FAIR: &str = "guest.mixed.scheduler={ fair = { latency_ms = 20, least_ms = 4 } }";
-/// What a reader reads, 16 KiB.
+/// The size of a read, 16 KiB.
 const READ_MB: f64 = 16.0 * 1024.0 / 1e6;
 
 const HIT_RATIO: Measure =
@@ -121,18 +122,19 @@ fn uncorrelated_packets(line: &'static str, kernel: Option<&str>) -> Case {
 }
 
 fn packets(line: &'static str, settings: &[&str]) -> Vec<Case> {
-    let case = |bits: u8| {
-        let width = format!("policy.credit.portmap_bits={bits}");
-        packet_case(line, Some(bits), settings.iter().map(|&key| key.to_owned()).chain([width]).collect())
-    };
-    WIDTHS.map(case).into()
+    WIDTHS
+        .map(|bits| {
+            let width = format!("policy.credit.portmap_bits={bits}");
+            packet_case(line, Some(bits), settings.iter().map(|&key| key.to_owned()).chain([width]).collect())
+        })
+        .into()
 }
 
 fn said(values: &[f64]) -> String {
     values.iter().copied().map(short).collect::<Vec<_>>().join(", ")
 }
 
-fn figures(found: &Found) -> Vec<Figure> {
+fn figures(found: &RanCases) -> Vec<Figure> {
     let mut figures = windows(found).to_vec();
     figures.extend(widths(found, "", BITS));
     let reading = " (learning as 3.5.3 has it, in a guest that prefers who used least, as 3.3 assumes)";
@@ -141,16 +143,17 @@ fn figures(found: &Found) -> Vec<Figure> {
     figures
 }
 
-/// What blocks do by window, where reads are sent at once and where they are sent late.
-fn by_window(found: &Found, measure: &Measure) -> Option<[Vec<f64>; 2]> {
+/// A measure of the block cases by window: with reads sent at once, and with reads sent late.
+fn by_window(found: &RanCases, measure: &Measure) -> Option<[Vec<f64>; 2]> {
     let all = |line| -> Option<Vec<f64>> {
         WINDOWS.iter().map(|&window| found.mean(line, Some(f64::from(window)), measure)).collect()
     };
     Some([all(AT_ONCE)?, all(LATE)?])
 }
 
-/// Figure 12, for reads that are sent late, which the paper's window is for (§3.5.1), and for others.
-fn windows(found: &Found) -> [Figure; 2] {
+/// Figure 12, for reads that are sent late, for which the paper has its window (§3.5.1), and for reads that are sent
+/// at once.
+fn windows(found: &RanCases) -> [Figure; 2] {
     let judge = |measure: &Measure, holds: fn(&[f64]) -> bool| {
         let [at_once, late] = by_window(found, measure)?;
         let (unit, at_once_said) = (measure.unit, said(&at_once));
@@ -175,13 +178,13 @@ fn windows(found: &Found) -> [Figure; 2] {
 }
 
 /// A measure with counters of 1, 2 and 4 bits.
-fn by_width(found: &Found, line: &str, measure: &Measure) -> Option<[f64; 3]> {
+fn by_width(found: &RanCases, line: &str, measure: &Measure) -> Option<[f64; 3]> {
     let at = |bits: u8| found.mean(line, Some(f64::from(bits)), measure);
     Some([at(1)?, at(2)?, at(4)?])
 }
 
-/// Figure 13, for one kernel and one reading of what is learnt from.
-fn widths(found: &Found, reading: &str, line: &str) -> [Figure; 3] {
+/// Figure 13, for one kernel and one reading of what packets teach.
+fn widths(found: &RanCases, reading: &str, line: &str) -> [Figure; 3] {
     let hits = by_width(found, line, &HIT_RATIO);
     let responses = by_width(found, line, &RESPONSE);
     let statement = |paper: &str, found| claim("TAVS fig. 13", &format!("{paper}{reading}"), found);
@@ -209,53 +212,57 @@ fn widths(found: &Found, reading: &str, line: &str) -> [Figure; 3] {
     ]
 }
 
-fn without_correlation(found: &Found) -> Figure {
-    let judge = || {
-        let without = |measure: &Measure| found.mean(NC, None, measure);
-        let (boosts, ratio, response) = (without(&BOOSTS)?, without(&HIT_RATIO)?, without(&RESPONSE)?);
-        let ([one, two, _], [_, with, _]) =
-            (by_width(found, BITS, &RESPONSE)?, by_width(found, BITS, &BOOSTS)?);
-        let ours = format!(
-            "{} times as many as with 2 bits, {} %, {} ms (2 bits: {} ms)",
-            short(boosts / with),
-            short(ratio),
-            short(response),
-            short(two)
-        );
-        Some((ours, boosts > 4.0 * with && ratio < 25.0 && response < 1.5 * one))
-    };
+fn without_correlation(found: &RanCases) -> Figure {
     claim(
         "TAVS fig. 13",
         "without correlation 13 times as many boosts, a very low hit ratio, and reasonable responses",
-        judge(),
+        judge_without_correlation(found),
     )
 }
 
-fn plots(found: &Found) -> Vec<(String, String)> {
+fn judge_without_correlation(found: &RanCases) -> Option<(String, bool)> {
+    let without = |measure: &Measure| found.mean(NC, None, measure);
+    let (boosts, ratio, response) = (without(&BOOSTS)?, without(&HIT_RATIO)?, without(&RESPONSE)?);
+    let ([one, two, _], [_, with, _]) = (by_width(found, BITS, &RESPONSE)?, by_width(found, BITS, &BOOSTS)?);
+    let ours = format!(
+        "{} times as many as with 2 bits, {} %, {} ms (2 bits: {} ms)",
+        short(boosts / with),
+        short(ratio),
+        short(response),
+        short(two)
+    );
+    Some((ours, boosts > 4.0 * with && ratio < 25.0 && response < 1.5 * one))
+}
+
+fn plots(found: &RanCases) -> Vec<(String, String)> {
     let windows = |measure: &Measure, label: &str| {
         found.drawn("Figure 12: block reads", ["inspection window, tasks", label], measure, &[AT_ONCE, LATE])
     };
-    let names: Vec<String> = ["NC", "1 bit", "2 bits", "4 bits"].map(str::to_owned).into();
-    let widths = |measure: &Measure, label: &str| {
-        let bars = |name: &str, line: &str, nc: &str| {
-            let at = |bits: &u8| found.mean(line, Some(f64::from(*bits)), measure);
-            let values = [found.mean(nc, None, measure)].into_iter().chain(WIDTHS.iter().map(at));
-            (name.to_owned(), values.collect::<Option<Vec<f64>>>().unwrap_or_default())
-        };
-        let series = LINES.map(|(name, line, nc)| bars(name, line, nc));
-        let intervals = LINES.map(|(_, line, nc)| {
-            let at = |bits: &u8| found.interval(line, Some(f64::from(*bits)), measure);
-            std::iter::once(found.interval(nc, None, measure)).chain(WIDTHS.iter().map(at)).collect()
-        });
-        let title = "Figure 13: packets, by counter width";
-        plot::bars_with_intervals(title, &axis(&mean_of(label)), &names, &series, &intervals)
-    };
+
     vec![
         ("figure-12-hits.svg".into(), windows(&HIT_RATIO, "hit ratio, %")),
         ("figure-12-throughput.svg".into(), windows(&THROUGHPUT, "throughput, MB/s")),
-        ("figure-13-hits.svg".into(), widths(&HIT_RATIO, "hit ratio, %")),
-        ("figure-13-response.svg".into(), widths(&RESPONSE, "mean response, ms")),
+        ("figure-13-hits.svg".into(), bars_by_width(found, &HIT_RATIO, "hit ratio, %")),
+        ("figure-13-response.svg".into(), bars_by_width(found, &RESPONSE, "mean response, ms")),
     ]
+}
+
+/// Bars of a measure without correlation and with each width of the counters.
+fn bars_by_width(found: &RanCases, measure: &Measure, label: &str) -> String {
+    let names: Vec<String> = ["NC", "1 bit", "2 bits", "4 bits"].map(str::to_owned).into();
+    // NC has no counters, and so no width.
+    let cases = |line, nc| {
+        std::iter::once((nc, None)).chain(WIDTHS.iter().map(move |&bits| (line, Some(f64::from(bits)))))
+    };
+    let series = LINES.map(|(name, line, nc)| {
+        let values: Option<Vec<f64>> =
+            cases(line, nc).map(|(line, x)| found.mean(line, x, measure)).collect();
+        (name.to_owned(), values.unwrap_or_default())
+    });
+    let intervals = LINES
+        .map(|(_, line, nc)| cases(line, nc).map(|(line, x)| found.interval(line, x, measure)).collect());
+    let title = "Figure 13: packets, by counter width";
+    plot::bars_with_intervals(title, &axis(&mean_of(label)), &names, &series, &intervals)
 }
 
 const PROSE: [&str; 2] = [

@@ -1,4 +1,4 @@
-//! What is believed of each task of a domain over time.
+//! The degree of belief in each task of a domain over time.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use super::case::Case;
 use crate::reason::Reason;
 use mete_plot::Series;
 
-/// How often beliefs are read.
+/// The time between two readings of the beliefs.
 const EVERY_NS: Nanoseconds = 200_000_000;
 
-/// What was believed of one task.
+/// The degree of belief in one task.
 pub(super) struct Curve {
     pub task: String,
     /// Seconds and degree of belief.
@@ -19,16 +19,19 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// For what part of a time the belief is above a threshold.
+    /// The part (0 to 1) of a span of time during which the belief is above a threshold.
     pub(super) fn part_above(&self, threshold: f64, during_s: Range<f64>) -> f64 {
         let within = || self.points.iter().filter(|(at_s, _)| during_s.contains(at_s));
+        // Readings are at equal distances, so their number stands for time.
         within().filter(|(_, belief)| *belief > threshold).count() as f64 / within().count().max(1) as f64
     }
 
-    /// When the belief is first above a threshold, from a time on.
+    /// When the belief is first above a threshold, not before `from_s`.
     pub(super) fn above_from(&self, threshold: f64, from_s: f64) -> Option<f64> {
-        let above = |&&(at_s, belief): &&(f64, f64)| at_s >= from_s && belief > threshold;
-        self.points.iter().find(above).map(|&(at_s, _)| at_s)
+        self.points
+            .iter()
+            .find(|&&(at_s, belief)| at_s >= from_s && belief > threshold)
+            .map(|&(at_s, _)| at_s)
     }
 }
 
@@ -54,6 +57,7 @@ pub(super) fn beliefs(case: &Case, changes: &[(f64, f64)]) -> Result<Vec<Curve>,
     for now_ns in (0..=scenario.duration_ns).step_by(EVERY_NS as usize) {
         host.run_until(now_ns).map_err(Reason::from_error)?;
         let now_s = now_ns as f64 / 1e9;
+        // Changes are in order of time, and at most one falls between two readings.
         if let Some((_, to_ms)) = changes.next_if(|(at_s, _)| *at_s <= now_s) {
             host.policy_mut().set_io_threshold(domain, (to_ms * 1e6) as Nanoseconds);
         }

@@ -1,8 +1,8 @@
-//! A domain that receives a stream loses computation, because the driver that it wakes preempts it, unless
-//! it keeps its place: figures 8, 9 and 15 (TAVS paper, §4.1.2, §5.3).
+//! A domain that receives a stream loses computation, because the driver that it wakes preempts it, unless the domain
+//! keeps its place in the run queue: figures 8, 9 and 15 (TAVS paper, §4.1.2, §5.3).
 
 use super::case::{Case, Outcome};
-use super::plan::{Found, Measure, Plan, claim, mean_of};
+use super::plan::{Measure, Plan, RanCases, claim, mean_of};
 use super::starvation::THROUGHPUT;
 use super::{BASELINE, axis, mean_ms, scenario};
 use crate::figure::Figure;
@@ -14,7 +14,7 @@ const KEEP: &str = "KeepOnRunQ";
 /// Without and with KeepOnRunQ.
 const TEXT: [&str; 2] = ["text, baseline", "text, KeepOnRunQ"];
 const IMAGE: [&str; 2] = ["image, baseline", "image, KeepOnRunQ"];
-/// The paper's 8.6 and 300 KB.
+/// The pages with their sizes in KiB: the paper's 8.6 and 300 KB.
 const PAGES: [([&str; 2], &str); 2] = [(TEXT, "8.4"), (IMAGE, "293")];
 
 const OWN: Measure = Measure {
@@ -81,7 +81,7 @@ fn case(line: &'static str, keeps: bool) -> Case {
     }
 }
 
-/// A page of so many KiB.
+/// A case in which a page of `kib` KiB is fetched.
 fn web(line: &'static str, kib: &str, keeps: bool) -> Case {
     let case = case(line, keeps);
     let size = format!("remote.web.serves.kib={kib}");
@@ -93,7 +93,7 @@ fn web(line: &'static str, kib: &str, keeps: bool) -> Case {
     }
 }
 
-fn figures(found: &Found) -> Vec<Figure> {
+fn figures(found: &RanCases) -> Vec<Figure> {
     let mut figures = usage(found).to_vec();
     figures.extend(losses(found));
     figures.push(pages(found));
@@ -101,7 +101,7 @@ fn figures(found: &Found) -> Vec<Figure> {
 }
 
 /// Figures 9(a) and 15(a).
-fn usage(found: &Found) -> [Figure; 2] {
+fn usage(found: &RanCases) -> [Figure; 2] {
     let judge = |line, holds: fn(f64) -> bool| {
         let (own, others) = (found.mean(line, None, &OWN)?, found.mean(line, None, &OTHERS)?);
         Some((format!("{} % against {} %", short(own), short(others)), holds(own / others)))
@@ -121,10 +121,9 @@ fn usage(found: &Found) -> [Figure; 2] {
 }
 
 /// Figures 9(b) and 15(b).
-fn losses(found: &Found) -> [Figure; 2] {
+fn losses(found: &RanCases) -> [Figure; 2] {
     let mean = |line, measure: &Measure| found.mean(line, None, measure);
     let lost = |line| Some(100.0 * (1.0 - mean(line, &COMPUTED)? / mean(line, &COMPUTED_ELSEWHERE)?));
-    let both = || Some((lost(BASELINE)?, lost(KEEP)?));
     [
         claim(
             "TAVS fig. 9(b)",
@@ -134,7 +133,7 @@ fn losses(found: &Found) -> [Figure; 2] {
         claim(
             "TAVS fig. 15(b)",
             "KeepOnRunQ closes the gap: at most half of the loss remains",
-            both().map(|(before, after)| {
+            lost(BASELINE).zip(lost(KEEP)).map(|(before, after)| {
                 let ours = format!("{} % is lost, without it {} %", short(after), short(before));
                 (ours, after < before / 2.0)
             }),
@@ -142,34 +141,46 @@ fn losses(found: &Found) -> [Figure; 2] {
     ]
 }
 
-fn pages(found: &Found) -> Figure {
-    let fetch = |line: &str| found.mean(line, None, &FETCH);
-    let gain = |lines: [&str; 2]| {
-        let (before, after) = (fetch(lines[0])?, fetch(lines[1])?);
-        let gain = 100.0 * (1.0 - after / before);
-        Some((gain, format!("{} % ({} to {} ms)", short(gain), short(before), short(after))))
-    };
-    let judge = || {
-        let ((image, images), (text, texts)) = (gain(IMAGE)?, gain(TEXT)?);
-        Some((format!("images {images}, texts {texts}"), image > 10.0 && (-5.0..image / 2.0).contains(&text)))
-    };
-    claim("TAVS table 2", "KeepOnRunQ helps images (29 % faster) far more than texts (3 %)", judge())
+fn pages(found: &RanCases) -> Figure {
+    claim(
+        "TAVS table 2",
+        "KeepOnRunQ helps images (29 % faster) far more than texts (3 %)",
+        judge_pages(found),
+    )
 }
 
-fn plots(found: &Found) -> Vec<(String, String)> {
+/// By how many percent the second line fetches faster than the first one, as a number and in words.
+fn gain(found: &RanCases, lines: [&str; 2]) -> Option<(f64, String)> {
+    let [before, after] = lines.map(|line| found.mean(line, None, &FETCH));
+    let (before, after) = (before?, after?);
+    let gain = 100.0 * (1.0 - after / before);
+    Some((gain, format!("{} % ({} to {} ms)", short(gain), short(before), short(after))))
+}
+
+fn judge_pages(found: &RanCases) -> Option<(String, bool)> {
+    let ((image, images), (text, texts)) = (gain(found, IMAGE)?, gain(found, TEXT)?);
+    Some((format!("images {images}, texts {texts}"), image > 10.0 && (-5.0..image / 2.0).contains(&text)))
+}
+
+fn plots(found: &RanCases) -> Vec<(String, String)> {
     let lines = [BASELINE, KEEP].map(str::to_owned);
     let bars = |title: &str, label: &str, measures: [&Measure; 2]| {
         let values = |measure: &Measure| {
             [BASELINE, KEEP].iter().filter_map(|line| found.mean(line, None, measure)).collect()
         };
-        let intervals = |measure: &Measure| {
-            [BASELINE, KEEP].iter().map(|line| found.interval(line, None, measure)).collect::<Vec<_>>()
-        };
         let series = [
             ("domain with the stream".to_owned(), values(measures[0])),
             ("domain without".to_owned(), values(measures[1])),
         ];
-        plot::bars_with_intervals(title, &axis(&mean_of(label)), &lines, &series, &measures.map(intervals))
+        plot::bars_with_intervals(
+            title,
+            &axis(&mean_of(label)),
+            &lines,
+            &series,
+            &measures.map(|measure| {
+                [BASELINE, KEEP].iter().map(|line| found.interval(line, None, measure)).collect::<Vec<_>>()
+            }),
+        )
     };
     vec![
         (

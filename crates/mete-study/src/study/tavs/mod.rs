@@ -6,7 +6,7 @@
 //!                                                        (Report, Probe)      └──▶ figures: paper's, ours
 //! ```
 //!
-//! A [`Plan`](plan::Plan) is a whole study: its cases, what is measured of each, and what the paper says.
+//! A [`Plan`](plan::Plan) is a whole study: its cases, what is measured of each case, and what the paper says.
 
 mod belief;
 mod case;
@@ -38,11 +38,11 @@ macro_rules! scenario {
 }
 use scenario;
 
-/// The paper's baseline, and what it is compared with.
+/// The paper's baseline, and the line that is compared with it.
 const BASELINE: &str = "baseline";
 const TAVS: &str = "TAVS";
 
-/// A segment of TCP's over Ethernet, 1460 bytes.
+/// The bits of a TCP segment over Ethernet, which has 1460 bytes.
 const SEGMENT_BITS: f64 = 1460.0 * 8.0;
 
 fn axis(label: &str) -> Axis {

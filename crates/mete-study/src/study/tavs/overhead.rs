@@ -1,9 +1,9 @@
-//! What tracking tasks and ports costs the guests: section 5.5 of the TAVS paper.
+//! What the tracking of tasks and ports costs the guests: section 5.5 of the TAVS paper.
 
 use mete_sim::cost::measure_in_turns;
 
 use super::case::{Case, Outcome};
-use super::plan::{Found, Measure, Plan, claim};
+use super::plan::{Measure, Plan, RanCases, claim};
 use super::{axis, scenario, starvation};
 use crate::figure::{Figure, Verdict};
 use crate::machine::Machine;
@@ -14,17 +14,17 @@ use mete_plot::{self as plot, Series, short};
 
 const HACKBENCH: &str = "hackbench";
 const PORTS: &str = "stream to a busy domain";
-/// What each tracked event takes the host, in nanoseconds.
+/// Nanoseconds that each tracked event takes the host.
 const TRACKED_NS: [u32; 5] = [0, 10, 30, 100, 300];
-/// For ports, nothing and what no look-up takes.
+/// The same for ports: zero, and more than any look-up takes.
 const LOOKED_UP_NS: [u32; 2] = [0, 1000];
 const TRACKING: (&str, &str) =
     ("TAVS §5.5", "tracking 400 tasks slows hackbench by 0.06 %, which is negligible");
 const PAPERS_PERCENT: f64 = 0.06;
-/// Beyond this times the paper's, ours is another order of magnitude.
+/// The greatest quotient of our value and the paper's that counts as the same order of magnitude.
 const LIKE: f64 = 3.0;
 
-/// The guest is alone and over when hackbench is, so its processor time is the time that passes.
+/// The guest is alone and ends with hackbench, so its processor time is the time that passes.
 const TIME: Measure = Measure { name: "time of hackbench", unit: "s", of: seconds };
 const THROUGHPUT: Measure = Measure { of: mbit_per_s, ..starvation::THROUGHPUT };
 
@@ -67,22 +67,22 @@ fn case(line: &'static str, track_ns: u32) -> Case {
     }
 }
 
-/// By how much hackbench is slower than untracked, in percent.
-fn slowdown_percent(found: &Found, track_ns: f64) -> Option<f64> {
+/// How much slower hackbench is than without tracking, in percent.
+fn slowdown_percent(found: &RanCases, track_ns: f64) -> Option<f64> {
     let untracked = found.mean(HACKBENCH, Some(0.0), &TIME)?;
     Some(100.0 * (found.mean(HACKBENCH, Some(track_ns), &TIME)? / untracked - 1.0))
 }
 
-/// How often the calls of a run are timed with tracking and without: as often as gives an interval of the median whose ends
-/// are not the least and the greatest sample.
+/// How often the calls of a run are timed with tracking and without. That is often enough that the interval of the
+/// median does not end with the least and the greatest sample.
 const ROUNDS: usize = 21;
 
-/// What the policy takes longer for a call of hackbench's, nearly all of which are switches of tasks, when it
-/// tracks them than when it does not; by this machine's clock, round by round.
+/// How much longer the policy takes for a call of hackbench with tracking than without, by this machine's clock,
+/// round by round. Nearly all calls are switches of tasks.
 ///
 /// # Errors
 ///
-/// Why it could not be measured.
+/// The reason why it could not be measured.
 fn measured_ns() -> Result<Vec<f64>, Reason> {
     let scenario = case(HACKBENCH, 0).scenario()?;
     let rounds = measure_in_turns(&scenario, ["credit", "credit-tavs"], 1, ROUNDS);
@@ -90,7 +90,7 @@ fn measured_ns() -> Result<Vec<f64>, Reason> {
     Ok(rounds.iter().map(|[without, with]| (with.ns - without.ns) / with.calls).collect())
 }
 
-/// The paper's slowdown and ours, of what a switch was measured to cost.
+/// The paper's slowdown and ours, which follows from the measured cost of a switch.
 fn tracking(of_100_ns: f64, measured_ns: Result<Vec<f64>, Reason>) -> Figure {
     let measured_ns = match measured_ns {
         Ok(measured_ns) => measured_ns,
@@ -111,7 +111,7 @@ fn tracking(of_100_ns: f64, measured_ns: Result<Vec<f64>, Reason>) -> Figure {
     Figure { verdict: Verdict::from(verdict), ..Figure::new(TRACKING.0, TRACKING.1, ours, true) }
 }
 
-fn figures(found: &Found) -> Vec<Figure> {
+fn figures(found: &RanCases) -> Vec<Figure> {
     vec![
         slowdown_percent(found, 100.0).map_or_else(
             || claim(TRACKING.0, TRACKING.1, None),
@@ -131,7 +131,7 @@ fn figures(found: &Found) -> Vec<Figure> {
     ]
 }
 
-fn plots(found: &Found) -> Vec<(String, String)> {
+fn plots(found: &RanCases) -> Vec<(String, String)> {
     let points = TRACKED_NS.iter().filter_map(|&ns| {
         let x = f64::from(ns);
         Some((x, slowdown_percent(found, x)?))
@@ -191,7 +191,8 @@ mod tests {
             watched.ran_ns
         };
         let [without, with_10, with_300] = [0, 10, 300].map(time);
-        // Events fall where the guest's slices and ticks are a little later, so a few switches differ.
+        // Tracking delays the guest's slices and ticks a little, so events meet them at other places and a few
+        // switches differ.
         let (small, large) = ((with_10 - without) as f64, (with_300 - without) as f64);
         assert!((large / small - 30.0).abs() < 1.0, "{small} and {large}");
     }

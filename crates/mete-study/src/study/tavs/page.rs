@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use mete_sim::metrics::Estimate;
 
-use super::plan::{Found, Measure, Plan};
+use super::plan::{Measure, Plan, RanCases};
 use crate::figure::{self, Figure};
 use crate::report::{Report, quoted};
 use mete_plot::short;
@@ -13,7 +13,7 @@ pub(super) fn files(
     plan: &Plan,
     report: &Report,
     figures: &[Figure],
-    found: &Found,
+    found: &RanCases,
 ) -> Vec<(String, String)> {
     let plots = (plan.plots)(found);
     let page = page(plan, report, figures, found, &plots);
@@ -22,7 +22,7 @@ pub(super) fn files(
     files
 }
 
-fn csv(plan: &Plan, report: &Report, found: &Found) -> String {
+fn csv(plan: &Plan, report: &Report, found: &RanCases) -> String {
     let mut text = format!("# {}\n# {}\n", report.title, report.machine.line());
     text.push_str("case,measure,unit,mean,ci95,seeds\n");
     for ran in &found.0 {
@@ -44,7 +44,7 @@ fn page(
     plan: &Plan,
     report: &Report,
     figures: &[Figure],
-    found: &Found,
+    found: &RanCases,
     plots: &[(String, String)],
 ) -> String {
     let mut page = format!("# {}\n\n", plan.title);
@@ -64,11 +64,11 @@ fn page(
     page
 }
 
-/// Each measure's means with their 95 % confidence intervals.
-fn tables(measures: &[Measure], found: &Found) -> String {
+/// The table of each measure's means with their 95 % confidence intervals.
+fn tables(measures: &[Measure], found: &RanCases) -> String {
     let seeds = found.0.first().map_or(0, |ran| ran.outcomes.len());
-    let applies = |measure: &&Measure| found.0.iter().any(|ran| ran.estimate(measure).is_some());
-    let measures: Vec<_> = measures.iter().filter(applies).collect();
+    let measures: Vec<_> =
+        measures.iter().filter(|measure| found.0.iter().any(|ran| ran.estimate(measure).is_some())).collect();
     let mut text = format!("Means over {seeds} seeds, with 95 % confidence (`cases.csv`):\n\n| case |");
     measures.iter().for_each(|measure| {
         let _ = write!(text, " {}, {} |", measure.name, measure.unit);
@@ -89,7 +89,7 @@ fn said(estimate: Estimate) -> String {
     short(estimate.mean) + &half.map_or(String::new(), |half| format!(" ± {}", short(half)))
 }
 
-fn commands(found: &Found) -> String {
+fn commands(found: &RanCases) -> String {
     let mut text = String::from("One run of a case (`--seed` 1 and on):\n\n| case | |\n|---|---|\n");
     for ran in &found.0 {
         let _ = writeln!(text, "| {} | `{}` |", ran.case.label(), ran.case.command());

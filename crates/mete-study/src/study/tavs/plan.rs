@@ -1,7 +1,6 @@
 //! A study as data: cases, measures, and what the paper says about them.
 
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 
 use mete_sim::metrics::{Estimate, Latencies};
 use mete_sim::{all_processors, in_parallel};
@@ -9,18 +8,18 @@ use mete_sim::{all_processors, in_parallel};
 use super::case::{Case, Outcome};
 use super::{axis, page};
 use crate::figure::Figure;
-use crate::progress::Progress;
+use crate::progress::{Progress, step_on};
 use crate::reason::Reason;
 use crate::report::{Report, Row};
 use crate::study::{Study, StudyOptions};
 use mete_plot::{self as plot, Series};
 
-/// A number of each run.
+/// A number that is computed from each run.
 #[derive(Clone, Copy)]
 pub(super) struct Measure {
     pub name: &'static str,
     pub unit: &'static str,
-    /// `None` where it does not apply.
+    /// `None` where the measure does not apply.
     pub of: fn(&Outcome) -> Option<f64>,
 }
 
@@ -29,29 +28,29 @@ pub(super) struct Plan {
     pub folder: &'static str,
     pub title: &'static str,
     pub cases: Vec<Case>,
-    /// How many seeds each case is run with, 1 on.
+    /// The number of seeds with which each case runs, from 1 on.
     pub seeds: u64,
     pub measures: &'static [Measure],
-    /// What the paper says and what was found; made of nothing found, all are missing.
-    pub figures: fn(&Found) -> Vec<Figure>,
+    /// The paper's statements with the results. Without any results, all figures are missing.
+    pub figures: fn(&RanCases) -> Vec<Figure>,
     /// Plots by file name.
-    pub plots: fn(&Found) -> Vec<(String, String)>,
-    /// What it shows, and where it deviates from the paper and why.
+    pub plots: fn(&RanCases) -> Vec<(String, String)>,
+    /// What the study shows; and where it deviates from the paper, and why.
     pub prose: [&'static str; 2],
 }
 
-/// Enough to see that it works.
+/// Enough seeds to see that the study works.
 const QUICK_SEEDS: u64 = 3;
 
-/// What came out for a case, seed by seed.
-pub(super) struct Ran {
+/// The results of a case, seed by seed.
+pub(super) struct RanCase {
     pub case: Case,
     pub outcomes: Vec<Outcome>,
 }
 
-/// What came out for all cases; nothing if it was stopped.
+/// The results of all cases. Empty if the study was stopped.
 #[derive(Default)]
-pub(super) struct Found(pub Vec<Ran>);
+pub(super) struct RanCases(pub Vec<RanCase>);
 
 impl Plan {
     pub(super) fn study(self, options: StudyOptions, progress: &mut dyn Progress) -> Study {
@@ -61,7 +60,7 @@ impl Plan {
             Ok(found) => found,
             Err(reason) => {
                 report.rows.push(Row::new("all cases", "", Err(reason)));
-                Found::default()
+                RanCases::default()
             }
         };
         report.is_complete = !progress.is_cancelled();
@@ -71,29 +70,39 @@ impl Plan {
         Study { folder: self.folder, report, figures, files }
     }
 
-    /// Every case with every seed; the same whatever the number of threads.
-    fn run(&self, seeds: u64, threads: NonZeroUsize, progress: &mut dyn Progress) -> Result<Found, Reason> {
+    /// Runs every case with every seed. The results do not depend on the number of threads.
+    fn run(
+        &self,
+        seeds: u64,
+        threads: NonZeroUsize,
+        progress: &mut dyn Progress,
+    ) -> Result<RanCases, Reason> {
+        // A divisor below: a case has at least one run.
         let seeds_of = seeds.max(1) as usize;
         let jobs = self.cases.len() * seeds_of;
         progress.begin(self.folder, jobs as u64);
-        let run = |job: usize| self.cases[job / seeds_of].run((job % seeds_of) as u64 + 1);
-        let done = || {
-            progress.step();
-            if progress.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        let stopped = || Reason::new("stopped before it was simulated");
-        let outcomes = in_parallel(jobs, threads, run, done).ok_or_else(stopped)?;
+        let outcomes = in_parallel(
+            jobs,
+            threads,
+            // The jobs of a case follow each other, and seeds count from 1.
+            |job| self.cases[job / seeds_of].run((job % seeds_of) as u64 + 1),
+            || step_on(progress),
+        );
+        let outcomes = outcomes.ok_or_else(|| Reason::new("stopped before it was simulated"))?;
         let mut outcomes = outcomes.into_iter();
-        let ran = |case: &Case| {
-            let own: Result<_, _> = outcomes.by_ref().take(seeds_of).collect();
-            own.map(|outcomes| Ran { case: case.clone(), outcomes })
-        };
-        self.cases.iter().map(ran).collect::<Result<_, _>>().map(Found)
+        self.cases
+            .iter()
+            .map(|case| {
+                let own: Result<_, _> = outcomes.by_ref().take(seeds_of).collect();
+                own.map(|outcomes| RanCase { case: case.clone(), outcomes })
+            })
+            .collect::<Result<_, _>>()
+            .map(RanCases)
     }
 }
 
-impl Found {
-    pub(super) fn at(&self, line: &str, x: Option<f64>) -> Option<&Ran> {
+impl RanCases {
+    pub(super) fn at(&self, line: &str, x: Option<f64>) -> Option<&RanCase> {
         self.0.iter().find(|ran| ran.case.line == line && ran.case.x == x)
     }
 
@@ -102,7 +111,7 @@ impl Found {
         self.at(line, x)?.estimate(measure).map(|estimate| estimate.mean)
     }
 
-    /// Where the mean of a measure lies with a confidence of 95 %.
+    /// The interval in which the mean of a measure lies with a confidence of 95 %.
     pub(super) fn interval(&self, line: &str, x: Option<f64>, measure: &Measure) -> Option<(f64, f64)> {
         interval(self.at(line, x)?.estimate(measure)?)
     }
@@ -117,7 +126,7 @@ impl Found {
         series.points.iter().map(|(x, _)| self.interval(line, Some(*x), measure)).collect()
     }
 
-    /// Lines that are called as those of the plan are, over x with their intervals.
+    /// A plot of these lines of the plan over x, with their intervals.
     pub(super) fn drawn(&self, title: &str, [x, y]: [&str; 2], measure: &Measure, lines: &[&str]) -> String {
         let mut series = self.series(measure);
         series.retain(|series| lines.contains(&series.name.as_str()));
@@ -126,7 +135,7 @@ impl Found {
         plot::lines_with_intervals(title, &axis(x), &axis(&mean_of(y)), &series, &intervals)
     }
 
-    /// The distribution functions of times, in milliseconds and percent, a line a case.
+    /// The distribution functions of times, in milliseconds and percent, with a line for each case.
     pub(super) fn curves(&self, times: fn(&Outcome) -> &Latencies) -> Vec<Series> {
         self.0.iter().map(|ran| Series { name: ran.case.label(), points: ran.curve(times) }).collect()
     }
@@ -147,17 +156,19 @@ impl Found {
     }
 
     fn rows(&self, measures: &[Measure]) -> Vec<Row> {
-        let row = |ran: &Ran, measure: &Measure| {
-            let samples = ran.samples(measure)?;
-            Some(Row::new(format!("{}: {}", ran.case.label(), measure.name), measure.unit, Ok(samples)))
-        };
-        self.0.iter().flat_map(|ran| measures.iter().filter_map(move |measure| row(ran, measure))).collect()
+        self.0.iter().flat_map(|ran| measures.iter().filter_map(move |measure| ran.row(measure))).collect()
     }
 }
 
-impl Ran {
+impl RanCase {
     fn samples(&self, measure: &Measure) -> Option<Vec<f64>> {
         self.outcomes.iter().map(measure.of).collect()
+    }
+
+    /// `None` where the measure does not apply.
+    fn row(&self, measure: &Measure) -> Option<Row> {
+        let samples = self.samples(measure)?;
+        Some(Row::new(format!("{}: {}", self.case.label(), measure.name), measure.unit, Ok(samples)))
     }
 
     pub(super) fn estimate(&self, measure: &Measure) -> Option<Estimate> {
@@ -179,18 +190,19 @@ impl Ran {
     }
 }
 
-/// A label that says what the beams on points and bars are.
+/// A label that explains the beams on points and bars.
 pub(super) fn mean_of(label: &str) -> String {
     format!("{label} (mean, 95 %)")
 }
 
-/// None where there is nothing to draw: one seed, or all alike.
+/// The interval as two ends; `None` where there is nothing to draw, because there is one seed or all results are equal.
 pub(super) fn interval(estimate: Estimate) -> Option<(f64, f64)> {
     let half = estimate.half_width.filter(|half| *half > 0.0)?;
     Some((estimate.mean - half, estimate.mean + half))
 }
 
-/// A statement of the paper; what was found, and whether it says the same. `None`: stopped before.
+/// A statement of the paper with the result, and whether the result says the same. `None` means that the study was
+/// stopped before.
 pub(super) fn claim(figure: &str, paper: &str, found: Option<(String, bool)>) -> Figure {
     match found {
         Some((ours, holds)) => Figure::new(figure, paper, ours, holds),

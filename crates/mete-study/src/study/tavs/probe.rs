@@ -1,41 +1,41 @@
-//! Watches one task closely: what it answers, how long its events wait, what it gets done, and whether the
-//! boosts of its virtual processor went to it.
+//! Watches one task closely: what it answers, how long its events wait, how much work it does, and whether the boosts
+//! of its virtual processor served it.
 
 use mete_policy::{ClientId, Event, Grant, Nanoseconds, Observation, ProcessorId, Stop};
 use mete_sim::metrics::{Boosts, Latencies};
 use mete_sim::{Note, Recorder};
 
-/// All scenarios have the watched task listen here.
+/// The port at which the watched task listens in all scenarios.
 pub(super) const PORT: u16 = 7;
-/// TAVS has inferred by then who is I/O-bound, if it ever does.
+/// The time by which TAVS has inferred which task is I/O-bound, if it ever does.
 const INFERRED_NS: Nanoseconds = 10_000_000_000;
 
-/// What was seen of the watched task and its client.
+/// What was observed of the watched task and its client.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Probe {
     client: ClientId,
     task: u16,
     from_ns: Nanoseconds,
-    /// From asking to being answered, at the watched port.
+    /// The times from a request to its answer, at the watched port.
     pub responses: Latencies,
-    /// The same, without the first ten seconds.
+    /// The same without the first ten seconds.
     pub settled: Latencies,
-    /// From an event's arrival at the guest to the task's being runnable.
+    /// The times from an event's arrival at the guest until the task is runnable.
     pub latencies: Latencies,
-    /// Units of work of the watched task.
+    /// The number of units of work of the watched task.
     pub done: u64,
-    /// Units of work of the other tasks of its client.
+    /// The number of units of work of the other tasks of its client.
     pub done_beside: u64,
-    /// Partial boostings of the client; one hits if the watched task says "done" meanwhile.
+    /// Partial boosts of the client. A boost hits if the watched task says "done" while it lasts.
     pub boosts: Boosts,
-    /// Those of them that began with packets for the watched port pending and nothing else.
+    /// Those partial boosts that began while only packets for the watched port were pending.
     pub boosts_alone: Boosts,
     boost: Option<Boost>,
-    /// What has come for the client since it ran last.
+    /// What has arrived for the client since it last ran.
     pending: Pending,
 }
 
-/// A partial boosting under way.
+/// A partial boost that lasts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Boost {
     is_alone: bool,
@@ -85,6 +85,7 @@ impl Recorder for Probe {
         if client != self.client {
             return;
         }
+        // What was pending until now belongs to this turn; what comes from now on to the next one.
         let is_alone = std::mem::take(&mut self.pending) == Pending::Watched;
         let counts = now_ns >= self.from_ns && grant == Grant::PartialBoost;
         self.boost = counts.then_some(Boost { is_alone, has_hit: false });
@@ -112,6 +113,7 @@ impl Recorder for Probe {
         if let Observation::EventPending { client, event } = observation
             && client == self.client
         {
+            // One other event is enough: the boost may then serve another task.
             let is_watched = event == Event::Packet { port: PORT } && self.pending != Pending::Others;
             self.pending = if is_watched { Pending::Watched } else { Pending::Others };
         }

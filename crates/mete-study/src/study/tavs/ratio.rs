@@ -1,7 +1,7 @@
-//! How much a mixed domain may spend boosted, PBratio: figures 11 and 20 (TAVS paper, §5.1, §5.5).
+//! PBratio, the part of its time that a mixed domain may spend boosted: figures 11 and 20 (TAVS paper, §5.1, §5.5).
 
 use super::case::{Case, Outcome};
-use super::plan::{Found, Measure, Plan, claim, mean_of};
+use super::plan::{Measure, Plan, RanCases, claim, mean_of};
 use super::{SEGMENT_BITS, axis, scenario};
 use crate::figure::Figure;
 use mete_plot::short;
@@ -10,10 +10,10 @@ use mete_plot::{self as plot, Series};
 const BASE: &str = "base";
 const BLOCK: &str = "block";
 const NETWORK: &str = "network";
-/// Who goes on anyway is not boosted: not the paper's rule.
+/// Cases in which a domain that would continue to run without a boost is not boosted. This is not the paper's rule.
 const SPARING: &str = "network, needless boosts skipped";
 const RATIOS: [f64; 6] = [0.0, 0.0625, 0.125, 0.25, 0.5, 1.0];
-/// The reader's files, 128 KiB.
+/// The size of the reader's files, 128 KiB.
 const FILE_MB: f64 = 128.0 * 1024.0 / 1e6;
 
 const BLOCK_THROUGHPUT: Measure = Measure {
@@ -50,7 +50,7 @@ const BOOSTS: Measure = Measure {
     of: |outcome| Some(outcome.a_second(outcome.probe.boosts.granted())),
 };
 
-/// Units of work of the watched task in a second, in the cases of a line.
+/// The units of work of the watched task in a second; `None` for cases of other lines.
 fn of_line(outcome: &Outcome, line: &str) -> Option<f64> {
     (outcome.line == line).then(|| outcome.a_second(outcome.probe.done))
 }
@@ -94,7 +94,7 @@ fn case(line: &'static str, scenario: mete_sim::scenario::Shipped, ratio: f64) -
     }
 }
 
-fn figures(found: &Found) -> Vec<Figure> {
+fn figures(found: &RanCases) -> Vec<Figure> {
     vec![
         growth(found, "TAVS fig. 11(a)", BLOCK, &BLOCK_THROUGHPUT),
         growth(found, "TAVS fig. 11(b)", NETWORK, &NETWORK_THROUGHPUT),
@@ -105,49 +105,51 @@ fn figures(found: &Found) -> Vec<Figure> {
     ]
 }
 
-/// By how much the mixed domain's processor time is off what others have, in percent, where that is most.
-fn uneven(found: &Found, line: &str) -> Option<f64> {
+/// The greatest difference between the mixed domain's processor time and that of other domains, in percent.
+fn uneven(found: &RanCases, line: &str) -> Option<f64> {
     let off = RATIOS.iter().map(|&ratio| {
         let own = found.mean(line, Some(ratio), &OWN)?;
         Some((own / found.mean(line, Some(ratio), &OTHERS)? - 1.0).abs() * 100.0)
     });
+    // One missing case makes the answer `None`: the greatest value would not be known.
     off.collect::<Option<Vec<_>>>().map(|off| off.into_iter().fold(0.0, f64::max))
 }
 
-fn evenness(found: &Found) -> Figure {
-    let judge = || {
-        let [block, network, sparing] = [BLOCK, NETWORK, SPARING].map(|line| uneven(found, line));
-        let (block, network, sparing) = (block?, network?, sparing?);
-        let ours = format!(
-            "the mixed domain is off by at most {} % of what others have (block), {} % (network), {} % \
-             (needless boosts skipped)",
-            short(block),
-            short(network),
-            short(sparing)
-        );
-        Some((ours, block.max(network) < 5.0))
-    };
-    claim("TAVS fig. 11", "guest domains have the same processor time in all cases", judge())
+fn evenness(found: &RanCases) -> Figure {
+    claim("TAVS fig. 11", "guest domains have the same processor time in all cases", judge_evenness(found))
 }
 
-fn driver_use(found: &Found) -> Figure {
-    let judge = || {
-        let at = |ratio, measure: &Measure| found.mean(NETWORK, Some(ratio), measure);
-        let (before, after) = (at(0.0, &DRIVER)?, at(1.0, &DRIVER)?);
-        let (others_before, others_after) = (at(0.0, &OTHERS)?, at(1.0, &OTHERS)?);
-        let [driver_from, driver_to] = [before, after].map(short);
-        let [from, to] = [others_before, others_after].map(short);
-        let ours = format!(
-            "network, from 0 to 1: the driver {driver_from} to {driver_to} %, others {from} to {to} %"
-        );
-        Some((ours, after > before && others_after < others_before))
-    };
+fn judge_evenness(found: &RanCases) -> Option<(String, bool)> {
+    let [block, network, sparing] = [BLOCK, NETWORK, SPARING].map(|line| uneven(found, line));
+    let (block, network, sparing) = (block?, network?, sparing?);
+    let ours = format!(
+        "the mixed domain is off by at most {} % of what others have (block), {} % (network), {} % \
+             (needless boosts skipped)",
+        short(block),
+        short(network),
+        short(sparing)
+    );
+    Some((ours, block.max(network) < 5.0))
+}
+
+fn driver_use(found: &RanCases) -> Figure {
     let paper = "the driver uses more as throughput grows, at the cost of the domains that compute";
-    claim("TAVS fig. 11", paper, judge())
+    claim("TAVS fig. 11", paper, judge_driver_use(found))
+}
+
+fn judge_driver_use(found: &RanCases) -> Option<(String, bool)> {
+    let at = |ratio, measure: &Measure| found.mean(NETWORK, Some(ratio), measure);
+    let (before, after) = (at(0.0, &DRIVER)?, at(1.0, &DRIVER)?);
+    let (others_before, others_after) = (at(0.0, &OTHERS)?, at(1.0, &OTHERS)?);
+    let [driver_from, driver_to] = [before, after].map(short);
+    let [from, to] = [others_before, others_after].map(short);
+    let ours =
+        format!("network, from 0 to 1: the driver {driver_from} to {driver_to} %, others {from} to {to} %");
+    Some((ours, after > before && others_after < others_before))
 }
 
 /// Throughput over PBratio.
-fn growth(found: &Found, figure: &str, line: &str, measure: &Measure) -> Figure {
+fn growth(found: &RanCases, figure: &str, line: &str, measure: &Measure) -> Figure {
     let paper = "throughput grows with PBratio";
     let all: Option<Vec<f64>> = RATIOS.iter().map(|&ratio| found.mean(line, Some(ratio), measure)).collect();
     let found = all.map(|all| {
@@ -160,7 +162,7 @@ fn growth(found: &Found, figure: &str, line: &str, measure: &Measure) -> Figure 
     claim(figure, paper, found)
 }
 
-fn trade(found: &Found) -> Figure {
+fn trade(found: &RanCases) -> Figure {
     claim(
         "TAVS fig. 20",
         "network throughput grows by far more than computation drops: 48 to 1",
@@ -179,17 +181,20 @@ fn trade(found: &Found) -> Figure {
     )
 }
 
-fn plots(found: &Found) -> Vec<(String, String)> {
+fn plots(found: &RanCases) -> Vec<(String, String)> {
     let x = "PBratio";
     let usage = |title: &str, line: &str| {
-        let of = |(name, measure): (&str, &Measure)| {
-            let own = found.series(measure).into_iter().find(|series| series.name == line);
-            let series = Series { name: name.into(), points: own.map_or(Vec::new(), |series| series.points) };
-            let intervals = found.intervals(line, &series, measure);
-            (series, intervals)
-        };
         let domains = [("mixed domain", &OWN), ("domain that computes", &OTHERS), ("driver", &DRIVER)];
-        let (series, intervals): (Vec<_>, Vec<_>) = domains.map(of).into_iter().unzip();
+        let (series, intervals): (Vec<_>, Vec<_>) = domains
+            .map(|(name, measure)| {
+                let own = found.series(measure).into_iter().find(|series| series.name == line);
+                let series =
+                    Series { name: name.into(), points: own.map_or(Vec::new(), |series| series.points) };
+                let intervals = found.intervals(line, &series, measure);
+                (series, intervals)
+            })
+            .into_iter()
+            .unzip();
         let y = axis(&mean_of("processor time, %"));
         plot::lines_with_intervals(title, &axis(x), &y, &series, &intervals)
     };

@@ -1,11 +1,11 @@
-//! Response times of a server that shares its domain with something that computes: figures 1(a) and 10,
-//! and table 1 (TAVS paper, §3.1, §5.1).
+//! Response times of a server that shares its domain with a task that computes: figures 1(a) and 10, and table 1
+//! (TAVS paper, §3.1, §5.1).
 
 use mete_policy::ClientId;
 use mete_sim::metrics::Estimate;
 
 use super::case::{Case, Outcome};
-use super::plan::{Found, Measure, Plan, claim, interval, mean_of};
+use super::plan::{Measure, Plan, RanCases, claim, interval, mean_of};
 use super::{BASELINE, TAVS, axis, mean_ms, quantile_ms, scenario};
 use crate::figure::Figure;
 use mete_plot::short;
@@ -76,7 +76,7 @@ fn cases() -> Vec<Case> {
         case(BASELINE, scenario!("tavs-response", "mixed"), "credit", "mixed"),
         case(TAVS, scenario!("tavs-response", "mixed"), "credit-tavs", "mixed"),
         Case {
-            // What section 3.1 shows is the scheduler as it was before section 5's changes to it.
+            // Section 3.1 shows the scheduler without the changes of section 5.
             settings: [
                 "policy.credit.aggressive_boosting=true",
                 "policy.credit.precise_accounting=false",
@@ -92,85 +92,90 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// The mean over the responses of all clients whose names begin so.
+/// The mean over the responses of all clients whose names begin with `prefix`.
 fn of_all(outcome: &Outcome, prefix: &str) -> Option<f64> {
     let clients = outcome.report.clients.iter().filter(|client| client.name.starts_with(prefix));
     let means: Option<Vec<f64>> = clients.map(|client| client.response.as_ref().and_then(mean_ms)).collect();
     means.filter(|means| !means.is_empty()).map(|means| means.iter().sum::<f64>() / means.len() as f64)
 }
 
-fn figures(found: &Found) -> Vec<Figure> {
+fn figures(found: &RanCases) -> Vec<Figure> {
     let single =
         [boosting_alone(found), aggression(found), fraction(found), latencies(found), evenness(found)];
     single.into_iter().chain(table_1(found)).collect()
 }
 
-fn boosting_alone(found: &Found) -> Figure {
-    let judge = || {
-        let median = |line| found.mean(line, None, &MEDIAN);
-        let (native, io, mixed) = (median(NATIVE)?, median(IO_ONLY)?, median(BASELINE)?);
-        let [n, i, m] = [native, io, mixed].map(short);
-        let ours = format!("median: native {n} ms, I/O only {i} ms, mixed {m} ms");
-        Some((ours, (io - native).abs() < (mixed - native) / 20.0))
-    };
+fn boosting_alone(found: &RanCases) -> Figure {
     let paper =
         "beside a hog in its domain, a server never gains by boosting; alone in it, it is close to native";
-    claim("TAVS fig. 1(a)", paper, judge())
+    claim("TAVS fig. 1(a)", paper, judge_boosting_alone(found))
 }
 
-fn aggression(found: &Found) -> Figure {
-    let judge = || {
-        let mean = |measure| found.mean(AGGRESSIVE, None, measure);
-        let (own, others) = (mean(&OWN)?, mean(&HOGS)?);
-        Some((format!("{} % against {} % each", short(own), short(others)), own > 2.0 * others))
-    };
-    claim("TAVS fig. 1(b)", "boosting for every packet starves the other domains", judge())
+fn judge_boosting_alone(found: &RanCases) -> Option<(String, bool)> {
+    let median = |line| found.mean(line, None, &MEDIAN);
+    let (native, io, mixed) = (median(NATIVE)?, median(IO_ONLY)?, median(BASELINE)?);
+    let [n, i, m] = [native, io, mixed].map(short);
+    let ours = format!("median: native {n} ms, I/O only {i} ms, mixed {m} ms");
+    Some((ours, (io - native).abs() < (mixed - native) / 20.0))
 }
 
-fn fraction(found: &Found) -> Figure {
-    let judge = || {
-        let mean = |line, measure| found.mean(line, None, measure);
-        let (baseline, tavs) = (mean(BASELINE, &MEAN)?, mean(TAVS, &MEAN)?);
-        let settled = short(mean(TAVS, &SETTLED)?);
-        let (b, t) = (short(baseline), short(tavs));
-        let ours = format!("mean {b} ms, TAVS {t} ms (after 10 s of inferring {settled} ms)");
-        Some((ours, baseline > 10.0 * tavs))
-    };
-    claim("TAVS fig. 10(a)", "TAVS answers in a fraction of the baseline's time", judge())
+fn aggression(found: &RanCases) -> Figure {
+    claim("TAVS fig. 1(b)", "boosting for every packet starves the other domains", judge_aggression(found))
 }
 
-fn latencies(found: &Found) -> Figure {
-    let judge = || {
-        let mean = |line, measure| found.mean(line, None, measure);
-        let (longest, most) = (mean(BASELINE, &LONGEST)?, mean(TAVS, &MOST)?);
-        let ours = format!(
-            "95 % within {} ms, up to {} ms; with TAVS 95 % within {} ms, the longest takes {} ms",
-            short(mean(BASELINE, &MOST)?),
-            short(longest),
-            short(most),
-            short(mean(TAVS, &LONGEST)?)
-        );
-        Some((ours, (120.0..=180.0).contains(&longest) && most < 1.0))
-    };
+fn judge_aggression(found: &RanCases) -> Option<(String, bool)> {
+    let mean = |measure| found.mean(AGGRESSIVE, None, measure);
+    let (own, others) = (mean(&OWN)?, mean(&HOGS)?);
+    Some((format!("{} % against {} % each", short(own), short(others)), own > 2.0 * others))
+}
+
+fn fraction(found: &RanCases) -> Figure {
+    claim("TAVS fig. 10(a)", "TAVS answers in a fraction of the baseline's time", judge_fraction(found))
+}
+
+fn judge_fraction(found: &RanCases) -> Option<(String, bool)> {
+    let mean = |line, measure| found.mean(line, None, measure);
+    let (baseline, tavs) = (mean(BASELINE, &MEAN)?, mean(TAVS, &MEAN)?);
+    let settled = short(mean(TAVS, &SETTLED)?);
+    let (b, t) = (short(baseline), short(tavs));
+    let ours = format!("mean {b} ms, TAVS {t} ms (after 10 s of inferring {settled} ms)");
+    Some((ours, baseline > 10.0 * tavs))
+}
+
+fn latencies(found: &RanCases) -> Figure {
     let paper =
         "latencies up to about 150 ms, five slices of 30; with TAVS close to nought but for the beginning";
-    claim("TAVS fig. 10(b)", paper, judge())
+    claim("TAVS fig. 10(b)", paper, judge_latencies(found))
 }
 
-fn evenness(found: &Found) -> Figure {
-    let judge = || {
-        let both = |line| Some((found.mean(line, None, &OWN)?, found.mean(line, None, &HOGS)?));
-        let said = |(own, others)| format!("{} % and {} %", short(own), short(others));
-        let even = |(own, others): (f64, f64)| (own / others - 1.0).abs() < 0.05;
-        let (base, tavs) = (both(BASELINE)?, both(TAVS)?);
-        let ours = format!("mixed domain and others: {}; with TAVS {}", said(base), said(tavs));
-        Some((ours, even(base) && even(tavs)))
-    };
+fn judge_latencies(found: &RanCases) -> Option<(String, bool)> {
+    let mean = |line, measure| found.mean(line, None, measure);
+    let (longest, most) = (mean(BASELINE, &LONGEST)?, mean(TAVS, &MOST)?);
+    let ours = format!(
+        "95 % within {} ms, up to {} ms; with TAVS 95 % within {} ms, the longest takes {} ms",
+        short(mean(BASELINE, &MOST)?),
+        short(longest),
+        short(most),
+        short(mean(TAVS, &LONGEST)?)
+    );
+    Some((ours, (120.0..=180.0).contains(&longest) && most < 1.0))
+}
+
+fn evenness(found: &RanCases) -> Figure {
     let paper = "all domains have the same processor time, with and without TAVS";
-    claim("TAVS fig. 10(c)", paper, judge())
+    claim("TAVS fig. 10(c)", paper, judge_evenness(found))
 }
 
-fn table_1(found: &Found) -> [Figure; 3] {
+fn judge_evenness(found: &RanCases) -> Option<(String, bool)> {
+    let both = |line| Some((found.mean(line, None, &OWN)?, found.mean(line, None, &HOGS)?));
+    let said = |(own, others)| format!("{} % and {} %", short(own), short(others));
+    let even = |(own, others): (f64, f64)| (own / others - 1.0).abs() < 0.05;
+    let (base, tavs) = (both(BASELINE)?, both(TAVS)?);
+    let ours = format!("mixed domain and others: {}; with TAVS {}", said(base), said(tavs));
+    Some((ours, even(base) && even(tavs)))
+}
+
+fn table_1(found: &RanCases) -> [Figure; 3] {
     let mean = |line, measure: &Measure| found.mean(line, None, measure);
     [
         claim(
@@ -204,7 +209,7 @@ fn table_1(found: &Found) -> [Figure; 3] {
     ]
 }
 
-fn plots(found: &Found) -> Vec<(String, String)> {
+fn plots(found: &RanCases) -> Vec<(String, String)> {
     let axes = [axis("response time, ms"), axis("responses, %")];
     let latency = [axis("latency of an event, ms"), axis("events, %")];
     let only = |lines: &[&str], times: fn(&Outcome) -> &mete_sim::metrics::Latencies| -> Vec<_> {
@@ -226,18 +231,19 @@ fn plots(found: &Found) -> Vec<(String, String)> {
     ]
 }
 
-/// What each client had.
-fn usage(found: &Found, title: &str, lines: &[&str]) -> String {
+/// A plot of the processor time of each client.
+fn usage(found: &RanCases, title: &str, lines: &[&str]) -> String {
     let first = found.at(lines[0], None).and_then(|ran| ran.outcomes.first());
     let names: Vec<String> =
         first.iter().flat_map(|outcome| &outcome.report.clients).map(|client| client.name.clone()).collect();
     let series = lines.iter().map(|&line| {
-        let of = |client| {
-            let outcomes = found.at(line, None)?.outcomes.iter();
-            let got: Option<Vec<f64>> = outcomes.map(|outcome| outcome.got_percent(client)).collect();
-            Estimate::of(&got?)
-        };
-        let got: Vec<Estimate> = (0..names.len() as ClientId).filter_map(of).collect();
+        let got: Vec<Estimate> = (0..names.len() as ClientId)
+            .filter_map(|client| {
+                let outcomes = found.at(line, None)?.outcomes.iter();
+                let got: Option<Vec<f64>> = outcomes.map(|outcome| outcome.got_percent(client)).collect();
+                Estimate::of(&got?)
+            })
+            .collect();
         let means = got.iter().map(|got| got.mean).collect();
         ((line.to_owned(), means), got.into_iter().map(interval).collect())
     });

@@ -2,30 +2,30 @@
 //! priority: figures 7 and 14 (TAVS paper, §4.1.1, §5.3).
 
 use super::case::{Case, Outcome};
-use super::plan::{Found, Measure, Plan, claim};
+use super::plan::{Measure, Plan, RanCases, claim};
 use super::{BASELINE, SEGMENT_BITS, scenario};
 use crate::figure::Figure;
 use mete_plot::short;
 
 const INHERITANCE: &str = "priority inheritance";
-/// The same with a driver that hands on each packet by itself, which is one way to read that it is preempted
-/// "whenever delivering received I/O events to the requesting domain" (§4.1.1); by default it hands on all that
-/// it finds, as Linux's does.
+/// The same with a driver that hands on each packet by itself. This is one reading of the paper's words that the
+/// driver is preempted "whenever delivering received I/O events to the requesting domain" (§4.1.1). By default the
+/// driver hands on all packets that it finds, as that of Linux does.
 const ALONE: &str = "baseline, each packet by itself";
 const ALONE_INHERITANCE: &str = "priority inheritance, each packet by itself";
 const BY_ITSELF: &str = "driver.batch=1";
 
-/// Other assumptions about what the paper does not give: what a packet costs the driver and the domain,
-/// whether the host sees events for what was sent, how use is charged, and what TCP has.
+/// Other assumptions about what the paper leaves open: what a packet costs the driver and the domain, whether the
+/// host sees events for packets that were sent, how use is charged, and the parameters of TCP.
 struct Variant {
-    /// The lines: as the driver is by default, and with each packet by itself.
+    /// The names of the lines: with the driver's default, and with each packet by itself.
     line: &'static str,
     alone: &'static str,
     name: &'static str,
     settings: &'static [&'static str],
 }
 
-/// A variant's lines are named by what it is.
+/// A variant, with its lines named after it.
 macro_rules! variant {
     ($name:literal, $($setting:expr),+) => {
         Variant {
@@ -53,9 +53,9 @@ const VARIANTS: [Variant; 12] = [
 ];
 const SLOW_READER: &str = "guest.stream.task.reader.program=\
      [{ receive = { port = 7 } }, { compute_us = { uniform = [18, 22] } }, \"done\"]";
-/// Domains that compute.
+/// The greatest number of domains that compute.
 const HOGS: u32 = 8;
-/// From how many on the paper's starves, and how many its other figures have.
+/// The number of domains from which on the stream starves in the paper; then the number in its other figures.
 const THIRD: f64 = 3.0;
 const FIVE: usize = 5;
 
@@ -81,7 +81,7 @@ const TIMERS: Measure = Measure {
     of: |outcome| Some(60.0 * outcome.report.network.senders.ran_out as f64 / outcome.seconds()),
 };
 
-/// What the watched task has taken of TCP's bytes.
+/// The throughput of the stream: the bytes that the watched task has taken.
 fn mbit_per_s(outcome: &Outcome) -> Option<f64> {
     Some(outcome.probe.done as f64 * SEGMENT_BITS / 1e6 / outcome.seconds())
 }
@@ -100,16 +100,15 @@ pub(super) fn plan() -> Plan {
 }
 
 fn cases() -> Vec<Case> {
-    let over_hogs = |line, inherits, others: &'static [&'static str]| {
-        (0..=HOGS).map(move |hogs| case(line, inherits, hogs, others))
-    };
     let lines = [
         (BASELINE, false, &[][..]),
         (INHERITANCE, true, &[]),
         (ALONE, false, &[BY_ITSELF]),
         (ALONE_INHERITANCE, true, &[BY_ITSELF]),
     ];
-    let lines = lines.into_iter().flat_map(|(line, inherits, others)| over_hogs(line, inherits, others));
+    let lines = lines
+        .into_iter()
+        .flat_map(|(line, inherits, others)| (0..=HOGS).map(move |hogs| case(line, inherits, hogs, others)));
     lines.chain(VARIANTS.iter().flat_map(variant)).collect()
 }
 
@@ -133,7 +132,7 @@ fn case(line: &'static str, inherits: bool, hogs: u32, others: &[&str]) -> Case 
     }
 }
 
-/// Without inheritance, beside three and five domains that compute, with other settings.
+/// The cases of a variant: without inheritance, beside three and five domains that compute.
 fn variant(variant: &'static Variant) -> impl Iterator<Item = Case> {
     let by_itself: Vec<_> = variant.settings.iter().copied().chain([BY_ITSELF]).collect();
     let lines = [(variant.line, variant.settings.to_vec()), (variant.alone, by_itself)];
@@ -142,7 +141,7 @@ fn variant(variant: &'static Variant) -> impl Iterator<Item = Case> {
     })
 }
 
-fn figures(found: &Found) -> Vec<Figure> {
+fn figures(found: &RanCases) -> Vec<Figure> {
     vec![
         starves("TAVS fig. 7(a)", found, BASELINE),
         starves("TAVS fig. 7(a), if each packet is handed on by itself", found, ALONE),
@@ -162,72 +161,80 @@ fn figures(found: &Found) -> Vec<Figure> {
     ]
 }
 
-fn at(found: &Found, line: &str, hogs: f64) -> Option<f64> {
+fn at(found: &RanCases, line: &str, hogs: f64) -> Option<f64> {
     found.mean(line, Some(hogs), &THROUGHPUT)
 }
 
 const STARVES: &str = "throughput falls with each domain that computes; with more than two it almost starves";
-/// Below this part of the throughput alone a stream almost starves.
+/// The part of the throughput without other domains below which a stream almost starves.
 const ALMOST: f64 = 0.2;
 
-fn starves(figure: &str, found: &Found, line: &str) -> Figure {
-    let judge = || {
-        let of = |hogs| at(found, line, hogs);
-        let (none, one, two) = (of(0.0)?, of(1.0)?, of(2.0)?);
-        let (third, four, five) = (of(THIRD)?, of(4.0)?, of(5.0)?);
-        let [a, b, c, d, e, f] = [none, one, two, third, four, five].map(short);
-        let ours = format!("alone {a}, with one {b}, two {c}, three {d}, four {e}, five {f} Mbit/s");
-        let falls = [none, one, two, third, four, five].windows(2).all(|pair| pair[1] < pair[0]);
-        Some((ours, falls && third < ALMOST * none && five < ALMOST * none))
-    };
-    claim(figure, STARVES, judge())
+fn starves(figure: &str, found: &RanCases, line: &str) -> Figure {
+    claim(figure, STARVES, judge_starves(found, line))
 }
 
-/// The same under each assumption about what the paper does not give.
-fn starves_anyway(figure: &str, found: &Found, line: fn(&Variant) -> &'static str) -> Figure {
-    let judge = || {
-        let none = at(found, BASELINE, 0.0)?;
-        let of = |hogs| -> Option<Vec<f64>> {
-            VARIANTS.iter().map(|variant| at(found, line(variant), hogs)).collect()
-        };
-        let (thirds, fives) = (of(THIRD)?, of(FIVE as f64)?);
-        let pairs = VARIANTS.iter().zip(thirds.iter().zip(&fives));
-        let said = pairs.map(|(variant, (&third, &five))| {
-            format!("{}: {} and {}", variant.name, short(third), short(five))
-        });
-        let ours = format!("with three and five, Mbit/s: {}", said.collect::<Vec<_>>().join("; "));
-        Some((ours, thirds.iter().all(|&third| third < ALMOST * none)))
-    };
-    claim(figure, STARVES, judge())
+fn judge_starves(found: &RanCases, line: &str) -> Option<(String, bool)> {
+    let of = |hogs| at(found, line, hogs);
+    let (none, one, two) = (of(0.0)?, of(1.0)?, of(2.0)?);
+    let (third, four, five) = (of(THIRD)?, of(4.0)?, of(5.0)?);
+    let [a, b, c, d, e, f] = [none, one, two, third, four, five].map(short);
+    let ours = format!("alone {a}, with one {b}, two {c}, three {d}, four {e}, five {f} Mbit/s");
+    let falls = [none, one, two, third, four, five].windows(2).all(|pair| pair[1] < pair[0]);
+    Some((ours, falls && third < ALMOST * none && five < ALMOST * none))
 }
 
-fn does_not_starve(figure: &str, found: &Found, without: &str, with: &str) -> Figure {
-    let judge = || {
-        let of = |line, hogs| at(found, line, hogs);
-        let (none, before, after) = (of(with, 0.0)?, of(without, 5.0)?, of(with, 5.0)?);
-        let ours = format!("with five {} Mbit/s, without inheritance {}", short(after), short(before));
-        Some((ours, after > ALMOST * none && after > 3.0 * before))
-    };
-    claim(figure, "with inheritance it does not starve beside more than two", judge())
+/// The statement on starvation under each assumption about what the paper leaves open.
+fn starves_anyway(figure: &str, found: &RanCases, line: fn(&Variant) -> &'static str) -> Figure {
+    claim(figure, STARVES, judge_starves_anyway(found, line))
 }
 
-fn drops_gradually(figure: &str, found: &Found, line: &str) -> Figure {
-    let judge = || {
-        let all = (0..=HOGS).map(|hogs| at(found, line, f64::from(hogs)));
-        let all = all.collect::<Option<Vec<f64>>>()?;
-        let said: Vec<String> = all.iter().copied().map(short).collect();
-        let ours = format!("{} Mbit/s with 0 to {HOGS}", said.join(", "));
-        let gradual = |pair: &[f64]| pair[1] > 0.5 * pair[0] && pair[1] < 1.02 * pair[0];
-        Some((ours, all[..=FIVE].windows(2).all(gradual)))
+fn judge_starves_anyway(found: &RanCases, line: fn(&Variant) -> &'static str) -> Option<(String, bool)> {
+    let none = at(found, BASELINE, 0.0)?;
+    let of = |hogs| -> Option<Vec<f64>> {
+        VARIANTS.iter().map(|variant| at(found, line(variant), hogs)).collect()
     };
+    let (thirds, fives) = (of(THIRD)?, of(FIVE as f64)?);
+    let pairs = VARIANTS.iter().zip(thirds.iter().zip(&fives));
+    let said = pairs
+        .map(|(variant, (&third, &five))| format!("{}: {} and {}", variant.name, short(third), short(five)));
+    let ours = format!("with three and five, Mbit/s: {}", said.collect::<Vec<_>>().join("; "));
+    Some((ours, thirds.iter().all(|&third| third < ALMOST * none)))
+}
+
+fn does_not_starve(figure: &str, found: &RanCases, without: &str, with: &str) -> Figure {
     claim(
         figure,
-        "with inheritance throughput drops gradually (up to five, each more than half of the one before)",
-        judge(),
+        "with inheritance it does not starve beside more than two",
+        judge_does_not_starve(found, without, with),
     )
 }
 
-fn plots(found: &Found) -> Vec<(String, String)> {
+fn judge_does_not_starve(found: &RanCases, without: &str, with: &str) -> Option<(String, bool)> {
+    let of = |line, hogs| at(found, line, hogs);
+    let (none, before, after) = (of(with, 0.0)?, of(without, 5.0)?, of(with, 5.0)?);
+    let ours = format!("with five {} Mbit/s, without inheritance {}", short(after), short(before));
+    Some((ours, after > ALMOST * none && after > 3.0 * before))
+}
+
+fn drops_gradually(figure: &str, found: &RanCases, line: &str) -> Figure {
+    claim(
+        figure,
+        "with inheritance throughput drops gradually (up to five, each more than half of the one before)",
+        judge_drops_gradually(found, line),
+    )
+}
+
+fn judge_drops_gradually(found: &RanCases, line: &str) -> Option<(String, bool)> {
+    let all = (0..=HOGS).map(|hogs| at(found, line, f64::from(hogs)));
+    let all = all.collect::<Option<Vec<f64>>>()?;
+    let said: Vec<String> = all.iter().copied().map(short).collect();
+    let ours = format!("{} Mbit/s with 0 to {HOGS}", said.join(", "));
+
+    let is_gradual = all[..=FIVE].windows(2).all(|pair| pair[1] > 0.5 * pair[0] && pair[1] < 1.02 * pair[0]);
+    Some((ours, is_gradual))
+}
+
+fn plots(found: &RanCases) -> Vec<(String, String)> {
     let plot = found.drawn(
         "Figures 7(a) and 14: throughput of a stream",
         ["domains that compute", "throughput, Mbit/s"],
