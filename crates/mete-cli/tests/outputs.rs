@@ -50,7 +50,7 @@ impl Place {
             let said = self.convert(form, to).code(1);
             let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
             assert!(said.lines().count() == 1, "{said}");
-            let is_there_already = form == "ctf" && said.contains("it is there already");
+            let is_there_already = form == "ctf" && said.contains("it exists already");
             assert!(said.contains(why) || is_there_already, "{form}: {said}");
         }
     }
@@ -112,11 +112,11 @@ fn new_6_no_output_goes_through_what_another_user_has_put_at_its_name() {
     fs::write(in_shared("file"), "theirs").unwrap();
     fs::set_permissions(in_shared("file"), Permissions::from_mode(0o666)).unwrap();
     foreign(&in_shared("file"));
-    place.refuses(&in_shared("file"), "it is another user's, in a folder where everybody may write");
+    place.refuses(&in_shared("file"), "it belongs to another user, in a folder where all users may write");
     let mkfifo = Command::new("mkfifo").arg(in_shared("pipe")).status().unwrap();
     assert!(mkfifo.success());
     foreign(&in_shared("pipe"));
-    place.refuses(&in_shared("pipe"), "it is another user's, in a folder where everybody may write");
+    place.refuses(&in_shared("pipe"), "it belongs to another user, in a folder where all users may write");
 
     assert_eq!(fs::read_to_string(&victim).unwrap(), "kept");
     assert_eq!(fs::read_to_string(in_shared("file")).unwrap(), "theirs");

@@ -123,8 +123,8 @@ impl Parameters {
             return set(session, path, value);
         }
         let number = value.parse().ok().filter(|number| (1..=MOST_ITERATIONS).contains(number));
-        let wrong = || Refusal::value(format!("it takes a number from 1 to {MOST_ITERATIONS}"));
-        self.iterations = number.ok_or_else(wrong)?;
+        self.iterations =
+            number.ok_or_else(|| Refusal::value(format!("it takes a number from 1 to {MOST_ITERATIONS}")))?;
         Ok(())
     }
 

@@ -260,9 +260,9 @@ impl Session {
         }
         self.looked = Instant::now();
         let Session { origin, recorder, missed_runs, .. } = self;
-        let count = || origin.runs_missed().map(|runs| *missed_runs + runs);
+        let news = recorder.look_for_missed_runs(|| origin.runs_missed().map(|runs| *missed_runs + runs));
         // A kernel that cannot tell now is asked again at the end.
-        if recorder.look_for_missed_runs(count).is_ok_and(|news| news > 0) {
+        if news.is_ok_and(|news| news > 0) {
             self.described.get_or_insert_with(Instant::now);
         }
     }

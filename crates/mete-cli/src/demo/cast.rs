@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use mete_log::clock::monotonic_ns;
 use mete_schema::folder::{self, Entry, Trust};
 use rustix::fs::FileType;
@@ -203,9 +203,10 @@ impl Stage {
 fn part_program() -> Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find out where this program lies")?;
     let program = own.with_file_name("mete-demo-part");
-    let missing =
-        || format!("{} is missing: build it with `make demo`, it comes with mete", program.display());
-    Path::exists(&program).then(|| program.clone()).with_context(missing)
+    if !program.exists() {
+        bail!("{} is missing: build it with `make demo`, it comes with mete", program.display());
+    }
+    Ok(program)
 }
 
 /// A folder for the sockets that only this user can enter, removed at the end. Its lock tells other

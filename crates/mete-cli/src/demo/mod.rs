@@ -27,7 +27,7 @@ pub use alternate::Placement;
 use cast::{DRIVERS, MOST_CLIENTS, Part, Stage, Tally};
 use observe::{Moved, Observed, Observer};
 use report::Story;
-use summary::{Kind, Spread, Stretch, spread};
+use summary::{Kind, Stretch, spread};
 
 /// How `mete demo` is played.
 #[derive(Clone, Debug, clap::Args)]
@@ -230,8 +230,10 @@ fn play_alternating(stage: &Stage, options: &Options, show: &mut Show) -> Result
     }
     let clients = stage.start_clients(options.clients)?;
     wait(&mut None, SETTLE, Kind::Off, show);
-    let tick = |kind, matrix: &[Vec<u64>]| show.tick(kind, &in_short(matrix, show));
-    let alternated = alternate::alternate(stage, &clients, !options.no_kernel, options.stretch, tick)?;
+    let alternated =
+        alternate::alternate(stage, &clients, !options.no_kernel, options.stretch, |kind, matrix| {
+            show.tick(kind, &in_short(matrix, show));
+        })?;
     let Some(alternate::Alternated { off, on, quotients, observed }) = alternated else {
         return Ok(Vec::new());
     };
@@ -404,9 +406,6 @@ fn summary_table(stretches: &[Stretch]) -> String {
         Head::Number("crossed %"),
         Head::Number("least to most"),
     ]);
-    let range = |spread: Spread| {
-        format!("{} to {}", grouped(spread.least.round() as u64), grouped(spread.most.round() as u64))
-    };
     for kind in Kind::ALL {
         let throughput = spread(stretches, kind, |stretch| stretch.throughput);
         let crossings = spread(stretches, kind, |stretch| 100.0 * stretch.crossings);
@@ -414,7 +413,11 @@ fn summary_table(stretches: &[Stretch]) -> String {
         table.row([
             kind.name().to_owned(),
             grouped(throughput.median.round() as u64),
-            range(throughput),
+            format!(
+                "{} to {}",
+                grouped(throughput.least.round() as u64),
+                grouped(throughput.most.round() as u64)
+            ),
             format!("{:.1}", crossings.median),
             format!("{:.1} to {:.1}", crossings.least, crossings.most),
         ]);

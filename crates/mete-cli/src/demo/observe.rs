@@ -96,11 +96,13 @@ impl Observer {
     /// The same for that number of polls.
     pub fn run_polls(&mut self, polls: u32, each: impl FnMut(&[Vec<u64>])) {
         let mut left = polls;
-        let goes_on = || {
-            left = left.saturating_sub(1);
-            left > 0
-        };
-        self.run_while(goes_on, each);
+        self.run_while(
+            || {
+                left = left.saturating_sub(1);
+                left > 0
+            },
+            each,
+        );
     }
 
     /// Logs nothing until it is to go on.
@@ -173,10 +175,10 @@ fn domain_of(name: &str, pids: impl IntoIterator<Item = u32>, role: Role) -> Dom
 
 fn matrix(scheduler: &Scheduler, clients: &[DomainId], drivers: &[DomainId]) -> Vec<Vec<u64>> {
     let traffic = &scheduler.analysis().findings().traffic;
-    let row = |&client: &DomainId| {
-        drivers.iter().map(|&driver| traffic.total_transactions(client, driver)).collect()
-    };
-    clients.iter().map(row).collect()
+    let rows = clients
+        .iter()
+        .map(|&client| drivers.iter().map(|&driver| traffic.total_transactions(client, driver)).collect());
+    rows.collect()
 }
 
 fn take(notice: Notice, scheduler: &Scheduler, observed: &mut Observed) {

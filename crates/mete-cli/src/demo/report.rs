@@ -144,22 +144,23 @@ fn plot(
     unit: &str,
     figure: impl Fn(&Stretch) -> f64 + Copy,
 ) {
-    let strip = |kind: Kind| {
-        let figures = stretches.iter().filter(|stretch| stretch.kind == kind).map(figure);
-        let points: Vec<_> = figures.filter(|figure| figure.is_finite()).collect();
-        Spread::of(points.iter().copied()).map(|spread| Strip {
-            label: kind.name(),
-            points,
-            median: spread.median,
-        })
-    };
-    let strips: Vec<_> = Kind::ALL.into_iter().filter_map(strip).collect();
+    let strips = Kind::ALL.into_iter().filter_map(|kind| strip(stretches, kind, figure));
+    let strips: Vec<_> = strips.collect();
     let _ = write!(
         page,
         "<h2>{}</h2>{}<p class=\"dim\">One point a stretch; the thick mark is the median.</p>",
         escape(title),
         mete_plot::strips(title, &strips, unit)
     );
+}
+
+/// A figure of all stretches of a kind; `None` if it is known of none of them.
+fn strip(stretches: &[Stretch], kind: Kind, figure: impl Fn(&Stretch) -> f64) -> Option<Strip<'static>> {
+    let figures = stretches.iter().filter(|stretch| stretch.kind == kind).map(figure);
+    // A quantile of no requests is not a number.
+    let points: Vec<_> = figures.filter(|figure| figure.is_finite()).collect();
+    let Spread { median, .. } = Spread::of(points.iter().copied())?;
+    Some(Strip { label: kind.name(), points, median })
 }
 
 fn matrix(page: &mut String, story: &Story<'_>) {

@@ -72,13 +72,10 @@ fn wait(listener: &UnixListener, clients: &HashMap<i32, Client>) -> io::Result<V
     let mut polled = vec![PollFd::new(listener, PollFlags::IN)];
     polled.extend(clients.values().map(|client| PollFd::new(&client.stream, PollFlags::IN)));
     rustix::event::poll(&mut polled, None)?;
+    // In the order of `polled`: nothing changes the map meanwhile, so its keys and values come in the same order.
     let descriptors = std::iter::once(listener.as_raw_fd()).chain(clients.keys().copied());
-    let is_ready = |entry: &PollFd<'_>| !entry.revents().is_empty();
-    Ok(descriptors
-        .zip(&polled)
-        .filter(|(_, entry)| is_ready(entry))
-        .map(|(descriptor, _)| descriptor)
-        .collect())
+    let ready = descriptors.zip(&polled).filter(|(_, entry)| !entry.revents().is_empty());
+    Ok(ready.map(|(descriptor, _)| descriptor).collect())
 }
 
 fn answer(client: &mut Client, data: &mut Buffer, counts: &Counts) -> io::Result<()> {

@@ -111,11 +111,10 @@ fn is_needed(capability: &Capability) -> bool {
 
 fn unneeded(groups: &[Group]) -> String {
     let all = groups.iter().flat_map(|group| &group.capabilities);
-    let word = |found: &Capability| {
-        format!("{} ({})", found.name, if found.is_present() { "present" } else { "missing" })
-    };
-    let words: Vec<_> = all.filter(|found| !is_needed(found)).map(word).collect();
-    format!("\nNeeded for nothing yet: {}", words.join(", "))
+    let words = all
+        .filter(|found| !is_needed(found))
+        .map(|found| format!("{} ({})", found.name, if found.is_present() { "present" } else { "missing" }));
+    format!("\nNeeded for nothing yet: {}", words.collect::<Vec<_>>().join(", "))
 }
 
 fn finding(capability: &Capability) -> &str {

@@ -1,15 +1,15 @@
-//! What of the kernel is to be logged, as `--event` says it.
+//! The value of `--event`: what to log of the kernel.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use mete_kernel::{Characteristic, Counter};
 
-/// Everything that costs next to nothing.
+/// Everything that costs almost nothing.
 pub const DEFAULT: &str = "service,ipc,memory,run-queue,counters=page-faults,cpu-migrations";
-/// Often enough for a mean over a poll, and rare enough not to be felt.
+/// Often enough for a mean over the time between two polls, and rare enough to cost almost nothing.
 const TICK_HERTZ: u32 = 250;
-/// What the kernel component takes.
+/// The rates that the kernel component takes.
 const TICK_RATES: RangeInclusive<u32> = 1..=10_000;
 
 /// A list of characteristics.
@@ -31,7 +31,7 @@ impl FromStr for Wanted {
     }
 }
 
-/// A counter's name may stand for itself, so that `counters=` can be followed by several.
+/// One word of the list. A counter's name may stand alone, so that several can follow `counters=`.
 fn characteristic(word: &str) -> Result<Characteristic, String> {
     let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
     match (name, value) {
@@ -43,7 +43,7 @@ fn characteristic(word: &str) -> Result<Characteristic, String> {
             let rate = hertz.parse().ok().filter(|rate| TICK_RATES.contains(rate));
             let rate = rate.ok_or_else(|| {
                 format!(
-                    "{hertz:?} is no tick rate: write 1 to 10000 times a second, for example run-queue=250"
+                    "{hertz:?} is no tick rate: write a number of ticks a second from 1 to 10000, such as run-queue=250"
                 )
             });
             Ok(Characteristic::RunQueue { hertz: rate? })

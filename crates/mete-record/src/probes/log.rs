@@ -75,12 +75,13 @@ impl Log {
     ) -> Result<Log, SourceError> {
         let (plan, file) = plan().map_err(|source| SourceError::Plan { label: label.clone(), source })?;
         let now = ticks();
-        let lay_out = |area| {
+        let files = region.areas().map(|area| {
             plan.apply(area);
             let cursor = Cursor::new(area, file, plan.control(file));
             File { cursor, next: 0, ticks: now, read: now, is_garbled: false }
-        };
-        let files = region.areas().map(lay_out).collect();
+        });
+        // Collected here, because the region is moved into the log below.
+        let files = files.collect();
         let (has_ended, is_forged, claims) = Default::default();
         Ok(Log { number, label, has_ended, process, claims, is_forged, region, probes, files })
     }
