@@ -62,13 +62,13 @@ fn wait_for_first(scheduler: &mut Scheduler) {
 
 /// Says what is missing, each thing once. Everything else shows in the results.
 #[derive(Default)]
-pub struct Told {
+pub struct ToldNotices {
     said: BTreeSet<String>,
     no_kernel: Option<String>,
     unavailable: Vec<String>,
 }
 
-impl Told {
+impl ToldNotices {
     /// Says everything that the scheduler reports.
     pub fn tell_all(&mut self, scheduler: &mut Scheduler) {
         scheduler.notices().for_each(|notice| self.tell(&notice));

@@ -20,7 +20,7 @@ use crate::output::Output;
 #[command(after_help = SET_EXAMPLES)]
 pub struct SetOptions {
     #[command(flatten)]
-    which: Which,
+    which: WhichRecorder,
     /// The parameters to set, in this order
     #[arg(required = true, value_name = "NAME=VALUE", value_parser = assignment)]
     assignments: Vec<(String, String)>,
@@ -31,7 +31,7 @@ pub struct SetOptions {
 #[command(after_help = GET_EXAMPLES)]
 pub struct GetOptions {
     #[command(flatten)]
-    which: Which,
+    which: WhichRecorder,
     /// Print one JSON object for each parameter: see docs/json.md
     #[arg(long)]
     pub json: bool,
@@ -59,7 +59,7 @@ Examples:
 
 /// Which recorder.
 #[derive(Debug, clap::Args)]
-struct Which {
+struct WhichRecorder {
     /// The recorder, if several run: the directory of its trace or of its parameters, or its process id
     #[arg(short, long, value_name = "DIR|PID")]
     recorder: Option<PathBuf>,
@@ -77,7 +77,7 @@ impl Tree {
     }
 }
 
-impl Which {
+impl WhichRecorder {
     /// The parameters of the recorder that is meant. Recorders of other users do not count: the kernel lets only their
     /// owners in, and another user could mount files that only look like those of a recorder.
     fn tree(&self) -> anyhow::Result<Tree> {

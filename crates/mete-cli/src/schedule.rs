@@ -12,7 +12,7 @@ use mete_sched::actuator::Restored;
 use mete_sched::{DomainReport, DomainSpec, Ended, Notice, Report, Scheduler, Settings};
 use serde::Serialize;
 
-use crate::notice::Told;
+use crate::notice::ToldNotices;
 use crate::output::Output;
 use crate::parse::{domain, duration, none_or_more, one_or_more};
 use crate::progress::Progress;
@@ -196,7 +196,7 @@ struct Shown<'a> {
     options: &'a Options,
     output: &'a mut Output,
     progress: Progress,
-    told: Told,
+    told: ToldNotices,
     begin: Instant,
     queues: Queues,
     whole: Interval,
@@ -209,7 +209,7 @@ impl Shown<'_> {
             options,
             output,
             progress: Progress::of_time("scheduling", options.time),
-            told: Told::default(),
+            told: ToldNotices::default(),
             begin: Instant::now(),
             queues: Queues::default(),
             whole: Interval::new(Report::of(scheduler)),

@@ -58,7 +58,7 @@ the study is complete. A study that was stopped writes nothing, and files that w
 
 /// One line of `--list --json`.
 #[derive(Serialize)]
-struct Listed {
+struct ListedStudy {
     kind: &'static str,
     name: &'static str,
     shows: &'static str,
@@ -66,7 +66,7 @@ struct Listed {
 
 /// What `--json` prints for each figure.
 #[derive(Serialize)]
-struct Compared<'a> {
+struct FigureObject<'a> {
     kind: &'static str,
     study: &'static str,
     #[serde(flatten)]
@@ -143,7 +143,7 @@ fn all(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
 /// Prints the papers' figures and ours, for scripts.
 fn figures(study: &Study, output: &mut Output) -> anyhow::Result<()> {
     let mut objects =
-        study.figures.iter().map(|figure| Compared { kind: "figure", study: study.folder, figure });
+        study.figures.iter().map(|figure| FigureObject { kind: "figure", study: study.folder, figure });
     objects.try_for_each(|object| output.object(&object))
 }
 
@@ -178,7 +178,7 @@ fn table<'a>(studies: impl IntoIterator<Item = &'a Study>) -> Table {
 fn list(output: &mut Output) -> anyhow::Result<()> {
     let mut table = Table::new([Head::Name("study"), Head::Text("shows")]);
     for Entry { name, shows, .. } in STUDIES {
-        output.object(&Listed { kind: "study", name, shows })?;
+        output.object(&ListedStudy { kind: "study", name, shows })?;
         table.row([*name, *shows].map(str::to_owned));
     }
     output.text(table.text())

@@ -296,7 +296,7 @@ fn estimate(samples: &[f64]) -> String {
 
 /// What `--json` prints for each client of each cell.
 #[derive(Serialize)]
-struct Object<'a> {
+struct EstimateObject<'a> {
     kind: &'static str,
     scenario: &'a str,
     values: &'a [String],
@@ -319,7 +319,7 @@ fn objects(scenario: &str, cell: &Cell, output: &mut Output) -> anyhow::Result<(
             let Estimate { mean, half_width, median, .. } = Estimate::of(samples)?;
             Some((*name, FigureObject { mean, half_width, median }))
         });
-        output.object(&Object {
+        output.object(&EstimateObject {
             kind: "estimate",
             scenario,
             values: &cell.values,

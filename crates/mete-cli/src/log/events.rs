@@ -14,12 +14,12 @@ const TICK_RATES: RangeInclusive<u32> = 1..=10_000;
 
 /// A list of characteristics.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted(pub Vec<Characteristic>);
+pub struct WantedCharacteristics(pub Vec<Characteristic>);
 
-impl FromStr for Wanted {
+impl FromStr for WantedCharacteristics {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Wanted, String> {
+    fn from_str(text: &str) -> Result<WantedCharacteristics, String> {
         let mut wanted = Vec::new();
         for word in text.split(',') {
             let characteristic = characteristic(word)?;
@@ -27,7 +27,7 @@ impl FromStr for Wanted {
                 wanted.push(characteristic);
             }
         }
-        Ok(Wanted(wanted))
+        Ok(WantedCharacteristics(wanted))
     }
 }
 
@@ -66,7 +66,8 @@ mod tests {
 
     #[test]
     fn log_13_characteristics_and_counters_are_read_from_one_list() {
-        let wanted: Wanted = "service,run-queue=100,counters=page-faults,cs,ipc,ipc".parse().unwrap();
+        let wanted: WantedCharacteristics =
+            "service,run-queue=100,counters=page-faults,cs,ipc,ipc".parse().unwrap();
         let counter = |name: &str| Characteristic::Counter(name.parse().unwrap());
         let expected = [
             Characteristic::ServiceTime,
@@ -76,7 +77,7 @@ mod tests {
             Characteristic::Ipc,
         ];
         assert_eq!(wanted.0, expected);
-        assert!(DEFAULT.parse::<Wanted>().is_ok());
+        assert!(DEFAULT.parse::<WantedCharacteristics>().is_ok());
     }
 
     #[test]
@@ -92,7 +93,7 @@ mod tests {
             "counters=",
             "nothing=1",
         ] {
-            assert!(text.parse::<Wanted>().is_err(), "{text}");
+            assert!(text.parse::<WantedCharacteristics>().is_err(), "{text}");
         }
     }
 }

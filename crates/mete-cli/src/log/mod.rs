@@ -17,14 +17,14 @@ use mete_sched::domains::{DomainError, plain_name};
 use mete_sched::other_programs::OtherPrograms;
 use mete_sched::{DivideBy, DomainSpec, Report, Scheduler, SchedulerError, Selector, Settings};
 
-use crate::notice::Told;
+use crate::notice::ToldNotices;
 use crate::output::Output;
 use crate::parse::{domain, duration};
 use crate::progress::Progress;
 use crate::report::{Interval, Logged, Queues, tables};
 use crate::{failure, interrupt, notice};
 use command::{Paused, Running};
-use events::Wanted;
+use events::WantedCharacteristics;
 use user::UserOption;
 
 /// Options of `mete log`.
@@ -58,7 +58,7 @@ pub struct Options {
     /// What to log of the kernel: service, ipc, memory, run-queue[=HERTZ], counters=NAME,NAME… with the names that
     /// perf list shows
     #[arg(long, value_name = "LIST", default_value = events::DEFAULT)]
-    event: Wanted,
+    event: WantedCharacteristics,
     /// Log only programs with probes, not the kernel
     #[arg(long, conflicts_with = "event")]
     components: bool,
@@ -227,7 +227,7 @@ impl Options {
 
     /// Whether the user chose the characteristics: if not, those that this kernel lacks are not missed.
     fn is_choice(&self) -> bool {
-        events::DEFAULT.parse().is_ok_and(|default: Wanted| default != self.event)
+        events::DEFAULT.parse().is_ok_and(|default: WantedCharacteristics| default != self.event)
     }
 
     fn limit(&self) -> Option<Duration> {
@@ -277,7 +277,7 @@ struct Recorder<'a> {
     output: &'a mut Output,
     begin: Instant,
     progress: Progress,
-    told: Told,
+    told: ToldNotices,
     queues: Queues,
     others: OtherPrograms,
     whole: Interval,
@@ -294,7 +294,7 @@ impl Recorder<'_> {
             output,
             begin: Instant::now(),
             progress,
-            told: Told::default(),
+            told: ToldNotices::default(),
             queues,
             others: OtherPrograms::new(scheduler.domains()),
             whole,

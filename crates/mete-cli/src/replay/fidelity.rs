@@ -21,17 +21,17 @@ pub(super) const KEYS: [&str; 3] = ["median_ns", "mean_ns", "p99_ns"];
 
 /// One figure, as recorded and as replayed.
 #[derive(Clone, Copy, Serialize)]
-struct Compared {
+struct ComparedFigure {
     recorded_ns: u64,
     replayed_ns: u64,
     /// By how much the replay's is higher, in percent.
     off_percent: f64,
 }
 
-impl Compared {
-    fn new(recorded_ns: u64, replayed_ns: u64) -> Compared {
+impl ComparedFigure {
+    fn new(recorded_ns: u64, replayed_ns: u64) -> ComparedFigure {
         let off_percent = 100.0 * (replayed_ns as f64 / recorded_ns.max(1) as f64 - 1.0);
-        Compared { recorded_ns, replayed_ns, off_percent }
+        ComparedFigure { recorded_ns, replayed_ns, off_percent }
     }
 
     /// Whether a time is as close to the replayed one as that is to the recorded one, or closer.
@@ -47,10 +47,10 @@ pub(super) struct Fidelity {
     policy: &'static str,
     tick_ns: u64,
     slice_ns: u64,
-    median_ns: Compared,
-    mean_ns: Compared,
-    p99_ns: Compared,
-    end_ns: Compared,
+    median_ns: ComparedFigure,
+    mean_ns: ComparedFigure,
+    p99_ns: ComparedFigure,
+    end_ns: ComparedFigure,
     wakes: u64,
     recorded_wakes: u64,
     /// How much the processor's part of all work differs, in percent of all work; of the processor with the largest
@@ -84,7 +84,8 @@ impl Fidelity {
         let linux = outcomes.iter().find(|outcome| outcome.policy == LINUX).filter(|_| is_same)?;
         let (was, is) = (all_waits(recorded), all_waits(&linux.threads));
         let (old, new) = (figures(&was)?, figures(&is)?);
-        let [median_ns, mean_ns, p99_ns_] = std::array::from_fn(|nth| Compared::new(old[nth], new[nth]));
+        let [median_ns, mean_ns, p99_ns_] =
+            std::array::from_fn(|nth| ComparedFigure::new(old[nth], new[nth]));
         let Kernel { tick_ns, slice_ns, .. } = kernel(options, recording);
         Some(Fidelity {
             kind: "error",
@@ -94,7 +95,7 @@ impl Fidelity {
             median_ns,
             mean_ns,
             p99_ns: p99_ns_,
-            end_ns: Compared::new(recording.duration_ns, linux.end_ns),
+            end_ns: ComparedFigure::new(recording.duration_ns, linux.end_ns),
             wakes: is.count(),
             recorded_wakes: was.count(),
             processors_off_percent: parts_apart(&recording.busy_ns, &linux.busy_ns),
@@ -103,7 +104,7 @@ impl Fidelity {
         })
     }
 
-    fn all(&self) -> [Compared; 3] {
+    fn all(&self) -> [ComparedFigure; 3] {
         [self.median_ns, self.mean_ns, self.p99_ns]
     }
 
@@ -132,7 +133,7 @@ impl Fidelity {
             (p99_ns(&recorded[thread]), self.p99_by_thread[thread], p99_ns(&outcome.threads[thread]));
         match figures {
             (Some(was), Some(is), Some(other)) => {
-                outcome.policy != LINUX && Compared::new(was, is).covers(other)
+                outcome.policy != LINUX && ComparedFigure::new(was, is).covers(other)
             }
             _ => false,
         }
@@ -197,7 +198,7 @@ mod tests {
     use super::*;
 
     fn far_off(wakes: u64) -> String {
-        let far = Compared::new(100, 200);
+        let far = ComparedFigure::new(100, 200);
         let fidelity = Fidelity {
             kind: "error",
             policy: LINUX,

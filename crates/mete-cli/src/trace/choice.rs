@@ -11,7 +11,7 @@ use mete_trace::{FieldLayout, Filter, Trace};
 
 /// A trace, and the choice of its events.
 #[derive(Debug, clap::Args)]
-pub struct Choice {
+pub struct TraceChoice {
     /// The trace's directory
     #[arg(value_name = "DIR")]
     trace: PathBuf,
@@ -48,7 +48,7 @@ fn seconds(text: &str) -> Result<u64, String> {
     }
 }
 
-impl Choice {
+impl TraceChoice {
     fn filter(&self, trace: &Trace) -> anyhow::Result<Filter> {
         let mut filter = Filter::default();
         if !self.event.is_empty() {

@@ -14,7 +14,7 @@ use mete_convert::{
 use mete_trace::description::{FILE_NAME, FORMER_FILE_NAME};
 use mete_trace::{Filter, Trace};
 
-use super::choice::Choice;
+use super::choice::TraceChoice;
 use super::{status, tell_circumstances, tell_errors};
 use crate::files::Draft;
 use crate::folder_draft::FolderDraft;
@@ -26,7 +26,7 @@ use crate::{failure, interrupt, output};
 #[command(after_help = EXAMPLES)]
 pub struct ConvertOptions {
     #[command(flatten)]
-    choice: Choice,
+    choice: TraceChoice,
     /// The form to convert to
     #[arg(long, value_name = "FORM")]
     to: Form,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use mete_convert::{Format, JsonLines, Text, convert_while};
 
-use super::choice::Choice;
+use super::choice::TraceChoice;
 use super::{status, tell_circumstances, tell_errors};
 use crate::{interrupt, output};
 
@@ -14,7 +14,7 @@ use crate::{interrupt, output};
 #[command(after_help = EXAMPLES)]
 pub struct ShowOptions {
     #[command(flatten)]
-    choice: Choice,
+    choice: TraceChoice,
     /// Print JSON lines: see docs/json.md
     #[arg(long)]
     json: bool,
