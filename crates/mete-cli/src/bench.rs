@@ -40,7 +40,7 @@ pub struct Options {
 const EXAMPLES: &str = "\
 Examples:
   sudo mete bench           everything: four to seven minutes
-  sudo mete bench --only demo --requests-for 20m   by how much logging slows requests
+  sudo mete bench --only demo --requests-for 20m   how logging slows requests
   sudo mete bench --only floor --requests-for 20m  the parts of that cost
   sudo mete bench --quick   a rough idea in half a minute
   mete bench --only user    rows of programs with probes, without root

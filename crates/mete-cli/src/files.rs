@@ -7,8 +7,8 @@
 //!                 └── dropped: removed;  killed: removed by the next run that begins NAME
 //! ```
 //!
-//! The folder is opened once and stays open, so that other users who may write there cannot make this program replace
-//! a file elsewhere. A file without a name (`O_TMPFILE`) would leave nothing behind. But it cannot replace another file,
+//! The folder is opened once and stays open, so that other users who may write there cannot make this program replace a
+//! file elsewhere. A file without a name (`O_TMPFILE`) would leave nothing behind. But it cannot replace another file,
 //! and whether it can get a name shows only at the end, when hours of work would be lost.
 
 use std::ffi::{OsStr, OsString};
@@ -54,7 +54,8 @@ impl Draft {
     ///
     /// # Errors
     ///
-    /// The file system's answer, and that a file of another user has the name in a folder that all users may write into.
+    /// The file system's answer, and that a file of another user has the name in a folder that all users may write
+    /// into.
     pub fn begin(path: &Path) -> io::Result<Draft> {
         Draft::with_mode(path, USUAL)
     }
@@ -116,8 +117,10 @@ impl Draft {
     /// Gives the file its name, and the mode of the file that had the name before.
     fn publish(mut self) -> io::Result<()> {
         if let Some(Beside { folder, unfinished, name, mode }) = &self.beside {
+            // Before the rename: under its name, the file never has another mode than the one before it.
             mode.map_or(Ok(()), |mode| fchmod(&self.file, mode))?;
             folder.rename(unfinished, name)?;
+            // From now on, dropping this draft must not remove a file.
             self.beside = None;
         }
         Ok(())
@@ -160,8 +163,8 @@ fn check_owner(folder: &Folder, entry: &Entry) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes files into a folder, by name and text: all of them, or none if one of them cannot be written. Makes the folder
-/// if it does not exist.
+/// Writes files into a folder, by name and text: all of them, or none if one of them cannot be written. Makes the
+/// folder if it does not exist.
 ///
 /// # Errors
 ///

@@ -51,6 +51,7 @@ impl FolderDraft {
     ///
     /// The file system's answer.
     pub fn close(mut self) -> io::Result<()> {
+        // Before the rename: a folder with its name is complete, even if the machine loses its power.
         for name in self.draft.names()? {
             if let Some(entry) = self.draft.entry(name)? {
                 entry.open(OFlags::RDONLY)?.sync_all()?;

@@ -2,8 +2,8 @@
 //! holds the words, the waiting and the exit status.
 //!
 //! ```text
-//!   arguments ──▶ doctor │ log │ schedule │ bench │ sim │ replay │ study │ schema │ record │ set │ get │ show │ convert ──▶ output ──▶ stdout
-//!                     └── progress, notes, failures ─────────────────────────▶ stderr
+//!   arguments ──▶ subcommand (log, schedule, record, …) ──▶ output ──▶ stdout
+//!                     └── progress, notices, failures ───────────────▶ stderr
 //! ```
 //!
 //! Conventions of all subcommands:

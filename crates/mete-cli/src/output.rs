@@ -1,4 +1,5 @@
-//! All results go to stdout through this module. A closed pipe or a full disk is an error like any other, never a panic.
+//! All results go to stdout through this module. A closed pipe or a full disk is an error like any other, never a
+//! panic.
 
 use std::io::{self, IsTerminal, Write};
 

@@ -1,8 +1,8 @@
 //! `mete set` and `mete get`: the parameters of a running recorder.
 //!
-//! Both use the recorder's parameter files and nothing else, so `mete get` shows what `cat` shows, and `mete set` may do
-//! what `echo` may do. A socket beside the files would be a second way in, which had to be guarded like the first one.
-//! Recorders are found in the mount table, where a recorder that has ended leaves nothing.
+//! Both use the recorder's parameter files and nothing else, so `mete get` shows what `cat` shows, and `mete set` may
+//! do what `echo` may do. A socket beside the files would be a second way in, which had to be guarded like the first
+//! one. Recorders are found in the mount table, where a recorder that has ended leaves nothing.
 
 use std::fs::{self, File};
 use std::io::Write;

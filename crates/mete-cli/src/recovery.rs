@@ -11,7 +11,8 @@ pub fn run() {
     mete_probe::stale::remove();
     for path in mete_parameters::recover(&directory::all_own()) {
         failure::say(&format!(
-            "an earlier recorder was killed together with the processes that unmount its parameters: {} is unmounted now",
+            "an earlier recorder was killed together with the processes that unmount its parameters: {} is unmounted \
+             now",
             path.display()
         ));
     }
@@ -30,6 +31,7 @@ fn masks(restored: Restored) -> String {
         more => format!("those of {more} threads are"),
     };
     format!(
-        "an earlier run was killed together with the processes that put processor masks back: {threads} put back now{refused}"
+        "an earlier run was killed together with the processes that put processor masks back: {threads} put back \
+         now{refused}"
     )
 }

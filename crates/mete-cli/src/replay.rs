@@ -81,6 +81,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     let outcomes = outcomes(options, &recording)?;
     let recorded = replay::as_recorded(&recording);
     let error = Fidelity::of(options, &recording, &recorded, &outcomes);
+    // Linux's scheduler also runs if it was not asked for, only for the comparison above.
     let outcomes: Vec<_> = outcomes
         .into_iter()
         .filter(|outcome| options.policy.iter().any(|name| name == outcome.policy))

@@ -334,7 +334,8 @@ fn print_summary(logged: &Logged, interval: Duration, output: &mut Output) -> an
     output.text(tables::completeness(logged, interval))
 }
 
-/// Whether a client had any transactions to decide by. Processes in no domain do not count, because they cannot be moved.
+/// Whether a client had any transactions to decide by. Processes in no domain do not count, because they cannot be
+/// moved.
 fn has_transactions(logged: &Logged) -> bool {
     logged.report.transactions.iter().any(|dealing| {
         let mut domains = logged.report.domains.iter();

@@ -134,8 +134,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
 }
 
-/// Reads a shipped schema or a file. A file with the name of a shipped schema, such as a program called `stopwatch`, can
-/// be given as `./stopwatch`.
+/// Reads a shipped schema or a file. A file with the name of a shipped schema, such as a program called `stopwatch`,
+/// can be given as `./stopwatch`.
 fn read(path: &Path) -> anyhow::Result<Source> {
     if let Some(shipped) = path.to_str().and_then(shipped::by_name) {
         return Ok(shipped.source());

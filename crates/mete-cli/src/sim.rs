@@ -118,6 +118,7 @@ pub fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitCode> {
     let seed = options.seed.unwrap_or(scenario.seed);
     if options.seeds.is_some() || !options.vary.is_empty() || options.plot.is_some() {
         let count = options.seeds.unwrap_or(1);
+        // Near the largest number there may be fewer seeds than were asked for.
         let end = seed.checked_add(count);
         let end =
             end.ok_or_else(|| anyhow!("there are no {count} seeds from {seed} on: take a smaller --seed"))?;
@@ -376,8 +377,8 @@ fn errors(report: &Report) -> String {
     }
     format!(
         "{}{}\n\nerror: the service received, minus the service that an ideal server would give, which divides itself \
-         among all ready clients by their shares; at the end and at its extremes. starved: how often a client was ready \
-         for longer than the limit without running, and for how long.",
+         among all ready clients by their shares; at the end and at its extremes. starved: how often a client was \
+         ready for longer than the limit without running, and for how long.",
         table.text(),
         left_out(report.clients.len()),
     )

@@ -1,5 +1,5 @@
-//! `mete sim --seeds`, `--vary`, `--plot`: runs a scenario many times, and shows its figures with confidence intervals, as
-//! tables, data and plots.
+//! `mete sim --seeds`, `--vary`, `--plot`: runs a scenario many times, and shows its figures with confidence intervals,
+//! as tables, data and plots.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -213,6 +213,7 @@ fn over_values(title: &str, cells: &[Cell], figure: usize) -> Option<String> {
             intervals[nth].push(interval(&estimate));
         }
     }
+    // Each cell has exactly one value: `only_value` has found it.
     let key = cells.first().map_or("", |cell| key(&cell.values[0]));
     Some(plot::lines_with_intervals(title, &axis(key), &figure_axis(figure), &series, &intervals))
 }
@@ -262,11 +263,13 @@ fn clients(cell: &Cell) -> impl Iterator<Item = (&str, Vec<Vec<f64>>)> {
 /// A table of these figures; `None` if no client has any of them.
 fn table(cells: &[Cell], figures: Range<usize>) -> Option<String> {
     let values: Vec<&str> = cells.iter().flat_map(|cell| &cell.values).map(|value| key(value)).collect();
+    // Every cell has the same keys, so those of the first cell are enough.
     let keys = &values[..cells.first().map_or(0, |cell| cell.values.len())];
     let shown: Vec<usize> = figures.filter(|&figure| is_known(cells, figure)).collect();
     let heads = keys.iter().copied().chain(["policy", "client"]).map(Head::Name);
     let mut table = Table::new(heads.chain(shown.iter().map(|&figure| Head::Number(FIGURES[figure].head))));
     for cell in cells {
+        // The text after the key and `=`.
         let values = cell.values.iter().map(|value| value[key(value).len() + 1..].to_owned());
         let left: Vec<String> = values.chain([cell.policy.clone()]).collect();
         for (name, figures) in clients(cell) {

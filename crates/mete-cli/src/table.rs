@@ -212,6 +212,7 @@ pub use mete_plot::grouped;
 
 /// Nanoseconds as milliseconds.
 pub fn milliseconds(ns: u64) -> String {
+    // Half of a tenth of a millisecond is added, so that the division rounds to the nearest tenth.
     let tenths = ns.saturating_add(50_000) / 100_000;
     if ns == 0 { NOTHING.into() } else { format!("{}.{}", grouped(tenths / 10), tenths % 10) }
 }

@@ -1,11 +1,11 @@
-//! Switches logging on and off in turn, in short pieces, while clients and drivers go on. In each pair of pieces, a coin
-//! decides which one comes first. So other work on the machine, and the processors that the kernel has chosen for the
-//! processes, affect both kinds of pieces equally.
+//! Switches logging on and off in turn, in short pieces, while clients and drivers go on. In each pair of pieces, a
+//! coin decides which one comes first. So other work on the machine, and the processors that the kernel has chosen for
+//! the processes, affect both kinds of pieces equally.
 //!
 //! One scheduler lasts for all pieces and pauses in every other one, so a piece can be short: it need not start a
-//! scheduler. In a piece without logging, the loggers are detached and the probes are patched out, because a BPF program
-//! that is only switched off still costs its dispatch. The programs that follow processes which start or run another
-//! program stay attached: in the demo, no process does.
+//! scheduler. In a piece without logging, the loggers are detached and the probes are patched out, because a BPF
+//! program that is only switched off still costs its dispatch. The programs that follow processes which start or run
+//! another program stay attached: in the demo, no process does.
 
 use std::time::{Duration, Instant};
 
@@ -22,8 +22,8 @@ use crate::interrupt;
 /// Polls (or the time of that number of polls) between switching and counting. Then the kernel has freed what was
 /// detached, and caches are warm again.
 const SETTLE: u32 = 1;
-/// Polls of a piece, or the time of that number of polls. [`PIECES`] pieces take a second, in which a scheduler looks at
-/// the processes once.
+/// Polls of a piece, or the time of that number of polls. [`PIECES`] pieces take a second, in which a scheduler looks
+/// at the processes once.
 const PIECE: u32 = 5;
 
 /// The requests that were answered in the pieces of one kind.
@@ -63,8 +63,8 @@ pub struct Alternated {
     pub observed: Observed,
 }
 
-/// Runs with and without logging, `stretch` long each; `None` if the end was asked for before. Calls `each` with the kind
-/// of the present piece and the matrix.
+/// Runs with and without logging, `stretch` long each; `None` if the end was asked for before. Calls `each` with the
+/// kind of the present piece and the matrix.
 pub fn alternate(
     stage: &Stage,
     clients: &[CastProcess],
@@ -74,6 +74,7 @@ pub fn alternate(
 ) -> Result<Option<Alternated>> {
     let mut observer = Observer::start(StretchKind::Log, stage, clients, kernel)?;
     observer.pause()?;
+    // At least one pair, even if the stretch is shorter than a piece.
     let pairs = (stretch.as_nanos() / (POLL * PIECE).as_nanos()).max(1) as usize;
     let (mut coin, mut both) = (Coin::new(), Alternated::default());
     let (mut off, mut on) = (PieceTally::default(), PieceTally::default());
@@ -150,8 +151,8 @@ impl Count {
 /// Whether the kernel may move the demo's processes while `mete bench` counts their requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// Clients and hogs stay on one processor each, half of the clients on the processors of their drivers. The kernel's
-    /// balancing would add noise that has nothing to do with the cost of logging.
+    /// Clients and hogs stay on one processor each, half of the clients on the processors of their drivers. The
+    /// kernel's balancing would add noise that has nothing to do with the cost of logging.
     Fixed,
     /// The kernel may move clients and hogs, as in the demo itself.
     Free,
@@ -184,6 +185,7 @@ impl Requests {
         }
         let mut observer = Observer::start(StretchKind::Log, &stage, &clients, true)?;
         observer.pause()?;
+        // Loaded once: only attaching and detaching it is part of a piece.
         let empty = Bench::load()?;
         std::thread::sleep(super::WARM_UP);
         Ok(Requests { observer, empty, clients, stage, placement })

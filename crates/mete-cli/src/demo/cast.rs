@@ -210,8 +210,8 @@ fn part_program() -> Result<PathBuf> {
     Ok(program)
 }
 
-/// A folder for the sockets. Only this user can enter it, and it is removed at the end. Its lock tells other demos that it
-/// is in use. A process id could not tell that, because another demo may run in another pid namespace.
+/// A folder for the sockets. Only this user can enter it, and it is removed at the end. Its lock tells other demos that
+/// it is in use. A process id could not tell that, because another demo may run in another pid namespace.
 struct Folder {
     path: PathBuf,
     _lock: OwnedFd,

@@ -1,5 +1,5 @@
-//! `mete demo`: logs real processes and schedules them. Drivers, clients and hogs run without logging, with logging, and
-//! with the scheduler acting, in turn. The results show what logging costs and what acting on the logs gains.
+//! `mete demo`: logs real processes and schedules them. Drivers, clients and hogs run without logging, with logging,
+//! and with the scheduler acting, in turn. The results show what logging costs and what acting on the logs gains.
 
 mod alternate;
 #[path = "../demo_part/board.rs"]

@@ -98,8 +98,8 @@ pub fn verdict(stretches: &[Stretch], quotients: &[f64]) -> Option<String> {
     let crossings =
         |kind| spread(stretches, kind, |stretch| 100.0 * stretch.crossings).map(|spread| spread.median);
     Some(format!(
-        "Logging changed the throughput by {}; acting on it, within a round, by {}; crossings went from {:.0} % to {:.0} % \
-         of requests.",
+        "Logging changed the throughput by {}; acting on it, within a round, by {}; crossings went from {:.0} % to \
+         {:.0} % of requests.",
         of_pairs(quotients)?,
         in_words(change(stretches, StretchKind::Act)?),
         crossings(StretchKind::Off)?,

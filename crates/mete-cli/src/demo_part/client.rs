@@ -19,6 +19,7 @@ pub fn ask(sockets: &[PathBuf], counts: &Counts) -> io::Result<()> {
     let mut answer = vec![0; ANSWER_BYTES];
     for number in 1_u64.. {
         let stray = number.is_multiple_of(STRAY) && drivers.len() > 1;
+        // The other drivers take turns.
         let which = if stray { 1 + (number / STRAY) as usize % (drivers.len() - 1) } else { 0 };
         let mut request = [0; REQUEST_BYTES];
         request[..4].copy_from_slice(&processor().to_le_bytes());

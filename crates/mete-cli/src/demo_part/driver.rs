@@ -18,8 +18,8 @@ pub const REQUEST_BYTES: usize = 64;
 pub const ANSWER_BYTES: usize = 4096;
 
 event! {
-    /// A request was served; the correspondent is the client's domain. This is the only row for a request: the scheduler
-    /// needs no other.
+    /// A request was served; the correspondent is the client's domain. This is the only row for a request: the
+    /// scheduler needs no other.
     static REQUEST: access "request";
 }
 

@@ -15,6 +15,7 @@ pub const BUCKETS: usize = (LONGEST.ilog2() - SHORTEST.ilog2()) as usize * IN_OC
 pub fn bucket(ns: u64) -> usize {
     let ns = ns.clamp(SHORTEST, LONGEST - 1);
     let octave = ns.ilog2();
+    // The leading bit and the four bits after it: these choose among the 16 buckets of an octave.
     let in_octave = (ns >> (octave - IN_OCTAVE.ilog2())) as usize - IN_OCTAVE;
     (octave - SHORTEST.ilog2()) as usize * IN_OCTAVE + in_octave
 }
@@ -41,12 +42,14 @@ impl Latencies {
     pub fn quantile_ns(&self, part: f64) -> Option<f64> {
         let all: u64 = self.0.iter().sum();
         let wanted = ((all as f64 * part).ceil() as u64).max(1);
+        // At least one request is wanted (see above), so a part of 0 is the shortest time.
         let mut before = 0;
         let bucket = self.0.iter().position(|count| {
             before += count;
             before >= wanted
         })?;
         let width = (SHORTEST << (bucket / IN_OCTAVE)) as f64 / IN_OCTAVE as f64;
+        // The middle of the bucket: its lower end is this multiple of its width.
         Some(width * ((bucket % IN_OCTAVE + IN_OCTAVE) as f64 + 0.5))
     }
 }

@@ -1,5 +1,5 @@
-//! The parts of `mete demo`: a driver, a client, a hog. Each part is a process of its own. The demo starts it, binds it to
-//! a domain and ends it. A part that is started by hand does no harm, and ends when its standard input ends.
+//! The parts of `mete demo`: a driver, a client, a hog. Each part is a process of its own. The demo starts it, binds it
+//! to a domain and ends it. A part that is started by hand does no harm, and ends when its standard input ends.
 //!
 //! A *driver* serves requests on a Unix socket, and a probe logs which client it has served. A *client* sends requests,
 //! mostly to one driver, and computes a little in between. A *hog* computes. Driver and client count what they do in

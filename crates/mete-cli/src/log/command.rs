@@ -1,5 +1,5 @@
-//! The command that is logged. It waits between fork and exec until it belongs to its domain, so that everything it does
-//! is logged.
+//! The command that is logged. It waits between fork and exec until it belongs to its domain, so that everything it
+//! does is logged.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -59,6 +59,8 @@ impl Paused {
         user.into_iter().for_each(|user| user.run(&mut command));
         let spawn = std::thread::spawn(move || {
             let spawned = command.spawn();
+            // Closes the child's ends of the pipes, which the closure in the command holds. If there was no fork, the
+            // read below ends by that.
             drop(command);
             spawned
         });
@@ -82,6 +84,7 @@ impl Paused {
 
     /// Lets it become the command.
     pub fn resume(mut self) -> anyhow::Result<Running> {
+        // Any byte will do: the child only waits for one.
         let resumed = self.go.write_all(&[1]).and_then(|()| joined(self.spawn));
         let child =
             resumed.map_err(NotRun).with_context(|| format!("cannot run {}", self.program.display()))?;

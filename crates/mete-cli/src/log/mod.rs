@@ -262,9 +262,9 @@ fn command_domain(paused: &Paused, others: &[DomainSpec]) -> DomainSpec {
 
 /// Waits until everything that was done until now is in the log.
 ///
-/// The kernel charges a task when the task leaves its processor, and at ticks. The wait for a command may return shortly
-/// before the command leaves its processor for the last time, and a task that computes has not been charged since the
-/// last tick. After one more tick, both are in the log.
+/// The kernel charges a task when the task leaves its processor, and at ticks. The wait for a command may return
+/// shortly before the command leaves its processor for the last time, and a task that computes has not been charged
+/// since the last tick. After one more tick, both are in the log.
 fn wait_for_last_tick() {
     /// At least the period of the tick of [`mete_sched::sources::kernel`] and of the default of `--event run-queue`.
     const PERIOD: Duration = Duration::from_millis(10);

@@ -30,6 +30,7 @@ struct ComparedFigure {
 
 impl ComparedFigure {
     fn new(recorded_ns: u64, replayed_ns: u64) -> ComparedFigure {
+        // A recorded time may be zero, by which nothing can be divided.
         let off_percent = 100.0 * (replayed_ns as f64 / recorded_ns.max(1) as f64 - 1.0);
         ComparedFigure { recorded_ns, replayed_ns, off_percent }
     }
@@ -72,7 +73,8 @@ fn p99_ns(thread: &ClientReport) -> Option<u64> {
 }
 
 impl Fidelity {
-    /// `None` if the recorded policy is not known, no wait was recorded, or the replay has another number of processors.
+    /// `None` if the recorded policy is not known, no wait was recorded, or the replay has another number of
+    /// processors.
     pub(super) fn of(
         options: &Options,
         recording: &Recording,

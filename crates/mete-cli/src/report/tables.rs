@@ -230,7 +230,9 @@ fn times(logged: &Logged, is_cut: bool, number: u64) -> [String; 2] {
 }
 
 fn rate(number: u64, logged: &Logged) -> String {
+    // The bound keeps an interval of no length from dividing by zero.
     let rate = number as f64 / logged.seconds().max(1e-9);
+    // From 9.95 on, one digit after the point would round up to 10.0: then whole numbers are enough.
     if rate < 9.95 { format!("{rate:.1}") } else { grouped(rate.round() as u64) }
 }
 
@@ -276,7 +278,6 @@ fn mostly(logged: &Logged, processor: usize) -> String {
     let mut users: Vec<_> = used.filter(|(used_ns, _)| *used_ns > 0).collect();
     users.sort_by_key(|(used_ns, _)| std::cmp::Reverse(*used_ns));
     let shares = users.into_iter().take(3).map(|(used_ns, domain)| {
-        // The bound keeps an interval of no length from dividing by zero.
         let share = used_ns as f64 / 1e9 / logged.seconds().max(1e-9);
         format!("{} {} %", shorten(&domain.name, NAME), bound(logged, SERVICE, percent(share)))
     });

@@ -41,6 +41,7 @@ pub struct TraceChoice {
 /// Nanoseconds from seconds.
 fn seconds(text: &str) -> Result<u64, String> {
     let number: f64 = text.parse().map_err(|_| "not a number of seconds, such as 1283.5".to_owned())?;
+    // 64 bits hold some 1.8e19 nanoseconds.
     if (0.0..=1.8e10).contains(&number) {
         Ok((number * 1e9).round() as u64)
     } else {
@@ -67,9 +68,13 @@ impl TraceChoice {
         if self.from.is_some() || self.until.is_some() {
             let clock = trace.description().clock.converter();
             let clock = clock.ok_or_else(|| {
-                anyhow!("this trace's clock was read only once, so its times are not known; leave out --from and --until")
+                anyhow!(
+                    "this trace's clock was read only once, so its times are not known; leave out --from and \
+                     --until"
+                )
             })?;
             filter.from = self.from.map(|ns| clock.ticks(ns));
+            // A nanosecond may have several ticks: the last one is the one before the next nanosecond.
             filter.until = self.until.map(|ns| clock.ticks(ns.saturating_add(1)).saturating_sub(1));
         }
         Ok(filter)
@@ -101,8 +106,8 @@ impl TraceChoice {
     pub fn open(&self) -> anyhow::Result<(Trace, Filter)> {
         if self.trace.is_file() {
             bail!(
-                "this is no trace: {} is a file, and mete record makes directories; mete replay reads what mete sim --trace \
-                 writes, and texts of perf and ftrace",
+                "this is no trace: {} is a file, and mete record makes directories; mete replay reads what mete sim \
+                 --trace writes, and texts of perf and ftrace",
                 self.trace.display()
             );
         }
@@ -133,8 +138,8 @@ fn nothing_says(trace: &Trace, what: &str) -> String {
         .flat_map(|event| event.fields.iter().map(move |field| format!("{}.{}", event.name, field.name)));
     let known: Vec<_> = fields.take(20).collect();
     format!(
-        "no field of this trace says which {} an event is about: the schema fills no field with such a number; the trace \
-         has {}",
+        "no field of this trace says which {} an event is about: the schema fills no field with such a number; the \
+         trace has {}",
         what.trim_start_matches("a "),
         known.join(", ")
     )

@@ -117,6 +117,7 @@ fn into_file(trace: &Trace, filter: Filter, form: Form, path: &Path) -> anyhow::
     let failed = || format!("cannot write {}", path.display());
     refuse_own_file(trace, path)?;
     let draft = Draft::begin_private(path).with_context(failed)?;
+    // A block, because the format borrows the draft's file, which can be closed only after it.
     let done = {
         let name = || path.display().to_string();
         let mut format = format(form, draft.file(), trace).with_context(name)?;
